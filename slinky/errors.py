@@ -1,0 +1,130 @@
+"""Every exception that slinky raises on purpose, in one hierarchy.
+
+A message says what was expected, what was given, and where. Several classes also derive from the built-in
+exception that a Python programmer would expect (`TypeError`, `ValueError`), so that ordinary handlers work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+
+class SlinkyError(Exception):
+    """The root of all slinky errors."""
+
+
+class ExpressionError(SlinkyError, ValueError):
+    """An integer expression cannot be evaluated: a symbol has no value, or a divisor is zero."""
+
+
+class GraphError(SlinkyError, ValueError):
+    """A graph of funcs and buffers is not a pipeline. Raised when it is built, before anything runs."""
+
+
+class ProgramError(SlinkyError, ValueError):
+    """A program is not well formed. Raised by `verify`."""
+
+
+class ArgumentError(SlinkyError, ValueError):
+    """The arguments given to a pipeline do not fit its parameters. No callback has run."""
+
+
+class CheckFailedError(ArgumentError):
+    """A `check` of the program does not hold for the arguments given. No callback has run."""
+
+
+class ExecutionError(SlinkyError, RuntimeError):
+    """A statement cannot be carried out as written, for example because a region leaves its buffer."""
+
+
+class UninitializedReadError(ExecutionError):
+    """Checked mode only: a call reads an element that was never written."""
+
+
+class OverwrittenReadError(ExecutionError):
+    """Checked mode only: a call reads an element whose storage now holds another coordinate (a fold too small)."""
+
+
+class MissingExtraError(SlinkyError, ImportError):
+    """Something needs a package that is not installed; the message names the extra that brings it."""
+
+    def __init__(self, what: str, extra: str, package: str) -> None:
+        super().__init__(f"{what} needs the package {package}: pip install 'slinky[{extra}]'")
+
+
+class CallbackError(ExecutionError):
+    """A callback broke its contract, for example by returning an array instead of writing to its output."""
+
+
+class RewritingError(SlinkyError):
+    """What operations on pipelines raise: it says which operation, and which ones that one was used in.
+
+    `operation` is the name of the operation, an empty string outside of all; `within` names the operations around it,
+    innermost first.
+    """
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)
+        self.operation = ""
+        self.within: list[str] = []
+
+    def leave(self, operation: str) -> None:
+        """Take note that the error leaves an operation."""
+        if self.operation:
+            self.within.append(operation)
+        else:
+            self.operation = operation
+
+    def __str__(self) -> str:
+        return self._text(super().__str__())
+
+    def _text(self, what: str, details: str = "") -> str:
+        head = f"{self.operation}: {what}" if self.operation else what
+        return head + details + (f"\nin {', in '.join(self.within)}" if self.within else "")
+
+
+class InvalidCursorError(RewritingError, ValueError):
+    """A cursor cannot be used here: its statement is gone, or it belongs to a version that is no ancestor."""
+
+
+class PatternError(RewritingError, LookupError):
+    """A pattern is not understood, finds nothing, or could mean several things."""
+
+
+class SchedulingError(RewritingError, ValueError):
+    """A primitive refused to rewrite a pipeline, which is as it was.
+
+    `operation` is the name of the primitive, `reason` why it refused, `place` the cursor at the place (or None), in the
+    pipeline given or in the one that it would have become, `condition` what could not be proved (or None) and `hint`
+    what would help (or an empty string). The message is put together only when somebody reads it, so that a refusal is
+    cheap for a schedule that searches.
+    """
+
+    def __init__(
+        self, reason: str | Callable[[], str], *, place: object = None, condition: object = None, hint: str = ""
+    ) -> None:
+        super().__init__()
+        self._reason = reason
+        self.place = place
+        self.condition = condition
+        self.hint = hint
+
+    @property
+    def reason(self) -> str:
+        """Why the primitive refused."""
+        return self._reason if isinstance(self._reason, str) else self._reason()
+
+    def __str__(self) -> str:
+        condition = "" if self.condition is None else str(self.condition)
+        # Of a condition that never holds, nothing is left to show.
+        details = f"\nnot shown: {condition}" if condition not in ("", "False") else ""
+        details += f"\nhint: {self.hint}" if self.hint else ""
+        place = f"\nat:\n{self.place}" if self.place is not None else ""
+        return self._text(self.reason, details) + place
+
+    def __reduce__(self) -> tuple[type[SlinkyError], tuple[str]]:
+        return (SchedulingError, (str(self),))
+
+
+class OperationError(RewritingError, TypeError):
+    """An operation on pipelines was given arguments of the wrong kind, or is itself not written as one."""

@@ -1,0 +1,342 @@
+"""The constructors of expressions. Each returns the canonical form, so most simplification is construction.
+
+Invariants.
+
+* A `Sum` is a constant plus integer multiples of atoms, sorted by `order_key`, no coefficient zero, and not
+  just one atom with coefficient one. An atom is anything but a `Sum` or a `Constant`.
+* A sum does not hold exactly one *choice* (`Min`, `Max`, `Select`): the rest moves into the choice's operands, so
+  that `min(y, n) - y` becomes `min(0, n - y)` and cancels by itself. A choice between more than `WIDEST` cases is
+  left alone, here and in divisions and comparisons: the cost of a step is bounded, and so is its depth.
+* `x % d` is `x - d * (x // d)` and `extent` is `max - min + 1`: one word for each idea.
+* In `n // d` with a constant `d`: `d > 0`, the first coefficient of `n` is positive, nothing in `n` is a multiple
+  of `d`, and the coefficients share no divisor with `d`.
+* `Min` and `Max` are flat, sorted, and no two operands differ by a constant.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import TypeAlias
+
+from slinky.symbolic.nodes import (
+    Condition,
+    Constant,
+    Expr,
+    ExprLike,
+    FloorDivide,
+    Max,
+    Metadata,
+    Min,
+    Product,
+    Select,
+    Sum,
+    Truth,
+    as_expr,
+    constant,
+    constant_value,
+    intern,
+)
+from slinky.symbolic.order import order_key
+
+Terms: TypeAlias = tuple[tuple[Expr, int], ...]
+
+METADATA_FIELDS = ("min", "max", "extent", "stride", "fold_factor")
+
+WIDEST = 64
+"""The largest number of cases of a choice that the constructors still look into."""
+
+
+def metadata(buffer: str, dim: int, field: str) -> Expr:
+    """One of `METADATA_FIELDS` of a dimension of a buffer; `extent` is `max - min + 1`."""
+    if field == "extent":
+        return intern(Metadata, buffer, dim, "max") - intern(Metadata, buffer, dim, "min") + 1
+    return intern(Metadata, buffer, dim, field)
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Sums and products
+# ----------------------------------------------------------------------------------------------------------------
+
+_CHOICES = frozenset((Min, Max, Select))
+
+
+def linear(expr: Expr) -> tuple[int, Terms]:
+    """An expression as a constant and (atom, coefficient) terms."""
+    kind = type(expr)
+    if kind is Sum:
+        return expr.constant, expr.terms  # type: ignore[attr-defined]
+    if kind is Constant:
+        return expr.value, ()  # type: ignore[attr-defined]
+    return 0, ((expr, 1),)
+
+
+def linear_sum(offset: int, terms: Iterable[tuple[Expr, int]]) -> Expr:
+    """The canonical sum of an integer and (expression, coefficient) terms; the expressions need not be atoms."""
+    coefficients: dict[Expr, int] = {}
+    for expr, factor in terms:
+        kind = type(expr)
+        if kind is Sum:
+            offset += factor * expr.constant  # type: ignore[attr-defined]
+            for atom, coefficient in expr.terms:  # type: ignore[attr-defined]
+                coefficients[atom] = coefficients.get(atom, 0) + factor * coefficient
+        elif kind is Constant:
+            offset += factor * expr.value  # type: ignore[attr-defined]
+        else:
+            coefficients[expr] = coefficients.get(expr, 0) + factor
+    return _sum(offset, coefficients)
+
+
+def _term_key(term: tuple[Expr, int]) -> tuple[int, str]:
+    return term[0]._order or order_key(term[0])
+
+
+def _sum(offset: int, coefficients: Mapping[Expr, int]) -> Expr:
+    """The canonical sum, given one coefficient per atom."""
+    terms = [term for term in coefficients.items() if term[1]]
+    if not terms:
+        return constant(offset)
+    if len(terms) == 1:
+        if offset == 0 and terms[0][1] == 1:
+            return terms[0][0]
+    else:
+        terms.sort(key=_term_key)
+    choices = [term for term in terms if type(term[0]) in _CHOICES]
+    if len(choices) == 1 and choices[0][0]._spread <= WIDEST:  # type: ignore[attr-defined]
+        return _push(choices[0], offset, [term for term in terms if term is not choices[0]])
+    return intern(Sum, offset, tuple(terms))
+
+
+def _push(choice: tuple[Expr, int], offset: int, rest: list[tuple[Expr, int]]) -> Expr:
+    """Move the rest of a sum into the operands of its only choice."""
+    atom, factor = choice
+
+    def moved(operand: Expr) -> Expr:
+        return linear_sum(offset, [(operand, factor), *rest])
+
+    if isinstance(atom, Select):
+        return select(atom.condition, moved(atom.then), moved(atom.otherwise))
+    assert isinstance(atom, (Min, Max))
+    smallest = isinstance(atom, Min) == (factor > 0)
+    return (minimum if smallest else maximum)(*map(moved, atom.operands))
+
+
+def plus(a: Expr, offset: int) -> Expr:
+    """`a + offset` for an integer."""
+    kind = type(a)
+    if kind is Sum:
+        offset += a.constant  # type: ignore[attr-defined]
+        terms: Terms = a.terms  # type: ignore[attr-defined]
+        if offset == 0 and len(terms) == 1 and terms[0][1] == 1:
+            return terms[0][0]
+        return intern(Sum, offset, terms)
+    if kind is Constant:
+        return constant(offset + a.value)  # type: ignore[attr-defined]
+    if offset == 0:
+        return a
+    if kind in _CHOICES:
+        return _sum(offset, {a: 1})
+    return intern(Sum, offset, ((a, 1),))
+
+
+def add(a: Expr, b: Expr, factor: int = 1) -> Expr:
+    """`a + factor * b`."""
+    b_offset, b_terms = linear(b)
+    if not b_terms:
+        return plus(a, factor * b_offset)
+    offset, a_terms = linear(a)
+    coefficients = dict(a_terms)
+    for atom, coefficient in b_terms:
+        coefficients[atom] = coefficients.get(atom, 0) + factor * coefficient
+    return _sum(offset + factor * b_offset, coefficients)
+
+
+def scale(expr: Expr, factor: int) -> Expr:
+    """`factor * expr` for an integer factor."""
+    if factor == 1:
+        return expr
+    offset, terms = linear(expr)
+    return _sum(factor * offset, {atom: factor * c for atom, c in terms})
+
+
+def product(factors: Iterable[Expr]) -> Expr:
+    """The product of atoms."""
+    flat: list[Expr] = []
+    for factor in factors:
+        flat.extend(factor.factors if type(factor) is Product else (factor,))
+    return flat[0] if len(flat) == 1 else intern(Product, tuple(sorted(flat, key=order_key)))
+
+
+def multiply(a: Expr, b: Expr) -> Expr:
+    """`a * b`, multiplied out."""
+    if type(a) is Constant:
+        return scale(b, a.value)
+    if type(b) is Constant:
+        return scale(a, b.value)
+    a_offset, a_terms = linear(a)
+    b_offset, b_terms = linear(b)
+    terms: list[tuple[Expr, int]] = [(x, c * b_offset) for x, c in a_terms]
+    terms += [(y, c * a_offset) for y, c in b_terms]
+    terms += [(product((x, y)), c * d) for x, c in a_terms for y, d in b_terms]
+    return linear_sum(a_offset * b_offset, terms)
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Floor division
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def floor_divide(numerator: Expr, denominator: Expr) -> Expr:
+    """`numerator // denominator`. A constant zero denominator raises `ZeroDivisionError`."""
+    if type(denominator) is Constant:
+        if denominator.value == 0:
+            raise ZeroDivisionError(f"division by zero in ({numerator}) // 0")
+        if denominator.value < 0:
+            return _floor_divide_constant(scale(numerator, -1), -denominator.value)
+        return _floor_divide_constant(numerator, denominator.value)
+    quotient, rest = _divide_out(numerator, denominator)
+    if type(rest) is Constant and rest.value == 0:
+        return quotient
+    return quotient + intern(FloorDivide, rest, denominator)
+
+
+def modulo(numerator: Expr, denominator: Expr) -> Expr:
+    """`numerator % denominator`, written as `numerator - denominator * (numerator // denominator)`."""
+    if constant_value(denominator) == 0:
+        raise ZeroDivisionError(f"division by zero in ({numerator}) % 0")
+    return numerator - denominator * floor_divide(numerator, denominator)
+
+
+def _floor_divide_constant(numerator: Expr, d: int) -> Expr:
+    if d == 1:
+        return numerator
+    if type(numerator) in _CHOICES and numerator._spread <= WIDEST:  # type: ignore[attr-defined]
+        # Division by a positive constant is monotone, so it goes inside.
+        if isinstance(numerator, Select):
+            then, otherwise = numerator.then, numerator.otherwise
+            return select(numerator.condition, _floor_divide_constant(then, d), _floor_divide_constant(otherwise, d))
+        assert isinstance(numerator, (Min, Max))
+        choose = minimum if isinstance(numerator, Min) else maximum
+        return choose(*(_floor_divide_constant(operand, d) for operand in numerator.operands))
+    offset, terms = linear(numerator)
+    whole = [(atom, c // d) for atom, c in terms if c % d == 0]
+    rest = [(atom, c) for atom, c in terms if c % d != 0]
+    if not rest:
+        return linear_sum(offset // d, whole)
+    if rest[0][1] < 0:
+        # n // d == -((d - 1 - n) // d): one form for a quotient rounded down and for one rounded up.
+        flipped = _floor_divide_constant(linear_sum(d - 1 - offset, [(atom, -c) for atom, c in rest]), d)
+        return linear_sum(0, [*whole, (flipped, -1)])
+    whole_offset, offset = divmod(offset, d)
+    divisor = math.gcd(d, *(c for _, c in rest))
+    if divisor > 1:
+        # The constant's own remainder cannot carry: floor((g*n + c) / (g*d)) == floor((n + c // g) / d).
+        inner = _floor_divide_constant(
+            linear_sum(offset // divisor, [(a, c // divisor) for a, c in rest]), d // divisor
+        )
+        return linear_sum(whole_offset, [*whole, (inner, 1)])
+    if len(rest) == 1 and rest[0][1] == 1 and type(rest[0][0]) is FloorDivide:
+        inner_atom = rest[0][0]
+        inner_d = constant_value(inner_atom.denominator)
+        if inner_d is not None:
+            # (n // a + c) // b == (n + a * c) // (a * b)
+            nested = _floor_divide_constant(inner_atom.numerator + inner_d * offset, inner_d * d)
+            return linear_sum(whole_offset, [*whole, (nested, 1)])
+    atom = intern(FloorDivide, linear_sum(offset, rest), constant(d))
+    return linear_sum(whole_offset, [*whole, (atom, 1)])
+
+
+def _divide_out(numerator: Expr, denominator: Expr) -> tuple[Expr, Expr]:
+    """Write `numerator` as `quotient * denominator + rest`: take out the plain multiples of a symbolic denominator."""
+    _, terms = linear(denominator)
+    lead, lead_factor = terms[0]
+    lead_factors = lead.factors if type(lead) is Product else (lead,)
+    quotient: list[tuple[Expr, int]] = []
+    for atom, c in linear(numerator)[1]:
+        remaining = list(atom.factors if type(atom) is Product else (atom,))
+        try:
+            for factor in lead_factors:
+                remaining.remove(factor)
+        except ValueError:
+            continue
+        if c % lead_factor == 0:
+            quotient.append((product(remaining) if remaining else constant(1), c // lead_factor))
+    if not quotient:
+        return constant(0), numerator
+    whole = linear_sum(0, quotient)
+    rest = numerator - whole * denominator
+    if len(linear(rest)[1]) >= len(linear(numerator)[1]) and type(denominator) is Sum:
+        return constant(0), numerator
+    return whole, rest
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Choices
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def minimum(*operands: ExprLike) -> Expr:
+    """The smallest of one or more operands."""
+    return _extremum(Min, tuple(map(as_expr, operands)))
+
+
+def maximum(*operands: ExprLike) -> Expr:
+    """The largest of one or more operands."""
+    return _extremum(Max, tuple(map(as_expr, operands)))
+
+
+def select(condition: Condition, then: ExprLike, otherwise: ExprLike) -> Expr:
+    """`then` where the condition holds, else `otherwise`."""
+    if not isinstance(condition, Condition):
+        raise TypeError(f"select() expects a condition such as y <= 3, got {condition!r}")
+    a, b = as_expr(then), as_expr(otherwise)
+    if isinstance(condition, Truth):
+        return a if condition.value else b
+    return a if a is b else _with_spread(intern(Select, condition, a, b), (a, b))
+
+
+@lru_cache(maxsize=16384)
+def _extremum(kind: type[Min] | type[Max], operands: tuple[Expr, ...]) -> Expr:
+    if not operands:
+        raise TypeError(f"{kind.__name__.lower()}imum() needs at least one operand")
+    flat: list[Expr] = []
+    for expr in operands:
+        flat.extend(expr.operands if isinstance(expr, kind) else (expr,))
+    better = min if kind is Min else max
+    best: dict[Terms, int] = {}
+    for expr in flat:
+        offset, terms = linear(expr)
+        best[terms] = better(best[terms], offset) if terms in best else offset
+    kept = [_sum(offset, dict(terms)) for terms, offset in best.items()] if len(best) < len(flat) else flat
+    if len(kept) > 1:
+        kept = _absorb(kind, kept)
+    if len(kept) == 1:
+        return kept[0]
+    ordered = tuple(sorted(kept, key=order_key))
+    return _with_spread(intern(kind, ordered), ordered)
+
+
+def _absorb(kind: type[Min] | type[Max], operands: list[Expr]) -> list[Expr]:
+    """Drop `max(a, b)` from a minimum that also holds `a`, and the mirror image."""
+    opposite = Max if kind is Min else Min
+    if all(type(e) is not opposite for e in operands):
+        return operands
+    present = set(operands)
+    return [e for e in operands if not (isinstance(e, opposite) and not present.isdisjoint(e.operands))]
+
+
+def spread(expr: Expr) -> int:
+    """How many cases an expression falls into when the choices in its sums are written out."""
+    kind = type(expr)
+    if kind in _CHOICES:
+        return expr._spread  # type: ignore[attr-defined, no-any-return]
+    if kind is Sum:
+        return math.prod(atom._spread for atom, _ in expr.terms if type(atom) in _CHOICES)  # type: ignore[attr-defined]
+    return 1
+
+
+def _with_spread(choice: Expr, operands: tuple[Expr, ...]) -> Expr:
+    if choice._spread == 0:  # type: ignore[attr-defined]
+        object.__setattr__(choice, "_spread", min(sum(map(spread, operands)), 1 << 20))
+    return choice

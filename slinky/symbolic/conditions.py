@@ -1,0 +1,164 @@
+"""The constructors of conditions. Each returns the canonical form.
+
+Invariants.
+
+* A condition is built of `0 <= e` and `0 == e` by `And` and `Or` alone. Choices in a comparison are split into cases,
+  unless there are more than `WIDEST`, and constants are tightened to integers (`0 <= 2*x + 1` is `0 <= x`).
+* `And` and `Or` are flat, sorted, and hold nothing twice. There is no "not": `negate` turns a condition around.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import cast
+
+from slinky.symbolic.arithmetic import WIDEST, Terms, linear, linear_sum, plus, scale, spread
+from slinky.symbolic.nodes import (
+    FALSE,
+    TRUE,
+    And,
+    Condition,
+    Expr,
+    ExprLike,
+    IsZero,
+    Max,
+    Min,
+    NonNegative,
+    Or,
+    Select,
+    Truth,
+    as_expr,
+    intern,
+    truth,
+)
+from slinky.symbolic.order import order_key
+
+_CHOICES = frozenset((Min, Max, Select))
+
+
+def nonnegative(expr: Expr) -> Condition:
+    """`0 <= expr`."""
+    offset, terms = linear(expr)
+    if not terms:
+        return truth(offset >= 0)
+    for atom, c in terms:
+        if type(atom) in _CHOICES and spread(expr) <= WIDEST:
+            return _split_choice(atom, c, offset, terms)
+    if len(terms) == 1:
+        divisor = abs(terms[0][1])
+    else:
+        divisor = math.gcd(*[c for _, c in terms])
+    if divisor > 1:
+        expr = linear_sum(offset // divisor, [(atom, c // divisor) for atom, c in terms])
+    return intern(NonNegative, expr)
+
+
+@lru_cache(maxsize=16384)
+def _split_choice(atom: Expr, c: int, offset: int, terms: Terms) -> Condition:
+    """`0 <= c * choice + rest` as a condition on each case of the choice. Schedules ask for the same ones again."""
+    rest = [term for term in terms if term[0] is not atom]
+
+    def case(operand: Expr) -> Condition:
+        return nonnegative(linear_sum(offset, [(operand, c), *rest]))
+
+    if isinstance(atom, Select):
+        return any_of(
+            all_of(atom.condition, case(atom.then)),
+            all_of(negate(atom.condition), case(atom.otherwise)),
+        )
+    assert isinstance(atom, (Min, Max))
+    combine = all_of if isinstance(atom, Min) == (c > 0) else any_of
+    return combine(*map(case, atom.operands))
+
+
+def is_zero(expr: Expr) -> Condition:
+    """`0 == expr`."""
+    offset, terms = linear(expr)
+    if not terms:
+        return truth(offset == 0)
+    if any(type(atom) in _CHOICES for atom, _ in terms):
+        return all_of(nonnegative(expr), nonnegative(scale(expr, -1)))
+    divisor = math.gcd(*[c for _, c in terms])
+    if offset % divisor:
+        return FALSE
+    if terms[0][1] < 0:
+        divisor = -divisor
+    if divisor != 1:
+        expr = linear_sum(offset // divisor, [(atom, c // divisor) for atom, c in terms])
+    return intern(IsZero, expr)
+
+
+def equal(a: ExprLike, b: ExprLike) -> Condition:
+    """The condition `a == b`."""
+    return is_zero(as_expr(a) - as_expr(b))
+
+
+def unequal(a: ExprLike, b: ExprLike) -> Condition:
+    """The condition `a != b`."""
+    return negate(equal(a, b))
+
+
+def all_of(*conditions: Condition) -> Condition:
+    """Every one of the conditions; `TRUE` for none."""
+    return _junction(And, conditions)
+
+
+def any_of(*conditions: Condition) -> Condition:
+    """At least one of the conditions; `FALSE` for none."""
+    return _junction(Or, conditions)
+
+
+def _junction(kind: type[And] | type[Or], conditions: tuple[Condition, ...]) -> Condition:
+    neutral, dominant = (TRUE, FALSE) if kind is And else (FALSE, TRUE)
+    flat: dict[Condition, None] = {}
+    for condition in conditions:
+        if not isinstance(condition, Condition):
+            raise TypeError(f"expected a condition such as y <= 3, got {condition!r}")
+        for operand in condition.operands if isinstance(condition, kind) else (condition,):
+            if operand is dominant:
+                return dominant
+            if operand is not neutral:
+                flat[operand] = None
+    if not flat:
+        return neutral
+    if len(flat) == 1:
+        return next(iter(flat))
+    return intern(kind, tuple(sorted(flat, key=order_key)))
+
+
+def negate(condition: Condition) -> Condition:
+    """The condition that holds where this one does not."""
+    if type(condition) is NonNegative:
+        return nonnegative(plus(scale(condition.expr, -1), -1))
+    if not isinstance(condition, Condition):
+        raise TypeError(f"expected a condition, got {condition!r}")
+    # Inner conditions first, without recursion: a condition may be nested to any depth.
+    negated: dict[Condition, Condition] = {}
+    stack = [condition]
+    while stack:
+        top = stack[-1]
+        missing = [part for part in _operands(top) if part not in negated]
+        if missing:
+            stack.extend(missing)
+        else:
+            stack.pop()
+            negated[top] = _negate_one(top, negated)
+    return negated[condition]
+
+
+def _operands(condition: Condition) -> tuple[Condition, ...]:
+    return condition.operands if isinstance(condition, (And, Or)) else ()
+
+
+def _negate_one(condition: Condition, negated: dict[Condition, Condition]) -> Condition:
+    match condition:
+        case Truth(value=value):
+            return truth(not value)
+        case NonNegative(expr=expr):
+            return nonnegative(plus(scale(expr, -1), -1))
+        case IsZero(expr=expr):
+            return any_of(nonnegative(plus(expr, -1)), nonnegative(plus(scale(expr, -1), -1)))
+        case And(operands=operands):
+            return any_of(*[negated[operand] for operand in operands])
+    return all_of(*[negated[operand] for operand in cast(Or, condition).operands])

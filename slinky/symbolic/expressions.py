@@ -1,0 +1,127 @@
+"""Integer expressions and conditions: every name that other rooms use, in one place.
+
+Idea. An expression is an immutable, interned node: two equal expressions of canonical form are the same
+object, so `is` decides equality and every analysis can be remembered by identity. There is no separate
+simplifier for sums: the constructors are the only way to make a node, and each returns the canonical form.
+
+`nodes` says what the nodes are, `arithmetic` and `conditions` make them and state the canonical forms.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any, cast
+
+from slinky.errors import ExpressionError
+from slinky.symbolic.arithmetic import (
+    METADATA_FIELDS,
+    add,
+    floor_divide,
+    linear,
+    linear_sum,
+    maximum,
+    metadata,
+    minimum,
+    modulo,
+    multiply,
+    product,
+    scale,
+    select,
+)
+from slinky.symbolic.conditions import all_of, any_of, equal, is_zero, negate, nonnegative, unequal
+from slinky.symbolic.nodes import (
+    FALSE,
+    TRUE,
+    And,
+    Condition,
+    Constant,
+    Expr,
+    ExprLike,
+    FloorDivide,
+    IsZero,
+    Max,
+    Metadata,
+    Min,
+    Node,
+    NonNegative,
+    Or,
+    Product,
+    Scalar,
+    Select,
+    Sum,
+    Truth,
+    Variable,
+    as_expr,
+    constant,
+    constant_value,
+    scalar,
+    truth,
+    variable,
+)
+from slinky.symbolic.order import children, order_key
+
+__all__ = [
+    "FALSE",
+    "METADATA_FIELDS",
+    "TRUE",
+    "And",
+    "Condition",
+    "Constant",
+    "Expr",
+    "ExprLike",
+    "FloorDivide",
+    "IsZero",
+    "Max",
+    "Metadata",
+    "Min",
+    "Node",
+    "NonNegative",
+    "Or",
+    "Product",
+    "Scalar",
+    "Select",
+    "Sum",
+    "Truth",
+    "Variable",
+    "add",
+    "all_of",
+    "any_of",
+    "as_expr",
+    "children",
+    "constant",
+    "constant_value",
+    "equal",
+    "floor_divide",
+    "is_zero",
+    "linear",
+    "linear_sum",
+    "maximum",
+    "metadata",
+    "minimum",
+    "modulo",
+    "multiply",
+    "negate",
+    "nonnegative",
+    "order_key",
+    "product",
+    "require_integer",
+    "scalar",
+    "scale",
+    "select",
+    "truth",
+    "unequal",
+    "variable",
+]
+
+
+def require_integer(value: object, where: str) -> int:
+    """An integer as a Python int.
+
+    Raises `ExpressionError` naming `where` for anything else.
+    """
+    if isinstance(value, bool):
+        raise ExpressionError(f"{where} must be an integer, got {value!r}")
+    try:
+        return operator.index(cast(Any, value))
+    except TypeError:
+        raise ExpressionError(f"{where} must be an integer, got {value!r} of type {type(value).__name__}") from None

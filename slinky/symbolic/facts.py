@@ -1,0 +1,156 @@
+"""Facts: conditions known to hold, ready to be looked up by what they speak of.
+
+Invariants. The same conditions, given in the same order on top of the same facts, are the same object as long as
+anyone uses it, so answers can be remembered with it. Every row is a fact: `0 <= offset + terms`. What is remembered
+is bounded: a fixed number of answers with each facts object, and only facts in use, or used lately, stay alive.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from typing import TypeAlias
+from weakref import WeakValueDictionary
+
+import attrs
+
+from slinky.symbolic.arithmetic import Terms
+from slinky.symbolic.expressions import (
+    And,
+    Condition,
+    Expr,
+    IsZero,
+    NonNegative,
+    Or,
+    Truth,
+    all_of,
+    linear,
+    scale,
+)
+
+Linear: TypeAlias = tuple[int, Terms]
+"""`0 <= constant + sum of coefficient * atom`. Unlike in a `Sum`, a choice may stand here as an atom."""
+
+Rows: TypeAlias = tuple[Linear, ...]
+
+_ANSWERS = 2_000
+_WITNESSES = 4
+_KEPT_ALIVE = 256
+
+_known_facts: WeakValueDictionary[tuple[Facts | None, tuple[Condition, ...]], Facts] = WeakValueDictionary()
+_lately: deque[Facts] = deque(maxlen=_KEPT_ALIVE)
+
+
+@attrs.frozen(eq=False, repr=False)
+class Facts:
+    """Conditions known to hold. Make with `facts(...)`, extend with `also(...)`."""
+
+    parent: Facts | None
+    own: tuple[Condition, ...]
+    contradictory: bool
+    cases: tuple[Or, ...]
+    tightest: dict[Terms, int]
+    """The least offset known for each sum of terms."""
+    upward: dict[Expr, Rows]
+    """The rows in which an atom has a positive coefficient: they bound it from below."""
+    downward: dict[Expr, Rows]
+    """The rows in which an atom has a negative coefficient."""
+    answers: dict[Condition, bool] = attrs.field(factory=dict, init=False)
+    witnesses: list[dict[Expr, int]] = attrs.field(factory=list, init=False)
+    """Integers for some atoms that agree with everything known of them: what they refute cannot be proved."""
+
+    def also(self, *conditions: Condition) -> Facts:
+        """These facts and more."""
+        new = _flat(conditions)
+        return _interned(self, new) if new else self
+
+    def conditions(self) -> tuple[Condition, ...]:
+        """All conditions, oldest first."""
+        levels = []
+        level: Facts | None = self
+        while level is not None:
+            levels.append(level.own)
+            level = level.parent
+        return tuple(condition for own in reversed(levels) for condition in own)
+
+    def remember(self, goal: Condition, answer: bool) -> None:
+        """Keep an answer."""
+        if len(self.answers) >= _ANSWERS:
+            self.answers.clear()
+        self.answers[goal] = answer
+
+    def remember_witness(self, witness: dict[Expr, int]) -> None:
+        """Keep integers that refute goals; only the latest few."""
+        self.witnesses.append(witness)
+        del self.witnesses[:-_WITNESSES]
+
+    def __repr__(self) -> str:
+        return f"<facts: {all_of(*self.conditions())}>"
+
+
+def facts(*conditions: Condition) -> Facts:
+    """The facts that these conditions hold."""
+    return _interned(None, _flat(conditions))
+
+
+def _flat(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
+    flat: dict[Condition, None] = {}
+    for condition in conditions:
+        if not isinstance(condition, Condition):
+            raise TypeError(f"expected a condition such as y <= 3, got {condition!r}")
+        for part in condition.operands if isinstance(condition, And) else (condition,):
+            if not (isinstance(part, Truth) and part.value):
+                flat[part] = None
+    return tuple(flat)
+
+
+def _interned(parent: Facts | None, own: tuple[Condition, ...]) -> Facts:
+    known = _known_facts.get((parent, own))
+    if known is None:
+        known = _known_facts.setdefault((parent, own), _make(parent, own))
+        _lately.append(known)
+    return known
+
+
+def _make(parent: Facts | None, own: tuple[Condition, ...]) -> Facts:
+    rows, cases = split(own)
+    contradictory = rows is None
+    tightest: dict[Terms, int] = {}
+    upward: dict[Expr, Rows] = {}
+    downward: dict[Expr, Rows] = {}
+    if parent is not None:
+        contradictory |= parent.contradictory
+        cases = parent.cases + cases
+        tightest, upward, downward = parent.tightest.copy(), parent.upward.copy(), parent.downward.copy()
+    for row in rows or ():
+        offset, terms = row
+        known = tightest.get(terms)
+        if known is not None and known <= offset:
+            continue
+        tightest[terms] = offset
+        opposite = tightest.get(tuple([(atom, -c) for atom, c in terms]))
+        contradictory |= opposite is not None and opposite + offset < 0
+        for atom, c in terms:
+            side = upward if c > 0 else downward
+            side[atom] = (*side.get(atom, ()), row)
+    return Facts(parent, own, contradictory, cases, tightest, upward, downward)
+
+
+def split(conditions: Iterable[Condition]) -> tuple[Rows | None, tuple[Or, ...]]:
+    """A conjunction as inequalities and disjunctions; None for the inequalities where it is false."""
+    rows: list[Linear] = []
+    cases: list[Or] = []
+    for condition in _flat(conditions):
+        match condition:
+            case Truth():
+                return None, ()
+            case Or():
+                cases.append(condition)
+            case NonNegative(expr=expr):
+                rows.append(linear(expr))
+            case IsZero(expr=expr):
+                rows += [linear(expr), linear(scale(expr, -1))]
+    return tuple(rows), tuple(cases)
+
+
+NO_FACTS = facts()

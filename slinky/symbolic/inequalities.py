@@ -1,0 +1,254 @@
+"""Systems of linear inequalities over integers: a solution, or the certainty that there is none.
+
+A row `(a_1, ..., a_n, c)` states `a_1*x_1 + ... + a_n*x_n + c >= 0`.
+
+Method, after Pugh's Omega test (1991). Each row is divided by the greatest common divisor of its coefficients and its
+constant rounded down, which keeps all integer solutions and cuts off fractional ones. Equations are solved for an
+unknown, after a change of unknowns that gives it the coefficient one. What is left is eliminated unknown by unknown
+(Fourier-Motzkin). From the last unknown back to the first, integers are then chosen that satisfy the rows; where
+there is no integer between two bounds, the system is split into one with the unknown below and one with it above.
+
+Invariant: every derived row follows from the given ones (and the side of a split), and both sides of a split are
+refuted. So `NO_SOLUTION` is never wrong, and a solution satisfies all rows. Work is bounded: `NOT_DECIDED`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+from math import gcd
+from typing import TypeAlias
+
+Row: TypeAlias = tuple[int, ...]
+_System: TypeAlias = dict[Row, int]
+"""Coefficients -> constant: one row, the tightest, for each direction."""
+
+ROW_LIMIT = 300
+"""Systems that grow beyond this many rows are given up."""
+
+COMBINATION_LIMIT = 1500
+"""Eliminations that combine more pairs of rows than this, together, are given up: a user waits for the answer."""
+
+SPLIT_LIMIT = 40
+"""How many systems one question may be split into."""
+
+
+class Outcome(Enum):
+    """What is known where no solution is at hand."""
+
+    NO_SOLUTION = "no solution"
+    NOT_DECIDED = "not decided"
+
+
+class _ContradictionError(Exception):
+    """A row that no integers satisfy."""
+
+
+class _TooLargeError(Exception):
+    """The system outgrew its limit."""
+
+
+def solve(rows: Iterable[Row]) -> list[int] | Outcome:
+    """Integers that satisfy all rows, or why there are none to show."""
+    waiting = [list(rows)]
+    splits = 0
+    while waiting:
+        system = waiting.pop()
+        try:
+            found = _Elimination(system).solution()
+        except _ContradictionError:
+            continue
+        except _TooLargeError:
+            return Outcome.NOT_DECIDED
+        if isinstance(found, list):
+            return found
+        splits += 1
+        if splits > SPLIT_LIMIT:
+            return Outcome.NOT_DECIDED
+        waiting += [[*system, side] for side in found]
+    return Outcome.NO_SOLUTION
+
+
+def _add(system: _System, coefficients: Row, offset: int) -> None:
+    """Add a row in normal form, unless a tighter one of its direction is there.
+
+    Raises `_ContradictionError` if it contradicts the row of the opposite direction.
+    """
+    divisor = gcd(*coefficients)
+    if divisor != 1:
+        if divisor == 0:
+            if offset < 0:
+                raise _ContradictionError
+            return
+        coefficients, offset = tuple([a // divisor for a in coefficients]), offset // divisor
+    known = system.get(coefficients)
+    if known is None or offset < known:
+        system[coefficients] = offset
+        opposite = system.get(tuple([-a for a in coefficients]))
+        if opposite is not None and opposite + offset < 0:
+            raise _ContradictionError
+
+
+class _Elimination:
+    """One pass over a system: unknowns out, then values back in."""
+
+    def __init__(self, rows: list[Row]) -> None:
+        self.width = len(rows[0]) - 1 if rows else 0
+        self.system: _System = {}
+        self.steps: list[_Removed | _Changed] = []
+        self.combinations = 0
+        for row in rows:
+            _add(self.system, row[:-1], row[-1])
+
+    def solution(self) -> list[int] | tuple[Row, Row]:
+        """A solution, or the two rows of a split. Raises where there is no solution, or too much work."""
+        while self._solve_equation():
+            pass
+        while self.system:
+            column = self._cheapest_column()
+            self._eliminate(column)
+            if len(self.system) > ROW_LIMIT:
+                raise _TooLargeError
+        values = [0] * self.width
+        for step in reversed(self.steps):
+            split = step.back(values)
+            if split is not None:
+                return self._in_first_unknowns(split)
+        return values
+
+    def _solve_equation(self) -> bool:
+        """Solve one equation for an unknown, if there is an equation."""
+        equation = self._equation()
+        if equation is None:
+            return False
+        column = _smallest(equation[0])
+        while abs(equation[0][column]) != 1:
+            # With t = x + sum of q_i*x_i in place of x, the other coefficients become remainders, which are smaller.
+            a = equation[0][column]
+            change = _Changed(column, [0 if i == column else b // a for i, b in enumerate(equation[0])])
+            self.steps.append(change)
+            self._replace([change.apply(row) for row in self.system.items()])
+            equation = change.apply(equation)
+            column = _smallest(equation[0])
+        coefficients, offset = equation
+        opposite = (tuple([-a for a in coefficients]), -offset)
+        sign = coefficients[column]
+        low, high = (equation, opposite) if sign > 0 else (opposite, equation)
+        self.steps.append(_Removed(column, [low], [high]))
+        self._replace([_plus_multiple(row, equation, -row[0][column] * sign) for row in self.system.items()])
+        return True
+
+    def _equation(self) -> tuple[Row, int] | None:
+        for coefficients, offset in self.system.items():
+            if self.system.get(tuple([-a for a in coefficients])) == -offset:
+                return coefficients, offset
+        return None
+
+    def _replace(self, rows: Iterable[tuple[Row, int]]) -> None:
+        self.system = {}
+        for coefficients, offset in rows:
+            _add(self.system, coefficients, offset)
+
+    def _cheapest_column(self) -> int:
+        """The column whose elimination adds the fewest rows, exact ones first.
+
+        A column of one sign is best, for it only removes rows. An elimination loses no integer solution, and so is
+        exact, where all lower or all upper rows have the coefficient one.
+        """
+        best, best_cost = -1, (2, 0)
+        for column, entries in enumerate(zip(*self.system, strict=True)):
+            positive = [a for a in entries if a > 0]
+            negative = [a for a in entries if a < 0]
+            if not positive and not negative:
+                continue
+            exact = not positive or not negative or max(positive) == 1 or min(negative) == -1
+            cost = (0 if exact else 1, len(positive) * len(negative) - len(positive) - len(negative))
+            if best < 0 or cost < best_cost:
+                best, best_cost = column, cost
+        return best
+
+    def _eliminate(self, column: int) -> None:
+        """Go on with what follows for the other unknowns."""
+        lower: list[tuple[Row, int]] = []
+        upper: list[tuple[Row, int]] = []
+        rest: _System = {}
+        for row in self.system.items():
+            a = row[0][column]
+            if a == 0:
+                rest[row[0]] = row[1]
+            else:
+                (lower if a > 0 else upper).append(row)
+        self.combinations += len(lower) * len(upper)
+        if self.combinations > COMBINATION_LIMIT:
+            raise _TooLargeError
+        self.steps.append(_Removed(column, lower, upper))
+        for low, low_offset in lower:
+            a = low[column]
+            for high, high_offset in upper:
+                b = -high[column]
+                combined = tuple([b * x + a * y for x, y in zip(low, high, strict=True)])
+                _add(rest, combined, b * low_offset + a * high_offset)
+        self.system = rest
+
+    def _in_first_unknowns(self, split: tuple[int, int]) -> tuple[Row, Row]:
+        """The rows `x <= k` and `x >= k + 1` of a split, in the unknowns that the system began with."""
+        column, k = split
+        row = [0] * self.width
+        row[column] = 1
+        for step in reversed(self.steps):
+            if isinstance(step, _Changed):
+                row = [a + row[step.column] * q for a, q in zip(row, step.quotients, strict=True)]
+        return (*[-a for a in row], k), (*row, -k - 1)
+
+
+def _smallest(coefficients: Row) -> int:
+    """The column of the coefficient that is closest to zero without being zero."""
+    return min((abs(a), column) for column, a in enumerate(coefficients) if a)[1]
+
+
+def _plus_multiple(row: tuple[Row, int], other: tuple[Row, int], factor: int) -> tuple[Row, int]:
+    combined = tuple([x + factor * y for x, y in zip(row[0], other[0], strict=True)])
+    return combined, row[1] + factor * other[1]
+
+
+def _at(row: tuple[Row, int], values: list[int]) -> int:
+    """The value of a row."""
+    return sum([a * x for a, x in zip(row[0], values, strict=True)]) + row[1]
+
+
+class _Removed:
+    """An unknown that was eliminated, and the rows that bound it from below and above."""
+
+    def __init__(self, column: int, lower: list[tuple[Row, int]], upper: list[tuple[Row, int]]) -> None:
+        self.column = column
+        self.lower = lower
+        self.upper = upper
+
+    def back(self, values: list[int]) -> tuple[int, int] | None:
+        """Give the unknown a value; the unknown and the integer below the gap if there is none."""
+        column = self.column
+        values[column] = 0
+        least = max([-(_at(row, values) // row[0][column]) for row in self.lower], default=None)
+        most = min([_at(row, values) // -row[0][column] for row in self.upper], default=None)
+        if least is None or most is None:
+            values[column] = max(least or 0, 0) if most is None else min(most, 0)
+            return None
+        values[column] = (least + most) // 2
+        return (column, most) if least > most else None
+
+
+class _Changed:
+    """A change of unknowns: column's `x` is `t` less the sum of quotient times unknown."""
+
+    def __init__(self, column: int, quotients: list[int]) -> None:
+        self.column = column
+        self.quotients = quotients
+
+    def apply(self, row: tuple[Row, int]) -> tuple[Row, int]:
+        """A row in the new unknowns."""
+        a = row[0][self.column]
+        return tuple([x - a * q for x, q in zip(row[0], self.quotients, strict=True)]), row[1]
+
+    def back(self, values: list[int]) -> None:
+        """The value of the old unknown."""
+        values[self.column] -= sum([q * x for q, x in zip(self.quotients, values, strict=True)])

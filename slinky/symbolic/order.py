@@ -1,0 +1,99 @@
+"""The order of nodes among their siblings, and what a node is made of.
+
+Invariant: the order depends on the structure of nodes alone, never on hashes or on when they were made, so the same
+program prints the same text in every process.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import cast
+
+from slinky.symbolic.nodes import (
+    And,
+    Constant,
+    FloorDivide,
+    IsZero,
+    Max,
+    Metadata,
+    Min,
+    Node,
+    NonNegative,
+    Or,
+    Product,
+    Scalar,
+    Select,
+    Sum,
+    Truth,
+    Variable,
+)
+
+_RANK: dict[type[Node], int] = {
+    Variable: 0, Metadata: 1, Scalar: 2, Product: 3, FloorDivide: 4, Min: 5, Max: 6, Select: 7, Sum: 8, Constant: 9,
+}  # fmt: skip
+
+_LONGEST_KEY = 160
+
+
+def order_key(node: Node) -> tuple[int, str]:
+    """The place of a node among its siblings. It depends on structure alone, never on hashes or creation order.
+
+    The key is a text of the structure, cut short with a digest where it grows long: deep expressions stay cheap.
+    """
+    key = node._order
+    if key is not None:
+        return key
+    stack = [node]
+    while stack:
+        top = stack[-1]
+        missing = [part for part in children(top) if part._order is None]
+        if missing:
+            stack.extend(missing)
+            continue
+        stack.pop()
+        text = _structure(top)
+        if len(text) > _LONGEST_KEY:
+            digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+            text = f"{text[: _LONGEST_KEY // 2]}~{digest}"
+        object.__setattr__(top, "_order", (_RANK.get(type(top), 10), text))
+    return cast("tuple[int, str]", node._order)
+
+
+def children(node: Node) -> tuple[Node, ...]:
+    """The nodes that a node is made of, in order."""
+    match node:
+        case Sum(terms=terms):
+            return tuple([atom for atom, _ in terms])
+        case Product(factors=factors):
+            return factors
+        case FloorDivide(numerator=numerator, denominator=denominator):
+            return (numerator, denominator)
+        case Min(operands=operands) | Max(operands=operands):
+            return operands
+        case Select(condition=condition, then=then, otherwise=otherwise):
+            return (condition, then, otherwise)
+        case NonNegative(expr=expr) | IsZero(expr=expr):
+            return (expr,)
+        case And(operands=conditions) | Or(operands=conditions):
+            return conditions
+    return ()
+
+
+def _structure(node: Node) -> str:
+    """What tells a node from all others of its class, given that its children have their keys."""
+    match node:
+        case Constant(value=value) | Truth(value=value):
+            return str(value)
+        case Variable(name=name):
+            return name
+        case Metadata(buffer=buffer, dim=dim, field=field):
+            # `n` keeps the minimum before the maximum.
+            return f"{buffer}.{dim:04d}.{'min' if field == 'min' else 'n' + field}"
+        case Sum(constant=offset, terms=terms):
+            return " ".join([f"{_name(atom)}*{c}" for atom, c in terms]) + f" {offset}"
+    return " ".join([_name(part) for part in children(node)])
+
+
+def _name(node: Node) -> str:
+    rank, text = order_key(node)
+    return text if rank <= 2 else f"{type(node).__name__}({text})"

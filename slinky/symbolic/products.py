@@ -1,0 +1,132 @@
+"""Inequalities for what is not linear: products, and quotients by a symbol.
+
+Invariant: every row yielded here holds for all integers that meet the facts given. A product of two things that are
+not negative is not negative; all rows below are instances of that, multiplied out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import combinations
+
+from slinky.symbolic.arithmetic import product
+from slinky.symbolic.chaining import follows
+from slinky.symbolic.expressions import (
+    Constant,
+    Expr,
+    FloorDivide,
+    Max,
+    Metadata,
+    Product,
+    Sum,
+    linear,
+    linear_sum,
+    multiply,
+)
+from slinky.symbolic.facts import Facts, Linear
+from slinky.symbolic.meaning import difference
+
+_DEEPEST = 20
+_MOST_ROWS = 40
+_MOST_FACTORS = 4
+
+
+def quotient_rows(quotient: FloorDivide, known: Facts) -> Iterator[Linear]:
+    """`d*q <= n <= d*q + d - 1` for `q = n // d` with a symbolic d that is at least 1."""
+    numerator, denominator = quotient.numerator, quotient.denominator
+    if not at_least(denominator, 1, known):
+        return
+    if at_least(numerator, 0, known):
+        yield 0, ((quotient, 1),)
+        yield difference(numerator, quotient)
+    multiple = multiply(denominator, quotient)
+    yield difference(numerator, multiple)
+    yield difference(multiple + denominator - 1, numerator)
+
+
+def product_rows(whole: Product, known: Facts) -> Iterator[Linear]:
+    """`(f - a) * (g - b) >= 0` for factors f, g bounded below by constants a and b (McCormick, 1976)."""
+    factors = whole.factors
+    if len(factors) == 2 and factors[0] is factors[1]:
+        yield 0, ((whole, 1),)
+    for position, first in enumerate(factors if len(factors) > 2 else factors[:1]):
+        rest: Expr = linear_sum(1, ())
+        for factor in factors[:position] + factors[position + 1 :]:
+            rest = multiply(rest, factor)
+        a, b = constant_lower_bound(first, known), constant_lower_bound(rest, known)
+        if a is not None and b is not None:
+            yield linear(multiply(first - a, rest - b))
+
+
+def multiplied_rows(rows: Iterable[Linear], atoms: Iterable[Expr], known: Facts) -> Iterator[Linear]:
+    """Rows times a factor that is not negative, where only products arise that are already part of others."""
+    parts = {part: None for atom in atoms if isinstance(atom, Product) for part in _parts(atom)}
+    bounded = [(part, constant_lower_bound(part, known)) for part in parts]
+    for offset, terms in list(rows)[:_MOST_ROWS]:
+        for part, least in bounded:
+            if least is not None and all(product((atom, part)) in parts for atom, _ in terms):
+                yield linear(multiply(linear_sum(offset, terms), part - least))
+
+
+def _parts(whole: Product) -> Iterator[Expr]:
+    """The factors of a product, and the products of some of them."""
+    factors = whole.factors
+    for count in range(1, min(len(factors), _MOST_FACTORS)):
+        for some in combinations(factors, count):
+            yield product(some)
+    yield whole
+
+
+def at_least(expr: Expr, least: int, known: Facts) -> bool:
+    """Whether an expression is never below an integer, as far as a short look tells."""
+    offset, terms = linear(expr)
+    if follows(known, offset - least, terms):
+        return True
+    bound = constant_lower_bound(expr, known)
+    return bound is not None and bound >= least
+
+
+def constant_lower_bound(expr: Expr, known: Facts, deepest: int = _DEEPEST) -> int | None:
+    """An integer that the expression is never below, read off its structure and the facts about single symbols."""
+    if deepest == 0:
+        return None
+    match expr:
+        case Constant(value=value):
+            return value
+        case Sum(constant=offset, terms=terms):
+            total = offset
+            for atom, c in terms:
+                bound = constant_lower_bound(atom, known, deepest - 1) if c > 0 else None
+                if bound is None:
+                    return None
+                total += c * bound
+            return total
+        case Product(factors=factors):
+            result = 1
+            for factor in factors:
+                bound = constant_lower_bound(factor, known, deepest - 1)
+                if bound is None or bound < 0:
+                    return None
+                result *= bound
+            return result
+        case FloorDivide(numerator=numerator, denominator=denominator):
+            above = constant_lower_bound(numerator, known, deepest - 1)
+            if above is None:
+                return None
+            if isinstance(denominator, Constant):
+                return above // denominator.value
+            below = constant_lower_bound(denominator, known, deepest - 1)
+            if below is None or below < 1:
+                return None
+            return 0 if above >= 0 else above
+        case Max(operands=operands):
+            bounds = [constant_lower_bound(operand, known, deepest - 1) for operand in operands]
+            return max([bound for bound in bounds if bound is not None], default=None)
+        case Metadata(field="fold_factor"):
+            return 1
+    best: int | None = None
+    for offset, terms in known.upward.get(expr, ()):
+        if len(terms) == 1:
+            bound = -(offset // terms[0][1])
+            best = bound if best is None else max(best, bound)
+    return best

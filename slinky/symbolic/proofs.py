@@ -1,0 +1,109 @@
+"""Proofs: does a condition hold for every assignment of integers that meets the facts?
+
+`prove` first looks for a short proof (`chaining`), then refutes `facts and not goal` (`search`).
+
+Invariant: `prove` never says yes to what does not hold; it may say no where a cleverer prover would find the proof.
+Extents of buffers are at least 0 and fold factors at least 1; where a divisor is not positive, nothing is claimed.
+Work is bounded, and answers are remembered with the facts.
+"""
+
+from __future__ import annotations
+
+from slinky.symbolic.chaining import follows
+from slinky.symbolic.expressions import (
+    FALSE,
+    And,
+    Condition,
+    Expr,
+    IsZero,
+    Max,
+    Min,
+    NonNegative,
+    Or,
+    Truth,
+    all_of,
+    linear,
+    linear_sum,
+    negate,
+    nonnegative,
+    scale,
+)
+from slinky.symbolic.facts import NO_FACTS, Facts, facts
+from slinky.symbolic.products import at_least, constant_lower_bound
+from slinky.symbolic.search import Search
+
+__all__ = ["NO_FACTS", "Facts", "constant_lower_bound", "facts", "impossible", "prove"]
+
+
+def prove(goal: Condition, known: Facts = NO_FACTS) -> bool:
+    """Whether `goal` is shown to hold for every assignment that meets the facts. False means "not shown"."""
+    answer = known.answers.get(goal)
+    if answer is None:
+        answer = _proved(goal, known)
+        known.remember(goal, answer)
+    return answer
+
+
+def impossible(known: Facts) -> bool:
+    """Whether the facts are shown to contradict each other, so that anything follows from them."""
+    return prove(FALSE, known)
+
+
+def _proved(goal: Condition, known: Facts) -> bool:
+    match goal:
+        case Truth(value=value):
+            return value or _impossible(known)
+        case NonNegative(expr=expr):
+            return _not_negative(expr, known)
+        case And(operands=operands):
+            return all(prove(operand, known) for operand in operands)
+        case IsZero(expr=expr):
+            return prove(nonnegative(expr), known) and prove(nonnegative(scale(expr, -1)), known)
+        case Or(operands=operands):
+            if goal in known.cases:
+                return True
+            for operand in operands:
+                if isinstance(operand, NonNegative) and follows(known, *linear(operand.expr)):
+                    return True
+            return Search(known).refuted(negate(goal))
+    raise TypeError(f"expected a condition such as y <= 3, got {goal!r}")
+
+
+def _impossible(known: Facts) -> bool:
+    """Whether the facts contradict each other: if the older ones do not, a new one takes part."""
+    if known.contradictory:
+        return True
+    if known.parent is not None and impossible(known.parent):
+        return True
+    return Search(known).refuted(all_of(*known.own))
+
+
+def _not_negative(expr: Expr, known: Facts) -> bool:
+    offset, terms = linear(expr)
+    if at_least(expr, 0, known):
+        return True
+    for atom, c in terms:
+        if isinstance(atom, Min if c > 0 else Max):
+            # A choice too wide for the constructors: the goal must hold for each operand.
+            rest = [term for term in terms if term[0] is not atom]
+            operands = atom.operands
+            return all(prove(nonnegative(linear_sum(offset, [(o, c), *rest])), known) for o in operands)
+    if _contradicted(offset, terms, known):
+        return False
+    search = Search(known)
+    if search.refuted(nonnegative(linear_sum(-offset - 1, [(atom, -c) for atom, c in terms]))):
+        return True
+    if search.conclusive:
+        known.remember_witness(search.found)
+    return False
+
+
+def _contradicted(offset: int, terms: tuple[tuple[Expr, int], ...], known: Facts) -> bool:
+    """Whether integers that agree with all that is known of these atoms are at hand, and make the sum negative."""
+    for witness in known.witnesses:
+        try:
+            if offset + sum([c * witness[atom] for atom, c in terms]) < 0:
+                return True
+        except KeyError:
+            continue
+    return False

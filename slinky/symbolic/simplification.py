@@ -1,0 +1,101 @@
+"""Simplification under facts.
+
+Invariants. Under the facts, the result of `simplify` has the value of the expression, and simplifying it again
+changes nothing. Sums are not touched, for they are canonical; choices and conditions that the facts decide go away.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar, cast
+
+from slinky.symbolic.arithmetic import spread
+from slinky.symbolic.expressions import (
+    FALSE,
+    TRUE,
+    And,
+    Condition,
+    Expr,
+    FloorDivide,
+    IsZero,
+    Max,
+    Min,
+    Node,
+    NonNegative,
+    Or,
+    Select,
+    children,
+    maximum,
+    minimum,
+    negate,
+    scale,
+    select,
+)
+from slinky.symbolic.products import at_least
+from slinky.symbolic.proofs import NO_FACTS, Facts, prove
+from slinky.symbolic.traversal import fold, rebuild
+
+N = TypeVar("N", Expr, Condition)
+
+_MOST_CASES = 24
+_MOST_COMPARISONS = 8
+"""Wider minima, maxima and conditions are left as their parts have become: comparing all parts would cost too much."""
+
+
+def decide(condition: Condition, known: Facts) -> Condition:
+    """`TRUE` or `FALSE` where the facts decide the condition, else the condition."""
+    if prove(condition, known):
+        return TRUE
+    return FALSE if prove(negate(condition), known) else condition
+
+
+def simplify(node: N, known: Facts = NO_FACTS) -> N:
+    """An expression or condition of the same value under the facts, without choices that the facts decide."""
+    known_results: dict[Node, Node] = {}
+    return cast(N, fold(node, lambda inner, parts: _simplify_one(inner, parts, known), known_results))
+
+
+def _simplify_one(node: Node, parts: list[Node], known: Facts) -> Node:
+    if any(part is not child for part, child in zip(parts, children(node), strict=True)):
+        node = rebuild(node, parts)
+    match node:
+        case Min() | Max():
+            return _without_dominated(node, known)
+        case Select(condition=condition, then=then, otherwise=otherwise):
+            return select(_decide_narrow(condition, known), then, otherwise)
+        case FloorDivide(numerator=numerator, denominator=denominator):
+            if (
+                at_least(denominator, 1, known)
+                and at_least(numerator, 0, known)
+                and at_least(denominator - numerator, 1, known)
+            ):
+                return scale(denominator, 0)
+        case NonNegative() | IsZero() | And() | Or():
+            return _decide_narrow(node, known)
+    return node
+
+
+def _decide_narrow(condition: Condition, known: Facts) -> Condition:
+    """`decide`, but a condition of many comparisons is left as its parts have become."""
+    waiting, met = [condition], 0
+    while waiting:
+        part = waiting.pop()
+        met += 1
+        if met > _MOST_COMPARISONS:
+            return condition
+        if isinstance(part, (And, Or)):
+            waiting.extend(part.operands)
+    return decide(condition, known)
+
+
+def _without_dominated(node: Min | Max, known: Facts) -> Expr:
+    """A minimum without operands that are never the smallest; a maximum likewise."""
+    if spread(node) > _MOST_CASES:
+        return node
+    kept = list(node.operands)
+    for operand in node.operands:
+        others = [other for other in kept if other is not operand]
+        if others and any(
+            prove(other <= operand if isinstance(node, Min) else other >= operand, known) for other in others
+        ):
+            kept = others
+    return (minimum if isinstance(node, Min) else maximum)(*kept)

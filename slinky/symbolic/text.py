@@ -1,0 +1,159 @@
+"""Expressions as text that a person reads and that never changes from run to run.
+
+Invariant: Python would read the text as the same expression (with `min`, `max` and `select` as functions), so it is
+never ambiguous. Positive terms come before negative ones, the constant last; a comparison is written with its
+negative terms on the left (`a <= b - 1`); `n - d * (n // d)` is written `n % d`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
+
+from slinky.symbolic.expressions import (
+    And,
+    Constant,
+    Expr,
+    FloorDivide,
+    IsZero,
+    Max,
+    Metadata,
+    Min,
+    Node,
+    NonNegative,
+    Or,
+    Product,
+    Select,
+    Sum,
+    Truth,
+    Variable,
+    linear,
+    linear_sum,
+    multiply,
+    product,
+)
+
+DimensionNames: TypeAlias = Callable[[str, int], str]
+"""How to write a dimension of a buffer, given the buffer's name and the position of the dimension."""
+
+_JUNCTION, _COMPARISON, _SUM, _QUOTIENT, _PRODUCT, _ATOM = range(6)
+"""How tightly a text binds. A quotient binds like a product, but may not stand behind a factor or a minus."""
+
+_Piece: TypeAlias = str | tuple[Node, int]
+"""Text, or a node still to be written, with the strength that its place asks for."""
+
+
+def positional(buffer: str, dim: int) -> str:
+    """Write a dimension by its position: `inp.dim(0)`."""
+    return f"{buffer}.dim({dim})"
+
+
+def to_text(node: Node, names: DimensionNames = positional) -> str:
+    """The text of an expression or condition."""
+    done: list[str] = []
+    waiting: list[_Piece] = [(node, _JUNCTION)]
+    while waiting:
+        piece = waiting.pop()
+        if isinstance(piece, str):
+            done.append(piece)
+            continue
+        inner, wanted = piece
+        strength, pieces = _pieces(inner, names)
+        if strength < wanted:
+            pieces = ["(", *pieces, ")"]
+        waiting.extend(reversed(pieces))
+    return "".join(done)
+
+
+def _pieces(node: Node, names: DimensionNames) -> tuple[int, list[_Piece]]:
+    """How tightly the text of a node binds, and what it is made of."""
+    match node:
+        case Constant(value=value):
+            return _ATOM if value >= 0 else _SUM, [str(value)]
+        case Truth(value=value):
+            return _ATOM, [str(value)]
+        case Variable(name=name):
+            return _ATOM, [name]
+        case Metadata(buffer=buffer, dim=dim, field=field):
+            return _ATOM, [f"{names(buffer, dim)}.{field}"]
+        case Product(factors=factors):
+            return _PRODUCT, _joined("*", factors, _ATOM)
+        case FloorDivide(numerator=numerator, denominator=denominator):
+            return _QUOTIENT, [(numerator, _ATOM), " // ", (denominator, _ATOM)]
+        case Min(operands=operands):
+            return _ATOM, ["min(", *_joined(", ", operands, _JUNCTION), ")"]
+        case Max(operands=operands):
+            return _ATOM, ["max(", *_joined(", ", operands, _JUNCTION), ")"]
+        case Select(condition=condition, then=then, otherwise=otherwise):
+            return _ATOM, ["select(", *_joined(", ", (condition, then, otherwise), _JUNCTION), ")"]
+        case Sum():
+            return _sum(node)
+        case NonNegative(expr=expr):
+            left, right = _sides(expr)
+            return _COMPARISON, [(left, _SUM), " <= ", (right, _SUM)]
+        case IsZero(expr=expr):
+            left, right = _sides(expr)
+            return _COMPARISON, [(left, _SUM), " == ", (right, _SUM)]
+        case And(operands=conditions):
+            return _JUNCTION, _joined(" and ", conditions, _COMPARISON)
+        case Or(operands=conditions):
+            return _JUNCTION, _joined(" or ", conditions, _COMPARISON)
+    raise TypeError(f"cannot write {type(node).__name__}")
+
+
+def _joined(separator: str, nodes: Iterable[Node], strength: int) -> list[_Piece]:
+    pieces: list[_Piece] = []
+    for node in nodes:
+        pieces += [separator, (node, strength)]
+    return pieces[1:]
+
+
+def _sum(node: Sum) -> tuple[int, list[_Piece]]:
+    remainder = _remainder(node)
+    if remainder is not None:
+        numerator, denominator = remainder
+        return _QUOTIENT, [(numerator, _ATOM), " % ", (denominator, _ATOM)]
+    terms = [term for term in node.terms if term[1] > 0] + [term for term in node.terms if term[1] < 0]
+    pieces: list[_Piece] = []
+    for atom, c in terms:
+        sign = "-" if c < 0 else "+"
+        pieces.append(f" {sign} " if pieces else sign.strip("+"))
+        if abs(c) != 1:
+            pieces.append(f"{abs(c)}*")
+        pieces.append((atom, _QUOTIENT if c == 1 else _PRODUCT))
+    if node.constant:
+        pieces.append(f" {'+' if node.constant > 0 else '-'} {abs(node.constant)}")
+    single = len(terms) == 1 and terms[0][1] > 0 and not node.constant
+    return _PRODUCT if single else _SUM, pieces
+
+
+def _sides(expr: Expr) -> tuple[Expr, Expr]:
+    """Split `0 <= expr` into the left and right side to show; a lone constant goes to the side that reads best."""
+    offset, terms = linear(expr)
+    left = [(atom, -c) for atom, c in terms if c < 0]
+    right = [(atom, c) for atom, c in terms if c > 0]
+    if not right:
+        return linear_sum(0, left), linear_sum(offset, ())
+    if not left:
+        return linear_sum(-offset, ()), linear_sum(0, right)
+    return linear_sum(0, left), linear_sum(offset, right)
+
+
+def _remainder(node: Sum) -> tuple[Expr, Expr] | None:
+    """`(n, d)` if the whole sum is `n - d * (n // d)`."""
+    for atom, c in node.terms:
+        for quotient in atom.factors if isinstance(atom, Product) else (atom,):
+            if isinstance(quotient, FloorDivide) and _multiple(quotient, atom, -c) is quotient.denominator:
+                rest = linear_sum(node.constant, [term for term in node.terms if term[0] is not atom])
+                if rest is quotient.numerator:
+                    return rest, quotient.denominator
+    return None
+
+
+def _multiple(quotient: FloorDivide, atom: Expr, factor: int) -> Expr | None:
+    """What the quotient is multiplied by in `factor * atom`, unless that is a sum."""
+    if atom is quotient:
+        return linear_sum(factor, ())
+    others = list(atom.factors) if isinstance(atom, Product) else []
+    others.remove(quotient)
+    return multiply(product(others), linear_sum(factor, ()))

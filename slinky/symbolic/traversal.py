@@ -1,0 +1,232 @@
+"""Walks over expressions: free symbols, substitution and evaluation.
+
+Invariant: all walks are iterative (children before parents, shared nodes once), so the depth of an expression is
+never a limit. What has no symbol in common with a substitution is returned as it is, without a walk. Of a select
+whose condition is decided, only the branch that is taken is visited: the other may well divide by zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from math import prod
+from typing import TypeVar, cast
+
+from slinky.errors import ExpressionError
+from slinky.symbolic.expressions import (
+    And,
+    Condition,
+    Constant,
+    Expr,
+    FloorDivide,
+    IsZero,
+    Max,
+    Metadata,
+    Min,
+    Node,
+    NonNegative,
+    Or,
+    Product,
+    Select,
+    Sum,
+    Truth,
+    Variable,
+    all_of,
+    any_of,
+    floor_divide,
+    is_zero,
+    linear_sum,
+    maximum,
+    minimum,
+    multiply,
+    nonnegative,
+    select,
+)
+from slinky.symbolic.order import children as children
+
+R = TypeVar("R")
+N = TypeVar("N", Expr, Condition)
+
+
+def fold(
+    root: Node,
+    visit: Callable[[Node, list[R]], R],
+    results: dict[Node, R],
+    parts_of: Callable[[Node], tuple[Node, ...]] = children,
+) -> R:
+    """Compute `visit(node, results of its parts)` bottom up, each node once; `results` may hold known answers.
+
+    `parts_of` is asked again once the parts it named have their results, and may name more then.
+    """
+    stack = [root]
+    while stack:
+        node = stack[-1]
+        if node in results:
+            stack.pop()
+            continue
+        parts = parts_of(node)
+        missing = [part for part in parts if part not in results]
+        if missing:
+            stack.extend(missing)
+            continue
+        results[node] = visit(node, [results[part] for part in parts])
+        stack.pop()
+    return results[root]
+
+
+def symbols(node: Node) -> frozenset[Expr]:
+    """The variables and metadata that a node depends on."""
+    found = node._symbols
+    if found is not None:
+        return found
+
+    def visit(inner: Node, parts: list[frozenset[Expr]]) -> frozenset[Expr]:
+        own = inner._symbols
+        if own is None:
+            own = frozenset((inner,)) if isinstance(inner, (Variable, Metadata)) else frozenset().union(*parts)
+            object.__setattr__(inner, "_symbols", own)
+        return own
+
+    return fold(node, visit, {}, lambda inner: children(inner) if inner._symbols is None else ())
+
+
+def substitute(node: N, replacements: Mapping[Expr, Expr]) -> N:
+    """Replace symbols (variables or metadata), all at once, and return the canonical result."""
+    pairs = [(symbol, replacements[symbol]) for symbol in symbols(node) if symbol in replacements]
+    return cast(N, _substitute(node, tuple(pairs))) if pairs else node
+
+
+@lru_cache(maxsize=16384)
+def _substitute(node: Node, pairs: tuple[tuple[Expr, Expr], ...]) -> Node:
+    """The same; remembered, for a schedule asks for the same substitutions again and again."""
+    replaced = frozenset(symbol for symbol, _ in pairs)
+    results: dict[Node, Node] = dict(pairs)
+
+    def visit(inner: Node, parts: list[Node]) -> Node:
+        if not parts:
+            return inner
+        if type(inner) is Select and isinstance(parts[0], Truth):
+            return parts[1]
+        return rebuild(inner, parts)
+
+    def parts_of(inner: Node) -> tuple[Node, ...]:
+        if symbols(inner).isdisjoint(replaced):
+            return ()
+        if type(inner) is Select:
+            condition = results.get(inner.condition)
+            if condition is None:
+                return (inner.condition,)
+            if isinstance(condition, Truth):
+                return (inner.condition, inner.then if condition.value else inner.otherwise)
+        return children(inner)
+
+    return fold(node, visit, results, parts_of)
+
+
+def rebuild(node: Node, parts: list[Node]) -> Node:
+    """The node of the same kind made of other children."""
+    exprs = cast("list[Expr]", parts)
+    match node:
+        case Sum(constant=offset, terms=terms):
+            return linear_sum(offset, [(part, c) for part, (_, c) in zip(exprs, terms, strict=True)])
+        case Product():
+            result = exprs[0]
+            for factor in exprs[1:]:
+                result = multiply(result, factor)
+            return result
+        case FloorDivide():
+            return floor_divide(exprs[0], exprs[1])
+        case Min():
+            return minimum(*exprs)
+        case Max():
+            return maximum(*exprs)
+        case Select():
+            return select(cast(Condition, parts[0]), exprs[1], exprs[2])
+        case NonNegative():
+            return nonnegative(exprs[0])
+        case IsZero():
+            return is_zero(exprs[0])
+        case And():
+            return all_of(*cast("list[Condition]", parts))
+        case Or():
+            return any_of(*cast("list[Condition]", parts))
+    return node
+
+
+def evaluate(node: Node, values: Mapping[Expr, int]) -> int:
+    """The value of an expression, or 0 or 1 for a condition, given a value for each of its symbols.
+
+    Raises `ExpressionError` where a symbol has no value or a divisor is zero.
+    """
+    simple = _value_of_simple(node, values)
+    if simple is not None:
+        return simple
+    results: dict[Node, int] = {}
+
+    def visit(inner: Node, parts: list[int]) -> int:
+        match inner:
+            case Variable() | Metadata():
+                if inner not in values:
+                    raise ExpressionError(f"{inner} has no value, in {node}")
+                return values[inner]
+            case FloorDivide():
+                if parts[1] == 0:
+                    raise ExpressionError(f"division by zero: {inner.denominator} is 0, in {node}")
+                return parts[0] // parts[1]
+        return _value_of(inner, parts)
+
+    def parts_of(inner: Node) -> tuple[Node, ...]:
+        if type(inner) is not Select:
+            return children(inner)
+        taken = results.get(inner.condition)
+        if taken is None:
+            return (inner.condition,)
+        return (inner.condition, inner.then if taken else inner.otherwise)
+
+    return fold(node, visit, results, parts_of)
+
+
+def _value_of_simple(node: Node, values: Mapping[Expr, int]) -> int | None:
+    """The value of a constant, a symbol, or a sum of symbols; None for anything that takes a walk."""
+    if isinstance(node, Sum):
+        total = node.constant
+        for atom, c in node.terms:
+            value = values.get(atom)
+            if value is None:
+                return None
+            total += c * value
+        return total
+    if isinstance(node, Constant):
+        return node.value
+    return values.get(node) if isinstance(node, Expr) else None
+
+
+def _value_of(node: Node, parts: list[int]) -> int:
+    """The value of a node, given those of its children; of a select, of its condition and the branch taken."""
+    match node:
+        case Constant(value=value) | Truth(value=value):
+            return int(value)
+        case Sum(constant=offset, terms=terms):
+            return offset + sum(c * part for part, (_, c) in zip(parts, terms, strict=True))
+        case Product():
+            return prod(parts)
+        case Min():
+            return min(parts)
+        case Max():
+            return max(parts)
+        case Select():
+            return parts[1]
+        case NonNegative():
+            return int(parts[0] >= 0)
+        case IsZero():
+            return int(parts[0] == 0)
+        case And():
+            return int(all(parts))
+        case Or():
+            return int(any(parts))
+    raise TypeError(f"cannot evaluate {node!r}")
+
+
+def union_of_symbols(nodes: Iterable[Node]) -> frozenset[Expr]:
+    """The symbols of several nodes."""
+    return frozenset().union(*map(symbols, nodes))
