@@ -1,0 +1,218 @@
+"""Programs as text: stable, one line per statement, the same for equal programs.
+
+In a call, the output shows the box that is computed and each input the region read for that box, before both are
+clamped. `:` stands for a dimension's whole box: all of the buffer's dimension or, in an input, the same interval as
+the dimension of the output that it follows point by point.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import numpy as np
+
+from slinky.ir.regions import global_boxes, input_regions
+from slinky.ir.statements import (
+    Alloc,
+    Block,
+    BufferParameter,
+    Call,
+    Check,
+    For,
+    If,
+    InputAccess,
+    LoweredFunc,
+    Pass,
+    Program,
+    Statement,
+)
+from slinky.symbolic.expressions import Expr, Node, constant_value
+from slinky.symbolic.intervals import Box, Interval, interval_text
+from slinky.symbolic.text import DimensionNames, positional, to_text
+
+INDENT = "  "
+
+
+@attrs.frozen
+class Line:
+    """A line of a printed program, and the identity of the statement that it belongs to (None for the header)."""
+
+    depth: int
+    text: str
+    identity: int | None
+
+    def __str__(self) -> str:
+        return INDENT * self.depth + self.text
+
+
+def print_program(program: Program) -> str:
+    """The text of a program."""
+    return "\n".join(map(str, program_lines(program)))
+
+
+def program_lines(program: Program) -> list[Line]:
+    """The lines of a printed program, in order."""
+    writer = _Writer(program)
+    lines = [Line(0, writer.header(), None)]
+    lines += [Line(1, writer.constant(c), None) for c in program.constants]
+    writer.block(program.body, 1, lines)
+    if len(lines) == 1:
+        lines.append(Line(1, "pass", None))
+    return lines
+
+
+def program_header(program: Program) -> str:
+    """The first line of a printed program: its name and parameters."""
+    return _Writer(program).header()
+
+
+def expression_text(program: Program, node: Node) -> str:
+    """An expression or condition as the program prints it, with the names of dimensions."""
+    return _Writer(program).expr(node)
+
+
+def dimension_names(program: Program) -> DimensionNames:
+    """How a program writes the dimensions of its buffers."""
+    return _Writer(program).name
+
+
+def interval_in(program: Program, i: Interval) -> str:
+    """An interval as the program prints it."""
+    return _Writer(program).interval(i)
+
+
+class _Writer:
+    """Knows the names of dimensions and the bounds of buffers while lines are written."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.dims: dict[str, tuple[str, ...]] = {p.name: p.dims for p in (*program.inputs, *program.outputs)}
+        self.boxes: dict[str, Box] = global_boxes(program)
+
+    def name(self, buffer: str, dim: int) -> str:
+        dims = self.dims.get(buffer)
+        return positional(buffer, dim) if dims is None or dims[dim].isdigit() else f"{buffer}.{dims[dim]}"
+
+    def expr(self, node: Node) -> str:
+        return to_text(node, self.name)
+
+    def interval(self, i: Interval) -> str:
+        return interval_text(self.expr(i.min), self.expr(i.max))
+
+    def header(self) -> str:
+        program = self.program
+        inputs = [_parameter(p) for p in program.inputs] + [s.name for s in program.scalars]
+        return f"pipeline {program.name}({', '.join(inputs)}) -> ({', '.join(map(_parameter, program.outputs))}):"
+
+    @staticmethod
+    def constant(c: Any) -> str:
+        box = ", ".join(f"{lo}..{lo + extent - 1}" for lo, extent in zip(c.min, c.array.shape, strict=True))
+        return f"constant {c.name}: {c.array.dtype}[{box}]"
+
+    def block(self, block: Block, depth: int, lines: list[Line]) -> None:
+        if not block and depth > 1:
+            lines.append(Line(depth, "pass", None))
+        added: list[str] = []
+        for statement in block:
+            lines.append(Line(depth, self.statement(statement), statement.id))
+            match statement:
+                case Alloc(buffer=buffer, dims=dims, box=box):
+                    self.dims.setdefault(buffer, dims)
+                    self.boxes[buffer] = box
+                    added.append(buffer)
+                case For(body=body):
+                    self.block(body, depth + 1, lines)
+                case If(body=body, orelse=orelse):
+                    self.block(body, depth + 1, lines)
+                    if orelse:
+                        lines.append(Line(depth, "else:", statement.id))
+                        self.block(orelse, depth + 1, lines)
+        for buffer in added:
+            self.boxes.pop(buffer, None)
+
+    def statement(self, statement: Statement) -> str:
+        match statement:
+            case Alloc(buffer=buffer, dtype=dtype, box=box, folds=folds):
+                parts = [
+                    self.interval(i) + (f" fold {self.expr(fold)}" if fold is not None else "")
+                    for i, fold in zip(box, folds, strict=True)
+                ]
+                return f"alloc {buffer}: {dtype}[{', '.join(parts)}]"
+            case Call():
+                return self.call(statement)
+            case For(variable=variable, range=range_, step=step, workers=workers):
+                text = f"for {variable.name} in {self.interval_of_loop(range_)}"
+                if constant_value(step) != 1:
+                    text += f" step {self.expr(step)}"
+                if workers is not None:
+                    text += f" parallel {workers}" if workers else " parallel"
+                return text + ":"
+            case If(condition=condition):
+                return f"if {self.expr(condition)}:"
+            case Check(condition=condition):
+                return f"check {self.expr(condition)}"
+            case Pass():
+                return "pass"
+        raise TypeError(f"cannot print {type(statement).__name__}")
+
+    def interval_of_loop(self, i: Interval) -> str:
+        lo, hi = self.expr(i.min), self.expr(i.max)
+        return f"{lo} .. {hi}" if " " in lo + hi else f"{lo}..{hi}"
+
+    def call(self, call: Call) -> str:
+        func = call.func
+        outputs = [
+            f"{access.buffer}[{', '.join(self.written(access.buffer, access.dims, call.box))}]"
+            for access in func.outputs
+        ]
+        arguments = [
+            f"{access.buffer}[{', '.join(self.read(func, call.box, access, region))}]"
+            for access, region in zip(func.inputs, input_regions(func, call.box), strict=True)
+        ]
+        arguments += [f"{name}={self.argument(value)}" for name, value in func.arguments]
+        return f"{', '.join(outputs)} = {func.name}({', '.join(arguments)})"
+
+    def written(self, buffer: str, dims: tuple[int, ...], box: Box) -> list[str]:
+        limits = self.boxes.get(buffer)
+        return [
+            ":" if limits is not None and box[dim] == limits[position] else self.interval(box[dim])
+            for position, dim in enumerate(dims)
+        ]
+
+    def read(self, func: LoweredFunc, box: Box, access: InputAccess, region: Box) -> list[str]:
+        limits = self.boxes.get(access.buffer)
+        whole = self.whole_dims(func, box)
+        texts = []
+        for position, (i, formula) in enumerate(zip(region, access.box, strict=True)):
+            follows = formula.min is formula.max and formula.min in whole
+            covers = limits is not None and i == limits[position]
+            texts.append(":" if follows or covers else self.interval(i))
+        return texts
+
+    def whole_dims(self, func: LoweredFunc, box: Box) -> set[Expr]:
+        """The dimensions of a func that a call computes in full."""
+        whole: set[Expr] = set()
+        for access in func.outputs:
+            limits = self.boxes.get(access.buffer)
+            if limits is not None:
+                whole.update(func.dims[d] for d, limit in zip(access.dims, limits, strict=True) if box[d] == limit)
+        return whole
+
+    def argument(self, value: object) -> str:
+        if isinstance(value, np.generic):
+            value = value.item()  # its repr depends on the version of NumPy
+        if isinstance(value, Node):
+            return self.expr(value)
+        if isinstance(value, (int, float, complex, str, bool, type(None))):
+            return repr(value)
+        if isinstance(value, np.ndarray):
+            return f"<{value.dtype} array of shape {value.shape}>"
+        if isinstance(value, (tuple, list)):
+            inner = ", ".join(map(self.argument, value))
+            return f"({inner})" if isinstance(value, tuple) else f"[{inner}]"
+        return f"<{type(value).__name__}>"
+
+
+def _parameter(p: BufferParameter) -> str:
+    return f"{p.name}: {p.dtype}[{p.rank}]"

@@ -1,0 +1,90 @@
+"""Which box of each buffer a call reads and writes.
+
+The regions of a func are kept as templates: intervals over two symbols per dimension, the ends of the box that is
+computed. A region for a given box is then a substitution, symbolic or numeric. A template contains every point that
+the access reads, and a smaller box never reads more than a larger one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TypeAlias
+
+from slinky.ir.statements import Call, ConstantBuffer, LoweredFunc, OutputAccess, Program
+from slinky.symbolic.bounds import bounds
+from slinky.symbolic.expressions import Expr, constant, metadata, variable
+from slinky.symbolic.intervals import Box, Interval, intersection, substitute_box
+
+BoundsOf: TypeAlias = Callable[[str], Box]
+"""The bounds of a buffer, by its name."""
+
+
+@lru_cache(maxsize=4096)
+def _ends(func: LoweredFunc) -> tuple[tuple[Expr, Expr], ...]:
+    """The symbols that stand for the ends of a func's box in its templates."""
+    return tuple((variable(f"{dim.name}.min"), variable(f"{dim.name}.max")) for dim in func.dims)
+
+
+@lru_cache(maxsize=4096)
+def input_templates(func: LoweredFunc) -> tuple[Box, ...]:
+    """The region of each input, in terms of `end_symbols`."""
+    ranges: dict[Expr, Interval] = {dim: Interval(lo, hi) for dim, (lo, hi) in zip(func.dims, _ends(func), strict=True)}
+    return tuple(
+        tuple(Interval(bounds(i.min, ranges).min, bounds(i.max, ranges).max) for i in access.box)
+        for access in func.inputs
+    )
+
+
+def end_values(func: LoweredFunc, box: Box) -> dict[Expr, Expr]:
+    """The ends of a box, as what the symbols of the templates stand for."""
+    values: dict[Expr, Expr] = {}
+    for (lo, hi), i in zip(_ends(func), box, strict=True):
+        values[lo], values[hi] = i.min, i.max
+    return values
+
+
+def end_symbols(func: LoweredFunc) -> tuple[tuple[Expr, Expr], ...]:
+    """Per dimension of the func, the symbols of the ends of its box."""
+    return _ends(func)
+
+
+@lru_cache(maxsize=65536)
+def input_regions(func: LoweredFunc, box: Box) -> tuple[Box, ...]:
+    """What a call of this func over this box (not empty) reads of each of its inputs."""
+    values = end_values(func, box)
+    return tuple(substitute_box(template, values) for template in input_templates(func))
+
+
+def output_region(access: OutputAccess, box: Box) -> Box:
+    """What a call over this box writes of one of its outputs."""
+    return tuple(box[dim] for dim in access.dims)
+
+
+def clamped_box(call: Call, bounds_of: BoundsOf) -> Box:
+    """The box of a call within the bounds of its outputs."""
+    box = list(call.box)
+    for access in call.func.outputs:
+        for dim, limit in zip(access.dims, bounds_of(access.buffer), strict=True):
+            box[dim] = intersection(box[dim], limit)
+    return tuple(box)
+
+
+def parameter_box(name: str, rank: int) -> Box:
+    """The bounds of an input or output of the pipeline, as metadata."""
+    return tuple(Interval(metadata(name, d, "min"), metadata(name, d, "max")) for d in range(rank))
+
+
+def constant_box(buffer: ConstantBuffer) -> Box:
+    """The bounds of a constant buffer."""
+    return tuple(
+        Interval(constant(lo), constant(lo + extent - 1))
+        for lo, extent in zip(buffer.min, buffer.array.shape, strict=True)
+    )
+
+
+def global_boxes(program: Program) -> dict[str, Box]:
+    """The bounds of the buffers that are there before the program starts."""
+    boxes = {p.name: parameter_box(p.name, p.rank) for p in (*program.inputs, *program.outputs)}
+    boxes.update((c.name, constant_box(c)) for c in program.constants)
+    return boxes

@@ -1,0 +1,64 @@
+"""What holds at a place of a program: the buffers and loops around it, and the facts that its statements may rely on.
+
+Invariant: every fact holds whenever the statement at that place runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+
+from slinky.ir.regions import global_boxes
+from slinky.ir.statements import Alloc, Check, For, If, Program, Statement
+from slinky.symbolic.expressions import Condition, negate
+from slinky.symbolic.intervals import Box
+from slinky.symbolic.proofs import Facts, facts
+
+
+@attrs.frozen(eq=False)
+class Scope:
+    """The names and facts at one place. `enter` and `after` give those of other places."""
+
+    boxes: dict[str, Box]
+    allocs: dict[str, Alloc]
+    loops: tuple[For, ...]
+    known: Facts
+
+    def after(self, statement: Statement) -> Scope:
+        """The scope behind a statement, in the same block."""
+        match statement:
+            case Alloc(buffer=buffer, box=box):
+                return attrs.evolve(self, boxes={**self.boxes, buffer: box}, allocs={**self.allocs, buffer: statement})
+            case Check(condition=condition):
+                return attrs.evolve(self, known=self.known.also(condition))
+        return self
+
+    def enter(self, statement: Statement, block: str) -> Scope:
+        """The scope at the start of a block (named by its field) inside a statement."""
+        match statement:
+            case For():
+                known = self.known.also(*loop_facts(statement))
+                return attrs.evolve(self, loops=(*self.loops, statement), known=known)
+            case If(condition=condition):
+                holds = condition if block == "body" else negate(condition)
+                return attrs.evolve(self, known=self.known.also(holds))
+        return self
+
+
+def loop_facts(loop: For) -> tuple[Condition, ...]:
+    """What holds in the body of a loop."""
+    return (loop.range.min <= loop.variable, loop.variable <= loop.range.max, loop.step >= 1)
+
+
+def leading_checks(program: Program) -> Iterator[Check]:
+    """The checks that stand before all other statements: they hold everywhere."""
+    for statement in program.body:
+        if not isinstance(statement, Check):
+            return
+        yield statement
+
+
+def program_scope(program: Program) -> Scope:
+    """The scope at the start of a program, with the facts of its leading checks."""
+    return Scope(global_boxes(program), {}, (), facts(*(c.condition for c in leading_checks(program))))

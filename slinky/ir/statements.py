@@ -1,0 +1,226 @@
+"""The language of programs, on one page.
+
+A program is a tree of immutable statements in blocks (tuples). Flat and readable: each call says which box of its
+dimensions it computes; there are no crop scopes to navigate. Every statement carries an *identity*, a number that
+rewrites keep when they change or move the statement; two statements are equal when they say the same, whatever
+their identities.
+
+Names of buffers and loop variables are unique along every path from the root to a statement, so within its scope a
+name is an identity, and substitution captures nothing. `verify` checks it.
+
+This file knows what statements are, not how they are made, run or rewritten.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+import attrs
+import numpy as np
+
+from slinky.symbolic.expressions import Condition, Expr, Variable
+from slinky.symbolic.intervals import Box, Interval
+
+_identities = itertools.count(1)
+
+
+def fresh_identity() -> int:
+    """A number that no statement carries yet."""
+    return next(_identities)
+
+
+def _identity() -> Any:
+    return attrs.field(factory=fresh_identity, eq=False, kw_only=True)
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Parameters and funcs
+# ----------------------------------------------------------------------------------------------------------------
+
+
+@attrs.frozen
+class BufferParameter:
+    """An input or output of the pipeline: an array of this dtype with these dimensions, its bounds known when run."""
+
+    name: str
+    dtype: np.dtype[Any]
+    dims: tuple[str, ...]
+
+    @property
+    def rank(self) -> int:
+        """The number of dimensions."""
+        return len(self.dims)
+
+
+@attrs.frozen
+class ScalarParameter:
+    """An integer of the pipeline, given by name when it runs."""
+
+    name: str
+
+
+@attrs.frozen(eq=False)
+class ConstantBuffer:
+    """An array that belongs to the pipeline. Its first element has the coordinates `min`."""
+
+    name: str
+    array: np.ndarray[Any, Any]
+    min: tuple[int, ...]
+    dims: tuple[str, ...]
+
+
+@attrs.frozen
+class OutputAccess:
+    """A buffer that a func produces. `dims[i]` is the position, among the func's dimensions, of its dimension i."""
+
+    buffer: str
+    dims: tuple[int, ...]
+
+
+@attrs.frozen
+class InputAccess:
+    """A buffer that a func reads, and which interval of each of its dimensions, in terms of the func's dimensions."""
+
+    buffer: str
+    box: Box
+
+
+@attrs.frozen(eq=False)
+class LoweredFunc:
+    """One operation: what a call runs.
+
+    Producing the box B of its dimensions, it writes exactly the points of B in each output, and reads of each input
+    exactly the box that the access gives for B. `dims` are variables of its own (`stencil.y`), bound nowhere else.
+    """
+
+    name: str
+    callback: Callable[..., Any]
+    dims: tuple[Variable, ...]
+    inputs: tuple[InputAccess, ...]
+    outputs: tuple[OutputAccess, ...]
+    arguments: tuple[tuple[str, Any], ...] = ()
+    pass_buffers: bool = False
+
+    def dim_names(self) -> tuple[str, ...]:
+        """The names of the dimensions, without the func's own name."""
+        return tuple(dim.name.rpartition(".")[2] for dim in self.dims)
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Statements
+# ----------------------------------------------------------------------------------------------------------------
+
+
+@attrs.frozen
+class Alloc:
+    """A buffer for the rest of its block. It holds `box`; nothing is written yet. Freed after its last use.
+
+    Where `folds[i]` is an expression F, coordinates of dimension i that differ by a multiple of F share storage.
+    """
+
+    buffer: str
+    dtype: np.dtype[Any]
+    dims: tuple[str, ...]
+    box: Box
+    folds: tuple[Expr | None, ...]
+    id: int = _identity()
+
+
+@attrs.frozen
+class Call:
+    """Run a func over a box of its dimensions, clamped to the bounds of its outputs.
+
+    If that leaves nothing, the callback is not called. The regions that the call reads are the func's bounds of the
+    clamped box.
+    """
+
+    func: LoweredFunc
+    box: Box
+    id: int = _identity()
+
+
+@attrs.frozen
+class For:
+    """Run the body with `variable` at `range.min`, then `step` (at least 1) further on, while at most `range.max`.
+
+    With `workers`, iterations may run at the same time on that many threads (0: as many as there are).
+    """
+
+    variable: Variable
+    range: Interval
+    step: Expr
+    workers: int | None
+    body: Block
+    id: int = _identity()
+
+
+@attrs.frozen
+class If:
+    """Run the body where the condition holds, else `orelse`."""
+
+    condition: Condition
+    body: Block
+    orelse: Block = ()
+    id: int = _identity()
+
+
+@attrs.frozen
+class Check:
+    """A condition that must hold; `message` tells the user what is required where it does not."""
+
+    condition: Condition
+    message: str
+    id: int = _identity()
+
+
+@attrs.frozen
+class Pass:
+    """Nothing."""
+
+    id: int = _identity()
+
+
+Statement: TypeAlias = Alloc | Call | For | If | Check | Pass
+Block: TypeAlias = tuple[Statement, ...]
+
+
+@attrs.frozen
+class Program:
+    """Parameters and a body. `constants` are arrays that came with the graph."""
+
+    name: str
+    inputs: tuple[BufferParameter, ...]
+    outputs: tuple[BufferParameter, ...]
+    scalars: tuple[ScalarParameter, ...]
+    constants: tuple[ConstantBuffer, ...]
+    body: Block
+
+    def parameters(self) -> tuple[BufferParameter | ScalarParameter | ConstantBuffer, ...]:
+        """Inputs, outputs, scalars and constants."""
+        return (*self.inputs, *self.outputs, *self.scalars, *self.constants)
+
+
+def blocks_of(statement: Statement) -> tuple[tuple[str, Block], ...]:
+    """The blocks inside a statement, by the name of the field that holds each."""
+    match statement:
+        case For(body=body):
+            return (("body", body),)
+        case If(body=body, orelse=orelse):
+            return (("body", body), ("orelse", orelse))
+    return ()
+
+
+def walk(block: Block) -> Iterator[Statement]:
+    """Every statement of a block and of the blocks inside, in program order."""
+    stack = [iter(block)]
+    while stack:
+        for statement in stack[-1]:
+            yield statement
+            inner = blocks_of(statement)
+            if inner:
+                stack.append(itertools.chain.from_iterable(block for _, block in inner))
+                break
+        else:
+            stack.pop()

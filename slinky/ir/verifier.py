@@ -1,0 +1,154 @@
+"""Is a program well formed? What `verify` accepts, the interpreter can walk.
+
+Checked: identities stand once; names of buffers and loop variables are in scope and hide nothing; boxes, folds and
+accesses fit their buffers; inputs and constants are not written; no intermediate is read before any statement that
+writes it; no read region is shown to leave its buffer; steps and folds are not shown to be below 1.
+"""
+
+from __future__ import annotations
+
+from slinky.errors import ProgramError
+from slinky.ir.regions import clamped_box, input_regions
+from slinky.ir.scopes import Scope, program_scope
+from slinky.ir.statements import Alloc, Block, Call, Check, For, If, Program, Statement, blocks_of, walk
+from slinky.symbolic.expressions import Expr, Metadata, Scalar, Variable, negate
+from slinky.symbolic.intervals import Box, box_symbols, not_empty
+from slinky.symbolic.proofs import impossible, prove
+from slinky.symbolic.traversal import symbols
+
+
+def verify_program(program: Program) -> None:
+    """Check a program.
+
+    Raises `ProgramError` naming the first statement that is not well formed, and why.
+    """
+    _Verifier(program).run()
+
+
+class _Verifier:
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.parameters = {p.name: p for p in (*program.inputs, *program.outputs)}
+        self.read_only = {p.name for p in program.inputs} | {c.name for c in program.constants}
+        self.scalars = {s.name for s in program.scalars}
+        self.written: set[str] = set(self.read_only)
+
+    def run(self) -> None:
+        program = self.program
+        names = [p.name for p in (*program.inputs, *program.outputs)]
+        names += [s.name for s in program.scalars] + [c.name for c in program.constants]
+        for name in names:
+            if names.count(name) > 1:
+                raise ProgramError(f"pipeline {program.name}: the name {name!r} stands for two parameters")
+        seen: set[int] = set()
+        for statement in walk(program.body):
+            if statement.id in seen:
+                self.fail(statement, f"its identity {statement.id} stands twice")
+            seen.add(statement.id)
+        self.block(program.body, program_scope(program))
+        for output in program.outputs:
+            if output.name not in self.written:
+                raise ProgramError(f"pipeline {program.name}: no statement writes output {output.name!r}")
+
+    def fail(self, statement: Statement, why: str) -> None:
+        kind = type(statement).__name__.lower()
+        what = {
+            Alloc: lambda s: f" {s.buffer}", Call: lambda s: f" of {s.func.name}", For: lambda s: f" {s.variable}",
+        }.get(type(statement), lambda s: "")(statement)  # fmt: skip
+        raise ProgramError(f"pipeline {self.program.name}, {kind}{what}: {why}")
+
+    def block(self, block: Block, scope: Scope) -> None:
+        for statement in block:
+            self.statement(statement, scope)
+            for field, inner in blocks_of(statement):
+                self.block(inner, scope.enter(statement, field))
+            scope = scope.after(statement)
+
+    def statement(self, statement: Statement, scope: Scope) -> None:
+        match statement:
+            case Alloc():
+                self.alloc(statement, scope)
+            case Call():
+                self.call(statement, scope)
+            case For():
+                self.loop(statement, scope)
+            case If(condition=condition) | Check(condition=condition):
+                self.in_scope(statement, symbols(condition), scope)
+
+    def alloc(self, alloc: Alloc, scope: Scope) -> None:
+        if alloc.buffer in scope.boxes:
+            self.fail(alloc, f"a buffer called {alloc.buffer!r} is already in scope")
+        if not len(alloc.box) == len(alloc.dims) == len(alloc.folds):
+            self.fail(alloc, f"{len(alloc.dims)} dimensions, {len(alloc.box)} intervals, {len(alloc.folds)} folds")
+        self.written.discard(alloc.buffer)
+        self.in_scope(alloc, box_symbols(alloc.box), scope)
+        for fold in alloc.folds:
+            if fold is not None:
+                self.in_scope(alloc, symbols(fold), scope)
+                if prove(fold <= 0, scope.known) and not impossible(scope.known):
+                    self.fail(alloc, f"a fold must be 1 or more, got {fold}")
+
+    def loop(self, loop: For, scope: Scope) -> None:
+        if any(outer.variable is loop.variable for outer in scope.loops):
+            self.fail(loop, "an enclosing loop has the same variable")
+        if loop.variable.name in scope.boxes or loop.variable.name in self.scalars:
+            self.fail(loop, f"the name {loop.variable.name!r} is already in scope")
+        self.in_scope(loop, symbols(loop.range.min) | symbols(loop.range.max) | symbols(loop.step), scope)
+        if prove(loop.step <= 0, scope.known) and not impossible(scope.known):
+            self.fail(loop, f"the step must be 1 or more, got {loop.step}")
+        if loop.workers is not None and loop.workers < 0:
+            self.fail(loop, f"the number of workers must not be negative, got {loop.workers}")
+
+    def call(self, call: Call, scope: Scope) -> None:
+        func = call.func
+        if len(call.box) != len(func.dims):
+            self.fail(call, f"the box has {len(call.box)} intervals, the func has {len(func.dims)} dimensions")
+        self.in_scope(call, box_symbols(call.box), scope)
+        for output in func.outputs:
+            self.buffer(call, output.buffer, len(output.dims), scope)
+            if output.buffer in self.read_only:
+                self.fail(call, f"it writes {output.buffer!r}, which may only be read")
+        for access in func.inputs:
+            self.buffer(call, access.buffer, len(access.box), scope)
+            self.in_scope(call, box_symbols(access.box) - set(func.dims), scope)
+            if access.buffer not in self.written and not impossible(scope.known):
+                self.fail(call, f"it reads {access.buffer!r}, which nothing has written")
+        self.regions(call, scope)
+        self.written.update(output.buffer for output in func.outputs)
+
+    def regions(self, call: Call, scope: Scope) -> None:
+        """Fail if a read is shown to leave its buffer, wherever the call does anything."""
+        box = clamped_box(call, scope.boxes.__getitem__)
+        known = scope.known.also(not_empty(box))
+        if impossible(known):
+            return
+        for access, region in zip(call.func.inputs, input_regions(call.func, box), strict=True):
+            for d, (i, limit) in enumerate(zip(region, scope.boxes[access.buffer], strict=True)):
+                for condition in (limit.min <= i.min, i.max <= limit.max):
+                    if prove(negate(condition), known):
+                        self.fail(
+                            call,
+                            f"it reads {access.buffer!r} in {i} of dimension {d}, which holds only {limit}",
+                        )
+
+    def buffer(self, statement: Statement, name: str, rank: int, scope: Scope) -> Box:
+        box = scope.boxes.get(name)
+        if box is None:
+            self.fail(statement, f"buffer {name!r} is not in scope")
+            raise AssertionError
+        if len(box) != rank:
+            self.fail(statement, f"buffer {name!r} has rank {len(box)}, accessed with {rank} dimensions")
+        return box
+
+    def in_scope(self, statement: Statement, used: frozenset[Expr], scope: Scope) -> None:
+        loops = {loop.variable for loop in scope.loops}
+        for symbol in sorted(used, key=str):
+            if isinstance(symbol, Metadata):
+                parameter = self.parameters.get(symbol.buffer)
+                if parameter is None or symbol.dim >= parameter.rank:
+                    self.fail(statement, f"{symbol} is not in scope")
+            elif isinstance(symbol, Scalar):
+                if symbol.name not in self.scalars:
+                    self.fail(statement, f"scalar {symbol} is not a parameter")
+            elif isinstance(symbol, Variable) and symbol not in loops:
+                self.fail(statement, f"variable {symbol} is not in scope")
