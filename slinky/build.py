@@ -1,0 +1,32 @@
+"""From a graph to a pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from slinky.graph.buffers import BufferExpr
+from slinky.graph.lowering import lower
+from slinky.pipeline import Pipeline
+from slinky.symbolic.expressions import Condition
+
+
+def build_pipeline(
+    inputs: Sequence[BufferExpr],
+    outputs: Sequence[BufferExpr],
+    *,
+    require: Iterable[Condition] = (),
+    name: str | None = None,
+) -> Pipeline:
+    """Make a pipeline of the funcs that the outputs need.
+
+    Nothing is scheduled: each func runs once, over all that is needed of it, and every intermediate is stored in full.
+
+    Parameters: the input and output buffers, in the order in which their arrays will be given; `require`, conditions
+    on scalars and buffer metadata that the pipeline may rely on, checked when it runs; `name`, by default that of the
+    func that produces the first output.
+
+    Raises `GraphError` for a graph that is no pipeline: a buffer that is read but neither produced nor an input, an
+    input that is produced or not read, an output that is not produced, two buffers or funcs of one name, bounds that
+    nothing determines.
+    """
+    return Pipeline(lower(inputs, outputs, require, name))

@@ -1,0 +1,237 @@
+"""Buffers of the graph: names for arrays, with expressions for what is known of them only when a pipeline runs."""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Sequence
+from types import EllipsisType
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from slinky.errors import GraphError
+from slinky.symbolic.expressions import (
+    Condition,
+    Expr,
+    ExprLike,
+    Scalar,
+    Variable,
+    as_expr,
+    equal,
+    metadata,
+)
+from slinky.symbolic.expressions import (
+    scalar as scalar_node,
+)
+from slinky.symbolic.expressions import (
+    variable as variable_node,
+)
+from slinky.symbolic.intervals import Interval, point
+
+if TYPE_CHECKING:
+    from slinky.graph.funcs import Func
+
+AccessItem: TypeAlias = "ExprLike | Interval | slice"
+
+WHOLE = slice(None)
+
+RUN_OPTIONS = frozenset({"backend", "checked", "hooks", "threads"})
+"""Names that `Pipeline.run` takes itself, so that no scalar can have them."""
+
+
+def valid_name(name: object, what: str) -> str:
+    """A name that can be printed, found and used as a keyword: a Python identifier that is no reserved word.
+
+    Raises `GraphError` naming `what` for anything else.
+    """
+    if not isinstance(name, str) or not name.isidentifier():
+        raise GraphError(f"{what} needs a name that is a Python identifier, such as 'blurred', got {name!r}")
+    if keyword.iskeyword(name):
+        raise GraphError(f"{what} cannot be called {name!r}, which is a reserved word of Python")
+    return name
+
+
+def variables(names: str) -> tuple[Variable, ...]:
+    """Make variables from their names, separated by spaces or commas.
+
+    >>> y, x = variables("y x")
+    """
+    found = tuple(variable_node(valid_name(name, "a variable")) for name in names.replace(",", " ").split())
+    if not found:
+        raise GraphError("variables() expects names separated by spaces, such as 'y x', got none")
+    return found
+
+
+def scalar(name: str) -> Scalar:
+    """An integer that is known when the pipeline runs, given there by this name: `p(inp, out, r=3)`.
+
+    It may stand in the bounds of accesses, in arguments of callbacks, and in steps of loops.
+    """
+    if name in RUN_OPTIONS:
+        raise GraphError(f"a scalar cannot be called {name!r}, which is an option of Pipeline.run")
+    return scalar_node(valid_name(name, "a scalar"))
+
+
+@attrs.frozen(eq=False)
+class Access:
+    """A buffer and an interval for each of its dimensions; `None` stands for the whole dimension."""
+
+    buffer: BufferExpr
+    box: tuple[Interval | None, ...]
+
+    def __str__(self) -> str:
+        return f"{self.buffer.name}[{', '.join(':' if i is None else str(i) for i in self.box)}]"
+
+
+class BufferExpr:
+    """An array of the graph: an input or output of the pipeline, or an intermediate that slinky allocates.
+
+    Parameters: `name` (an identifier), `dtype` (anything NumPy takes), `rank` (number of dimensions, from 0).
+    `buffer[...]` makes the access that a `Func` takes. `dim(i)` tells, and lets one constrain, what is known of a
+    dimension. `producer` is the func that writes it, or None.
+
+    Raises `GraphError` for a bad name or rank, `TypeError` for what is no dtype.
+    """
+
+    def __init__(self, name: str, dtype: npt.DTypeLike, rank: int) -> None:
+        self.name = valid_name(name, "a buffer")
+        self.dtype: np.dtype[Any] = np.dtype(dtype)
+        if isinstance(rank, bool) or not isinstance(rank, (int, np.integer)) or rank < 0:
+            raise GraphError(f"the rank of buffer {name!r} must be an integer, 0 or more, got {rank!r}")
+        if self.dtype.hasobject or self.dtype.itemsize == 0:
+            raise GraphError(f"buffer {name!r} needs a dtype of fixed size without Python objects, got {self.dtype}")
+        self.rank = int(rank)
+        self.producer: Func | None = None
+        self.is_read = False
+        self.value: np.ndarray[Any, Any] | None = None
+        self.assigned: dict[tuple[int, str], Expr] = {}
+
+    __iter__ = None  # a buffer can be indexed, but is no sequence
+
+    def __getitem__(self, items: AccessItem | tuple[AccessItem | EllipsisType, ...] | EllipsisType) -> Access:
+        given: Sequence[Any] = items if isinstance(items, tuple) else (items,)
+        if given.count(Ellipsis) == 1:
+            at = given.index(Ellipsis)
+            missing = self.rank - (len(given) - 1)
+            given = (*given[:at], *[WHOLE] * max(missing, 0), *given[at + 1 :])
+        if len(given) != self.rank:
+            raise GraphError(
+                f"buffer {self.name!r} has rank {self.rank}, so an access needs {self.rank} intervals, got {len(given)}"
+            )
+        return Access(self, tuple(self._interval(item, d) for d, item in enumerate(given)))
+
+    def _interval(self, item: object, dim: int) -> Interval | None:
+        if isinstance(item, Interval):
+            return item
+        if isinstance(item, slice):
+            if item == WHOLE:
+                return None
+            raise GraphError(
+                f"dimension {dim} of {self.name!r}: a slice with ends is ambiguous here; "
+                f"write sl.interval(lo, hi), both included, or : for the whole dimension"
+            )
+        try:
+            return point(as_expr(item))
+        except TypeError as error:
+            raise GraphError(
+                f"dimension {dim} of {self.name!r} needs an expression, sl.interval(lo, hi) or :, got {item!r}"
+            ) from error
+
+    def dim(self, index: int) -> Dimension:
+        """One dimension, counted from 0 (negative: from the end)."""
+        if isinstance(index, bool) or not isinstance(index, (int, np.integer)) or not -self.rank <= index < self.rank:
+            raise GraphError(f"buffer {self.name!r} has dimensions 0 to {self.rank - 1}, got {index!r}")
+        return Dimension(self, int(index) % self.rank)
+
+    def __repr__(self) -> str:
+        return f"<BufferExpr {self.name}: {self.dtype}[{self.rank}]>"
+
+
+class Dimension:
+    """What is known of one dimension of a buffer, as expressions: `min`, `max`, `extent`, `stride`, `fold_factor`.
+
+    Assigning to one is a constraint. For an input or output it becomes a check of the pipeline. For an intermediate,
+    `min`, `max` and `extent` say what is to be produced instead of just what is needed, for example a padded extent;
+    there the expressions of the dimension itself stand for what is needed.
+    """
+
+    def __init__(self, buffer: BufferExpr, index: int) -> None:
+        self.buffer = buffer
+        self.index = index
+
+    def _get(self, field: str) -> Expr:
+        return metadata(self.buffer.name, self.index, field)
+
+    def _set(self, field: str, value: ExprLike) -> None:
+        self.buffer.assigned[(self.index, field)] = as_expr(value)
+
+    @property
+    def min(self) -> Expr:
+        """The first coordinate."""
+        return self._get("min")
+
+    @min.setter
+    def min(self, value: ExprLike) -> None:
+        self._set("min", value)
+
+    @property
+    def max(self) -> Expr:
+        """The last coordinate."""
+        return self._get("max")
+
+    @max.setter
+    def max(self, value: ExprLike) -> None:
+        self._set("max", value)
+
+    @property
+    def extent(self) -> Expr:
+        """How many coordinates: `max - min + 1`."""
+        return self._get("extent")
+
+    @extent.setter
+    def extent(self, value: ExprLike) -> None:
+        self._set("extent", value)
+
+    @property
+    def stride(self) -> Expr:
+        """The distance of neighbours in memory, in bytes."""
+        return self._get("stride")
+
+    @stride.setter
+    def stride(self, value: ExprLike) -> None:
+        self._set("stride", value)
+
+    @property
+    def fold_factor(self) -> Expr:
+        """Coordinates that differ by this share memory; the extent where nothing is folded."""
+        return self._get("fold_factor")
+
+    @property
+    def bounds(self) -> Interval:
+        """The interval from `min` to `max`."""
+        return Interval(self.min, self.max)
+
+
+def constant(name: str, array: npt.ArrayLike, min: Sequence[int] | None = None) -> BufferExpr:
+    """A buffer that holds an array of its own, such as the weights of a filter. Its first element is at `min` (0s).
+
+    The array is copied, so that what happens to the caller's array later does not change the pipeline.
+    """
+    value = np.array(array)
+    value.setflags(write=False)
+    origin = tuple(min) if min is not None else (0,) * value.ndim
+    if len(origin) != value.ndim:
+        raise GraphError(f"constant {name!r} has rank {value.ndim}, but min has {len(origin)} coordinates")
+    buffer = BufferExpr(name, value.dtype, value.ndim)
+    buffer.value = value
+    for d, (lo, extent) in enumerate(zip(origin, value.shape, strict=True)):
+        buffer.assigned[(d, "min")] = as_expr(lo)
+        buffer.assigned[(d, "max")] = as_expr(lo + extent - 1)
+    return buffer
+
+
+def constraints(buffer: BufferExpr) -> list[Condition]:
+    """What was assigned to the dimensions of an input or output, as conditions."""
+    return [equal(metadata(buffer.name, d, field), value) for (d, field), value in buffer.assigned.items()]

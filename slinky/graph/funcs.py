@@ -1,0 +1,170 @@
+"""Funcs: one operation, the buffers that it consumes and the buffers that it produces."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from slinky.errors import GraphError
+from slinky.graph.buffers import Access, BufferExpr, valid_name
+from slinky.symbolic.expressions import Expr, Metadata, Node, Scalar, Variable
+from slinky.symbolic.traversal import symbols
+
+_serial = itertools.count()
+
+
+class Func:
+    """One operation of a graph.
+
+    Parameters:
+
+    * `callback`: called with one array per input, then one per output, each a view of exactly the region of the
+      access. It writes to the output arrays. A NumPy ufunc gets its outputs by `out=`.
+    * `inputs`: accesses, `buffer[...]`, with an interval per dimension as a function of the output's variables.
+    * `outputs`: accesses with plain variables, which thereby are the func's dimensions. A callback must compute any
+      box of these dimensions, and each element must depend on nothing but what the accesses say.
+    * `name`: for printing and finding; by default the callback's own.
+    * `arguments`: further arguments, passed by name: pipeline scalars or expressions of scalars and buffer metadata
+      (evaluated to an int), or any constant.
+    * `pass_buffers`: give the callback `sl.Buffer` objects, which know their coordinates, instead of arrays.
+
+    Making a func makes it the producer of its outputs. Raises `GraphError`, naming func and buffer, for what can be
+    no part of a pipeline; nothing is changed then.
+    """
+
+    def __init__(
+        self,
+        callback: Callable[..., Any],
+        inputs: Iterable[Access] = (),
+        outputs: Iterable[Access] = (),
+        name: str | None = None,
+        *,
+        arguments: Mapping[str, Any] | None = None,
+        pass_buffers: bool = False,
+    ) -> None:
+        if not callable(callback):
+            raise GraphError(f"a func needs a callable, got {callback!r}")
+        self.callback = callback
+        self.named = name is not None
+        self.name = valid_name(name, "a func") if name is not None else _default_name(callback)
+        self.inputs = _accesses(inputs, self.name, "input")
+        self.outputs = _accesses(outputs, self.name, "output")
+        self.arguments = dict(arguments or {})
+        self.pass_buffers = pass_buffers
+        self.serial = next(_serial)
+        if not self.outputs:
+            raise GraphError(f"func {self.name!r} produces nothing: give at least one output access")
+        self.dims = self._dims()
+        self._check_outputs()
+        self._check_symbols()
+        self._check_cycle()
+        for access in self.inputs:
+            access.buffer.is_read = True
+        for access in self.outputs:
+            access.buffer.producer = self
+
+    def _dims(self) -> tuple[Variable, ...]:
+        """The variables of the output accesses, in order of first appearance."""
+        dims: dict[Variable, None] = {}
+        for access in self.outputs:
+            own: set[Variable] = set()
+            for d, i in enumerate(access.box):
+                plain = i is not None and i.min is i.max and isinstance(i.min, Variable)
+                if i is None or not plain or isinstance(i.min, Scalar):
+                    raise GraphError(
+                        f"func {self.name!r}: dimension {d} of its output {access} must be a plain variable, "
+                        f"such as y, got {':' if i is None else i}"
+                    )
+                assert isinstance(i.min, Variable)
+                if i.min in own:
+                    raise GraphError(f"func {self.name!r}: its output {access} uses variable {i.min} twice")
+                own.add(i.min)
+                dims[i.min] = None
+        return tuple(dims)
+
+    def _check_outputs(self) -> None:
+        seen: set[BufferExpr] = set()
+        for access in self.outputs:
+            buffer = access.buffer
+            if buffer.value is not None:
+                raise GraphError(f"func {self.name!r} cannot write to {buffer.name!r}, which is a constant")
+            if buffer.producer is not None:
+                raise GraphError(
+                    f"buffer {buffer.name!r} has two producers: func {buffer.producer.name!r} and func {self.name!r}"
+                )
+            if buffer in seen:
+                raise GraphError(f"func {self.name!r} lists its output {buffer.name!r} twice")
+            seen.add(buffer)
+
+    def _check_symbols(self) -> None:
+        known = set(self.dims)
+        for access in self.inputs:
+            for i in access.box:
+                if i is not None:
+                    self._check_expr(i.min, known, f"its input {access}")
+                    self._check_expr(i.max, known, f"its input {access}")
+        for name, value in self.arguments.items():
+            valid_name(name, f"an argument of func {self.name!r}")
+            if isinstance(value, Node):
+                if not isinstance(value, Expr):
+                    raise GraphError(
+                        f"func {self.name!r}: argument {name!r} must be an integer expression, got {value}"
+                    )
+                self._check_expr(value, set(), f"its argument {name!r}")
+
+    def _check_expr(self, expr: Expr, known: set[Variable], where: str) -> None:
+        for symbol in sorted(symbols(expr), key=str):
+            if isinstance(symbol, Variable) and not isinstance(symbol, Scalar) and symbol not in known:
+                dims = ", ".join(map(str, self.dims)) or "none"
+                raise GraphError(
+                    f"func {self.name!r}: variable {symbol} in {where} is used by no output "
+                    f"(variables of the outputs: {dims}); for a reduced dimension write : or sl.interval(lo, hi)"
+                )
+            if isinstance(symbol, Metadata) and symbol.field == "fold_factor":
+                raise GraphError(f"func {self.name!r}: {symbol} in {where} depends on the schedule")
+
+    def _check_cycle(self) -> None:
+        """Only an output that somebody reads already can close a cycle."""
+        outputs = {access.buffer for access in self.outputs}
+        for access in self.inputs:
+            if access.buffer in outputs:
+                raise GraphError(
+                    f"func {self.name!r} reads its own output {access.buffer.name!r}: the graph has a cycle"
+                )
+        if not any(buffer.is_read for buffer in outputs):
+            return
+        waiting = [access.buffer for access in self.inputs]
+        seen: set[BufferExpr] = set()
+        while waiting:
+            buffer = waiting.pop()
+            if buffer in outputs:
+                raise GraphError(
+                    f"func {self.name!r} produces {buffer.name!r} and also depends on it: the graph has a cycle"
+                )
+            if buffer not in seen and buffer.producer is not None:
+                waiting.extend(access.buffer for access in buffer.producer.inputs)
+            seen.add(buffer)
+
+    def __repr__(self) -> str:
+        inputs = ", ".join(map(str, self.inputs))
+        return f"<Func {', '.join(map(str, self.outputs))} = {self.name}({inputs})>"
+
+
+def _default_name(callback: Callable[..., Any]) -> str:
+    name = getattr(callback, "__name__", type(callback).__name__)
+    return name if name.isidentifier() else "func"
+
+
+def _accesses(given: Iterable[Access], func: str, what: str) -> tuple[Access, ...]:
+    if isinstance(given, (Access, BufferExpr)):
+        raise GraphError(f"func {func!r}: {what}s must be a list of accesses, such as [{given}], got one alone")
+    accesses = tuple(given)
+    for access in accesses:
+        if isinstance(access, BufferExpr):
+            raise GraphError(
+                f"func {func!r}: {what} {access.name!r} needs an interval per dimension, such as {access.name}[...]"
+            )
+        if not isinstance(access, Access):
+            raise GraphError(f"func {func!r}: an {what} must be an access, buffer[...], got {access!r}")
+    return accesses
