@@ -1,0 +1,740 @@
+"""Cursors: references to places in one version of a pipeline.
+
+A cursor is a version and an identity (and, for finer places, which side, dimension or expression). It never hands out
+the statements themselves. Two cursors are equal when they mean the same place of the same version.
+
+Two ways to fail, on purpose: a step off the edge (`next` of the last statement, `parent` of an outermost one, a
+pattern's place that is not there) gives the falsy `InvalidCursor`, on which every further step gives itself: test it.
+What can only be a mistake raises `InvalidCursorError`: using an `InvalidCursor` as an argument, indexing a block out of
+its range, asking for a dimension that a call does not have, forwarding a place that is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeAlias, TypeVar, overload
+
+import attrs
+
+from slinky.cursors.versions import ROOT, Version
+from slinky.errors import InvalidCursorError
+from slinky.ir.printer import expression_text
+from slinky.ir.regions import input_regions, output_region
+from slinky.ir.statements import (
+    Alloc,
+    Block,
+    BufferParameter,
+    Call,
+    Check,
+    ConstantBuffer,
+    For,
+    If,
+    Pass,
+    ScalarParameter,
+    Statement,
+)
+from slinky.symbolic.expressions import Condition, Expr
+from slinky.symbolic.intervals import Box, Interval
+
+T = TypeVar("T", bound="Cursor")
+
+
+@attrs.frozen(repr=False)
+class Cursor:
+    """The root of all kinds of cursors. True in a condition, but for `InvalidCursor`."""
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.describe()}>"
+
+    def describe(self) -> str:
+        """The place in a few words."""
+        raise NotImplementedError
+
+    def forward_to(self: T, version: Version) -> T:
+        """The same place in a later version. Users write `pipeline.forward(cursor)`.
+
+        Raises `InvalidCursorError` where there is no such place any more, or the version is no descendant.
+        """
+        raise NotImplementedError
+
+    def find(self, pattern: str) -> Cursor:
+        """The first match of a pattern at or inside this place; an `InvalidCursor` if there is none."""
+        from slinky.cursors.patterns import find_in
+
+        return next(iter(find_in(self, pattern)), InvalidCursor())
+
+    def find_all(self, pattern: str) -> tuple[Cursor, ...]:
+        """All matches of a pattern at or inside this place, in program order."""
+        from slinky.cursors.patterns import find_in
+
+        return tuple(find_in(self, pattern))
+
+
+@attrs.frozen(repr=False)
+class InvalidCursor(Cursor):
+    """No place: where a step went off the edge, or a record has nothing to return. Falsy; every step gives itself."""
+
+    def __bool__(self) -> bool:
+        return False
+
+    def describe(self) -> str:
+        return "nowhere"
+
+    def __repr__(self) -> str:
+        return "<InvalidCursor>"
+
+    def __str__(self) -> str:
+        return "(no place)"
+
+    def forward_to(self, version: Version) -> InvalidCursor:
+        raise InvalidCursorError("an InvalidCursor stands for no place, so it cannot be forwarded")
+
+    def parent(self) -> InvalidCursor:
+        """Itself, as all steps are."""
+        return self
+
+    def next(self, distance: int = 1) -> InvalidCursor:
+        """Itself."""
+        return self
+
+    def prev(self, distance: int = 1) -> InvalidCursor:
+        """Itself."""
+        return self
+
+    def before(self) -> InvalidCursor:
+        """Itself."""
+        return self
+
+    def after(self) -> InvalidCursor:
+        """Itself."""
+        return self
+
+    def body(self) -> InvalidCursor:
+        """Itself."""
+        return self
+
+    def orelse(self) -> InvalidCursor:
+        """Itself."""
+        return self
+
+    def as_block(self) -> InvalidCursor:
+        """Itself."""
+        return self
+
+    def expand(self, before: int = 0, after: int = 0) -> InvalidCursor:
+        """Itself."""
+        return self
+
+    def anchor(self) -> InvalidCursor:
+        """Itself."""
+        return self
+
+    def dim(self, name: str | int) -> InvalidCursor:
+        """Itself."""
+        return self
+
+    def call(self) -> InvalidCursor:
+        """Itself."""
+        return self
+
+    def expression(self, role: str) -> InvalidCursor:
+        """Itself."""
+        return self
+
+    def __getitem__(self, index: int | slice) -> InvalidCursor:
+        return self
+
+    def __iter__(self) -> Iterator[InvalidCursor]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+    def find(self, pattern: str) -> InvalidCursor:
+        return self
+
+    def find_all(self, pattern: str) -> tuple[Cursor, ...]:
+        return ()
+
+    def is_ancestor_of(self, other: Cursor) -> bool:
+        """False."""
+        return False
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Statements
+# ----------------------------------------------------------------------------------------------------------------
+
+
+@attrs.frozen(repr=False)
+class StatementCursor(Cursor):
+    """A statement."""
+
+    _version: Version
+    _id: int
+
+    @property
+    def _statement(self) -> Statement:
+        return self._version.entries[self._id].statement
+
+    def describe(self) -> str:
+        from slinky.cursors.display import first_line
+
+        return first_line(self._version, self._id)
+
+    def __str__(self) -> str:
+        from slinky.cursors.display import show
+
+        return show(self._version, {self._id})
+
+    def forward_to(self: T, version: Version) -> T:
+        assert isinstance(self, StatementCursor)
+        if version is self._version:
+            return self
+        version.require_descent(self._version)
+        if self._id not in version.entries:
+            version.require_statement(self._id, self._version, f"the statement '{self.describe()}'")
+        return type(self)(version, self._id)
+
+    def parent(self) -> StatementCursor | InvalidCursor:
+        """The loop or `if` around it; an `InvalidCursor` for an outermost statement."""
+        parent = self._version.entries[self._id].parent
+        return InvalidCursor() if parent == ROOT else statement_cursor(self._version, parent)
+
+    def next(self, distance: int = 1) -> StatementCursor | InvalidCursor:
+        """The statement that many places further on in the block; an `InvalidCursor` off its end."""
+        entry = self._version.entries[self._id]
+        block = self._version.block(entry.parent, entry.field)
+        at = self._version.position(self._id) + distance
+        return statement_cursor(self._version, block[at].id) if 0 <= at < len(block) else InvalidCursor()
+
+    def prev(self, distance: int = 1) -> StatementCursor | InvalidCursor:
+        """The statement that many places back in the block; an `InvalidCursor` off its start."""
+        return self.next(-distance)
+
+    def before(self) -> GapCursor:
+        """The gap before it."""
+        return GapCursor(self._version, self._id, True)
+
+    def after(self) -> GapCursor:
+        """The gap after it."""
+        return GapCursor(self._version, self._id, False)
+
+    def as_block(self) -> BlockCursor:
+        """The block of it alone."""
+        return BlockCursor(self._version, self._id, self._id)
+
+    def expand(self, before: int = 0, after: int = 0) -> BlockCursor:
+        """The block of it and so many neighbours before and after."""
+        return self.as_block().expand(before, after)
+
+    def expressions(self) -> tuple[ExprCursor, ...]:
+        """The expressions that it is made of; `ExprCursor` lists the roles that they can have."""
+        return tuple(ExprCursor(self._version, self._id, role) for role in _roles(self._statement))
+
+    def expression(self, role: str) -> ExprCursor | InvalidCursor:
+        """The expression with a role, such as `"min"` of a loop or `"y.max"` of a call; an `InvalidCursor` if the
+        statement has none.
+        """
+        return next((e for e in self.expressions() if e.role() == role), InvalidCursor())
+
+    def is_ancestor_of(self, other: Cursor) -> bool:
+        """Whether the other place, in the same version, lies inside this statement (or is it)."""
+        inner = place_of(other)
+        if inner is None or inner[0] is not self._version:
+            return False
+        return inner[1] == self._id or self._id in self._version.ancestors(inner[1])
+
+    def _text(self, expr: Expr | Condition) -> str:
+        return expression_text(self._version.program, expr)
+
+
+@attrs.frozen(repr=False)
+class AllocCursor(StatementCursor):
+    """An allocation."""
+
+    @property
+    def _alloc(self) -> Alloc:
+        statement = self._statement
+        assert isinstance(statement, Alloc)
+        return statement
+
+    def name(self) -> str:
+        """The buffer's name."""
+        return self._alloc.buffer
+
+    def dims(self) -> tuple[str, ...]:
+        """The names of the buffer's dimensions."""
+        return self._alloc.dims
+
+    def bounds(self, dim: str | int) -> Interval:
+        """The interval of coordinates of a dimension, by name or position."""
+        return self._alloc.box[dim_position(self._alloc.dims, dim, f"buffer {self.name()}")]
+
+    def shape(self) -> tuple[Expr, ...]:
+        """The extent of each dimension, folds not considered."""
+        return tuple(i.extent for i in self._alloc.box)
+
+    def storage(self) -> tuple[Expr | None, ...]:
+        """The fold factor of each dimension, None where it is not folded."""
+        return self._alloc.folds
+
+
+@attrs.frozen(repr=False)
+class CallCursor(StatementCursor):
+    """A call of a func."""
+
+    @property
+    def _call(self) -> Call:
+        statement = self._statement
+        assert isinstance(statement, Call)
+        return statement
+
+    def name(self) -> str:
+        """The func's name."""
+        return self._call.func.name
+
+    def func(self) -> str:
+        """The func's name, as `name()`."""
+        return self._call.func.name
+
+    def inputs(self) -> tuple[str, ...]:
+        """The names of the buffers that it reads, one per access."""
+        return tuple(access.buffer for access in self._call.func.inputs)
+
+    def outputs(self) -> tuple[str, ...]:
+        """The names of the buffers that it writes."""
+        return tuple(access.buffer for access in self._call.func.outputs)
+
+    def dims(self) -> tuple[DimCursor, ...]:
+        """Its dimensions: the loops that the callback runs inside."""
+        return tuple(DimCursor(self._version, self._id, d) for d in range(len(self._call.func.dims)))
+
+    def dim(self, name: str | int) -> DimCursor:
+        """A dimension, by name or position.
+
+        Raises `InvalidCursorError` if the func has no such dimension.
+        """
+        return DimCursor(
+            self._version, self._id, dim_position(self._call.func.dim_names(), name, f"func {self.name()}")
+        )
+
+    def region(self, buffer: str) -> Box:
+        """The box of a buffer that it reads or writes, before clamping to the bounds of its outputs. For several
+        accesses of one buffer, the first.
+
+        Raises `InvalidCursorError` if it does not touch the buffer.
+        """
+        func = self._call.func
+        for output in func.outputs:
+            if output.buffer == buffer:
+                return output_region(output, self._call.box)
+        for access, region in zip(func.inputs, input_regions(func, self._call.box), strict=True):
+            if access.buffer == buffer:
+                return region
+        touched = ", ".join((*self.outputs(), *self.inputs()))
+        raise InvalidCursorError(f"the call of {self.name()} does not touch buffer {buffer!r}; it touches {touched}")
+
+
+@attrs.frozen(repr=False)
+class LoopCursor(StatementCursor):
+    """A loop."""
+
+    @property
+    def _loop(self) -> For:
+        statement = self._statement
+        assert isinstance(statement, For)
+        return statement
+
+    def name(self) -> str:
+        """The name of its variable."""
+        return self._loop.variable.name
+
+    def bounds(self) -> Interval:
+        """The range of its variable."""
+        return self._loop.range
+
+    def step(self) -> Expr:
+        """How far its variable moves from one iteration to the next."""
+        return self._loop.step
+
+    def workers(self) -> int | None:
+        """How many threads it runs on: None for a serial loop, 0 for as many as there are."""
+        return self._loop.workers
+
+    def body(self) -> BlockCursor:
+        """The block that it repeats."""
+        return block_cursor(self._version, self._loop.body)
+
+
+@attrs.frozen(repr=False)
+class IfCursor(StatementCursor):
+    """An `if`."""
+
+    @property
+    def _if(self) -> If:
+        statement = self._statement
+        assert isinstance(statement, If)
+        return statement
+
+    def condition(self) -> Condition:
+        """The condition."""
+        return self._if.condition
+
+    def body(self) -> BlockCursor:
+        """What runs where the condition holds."""
+        return block_cursor(self._version, self._if.body)
+
+    def orelse(self) -> BlockCursor | InvalidCursor:
+        """What runs where it does not; an `InvalidCursor` if that is nothing."""
+        return block_cursor(self._version, self._if.orelse) if self._if.orelse else InvalidCursor()
+
+
+@attrs.frozen(repr=False)
+class CheckCursor(StatementCursor):
+    """A check."""
+
+    def condition(self) -> Condition:
+        """What must hold."""
+        statement = self._statement
+        assert isinstance(statement, Check)
+        return statement.condition
+
+
+@attrs.frozen(repr=False)
+class PassCursor(StatementCursor):
+    """A `pass`."""
+
+
+_KINDS: dict[type, type[StatementCursor]] = {
+    Alloc: AllocCursor, Call: CallCursor, For: LoopCursor, If: IfCursor, Check: CheckCursor, Pass: PassCursor,
+}  # fmt: skip
+
+
+def statement_cursor(version: Version, identity: int) -> StatementCursor:
+    """The cursor of the right kind to a statement."""
+    return _KINDS[type(version.entries[identity].statement)](version, identity)
+
+
+def block_cursor(version: Version, block: Block) -> BlockCursor:
+    """The cursor to a whole block, which is not empty."""
+    return BlockCursor(version, block[0].id, block[-1].id)
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Blocks and gaps
+# ----------------------------------------------------------------------------------------------------------------
+
+
+@attrs.frozen(repr=False)
+class BlockCursor(Cursor):
+    """One or more neighbouring statements. A sequence: `len`, indexing, slicing, iteration."""
+
+    _version: Version
+    _first: int
+    _last: int
+
+    def _range(self) -> tuple[Block, int, int]:
+        entry = self._version.entries[self._first]
+        block = self._version.block(entry.parent, entry.field)
+        return block, self._version.position(self._first), self._version.position(self._last)
+
+    def _ids(self) -> list[int]:
+        block, start, end = self._range()
+        return [s.id for s in block[start : end + 1]]
+
+    def describe(self) -> str:
+        count = len(self)
+        first = statement_cursor(self._version, self._first).describe()
+        return f"of 1 statement: {first}" if count == 1 else f"of {count} statements from: {first}"
+
+    def __str__(self) -> str:
+        from slinky.cursors.display import show
+
+        return show(self._version, set(self._ids()))
+
+    def __len__(self) -> int:
+        _, start, end = self._range()
+        return end - start + 1
+
+    def __iter__(self) -> Iterator[StatementCursor]:
+        return (statement_cursor(self._version, identity) for identity in self._ids())
+
+    @overload
+    def __getitem__(self, index: int) -> StatementCursor: ...
+    @overload
+    def __getitem__(self, index: slice) -> BlockCursor: ...
+    def __getitem__(self, index: int | slice) -> StatementCursor | BlockCursor:
+        ids = self._ids()
+        if isinstance(index, slice):
+            chosen = ids[index]
+            if not chosen or (index.step or 1) != 1:
+                raise InvalidCursorError(f"a block of {len(ids)} statements has no part {index}")
+            return BlockCursor(self._version, chosen[0], chosen[-1])
+        if not -len(ids) <= index < len(ids):
+            raise InvalidCursorError(f"a block of {len(ids)} statements has no statement {index}")
+        return statement_cursor(self._version, ids[index])
+
+    def forward_to(self: T, version: Version) -> T:
+        assert isinstance(self, BlockCursor)
+        if version is self._version:
+            return self
+        version.require_descent(self._version)
+        alive = [identity for identity in self._ids() if identity in version.entries]
+        if not alive:
+            version.require_statement(self._first, self._version, f"the block {self.describe()}")
+        places = {(version.entries[i].parent, version.entries[i].field) for i in alive}
+        if len(places) > 1:
+            raise InvalidCursorError(
+                f"the statements of the block {self.describe()} do not stand in one block any more"
+            )
+        ordered = sorted(alive, key=version.position)
+        return type(self)(version, ordered[0], ordered[-1])
+
+    def parent(self) -> StatementCursor | InvalidCursor:
+        """The loop or `if` around it; an `InvalidCursor` for an outermost block."""
+        return statement_cursor(self._version, self._first).parent()
+
+    def before(self) -> GapCursor:
+        """The gap before its first statement."""
+        return GapCursor(self._version, self._first, True)
+
+    def after(self) -> GapCursor:
+        """The gap after its last statement."""
+        return GapCursor(self._version, self._last, False)
+
+    def as_block(self) -> BlockCursor:
+        """Itself."""
+        return self
+
+    def expand(self, before: int = 0, after: int = 0) -> BlockCursor:
+        """A block with so many more neighbours before and after, as far as there are any."""
+        block, start, end = self._range()
+        start, end = max(start - before, 0), min(end + after, len(block) - 1)
+        return BlockCursor(self._version, block[start].id, block[end].id)
+
+    def is_ancestor_of(self, other: Cursor) -> bool:
+        """Whether the other place lies inside one of its statements."""
+        return any(statement.is_ancestor_of(other) for statement in self)
+
+
+@attrs.frozen(repr=False)
+class GapCursor(Cursor):
+    """The place right before or right after a statement, its anchor."""
+
+    _version: Version
+    _id: int
+    _is_before: bool
+
+    def describe(self) -> str:
+        side = "before" if self._is_before else "after"
+        return f"{side}: {self.anchor().describe()}"
+
+    def __str__(self) -> str:
+        from slinky.cursors.display import show
+
+        return show(self._version, set(), gap=(self._id, self._is_before))
+
+    def anchor(self) -> StatementCursor:
+        """The statement that it goes with."""
+        return statement_cursor(self._version, self._id)
+
+    def is_before(self) -> bool:
+        """Whether it stands before its anchor."""
+        return self._is_before
+
+    def parent(self) -> StatementCursor | InvalidCursor:
+        """The loop or `if` around it; an `InvalidCursor` outside of all."""
+        return self.anchor().parent()
+
+    def forward_to(self: T, version: Version) -> T:
+        assert isinstance(self, GapCursor)
+        self.anchor().forward_to(version)
+        return type(self)(version, self._id, self._is_before)
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Dimensions, expressions, parameters
+# ----------------------------------------------------------------------------------------------------------------
+
+
+@attrs.frozen(repr=False)
+class DimCursor(Cursor):
+    """A dimension of a call: the loop that its callback runs inside."""
+
+    _version: Version
+    _id: int
+    _dim: int
+
+    def describe(self) -> str:
+        return f"{self.call().name()}.{self.name()} of: {self.call().describe()}"
+
+    def __str__(self) -> str:
+        return f"{self.call()}\n(its dimension {self.name()})"
+
+    def call(self) -> CallCursor:
+        """The call."""
+        return CallCursor(self._version, self._id)
+
+    def parent(self) -> CallCursor:
+        """The call."""
+        return self.call()
+
+    def name(self) -> str:
+        """The name of the dimension."""
+        return self.call()._call.func.dim_names()[self._dim]
+
+    def position(self) -> int:
+        """Which of the func's dimensions it is, from 0."""
+        return self._dim
+
+    def bounds(self) -> Interval:
+        """The interval that the call computes."""
+        return self.call()._call.box[self._dim]
+
+    def forward_to(self: T, version: Version) -> T:
+        assert isinstance(self, DimCursor)
+        self.call().forward_to(version)
+        return type(self)(version, self._id, self._dim)
+
+
+def _roles(statement: Statement) -> dict[str, Expr | Condition]:
+    """The expressions of a statement by the role that each plays; `ExprCursor` lists the roles."""
+    match statement:
+        case For(range=range_, step=step):
+            return {"min": range_.min, "max": range_.max, "step": step}
+        case If(condition=condition) | Check(condition=condition):
+            return {"condition": condition}
+        case Call(func=func, box=box):
+            return _ends(func.dim_names(), box)
+        case Alloc(dims=dims, box=box, folds=folds):
+            folded = {f"{dim}.fold": fold for dim, fold in zip(dims, folds, strict=True) if fold is not None}
+            return _ends(dims, box) | folded
+    return {}
+
+
+def _ends(dims: tuple[str, ...], box: Box) -> dict[str, Expr | Condition]:
+    ends: dict[str, Expr | Condition] = {}
+    for dim, i in zip(dims, box, strict=True):
+        ends[f"{dim}.min"], ends[f"{dim}.max"] = i.min, i.max
+    return ends
+
+
+@attrs.frozen(repr=False)
+class ExprCursor(Cursor):
+    """An expression of a statement, by the role that it plays there.
+
+    Roles: `min`, `max` and `step` of a loop; `condition` of an `if` or check; `y.min` and `y.max` of a call or alloc,
+    `y.fold` of an alloc, for a dimension y.
+    """
+
+    _version: Version
+    _id: int
+    _role: str
+
+    def describe(self) -> str:
+        return f"{self._role} = {expression_text(self._version.program, self.value())} of: {self.parent().describe()}"
+
+    def __str__(self) -> str:
+        return f"{self.parent()}\n(its {self._role}: {expression_text(self._version.program, self.value())})"
+
+    def parent(self) -> StatementCursor:
+        """The statement."""
+        return statement_cursor(self._version, self._id)
+
+    def role(self) -> str:
+        """The role that it plays in the statement."""
+        return self._role
+
+    def value(self) -> Expr | Condition:
+        """The expression."""
+        return _roles(self._version.entries[self._id].statement)[self._role]
+
+    def forward_to(self: T, version: Version) -> T:
+        """Forwards while the statement is there and the expression has not been rewritten."""
+        assert isinstance(self, ExprCursor)
+        self.parent().forward_to(version)
+        if _roles(version.entries[self._id].statement).get(self._role) is not self.value():
+            raise InvalidCursorError(f"the expression {self.describe()} was rewritten")
+        return type(self)(version, self._id, self._role)
+
+
+@attrs.frozen(repr=False)
+class ArgCursor(Cursor):
+    """A parameter of the pipeline: an input, an output, a scalar or a constant."""
+
+    _version: Version
+    _name: str
+
+    def describe(self) -> str:
+        parameter = self._parameter()
+        if isinstance(parameter, BufferParameter):
+            return f"{self.kind()} {parameter.name}: {parameter.dtype}[{parameter.rank}]"
+        return f"{self.kind()} {parameter.name}"
+
+    def __str__(self) -> str:
+        from slinky.cursors.display import show
+
+        return show(self._version, set(), header=True)
+
+    def _parameter(self) -> BufferParameter | ScalarParameter | ConstantBuffer:
+        return next(p for p in self._version.program.parameters() if p.name == self._name)
+
+    def name(self) -> str:
+        """Its name."""
+        return self._name
+
+    def kind(self) -> str:
+        """`input`, `output`, `scalar` or `constant`."""
+        program, parameter = self._version.program, self._parameter()
+        if parameter in program.inputs:
+            return "input"
+        if parameter in program.outputs:
+            return "output"
+        return "scalar" if isinstance(parameter, ScalarParameter) else "constant"
+
+    def forward_to(self: T, version: Version) -> T:
+        assert isinstance(self, ArgCursor)
+        version.require_descent(self._version)
+        return type(self)(version, self._name)
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# What all kinds have in common
+# ----------------------------------------------------------------------------------------------------------------
+
+Place: TypeAlias = tuple[Version, int]
+
+
+def place_of(cursor: Cursor) -> Place | None:
+    """The version of a cursor and the statement that it is at or in; None where it is at no statement."""
+    match cursor:
+        case StatementCursor() | GapCursor() | DimCursor() | ExprCursor():
+            return cursor._version, cursor._id
+        case BlockCursor():
+            return cursor._version, cursor._first
+    return None
+
+
+def version_of(cursor: Cursor) -> Version | None:
+    """The version that a cursor belongs to; None for an `InvalidCursor`."""
+    if isinstance(cursor, ArgCursor):
+        return cursor._version
+    place = place_of(cursor)
+    return place[0] if place else None
+
+
+def dim_position(dims: tuple[str, ...], dim: str | int, what: str) -> int:
+    """The position of a dimension given by name or position.
+
+    Raises `InvalidCursorError` if there is none.
+    """
+    if isinstance(dim, str):
+        if dim in dims:
+            return dims.index(dim)
+    elif not isinstance(dim, bool) and isinstance(dim, int) and -len(dims) <= dim < len(dims):
+        return dim % len(dims)
+    raise InvalidCursorError(f"{what} has no dimension {dim!r}; its dimensions are {', '.join(dims) or 'none'}")

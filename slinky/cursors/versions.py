@@ -1,0 +1,316 @@
+"""Versions of a program, and how they descend from each other.
+
+A version is a program with an index: where each statement stands, by identity. Rewrites derive the index of a new
+version from the old one, so neither costs more for a long history. What a version keeps of its ancestors is only a
+small node per rewrite (`Lineage`): older programs go when nobody holds them.
+
+Whether a version descends from another takes time logarithmic in the number of versions between, by the jump
+pointers of Myers, "An applicative random-access stack" (1983).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import attrs
+
+from slinky.errors import InvalidCursorError
+from slinky.ir.regions import global_boxes
+from slinky.ir.scopes import leading_checks, loop_facts
+from slinky.ir.statements import (
+    Alloc,
+    Block,
+    Call,
+    For,
+    If,
+    Program,
+    Statement,
+    blocks_of,
+)
+from slinky.symbolic.expressions import negate
+from slinky.symbolic.intervals import Box
+from slinky.symbolic.proofs import Facts, facts
+
+ROOT = 0
+"""Stands for the program itself where the identity of an enclosing statement is asked."""
+
+
+@attrs.frozen(eq=False)
+class Lineage:
+    """One rewrite in the history of a version: its name, and what it ended, with a few words on each."""
+
+    parent: Lineage | None
+    operation: str
+    ended: dict[int, str]
+    depth: int
+    jump: Lineage | None
+
+    def child(self, operation: str, ended: dict[int, str]) -> Lineage:
+        """The lineage after one more rewrite."""
+        jump: Lineage = self
+        first = self.jump
+        if first is not None and first.jump is not None and self.depth - first.depth == first.depth - first.jump.depth:
+            jump = first.jump
+        return Lineage(self, operation, ended, self.depth + 1, jump)
+
+    def descends_from(self, other: Lineage) -> bool:
+        """Whether the other is this one or one of its ancestors."""
+        node: Lineage | None = self
+        while node is not None and node.depth > other.depth:
+            node = node.jump if node.jump is not None and node.jump.depth >= other.depth else node.parent
+        return node is other
+
+    def since(self, other: Lineage) -> Iterator[Lineage]:
+        """The rewrites from another, which is an ancestor, up to this one; newest first."""
+        node: Lineage | None = self
+        while node is not None and node is not other:
+            yield node
+            node = node.parent
+
+
+def origin(operation: str = "build_pipeline") -> Lineage:
+    """The start of a history."""
+    return Lineage(None, operation, {}, 0, None)
+
+
+@attrs.frozen
+class Entry:
+    """A statement, the identity of the statement around it (`ROOT` for none), and which of its blocks it is in."""
+
+    statement: Statement
+    parent: int
+    field: str
+
+
+class Version:
+    """A program, its index and its lineage. Compared by identity; never changes."""
+
+    __slots__ = (
+        "__weakref__",
+        "_accesses",
+        "_allocs",
+        "_facts",
+        "_globals",
+        "_positions",
+        "entries",
+        "lineage",
+        "program",
+        "remembered",
+    )
+
+    def __init__(
+        self,
+        program: Program,
+        lineage: Lineage,
+        entries: dict[int, Entry] | None = None,
+        accesses_of: Version | None = None,
+    ) -> None:
+        """`accesses_of` is a version in which the same statements, by identity, access the same buffers in the same
+        order: what it knows of that holds here, too."""
+        self.program = program
+        self.lineage = lineage
+        self.entries = index_of(program) if entries is None else entries
+        self.remembered: dict[tuple[str, int], Any] = {}
+        self._accesses: dict[str, tuple[list[int], list[int]]] | None = None
+        self._allocs: dict[str, list[int]] | None = None
+        if accesses_of is not None:
+            self._accesses, self._allocs = accesses_of._accesses, accesses_of._allocs
+        self._facts: Facts | None = None
+        self._globals: dict[str, Box] | None = None
+        self._positions: dict[tuple[int, str], dict[int, int]] = {}
+
+    # Places -------------------------------------------------------------------------------------------------------
+
+    def statement(self, identity: int) -> Statement:
+        """The statement of this identity, which must be there."""
+        return self.entries[identity].statement
+
+    def block(self, parent: int, field: str) -> Block:
+        """A block of a statement, or of the program."""
+        if parent == ROOT:
+            return self.program.body
+        statement = self.entries[parent].statement
+        return next(block for name, block in blocks_of(statement) if name == field)
+
+    def position(self, identity: int) -> int:
+        """Where in its block a statement stands."""
+        entry = self.entries[identity]
+        key = (entry.parent, entry.field)
+        places = self._positions.get(key)
+        if places is None:
+            places = {s.id: k for k, s in enumerate(self.block(*key))}
+            self._positions[key] = places
+        return places[identity]
+
+    def ancestors(self, identity: int) -> list[int]:
+        """The statements around a statement, innermost first; not the program."""
+        found = []
+        parent = self.entries[identity].parent
+        while parent != ROOT:
+            found.append(parent)
+            parent = self.entries[parent].parent
+        return found
+
+    def path(self, identity: int) -> list[int]:
+        """The statements from the outermost around a statement down to itself."""
+        return [*reversed(self.ancestors(identity)), identity]
+
+    def loops_around(self, identity: int) -> list[For]:
+        """The loops around a statement, outermost first."""
+        around = (self.entries[i].statement for i in reversed(self.ancestors(identity)))
+        return [s for s in around if isinstance(s, For)]
+
+    # Facts and buffers --------------------------------------------------------------------------------------------
+
+    def base_facts(self) -> Facts:
+        """What the leading checks guarantee everywhere."""
+        if self._facts is None:
+            self._facts = facts(*(check.condition for check in leading_checks(self.program)))
+        return self._facts
+
+    def facts_at(self, identity: int) -> Facts:
+        """What holds whenever a statement runs."""
+        entry = self.entries[identity]
+        if entry.parent == ROOT:
+            return self.base_facts()
+        key = (entry.field, entry.parent)
+        found = self.remembered.get(key)
+        if found is None:
+            around = self.facts_at(entry.parent)
+            statement = self.entries[entry.parent].statement
+            if isinstance(statement, For):
+                found = around.also(*loop_facts(statement))
+            else:
+                assert isinstance(statement, If)
+                condition = statement.condition
+                found = around.also(condition if entry.field == "body" else negate(condition))
+            self.remembered[key] = found
+        assert isinstance(found, Facts)
+        return found
+
+    def global_box(self, buffer: str) -> Box | None:
+        """The bounds of an input, output or constant."""
+        if self._globals is None:
+            self._globals = global_boxes(self.program)
+        return self._globals.get(buffer)
+
+    def alloc_of(self, buffer: str, at: int) -> Alloc | None:
+        """The allocation that a name means at a statement; None for a parameter or constant, or out of scope."""
+        if self._allocs is None:
+            self._index_buffers()
+        assert self._allocs is not None
+        for identity in self._allocs.get(buffer, ()):
+            entry = self.entries[identity]
+            if isinstance(entry.statement, Alloc) and (entry.parent == ROOT or entry.parent in self.ancestors(at)):
+                return entry.statement
+        return None
+
+    def box_at(self, at: int) -> Callable[[str], Box]:
+        """The bounds of buffers, by name, as seen from a statement."""
+
+        def box(buffer: str) -> Box:
+            known = self.global_box(buffer)
+            if known is not None:
+                return known
+            alloc = self.alloc_of(buffer, at)
+            assert alloc is not None, buffer
+            return alloc.box
+
+        return box
+
+    def is_allocated(self, buffer: str) -> bool:
+        """Whether an intermediate of this name is allocated anywhere."""
+        if self._allocs is None:
+            self._index_buffers()
+        assert self._allocs is not None
+        return buffer in self._allocs
+
+    def writers(self, buffer: str) -> list[int]:
+        """The calls that write a buffer of this name, in program order."""
+        return self._access_lists(buffer)[0]
+
+    def readers(self, buffer: str) -> list[int]:
+        """The calls that read a buffer of this name, in program order."""
+        return self._access_lists(buffer)[1]
+
+    def _access_lists(self, buffer: str) -> tuple[list[int], list[int]]:
+        if self._accesses is None:
+            self._index_buffers()
+        assert self._accesses is not None
+        return self._accesses.get(buffer, ([], []))
+
+    def _index_buffers(self) -> None:
+        accesses: dict[str, tuple[list[int], list[int]]] = {}
+        allocs: dict[str, list[int]] = {}
+        for statement in walk_statements(self.program.body):
+            if isinstance(statement, Alloc):
+                allocs.setdefault(statement.buffer, []).append(statement.id)
+            elif isinstance(statement, Call):
+                for output in statement.func.outputs:
+                    accesses.setdefault(output.buffer, ([], []))[0].append(statement.id)
+                for buffer in dict.fromkeys(access.buffer for access in statement.func.inputs):
+                    accesses.setdefault(buffer, ([], []))[1].append(statement.id)
+        self._accesses, self._allocs = accesses, allocs
+
+    # Forwarding ---------------------------------------------------------------------------------------------------
+
+    def require_descent(self, other: Version) -> None:
+        """Check that this version is the other or was made from it.
+
+        Raises `InvalidCursorError` that says how the two are related instead.
+        """
+        if self is other or self.lineage.descends_from(other.lineage):
+            return
+        here, there = self.program.name, other.program.name
+        if other.lineage.descends_from(self.lineage):
+            raise InvalidCursorError(
+                f"the cursor belongs to a newer version of pipeline {there}: cursors forward from older to newer only"
+            )
+        if _root(self.lineage) is _root(other.lineage):
+            raise InvalidCursorError(
+                f"the cursor belongs to a sibling version of pipeline {there}: this version was not made from it"
+            )
+        raise InvalidCursorError(f"the cursor belongs to an unrelated pipeline {there}, not to a version of {here}")
+
+    def require_statement(self, identity: int, other: Version, what: str) -> None:
+        """Check that a statement of another version is still there.
+
+        Raises `InvalidCursorError` that says which primitive ended it, and how.
+        """
+        if identity in self.entries:
+            return
+        for step in self.lineage.since(other.lineage):
+            if identity in step.ended:
+                raise InvalidCursorError(f"{what} is gone: {step.operation} {step.ended[identity]}")
+        raise InvalidCursorError(f"{what} is gone")
+
+
+def _root(lineage: Lineage) -> Lineage:
+    while lineage.parent is not None:
+        lineage = lineage.jump or lineage.parent
+    return lineage
+
+
+def walk_statements(block: Block) -> Iterator[Statement]:
+    """Every statement of a block and of the blocks inside, in program order; faster than `ir.walk` on flat blocks."""
+    for statement in block:
+        yield statement
+        if isinstance(statement, (For, If)):
+            for _, inner in blocks_of(statement):
+                yield from walk_statements(inner)
+
+
+def index_of(program: Program) -> dict[int, Entry]:
+    """Where each statement of a program stands."""
+    entries: dict[int, Entry] = {}
+    add_entries(entries, program.body, ROOT, "body")
+    return entries
+
+
+def add_entries(entries: dict[int, Entry], block: Block, parent: int, field: str) -> None:
+    """Enter the statements of a block, and all inside them, into an index."""
+    for statement in block:
+        entries[statement.id] = Entry(statement, parent, field)
+        for name, inner in blocks_of(statement):
+            add_entries(entries, inner, statement.id, name)

@@ -1,0 +1,204 @@
+"""The face that users hold: an immutable program, to print, to run, and to rewrite into new ones."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from slinky.cursors.cursors import ArgCursor, BlockCursor, Cursor, block_cursor
+from slinky.cursors.patterns import find, the_match
+from slinky.cursors.versions import Version, origin
+from slinky.errors import ArgumentError, InvalidCursorError
+from slinky.ir.printer import print_program
+from slinky.ir.statements import Program
+from slinky.ir.verifier import verify_program
+from slinky.runtime.interpreter import interpret
+from slinky.runtime.statistics import Hooks, RunStatistics
+
+if TYPE_CHECKING:
+    from slinky.runtime.plan import Plan
+
+C = TypeVar("C", bound=Cursor)
+
+
+class Pipeline:
+    """An immutable program: parameters (inputs, outputs, scalars) and a body of statements.
+
+    Make one with `build_pipeline`. Call it with arrays, inputs then outputs, to run it; print it to see its
+    statements. Pipelines are compared and hashed by identity.
+    """
+
+    __slots__ = ("__weakref__", "_plan", "_version")
+
+    _version: Version
+    _plan: Plan | None
+
+    def __init__(self, program: Program | Version) -> None:
+        version = program if isinstance(program, Version) else Version(program, origin())
+        object.__setattr__(self, "_version", version)
+        object.__setattr__(self, "_plan", None)
+
+    @property
+    def _program(self) -> Program:
+        return self._version.program
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a pipeline never changes; cannot set {name}")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a pipeline never changes; cannot delete {name}")
+
+    @property
+    def program(self) -> Program:
+        """The statements and parameters."""
+        return self._program
+
+    @property
+    def name(self) -> str:
+        """The name that it prints with."""
+        return self._program.name
+
+    def __str__(self) -> str:
+        return print_program(self._program)
+
+    def __repr__(self) -> str:
+        inputs = ", ".join(p.name for p in self._program.inputs)
+        outputs = ", ".join(p.name for p in self._program.outputs)
+        return f"<Pipeline {self.name}({inputs}) -> ({outputs})>"
+
+    def __call__(self, /, *arrays: object, **scalars: int) -> Any:
+        """Run on arrays, inputs then outputs, and scalars by name; return the output, or a tuple of the outputs.
+
+        Arrays are NumPy arrays, `sl.Buffer`, or anything that NumPy can see without copying; their dtype and rank must
+        be those of the parameters. Raises `ArgumentError` before any callback has run and any output is touched. An
+        exception of a callback propagates with a note that names the call and its box.
+        """
+        return (self._plan or self.compile()).enter(arrays, scalars)
+
+    def run(
+        self,
+        /,
+        *arrays: object,
+        backend: str = "python",
+        checked: bool = False,
+        hooks: Hooks | None = None,
+        threads: int | None = None,
+        progress: bool = False,
+        **scalars: int,
+    ) -> RunStatistics:
+        """Run as by calling, and return what was used.
+
+        `backend` is `"python"`, the plan that `compile` makes, or `"interpreter"`, the reference. With `checked`, the
+        interpreter runs and checks every read to find what the program promises: slow, for tests. `hooks` are told of
+        calls and allocations. `threads` is how many threads a parallel loop uses that does not say it itself. With
+        `progress`, a bar shows the share of elements computed (needs the extra `progress`).
+        """
+        return self._run(arrays, scalars, backend, checked, hooks or Hooks(), threads, progress)
+
+    def _run(
+        self,
+        arrays: tuple[object, ...],
+        scalars: dict[str, int],
+        backend: str,
+        checked: bool,
+        hooks: Hooks,
+        threads: int | None,
+        progress: bool,
+    ) -> RunStatistics:
+        if backend not in ("python", "interpreter"):
+            raise ArgumentError(f"there is no back end {backend!r}; there are 'python' and 'interpreter'")
+        if progress:
+            from slinky.runtime.progress import progress_hooks
+
+            total = sum(self._rehearse(arrays, scalars, threads).elements.values())
+            with progress_hooks(total, self.name, hooks) as told:
+                return self._run(arrays, scalars, backend, checked, told, threads, False)
+        if checked or backend == "interpreter":
+            return interpret(self._program, arrays, dict(scalars), checked=checked, hooks=hooks, threads=threads)[1]
+        return self.compile().record(arrays, scalars, hooks, threads)
+
+    def compile(self) -> Plan:
+        """The plan that runs this pipeline, made at the first use. It may run in many threads at once.
+
+        `plan.release()` gives back the memory that a plan keeps for its next run.
+        """
+        if self._plan is None:
+            from slinky.runtime.plan import Plan
+
+            object.__setattr__(self, "_plan", Plan(self._program))
+        assert self._plan is not None
+        return self._plan
+
+    def to_python(self) -> str:
+        """The Python source of the plan: the function that runs when no input or output is empty."""
+        return self.compile().source
+
+    def memory(self, /, *arrays: object, threads: int | None = None, **scalars: int) -> int:
+        """The most bytes that intermediates take at any time in a run on arrays like these: its `peak_bytes`.
+
+        Nothing runs. Instead of an array, its shape will do, a tuple of integers. Where parallel loops allocate, it
+        is the most that a run can take; how much their iterations overlap in a run is chance.
+        """
+        return self._rehearse(arrays, scalars, threads).peak_bytes
+
+    def trace(
+        self,
+        /,
+        *arrays: object,
+        path: str | PathLike[str],
+        threads: int | None = None,
+        **scalars: int,
+    ) -> RunStatistics:
+        """Run, and write what happened when, call by call, to a file that Perfetto opens (ui.perfetto.dev)."""
+        from slinky.runtime.traces import Tracer
+
+        tracer = Tracer()
+        try:
+            return self._run(arrays, scalars, "python", False, tracer.hooks(), threads, False)
+        finally:
+            tracer.write(path, self.name)
+
+    def _rehearse(self, arrays: tuple[object, ...], scalars: dict[str, int], threads: int | None) -> RunStatistics:
+        from slinky.runtime.rehearsal import rehearse
+
+        return rehearse(self.compile(), arrays, scalars, threads)
+
+    def find(self, pattern: str) -> Any:
+        """The cursor to the first match of a pattern, such as `"for y"` or `"alloc intm"` (see `docs/cursors.md`).
+
+        Raises `PatternError` if the pattern is not understood, matches nothing, or could mean several things.
+        """
+        return the_match(self._version, pattern)
+
+    def find_all(self, pattern: str) -> tuple[Any, ...]:
+        """The cursors to all matches of a pattern, in program order; none if nothing matches."""
+        return find(self._version, self._program.body, pattern)
+
+    def body(self) -> BlockCursor:
+        """The cursor to all statements."""
+        return block_cursor(self._version, self._program.body)
+
+    def args(self) -> tuple[ArgCursor, ...]:
+        """The cursors to the parameters: inputs, outputs, scalars and constants."""
+        return tuple(ArgCursor(self._version, p.name) for p in self._program.parameters())
+
+    def forward(self, cursor: C) -> C:
+        """The same place in this version, for a cursor of this version or an earlier one.
+
+        Raises `InvalidCursorError` if the place is gone (it says which primitive ended it), or if the cursor belongs
+        to a pipeline that this one was not made from.
+        """
+        if not isinstance(cursor, Cursor):
+            raise InvalidCursorError(f"forward() expects a cursor, got {cursor!r}")
+        return cursor.forward_to(self._version)
+
+    def same_program(self, other: Pipeline) -> bool:
+        """Whether both say the same, whatever their histories."""
+        return self._program == other._program
+
+    def verify(self) -> None:
+        """Check that the program is well formed.
+
+        Raises `ProgramError` naming the statement that is not.
+        """
+        verify_program(self._program)
