@@ -1,0 +1,1 @@
+"""Running programs: buffers and storage, the reference interpreter, statistics and hooks."""

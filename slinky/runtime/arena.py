@@ -1,0 +1,270 @@
+"""Memory that a plan keeps between runs, so that a run with the shapes of the last one allocates nothing.
+
+An arena serves one run (or one iteration of a parallel loop) at a time; `Arenas` holds those that are idle. Its
+*sites* are the `alloc` statements of the plan. Sites whose lifetimes do not overlap may lie at the same bytes:
+`reserve` is told the size of each and packs them, the largest first, each at the lowest place that is free during its
+lifetime. `site[shape]` is then the array of that shape at the site's place, its contents undefined.
+
+Invariants: places are multiples of 64 bytes; sites that are alive at the same time never overlap; an array that was
+given out stays valid memory as long as somebody holds it, even if the arena is laid out anew.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, cast
+
+import attrs
+import numpy as np
+
+from slinky.runtime import mirrored
+from slinky.runtime.buffers import Array
+from slinky.runtime.storage import Ring, ring_size
+
+ALIGNMENT = 64
+_REMEMBERED_SHAPES = 64
+_SPARE = 4
+"""An arena that is this many times larger than needed is given back."""
+
+UNKNOWN = -1
+"""In place of a number of bytes that is not known before the run."""
+
+Shape: TypeAlias = "int | tuple[int, ...]"
+
+
+@attrs.frozen
+class SiteKind:
+    """What is known of a site before any run: its dtype and its lifetime, in positions of the program.
+
+    `folded` are the dimensions that have a fold; such a site has memory of its own, mirrored where possible.
+    """
+
+    dtype: np.dtype[Any]
+    rank: int
+    born: int
+    dies: int
+    folded: tuple[int, ...] = ()
+
+
+def aligned_bytes(size: int) -> Array:
+    """Uninitialised bytes, the first at a multiple of 64."""
+    memory: Array = np.empty(size + ALIGNMENT, np.uint8)
+    start = -memory.ctypes.data % ALIGNMENT
+    return memory[start : start + size]
+
+
+class Site(dict[Shape, Array]):
+    """The arrays at one place of an arena, by shape (an integer for rank 1). Made when first asked for.
+
+    A plan may ask for an array before it knows whether the loop that uses it has any iteration. One that is larger
+    than what was reserved is never used, and takes no memory.
+    """
+
+    def __init__(self, kind: SiteKind) -> None:
+        super().__init__()
+        self._dtype = kind.dtype
+        self._memory: Array | None = None
+
+    def move(self, memory: Array | None) -> None:
+        """Use this memory from now on; None where it is not known how much will be needed."""
+        self.clear()
+        self._memory = memory
+
+    def has_room(self, size: int) -> bool:
+        """Whether so many bytes can be reserved as it is."""
+        return size == UNKNOWN if self._memory is None else UNKNOWN < size <= self._memory.size
+
+    def __missing__(self, shape: Shape) -> Array:
+        if len(self) >= _REMEMBERED_SHAPES:
+            self.clear()
+        extents = (shape,) if isinstance(shape, int) else shape
+        size = math.prod(extents) * self._dtype.itemsize
+        if self._memory is None:
+            array: Array = np.ndarray(extents, self._dtype, aligned_bytes(size))
+        elif size <= self._memory.size:
+            array = np.ndarray(extents, self._dtype, self._memory)
+        else:
+            array = np.broadcast_to(np.empty((), self._dtype), extents)
+        self[shape] = array
+        return array
+
+
+Window: TypeAlias = Callable[..., Array]
+"""Takes, for each folded dimension, the distance of the first coordinate from that of the buffer, and how many; gives
+a view that is cropped there. Its attribute `rows` says, per folded dimension, how many there may be."""
+
+
+class RingSite(dict[tuple[int, ...], Window]):
+    """The windows on a folded buffer, by its shape and the fold of each folded dimension.
+
+    As in `storage`, the first dimension that a ring makes smaller is a ring, others are stored in full.
+    """
+
+    def __init__(self, kind: SiteKind, memories: dict[tuple[int, int], Array], color: int) -> None:
+        super().__init__()
+        self._kind = kind
+        self._memories = memories
+        self._color = color
+
+    def __missing__(self, key: tuple[int, ...]) -> Window:
+        if len(self) >= _REMEMBERED_SHAPES:
+            self.clear()
+            self._memories.clear()
+        self[key] = window = make_window(self._kind, key, self._memory, aligned_bytes)
+        return window
+
+    def _memory(self, size: int) -> Array:
+        """Mirrored memory, shared by the sites of one color: no two of them are alive at the same time."""
+        key = (self._color, size)
+        memory = self._memories.get(key)
+        if memory is None:
+            memory = self._memories[key] = mirrored.mirrored(size)
+        return memory
+
+
+def make_window(
+    kind: SiteKind, key: tuple[int, ...], ring_memory: Callable[[int], Array], heap_memory: Callable[[int], Array]
+) -> Window:
+    """The window function of a folded buffer with this shape and these folds, on memory that is made as needed."""
+    shape, factors = key[: kind.rank], key[kind.rank :]
+    rows = [shape[d] for d in kind.folded]
+    for position, (dim, factor) in enumerate(zip(kind.folded, factors, strict=True)):
+        size = ring_size(kind.dtype, shape, dim, factor) if factor < shape[dim] else None
+        if size is not None:
+            ring = Ring(ring_memory(size), size, kind.dtype, shape, dim)
+            rows[position] = ring.rows
+            window = _ring_window(kind, ring, position)
+            break
+    else:
+        memory = heap_memory(math.prod(shape) * kind.dtype.itemsize)
+        window = _crop_window(kind.folded, np.ndarray(shape, kind.dtype, memory))
+    window.rows = tuple(rows)  # type: ignore[attr-defined]
+    return window
+
+
+def _ring_window(kind: SiteKind, ring: Ring, position: int) -> Window:
+    """A window on a ring; further folded dimensions are stored in full."""
+    take = ring.window()
+    others = tuple(d for d in kind.folded if d != ring.dim)
+    if not others:
+        return take
+
+    def window(*ends: int) -> Array:
+        rest = ends[: 2 * position] + ends[2 * position + 2 :]
+        return _crop_window(others, take(*ends[2 * position : 2 * position + 2]))(*rest)
+
+    return window
+
+
+def _crop_window(dims: Sequence[int], array: Array) -> Window:
+    """A window on an array that is stored in full."""
+    index: list[Any] = [slice(None)] * (max(dims) + 1)
+
+    def window(*ends: int) -> Array:
+        crop = index.copy()
+        for d, first, count in zip(dims, ends[::2], ends[1::2], strict=True):
+            crop[d] = slice(first, first + count)
+        return cast(Array, array[tuple(crop)])
+
+    return window
+
+
+class Arena:
+    """The memory of one run."""
+
+    def __init__(self, kinds: Sequence[SiteKind]) -> None:
+        self._kinds = [kind for kind in kinds if not kind.folded]
+        self._sites = tuple(Site(kind) for kind in self._kinds)
+        self._sizes: tuple[int, ...] | None = None
+        self._total = 0
+        rings = [kind for kind in kinds if kind.folded]
+        memories: dict[tuple[int, int], Array] = {}
+        self.rings = tuple(RingSite(kind, memories, color) for kind, color in zip(rings, _colors(rings), strict=True))
+
+    def reserve(self, *sizes: int) -> tuple[Site, ...]:
+        """The sites that are not folded, with room for these numbers of bytes, or `UNKNOWN`."""
+        if sizes != self._sizes:
+            fits = all(site.has_room(size) for size, site in zip(sizes, self._sites, strict=True))
+            if not fits or self._total > _SPARE * sum(sizes) + ALIGNMENT * len(sizes):
+                self._lay_out(sizes)
+            self._sizes = sizes
+        return self._sites
+
+    def _lay_out(self, sizes: Sequence[int]) -> None:
+        offsets, self._total = pack(sizes, alive_together(self._kinds))
+        memory = aligned_bytes(self._total)
+        for site, offset, size in zip(self._sites, offsets, sizes, strict=True):
+            site.move(memory[offset : offset + size] if size != UNKNOWN else None)
+
+
+def pack(sizes: Sequence[int], overlaps: Sequence[Sequence[int]]) -> tuple[list[int], int]:
+    """Where each site begins, and how many bytes that takes in all; `overlaps` are the sites alive with each."""
+    offsets = [0] * len(sizes)
+    total = 0
+    placed: set[int] = set()
+    for site in sorted(range(len(sizes)), key=lambda s: -sizes[s]):
+        size = -(-max(sizes[site], 0) // ALIGNMENT) * ALIGNMENT
+        at = 0
+        for begin, end in sorted((offsets[s], offsets[s] + max(sizes[s], 0)) for s in overlaps[site] if s in placed):
+            if at + size <= begin:
+                break
+            at = max(at, -(-end // ALIGNMENT) * ALIGNMENT)
+        offsets[site] = at
+        total = max(total, at + size)
+        placed.add(site)
+    return offsets, total
+
+
+def alive_together(kinds: Sequence[SiteKind]) -> list[list[int]]:
+    """For each site, the sites whose lifetimes overlap with its own."""
+    together: list[list[int]] = [[] for _ in kinds]
+    alive: list[tuple[int, int]] = []
+    for site in sorted(range(len(kinds)), key=lambda s: kinds[s].born):
+        while alive and alive[0][0] < kinds[site].born:
+            heapq.heappop(alive)
+        for _, other in alive:
+            together[site].append(other)
+            together[other].append(site)
+        heapq.heappush(alive, (kinds[site].dies, site))
+    return together
+
+
+def _colors(kinds: Sequence[SiteKind]) -> list[int]:
+    """A number for each site, so that sites of one number are never alive at the same time."""
+    colors = [0] * len(kinds)
+    last_use: list[int] = []
+    for site in sorted(range(len(kinds)), key=lambda s: kinds[s].born):
+        color = next((c for c, dies in enumerate(last_use) if dies < kinds[site].born), len(last_use))
+        if color == len(last_use):
+            last_use.append(0)
+        last_use[color] = kinds[site].dies
+        colors[site] = color
+    return colors
+
+
+class Arenas:
+    """The idle arenas of a plan, or of the body of a parallel loop: as many as ever ran at the same time.
+
+    The last to be given back is the first to be taken, so that its memory is still in cache.
+    """
+
+    def __init__(self, kinds: Sequence[SiteKind]) -> None:
+        self._kinds = tuple(kinds)
+        self._idle: list[Arena] = []
+
+    def take(self) -> Arena:
+        """An arena that nobody else uses."""
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return Arena(self._kinds)
+
+    def give(self, arena: Arena) -> None:
+        """Give an arena back, for the next run."""
+        self._idle.append(arena)
+
+    def clear(self) -> None:
+        """Release the memory of all idle arenas."""
+        self._idle.clear()

@@ -1,0 +1,135 @@
+"""Binding arrays to the parameters of a program, with every check that can be made before a callback runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+
+from slinky.errors import ArgumentError, CheckFailedError
+from slinky.ir.printer import expression_text
+from slinky.ir.statements import BufferParameter, Check, Program
+from slinky.runtime.buffers import Array, Buffer
+from slinky.runtime.storage import Storage
+from slinky.symbolic.expressions import Expr, metadata, require_integer, scalar
+from slinky.symbolic.traversal import evaluate, symbols
+
+
+@attrs.frozen(eq=False)
+class BoundArguments:
+    """Arrays by name, the values of the symbols that they determine, and what to return."""
+
+    storages: dict[str, Storage]
+    values: dict[Expr, int]
+    results: tuple[object, ...]
+
+
+def bind(program: Program, arrays: Sequence[object], scalars: Mapping[str, object]) -> BoundArguments:
+    """Bind inputs then outputs, and scalars by name.
+
+    Raises `ArgumentError` (`CheckFailedError` for a check of the program) saying what was expected and given.
+    """
+    parameters = (*program.inputs, *program.outputs)
+    if len(arrays) != len(parameters):
+        names = ", ".join(p.name for p in parameters)
+        raise ArgumentError(f"pipeline {program.name} takes {len(parameters)} arrays ({names}), got {len(arrays)}")
+    storages: dict[str, Storage] = {}
+    values = _scalar_values(program, scalars)
+    for parameter, given in zip(parameters, arrays, strict=True):
+        buffer = _as_buffer(parameter, given)
+        _check_array(parameter, buffer.array, parameter in program.outputs)
+        box = tuple(zip(buffer.min, buffer.max, strict=True))
+        storages[parameter.name] = Storage(parameter.name, box, buffer.array)
+        for d, (lo, hi) in enumerate(box):
+            values[metadata(parameter.name, d, "min")] = lo
+            values[metadata(parameter.name, d, "max")] = hi
+            values[metadata(parameter.name, d, "stride")] = buffer.array.strides[d]
+            values[metadata(parameter.name, d, "fold_factor")] = max(hi - lo + 1, 1)
+    _check_overlap(program, storages)
+    for statement in program.body:
+        if isinstance(statement, Check):
+            require(program, statement, values)
+    for c in program.constants:
+        box = tuple((lo, lo + extent - 1) for lo, extent in zip(c.min, c.array.shape, strict=True))
+        storages[c.name] = Storage(c.name, box, c.array)
+    return BoundArguments(storages, values, tuple(arrays[len(program.inputs) :]))
+
+
+def _scalar_values(program: Program, scalars: Mapping[str, object]) -> dict[Expr, int]:
+    expected = [s.name for s in program.scalars]
+    missing = [name for name in expected if name not in scalars]
+    unknown = [name for name in scalars if name not in expected]
+    if missing:
+        raise ArgumentError(
+            f"pipeline {program.name} needs a value for scalar {missing[0]}, as in p(..., {missing[0]}=1)"
+        )
+    if unknown:
+        known = ", ".join(expected) or "none"
+        raise ArgumentError(f"pipeline {program.name} has no scalar {unknown[0]!r} (scalars: {known})")
+    values: dict[Expr, int] = {}
+    for name in expected:
+        try:
+            values[scalar(name)] = require_integer(scalars[name], f"scalar {name}")
+        except ValueError as error:
+            raise ArgumentError(str(error)) from None
+    return values
+
+
+def _as_buffer(parameter: BufferParameter, given: object) -> Buffer:
+    if isinstance(given, Buffer):
+        return given
+    try:
+        return Buffer(given)
+    except ArgumentError as error:
+        raise ArgumentError(f"argument {parameter.name}: {error}") from error.__cause__
+
+
+def _check_array(parameter: BufferParameter, array: Array, is_output: bool) -> None:
+    where = f"argument {parameter.name}"
+    if array.ndim != parameter.rank:
+        raise ArgumentError(f"{where}: expected rank {parameter.rank}, got rank {array.ndim} (shape {array.shape})")
+    if array.dtype != parameter.dtype:
+        raise ArgumentError(f"{where}: expected dtype {parameter.dtype}, got {array.dtype}")
+    if is_output and not array.flags.writeable:
+        raise ArgumentError(f"{where}: an output must be writable, got a read-only array")
+    if is_output and array.size and any(s == 0 and n > 1 for s, n in zip(array.strides, array.shape, strict=True)):
+        raise ArgumentError(f"{where}: an output must not be a broadcast array, whose elements share memory")
+
+
+def _check_overlap(program: Program, storages: Mapping[str, Storage]) -> None:
+    names = [p.name for p in (*program.inputs, *program.outputs)]
+    for output in program.outputs:
+        for name in names:
+            if name == output.name or (names.index(name) > names.index(output.name)):
+                continue
+            if _share_memory(storages[name].array, storages[output.name].array):
+                raise ArgumentError(f"argument {output.name}: an output must not overlap argument {name} in memory")
+
+
+_OVERLAP_WORK: Any = 100_000
+"""How hard to look for shared elements of two interleaved arrays before they are taken to overlap."""
+
+
+def _share_memory(a: Array, b: Array) -> bool:
+    if not np.may_share_memory(a, b):
+        return False
+    try:
+        return bool(np.shares_memory(a, b, max_work=_OVERLAP_WORK))
+    except np.exceptions.TooHardError:
+        return True
+
+
+def require(program: Program, check: Check, values: Mapping[Expr, int]) -> None:
+    """Evaluate a check.
+
+    Raises `CheckFailedError` with the condition, the values of its symbols, and what it is for.
+    """
+    if evaluate(check.condition, values):
+        return
+    given = ", ".join(
+        f"{expression_text(program, s)} = {values[s]}" for s in sorted(symbols(check.condition), key=str) if s in values
+    )
+    condition = expression_text(program, check.condition)
+    raise CheckFailedError(f"pipeline {program.name} requires {condition}, got {given} ({check.message})")

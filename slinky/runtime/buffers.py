@@ -1,0 +1,87 @@
+"""Arrays with coordinates: what a user hands in, and what a callback that asks for buffers is given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from slinky.errors import ArgumentError
+from slinky.symbolic.expressions import require_integer
+
+Array = np.ndarray[Any, Any]
+
+
+class Buffer:
+    """A NumPy array and the coordinates of its first element.
+
+    `Buffer(array, min=(-1, -1))` is `array` with its first element at (-1, -1); without `min` it is at the origin.
+    The array is not copied. `min` and `max` are inclusive, one integer per dimension.
+
+    Raises `ArgumentError` if NumPy cannot see the array without copying, or `min` does not fit its rank.
+    """
+
+    __slots__ = ("array", "min")
+
+    def __init__(self, array: object, min: Sequence[int] | None = None) -> None:
+        self.array: Array = view_as_array(array)
+        origin = (0,) * self.array.ndim if min is None else tuple(min)
+        if len(origin) != self.array.ndim:
+            raise ArgumentError(
+                f"an array of rank {self.array.ndim} needs {self.array.ndim} coordinates, got min={min!r}"
+            )
+        self.min: tuple[int, ...] = tuple(require_integer(lo, f"min of dimension {d}") for d, lo in enumerate(origin))
+
+    @property
+    def max(self) -> tuple[int, ...]:
+        """The coordinates of the last element; one less than `min` where a dimension is empty."""
+        return tuple(lo + extent - 1 for lo, extent in zip(self.min, self.array.shape, strict=True))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extent of each dimension."""
+        return tuple(self.array.shape)
+
+    @property
+    def rank(self) -> int:
+        """The number of dimensions."""
+        return self.array.ndim
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of the elements."""
+        return cast("np.dtype[Any]", self.array.dtype)
+
+    def __repr__(self) -> str:
+        box = ", ".join(f"{lo}..{hi}" for lo, hi in zip(self.min, self.max, strict=True))
+        return f"Buffer({self.dtype}[{box}])"
+
+
+def buffer_at(array: Array, min: tuple[int, ...]) -> Buffer:
+    """A buffer on an array whose first element is at `min`, both known to be right."""
+    buffer = Buffer.__new__(Buffer)
+    buffer.array = array
+    buffer.min = min
+    return buffer
+
+
+def view_as_array(given: object) -> Array:
+    """An ndarray on the memory of `given`: an array, or anything with DLPack, `__array_interface__` or a buffer.
+
+    Raises `ArgumentError` for what would have to be copied, such as a list, or memory on another device.
+    """
+    if isinstance(given, np.ndarray):
+        return given
+    if isinstance(given, Buffer):
+        return given.array
+    try:
+        if hasattr(given, "__array_interface__") and not isinstance(given, np.generic):
+            return np.asarray(given)
+        if hasattr(given, "__dlpack__"):
+            return cast(Array, np.from_dlpack(cast(Any, given)))
+        return np.asarray(memoryview(cast(Any, given)))
+    except (TypeError, BufferError, ValueError, RuntimeError) as error:
+        raise ArgumentError(
+            f"expected an array that NumPy can see without copying, got {type(given).__name__}: {error}"
+        ) from error

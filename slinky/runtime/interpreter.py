@@ -1,0 +1,268 @@
+"""The reference interpreter: it defines what the statements of a program mean. Clear before fast.
+
+Invariants: a callback gets views of exactly the regions of its call, never an empty one and never one that leaves its
+buffer; a buffer is released after the last statement of its block that names it, and when an error ends the run.
+
+In checked mode each buffer has a shadow (see `shadow`), callbacks that write to their inputs are caught, and every
+element of the outputs must have been written at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+
+from slinky.errors import CallbackError, ExecutionError, UninitializedReadError
+from slinky.ir.regions import end_symbols, input_templates
+from slinky.ir.statements import (
+    Alloc,
+    Block,
+    Call,
+    Check,
+    For,
+    If,
+    LoweredFunc,
+    Pass,
+    Program,
+    Statement,
+    walk,
+)
+from slinky.runtime.arguments import bind, require
+from slinky.runtime.buffers import Array, Buffer
+from slinky.runtime.lifetimes import releases
+from slinky.runtime.shadow import Shadow
+from slinky.runtime.statistics import Hooks, Recorder, RunStatistics
+from slinky.runtime.storage import NumericBox, Storage, allocate, box_text, program_bytes
+from slinky.runtime.threads import default_workers, run_parallel
+from slinky.symbolic.expressions import Expr
+from slinky.symbolic.intervals import evaluate_box
+from slinky.symbolic.traversal import evaluate
+
+
+def interpret(
+    program: Program,
+    arrays: Sequence[object],
+    scalars: dict[str, object],
+    *,
+    checked: bool = False,
+    hooks: Hooks | None = None,
+    threads: int | None = None,
+) -> tuple[tuple[object, ...], RunStatistics]:
+    """Run a program on arrays, inputs then outputs, and scalars by name; return the outputs and the statistics.
+
+    `threads` is how many threads a parallel loop without a number of its own uses. Raises `ArgumentError` before
+    anything ran, `ExecutionError` for a program that cannot be carried out as written. An exception of a callback
+    propagates with a note that names the call and its box.
+    """
+    bound = bind(program, arrays, scalars)
+    recorder = Recorder([s.func.name for s in walk(program.body) if isinstance(s, Call)], hooks or Hooks())
+    shadows: dict[str, Shadow] | None = None
+    if checked:
+        outputs = [bound.storages[p.name] for p in program.outputs]
+        shadows = {s.name: Shadow(s.name, s.box, [None] * len(s.box)) for s in outputs}
+    machine = _Machine(program, recorder, threads or default_workers())
+    frame = _Frame(dict(bound.storages), dict(bound.values), dict(shadows) if shadows is not None else None)
+    machine.block(program.body, frame)
+    for shadow in (shadows or {}).values():
+        missing = shadow.unwritten()
+        if missing is not None:
+            raise UninitializedReadError(f"element {list(missing)} of output {shadow.name} was never written")
+    return bound.results, recorder.statistics()
+
+
+@attrs.frozen(eq=False)
+class _Frame:
+    """What is in scope: buffers, values of symbols, and in checked mode the shadows of what is written here."""
+
+    storages: dict[str, Storage]
+    values: dict[Expr, int]
+    shadows: dict[str, Shadow] | None
+
+    def copy(self) -> _Frame:
+        return _Frame(dict(self.storages), dict(self.values), None if self.shadows is None else dict(self.shadows))
+
+
+@attrs.frozen(eq=False)
+class _Machine:
+    """Carries out statements."""
+
+    program: Program
+    recorder: Recorder
+    threads: int
+
+    def block(self, block: Block, frame: _Frame) -> None:
+        """Run the statements of a block in order; buffers allocated here end here, whatever happens."""
+        last_uses = releases(block)
+        sizes: dict[str, int] = {}
+        try:
+            for position, statement in enumerate(block):
+                if isinstance(statement, Alloc):
+                    sizes[statement.buffer] = self._allocate(statement, frame)
+                else:
+                    self._statement(statement, frame)
+                for name in last_uses.get(position, ()):
+                    self._free(name, sizes, frame)
+        finally:
+            for name in list(sizes):
+                self._free(name, sizes, frame)
+
+    def _allocate(self, alloc: Alloc, frame: _Frame) -> int:
+        box = evaluate_box(alloc.box, frame.values)
+        folds = [None if fold is None else evaluate(fold, frame.values) for fold in alloc.folds]
+        for d, fold in enumerate(folds):
+            if fold is not None and fold < 1:
+                raise ExecutionError(
+                    f"dimension {alloc.dims[d]} of {alloc.buffer} is folded by {fold}; needs 1 or more"
+                )
+        size = program_bytes(alloc.dtype, box, folds)
+        frame.storages[alloc.buffer] = allocate(alloc.buffer, alloc.dtype, box, folds)
+        if frame.shadows is not None:
+            frame.shadows[alloc.buffer] = Shadow(alloc.buffer, box, folds)
+        self.recorder.allocated(alloc.buffer, size)
+        return size
+
+    def _free(self, name: str, sizes: dict[str, int], frame: _Frame) -> None:
+        del frame.storages[name]
+        if frame.shadows is not None:
+            del frame.shadows[name]
+        self.recorder.freed(name, sizes.pop(name))
+
+    def _statement(self, statement: Statement, frame: _Frame) -> None:
+        match statement:
+            case Call():
+                self._call(statement, frame)
+            case For():
+                self._loop(statement, frame)
+            case If(condition=condition, body=body, orelse=orelse):
+                self.block(body if evaluate(condition, frame.values) else orelse, frame)
+            case Check():
+                require(self.program, statement, frame.values)
+            case Pass():
+                pass
+            case _:
+                raise ExecutionError(f"the interpreter does not know the statement {type(statement).__name__}")
+
+    def _loop(self, loop: For, frame: _Frame) -> None:
+        first, last = evaluate(loop.range.min, frame.values), evaluate(loop.range.max, frame.values)
+        step = evaluate(loop.step, frame.values)
+        if step < 1:
+            raise ExecutionError(f"the step of loop {loop.variable} is {step}; needs 1 or more")
+        iterations = range(first, last + 1, step)
+
+        def iterate(value: int, inner: _Frame) -> None:
+            inner.values[loop.variable] = value
+            self.block(loop.body, inner)
+
+        if loop.workers is None:
+            inner = frame.copy()
+            for value in iterations:
+                iterate(value, inner)
+            return
+        run_parallel(iterations, lambda value: iterate(value, frame.copy()), loop.workers or self.threads)
+
+    # Calls --------------------------------------------------------------------------------------------------------
+
+    def _call(self, call: Call, frame: _Frame) -> None:
+        box = self._clamped(call, frame)
+        if any(lo > hi for lo, hi in box):
+            return
+        name = f"{call.func.name}{box_text(box)}"
+        try:
+            self._compute(call.func, name, box, frame)
+        except BaseException as error:
+            error.add_note(f"in the call {name} of pipeline {self.program.name}")
+            raise
+
+    def _compute(self, func: LoweredFunc, name: str, box: NumericBox, frame: _Frame) -> None:
+        """Run a func over a box that is not empty. `name` is the call, for messages."""
+        reads = list(zip(func.inputs, self._input_boxes(func, box, frame), strict=True))
+        writes = [(access, tuple(box[d] for d in access.dims)) for access in func.outputs]
+        if frame.shadows is not None:
+            for access, region in reads:
+                shadow = frame.shadows.get(access.buffer)
+                if shadow is not None:
+                    frame.storages[access.buffer].view(region)
+                    shadow.read(region, name)
+        inputs = [self._operand(func, access.buffer, region, frame) for access, region in reads]
+        outputs = [self._operand(func, access.buffer, region, frame) for access, region in writes]
+        arguments = {
+            key: evaluate(value, frame.values) if isinstance(value, Expr) else value for key, value in func.arguments
+        }
+        elements = 1
+        for lo, hi in box:
+            elements *= hi - lo + 1
+        self.recorder.called(func.name, elements)
+        self._run(func, name, box, inputs, outputs, arguments, guarded=frame.shadows is not None)
+        if frame.shadows is not None:
+            for output, region in writes:
+                frame.shadows[output.buffer].write(region)
+
+    def _clamped(self, call: Call, frame: _Frame) -> NumericBox:
+        box = list(evaluate_box(call.box, frame.values))
+        for access in call.func.outputs:
+            for d, (first, last) in zip(access.dims, frame.storages[access.buffer].box, strict=True):
+                lo, hi = box[d]
+                box[d] = (max(lo, first), min(hi, last))
+        return tuple(box)
+
+    @staticmethod
+    def _input_boxes(func: LoweredFunc, box: NumericBox, frame: _Frame) -> list[NumericBox]:
+        values = dict(frame.values)
+        for (lo_symbol, hi_symbol), (lo, hi) in zip(end_symbols(func), box, strict=True):
+            values[lo_symbol], values[hi_symbol] = lo, hi
+        return [evaluate_box(template, values) for template in input_templates(func)]
+
+    @staticmethod
+    def _operand(func: LoweredFunc, buffer: str, region: NumericBox, frame: _Frame) -> Any:
+        view = frame.storages[buffer].view(region)
+        return Buffer(view, tuple(lo for lo, _ in region)) if func.pass_buffers else view
+
+    def _run(
+        self,
+        func: LoweredFunc,
+        name: str,
+        box: NumericBox,
+        inputs: list[Any],
+        outputs: list[Any],
+        arguments: dict[str, Any],
+        *,
+        guarded: bool,
+    ) -> None:
+        before = [_array(operand).tobytes() for operand in inputs] if guarded else None
+        hooks = self.recorder.hooks
+        if hooks.call_begin is not None:
+            hooks.call_begin(func.name, box)
+        try:
+            call_callback(func.callback, name, inputs, outputs, arguments)
+        finally:
+            if hooks.call_end is not None:
+                hooks.call_end(func.name, box)
+        if before is not None and before != [_array(operand).tobytes() for operand in inputs]:
+            raise CallbackError(f"the callback of {name} wrote to one of its inputs")
+
+
+def _array(operand: Any) -> Array:
+    return operand.array if isinstance(operand, Buffer) else operand
+
+
+def call_callback(
+    callback: Callable[..., Any], name: str, inputs: list[Any], outputs: list[Any], arguments: dict[str, Any]
+) -> None:
+    """Run a callback by the convention: inputs then outputs by position, arguments by name, ufunc outputs by `out=`.
+
+    Raises `CallbackError` if it returns anything but None or its own outputs: a result that is returned instead of
+    written would be lost.
+    """
+    if isinstance(callback, np.ufunc):
+        callback(*inputs, out=tuple(outputs), **arguments)
+        return
+    result = callback(*inputs, *outputs, **arguments)
+    returned = result if isinstance(result, tuple) else (result,)
+    if not all(value is None or any(value is output for output in outputs) for value in returned):
+        raise CallbackError(
+            f"the callback of {name} returned {type(result).__name__}; a callback writes to its outputs, "
+            f"which come after its inputs, and returns None"
+        )

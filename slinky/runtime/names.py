@@ -1,0 +1,43 @@
+"""Names for generated code: every program may be written, whatever its buffers and funcs are called."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import re
+import unicodedata
+
+_BUILTINS = frozenset(dir(builtins))
+
+
+def identifier(name: str) -> str:
+    """A Python identifier that reminds of a name: the name itself where it is one, else with other characters as `_`.
+
+    Never a keyword or the name of a builtin. Two names may give the same identifier; `Names` tells them apart.
+    """
+    text = re.sub(r"[^0-9A-Za-z_]+", "_", unicodedata.normalize("NFKD", name))
+    if not text.strip("_") or text[0].isdigit() or text.startswith("__"):
+        text = f"v_{text.strip('_')}"
+    return f"{text}_" if keyword.iskeyword(text) or text in _BUILTINS else text
+
+
+def comment(text: str) -> str:
+    """Text that may stand behind a `#`: one line of ASCII."""
+    return " ".join(text.encode("ascii", "backslashreplace").decode().splitlines())
+
+
+class Names:
+    """The names taken in generated code. A name is given out once: whoever has it may rely on its value."""
+
+    def __init__(self) -> None:
+        self.taken: set[str] = set()
+
+    def fresh(self, wanted: str) -> str:
+        """A name that is not taken, like the wanted one; it is taken from now on."""
+        base = identifier(wanted)
+        name, n = base, 0
+        while name in self.taken:
+            n += 1
+            name = f"{base}_{n}"
+        self.taken.add(name)
+        return name

@@ -1,0 +1,399 @@
+"""Plans: a program made ready to run as one Python function, and everything around that function.
+
+A plan binds the arguments (the short way is in `entry`); takes an arena for the run; calls the function; and, after an
+error, releases all memory and says in which call of the program it happened. The variants of the function (see
+`codegen`) are made when they are first needed.
+"""
+
+from __future__ import annotations
+
+import itertools
+import linecache
+import threading
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from types import CodeType
+from typing import Any, NoReturn
+
+import attrs
+
+from slinky.errors import CallbackError, ExecutionError, ExpressionError
+from slinky.ir.regions import input_regions, output_region
+from slinky.ir.statements import Alloc, Call, Check, For, Program, walk
+from slinky.runtime.arena import Arenas
+from slinky.runtime.arguments import bind, require
+from slinky.runtime.buffers import buffer_at
+from slinky.runtime.codegen import Generated, Place, generate
+from slinky.runtime.entry import Entry, make_entry
+from slinky.runtime.statistics import Hooks, Recorder, RunStatistics
+from slinky.runtime.storage import NumericBox, Storage, allocate, box_text
+from slinky.runtime.threads import default_workers, run_parallel
+from slinky.symbolic.expressions import Expr, constant
+from slinky.symbolic.intervals import Interval, evaluate_box, substitute_box
+from slinky.symbolic.traversal import evaluate
+
+_serial = itertools.count(1)
+
+
+class _StopError(Exception):
+    """A line of generated code that found something wrong; `Plan` says what, in terms of the program."""
+
+
+class _BadRegionError(_StopError):
+    """A call reads or writes (operand `number`) what its buffer does not hold."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+class _BadFoldError(_StopError):
+    def __init__(self, dim: int) -> None:
+        super().__init__(dim)
+        self.dim = dim
+
+
+class _BadStepError(_StopError):
+    pass
+
+
+class _CheckFailedError(_StopError):
+    pass
+
+
+class _BadResultError(_StopError):
+    """A callback returned something."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(kind)
+        self.kind = kind
+
+
+def _bad_region(number: int) -> NoReturn:
+    raise _BadRegionError(number)
+
+
+def _bad_fold(dim: int) -> NoReturn:
+    raise _BadFoldError(dim)
+
+
+def _bad_step() -> NoReturn:
+    raise _BadStepError
+
+
+def _check_failed() -> NoReturn:
+    raise _CheckFailedError
+
+
+def _check_result(result: object, *outputs: object) -> None:
+    """Accept the result of a callback if it is nothing but its own outputs."""
+    returned = result if isinstance(result, tuple) else (result,)
+    if not all(value is None or any(value is output for output in outputs) for value in returned):
+        raise _BadResultError(type(result).__name__)
+
+
+_HELPERS: dict[str, Any] = {
+    "bad_fold": _bad_fold,
+    "bad_region": _bad_region,
+    "bad_step": _bad_step,
+    "buffer_at": buffer_at,
+    "check_failed": _check_failed,
+    "check_result": _check_result,
+    "run_parallel": run_parallel,
+}
+
+
+def _alive(reference: weakref.ref[Plan]) -> Plan:
+    plan = reference()
+    assert plan is not None  # somebody is calling it
+    return plan
+
+
+class Variant:
+    """One variant of the function of a plan, compiled; `function` is called as `Generated` says."""
+
+    def __init__(self, program: Program, *, recorded: bool, nonempty: bool) -> None:
+        self.generated: Generated = generate(program, recorded=recorded, nonempty=nonempty)
+        self.filename = f"<plan {next(_serial)}>"
+        self.code: CodeType = compile(self.generated.source, self.filename, "exec")
+        self.arenas = Arenas(self.generated.sites)
+        self.inner_arenas = {name: Arenas(kinds) for name, kinds in self.generated.arenas.items()}
+        self.function = self.made({**self.generated.objects, **self.inner_arenas})
+
+    def made(self, objects: Mapping[str, Any]) -> Callable[..., None]:
+        """The function, with these objects as its globals beside the helpers."""
+        namespace: dict[str, Any] = {"__name__": "slinky.plan", **_HELPERS, **objects}
+        exec(self.code, namespace)
+        function: Callable[..., None] = namespace[self.generated.function]
+        return function
+
+    def release(self) -> None:
+        """Give back the memory kept for later runs."""
+        for arenas in (self.arenas, *self.inner_arenas.values()):
+            arenas.clear()
+
+
+@attrs.frozen(eq=False)
+class BoundCall:
+    """Arguments as the function of a plan takes them: arrays and coordinates in turn, then scalars."""
+
+    values: list[Any]
+    nonempty: bool
+
+
+@attrs.frozen(eq=False)
+class StandIns:
+    """What to run a function with instead of its own objects and arena."""
+
+    objects: dict[str, Any]
+    arena: object
+
+
+class Plan:
+    """A program compiled to Python. Made by `Pipeline.compile`; safe to run from many threads at once.
+
+    `enter(arrays, scalars)` runs it and returns the output, or a tuple of the outputs; valid while the plan lives.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._scalars = tuple(s.name for s in program.scalars)
+        self._funcs = [s.func.name for s in walk(program.body) if isinstance(s, Call)]
+        self._variants: dict[tuple[bool, bool], Variant] = {}
+        self._lock = threading.Lock()
+        self._usual = usual = self.variant(recorded=False, nonempty=True)
+        this = weakref.ref(self)  # the entry must not keep the plan alive: its arenas end with it
+        self.enter: Entry = make_entry(
+            program,
+            usual.function,
+            usual.arenas,
+            default_workers if usual.generated.threaded else None,
+            lambda arrays, scalars: _alive(this)._run_bound(arrays, scalars),
+            lambda error, arrays, scalars: _alive(this)._explain(error, usual, arrays, scalars),
+        )
+
+    def __repr__(self) -> str:
+        return f"<Plan of pipeline {self.program.name}>"
+
+    @property
+    def source(self) -> str:
+        """The Python source of the function that runs when no input or output is empty and nobody counts."""
+        return self._usual.generated.source
+
+    def variant(self, *, recorded: bool, nonempty: bool) -> Variant:
+        """A variant of the function; made on the first use."""
+        key = (recorded, nonempty)
+        found = self._variants.get(key)
+        if found is None:
+            with self._lock:
+                found = self._variants.get(key)
+                if found is None:
+                    found = self._variants[key] = Variant(self.program, recorded=recorded, nonempty=nonempty)
+                    weakref.finalize(self, linecache.cache.pop, found.filename, None)
+        return found
+
+    def release(self) -> None:
+        """Give back the memory that is kept for later runs."""
+        for variant in list(self._variants.values()):
+            variant.release()
+
+    # Running ------------------------------------------------------------------------------------------------------
+
+    def _run_bound(self, arrays: Sequence[object], scalars: Mapping[str, object]) -> Any:
+        """Run on arguments that need a closer look."""
+        bound = self.bind(arrays, scalars)
+        variant = self.variant(recorded=False, nonempty=bound.nonempty)
+        arena = variant.arenas.take()
+        further = [default_workers()] if variant.generated.threaded else []
+        try:
+            variant.function(arena, *further, *bound.values)
+        except BaseException as error:
+            self._explain(error, variant, arrays, scalars)
+            raise
+        variant.arenas.give(arena)
+        outputs = tuple(arrays[len(self.program.inputs) :])
+        return outputs[0] if len(outputs) == 1 else outputs
+
+    def record(
+        self, arrays: Sequence[object], scalars: Mapping[str, object], hooks: Hooks, threads: int | None
+    ) -> RunStatistics:
+        """Run; tell the hooks, and return what was used."""
+        bound = self.bind(arrays, scalars)
+        variant = self.variant(recorded=True, nonempty=bound.nonempty)
+        recorder = Recorder(self._funcs, hooks)
+        arena = variant.arenas.take()
+        try:
+            self._call_recorded(variant, variant.function, arena, recorder, threads, bound)
+        except BaseException as error:
+            self._explain(error, variant, arrays, scalars)
+            raise
+        variant.arenas.give(arena)
+        return recorder.statistics()
+
+    def rehearse(
+        self,
+        arrays: Sequence[object],
+        scalars: Mapping[str, object],
+        threads: int | None,
+        stand_ins: Callable[[Generated, Recorder], StandIns],
+    ) -> RunStatistics:
+        """Go through a run with stand-ins for what takes time and memory; return what the run would use."""
+        bound = self.bind(arrays, scalars)
+        variant = self.variant(recorded=True, nonempty=bound.nonempty)
+        recorder = Recorder(self._funcs, Hooks())
+        stand_in = stand_ins(variant.generated, recorder)
+        try:
+            self._call_recorded(variant, variant.made(stand_in.objects), stand_in.arena, recorder, threads, bound)
+        except BaseException as error:
+            self._explain(error, variant, arrays, scalars)
+            raise
+        return recorder.statistics()
+
+    @staticmethod
+    def _call_recorded(
+        variant: Variant,
+        function: Callable[..., None],
+        arena: object,
+        recorder: Recorder,
+        threads: int | None,
+        bound: BoundCall,
+    ) -> None:
+        further = [threads or default_workers()] if variant.generated.threaded else []
+        function(arena, recorder, *further, *bound.values)
+
+    # Arguments ----------------------------------------------------------------------------------------------------
+
+    def bind(self, arrays: Sequence[object], scalars: Mapping[str, object]) -> BoundCall:
+        """Arguments as the function takes them, with every check."""
+        bound = bind(self.program, arrays, scalars)
+        values: list[Any] = []
+        nonempty = True
+        for p in (*self.program.inputs, *self.program.outputs):
+            storage = bound.storages[p.name]
+            values += [storage.array, tuple(lo for lo, _ in storage.box)]
+            nonempty = nonempty and storage.array.size > 0
+        by_name = {str(symbol): value for symbol, value in bound.values.items()}
+        return BoundCall([*values, *(by_name[name] for name in self._scalars)], nonempty)
+
+    # Errors -------------------------------------------------------------------------------------------------------
+
+    def _explain(
+        self, error: BaseException, variant: Variant, arrays: Sequence[object], scalars: Mapping[str, object]
+    ) -> None:
+        """Say where in the program an error happened: a note, or another error for what generated code found wrong.
+
+        The memory kept for later runs is released: what an error leaves behind is nobody's.
+        """
+        variant.release()
+        place, variables, is_own = _where(error, variant)
+        linecache.cache[variant.filename] = (
+            len(variant.generated.source), None, variant.generated.source.splitlines(keepends=True), variant.filename,
+        )  # fmt: skip
+        if isinstance(error, ZeroDivisionError) and is_own:
+            bind(self.program, arrays, scalars)  # fails where a check of the program is what divides
+            raise ExpressionError(f"division by zero in the bounds of pipeline {self.program.name}") from error
+        if place is None:
+            return
+        bound = bind(self.program, arrays, scalars)
+        scene = _Scene(self.program, place, {**bound.values, **variables}, bound.storages)
+        if isinstance(error, _StopError):
+            scene.fail(error)
+        if isinstance(place.statement, Call):
+            error.add_note(scene.note())
+
+
+def _where(error: BaseException, variant: Variant) -> tuple[Place | None, dict[Expr, int], bool]:
+    """The place in the program, the values of the loops around it, and whether the generated code itself failed.
+
+    The frames of a traceback go from the caller inwards, across threads, too. The first that stands at a call is the
+    one: what follows is inside the callback, which may run the same plan.
+    """
+    known: dict[str, Any] = {}
+    traceback = error.__traceback__
+    own = False
+    while traceback is not None:
+        own = traceback.tb_frame.f_code.co_filename == variant.filename
+        if own:
+            known.update(traceback.tb_frame.f_locals)
+            place = variant.generated.places.get(traceback.tb_lineno)
+            if place is not None:
+                variables = {symbol: known[name] for symbol, name in place.variables.items() if name in known}
+                return place, variables, traceback.tb_next is None
+        traceback = traceback.tb_next
+    return None, {}, own
+
+
+@attrs.frozen(eq=False)
+class _Scene:
+    """A place of the program at run time: what the symbols stand for there."""
+
+    program: Program
+    place: Place
+    values: dict[Expr, int]
+    storages: dict[str, Storage]
+
+    def note(self) -> str:
+        """Which call it is."""
+        return f"in the call {self._name()} of pipeline {self.program.name}"
+
+    def fail(self, error: _StopError) -> NoReturn:
+        """Raise what the interpreter raises there."""
+        statement = self.place.statement
+        if isinstance(statement, Check):
+            require(self.program, statement, self.values)
+        if isinstance(error, _BadFoldError) and isinstance(statement, Alloc):
+            fold = statement.folds[error.dim]
+            given = evaluate(fold, self.values) if fold is not None else None
+            raise ExecutionError(
+                f"dimension {statement.dims[error.dim]} of {statement.buffer} is folded by {given}; needs 1 or more"
+            ) from None
+        if isinstance(error, _BadStepError) and isinstance(statement, For):
+            step = evaluate(statement.step, self.values)
+            raise ExecutionError(f"the step of loop {statement.variable} is {step}; needs 1 or more") from None
+        try:
+            if isinstance(error, _BadResultError):
+                raise CallbackError(
+                    f"the callback of {self._name()} returned {error.kind}; a callback writes to its outputs, "
+                    f"which come after its inputs, and returns None"
+                )
+            if isinstance(error, _BadRegionError):
+                self._view(error.number)
+        except ExecutionError as failure:
+            failure.add_note(self.note())
+            raise failure from None
+        raise error
+
+    def _bounds(self, buffer: str) -> NumericBox:
+        return evaluate_box(substitute_box(self.place.boxes[buffer], self.place.ends), self.values)
+
+    def _call(self) -> Call:
+        statement = self.place.statement
+        assert isinstance(statement, Call)
+        return statement
+
+    def _box(self) -> NumericBox:
+        call = self._call()
+        box = list(evaluate_box(call.box, self.values))
+        for access in call.func.outputs:
+            for d, (first, last) in zip(access.dims, self._bounds(access.buffer), strict=True):
+                box[d] = (max(box[d][0], first), min(box[d][1], last))
+        return tuple(box)
+
+    def _name(self) -> str:
+        return f"{self._call().func.name}{box_text(self._box())}"
+
+    def _view(self, number: int) -> None:
+        """Take the view of an operand, as the interpreter would, so that it fails as there."""
+        func = self._call().func
+        box = tuple(Interval(constant(lo), constant(hi)) for lo, hi in self._box())
+        regions = [
+            *((a.buffer, r) for a, r in zip(func.inputs, input_regions(func, box), strict=True)),
+            *((a.buffer, output_region(a, box)) for a in func.outputs),
+        ]
+        buffer, region = regions[number]
+        storage = self.storages.get(buffer)
+        if storage is None:
+            alloc = next(s for s in walk(self.program.body) if isinstance(s, Alloc) and s.buffer == buffer)
+            folds = [None if fold is None else evaluate(fold, self.values) for fold in alloc.folds]
+            storage = allocate(buffer, alloc.dtype, self._bounds(buffer), folds)
+        storage.view(evaluate_box(region, self.values))

@@ -1,0 +1,130 @@
+"""What will a run use? The recorded variant of a plan runs with callbacks that do nothing and arrays without memory.
+
+Memory and elements computed depend on the bounds of the arguments alone, never on their elements, so the figures of a
+rehearsal are those of the run. With parallel loops, whose iterations overlap as it happens, the memory is what is
+taken when as many of the largest iterations as there are threads run at the same time: a run takes at most that.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import mmap
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from slinky.ir.statements import BufferParameter
+from slinky.runtime.arena import SiteKind, make_window
+from slinky.runtime.buffers import Array
+from slinky.runtime.codegen import Generated
+from slinky.runtime.plan import Plan, StandIns
+from slinky.runtime.statistics import Recorder, RunStatistics
+from slinky.runtime.threads import default_workers
+
+
+def rehearse(
+    plan: Plan, arguments: Sequence[object], scalars: Mapping[str, object], threads: int | None
+) -> RunStatistics:
+    """The statistics of a run on these arrays, or arrays of these shapes (tuples of integers).
+
+    Raises `ArgumentError` as the run would.
+    """
+    program = plan.program
+    parameters = (*program.inputs, *program.outputs)
+    arrays = [
+        _array(p, given) if isinstance(given, tuple) else given for p, given in zip(parameters, arguments, strict=False)
+    ]
+    arrays += arguments[len(arrays) :]
+    return plan.rehearse(arrays, scalars, threads, _stand_ins)
+
+
+def _stand_ins(generated: Generated, recorder: Recorder) -> StandIns:
+    silent = dict.fromkeys(generated.callbacks, _nothing)
+    arenas = {name: _Arenas(kinds) for name, kinds in generated.arenas.items()}
+    objects = {**generated.objects, **silent, **arenas, "run_parallel": _overlapping(recorder)}
+    return StandIns(objects, _Arena(generated.sites))
+
+
+def _nothing(*_operands: object, **_arguments: object) -> None:
+    """In place of every callback."""
+
+
+def _array(parameter: BufferParameter, shape: tuple[int, ...]) -> Array:
+    """A writable array of this shape that takes no memory as long as nobody touches its elements."""
+    memory = _address_space(math.prod(shape) * parameter.dtype.itemsize)
+    return np.ndarray(shape, parameter.dtype, memory)
+
+
+_NO_RESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
+
+
+def _address_space(size: int) -> Array:
+    """Bytes that take no memory as long as nobody touches them."""
+    if not _NO_RESERVE:
+        return np.empty(size, np.uint8)
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE
+    return np.frombuffer(mmap.mmap(-1, max(size, 1), flags=flags), np.uint8)
+
+
+def _ring_space(size: int) -> Array:
+    """In place of mirrored memory: both halves."""
+    return _address_space(2 * size)
+
+
+def _without_memory(kind: SiteKind, shape: tuple[int, ...]) -> Array:
+    return np.broadcast_to(np.empty((), kind.dtype), shape)
+
+
+class _Site:
+    """In place of `arena.Site`."""
+
+    def __init__(self, kind: SiteKind) -> None:
+        self.kind = kind
+
+    def __getitem__(self, shape: int | tuple[int, ...]) -> Array:
+        return _without_memory(self.kind, (shape,) if isinstance(shape, int) else shape)
+
+
+class _RingSite(_Site):
+    """In place of `arena.RingSite`."""
+
+    def __getitem__(self, key: Any) -> Any:
+        return make_window(self.kind, key, _ring_space, _address_space)
+
+
+class _Arena:
+    """In place of an arena."""
+
+    def __init__(self, kinds: Sequence[SiteKind]) -> None:
+        self._sites = tuple(_Site(kind) for kind in kinds if not kind.folded)
+        self.rings = tuple(_RingSite(kind) for kind in kinds if kind.folded)
+
+    def reserve(self, *_sizes: int) -> tuple[_Site, ...]:
+        """As of an arena."""
+        return self._sites
+
+
+class _Arenas:
+    """In place of `arena.Arenas`."""
+
+    def __init__(self, kinds: Sequence[SiteKind]) -> None:
+        self._kinds = kinds
+
+    def take(self) -> _Arena:
+        return _Arena(self._kinds)
+
+    def give(self, arena: _Arena) -> None:
+        pass
+
+
+def _overlapping(recorder: Recorder) -> Callable[[Sequence[int], Callable[[int], None], int], None]:
+    """In place of `run_parallel`: one iteration after the other, counted as if the largest ran at the same time."""
+
+    def run(iterations: Sequence[int], body: Callable[[int], None], workers: int) -> None:
+        together = max(min(workers, default_workers()), 1)
+        recorder.overlap((functools.partial(body, i) for i in iterations), together)
+
+    return run

@@ -1,0 +1,176 @@
+"""What a run used: memory, calls, elements. Counted as the program says, whatever the back end."""
+
+from __future__ import annotations
+
+import heapq
+import math
+import threading
+from collections.abc import Callable, Iterable
+from typing import ParamSpec, TypeAlias
+
+import attrs
+
+Span: TypeAlias = tuple[tuple[int, int], ...]
+
+
+@attrs.frozen
+class RunStatistics:
+    """What one run used.
+
+    * `peak_bytes`: the most memory that intermediates took at any time, in bytes, by the program: a folded dimension
+      counts its fold. Storage may round a fold up to whole pages.
+    * `allocations`: how many buffers were allocated.
+    * `calls`: per func, how often its callback ran. Calls of empty boxes do not count.
+    * `elements`: per func, how many points of its dimensions were computed, counting repetitions.
+    * `bytes_copied`: bytes moved by copies that slinky made itself.
+    """
+
+    peak_bytes: int
+    allocations: int
+    calls: dict[str, int]
+    elements: dict[str, int]
+    bytes_copied: int = 0
+
+
+@attrs.frozen
+class Hooks:
+    """Callables that are told what a run does, on the thread that does it. Each is optional.
+
+    `call_begin(func, box)` and `call_end(func, box)` get a func's name and its box, an inclusive `(min, max)` per
+    dimension; `call_end` comes also after an error. `allocate(buffer, bytes)` and `free(buffer, bytes)` get a
+    buffer's name and its size by the program.
+    """
+
+    call_begin: Callable[[str, Span], None] | None = None
+    call_end: Callable[[str, Span], None] | None = None
+    allocate: Callable[[str, int], None] | None = None
+    free: Callable[[str, int], None] | None = None
+
+    def after(self, first: Hooks) -> Hooks:
+        """Hooks that do what `first` does, and then what these do."""
+        return Hooks(
+            _both(first.call_begin, self.call_begin),
+            _both(first.call_end, self.call_end),
+            _both(first.allocate, self.allocate),
+            _both(first.free, self.free),
+        )
+
+
+P = ParamSpec("P")
+
+
+def _both(first: Callable[P, None] | None, second: Callable[P, None] | None) -> Callable[P, None] | None:
+    if first is None or second is None:
+        return first or second
+
+    def both(*args: P.args, **kwargs: P.kwargs) -> None:
+        first(*args, **kwargs)
+        second(*args, **kwargs)
+
+    return both
+
+
+class Recorder:
+    """Counts while a run goes on, from any thread."""
+
+    def __init__(self, funcs: list[str], hooks: Hooks) -> None:
+        self._lock = threading.Lock()
+        self.hooks = hooks
+        self._live = 0
+        self._peak = 0
+        self._allocations = 0
+        self._calls = dict.fromkeys(funcs, 0)
+        self._elements = dict.fromkeys(funcs, 0)
+
+    def called(self, func: str, elements: int) -> None:
+        """A callback is about to run for this many points."""
+        with self._lock:
+            self._calls[func] += 1
+            self._elements[func] += elements
+
+    def allocated(self, buffer: str, size: int) -> None:
+        """A buffer was allocated."""
+        with self._lock:
+            self._allocations += 1
+            self._live += size
+            self._peak = max(self._peak, self._live)
+        if self.hooks.allocate is not None:
+            self.hooks.allocate(buffer, size)
+
+    def freed(self, buffer: str, size: int) -> None:
+        """A buffer was released."""
+        with self._lock:
+            self._live -= size
+        if self.hooks.free is not None:
+            self.hooks.free(buffer, size)
+
+    def overlap(self, parts: Iterable[Callable[[], None]], together: int) -> None:
+        """Run parts one after the other, and count memory as if the `together` largest of them ran at the same time."""
+        before, live = self._peak, self._live
+        peaks: list[int] = []
+        for part in parts:
+            self._peak = live
+            part()
+            heapq.heappush(peaks, self._peak - live)
+            if len(peaks) > together:
+                heapq.heappop(peaks)
+        self._peak = max(before, live + sum(peaks))
+
+    def call(self, func: str, box: Span) -> CallRecord:
+        """A context in which a callback runs over a box."""
+        return CallRecord(self, func, box)
+
+    def block(self) -> BlockRecord:
+        """A context for the allocations of a block: those not freed in it are freed when it ends."""
+        return BlockRecord(self)
+
+    def statistics(self) -> RunStatistics:
+        """What was counted."""
+        with self._lock:
+            return RunStatistics(self._peak, self._allocations, dict(self._calls), dict(self._elements))
+
+
+class CallRecord:
+    """A callback that runs: counted when it begins, told to the hooks when it begins and ends."""
+
+    __slots__ = ("_box", "_func", "_recorder")
+
+    def __init__(self, recorder: Recorder, func: str, box: Span) -> None:
+        self._recorder = recorder
+        self._func = func
+        self._box = box
+
+    def __enter__(self) -> None:
+        self._recorder.called(self._func, math.prod(hi - lo + 1 for lo, hi in self._box))
+        if self._recorder.hooks.call_begin is not None:
+            self._recorder.hooks.call_begin(self._func, self._box)
+
+    def __exit__(self, *error: object) -> None:
+        if self._recorder.hooks.call_end is not None:
+            self._recorder.hooks.call_end(self._func, self._box)
+
+
+class BlockRecord:
+    """The buffers of a block of statements, and their sizes."""
+
+    __slots__ = ("_recorder", "_sizes")
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._sizes: dict[str, int] = {}
+
+    def __enter__(self) -> BlockRecord:
+        return self
+
+    def allocate(self, buffer: str, size: int) -> None:
+        """A buffer begins."""
+        self._sizes[buffer] = size
+        self._recorder.allocated(buffer, size)
+
+    def free(self, buffer: str) -> None:
+        """A buffer ends."""
+        self._recorder.freed(buffer, self._sizes.pop(buffer))
+
+    def __exit__(self, *error: object) -> None:
+        for buffer in list(self._sizes):
+            self.free(buffer)

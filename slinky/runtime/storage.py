@@ -1,0 +1,170 @@
+"""Where the elements of a buffer are: numeric boxes in, strided views out.
+
+A folded dimension is stored outermost, as a ring in mirrored memory, so that a window that wraps around is still one
+plain view. The rows of the ring follow each other without gaps, and the ring is as long as its pages, whatever the
+length of a row: coordinate c begins at byte `c * row % size`. Where mirrored memory is not available, or would take
+more than the unfolded buffer, the buffer is stored unfolded: always correct, at most more memory.
+
+Invariant: `view(box)` shows exactly the elements of the box, and never leaves the buffer.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import operator
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, cast
+
+import attrs
+import numpy as np
+
+from slinky.errors import ExecutionError
+from slinky.runtime import mirrored
+from slinky.runtime.buffers import Array
+
+NumericBox: TypeAlias = tuple[tuple[int, int], ...]
+"""Per dimension the first and the last coordinate."""
+
+
+def shape_of(box: NumericBox) -> tuple[int, ...]:
+    """The extents of a box; 0 where it is empty."""
+    return tuple(max(hi - lo + 1, 0) for lo, hi in box)
+
+
+def box_text(box: Sequence[tuple[int, int]]) -> str:
+    """A box as `[0..3, 5]`."""
+    return "[" + ", ".join(str(lo) if lo == hi else f"{lo}..{hi}" for lo, hi in box) + "]"
+
+
+@attrs.frozen(eq=False)
+class Ring:
+    """The folded dimension `dim` of an array in mirrored memory of (twice) `size` bytes.
+
+    `shape` are the extents of the whole buffer. A window has its rows one behind the other, each in C order.
+    """
+
+    memory: Array
+    size: int
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    dim: int
+
+    @property
+    def row(self) -> int:
+        """The bytes of a row."""
+        return row_bytes(self.dtype, self.shape, self.dim)
+
+    @property
+    def rows(self) -> int:
+        """How many rows the ring holds at a time."""
+        return self.size // self.row
+
+    def window(self) -> Callable[[int, int], Array]:
+        """A function that gives the view of some rows: of the coordinate of the first, and how many."""
+        memory, size, dtype, row, ndarray = self.memory, self.size, self.dtype, self.row, np.ndarray
+        before, after = self.shape[: self.dim], self.shape[self.dim + 1 :]
+        if not before:
+
+            def outermost(first: int, count: int) -> Array:
+                return ndarray((count, *after), dtype, memory, first * row % size)
+
+            return outermost
+        steps = list(itertools.accumulate(reversed((*before[1:], *after)), operator.mul, initial=dtype.itemsize))[::-1]
+        strides = (*steps[: self.dim], row, *steps[self.dim :])
+
+        def inner(first: int, count: int) -> Array:
+            return ndarray((*before, count, *after), dtype, memory, first * row % size, strides)
+
+        return inner
+
+
+def row_bytes(dtype: np.dtype[Any], shape: tuple[int, ...], dim: int) -> int:
+    """The bytes of an array for one coordinate of a dimension."""
+    return math.prod(extent for d, extent in enumerate(shape) if d != dim) * dtype.itemsize
+
+
+@attrs.frozen(eq=False)
+class Storage:
+    """The elements of a buffer with these bounds: an array, or where a dimension is folded, a ring."""
+
+    name: str
+    box: NumericBox
+    place: Array | Ring
+
+    @property
+    def array(self) -> Array:
+        """The array. Only of a buffer without a ring."""
+        assert isinstance(self.place, np.ndarray)
+        return self.place
+
+    def view(self, box: NumericBox) -> Array:
+        """The elements of a box; always a view, also of a buffer without dimensions.
+
+        Raises `ExecutionError` if the box leaves the bounds, or is longer than the ring.
+        """
+        place = self.place
+        index: list[Any] = []
+        for d, ((lo, hi), (first, last)) in enumerate(zip(box, self.box, strict=True)):
+            if lo < first or hi > last:
+                raise ExecutionError(f"{self.name}{box_text(box)} leaves the buffer, which holds {box_text(self.box)}")
+            extent = max(hi - lo + 1, 0)
+            if isinstance(self.place, Ring) and self.place.dim == d:
+                if extent > self.place.rows:
+                    raise ExecutionError(f"{self.name}{box_text(box)} is longer than its fold of {self.place.rows}")
+                place = self.place.window()(lo, extent)
+                index.append(slice(None))
+            else:
+                index.append(slice(lo - first, lo - first + extent))
+        assert isinstance(place, np.ndarray)
+        return cast(Array, place[(*index, ...)])
+
+    def whole(self) -> Array:
+        """All elements. Only of a buffer without a ring."""
+        return self.view(self.box)
+
+
+def allocate(name: str, dtype: np.dtype[Any], box: NumericBox, folds: Sequence[int | None]) -> Storage:
+    """Storage for a buffer of these bounds, with the fold factor of each dimension or None. Not initialised."""
+    shape = shape_of(box)
+    for d, factor in enumerate(folds):
+        if factor is not None and factor < shape[d]:
+            size = ring_size(dtype, shape, d, factor)
+            if size is not None:
+                return Storage(name, box, Ring(mirrored.mirrored(size), size, dtype, shape, d))
+    return Storage(name, box, np.empty(shape, dtype))
+
+
+def ring_size(dtype: np.dtype[Any], shape: tuple[int, ...], dim: int, factor: int) -> int | None:
+    """The bytes of a ring of `factor` rows; None where the unfolded array is the better choice."""
+    row = row_bytes(dtype, shape, dim)
+    size = mirrored.whole_pages(factor * row)
+    if size >= row * shape[dim]:
+        return None
+    if not mirrored.available():
+        _warn_unfolded()
+        return None
+    return size
+
+
+def _warn_unfolded() -> None:
+    global _warned
+    if not _warned:
+        _warned = True
+        warnings.warn(
+            "this platform cannot map memory twice: folded buffers are stored unfolded and take more memory",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+
+_warned = False
+
+
+def program_bytes(dtype: np.dtype[Any], box: NumericBox, folds: Sequence[int | None]) -> int:
+    """What a buffer takes by the program: its box, with each folded dimension no longer than its fold."""
+    extents = (
+        extent if factor is None else min(extent, factor) for extent, factor in zip(shape_of(box), folds, strict=True)
+    )
+    return math.prod(extents) * dtype.itemsize

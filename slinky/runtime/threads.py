@@ -1,0 +1,177 @@
+"""Running the iterations of a parallel loop on threads.
+
+All parallel loops of the process share one pool. The thread that starts a loop works on it like any other, so a loop
+always makes progress, however busy the pool is and however deep parallel loops nest: a nested loop gets the threads
+that are idle, at worst none but its own. There are never more helpers than `default_workers() - 1`.
+
+Each worker takes the next iteration that nobody has taken. After an error (or an interrupt of the thread that started
+the loop) no further iteration starts; those under way finish; then the first error is raised, once. Nothing of the
+loop is running then.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+
+
+def default_workers() -> int:
+    """How many threads a parallel loop uses by itself: `SLINKY_NUM_THREADS`, else the cores this process may use."""
+    given = os.environ.get("SLINKY_NUM_THREADS", "")
+    if given.isdigit() and int(given) > 0:
+        return int(given)
+    if hasattr(os, "sched_getaffinity"):
+        return max(len(os.sched_getaffinity(0)), 1)
+    return os.cpu_count() or 1
+
+
+class _Team:
+    """One parallel loop: its iterations, the threads at work on it, and what went wrong."""
+
+    def __init__(self, iterations: Sequence[int], body: Callable[[int], None]) -> None:
+        self._remaining = iter(iterations)
+        self._body = body
+        self._lock = threading.Lock()
+        self._done = threading.Condition(self._lock)
+        self._helpers = 0
+        self._stopped = False
+        self.error: BaseException | None = None
+
+    def join(self) -> bool:
+        """Take part as a helper; False if there is nothing left to do."""
+        with self._lock:
+            if self._stopped:
+                return False
+            self._helpers += 1
+            return True
+
+    def leave(self) -> None:
+        """A helper has finished its last iteration."""
+        with self._done:
+            self._helpers -= 1
+            self._done.notify_all()
+
+    def stop(self, error: BaseException | None = None) -> None:
+        """Start no further iteration. The first error counts."""
+        with self._lock:
+            self._stopped = True
+            if self.error is None:
+                self.error = error
+
+    def work(self) -> None:
+        """Run iterations until none is left or the loop is stopped."""
+        while True:
+            with self._lock:
+                iteration = None if self._stopped else next(self._remaining, None)
+                if iteration is None:
+                    self._stopped = True
+                    return
+            try:
+                self._body(iteration)
+            except BaseException as error:
+                self.stop(error)
+
+    def wait(self) -> None:
+        """Wait for the helpers to finish the iterations they are in, interrupted or not."""
+        while True:
+            try:
+                with self._done:
+                    self._done.wait_for(lambda: self._helpers == 0)
+                return
+            except BaseException as error:
+                self.stop(error)
+
+
+class _Pool:
+    """Threads that wait for loops to help with. They are started when first needed and never end."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._wanted = threading.Condition(self._lock)
+        self._calls: deque[tuple[_Team, contextvars.Context]] = deque()
+        self._threads = 0
+        self._idle = 0
+
+    def call_for_help(self, team: _Team, helpers: int, limit: int) -> None:
+        """Ask for helpers; the pool grows to at most `limit` threads."""
+        with self._wanted:
+            for _ in range(helpers):
+                self._calls.append((team, contextvars.copy_context()))
+            missing = min(len(self._calls) - self._idle, limit - self._threads)
+            for _ in range(missing):
+                self._threads += 1
+                threading.Thread(target=self._serve, name=f"slinky-{self._threads}", daemon=True).start()
+            self._wanted.notify(helpers)
+
+    def dismiss(self, team: _Team) -> None:
+        """Withdraw the calls that nobody has answered."""
+        with self._lock:
+            if self._calls:
+                self._calls = deque(call for call in self._calls if call[0] is not team)
+
+    def _serve(self) -> None:
+        while True:
+            with self._wanted:
+                self._idle += 1
+                while not self._calls:
+                    self._wanted.wait()
+                self._idle -= 1
+                team, context = self._calls.popleft()
+            if team.join():
+                try:
+                    context.run(team.work)
+                finally:
+                    team.leave()
+            del team, context  # what a loop used must not live until the next call
+
+
+_pool = _Pool()
+
+
+def _forget_threads() -> None:
+    """In a forked child there are no threads yet."""
+    global _pool
+    _pool = _Pool()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_threads)
+
+
+def run_parallel(iterations: Sequence[int], body: Callable[[int], None], workers: int) -> None:
+    """Run `body` for every iteration on up to `workers` threads, this one included, as far as the pool has them.
+
+    Helpers run in a copy of the caller's context, so that settings such as `numpy.errstate` hold for them, too.
+    """
+    limit = default_workers()
+    helpers = min(workers, limit, len(iterations)) - 1
+    if helpers < 1:
+        for iteration in iterations:
+            body(iteration)
+        return
+    team = _Team(iterations, body)
+    try:
+        _pool.call_for_help(team, helpers, limit - 1)
+        team.work()
+    except BaseException as error:
+        team.stop(error)
+    _finish(team)
+    found = team.error
+    if found is not None:
+        try:
+            raise found
+        finally:
+            team.error = found = None  # the traceback leads back here: no cycle that keeps arrays alive
+
+
+def _finish(team: _Team) -> None:
+    """Wait until nothing of a loop is running."""
+    try:
+        _pool.dismiss(team)
+    except BaseException as error:
+        team.stop(error)
+        _pool.dismiss(team)
+    team.wait()
