@@ -1,0 +1,117 @@
+"""Run pipelines of array operations in less memory and time, without changing the operations.
+
+The public names. A pipeline is described by `BufferExpr` and `Func`, made by `build_pipeline`, and run by calling it.
+"""
+
+from slinky.build import build_pipeline
+from slinky.cursors.cursors import (
+    AllocCursor,
+    ArgCursor,
+    BlockCursor,
+    CallCursor,
+    CheckCursor,
+    Cursor,
+    DimCursor,
+    ExprCursor,
+    GapCursor,
+    IfCursor,
+    InvalidCursor,
+    LoopCursor,
+    PassCursor,
+    StatementCursor,
+)
+from slinky.errors import (
+    ArgumentError,
+    CallbackError,
+    CheckFailedError,
+    ExecutionError,
+    ExpressionError,
+    GraphError,
+    InvalidCursorError,
+    OperationError,
+    OverwrittenReadError,
+    PatternError,
+    ProgramError,
+    SchedulingError,
+    SlinkyError,
+    UninitializedReadError,
+)
+from slinky.graph.buffers import BufferExpr, constant, scalar, variables
+from slinky.graph.funcs import Func
+from slinky.pipeline import Pipeline
+from slinky.runtime.buffers import Buffer
+from slinky.runtime.statistics import Hooks, RunStatistics
+from slinky.sched.blocks import reorder_statements
+from slinky.sched.loops import cut_loop, parallelize_loop, reorder_loops, split_loop
+from slinky.sched.operation import ReturnedCursors, sched_op
+from slinky.sched.placement import compute_at, compute_root
+from slinky.sched.simplification import rename, simplify
+from slinky.sched.sliding import slide_window
+from slinky.sched.storage import fold_storage, lift_alloc, store_at, unfold_storage
+from slinky.symbolic.expressions import equal, maximum, minimum, select, unequal
+from slinky.symbolic.intervals import interval
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AllocCursor",
+    "ArgCursor",
+    "ArgumentError",
+    "BlockCursor",
+    "Buffer",
+    "BufferExpr",
+    "CallCursor",
+    "CallbackError",
+    "CheckCursor",
+    "CheckFailedError",
+    "Cursor",
+    "DimCursor",
+    "ExecutionError",
+    "ExprCursor",
+    "ExpressionError",
+    "Func",
+    "GapCursor",
+    "GraphError",
+    "Hooks",
+    "IfCursor",
+    "InvalidCursor",
+    "InvalidCursorError",
+    "LoopCursor",
+    "OperationError",
+    "OverwrittenReadError",
+    "PassCursor",
+    "PatternError",
+    "Pipeline",
+    "ProgramError",
+    "ReturnedCursors",
+    "RunStatistics",
+    "SchedulingError",
+    "SlinkyError",
+    "StatementCursor",
+    "UninitializedReadError",
+    "build_pipeline",
+    "compute_at",
+    "compute_root",
+    "constant",
+    "cut_loop",
+    "equal",
+    "fold_storage",
+    "interval",
+    "lift_alloc",
+    "maximum",
+    "minimum",
+    "parallelize_loop",
+    "rename",
+    "reorder_loops",
+    "reorder_statements",
+    "scalar",
+    "sched_op",
+    "select",
+    "simplify",
+    "slide_window",
+    "split_loop",
+    "store_at",
+    "unequal",
+    "unfold_storage",
+    "variables",
+]

@@ -1,0 +1,1 @@
+"""Scheduling: primitives grouped by what they change, the decorator that makes them, and what makes them legal."""

@@ -1,0 +1,74 @@
+"""Primitives on blocks of statements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from slinky.cursors.cursors import BlockCursor
+from slinky.cursors.editing import Edit, Gap
+from slinky.errors import SchedulingError
+from slinky.ir.statements import Alloc, Call, Check
+from slinky.pipeline import Pipeline
+from slinky.sched.legality import calls_in, check_fold, check_reads
+from slinky.sched.operation import sched_op
+from slinky.sched.rewriting import allocs_touched, finish
+
+
+@sched_op("block")
+def reorder_statements(p: Pipeline, block: BlockCursor) -> Any:
+    """Swap two neighbouring statements.
+
+        >>> p = examples.two_branches()
+        >>> print(p.find("left").expand(after=2))
+          pipeline join(inp: float32[1]) -> (out: float32[1]):
+            check inp.x.min <= out.x.min
+            check out.x.max <= inp.x.max
+            alloc l: float32[out.x.min..out.x.max]
+        >   l[:] = left(inp[:])
+        >   alloc r: float32[out.x.min..out.x.max]
+        >   r[:] = right(inp[:])
+            out[:] = join(l[:], r[:])
+        >>> p, (block,) = reorder_statements(p, p.find("left").expand(after=1), rc=True)
+        >>> print(block)
+          pipeline join(inp: float32[1]) -> (out: float32[1]):
+            check inp.x.min <= out.x.min
+            check out.x.max <= inp.x.max
+            alloc l: float32[out.x.min..out.x.max]
+        >   alloc r: float32[out.x.min..out.x.max]
+        >   l[:] = left(inp[:])
+            r[:] = right(inp[:])
+            out[:] = join(l[:], r[:])
+
+    Refused: more or fewer than two statements; an allocation behind a statement that uses the buffer; a check behind
+    a statement that may rely on it; a call that is not shown to find what it reads.
+
+    Cursors:
+        block: the two statements, in their new order.
+    """
+    version = p._version
+    ids = block._ids()
+    if len(ids) != 2:
+        raise SchedulingError(f"two neighbouring statements swap, got {len(ids)}", place=block)
+    first, second = (version.statement(i) for i in ids)
+    used = {
+        name
+        for call in calls_in(version, second.id)
+        for name in (*(a.buffer for a in call.func.inputs), *(o.buffer for o in call.func.outputs))
+    }
+    if isinstance(first, Alloc) and first.buffer in used:
+        raise SchedulingError(f"the second statement uses {first.buffer}, which the first one allocates", place=block)
+    if isinstance(first, Check) and not isinstance(second, (Check, Alloc)):
+        raise SchedulingError("the second statement may rely on the check", place=block)
+    if isinstance(second, Check) and not isinstance(first, (Check, Alloc)):
+        raise SchedulingError("a check must not come before a statement that would then not run", place=block)
+    edit = Edit(version)
+    edit.move(second.id, Gap.before(first.id))
+    new = finish(edit, "reorder_statements")
+    changed = new._version
+    inside: list[Call] = [*calls_in(changed, second.id), *calls_in(changed, first.id)]
+    check_reads(changed, (call.id for call in inside))
+    for alloc in allocs_touched(changed, inside):
+        for d, fold in enumerate(alloc.folds):
+            if fold is not None:
+                check_fold(changed, alloc, d, fold)
+    return new, (BlockCursor(changed, second.id, first.id),)

@@ -1,0 +1,378 @@
+"""Primitives on loops: split, reorder, cut, parallelize.
+
+Splitting and cutting keep the order in which everything happens, so they are legal as they are; reordering and
+parallelizing are legal where coverage, folds and races say so (see `legality`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+
+from slinky.cursors.cursors import DimCursor, InvalidCursor, LoopCursor, statement_cursor
+from slinky.cursors.editing import Edit, Gap
+from slinky.cursors.versions import Version
+from slinky.errors import OperationError, SchedulingError
+from slinky.ir.statements import Call, For, Statement, fresh_identity
+from slinky.pipeline import Pipeline
+from slinky.sched.legality import Unproved, calls_in, check_fold, check_races, check_reads, readers_of_written
+from slinky.sched.operation import sched_op
+from slinky.sched.rewriting import (
+    allocs_touched,
+    bounds_of_dim,
+    finish,
+    fresh_variable,
+    is_one,
+    named_variable,
+    require_known_symbols,
+    require_positive,
+    within,
+)
+from slinky.sched.simplification import simplified_block
+from slinky.sched.substitution import substitute_block
+from slinky.symbolic.expressions import Expr, equal, maximum, minimum
+from slinky.symbolic.intervals import Interval
+from slinky.symbolic.proofs import Facts, prove
+from slinky.symbolic.traversal import symbols
+
+TAILS = ("clamp", "cut", "shift", "perfect")
+
+
+@sched_op("outer", "inner", "tail")
+def split_loop(
+    p: Pipeline,
+    loop: LoopCursor | DimCursor,
+    factor: Expr,
+    *,
+    tail: str = "clamp",
+    names: str | Sequence[str] | None = None,
+) -> Any:
+    """Split a dimension of a call, or a loop, into a loop over pieces and what is left inside.
+
+    A dimension of a call is a loop inside its callback: splitting it makes an explicit loop over pieces of `factor`
+    coordinates, and the call computes one piece. Of an explicit loop, pieces are `factor` iterations.
+
+        >>> p = examples.blur()
+        >>> print(p)
+        pipeline blur(inp: float32[1]) -> (out: float32[1]):
+          check inp.x.min <= out.x.min - 1
+          check out.x.max <= inp.x.max - 1
+          alloc scaled: float32[out.x.min - 1 .. out.x.max + 1]
+          scaled[:] = scale(inp[:])
+          out[:] = blur(scaled[:])
+        >>> print(split_loop(p, "blur.x", 8))
+        pipeline blur(inp: float32[1]) -> (out: float32[1]):
+          check inp.x.min <= out.x.min - 1
+          check out.x.max <= inp.x.max - 1
+          alloc scaled: float32[out.x.min - 1 .. out.x.max + 1]
+          scaled[:] = scale(inp[:])
+          for x in out.x.min..out.x.max step 8:
+            out[x .. x + 7] = blur(scaled[x - 1 .. x + 8])
+
+    Parameters:
+        loop: the loop, or the dimension of a call, such as `"blur.x"`.
+        factor: how long a piece is: an integer or an expression of scalars, at least 1. A scalar that the pipeline
+            does not have yet becomes a parameter, with a check that it is at least 1.
+        tail: what becomes of the last piece, if it is not full.
+            `"clamp"`: it is smaller.
+            `"cut"`: a statement of its own, behind the loop, does it.
+            `"shift"`: it is moved back so that all pieces are full (as far as there are enough coordinates); what lies
+                in two pieces is computed twice.
+            `"perfect"`: there is none, which must be proved.
+        names: the name of the new loop; of an explicit loop, of the outer and the inner loop. By default the loop of a
+            dimension is called like it, and the outer loop `y_outer` if the inner one is `y`, which keeps its name.
+
+    Refused: a dimension that not all outputs of the func have; a perfect split that is not proved; a factor that is
+    not positive or depends on a loop; shifting the pieces of a loop that is not shown to allow it.
+
+    Cursors:
+        outer: the new loop.
+        inner: the loop that was split, now over one piece; for a dimension, the dimension of the call.
+        tail: with `tail="cut"` the statement behind the loop, else an `InvalidCursor`.
+    """
+    if tail not in TAILS:
+        raise OperationError(f"tail must be one of {', '.join(TAILS)}, got {tail!r}")
+    chosen = (names,) if isinstance(names, str) else names or ()
+    if not isinstance(chosen, (tuple, list)):
+        raise OperationError(f"names must be a name or a sequence of names, got {names!r}")
+    require_known_symbols(p._version, factor, "the factor")
+    if isinstance(loop, DimCursor):
+        return _split_dim(p, loop, factor, tail, tuple(chosen))
+    return _split_explicit(p, loop, factor, tail, tuple(chosen))
+
+
+def _split_dim(p: Pipeline, cursor: DimCursor, factor: Expr, tail: str, names: tuple[str, ...]) -> Any:
+    version = p._version
+    call, d = cursor.call()._call, cursor.position()
+    edit = Edit(version)
+    edit.add_scalars(symbols(factor))
+    known = version.facts_at(call.id)
+    require_positive(edit, factor, "the factor", known)
+    known = known.also(factor >= 1)
+    for access in call.func.outputs:
+        if d not in access.dims:
+            raise SchedulingError(
+                f"output {access.buffer} of {call.func.name} has no dimension {cursor.name()}, so each piece would "
+                f"have to compute all of it",
+                place=cursor.call(),
+            )
+    if len(names) > 1:
+        raise OperationError(f"a dimension needs one name, for its loop, got {names!r}")
+    v = named_variable(version, call.id, names[0]) if names else fresh_variable(version, call.id, cursor.name())
+    limit = bounds_of_dim(version, call, d)
+    whole = within(call.box[d], limit, known)
+    last = v + factor - 1
+    hi = last if prove(limit.max <= whole.max, known) else minimum(last, call.box[d].max)
+    pieces = whole
+    rest: tuple[Statement, ...] = ()
+    match tail:
+        case "clamp":
+            piece = Interval(v, v if is_one(factor) else hi)
+        case "perfect":
+            _require_perfect(version, call.id, whole.extent, factor, known)
+            piece = Interval(v, last)
+        case "cut":
+            piece = Interval(v, last)
+            pieces = Interval(whole.min, whole.max - factor + 1)
+            remainder = Interval(whole.min + factor * (_at_least_0(whole.extent, known) // factor), whole.max)
+            rest = (Call(call.func, _with(call, d, remainder), id=fresh_identity()),)
+        case _:
+            start = minimum(v, whole.max - factor + 1)
+            lo = start if prove(whole.min <= limit.min, known) else maximum(start, whole.min)
+            piece = Interval(lo, start + factor - 1)
+    inner = Call(call.func, _with(call, d, piece), id=call.id)
+    outer = For(v, pieces, factor, None, (inner,), id=fresh_identity())
+    edit.replace(call.id, (outer, *rest))
+    new = finish(edit, "split_loop")
+    if tail == "shift":
+        _check_all_folds(new._version, [call])
+    behind = statement_cursor(new._version, rest[0].id) if rest else InvalidCursor()
+    return new, (LoopCursor(new._version, outer.id), DimCursor(new._version, call.id, d), behind)
+
+
+def _at_least_0(count: Expr, known: Facts) -> Expr:
+    """How many there are; none if the last one comes long before the first."""
+    return count if prove(count >= 0, known) else maximum(count, 0)
+
+
+def _with(call: Call, d: int, i: Interval) -> tuple[Interval, ...]:
+    return (*call.box[:d], i, *call.box[d + 1 :])
+
+
+def _require_perfect(version: Version, identity: int, extent: Expr, factor: Expr, known: Facts) -> None:
+    condition = equal(extent, factor * (extent // factor))
+    if not prove(condition, known):
+        raise SchedulingError(
+            "not shown that the pieces come out even",
+            place=statement_cursor(version, identity),
+            condition=Unproved(version, condition, known),
+            hint="use another tail, or let the pipeline require it (build_pipeline(..., require=[...]))",
+        )
+
+
+def _split_explicit(p: Pipeline, cursor: LoopCursor, factor: Expr, tail: str, names: tuple[str, ...]) -> Any:
+    version, loop = p._version, cursor._loop
+    edit = Edit(version)
+    edit.add_scalars(symbols(factor))
+    known = version.facts_at(loop.id)
+    require_positive(edit, factor, "the factor", known)
+    known = known.also(factor >= 1, loop.step >= 1)
+    if len(names) not in (0, 2):
+        raise OperationError(f"a loop needs two names, of the outer and the inner loop, got {names!r}")
+    outer_name = names[0] if names else f"{loop.variable.name}_outer"
+    make = named_variable if names else fresh_variable
+    v = make(version, loop.id, outer_name)
+    inner_variable = loop.variable
+    if names and names[1] != loop.variable.name:
+        inner_variable = named_variable(version, loop.id, names[1])
+    span = loop.step * (factor - 1)
+    low, high = loop.range.min, loop.range.max
+    outer_range, piece = loop.range, Interval(v, minimum(v + span, high))
+    count = (high - low) // loop.step + 1
+    rest: tuple[For, ...] = ()
+    match tail:
+        case "perfect":
+            _require_perfect(version, loop.id, count, factor, known)
+            piece = Interval(v, v + span)
+        case "cut":
+            outer_range, piece = Interval(low, high - span), Interval(v, v + span)
+            start = low + loop.step * factor * (_at_least_0(count, known) // factor)
+            copy = edit.duplicate(loop.id)
+            assert isinstance(copy, For)
+            rest = (attrs.evolve(copy, range=Interval(start, high)),)
+        case "shift":
+            if not is_one(loop.step):
+                raise SchedulingError("pieces of a loop can be shifted only if its step is 1", place=cursor)
+            start = maximum(minimum(v, high - span), low)
+            piece = Interval(start, minimum(start + span, high))
+    body = loop.body
+    if inner_variable is not loop.variable:
+        body = substitute_block(body, {loop.variable: inner_variable})
+    inner = For(inner_variable, piece, loop.step, None, body, id=loop.id)
+    outer = For(v, outer_range, loop.step * factor, loop.workers, (inner,), id=fresh_identity())
+    edit.replace(loop.id, (outer, *rest))
+    new = finish(edit, "split_loop")
+    if tail == "shift":
+        inside = calls_in(new._version, outer.id)
+        check_reads(new._version, [call.id for call in inside])
+        _check_all_folds(new._version, inside)
+        if outer.workers is not None:
+            check_races(new._version, outer.id)
+    behind = LoopCursor(new._version, rest[0].id) if rest else InvalidCursor()
+    return new, (LoopCursor(new._version, outer.id), LoopCursor(new._version, inner.id), behind)
+
+
+def _check_all_folds(version: Version, calls: Sequence[Call]) -> None:
+    """Check the folds of all buffers that calls touch, after a change that may have moved a read or write."""
+    for alloc in allocs_touched(version, [c for c in calls if c.id in version.entries]):
+        for d, fold in enumerate(alloc.folds):
+            if fold is not None:
+                check_fold(version, alloc, d, fold)
+
+
+@sched_op("outer", "inner")
+def reorder_loops(p: Pipeline, outer: LoopCursor) -> Any:
+    """Swap a loop and the loop that is all of its body.
+
+        >>> p = split_loop(examples.scale2d(), "scale.y", 4)
+        >>> p = split_loop(p, "scale.x", 16)
+        >>> print(p.find("for y"))
+          pipeline scale(inp: float32[2]) -> (out: float32[2]):
+            check inp.y.min <= out.y.min
+            check out.y.max <= inp.y.max
+            check inp.x.min <= out.x.min
+            check out.x.max <= inp.x.max
+        >   for y in out.y.min..out.y.max step 4:
+              for x in out.x.min..out.x.max step 16:
+                out[y .. y + 3, x .. x + 15] = scale(inp[y .. y + 3, x .. x + 15])
+        >>> p, (outer, inner) = reorder_loops(p, "for y", rc=True)
+        >>> print(outer)
+          pipeline scale(inp: float32[2]) -> (out: float32[2]):
+            check inp.y.min <= out.y.min
+            check out.y.max <= inp.y.max
+            check inp.x.min <= out.x.min
+            check out.x.max <= inp.x.max
+        >   for x in out.x.min..out.x.max step 16:
+              for y in out.y.min..out.y.max step 4:
+                out[y .. y + 3, x .. x + 15] = scale(inp[y .. y + 3, x .. x + 15])
+
+    Refused: a body that is more than one loop; an inner loop whose range depends on the outer one; an order in which
+    something is not shown to find what it reads (a window that slides in the wrong loop), or a fold not to hold.
+
+    Cursors:
+        outer: the loop that is now the outer one.
+        inner: the loop that is now the inner one, the one that was given.
+    """
+    version, loop = p._version, outer._loop
+    if len(loop.body) != 1 or not isinstance(loop.body[0], For):
+        raise SchedulingError(
+            f"the body of loop {loop.variable} is not just one loop",
+            place=outer,
+            hint="only perfectly nested loops swap",
+        )
+    inner = loop.body[0]
+    for what, e in (("start", inner.range.min), ("end", inner.range.max), ("step", inner.step)):
+        if loop.variable in symbols(e):
+            raise SchedulingError(f"the {what} of loop {inner.variable} depends on loop {loop.variable}", place=outer)
+    new_inner = For(loop.variable, loop.range, loop.step, loop.workers, inner.body, id=loop.id)
+    new_outer = For(inner.variable, inner.range, inner.step, inner.workers, (new_inner,), id=inner.id)
+    edit = Edit(version)
+    edit.replace(loop.id, (new_outer,))
+    new = finish(edit, "reorder_loops")
+    changed = new._version
+    inside = calls_in(changed, new_outer.id)
+    check_reads(changed, readers_of_written(changed, inside))
+    _check_all_folds(changed, inside)
+    for swapped in (new_outer, new_inner):
+        if swapped.workers is not None:
+            check_races(changed, swapped.id)
+    return new, (LoopCursor(changed, new_outer.id), LoopCursor(changed, new_inner.id))
+
+
+@sched_op("first", "second")
+def cut_loop(p: Pipeline, loop: LoopCursor, at: Expr) -> Any:
+    """Cut a loop into two loops, one after the other; the second starts at the first iteration from `at` on.
+
+        >>> p = compute_at(split_loop(examples.blur(), "blur.x", 1), "scale", "for x")
+        >>> p, (call, loop) = slide_window(p, "scale", "for x", warmup="first", rc=True)
+        >>> print(call.region("scaled")[0])
+        select(out.dim(0).min == x, out.dim(0).min - 1, x + 1) .. x + 1
+        >>> print(cut_loop(p, loop, loop.bounds().min + 1))
+        pipeline blur(inp: float32[1]) -> (out: float32[1]):
+          check inp.x.min <= out.x.min - 1
+          check out.x.max <= inp.x.max - 1
+          alloc scaled: float32[out.x.min - 1 .. out.x.max + 1]
+          for x in out.x.min .. min(out.x.min, out.x.max):
+            scaled[out.x.min - 1 .. x + 1] = scale(inp[out.x.min - 1 .. x + 1])
+            out[x] = blur(scaled[x - 1 .. x + 1])
+          for x in out.x.min + 1 .. out.x.max:
+            scaled[x + 1] = scale(inp[x + 1])
+            out[x] = blur(scaled[x - 1 .. x + 1])
+
+    Where facts of the two ranges decide a `select`, a minimum or a maximum in the bodies, it is gone: cutting a loop
+    behind its first iteration peels it.
+
+    Refused: a place that depends on the loop itself or on loops inside it.
+
+    Cursors:
+        first: the loop up to the place; it keeps the identities of the statements.
+        second: the loop from there on, a copy.
+    """
+    version, old = p._version, loop._loop
+    around = version.loops_around(old.id)
+    require_known_symbols(version, at, "the place to cut", around)
+    edit = Edit(version)
+    edit.add_scalars(symbols(at))
+    known = version.facts_at(old.id).also(old.step >= 1)
+    low, high, step = old.range.min, old.range.max, old.step
+    start = at if is_one(step) else low + step * ((at - low + step - 1) // step)
+    end = start - step if not is_one(step) else at - 1
+    if not prove(low <= start, known):
+        start = maximum(start, low)
+    if not prove(end <= high, known):
+        end = minimum(at - 1, high)
+    first = attrs.evolve(old, range=Interval(low, end))
+    copy = edit.duplicate(old.id)
+    assert isinstance(copy, For)
+    second = attrs.evolve(copy, range=Interval(start, high))
+    first = attrs.evolve(first, body=simplified_block(version, first, known))
+    second = attrs.evolve(second, body=simplified_block(version, second, known))
+    edit.replace(old.id, (first,))
+    edit.insert(Gap.after(first.id), (second,))
+    new = finish(edit, "cut_loop")
+    return new, (LoopCursor(new._version, first.id), LoopCursor(new._version, second.id))
+
+
+@sched_op("loop")
+def parallelize_loop(p: Pipeline, loop: LoopCursor, workers: int | None = None) -> Any:
+    """Let the iterations of a loop run at the same time.
+
+        >>> p = split_loop(examples.scale2d(), "scale.y", 4)
+        >>> p, (loop,) = parallelize_loop(p, "for y", 2, rc=True)
+        >>> print(loop)
+          pipeline scale(inp: float32[2]) -> (out: float32[2]):
+            check inp.y.min <= out.y.min
+            check out.y.max <= inp.y.max
+            check inp.x.min <= out.x.min
+            check out.x.max <= inp.x.max
+        >   for y in out.y.min..out.y.max step 4 parallel 2:
+              out[y .. y + 3, :] = scale(inp[y .. y + 3, :])
+
+    Parameters:
+        workers: on how many threads; by default as many as there are (`SLINKY_NUM_THREADS`, or the cores).
+
+    Refused: iterations that are not shown to be independent: that read what earlier ones wrote, share a folded buffer,
+    or write the same parts of a buffer.
+
+    Cursors:
+        loop: the loop.
+    """
+    if workers is not None and (isinstance(workers, bool) or not isinstance(workers, int) or workers < 1):
+        raise OperationError(f"workers must be an integer, 1 or more, got {workers!r}")
+    edit = Edit(p._version)
+    edit.update(attrs.evolve(loop._loop, workers=workers or 0))
+    new = finish(edit, "parallelize_loop")
+    check_races(new._version, loop._id)
+    return new, (LoopCursor(new._version, loop._id),)

@@ -1,0 +1,327 @@
+"""Primitives that decide where a call stands: inside its consumers' loop, or at the top of the program.
+
+Computing a producer inside a loop over its consumers is legal if nobody outside the loop needs it, and it finds there
+what it reads itself. What one iteration needs is the hull of what the calls in the body read.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from slinky.cursors.cursors import AllocCursor, CallCursor, Cursor, InvalidCursor, LoopCursor, statement_cursor
+from slinky.cursors.editing import Edit, Gap
+from slinky.cursors.versions import ROOT, Version
+from slinky.errors import SchedulingError
+from slinky.ir.regions import input_regions
+from slinky.ir.statements import Alloc, Call, For, If, Pass
+from slinky.pipeline import Pipeline
+from slinky.sched.legality import (
+    calls_in,
+    check_fold,
+    check_inputs,
+    check_outputs,
+    check_races,
+    check_reads,
+    over_loops,
+    readers_of_written,
+)
+from slinky.sched.operation import sched_op
+from slinky.sched.ranges import extend_loop, first_reaching
+from slinky.sched.rewriting import bounds_of_dim, finish
+from slinky.symbolic.bounds import simplify
+from slinky.symbolic.expressions import linear, maximum
+from slinky.symbolic.intervals import Box, Interval, hull
+from slinky.symbolic.proofs import Facts, prove
+from slinky.symbolic.traversal import substitute, symbols
+
+
+@sched_op("call", "alloc")
+def compute_at(p: Pipeline, call: CallCursor, loop: LoopCursor) -> Any:
+    """Compute a producer inside a loop over its consumers: in each iteration just what the body reads.
+
+    The call moves to the place right before the first statement of the body that needs it. Its buffer stays where it
+    is allocated; `slide_window`, `fold_storage` and `store_at` then make use of the new order.
+
+        >>> p = split_loop(examples.blur(), "blur.x", 8)
+        >>> print(p)
+        pipeline blur(inp: float32[1]) -> (out: float32[1]):
+          check inp.x.min <= out.x.min - 1
+          check out.x.max <= inp.x.max - 1
+          alloc scaled: float32[out.x.min - 1 .. out.x.max + 1]
+          scaled[:] = scale(inp[:])
+          for x in out.x.min..out.x.max step 8:
+            out[x .. x + 7] = blur(scaled[x - 1 .. x + 8])
+        >>> print(compute_at(p, "scale", "for x"))
+        pipeline blur(inp: float32[1]) -> (out: float32[1]):
+          check inp.x.min <= out.x.min - 1
+          check out.x.max <= inp.x.max - 1
+          alloc scaled: float32[out.x.min - 1 .. out.x.max + 1]
+          for x in out.x.min..out.x.max step 8:
+            scaled[x - 1 .. x + 8] = scale(inp[x - 1 .. x + 8])
+            out[x .. x + 7] = blur(scaled[x - 1 .. x + 8])
+
+    An output of the pipeline that other funcs also read can be computed in their loop, too. All of it must be computed,
+    so the loop then also covers what no reader needs; the readers do nothing in the added iterations.
+
+    Refused: a call that does not stand before the loop, in a block around it; a buffer that is read outside the loop,
+    or not read in it; inputs that are not shown to be there in the loop (compute the producer before its own
+    producers: consumers first); a parallel loop whose iterations would then write the same elements.
+
+    Cursors:
+        call: the call, in the loop.
+        alloc: the allocation of its first output; an `InvalidCursor` if that is an output of the pipeline.
+    """
+    version = p._version
+    old, target = call._call, loop._loop
+    _require_before(version, call, loop)
+    outside = _readers_outside(version, old, target.id)
+    if outside is not None:
+        raise SchedulingError(
+            f"{version.statement(outside).func.name} reads it outside loop {target.variable}",  # type: ignore[union-attr]
+            place=statement_cursor(version, outside),
+            hint="compute it at a loop around all its readers",
+        )
+    needed = need_of(version, old, target)
+    if needed is None:
+        raise SchedulingError(f"nothing in loop {target.variable} reads {' or '.join(call.outputs())}", place=loop)
+    inside = version.facts_at(target.body[0].id)
+    is_output = any(version.alloc_of(o.buffer, old.id) is None for o in old.func.outputs)
+    box = _box_in_loop(version, old, needed, target, inside, is_output=is_output)
+    moved = Call(old.func, box, id=old.id)
+    edit = Edit(version)
+    edit.delete(old.id)
+    edit.insert(Gap.before(_first_reader(version, old, target)), (moved,))
+    busy = _extend_to_all(edit, version, moved, target) if is_output else [moved.id]
+    new = finish(edit, "compute_at")
+    changed = new._version
+    for identity in busy[1:]:
+        check_inputs(changed, identity)
+    check_reads(changed, busy, hint="move it before its own producers: consumers first")
+    check_reads(changed, readers_of_written(changed, [moved]))
+    if is_output:
+        check_outputs(changed, (o.buffer for o in old.func.outputs))
+    for around in (*changed.loops_around(target.id), target):
+        if around.workers is not None:
+            check_races(changed, around.id)
+    for identity in busy:
+        _check_folds(changed, identity)
+    return new, (CallCursor(changed, moved.id), _alloc_cursor(changed, moved))
+
+
+def _require_before(version: Version, call: CallCursor, loop: LoopCursor) -> None:
+    """Check that a call stands before a loop, in a block around it."""
+    parent = version.entries[call._id].parent
+    path = version.path(loop._id)
+    around = [ROOT, *path[:-1]]
+    if loop._id in version.ancestors(call._id):
+        raise SchedulingError(f"the call of {call.name()} already stands in loop {loop.name()}", place=call)
+    if parent not in around:
+        raise SchedulingError(
+            f"the call of {call.name()} stands in a loop of its own, not in a block around loop {loop.name()}",
+            place=call,
+            hint=f"move it out first: compute_root(p, {call.name()!r})",
+        )
+    sibling = path[around.index(parent)]
+    same_block = version.entries[sibling].field == version.entries[call._id].field
+    if not same_block or version.position(call._id) > version.position(sibling):
+        raise SchedulingError(f"the call of {call.name()} does not stand before loop {loop.name()}", place=call)
+
+
+def _readers_outside(version: Version, call: Call, loop: int) -> int | None:
+    """A call that reads what this call writes, and is not in the loop."""
+    for output in call.func.outputs:
+        alloc = version.alloc_of(output.buffer, call.id)
+        for reader in version.readers(output.buffer):
+            if version.alloc_of(output.buffer, reader) is alloc and loop not in version.ancestors(reader):
+                return reader
+    return None
+
+
+def need_of(version: Version, call: Call, loop: For) -> list[Interval | None] | None:
+    """Per dimension of a func, the hull of what one iteration of a loop reads of its outputs, as written (not clamped).
+
+    None for a dimension that no output read there has; None altogether if none of its outputs is read in the loop.
+    """
+    needed: list[Interval | None] = [None] * len(call.func.dims)
+    found = False
+    for output in call.func.outputs:
+        for identity in version.readers(output.buffer):
+            ancestors = version.ancestors(identity)
+            if loop.id not in ancestors:
+                continue
+            reader = version.statement(identity)
+            assert isinstance(reader, Call)
+            known = version.facts_at(identity)
+            around = [s for i in ancestors[: ancestors.index(loop.id)] if isinstance(s := version.statement(i), For)]
+            for access, region in zip(reader.func.inputs, input_regions(reader.func, reader.box), strict=True):
+                if access.buffer != output.buffer:
+                    continue
+                found = True
+                for d, i in zip(output.dims, region, strict=True):
+                    ranged = over_loops(i, around, known)
+                    earlier = needed[d]
+                    needed[d] = ranged if earlier is None else hull(earlier, ranged)
+    return needed if found else None
+
+
+def _box_in_loop(
+    version: Version, call: Call, needed: list[Interval | None], loop: For, known: Facts, *, is_output: bool
+) -> Box:
+    """What a call computes in one iteration. Of a pipeline's output, all of the dimensions that do not move."""
+    box: list[Interval] = []
+    for d, (i, own) in enumerate(zip(needed, call.box, strict=True)):
+        moves = i is not None and (loop.variable in symbols(i.min) or loop.variable in symbols(i.max))
+        if i is None or (is_output and not moves):
+            box.append(own)
+            continue
+        i = Interval(simplify(i.min, known), simplify(i.max, known))
+        # The bounds of the outputs clamp what the call computes; where they contain all, say just that.
+        limit = bounds_of_dim(version, call, d)
+        if not moves and prove(i.min <= limit.min, known) and prove(limit.max <= i.max, known):
+            i = limit
+        box.append(i)
+    return tuple(box)
+
+
+def _first_reader(version: Version, call: Call, loop: For) -> int:
+    """The first statement of a loop's body that reads what a call writes."""
+    buffers = {o.buffer for o in call.func.outputs}
+    for statement in loop.body:
+        if any(a.buffer in buffers for c in calls_in(version, statement.id) for a in c.func.inputs):
+            return statement.id
+    raise AssertionError("need_of found a reader in the loop")
+
+
+def _extend_to_all(edit: Edit, version: Version, call: Call, loop: For) -> list[int]:
+    """Let a loop start earlier and end later, so that a call in it computes all of an output of the pipeline.
+
+    Returns the calls that are busy in the added iterations.
+    """
+    y, step = loop.variable, loop.step
+    moving = [d for d, i in enumerate(call.box) if y in symbols(i.min) or y in symbols(i.max)]
+    if not moving:
+        return [call.id]
+    known = version.facts_at(loop.id).also(step >= 1)
+    d = moving[0]
+    limit = bounds_of_dim(version, call, d)
+    first_low = substitute(call.box[d].min, {y: loop.range.min})
+    enough = first_reaching(call.box[d].max, y, limit.max)
+    factor = dict(linear(call.box[d].min)[1]).get(y, 0)
+    if len(moving) > 1 or enough is None or factor < 1:
+        raise SchedulingError(
+            f"{call.func.name} produces an output of the pipeline, and it is not clear which iterations of loop {y} "
+            f"would produce all of it",
+            place=statement_cursor(version, call.id),
+        )
+    each = factor * step
+    earlier = simplify(maximum((first_low - limit.min + each - 1) // each, 0), known) * step
+    start = simplify(loop.range.min - earlier, known)
+    end = simplify(maximum(loop.range.max, enough + step - 1, start), known)
+    return extend_loop(edit, version, loop, call.id, Interval(start, end))
+
+
+def _check_folds(version: Version, identity: int) -> None:
+    """Check the folds of what a call that moved reads and writes."""
+    call = version.statement(identity)
+    assert isinstance(call, Call)
+    names = [a.buffer for a in call.func.inputs] + [o.buffer for o in call.func.outputs]
+    for name in dict.fromkeys(names):
+        alloc = version.alloc_of(name, call.id)
+        if alloc is not None:
+            for d, fold in enumerate(alloc.folds):
+                if fold is not None:
+                    check_fold(version, alloc, d, fold)
+
+
+def _alloc_cursor(version: Version, call: Call) -> Cursor:
+    alloc = version.alloc_of(call.func.outputs[0].buffer, call.id)
+    return AllocCursor(version, alloc.id) if alloc is not None else InvalidCursor()
+
+
+@sched_op("call", "alloc")
+def compute_root(p: Pipeline, call: CallCursor) -> Any:
+    """Compute a producer in full, at the top of the program: the inverse of `compute_at`.
+
+        >>> p = split_loop(examples.blur(), "blur.x", 8)
+        >>> p = compute_at(p, "scale", "for x")
+        >>> print(compute_root(p, "scale"))
+        pipeline blur(inp: float32[1]) -> (out: float32[1]):
+          check inp.x.min <= out.x.min - 1
+          check out.x.max <= inp.x.max - 1
+          alloc scaled: float32[out.x.min - 1 .. out.x.max + 1]
+          scaled[:] = scale(inp[:])
+          for x in out.x.min..out.x.max step 8:
+            out[x .. x + 7] = blur(scaled[x - 1 .. x + 8])
+
+    The call moves before the outermost loop around it and computes all of its outputs; their folds are undone. Other
+    calls of the same func (before or behind the loop, or tails of a split) end, and so do loops that have nothing left
+    to do. Loops that started earlier for it keep their range.
+
+    Refused: a buffer that is allocated inside a loop (`lift_alloc` first); inputs that are not shown to be there at the
+    top (compute their producers at the top first: producers first).
+
+    Cursors:
+        call: the call, at the top.
+        alloc: the allocation of its first output; an `InvalidCursor` if that is an output of the pipeline.
+    """
+    version, old = p._version, call._call
+    for output in old.func.outputs:
+        alloc = version.alloc_of(output.buffer, old.id)
+        if alloc is not None and version.entries[alloc.id].parent != ROOT:
+            raise SchedulingError(
+                f"{output.buffer} is allocated inside a loop",
+                place=statement_cursor(version, alloc.id),
+                hint=f"lift the allocation first: lift_alloc(p, {output.buffer!r}, levels=...)",
+            )
+    name = old.func.outputs[0].buffer
+    home = version.alloc_of(name, old.id)
+    writers = {i for i in version.writers(name) if version.alloc_of(name, i) is home}
+    top = min((version.path(i)[0] for i in writers), key=version.position)
+    box = tuple(bounds_of_dim(version, old, d) for d in range(len(old.box)))
+    edit = Edit(version)
+    moved = Call(old.func, box, id=old.id)
+    anchor = Gap.before(top)
+    if top in writers:
+        edit.insert(anchor, (marker := Pass(),))
+        anchor = Gap.before(marker.id)
+    for identity in writers:
+        _delete_with_idle_loops(edit, identity, keep=top if top not in writers else None)
+    edit.insert(anchor, (moved,))
+    if top in writers:
+        edit.delete(marker.id)
+    elif _is_idle(edit, top):
+        edit.delete(top, "found that nothing is left in it, and deleted it")
+    for output in old.func.outputs:
+        alloc = version.alloc_of(output.buffer, old.id)
+        if alloc is not None and any(f is not None for f in alloc.folds):
+            edit.update(attrs.evolve(alloc, folds=(None,) * len(alloc.folds)))
+    new = finish(edit, "compute_root")
+    changed = new._version
+    check_inputs(changed, moved.id)
+    check_reads(changed, [moved.id], hint="compute its own producers at the top first: producers first")
+    check_reads(changed, readers_of_written(changed, [moved]))
+    check_outputs(changed, (o.buffer for o in old.func.outputs))
+    _check_folds(changed, moved.id)
+    return new, (CallCursor(changed, moved.id), _alloc_cursor(changed, moved))
+
+
+def _delete_with_idle_loops(edit: Edit, identity: int, keep: int | None) -> None:
+    """Delete a statement, and the loops and ifs around it that have nothing else to do; `keep` stays in any case."""
+    while True:
+        parent = edit.entries[identity].parent
+        edit.delete(identity, "computed it elsewhere")
+        if parent in (ROOT, keep) or not _is_idle(edit, parent):
+            return
+        identity = parent
+
+
+def _is_idle(edit: Edit, identity: int) -> bool:
+    """Whether a statement has nothing to do but `pass` and allocate."""
+    statement = edit.statement(identity)
+    if isinstance(statement, For):
+        return all(isinstance(s, (Pass, Alloc)) for s in statement.body)
+    if isinstance(statement, If):
+        return all(isinstance(s, (Pass, Alloc)) for s in (*statement.body, *statement.orelse))
+    return False

@@ -1,0 +1,184 @@
+"""Letting a loop start earlier or end later, so that a producer in it gets to what comes before or behind.
+
+Invariant: in the added iterations nothing is computed that the original ones do not compute, but by the calls that the
+loop is extended for. Before the first original iteration, the region of every other call is clamped from below at its
+value in that iteration, unless the bounds of its outputs do so anyway; behind the last one, it must be empty.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from slinky.cursors.cursors import statement_cursor
+from slinky.cursors.editing import Edit
+from slinky.cursors.versions import Version, walk_statements
+from slinky.errors import SchedulingError
+from slinky.ir.scopes import loop_facts
+from slinky.ir.statements import Call, For
+from slinky.sched.legality import Unproved, calls_in
+from slinky.sched.rewriting import bounds_of_dim
+from slinky.symbolic.bounds import bounds, simplify
+from slinky.symbolic.expressions import FALSE, Constant, Expr, FloorDivide, Max, Min, constant, linear, maximum
+from slinky.symbolic.intervals import Box, Interval, point
+from slinky.symbolic.proofs import Facts, prove
+from slinky.symbolic.traversal import substitute, symbols
+
+
+def added_steps(high: Expr, y: Expr, loop: For, first_low: Expr, known: Facts) -> Expr:
+    """The least k for which `high(start - (k + 1) * step) + 1 <= first_low`, or a little more than that."""
+    operands = high.operands if isinstance(high, Max) else (high,)
+    found: list[Expr] = []
+    for operand in operands:
+        parts = operand.operands if isinstance(operand, Min) else (operand,)
+        moving = [part for part in parts if y in symbols(part)]
+        if moving:
+            found.append(_steps_of_operand(moving[0], y, loop, first_low, known))
+    return simplify(maximum(*found), known) if found else constant(0)
+
+
+def _steps_of_operand(high: Expr, y: Expr, loop: For, first_low: Expr, known: Facts) -> Expr:
+    """The steps that one operand of a window's end asks for: affine in y, or a floor division that is."""
+    quotient = _as_quotient(high, y)
+    start, step = loop.range.min, loop.step
+    if quotient is None:
+        factor = dict(linear(high)[1]).get(y, 0)
+        missing = substitute(high, {y: start - step}) + 1 - first_low
+    else:
+        # m * (n(y) // d) + c + 1 <= low  is  n(y) <= d * ((low - c - 1) // m) + d - 1
+        m, numerator, d, offset = quotient
+        factor = dict(linear(numerator)[1]).get(y, 0)
+        missing = substitute(numerator, {y: start - step}) - d * ((first_low - offset - 1) // m) - d + 1
+    if factor <= 0:
+        return constant(0)
+    missing = simplify(missing, known)
+    # What is left of the bounds of buffers in it is a remainder; its largest value is enough, and reads better.
+    ranging = {s: point(s) for s in symbols(missing)}
+    largest = bounds(missing, ranging, known).max
+    if isinstance(largest, Constant):
+        missing = largest
+    each = factor * step
+    steps = (missing + each - 1) // each
+    return steps if prove(missing >= 0, known) else maximum(steps, 0)
+
+
+def _as_quotient(e: Expr, y: Expr) -> tuple[int, Expr, int, Expr] | None:
+    """`(m, n, d, c)` if the expression is `m * (n // d) + c` with y in n alone and constants m > 0 and d."""
+    moving = [(atom, c) for atom, c in linear(e)[1] if y in symbols(atom)]
+    if len(moving) != 1 or moving[0][1] < 1:
+        return None
+    atom, m = moving[0]
+    if not isinstance(atom, FloorDivide) or not isinstance(atom.denominator, Constant):
+        return None
+    return m, atom.numerator, atom.denominator.value, e - m * atom
+
+
+def first_reaching(high: Expr, y: Expr, target: Expr) -> Expr | None:
+    """From which y on `high`, affine in y or a floor division that is, reaches the target; None if unknown."""
+    quotient = _as_quotient(high, y)
+    if quotient is None:
+        numerator, wanted = high, target
+    else:
+        # m * (n // d) + c >= t  is  n >= d * ceil((t - c) / m)
+        m, numerator, d, offset = quotient
+        wanted = d * ((target - offset + m - 1) // m)
+    factor = dict(linear(numerator)[1]).get(y, 0)
+    if factor <= 0:
+        return None
+    rest = numerator - factor * y
+    if y in symbols(rest):
+        return None
+    return (wanted - rest + factor - 1) // factor
+
+
+def extend_loop(edit: Edit, version: Version, loop: For, mover: int, wider: Interval) -> list[int]:
+    """Give a loop a wider range, for one call (its identity), so that no other call computes anything new.
+
+    Returns the calls that are not shown to be idle in the added iterations: what they read there is to be checked. The
+    mover is always among them. Raises `SchedulingError` where a call is not shown to compute nothing new.
+    """
+    starts_earlier = wider.min is not loop.range.min
+    ends_later = wider.max is not loop.range.max
+    if not starts_earlier and not ends_later:
+        return [mover]
+    _require_steady_inner_loops(version, loop)
+    busy = [mover]
+    for call in calls_in(version, loop.id):
+        if call.id == mover:
+            continue
+        if ends_later:
+            _require_nothing_behind(version, call, loop)
+        if starts_earlier:
+            before = _facts_before(version, call, loop, wider.min)
+            box = tuple(_clamped_from_below(version, call, d, loop, before) for d in range(len(call.box)))
+            if box != call.box:
+                edit.update(Call(call.func, box, id=call.id))
+            if not _is_idle(version, call, box, before):
+                busy.append(call.id)
+    now = edit.statement(loop.id)
+    assert isinstance(now, For)
+    edit.update(attrs.evolve(now, range=wider))
+    return busy
+
+
+def _facts_before(version: Version, call: Call, loop: For, start: Expr) -> Facts:
+    """What holds where a call stands, in the iterations from `start` up to those of a loop around it."""
+    known = version.facts_at(loop.id).also(
+        loop.step >= 1, start <= loop.variable, loop.variable + loop.step <= loop.range.min
+    )
+    around = version.loops_around(call.id)
+    for inner in around[around.index(loop) + 1 :]:
+        known = known.also(*loop_facts(inner))
+    return known
+
+
+def _is_idle(version: Version, call: Call, box: Box, known: Facts) -> bool:
+    """Whether a call over a box is shown to do nothing under some facts."""
+    empty = (c for d, i in enumerate(box) for c in (i.max < i.min, i.max < bounds_of_dim(version, call, d).min))
+    return any(condition is not FALSE and prove(condition, known) for condition in empty)
+
+
+def _clamped_from_below(version: Version, call: Call, d: int, loop: For, before: Facts) -> Interval:
+    """An interval of a call's box, at least its value in the first iteration of a loop.
+
+    `before` are the facts of the added iterations: only there does the clamp matter, so there it must be implied if it
+    is left out.
+    """
+    i = call.box[d]
+    if loop.variable not in symbols(i.min) and loop.variable not in symbols(i.max):
+        return i
+    known = version.facts_at(call.id).also(loop.step >= 1)
+    floor = substitute(i.min, {loop.variable: loop.range.min})
+    if not prove(floor <= i.min, known):
+        raise SchedulingError(
+            f"not shown that what {call.func.name} computes moves forward with loop {loop.variable}",
+            place=statement_cursor(version, call.id),
+            condition=Unproved(version, floor <= i.min, known),
+            hint='warmup="first" leaves the range of the loop as it is',
+        )
+    if prove(floor <= bounds_of_dim(version, call, d).min, before):
+        return i
+    return Interval(maximum(i.min, floor), i.max)
+
+
+def _require_nothing_behind(version: Version, call: Call, loop: For) -> None:
+    """Check that a call would do nothing behind the last iteration of a loop."""
+    behind = version.facts_at(loop.id).also(loop.step >= 1, loop.variable > loop.range.max)
+    for d, i in enumerate(call.box):
+        limit = bounds_of_dim(version, call, d)
+        if prove(limit.max < i.min, behind) or prove(i.max < i.min, behind):
+            return
+    raise SchedulingError(
+        f"loop {loop.variable} would have to run longer, and {call.func.name} is not shown to do nothing then",
+        place=statement_cursor(version, call.id),
+    )
+
+
+def _require_steady_inner_loops(version: Version, loop: For) -> None:
+    """Refuse where the range of a loop inside depends on the loop: it would be another one in the added iterations."""
+    for statement in walk_statements(loop.body):
+        if isinstance(statement, For) and loop.variable in symbols(statement.range.min) | symbols(statement.range.max):
+            raise SchedulingError(
+                f"the range of loop {statement.variable} depends on loop {loop.variable}, so that cannot be extended",
+                place=statement_cursor(version, statement.id),
+                hint='warmup="first" leaves the range of the loop as it is',
+            )

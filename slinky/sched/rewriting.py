@@ -1,0 +1,123 @@
+"""What primitives have in common: new names, conditions that must hold, boxes within bounds, the end of an edit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from slinky.cursors.editing import Edit
+from slinky.cursors.versions import Version, walk_statements
+from slinky.errors import OperationError, SchedulingError
+from slinky.ir.statements import Alloc, Call, For
+from slinky.pipeline import Pipeline
+from slinky.sched.legality import Unproved
+from slinky.symbolic.expressions import Expr, Metadata, Scalar, Variable, constant_value, variable
+from slinky.symbolic.intervals import Interval, intersection
+from slinky.symbolic.proofs import Facts, prove
+from slinky.symbolic.traversal import symbols
+
+
+def finish(edit: Edit, operation: str) -> Pipeline:
+    """The pipeline that an edit ends in."""
+    return Pipeline(edit.finish(operation))
+
+
+def fresh_variable(version: Version, at: int, wanted: str) -> Variable:
+    """A loop variable for a loop around or inside a statement: the name wanted, or that with a number."""
+    taken = {loop.variable.name for loop in version.loops_around(at)}
+    taken.update(s.variable.name for s in walk_statements((version.statement(at),)) if isinstance(s, For))
+    name, count = wanted, 1
+    while name in taken or is_parameter_or_buffer(version, name):
+        name, count = f"{wanted}_{count}", count + 1
+    return variable(name)
+
+
+def named_variable(version: Version, at: int, name: str) -> Variable:
+    """A loop variable of exactly this name, given by the user.
+
+    Raises `OperationError` if it is no identifier, `SchedulingError` if it is taken.
+    """
+    if not isinstance(name, str) or not name.isidentifier():
+        raise OperationError(f"expected a name that is a Python identifier, got {name!r}")
+    found = fresh_variable(version, at, name)
+    if found.name != name:
+        raise SchedulingError(f"the name {name!r} is taken here", hint=f"{found.name!r} is free")
+    return found
+
+
+def is_parameter_or_buffer(version: Version, name: str) -> bool:
+    """Whether a name stands for a parameter or an intermediate."""
+    return any(p.name == name for p in version.program.parameters()) or version.is_allocated(name)
+
+
+def require_positive(edit: Edit, value: Expr, what: str, known: Facts) -> None:
+    """Make sure that a step or factor is at least 1: by proof, or by a check if it is made of scalars.
+
+    Raises `SchedulingError` if it is shown not to be, or depends on a loop or on the bounds of arrays: a check would
+    then refuse arrays that the pipeline takes.
+    """
+    if prove(value >= 1, known):
+        return
+    if prove(value < 1, known):
+        raise SchedulingError(f"{what} must be 1 or more, got {value}")
+    if not all(isinstance(s, Scalar) for s in symbols(value)):
+        condition = Unproved(edit.version, value >= 1, known)
+        raise SchedulingError(
+            f"not shown that {what} is 1 or more", condition=condition, hint="a factor sl.maximum(..., 1) is"
+        )
+    edit.add_check(value >= 1, f"{what} must be 1 or more")
+
+
+def require_known_symbols(version: Version, value: Expr, what: str, loops: Iterable[For] = ()) -> None:
+    """Check that an expression given by the user speaks of parameters, and of these loops, only.
+
+    Raises `OperationError` naming the first symbol that is neither.
+    """
+    variables = {loop.variable for loop in loops}
+    ranks = {p.name: p.rank for p in (*version.program.inputs, *version.program.outputs)}
+    for symbol in sorted(symbols(value), key=str):
+        if isinstance(symbol, Metadata):
+            if symbol.dim >= ranks.get(symbol.buffer, 0):
+                raise OperationError(f"{what} names {symbol}, which is no dimension of an input or output")
+        elif not isinstance(symbol, Scalar) and symbol not in variables:
+            raise OperationError(f"{what} names {symbol}, which is no scalar and no enclosing loop; use sl.scalar")
+
+
+def bounds_of_dim(version: Version, call: Call, dim: int) -> Interval:
+    """What the bounds of a call's outputs leave of one of its dimensions."""
+    box_of = version.box_at(call.id)
+    found: Interval | None = None
+    for access in call.func.outputs:
+        for position, d in enumerate(access.dims):
+            if d == dim:
+                limit = box_of(access.buffer)[position]
+                found = limit if found is None else intersection(found, limit)
+    assert found is not None
+    return found
+
+
+def within(i: Interval, limit: Interval, known: Facts) -> Interval:
+    """The part of an interval that lies in a limit, without clamps that are shown to do nothing."""
+    lo = i.min if prove(limit.min <= i.min, known) else intersection(i, limit).min
+    hi = i.max if prove(i.max <= limit.max, known) else intersection(i, limit).max
+    if prove(i.min <= limit.min, known):
+        lo = limit.min
+    if prove(limit.max <= i.max, known):
+        hi = limit.max
+    return Interval(lo, hi)
+
+
+def is_one(value: Expr) -> bool:
+    """Whether an expression is the constant 1."""
+    return constant_value(value) == 1
+
+
+def allocs_touched(version: Version, calls: Iterable[Call]) -> list[Alloc]:
+    """The allocations of the intermediates that calls read or write."""
+    found: dict[int, Alloc] = {}
+    for call in calls:
+        names = [a.buffer for a in call.func.inputs] + [a.buffer for a in call.func.outputs]
+        for name in names:
+            alloc = version.alloc_of(name, call.id)
+            if alloc is not None:
+                found[alloc.id] = alloc
+    return list(found.values())

@@ -1,0 +1,132 @@
+"""Simplifying programs: expressions under the facts of their place, and statements that do nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from slinky.cursors.editing import Edit
+from slinky.cursors.versions import Version
+from slinky.errors import OperationError
+from slinky.ir.scopes import loop_facts
+from slinky.ir.statements import Alloc, Block, Call, Check, For, If, Pass, Statement
+from slinky.pipeline import Pipeline
+from slinky.sched.operation import sched_op
+from slinky.sched.rewriting import finish
+from slinky.symbolic.bounds import decide
+from slinky.symbolic.bounds import simplify as simplify_expression
+from slinky.symbolic.expressions import FALSE, TRUE, equal, negate
+from slinky.symbolic.intervals import Box, Interval
+from slinky.symbolic.proofs import Facts, prove
+
+
+@sched_op()
+def simplify(p: Pipeline) -> Any:
+    """Simplify all expressions by what is known at their place, and drop what does nothing.
+
+    Minima, maxima and selects that are decided are gone, and so are ifs whose condition is decided, loops that never
+    run, and `pass` where there are other statements. Checks stay as they are.
+
+        >>> p = split_loop(examples.blur(), "blur.x", 8)
+        >>> p = split_loop(p, "for x", 1, names=("x_pieces", "x"))
+        >>> print(p.find("for x"))
+          pipeline blur(inp: float32[1]) -> (out: float32[1]):
+            check inp.x.min <= out.x.min - 1
+            check out.x.max <= inp.x.max - 1
+            alloc scaled: float32[out.x.min - 1 .. out.x.max + 1]
+            scaled[:] = scale(inp[:])
+            for x_pieces in out.x.min..out.x.max step 8:
+        >     for x in x_pieces .. min(x_pieces, out.x.max) step 8:
+                out[x .. x + 7] = blur(scaled[x - 1 .. x + 8])
+        >>> print(simplify(p).find("for x"))
+          pipeline blur(inp: float32[1]) -> (out: float32[1]):
+            check inp.x.min <= out.x.min - 1
+            check out.x.max <= inp.x.max - 1
+            alloc scaled: float32[out.x.min - 1 .. out.x.max + 1]
+            scaled[:] = scale(inp[:])
+            for x_pieces in out.x.min..out.x.max step 8:
+        >     for x in x_pieces..x_pieces step 8:
+                out[x .. x + 7] = blur(scaled[x - 1 .. x + 8])
+    """
+    version = p._version
+    edit = Edit(version)
+    for statement in version.program.body:
+        if not isinstance(statement, (Check, Pass)):
+            new = _simplified(statement, version.base_facts())
+            if new != (statement,):
+                edit.replace(statement.id, new, "found that it does nothing, and dropped it")
+    return finish(edit, "simplify")
+
+
+@sched_op()
+def rename(p: Pipeline, name: str) -> Any:
+    """Give the pipeline another name.
+
+    >>> print(repr(rename(examples.blur(), "soften")))
+    <Pipeline soften(inp) -> (out)>
+    """
+    if not isinstance(name, str) or not name.isidentifier():
+        raise OperationError(f"expected a name that is a Python identifier, got {name!r}")
+    edit = Edit(p._version)
+    edit.program = attrs.evolve(edit.program, name=name)
+    return finish(edit, "rename")
+
+
+def simplified_block(version: Version, loop: For, known: Facts) -> Block:
+    """The body of a loop, simplified by what its range says; `known` is what holds around the loop."""
+    return _block(loop.body, _inside(loop, known))
+
+
+def _inside(loop: For, known: Facts) -> Facts:
+    """What holds in the body of a loop, with the value of its variable if it has but one iteration."""
+    inside = known.also(*loop_facts(loop))
+    if prove(loop.range.max < loop.range.min + loop.step, known):
+        return inside.also(equal(loop.variable, loop.range.min))
+    return inside
+
+
+def _block(block: Block, known: Facts) -> Block:
+    new: list[Statement] = []
+    for statement in block:
+        if isinstance(statement, Check):
+            known = known.also(statement.condition)
+            new.append(statement)
+        else:
+            new.extend(_simplified(statement, known))
+    kept = tuple(s for s in new if not isinstance(s, Pass))
+    return kept or (Pass(),)
+
+
+def _simplified(statement: Statement, known: Facts) -> Block:
+    match statement:
+        case Call(func=func, box=box, id=identity):
+            return (Call(func, _box(box, known), id=identity),)
+        case Alloc(box=box, folds=folds):
+            new_folds = tuple(None if f is None else simplify_expression(f, known) for f in folds)
+            return (attrs.evolve(statement, box=_box(box, known), folds=new_folds),)
+        case For(range=range_, step=step):
+            if prove(range_.max < range_.min, known):
+                return ()
+            new_range = _box((range_,), known)[0]
+            body = _block(statement.body, _inside(statement, known))
+            return (attrs.evolve(statement, range=new_range, step=simplify_expression(step, known), body=body),)
+        case If(condition=condition, body=body, orelse=orelse):
+            decided = decide(condition, known)
+            if decided is TRUE:
+                return _block(body, known.also(condition))
+            if decided is FALSE:
+                return _block(orelse, known.also(negate(condition))) if orelse else ()
+            return (
+                attrs.evolve(
+                    statement,
+                    condition=simplify_expression(condition, known),
+                    body=_block(body, known.also(condition)),
+                    orelse=_block(orelse, known.also(negate(condition))) if orelse else (),
+                ),
+            )
+    return (statement,)
+
+
+def _box(box: Box, known: Facts) -> Box:
+    return tuple(Interval(simplify_expression(i.min, known), simplify_expression(i.max, known)) for i in box)

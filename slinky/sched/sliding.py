@@ -1,0 +1,175 @@
+"""Sliding windows: produce in each iteration only what earlier ones have not produced.
+
+A call in a loop over y (step s) needs `[lo(y), hi(y)]`. If both ends move forward, all of it but
+`[hi(y - s) + 1, hi(y)]` was there one iteration before, so the call produces just that; and of the first window, what
+comes before must be produced by added iterations: the loop starts k whole steps earlier, with the least k for which
+`hi(y0 - (k+1) s) + 1 <= lo(y0)`. In the added iterations nobody else does anything new: every other region in the loop
+is clamped from below at its value in the first original iteration, unless the bounds of a buffer do it anyway.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from slinky.cursors.cursors import CallCursor, LoopCursor, statement_cursor
+from slinky.cursors.editing import Edit
+from slinky.cursors.versions import Version
+from slinky.errors import OperationError, SchedulingError
+from slinky.ir.statements import Call
+from slinky.pipeline import Pipeline
+from slinky.sched.legality import Unproved, check_fold, check_inputs, check_races, check_reads, readers_of_written
+from slinky.sched.operation import sched_op
+from slinky.sched.ranges import added_steps, extend_loop
+from slinky.sched.rewriting import allocs_touched, bounds_of_dim, finish
+from slinky.symbolic.bounds import simplify
+from slinky.symbolic.expressions import (
+    Expr,
+    equal,
+    maximum,
+    select,
+)
+from slinky.symbolic.intervals import Interval
+from slinky.symbolic.proofs import Facts, prove
+from slinky.symbolic.traversal import substitute, symbols
+
+WARMUPS = ("earlier", "first")
+
+
+@sched_op("call", "loop")
+def slide_window(p: Pipeline, call: CallCursor, loop: LoopCursor, *, warmup: str = "earlier") -> Any:
+    """Produce in each iteration of a loop only what earlier iterations have not produced.
+
+        >>> p = split_loop(examples.blur(), "blur.x", 1)
+        >>> p, (call, alloc) = compute_at(p, "scale", "for x", rc=True)
+        >>> print(call.parent())
+          pipeline blur(inp: float32[1]) -> (out: float32[1]):
+            check inp.x.min <= out.x.min - 1
+            check out.x.max <= inp.x.max - 1
+            alloc scaled: float32[out.x.min - 1 .. out.x.max + 1]
+        >   for x in out.x.min..out.x.max:
+              scaled[x - 1 .. x + 1] = scale(inp[x - 1 .. x + 1])
+              out[x] = blur(scaled[x - 1 .. x + 1])
+        >>> p, (call, loop) = slide_window(p, call, "for x", rc=True)
+        >>> print(loop)
+          pipeline blur(inp: float32[1]) -> (out: float32[1]):
+            check inp.x.min <= out.x.min - 1
+            check out.x.max <= inp.x.max - 1
+            alloc scaled: float32[out.x.min - 1 .. out.x.max + 1]
+        >   for x in out.x.min - 2 .. out.x.max:
+              scaled[x + 1] = scale(inp[x + 1])
+              out[x] = blur(scaled[x - 1 .. x + 1])
+
+    Parameters:
+        call: the producer, at or inside the loop.
+        loop: the loop along which its window moves: any loop around it.
+        warmup: how the first window is produced. `"earlier"`: the loop starts so many whole steps earlier that each
+            iteration produces as much as any other. `"first"`: the first iteration produces all of it (a `select`),
+            for loops that must not start earlier; `cut_loop` can peel that iteration.
+
+    Refused: a buffer allocated inside the loop; a parallel loop; a window of which more than one dimension moves with
+    the loop, or an end of which is not shown to move forward; a folded dimension; a loop in which something is not
+    shown to find what it reads once the call produces less.
+
+    Cursors:
+        call: the call.
+        loop: the loop.
+    """
+    if warmup not in WARMUPS:
+        raise OperationError(f"warmup must be one of {', '.join(WARMUPS)}, got {warmup!r}")
+    version, old, around = p._version, call._call, loop._loop
+    d = _moving_dim(version, call, loop)
+    known = version.facts_at(old.id)
+    ranges = version.facts_at(around.id).also(around.step >= 1)
+    window, y, step = old.box[d], around.variable, around.step
+    before: dict[Expr, Expr] = {y: y - step}
+    at_first: dict[Expr, Expr] = {y: around.range.min}
+    limit = bounds_of_dim(version, old, d)
+    _require_forward(version, call, loop, window, known.also(step >= 1))
+    first_low = simplify(maximum(substitute(window.min, at_first), limit.min), ranges)
+    fresh_low = substitute(window.max, before) + 1
+    edit = Edit(version)
+    busy = [old.id]
+    if warmup == "first":
+        low = select(equal(y, around.range.min), first_low, fresh_low)
+        edit.update(Call(old.func, (*old.box[:d], Interval(low, window.max), *old.box[d + 1 :]), id=old.id))
+    else:
+        earlier = added_steps(window.max, y, around, first_low, ranges) * step
+        start = simplify(around.range.min - earlier, ranges)
+        condition = substitute(fresh_low, {y: start}) <= first_low
+        if not prove(condition, ranges):
+            raise SchedulingError(
+                f"not shown how many iterations before the first produce its window of {old.func.name}",
+                place=call,
+                condition=Unproved(version, condition, ranges),
+                hint='warmup="first" produces the first window in the first iteration',
+            )
+        busy = extend_loop(edit, version, around, old.id, Interval(start, around.range.max))
+        inside = ranges.also(start <= y, y <= around.range.max)
+        low = fresh_low
+        if not prove(maximum(fresh_low, first_low) <= maximum(fresh_low, limit.min), inside):
+            low = simplify(maximum(fresh_low, first_low), inside)
+        slid = Interval(low, window.max)
+        edit.update(Call(old.func, (*old.box[:d], slid, *old.box[d + 1 :]), id=old.id))
+    new = finish(edit, "slide_window")
+    changed = new._version
+    affected = [s for i in busy if isinstance(s := changed.statement(i), Call)]
+    for identity in busy[1:]:
+        check_inputs(changed, identity)
+    check_reads(changed, dict.fromkeys([*busy, *readers_of_written(changed, [affected[0]])]))
+    for alloc in allocs_touched(changed, affected):
+        for position, fold in enumerate(alloc.folds):
+            if fold is not None:
+                check_fold(changed, alloc, position, fold)
+    for outer in changed.loops_around(around.id):
+        if outer.workers is not None:
+            check_races(changed, outer.id)
+    return new, (CallCursor(changed, old.id), LoopCursor(changed, around.id))
+
+
+def _moving_dim(version: Version, call: CallCursor, loop: LoopCursor) -> int:
+    """The dimension of a call's box that moves with the loop."""
+    old, around = call._call, loop._loop
+    if loop._id not in version.ancestors(old.id):
+        raise SchedulingError(f"the call of {old.func.name} is not in loop {around.variable}", place=call)
+    if around.workers is not None:
+        raise SchedulingError(
+            f"loop {around.variable} is parallel: its iterations do not come one after the other", place=loop
+        )
+    moving = [
+        d for d, i in enumerate(old.box) if around.variable in symbols(i.min) or around.variable in symbols(i.max)
+    ]
+    if len(moving) != 1:
+        count = "no dimension" if not moving else "more than one dimension"
+        raise SchedulingError(f"{count} of what {old.func.name} produces moves with loop {around.variable}", place=call)
+    d = moving[0]
+    for output in old.func.outputs:
+        alloc = version.alloc_of(output.buffer, old.id)
+        if alloc is not None and loop._id in version.ancestors(alloc.id):
+            raise SchedulingError(
+                f"{output.buffer} is allocated inside loop {around.variable}, so nothing of it lasts from one "
+                f"iteration to the next",
+                place=statement_cursor(version, alloc.id),
+                hint=f"lift the allocation first: lift_alloc(p, {output.buffer!r})",
+            )
+        if d not in output.dims:
+            raise SchedulingError(f"output {output.buffer} of {old.func.name} does not have the dimension that moves")
+        if alloc is not None and alloc.folds[output.dims.index(d)] is not None:
+            raise SchedulingError(
+                f"{output.buffer} is folded along the dimension that moves",
+                place=statement_cursor(version, alloc.id),
+                hint=f"unfold_storage(p, {output.buffer!r}, ...) first, and fold after sliding",
+            )
+    return d
+
+
+def _require_forward(version: Version, call: CallCursor, loop: LoopCursor, window: Interval, known: Facts) -> None:
+    """Check that both ends of a window move forward."""
+    y, step = loop._loop.variable, loop._loop.step
+    for name, end in (("start", window.min), ("end", window.max)):
+        condition = end <= substitute(end, {y: y + step})
+        if not prove(condition, known):
+            raise SchedulingError(
+                f"not shown that the {name} of what {call.name()} produces moves forward with loop {y}",
+                place=call,
+                condition=Unproved(version, condition, known),
+            )

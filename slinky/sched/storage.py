@@ -1,0 +1,329 @@
+"""Primitives on storage: fold and unfold, sink into a loop, lift out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import attrs
+
+from slinky.cursors.cursors import AllocCursor, LoopCursor, dim_position, statement_cursor
+from slinky.cursors.editing import Edit, Gap
+from slinky.cursors.versions import ROOT, Version, walk_statements
+from slinky.errors import OperationError, SchedulingError
+from slinky.ir.statements import Alloc, Call, For
+from slinky.pipeline import Pipeline
+from slinky.sched.legality import (
+    Window,
+    check_fold,
+    check_races,
+    check_reads,
+    over_loops,
+    readers_of_written,
+    touches,
+    window_of,
+)
+from slinky.sched.operation import sched_op
+from slinky.sched.rewriting import finish, require_known_symbols, require_positive
+from slinky.symbolic.bounds import bounds, simplify
+from slinky.symbolic.expressions import Expr, IsZero, Min, Select, Variable, linear, maximum
+from slinky.symbolic.intervals import Interval, hull, intersection
+from slinky.symbolic.proofs import Facts, prove
+from slinky.symbolic.traversal import substitute, symbols
+
+
+@sched_op("alloc")
+def fold_storage(p: Pipeline, alloc: AllocCursor, dim: str | int, factor: Expr | None = None) -> Any:
+    """Store a dimension of a buffer modulo a factor: only the window that is live at once takes memory.
+
+        >>> p = split_loop(examples.blur(), "blur.x", 1)
+        >>> p, (call, alloc) = compute_at(p, "scale", "for x", rc=True)
+        >>> p = slide_window(p, call, "for x")
+        >>> print(fold_storage(p, alloc, "x"))
+        pipeline blur(inp: float32[1]) -> (out: float32[1]):
+          check inp.x.min <= out.x.min - 1
+          check out.x.max <= inp.x.max - 1
+          alloc scaled: float32[out.x.min - 1 .. out.x.max + 1 fold 3]
+          for x in out.x.min - 2 .. out.x.max:
+            scaled[x + 1] = scale(inp[x + 1])
+            out[x] = blur(scaled[x - 1 .. x + 1])
+
+    Parameters:
+        dim: the dimension, by name or position.
+        factor: how many coordinates to keep: at least the largest window that is live at once, which is the default.
+
+    Refused: a window that is not shown to be the same, or smaller, in every iteration; a factor smaller than what is
+    live; accesses that do not move forward with one loop around them all; that loop being parallel; a second folded
+    dimension (callbacks get plain strided views, and only one dimension of them can wrap around).
+
+    Cursors:
+        alloc: the allocation.
+    """
+    version, old = p._version, alloc._alloc
+    d = dim_position(old.dims, dim, f"buffer {old.buffer}")
+    for other, fold in enumerate(old.folds):
+        if fold is not None and other != d:
+            raise SchedulingError(
+                f"{old.buffer} is already folded along {old.dims[other]}; only one dimension can be", place=alloc
+            )
+    edit = Edit(version)
+    if factor is None:
+        factor = _window_extent(version, alloc, d)
+    else:
+        require_known_symbols(version, factor, "the factor", version.loops_around(old.id))
+        edit.add_scalars(symbols(factor))
+        require_positive(edit, factor, "the factor", version.facts_at(old.id))
+    check_fold(version, old, d, factor)
+    edit.update(attrs.evolve(old, folds=(*old.folds[:d], factor, *old.folds[d + 1 :])))
+    new = finish(edit, "fold_storage")
+    return new, (AllocCursor(new._version, old.id),)
+
+
+def _window_extent(version: Version, alloc: AllocCursor, d: int) -> Expr:
+    """The largest extent of what is live of a dimension at once, over the iterations of the loop around all."""
+    old = alloc._alloc
+    window = window_of(version, old, d, clamped=False)
+    if window.loop is None:
+        raise SchedulingError(
+            f"the accesses of {old.buffer} do not stand in one loop",
+            place=alloc,
+            hint="compute the producer in the loop of its consumers first (compute_at)",
+        )
+    known = version.facts_at(window.loop.id).also(window.loop.step >= 1)
+    extents = [_largest_difference(a, b, window, known) for a, b in _pairs(window)]
+    factor = simplify(maximum(*extents), known)
+    if window.loop.variable in symbols(factor):
+        raise SchedulingError(
+            f"not shown that the window of {old.buffer}.{old.dims[d]} is the same in every iteration of loop "
+            f"{window.loop.variable}",
+            place=alloc,
+        )
+    return factor if prove(factor >= 1, known) else maximum(factor, 1)
+
+
+def _pairs(window: Window) -> Iterable[tuple[Interval, Interval]]:
+    for write, _ in window.writes:
+        for other, _ in (*window.reads, *window.writes):
+            yield write, other
+
+
+def _largest_difference(high: Interval, low: Interval, window: Window, known: Facts) -> Expr:
+    """The largest `high.max - low.min + 1` over the loop; of a minimum, the operand that does not move is enough."""
+    assert window.loop is not None
+    extent = high.max - low.min + 1
+    y = window.loop.variable
+    if y not in symbols(extent):
+        return extent
+    if isinstance(extent, Min):
+        steady = [e for e in extent.operands if y not in symbols(e)]
+        if steady:
+            return steady[0]
+    if isinstance(extent, Select):
+        return maximum(*(bounds(e, {y: window.loop.range}, known).max for e in _branches(extent, y)))
+    return bounds(extent, {y: window.loop.range}, known).max
+
+
+def _branches(choice: Select, y: Variable) -> tuple[Expr, Expr]:
+    """The two values of a select; where it asks for one value of y, the first at that value."""
+    condition = choice.condition
+    if isinstance(condition, IsZero):
+        factor = dict(linear(condition.expr)[1]).get(y, 0)
+        if abs(factor) == 1:
+            return substitute(choice.then, {y: y - factor * condition.expr}), choice.otherwise
+    return choice.then, choice.otherwise
+
+
+@sched_op("alloc")
+def unfold_storage(p: Pipeline, alloc: AllocCursor, dim: str | int) -> Any:
+    """Store a dimension of a buffer in full again: the inverse of `fold_storage`. Always legal.
+
+        >>> p = split_loop(examples.blur(), "blur.x", 1)
+        >>> p, (call, alloc) = compute_at(p, "scale", "for x", rc=True)
+        >>> p = slide_window(p, call, "for x")
+        >>> p = fold_storage(p, alloc, "x")
+        >>> print(p.forward(alloc).storage(), unfold_storage(p, alloc, "x").forward(alloc).storage())
+        (<3>,) (None,)
+
+    Cursors:
+        alloc: the allocation.
+    """
+    old = alloc._alloc
+    d = dim_position(old.dims, dim, f"buffer {old.buffer}")
+    edit = Edit(p._version)
+    edit.update(attrs.evolve(old, folds=(*old.folds[:d], None, *old.folds[d + 1 :])))
+    new = finish(edit, "unfold_storage")
+    return new, (AllocCursor(new._version, old.id),)
+
+
+@sched_op("alloc")
+def store_at(p: Pipeline, alloc: AllocCursor, loop: LoopCursor) -> Any:
+    """Allocate a buffer inside a loop, just large enough for what one iteration reads.
+
+        >>> p = split_loop(examples.blur(), "blur.x", 8)
+        >>> p, (call, alloc) = compute_at(p, "scale", "for x", rc=True)
+        >>> print(store_at(p, alloc, "for x"))
+        pipeline blur(inp: float32[1]) -> (out: float32[1]):
+          check inp.x.min <= out.x.min - 1
+          check out.x.max <= inp.x.max - 1
+          for x in out.x.min..out.x.max step 8:
+            alloc scaled: float32[x - 1 .. min(out.x.max + 1, x + 8)]
+            scaled[x - 1 .. x + 8] = scale(inp[x - 1 .. x + 8])
+            out[x .. x + 7] = blur(scaled[x - 1 .. x + 8])
+
+    Refused: a buffer that is read or written outside the loop; iterations that read what earlier ones wrote (a window
+    that slides in this loop); a folded buffer whose fold is not shown to hold there.
+
+    Cursors:
+        alloc: the allocation, the first statement of the loop's body.
+    """
+    version, old, target = p._version, alloc._alloc, loop._loop
+    if version.entries[old.id].parent not in (ROOT, *version.ancestors(target.id)) or target.id in version.ancestors(
+        old.id
+    ):
+        raise SchedulingError(f"loop {target.variable} is not in the scope of {old.buffer}", place=alloc)
+    calls = _accesses(version, old)
+    for identity in calls:
+        if target.id not in version.ancestors(identity):
+            raise SchedulingError(
+                f"{old.buffer} is used outside loop {target.variable}", place=statement_cursor(version, identity)
+            )
+    known = version.facts_at(target.body[0].id)
+    box = []
+    for d, bound in enumerate(old.box):
+        needed: Interval | None = None
+        for touch in touches(version, old.buffer, [i for i in calls if i in version.readers(old.buffer)], writes=False):
+            around = list(reversed(version.loops_around(touch.call.id)))
+            inner = around[: next(n for n, other in enumerate(around) if other.id == target.id)]
+            i = over_loops(touch.region[d], inner, touch.known)
+            needed = i if needed is None else hull(needed, i)
+        if needed is None:
+            needed = bound
+        # What is read lies within the bounds; where that is not shown, the bounds say so.
+        if not prove(bound.min <= needed.min, known) or not prove(needed.max <= bound.max, known):
+            needed = intersection(needed, bound)
+        box.append(Interval(simplify(needed.min, known), simplify(needed.max, known)))
+    edit = Edit(version)
+    edit.delete(old.id)
+    edit.insert(Gap.before(target.body[0].id), (attrs.evolve(old, box=tuple(box)),))
+    new = finish(edit, "store_at")
+    changed = new._version
+    check_reads(
+        changed,
+        readers_of_written(changed, _calls(changed, calls)),
+        hint="an iteration needs what earlier ones wrote: store it outside the loop",
+    )
+    _check_folds(changed, old.id)
+    return new, (AllocCursor(changed, old.id),)
+
+
+@sched_op("alloc")
+def lift_alloc(p: Pipeline, alloc: AllocCursor, levels: int = 1) -> Any:
+    """Allocate a buffer outside the loops around it, large enough for all their iterations: the inverse of `store_at`.
+
+        >>> p = split_loop(examples.blur(), "blur.x", 8)
+        >>> p, (call, alloc) = compute_at(p, "scale", "for x", rc=True)
+        >>> p = store_at(p, alloc, "for x")
+        >>> print(lift_alloc(p, alloc))
+        pipeline blur(inp: float32[1]) -> (out: float32[1]):
+          check inp.x.min <= out.x.min - 1
+          check out.x.max <= inp.x.max - 1
+          alloc scaled: float32[out.x.min - 1 .. out.x.max + 1]
+          for x in out.x.min..out.x.max step 8:
+            scaled[x - 1 .. x + 8] = scale(inp[x - 1 .. x + 8])
+            out[x .. x + 7] = blur(scaled[x - 1 .. x + 8])
+
+    The calls that write the buffer keep computing what they computed, clamped to what the buffer held before.
+
+    Parameters:
+        levels: out of how many loops (or ifs), at least 1.
+
+    Refused: more levels than there are; a parallel loop, whose iterations would share the buffer; a fold that is not
+    shown to hold there.
+
+    Cursors:
+        alloc: the allocation.
+    """
+    version, old = p._version, alloc._alloc
+    if isinstance(levels, bool) or not isinstance(levels, int) or levels < 1:
+        raise OperationError(f"levels must be an integer, 1 or more, got {levels!r}")
+    ancestors = version.ancestors(old.id)
+    if levels > len(ancestors):
+        raise SchedulingError(
+            f"{old.buffer} cannot be lifted out of {levels} loops; there are {len(ancestors)} around it", place=alloc
+        )
+    left = [version.statement(i) for i in ancestors[:levels]]
+    known = version.facts_at(old.id)
+    loops = [s for s in left if isinstance(s, For)]
+    for passed in loops:
+        if passed.workers is not None:
+            raise SchedulingError(
+                f"the iterations of the parallel loop {passed.variable} would share {old.buffer}",
+                place=statement_cursor(version, passed.id),
+            )
+        for fold in old.folds:
+            if fold is not None and passed.variable in symbols(fold):
+                raise SchedulingError(f"the fold of {old.buffer} depends on loop {passed.variable}", place=alloc)
+    outermost = ancestors[levels - 1]
+    _require_free_name(version, old, outermost)
+    outside = version.facts_at(outermost)
+    grown = tuple(over_loops(i, loops, known) for i in old.box)
+    box = tuple(Interval(simplify(i.min, outside), simplify(i.max, outside)) for i in grown)
+    edit = Edit(version)
+    edit.delete(old.id)
+    edit.insert(Gap.before(outermost), (attrs.evolve(old, box=box),))
+    for identity in version.writers(old.buffer):
+        if version.alloc_of(old.buffer, identity) is old:
+            _keep_clamped(edit, version, identity, old, box)
+    new = finish(edit, "lift_alloc")
+    changed = new._version
+    _check_folds(changed, old.id)
+    for outer in changed.loops_around(outermost):
+        if outer.workers is not None:
+            check_races(changed, outer.id)
+    return new, (AllocCursor(changed, old.id),)
+
+
+def _require_free_name(version: Version, alloc: Alloc, sibling: int) -> None:
+    """Check that no other buffer of this name is allocated in or behind a statement of its block (a copy of a loop)."""
+    entry = version.entries[sibling]
+    block = version.block(entry.parent, entry.field)
+    for statement in walk_statements(block[version.position(sibling) :]):
+        if isinstance(statement, Alloc) and statement.buffer == alloc.buffer and statement.id != alloc.id:
+            raise SchedulingError(
+                f"another {alloc.buffer} is allocated in the same scope, in a copy of the loop",
+                place=statement_cursor(version, statement.id),
+            )
+
+
+def _keep_clamped(edit: Edit, version: Version, identity: int, alloc: Alloc, grown: tuple[Interval, ...]) -> None:
+    """Write the clamps of a call that the bounds of its output implied, where the grown bounds do not imply them."""
+    call = edit.statement(identity)
+    assert isinstance(call, Call)
+    known = version.facts_at(identity)
+    output = next(o for o in call.func.outputs if o.buffer == alloc.buffer)
+    box = list(call.box)
+    for position, d in enumerate(output.dims):
+        i, bound, wide = box[d], alloc.box[position], grown[position]
+        clamped = intersection(i, bound)
+        lo = i.min if prove(clamped.min <= maximum(i.min, wide.min), known) else clamped.min
+        hi = i.max if prove(intersection(i, wide).max <= clamped.max, known) else clamped.max
+        box[d] = Interval(simplify(lo, known), simplify(hi, known))
+    edit.update(Call(call.func, tuple(box), id=call.id))
+
+
+def _accesses(version: Version, alloc: Alloc) -> list[int]:
+    """The calls that read or write a buffer."""
+    everywhere = dict.fromkeys([*version.writers(alloc.buffer), *version.readers(alloc.buffer)])
+    return [i for i in everywhere if version.alloc_of(alloc.buffer, i) is alloc]
+
+
+def _calls(version: Version, identities: Iterable[int]) -> list[Call]:
+    return [s for i in identities if isinstance(s := version.statement(i), Call)]
+
+
+def _check_folds(version: Version, identity: int) -> None:
+    alloc = version.statement(identity)
+    assert isinstance(alloc, Alloc)
+    for d, fold in enumerate(alloc.folds):
+        if fold is not None:
+            check_fold(version, alloc, d, fold)
