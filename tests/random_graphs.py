@@ -1,0 +1,650 @@
+"""Random graphs, what they compute, and the arrays to run them on. For any test that needs many different pipelines.
+
+A `Graph` is plain data: its `repr` is Python that makes it again, so that a failing example can be pasted into a test.
+Everything about it is computed here with plain integers and NumPy, apart from slinky:
+
+* `build(graph)` is the pipeline (unscheduled);
+* `boxes(graph)` are the bounds of every buffer and the box that every func computes;
+* `arguments(graph)` are new input and output arrays, the same for the same graph;
+* `expected(graph)` are the arrays of all outputs, by running the callbacks by hand over whole buffers;
+* `run_and_compare(graph, pipeline)` runs a pipeline, scheduled or not, and compares;
+* `graphs()` is the hypothesis strategy.
+
+Graphs are chains, diamonds and trees; a buffer may have several readers and be an output of the pipeline, too. Funcs
+have up to three dimensions and up to two outputs, which may be transposed or lack a dimension. They read points,
+stencils with strides, dilations, a reversed axis or a coarser grid, fixed rows, whole dimensions, and stencils whose
+radius is a scalar of the pipeline. Arrays have sizes from 0, negative minima and different memory layouts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+import slinky as sl
+
+Range = tuple[int, int]
+"""The first and the last coordinate; empty where the last is smaller."""
+
+Box = tuple[Range, ...]
+
+RADIUS = "radius"
+"""The name of the one scalar that a random graph may have."""
+
+LAYOUTS = ("C", "F", "reversed", "every other")
+DTYPE = np.dtype(np.int64)
+MODULUS = 10_007
+"""Elements stay below it, so that sums never overflow."""
+
+# ----------------------------------------------------------------------------------------------------------------
+# Graphs as data
+# ----------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Window:
+    """Read coordinates `scale * v // divide + offset + k * dilation` for k in `0 .. taps - 1`, v a func's dimension.
+
+    With `radius`, the window is longer by the pipeline's scalar `radius` taps at both ends.
+    """
+
+    dim: int
+    scale: int = 1
+    divide: int = 1
+    offset: int = 0
+    taps: int = 1
+    dilation: int = 1
+    radius: bool = False
+
+    def origin(self, v: Any) -> Any:
+        """The coordinate of tap 0, of a number or an expression."""
+        scaled = self.scale * v
+        return (scaled // self.divide if self.divide != 1 else scaled) + self.offset
+
+    def steps(self, radius: int) -> range:
+        """The distances of the taps from tap 0."""
+        extra = radius if self.radius else 0
+        return range(-extra * self.dilation, (self.taps + extra) * self.dilation, self.dilation)
+
+    def region(self, v: Range, radius: int) -> Range:
+        """What is read for a range of v."""
+        ends = (self.origin(v[0]), self.origin(v[1]))
+        if self.scale < 0:
+            ends = (ends[1], ends[0])
+        steps = self.steps(radius)
+        return (ends[0] + steps[0], ends[1] + steps[-1])
+
+    def is_increasing(self) -> bool:
+        """Whether it is shown, in the simple way of slinky, how far v may go for the window to stay in a range."""
+        return self.scale > 0 and self.divide == 1
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """Read these coordinates, wherever the func is."""
+
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class Whole:
+    """Read the whole dimension."""
+
+
+Access = Window | Fixed | Whole
+
+
+@dataclass(frozen=True)
+class Read:
+    """A buffer that a func reads, and how along each of its dimensions."""
+
+    buffer: str
+    along: tuple[Access, ...]
+
+    def dims(self) -> set[int]:
+        """The func's dimensions that it follows."""
+        return {access.dim for access in self.along if isinstance(access, Window)}
+
+
+@dataclass(frozen=True)
+class Write:
+    """A buffer that a func produces, and which of the func's dimensions its dimensions are."""
+
+    buffer: str
+    dims: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A func. Each element of an output is a mix of all reads that follow only dimensions of that output."""
+
+    name: str
+    rank: int
+    reads: tuple[Read, ...]
+    writes: tuple[Write, ...]
+    pass_buffers: bool = False
+
+    def needs_coordinates(self) -> bool:
+        """Whether its callback must know where its box is."""
+        return any(isinstance(a, Window) and a.divide != 1 for read in self.reads for a in read.along)
+
+    def uses_radius(self) -> bool:
+        """Whether a window depends on the scalar."""
+        return any(isinstance(a, Window) and a.radius for read in self.reads for a in read.along)
+
+
+@dataclass(frozen=True)
+class Array:
+    """An array of the caller: its bounds where the graph does not say more, and how it lies in memory."""
+
+    box: Box
+    margins: tuple[tuple[int, int], ...]
+    layout: str = "C"
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A graph of stages, in dependency order, and the arrays to run it on."""
+
+    inputs: Mapping[str, Array]
+    stages: tuple[Stage, ...]
+    outputs: Mapping[str, Array]
+    radius: int = 0
+    seed: int = 0
+
+    def uses_radius(self) -> bool:
+        """Whether the pipeline has the scalar `radius`."""
+        return any(stage.uses_radius() for stage in self.stages)
+
+    def scalars(self) -> dict[str, int]:
+        """The scalars to run the pipeline with."""
+        return {RADIUS: self.radius} if self.uses_radius() else {}
+
+    def ranks(self) -> dict[str, int]:
+        """The rank of every buffer."""
+        ranks = {name: len(array.box) for name, array in self.inputs.items()}
+        ranks.update((write.buffer, len(write.dims)) for stage in self.stages for write in stage.writes)
+        return ranks
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Callbacks
+# ----------------------------------------------------------------------------------------------------------------
+
+
+class Mix:
+    """The callback of a stage, with or without coordinates. It insists on regions of exactly the right size."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+        self.__name__ = stage.name
+
+    def __call__(self, *operands: Any, **scalars: int) -> None:
+        """Compute the outputs, which come after the inputs."""
+        stage, radius = self.stage, scalars.get(RADIUS, 0)
+        buffers = [self._located(operand) for operand in operands]
+        sources, targets = buffers[: len(stage.reads)], buffers[len(stage.reads) :]
+        box: dict[int, Range] = {}
+        for write, (array, lo) in zip(stage.writes, targets, strict=True):
+            for dim, first, extent in zip(write.dims, lo, array.shape, strict=True):
+                assert box.setdefault(dim, (first, first + extent - 1)) == (first, first + extent - 1)
+                assert extent > 0, "called for an empty box"
+        for n, (write, (array, _)) in enumerate(zip(stage.writes, targets, strict=True)):
+            array[...] = 7 * n + 1
+            for k, (read, source) in enumerate(zip(stage.reads, sources, strict=True)):
+                if read.dims() <= set(write.dims):
+                    array *= 3
+                    array += (2 * k + 2 * n + 1) * self._read(read, source, write, box, radius)
+            array %= MODULUS
+
+    @staticmethod
+    def _located(operand: Any) -> tuple[np.ndarray, tuple[int, ...]]:
+        """An array and the coordinates of its first element: 0 where they are not told."""
+        return (operand.array, operand.min) if isinstance(operand, sl.Buffer) else (operand, (0,) * operand.ndim)
+
+    def _read(
+        self, read: Read, source: tuple[np.ndarray, Sequence[int]], write: Write, box: Mapping[int, Range], radius: int
+    ) -> np.ndarray:
+        """A weighted sum over all taps, with the dimensions of an output."""
+        values, lo = source
+        for d, access in enumerate(read.along):
+            extent = values.shape[d]
+            places = np.arange(extent)[None, :]  # index (place in the box, tap)
+            if isinstance(access, Window):
+                region = access.region(box[access.dim], radius)
+                first = lo[d] if self.stage.pass_buffers else region[0]
+                assert (first, extent) == (region[0], _extent(region)), f"{self.stage.name}: region of {read} is off"
+                v = np.arange(box[access.dim][0], box[access.dim][1] + 1)
+                places = access.origin(v)[:, None] + np.array(access.steps(radius))[None, :] - first
+            elif isinstance(access, Fixed):
+                assert extent == access.last - access.first + 1, f"{self.stage.name}: region of {read} is off"
+            weights = 1 + np.arange(places.shape[1]) % 5
+            taps = np.take(values, places, axis=d)
+            values = np.moveaxis(taps, d + 1, -1) @ weights
+        followed = [access.dim for access in read.along if isinstance(access, Window)]
+        values = values.reshape([_extent(box[dim]) for dim in followed])
+        values = values.transpose(sorted(range(len(followed)), key=lambda n: write.dims.index(followed[n])))
+        return values.reshape([_extent(box[dim]) if dim in followed else 1 for dim in write.dims])
+
+
+def _extent(i: Range) -> int:
+    return max(i[1] - i[0] + 1, 0)
+
+
+def volume(box: Box) -> int:
+    """The number of points of a box."""
+    return math.prod(map(_extent, box))
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Bounds, with plain integers
+# ----------------------------------------------------------------------------------------------------------------
+
+
+class UnsuitableGraphError(ValueError):
+    """The arrays of a graph cannot be given bounds that satisfy all its funcs."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The bounds of every buffer, and the box that every func computes."""
+
+    buffers: Mapping[str, Box]
+    funcs: Mapping[str, Box]
+    needed: Mapping[tuple[str, int], Range]
+    """The hull of the intervals that are read of each buffer and dimension, where there are any."""
+
+
+def boxes(graph: Graph) -> Bounds:
+    """The bounds of every buffer and func.
+
+    An output has the bounds that its array has: those in the graph, extended by what other funcs read of it. An
+    intermediate has the hull of what is read of it by intervals; where it is only read whole, as much as the arrays
+    allow. An input has what is read of it, with margins; where it is only read whole, what the graph says.
+
+    Raises `UnsuitableGraphError` if bounds do not settle: two arrays that each must be larger because the other is.
+    """
+    given: dict[str, Box] = {name: array.box for name, array in (*graph.inputs.items(), *graph.outputs.items())}
+    given, _ = _settle(graph, given, _exactly_as_read)
+    given.update((name, _with_margins(given[name], array.margins)) for name, array in graph.inputs.items())
+    return _settle(graph, given, _at_least_as_read)[1]
+
+
+def _settle(graph: Graph, given: dict[str, Box], grown: Any) -> tuple[dict[str, Box], Bounds]:
+    for _ in range(10):
+        bounds = _infer(graph, given)
+        new = {name: grown(graph, name, box, bounds) for name, box in given.items()}
+        if new == given:
+            return given, bounds
+        given = new
+    raise UnsuitableGraphError("the bounds of the arrays do not settle")
+
+
+def _at_least_as_read(graph: Graph, name: str, box: Box, bounds: Bounds) -> Box:
+    if name in graph.outputs:
+        box = tuple(map(_hull, box, bounds.buffers[name]))
+    return tuple(_hull(i, bounds.needed.get((name, d))) for d, i in enumerate(box))
+
+
+def _exactly_as_read(graph: Graph, name: str, box: Box, bounds: Bounds) -> Box:
+    if name in graph.outputs:
+        return _at_least_as_read(graph, name, box, bounds)
+    return tuple(bounds.needed.get((name, d), i) for d, i in enumerate(box))
+
+
+def _with_margins(box: Box, margins: Sequence[tuple[int, int]]) -> Box:
+    return tuple((lo - before, hi + after) for (lo, hi), (before, after) in zip(box, margins, strict=True))
+
+
+def _hull(a: Range, b: Range | None) -> Range:
+    return a if b is None else (min(a[0], b[0]), max(a[1], b[1]))
+
+
+def _infer(graph: Graph, given: Mapping[str, Box]) -> Bounds:
+    """From the outputs back: what every func has to compute, and what it reads for that."""
+    available = _available(graph, given)
+    needed: dict[tuple[str, int], Range] = {}
+    buffers = {name: given[name] for name in graph.inputs}
+    funcs: dict[str, Box] = {}
+    for stage in reversed(graph.stages):
+        box: dict[int, Range] = {}
+        for write in stage.writes:
+            for d, dim in enumerate(write.dims):
+                asked = given[write.buffer][d] if write.buffer in given else needed.get((write.buffer, d))
+                if asked is not None:
+                    box[dim] = _hull(asked, box.get(dim))
+        for dim in range(stage.rank):
+            if dim not in box:
+                box[dim] = _allowed(stage, dim, available, graph.radius)
+        funcs[stage.name] = tuple(box[dim] for dim in range(stage.rank))
+        buffers.update((write.buffer, tuple(box[dim] for dim in write.dims)) for write in stage.writes)
+        for read in stage.reads:
+            for d, access in enumerate(read.along):
+                if not isinstance(access, Whole):
+                    region = _region(access, box, graph.radius)
+                    needed[read.buffer, d] = _hull(region, needed.get((read.buffer, d)))
+    return Bounds(buffers, funcs, needed)
+
+
+def _region(access: Window | Fixed, box: Mapping[int, Range], radius: int) -> Range:
+    return (access.first, access.last) if isinstance(access, Fixed) else access.region(box[access.dim], radius)
+
+
+def _available(graph: Graph, given: Mapping[str, Box]) -> dict[tuple[str, int], Range]:
+    """Forward from the arrays: how far each dimension could go."""
+    available = {(name, d): i for name, box in given.items() for d, i in enumerate(box)}
+    for stage in graph.stages:
+        shared = {
+            dim: i for write in stage.writes if write.buffer in given
+            for dim, i in zip(write.dims, given[write.buffer], strict=True)
+        }  # fmt: skip
+        for write in stage.writes:
+            for d, dim in enumerate(write.dims):
+                try:
+                    limit = shared[dim] if dim in shared else _allowed(stage, dim, available, graph.radius)
+                except UnsuitableGraphError:
+                    continue
+                available.setdefault((write.buffer, d), limit)
+    return available
+
+
+def _allowed(stage: Stage, dim: int, available: Mapping[tuple[str, int], Range], radius: int) -> Range:
+    """How far a func's dimension may go so that what it reads is available."""
+    found: list[Range] = []
+    for read in stage.reads:
+        for d, access in enumerate(read.along):
+            limit = available.get((read.buffer, d))
+            if isinstance(access, Window) and access.dim == dim and access.is_increasing() and limit is not None:
+                lo, hi = access.region((0, 0), radius)
+                found.append((-((lo - limit[0]) // access.scale), (limit[1] - hi) // access.scale))
+    if not found:
+        raise UnsuitableGraphError(f"nothing determines dimension {dim} of {stage.name}")
+    return max(lo for lo, _ in found), min(hi for _, hi in found)
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Pipelines, arrays and results
+# ----------------------------------------------------------------------------------------------------------------
+
+_NAMES = ((), ("x",), ("y", "x"), ("z", "y", "x"))
+
+
+def build(graph: Graph) -> sl.Pipeline:
+    """The pipeline of a graph, unscheduled. Its funcs are called like the stages."""
+    buffers = {name: sl.BufferExpr(name, DTYPE, rank) for name, rank in graph.ranks().items()}
+    radius = sl.scalar(RADIUS)
+
+    def interval(access: Access, dims: Sequence[Any]) -> Any:
+        match access:
+            case Whole():
+                return slice(None)
+            case Fixed(first=first, last=last):
+                return sl.interval(first, last)
+            case Window(dilation=dilation):
+                origin = access.origin(dims[access.dim])
+                extra = dilation * radius if access.radius else 0
+                return sl.interval(origin - extra, origin + (access.taps - 1) * dilation + extra)
+
+    for stage in graph.stages:
+        dims = sl.variables(" ".join(_NAMES[stage.rank])) if stage.rank else ()
+        sl.Func(
+            Mix(stage),
+            inputs=[buffers[read.buffer][tuple(interval(a, dims) for a in read.along)] for read in stage.reads],
+            outputs=[buffers[write.buffer][tuple(dims[d] for d in write.dims)] for write in stage.writes],
+            name=stage.name,
+            arguments={RADIUS: radius} if stage.uses_radius() else None,
+            pass_buffers=stage.pass_buffers,
+        )
+    return sl.build_pipeline([buffers[name] for name in graph.inputs], [buffers[name] for name in graph.outputs])
+
+
+def arguments(graph: Graph) -> tuple[list[sl.Buffer], list[sl.Buffer]]:
+    """New input arrays with random elements, and output arrays to be written. The same for the same graph."""
+    bounds = boxes(graph)
+    random = np.random.default_rng(graph.seed)
+    inputs = [_array(bounds.buffers[name], array.layout) for name, array in graph.inputs.items()]
+    for buffer in inputs:
+        buffer.array[...] = random.integers(0, MODULUS, buffer.shape)
+    outputs = [_array(bounds.buffers[name], array.layout) for name, array in graph.outputs.items()]
+    for buffer in outputs:
+        buffer.array[...] = -1
+    return inputs, outputs
+
+
+def _array(box: Box, layout: str) -> sl.Buffer:
+    shape = tuple(map(_extent, box))
+    match layout:
+        case "C":
+            array = np.empty(shape, DTYPE)
+        case "F":
+            array = np.empty(shape, DTYPE, order="F")
+        case "reversed":
+            array = np.empty(shape, DTYPE)[(slice(None, None, -1),) * len(shape)]
+        case "every other":
+            array = np.empty([2 * extent for extent in shape], DTYPE)[(slice(None, None, 2),) * len(shape)]
+        case _:
+            raise ValueError(f"unknown layout {layout!r}")
+    return sl.Buffer(np.asarray(array), min=tuple(lo for lo, _ in box))
+
+
+def expected(graph: Graph) -> dict[str, np.ndarray]:
+    """The arrays of all buffers, by running each callback once, by hand, on whole arrays of plain NumPy."""
+    bounds = boxes(graph)
+    arrays = {name: (buffer.array, buffer.min) for name, buffer in zip(graph.inputs, arguments(graph)[0], strict=True)}
+    for stage in graph.stages:
+        box = dict(enumerate(bounds.funcs[stage.name]))
+        for write in stage.writes:
+            own = tuple(box[dim] for dim in write.dims)
+            arrays[write.buffer] = (np.full(tuple(map(_extent, own)), -1, DTYPE), tuple(lo for lo, _ in own))
+        if volume(bounds.funcs[stage.name]) == 0:
+            continue
+        operands = []
+        for read in stage.reads:
+            array, lo = arrays[read.buffer]
+            region = [
+                bounds.buffers[read.buffer][d] if isinstance(a, Whole) else _region(a, box, graph.radius)
+                for d, a in enumerate(read.along)
+            ]
+            part = tuple(slice(r[0] - first, r[1] - first + 1) for r, first in zip(region, lo, strict=True))
+            operands.append(sl.Buffer(np.asarray(array[part]), min=tuple(first for first, _ in region)))
+        operands += [sl.Buffer(*arrays[write.buffer]) for write in stage.writes]
+        scalars = {RADIUS: graph.radius} if stage.uses_radius() else {}
+        Mix(stage)(*(operands if stage.pass_buffers else [operand.array for operand in operands]), **scalars)
+    return {name: array for name, (array, _) in arrays.items()}
+
+
+def run_and_compare(graph: Graph, pipeline: sl.Pipeline, **options: Any) -> sl.RunStatistics:
+    """Run a pipeline of the graph (`options` as for `Pipeline.run`; checked unless they say otherwise) and compare.
+
+    Raises `AssertionError` if an output is not what the callbacks give by hand, or an input has changed.
+    """
+    inputs, outputs = arguments(graph)
+    statistics = pipeline.run(*inputs, *outputs, **{"checked": True, **options}, **graph.scalars())
+    right = expected(graph)
+    for name, buffer in zip((*graph.inputs, *graph.outputs), (*inputs, *outputs), strict=True):
+        np.testing.assert_array_equal(buffer.array, right[name], err_msg=f"buffer {name}")
+    return statistics
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# The strategy
+# ----------------------------------------------------------------------------------------------------------------
+
+LARGEST = 30_000
+"""Graphs with a buffer of more elements are left out."""
+
+
+def is_suitable(graph: Graph) -> bool:
+    """Whether the graph can be run: its bounds settle, it is small, and no func is empty that must write something."""
+    try:
+        bounds = boxes(graph)
+    except UnsuitableGraphError:
+        return False
+    if max(map(volume, (*bounds.buffers.values(), *bounds.funcs.values()))) > LARGEST:
+        return False
+    return all(
+        volume(bounds.funcs[stage.name]) or not volume(bounds.buffers[write.buffer])
+        for stage in graph.stages
+        for write in stage.writes
+    )
+
+
+def graphs(max_stages: int = 6) -> st.SearchStrategy[Graph]:
+    """Random graphs that can be built and run."""
+    return _graphs(max_stages).filter(is_suitable)
+
+
+@st.composite
+def _graphs(draw: st.DrawFn, max_stages: int) -> Graph:
+    ranks: dict[str, int] = {f"in{n}": draw(st.sampled_from((2, 1, 3))) for n in range(draw(st.integers(1, 2)))}
+    bounded = {(name, d) for name, rank in ranks.items() for d in range(rank)}
+    inputs, outputs = list(ranks), []
+    stages: list[Stage] = []
+    unusual = draw(st.integers(0, 2))  # how many strides and coarse grids: each multiplies what is read
+    for n in range(draw(st.integers(1, max_stages))):
+        rank = draw(st.sampled_from((2, 1, 3, 0)))
+        reads = []
+        for _ in range(draw(st.sampled_from((1, 2, 3, 0) if n else (1, 2)))):
+            names = list(ranks)
+            name = names[-1 - draw(st.integers(0, len(names) - 1))]  # the newest is the simplest: chains
+            along, unusual = draw(_accesses(name, ranks[name], rank, bounded, unusual))
+            reads.append(Read(name, along))
+        dims = draw(st.permutations(range(rank)))
+        writes = [Write(f"b{n}", tuple(dims) if draw(st.booleans()) else tuple(range(rank)))]
+        if draw(st.integers(0, 3)) == 3:
+            kept = tuple(dim for dim in dims if draw(st.integers(0, 3)) < 3)
+            writes.append(Write(f"c{n}", kept))
+        stage = Stage(f"f{n}", rank, tuple(reads), tuple(writes))
+        stages.append(replace(stage, pass_buffers=stage.needs_coordinates() or draw(st.booleans())))
+        for write in writes:
+            ranks[write.buffer] = len(write.dims)
+            if draw(st.integers(0, 4)) == 4:
+                outputs.append(write.buffer)
+        given = {dim for write in writes if write.buffer in outputs for dim in write.dims}
+        for write in writes:
+            bounded |= {(write.buffer, d) for d, dim in enumerate(write.dims) if dim in given}
+            bounded |= {(write.buffer, d) for d, dim in enumerate(write.dims) if _is_bounded(stage, dim, bounded)}
+    read = {r.buffer for stage in stages for r in stage.reads}
+    for stage in stages:
+        if not any(write.buffer in read or write.buffer in outputs for write in stage.writes):
+            outputs.append(stage.writes[0].buffer)
+    arrays = {name: draw(_arrays(ranks[name])) for name in (*inputs, *outputs)}
+    return Graph(
+        {name: arrays[name] for name in inputs if name in read},
+        tuple(stages),
+        {name: arrays[name] for name in outputs},
+        radius=draw(st.integers(0, 2)),
+        seed=draw(st.integers(0, 99)),
+    )
+
+
+def _is_bounded(stage: Stage, dim: int, bounded: set[tuple[str, int]]) -> bool:
+    return any(
+        isinstance(a, Window) and a.dim == dim and a.is_increasing() and (read.buffer, d) in bounded
+        for read in stage.reads
+        for d, a in enumerate(read.along)
+    )
+
+
+@st.composite
+def _accesses(
+    draw: st.DrawFn, name: str, rank: int, dims: int, bounded: set[tuple[str, int]], unusual: int
+) -> tuple[tuple[Access, ...], int]:
+    """How a func of some dimensions reads a buffer, each dimension followed at most once."""
+    free = list(range(dims)) if draw(st.booleans()) else list(draw(st.permutations(range(dims))))
+    along: list[Access] = []
+    for d in range(rank):
+        kind = draw(st.sampled_from(("point", "stencil", "unusual", "whole", "fixed")))
+        if kind == "whole" and (name, d) in bounded:
+            along.append(Whole())
+        elif kind == "fixed" or not free:
+            first = draw(st.integers(-3, 3))
+            along.append(Fixed(first, first + draw(st.integers(0, 2))))
+        elif kind == "point":
+            along.append(Window(free.pop(0), offset=draw(st.integers(-2, 2))))
+        else:
+            scale, divide = 1, 1
+            if kind == "unusual" and unusual:
+                unusual -= 1
+                scale, divide = draw(st.sampled_from(((2, 1), (3, 1), (-1, 1), (1, 2), (3, 2))))
+            along.append(Window(
+                free.pop(0), scale, divide, draw(st.integers(-2, 2)), draw(st.integers(1, 3)),
+                draw(st.integers(1, 2)), draw(st.integers(0, 3)) == 3,
+            ))  # fmt: skip
+    return tuple(along), unusual
+
+
+@st.composite
+def _arrays(draw: st.DrawFn, rank: int) -> Array:
+    box, margins = [], []
+    for _ in range(rank):
+        lo = draw(st.integers(-5, 5))
+        box.append((lo, lo + draw(st.sampled_from((4, 1, 2, 3, 6, 0))) - 1))
+        margins.append((draw(st.integers(0, 2)), draw(st.integers(0, 2))))
+    return Array(tuple(box), tuple(margins), draw(st.sampled_from(LAYOUTS)))
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Graphs that are worth a schedule
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def image_graphs(max_stages: int = 5) -> st.SearchStrategy[Graph]:
+    """Random graphs of the kind that schedules are for: stencils over one or two dimensions, chained and branching,
+    with strides, coarser grids, a symbolic radius, and now and then an output that another func also reads."""
+    return _image_graphs(max_stages).filter(is_suitable)
+
+
+@st.composite
+def _image_graphs(draw: st.DrawFn, max_stages: int) -> Graph:
+    rank = draw(st.integers(1, 2))
+    count = draw(st.integers(2, max_stages))
+    stages: list[Stage] = []
+    names = ["in0"]
+    outputs: list[str] = []
+    unusual = draw(st.integers(0, 2))
+    for n in range(count):
+        reads = []
+        for back in {0, draw(st.integers(0, 2))}:  # the buffer before, and perhaps one further back
+            name = names[max(-1 - back, -len(names))]
+            along = []
+            for d in range(rank):
+                scale, divide = draw(st.sampled_from(((1, 1), (2, 1), (1, 2)))) if unusual else (1, 1)
+                unusual -= (scale, divide) != (1, 1)
+                along.append(
+                    Window(
+                        dim=d,
+                        scale=scale,
+                        divide=divide,
+                        offset=draw(st.integers(-2, 2)),
+                        taps=draw(st.integers(1, 3)),
+                        dilation=draw(st.sampled_from((1, 1, 2))),
+                        radius=draw(st.integers(0, 7)) == 7,
+                    )
+                )
+            reads.append(Read(name, tuple(along)))
+        stage = Stage(f"f{n}", rank, tuple(reads), (Write(f"b{n}", tuple(range(rank))),))
+        stages.append(replace(stage, pass_buffers=stage.needs_coordinates()))
+        names.append(f"b{n}")
+        if n < count - 1 and draw(st.integers(0, 5)) == 5:
+            outputs.append(f"b{n}")
+    outputs.append(names[-1])
+    read = {r.buffer for stage in stages for r in stage.reads}
+    outputs += [name for name in names[1:] if name not in read and name not in outputs]
+    arrays = {}
+    for name in ("in0", *outputs):
+        lows = [draw(st.integers(-4, 4)) for _ in range(rank)]
+        arrays[name] = Array(tuple((lo, lo + draw(st.integers(0, 9)) - 1) for lo in lows), ((0, 0),) * rank)
+    return Graph(
+        {"in0": arrays["in0"]},
+        tuple(stages),
+        {name: arrays[name] for name in outputs},
+        radius=draw(st.integers(0, 2)),
+        seed=draw(st.integers(0, 99)),
+    )

@@ -1,0 +1,270 @@
+"""Random schedules: chains of primitives drawn for any pipeline, with what must hold after every step.
+
+A `Chain` starts from a pipeline and grows by `step`, which draws a primitive and arguments that make sense for it (a
+loop that stands behind a call, a dimension that a call has) but need not be legal. It keeps all versions, their texts
+and cursors into them, and compares these at every step and at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import slinky as sl
+from slinky.errors import SchedulingError
+
+T = TypeVar("T")
+Choose = Callable[[Sequence[T]], T]
+"""Draw one of several values."""
+
+Primitive = Callable[["Chain"], sl.Pipeline]
+
+
+class NothingToDoError(Exception):
+    """The pipeline has no place where the drawn primitive makes sense."""
+
+
+@dataclass
+class Chain:
+    """A pipeline, how it came about, and cursors taken on the way."""
+
+    pipeline: sl.Pipeline
+    choose: Choose[Any]
+    primitives: dict[str, tuple[Primitive, int]] = field(default_factory=dict)
+    applied: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
+    versions: list[tuple[sl.Pipeline, str]] = field(default_factory=list)
+    cursors: list[tuple[sl.Cursor, str, int]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.primitives = dict(PRIMITIVES)
+        self._remember()
+
+    def step(self) -> None:
+        """Draw a primitive that has something to do here, and apply it unless it is refused."""
+        names = [name for name, (_, weight) in self.primitives.items() for _ in range(weight)]
+        while names:
+            name = self.choose(names)
+            try:
+                self._try(name)
+            except NothingToDoError:
+                names = [other for other in names if other != name]
+            else:
+                return
+
+    def _try(self, name: str) -> None:
+        try:
+            new = self.primitives[name][0](self)
+        except SchedulingError as error:
+            self.refused.append(name)
+            self.messages.append(str(error))
+            return
+        self.applied.append(name)
+        self.pipeline = new
+        new.verify()
+        self._check_cursors()
+        self._remember()
+
+    def _remember(self) -> None:
+        p = self.pipeline
+        self.versions.append((p, str(p)))
+        everything = (*p.find_all("_ = _"), *p.find_all("for _"), *p.find_all("alloc _"))
+        self.cursors += [(c, meaning(c), len(self.versions) - 1) for c in everything]
+
+    def _check_cursors(self) -> None:
+        """Every cursor ever taken means the same statement now, or is gone for a reason."""
+        for cursor, was, _ in self.cursors:
+            now, why = forwarded(self.pipeline, cursor)
+            assert meaning(now) == was if now else "is gone: " in why
+
+    def check_old_versions(self) -> None:
+        """No earlier version has changed, and cursors of later versions are of no use in it."""
+        for p, text in self.versions:
+            assert str(p) == text
+        first = self.versions[0][0]
+        for cursor, _, version in self.cursors:
+            if version > 0:
+                now, why = forwarded(first, cursor)
+                assert not now
+                assert "newer" in why
+
+    # Places to draw ---------------------------------------------------------------------------------------------------
+
+    def pick(self, pattern: str) -> Any:
+        """A cursor that matches a pattern."""
+        found = self.pipeline.find_all(pattern)
+        if not found:
+            raise NothingToDoError
+        return self.choose(found)
+
+    def producer_and_loop(self) -> tuple[sl.CallCursor, sl.LoopCursor]:
+        """A loop, and a call outside it whose results are read, but in the loop alone."""
+        p = self.pipeline
+        pairs = []
+        calls = p.find_all("_ = _")
+        for loop in p.find_all("for _"):
+            inside = {name for c in calls if loop.is_ancestor_of(c) for name in c.inputs()}
+            outside = {name for c in calls if not loop.is_ancestor_of(c) for name in c.inputs()}
+            for c in calls:
+                written = set(c.outputs())
+                around = not c.parent() or (c.parent().is_ancestor_of(loop) and c.parent() != loop)
+                if around and written & inside and not written & outside:
+                    pairs.append((c, loop))
+        if not pairs:
+            raise NothingToDoError
+        return self.choose(pairs)
+
+    def call_and_loop_around(self) -> tuple[sl.CallCursor, sl.LoopCursor]:
+        """A call and a loop around it, of a call that another one in the loop reads from."""
+        p = self.pipeline
+        calls = p.find_all("_ = _")
+        pairs = []
+        for loop in p.find_all("for _"):
+            inside = [c for c in calls if loop.is_ancestor_of(c)]
+            read = {name for c in inside for name in c.inputs()}
+            pairs += [(c, loop) for c in inside if read & set(c.outputs())]
+        if not pairs:
+            raise NothingToDoError
+        return self.choose(pairs)
+
+
+def forwarded(p: sl.Pipeline, cursor: sl.Cursor) -> tuple[sl.Cursor | None, str]:
+    """A cursor in another version, or why there is none."""
+    try:
+        return p.forward(cursor), ""
+    except sl.InvalidCursorError as error:
+        return None, str(error)
+
+
+def meaning(cursor: Any) -> str:
+    """What a cursor means to a person: the kind of statement and its name; loops may be renamed by a split."""
+    kind = type(cursor).__name__
+    return kind if isinstance(cursor, sl.LoopCursor) else f"{kind} {cursor.name()}"
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# One step each
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def _split_dim(chain: Chain) -> sl.Pipeline:
+    dim = chain.pick("_._")
+    tail = chain.choose(["clamp", "clamp", "cut", "shift"])
+    return sl.split_loop(chain.pipeline, dim, chain.choose([1, 2, 3, 5]), tail=tail)
+
+
+def _split_loop(chain: Chain) -> sl.Pipeline:
+    loop = chain.pick("for _")
+    tail = chain.choose(["clamp", "cut", "shift"])
+    return sl.split_loop(chain.pipeline, loop, chain.choose([1, 2, 3]), tail=tail)
+
+
+def _compute_at(chain: Chain) -> sl.Pipeline:
+    call, loop = chain.producer_and_loop()
+    return sl.compute_at(chain.pipeline, call, loop)
+
+
+def _compute_root(chain: Chain) -> sl.Pipeline:
+    inside = [c for c in chain.pipeline.find_all("_ = _") if c.parent()]
+    if not inside:
+        raise NothingToDoError
+    return sl.compute_root(chain.pipeline, chain.choose(inside))
+
+
+def _slide_window(chain: Chain) -> sl.Pipeline:
+    call, loop = chain.call_and_loop_around()
+    return sl.slide_window(chain.pipeline, call, loop, warmup=chain.choose(["earlier", "first"]))
+
+
+def _fold_storage(chain: Chain) -> sl.Pipeline:
+    p = chain.pipeline
+    loops = p.find_all("for _")
+    places = []
+    for alloc in p.find_all("alloc _"):
+        uses = [*p.find_all(f"{alloc.name()} = _"), *p.find_all(f"_({alloc.name()})")]
+        if any(all(loop.is_ancestor_of(c) for c in uses) and not loop.is_ancestor_of(alloc) for loop in loops):
+            places += [(alloc, dim) for dim in alloc.dims()]
+    if not places:
+        raise NothingToDoError
+    return sl.fold_storage(p, *chain.choose(places), chain.choose([None, None, None, 4]))
+
+
+def _unfold_storage(chain: Chain) -> sl.Pipeline:
+    folded = [a for a in chain.pipeline.find_all("alloc _") if any(f is not None for f in a.storage())]
+    if not folded:
+        raise NothingToDoError
+    alloc = chain.choose(folded)
+    return sl.unfold_storage(chain.pipeline, alloc, next(d for d, f in enumerate(alloc.storage()) if f is not None))
+
+
+def _store_at(chain: Chain) -> sl.Pipeline:
+    p = chain.pipeline
+    calls = p.find_all("_ = _")
+    pairs = []
+    for alloc in p.find_all("alloc _"):
+        uses = [c for c in calls if alloc.name() in (*c.inputs(), *c.outputs())]
+        loops = [loop for loop in p.find_all("for _") if all(loop.is_ancestor_of(c) for c in uses)]
+        pairs += [(alloc, loop) for loop in loops if not loop.is_ancestor_of(alloc)]
+    if not pairs:
+        raise NothingToDoError
+    return sl.store_at(p, *chain.choose(pairs))
+
+
+def _lift_alloc(chain: Chain) -> sl.Pipeline:
+    inner = [a for a in chain.pipeline.find_all("alloc _") if a.parent()]
+    if not inner:
+        raise NothingToDoError
+    return sl.lift_alloc(chain.pipeline, chain.choose(inner))
+
+
+def _reorder_loops(chain: Chain) -> sl.Pipeline:
+    nests = [
+        loop for loop in chain.pipeline.find_all("for _")
+        if len(loop.body()) == 1 and isinstance(loop.body()[0], sl.LoopCursor)
+    ]  # fmt: skip
+    if not nests:
+        raise NothingToDoError
+    return sl.reorder_loops(chain.pipeline, chain.choose(nests))
+
+
+def _cut_loop(chain: Chain) -> sl.Pipeline:
+    loop = chain.pick("for _")
+    low = loop.bounds().min
+    return sl.cut_loop(chain.pipeline, loop, chain.choose([low + 1, low + loop.step(), low + 4, low - 2]))
+
+
+def _parallelize_loop(chain: Chain) -> sl.Pipeline:
+    return sl.parallelize_loop(chain.pipeline, chain.pick("for _"), chain.choose([None, 2]))
+
+
+def _reorder_statements(chain: Chain) -> sl.Pipeline:
+    statements = [*chain.pipeline.find_all("_ = _"), *chain.pipeline.find_all("for _")]
+    pairs = [s.expand(after=1) for s in statements if s.next()]
+    if not pairs:
+        raise NothingToDoError
+    return sl.reorder_statements(chain.pipeline, chain.choose(pairs))
+
+
+def _simplify(chain: Chain) -> sl.Pipeline:
+    return sl.simplify(chain.pipeline)
+
+
+PRIMITIVES: dict[str, tuple[Primitive, int]] = {
+    "split_loop of a dimension": (_split_dim, 6),
+    "split_loop of a loop": (_split_loop, 2),
+    "compute_at": (_compute_at, 12),
+    "compute_root": (_compute_root, 1),
+    "slide_window": (_slide_window, 10),
+    "fold_storage": (_fold_storage, 5),
+    "unfold_storage": (_unfold_storage, 1),
+    "store_at": (_store_at, 4),
+    "lift_alloc": (_lift_alloc, 2),
+    "reorder_loops": (_reorder_loops, 2),
+    "cut_loop": (_cut_loop, 2),
+    "parallelize_loop": (_parallelize_loop, 3),
+    "reorder_statements": (_reorder_statements, 1),
+    "simplify": (_simplify, 1),
+}
+"""The primitives, each with how often it is drawn."""

@@ -1,0 +1,67 @@
+"""Proofs against an independent solver: never a yes where z3 has a counterexample, and few proofs missed."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from slinky.symbolic.proofs import Facts, facts, prove
+from slinky.symbolic.traversal import evaluate
+
+from .generators import ASSIGNMENTS, SYMBOLS, by_symbol, condition_of, expression_of, random_condition, random_tree
+
+z3 = pytest.importorskip("z3")
+from .solver import affine_questions, counterexample  # noqa: E402
+
+BY_SYMBOL = [by_symbol(values) for values in ASSIGNMENTS]
+
+
+def test_sums_are_decided_like_the_solver_does() -> None:
+    questions = list(affine_questions(1200, seed=3))
+    proved = [prove(q.goal, facts(*q.facts)) for q in questions]
+    over_reals = [answer for q, answer in zip(questions, proved, strict=True) if q.over_reals]
+    assert len(over_reals) > 1000
+    assert sum(over_reals) >= 0.99 * len(over_reals)
+    assert sum(proved) >= 0.95 * len(proved)
+    assert not any(prove(q.too_much, facts(*q.facts)) for q in questions)
+
+
+def _random_facts(draw: random.Random) -> Facts:
+    known = facts(SYMBOLS["s"] >= 1, SYMBOLS["t"] >= 1)
+    return known.also(*(condition_of(random_condition(draw, 2)) for _ in range(draw.randint(0, 4))))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_yes_to_a_condition_that_the_solver_refutes(seed: int) -> None:
+    draw = random.Random(seed)
+    proved = 0
+    for _ in range(400):
+        known = _random_facts(draw)
+        goal = condition_of(random_condition(draw, 3))
+        if prove(goal, known):
+            proved += 1
+            assert counterexample(goal, known.conditions()) is None, (goal, known)
+    assert proved >= 20
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_yes_to_a_bound_that_the_solver_refutes(seed: int) -> None:
+    """Goals that hold for all small assignments, or nearly: the border where an unsound step would show."""
+    draw = random.Random(seed)
+    proved = 0
+    for _ in range(110):
+        known = _random_facts(draw)
+        expr = expression_of(random_tree(draw, 3))
+        values = [
+            evaluate(expr, values)
+            for values in draw.sample(BY_SYMBOL, 200)
+            if all(evaluate(condition, values) for condition in known.conditions())
+        ]
+        if not values:
+            continue
+        for goal in (expr >= min(values), expr >= min(values) + 1, expr <= max(values)):
+            if prove(goal, known):
+                proved += 1
+                assert counterexample(goal, known.conditions()) is None, (goal, known)
+    assert proved >= 20

@@ -1,0 +1,117 @@
+"""Whatever is built, substituted, simplified, bounded or proved keeps its meaning: brute force over assignments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from slinky.symbolic.bounds import bounds, simplify
+from slinky.symbolic.intervals import Interval
+from slinky.symbolic.proofs import facts, prove
+from slinky.symbolic.traversal import evaluate, substitute
+
+from .generators import (
+    ASSIGNMENTS,
+    SYMBOLS,
+    VARIABLES,
+    Tree,
+    affine,
+    build,
+    by_symbol,
+    condition_of,
+    conditions,
+    expression_of,
+    trees,
+    value,
+)
+
+BY_SYMBOL = [by_symbol(values) for values in ASSIGNMENTS]
+SAMPLE = list(zip(ASSIGNMENTS, BY_SYMBOL, strict=True))[::13]
+ALWAYS = facts(SYMBOLS["s"] >= 1, SYMBOLS["t"] >= 1)
+
+
+@settings(max_examples=800, deadline=None)
+@given(trees)
+def test_construction_keeps_the_value(tree: Tree) -> None:
+    expr = expression_of(tree)
+    for values, symbol_values in SAMPLE:
+        assert evaluate(expr, symbol_values) == value(tree, values), (str(expr), values)
+
+
+@settings(max_examples=300, deadline=None)
+@given(conditions)
+def test_conditions_keep_their_truth(tree: Tree) -> None:
+    condition = condition_of(tree)
+    for values, symbol_values in SAMPLE:
+        assert evaluate(condition, symbol_values) == value(tree, values), (str(condition), values)
+        assert evaluate(~condition, symbol_values) == (not value(tree, values)), (str(~condition), values)
+
+
+@settings(max_examples=400, deadline=None)
+@given(trees, st.dictionaries(st.sampled_from(VARIABLES), affine, min_size=1, max_size=3))
+def test_substitution_keeps_the_value(tree: Tree, replaced: dict[str, Tree]) -> None:
+    expr = expression_of(tree)
+    result = substitute(expr, {SYMBOLS[name]: expression_of(by) for name, by in replaced.items()})
+    for values, symbol_values in SAMPLE:
+        inner = {**values, **{name: value(by, values) for name, by in replaced.items()}}
+        assert evaluate(result, symbol_values) == value(tree, inner), (str(expr), str(result), values)
+
+
+@settings(max_examples=300, deadline=None)
+@given(trees, st.lists(conditions, max_size=3))
+def test_simplify_keeps_the_value_and_is_idempotent(tree: Tree, given_facts: list[Tree]) -> None:
+    expr, known = expression_of(tree), ALWAYS.also(*map(condition_of, given_facts))
+    result = simplify(expr, known)
+    for values, symbol_values in SAMPLE:
+        if all(value(fact, values) for fact in given_facts):
+            assert evaluate(result, symbol_values) == value(tree, values), (str(expr), str(result), values)
+    assert simplify(result, known) is result
+
+
+@settings(max_examples=300, deadline=None)
+@given(trees, st.lists(conditions, max_size=2), affine, affine)
+def test_bounds_contain_every_value(tree: Tree, given_facts: list[Tree], low: Tree, high: Tree) -> None:
+    expr, known = expression_of(tree), ALWAYS.also(*map(condition_of, given_facts))
+    no_x = {SYMBOLS["x"]: SYMBOLS["y"]}
+    lo, hi = (substitute(expression_of(end), no_x) for end in (low, high))
+    found = bounds(expr, {SYMBOLS["x"]: Interval(lo, hi)}, known)
+    for values, symbol_values in SAMPLE:
+        inside = evaluate(lo, symbol_values) <= values["x"] <= evaluate(hi, symbol_values)
+        if inside and all(value(fact, values) for fact in given_facts):
+            got = value(tree, values)
+            assert evaluate(found.min, symbol_values) <= got <= evaluate(found.max, symbol_values), (found, values)
+
+
+@settings(max_examples=700, deadline=None)
+@given(conditions, st.lists(conditions, max_size=4))
+def test_what_is_proved_holds(goal: Tree, given_facts: list[Tree]) -> None:
+    known = ALWAYS.also(*map(condition_of, given_facts))
+    if prove(condition_of(goal), known):
+        for values in ASSIGNMENTS[::2]:
+            if all(value(fact, values) for fact in given_facts):
+                assert value(goal, values), values
+
+
+class _Dimensions:
+    def __init__(self, values: dict[str, int]) -> None:
+        self.values = values
+
+    def dim(self, position: int) -> Any:
+        assert position == 0
+        return type("Dimension", (), {name: self.values[f"b.{name}"] for name in ("min", "max", "fold_factor")})
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.one_of(trees, conditions))
+def test_printed_text_means_the_same(tree: Tree) -> None:
+    built = build(tree)
+    code = compile(str(built), "printed", "eval")
+    for values, _ in SAMPLE[::3]:
+        names = {**values, "b": _Dimensions(values), "min": min, "max": max, "select": _select}
+        assert eval(code, names) == value(tree, values), (str(built), values)
+
+
+def _select(condition: bool, then: int, otherwise: int) -> int:
+    return then if condition else otherwise

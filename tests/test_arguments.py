@@ -1,0 +1,324 @@
+"""Arguments are checked before anything runs: what was required, what was given, and nothing is touched."""
+
+from __future__ import annotations
+
+import array
+import ctypes
+
+import numpy as np
+import pytest
+
+import slinky as sl
+
+y, x = sl.variables("y x")
+r = sl.scalar("r")
+
+
+class Recording:
+    """A callback that counts how often it runs."""
+
+    def __init__(self) -> None:
+        self.runs = 0
+
+    def __call__(self, source: np.ndarray, target: np.ndarray) -> None:
+        self.runs += 1
+        target[...] = source[1:-1]
+
+
+def blur() -> tuple[sl.Pipeline, Recording]:
+    """A pipeline that reads a row above and below its output."""
+    inp, out = sl.BufferExpr("inp", np.float32, 2), sl.BufferExpr("out", np.float32, 2)
+    callback = Recording()
+    sl.Func(callback, [inp[sl.interval(y - 1, y + 1), x]], [out[y, x]], name="blur")
+    return sl.build_pipeline([inp], [out]), callback
+
+
+def refused(*arrays: object, **scalars: object) -> str:
+    """The message of a run that is refused; it must leave everything as it was."""
+    pipeline, callback = blur()
+    before = [a.copy() if isinstance(a, np.ndarray) else None for a in arrays]
+    with pytest.raises(sl.ArgumentError) as caught:
+        pipeline(*arrays, **scalars)
+    assert callback.runs == 0
+    for a, b in zip(arrays, before, strict=True):
+        if b is not None:
+            np.testing.assert_array_equal(a, b)
+    return str(caught.value)
+
+
+def zeros(*shape: int) -> np.ndarray:
+    return np.zeros(shape, np.float32)
+
+
+def inner(array: np.ndarray) -> sl.Buffer:
+    """The output's place: one row further in."""
+    return sl.Buffer(array, min=(1, 0))
+
+
+# What is refused ------------------------------------------------------------------------------------------------------
+
+
+def test_the_number_of_arrays() -> None:
+    assert refused(zeros(5, 4)) == "pipeline blur takes 2 arrays (inp, out), got 1"
+    assert refused(zeros(5, 4), zeros(3, 4), zeros(1, 1)) == "pipeline blur takes 2 arrays (inp, out), got 3"
+
+
+def test_the_rank() -> None:
+    assert refused(zeros(5), zeros(3, 4)) == "argument inp: expected rank 2, got rank 1 (shape (5,))"
+    assert refused(zeros(5, 4), zeros(3, 4, 1)) == "argument out: expected rank 2, got rank 3 (shape (3, 4, 1))"
+
+
+def test_the_dtype() -> None:
+    assert refused(np.zeros((5, 4)), zeros(3, 4)) == "argument inp: expected dtype float32, got float64"
+    swapped = np.zeros((5, 4), np.dtype(np.float32).newbyteorder())
+    assert refused(swapped, zeros(3, 4)).startswith("argument inp: expected dtype float32, got ")
+
+
+def test_a_read_only_output() -> None:
+    out = zeros(3, 4)
+    out.setflags(write=False)
+    assert refused(zeros(5, 4), out) == "argument out: an output must be writable, got a read-only array"
+    constant = memoryview(bytes(48)).cast("f", (3, 4))
+    assert refused(zeros(5, 4), constant) == "argument out: an output must be writable, got a read-only array"
+
+
+def test_a_broadcast_output() -> None:
+    out = np.lib.stride_tricks.as_strided(zeros(4), (3, 4), (0, 4))
+    assert refused(zeros(5, 4), out) == (
+        "argument out: an output must not be a broadcast array, whose elements share memory"
+    )
+
+
+def test_an_output_that_overlaps_an_input() -> None:
+    both = zeros(8, 4)
+    message = "argument out: an output must not overlap argument inp in memory"
+    assert refused(both[:5], both[4:7]) == message
+    assert refused(both[:5], both[:3]) == message
+
+
+def test_outputs_that_overlap() -> None:
+    inp, low, high = (sl.BufferExpr(name, np.float32, 1) for name in ("inp", "low", "high"))
+    sl.Func(np.modf, [inp[x]], [low[x], high[x]])
+    pipeline = sl.build_pipeline([inp], [low, high])
+    both = zeros(6)
+    with pytest.raises(sl.ArgumentError, match=r"^argument high: an output must not overlap argument low in memory$"):
+        pipeline(zeros(4), both[:4], both[2:])
+
+
+def test_arrays_that_interleave_do_not_overlap() -> None:
+    both = np.arange(10, dtype=np.float32).repeat(2).reshape(5, 4).copy()
+    pipeline, _ = blur()
+    even, odd = both[:, ::2], both[1:4, 1::2]
+    pipeline(even, inner(odd))
+    np.testing.assert_array_equal(odd, even[1:4])
+
+
+def test_a_region_out_of_range() -> None:
+    assert refused(zeros(5, 4), zeros(3, 4)) == (
+        "pipeline blur requires inp.y.min <= out.y.min - 1, got inp.y.min = 0, out.y.min = 0 "
+        "(the pipeline reads inp along y from out.y.min - 1 to out.y.max + 1)"
+    )
+    assert refused(zeros(5, 4), inner(zeros(4, 4))).startswith(
+        "pipeline blur requires out.y.max <= inp.y.max - 1, got inp.y.max = 4, out.y.max = 4"
+    )
+    assert refused(zeros(5, 4), inner(zeros(3, 5))).startswith(
+        "pipeline blur requires out.x.max <= inp.x.max, got inp.x.max = 3, out.x.max = 4"
+    )
+
+
+def test_a_failed_check_is_an_error_of_its_own_kind() -> None:
+    pipeline, _ = blur()
+    with pytest.raises(sl.CheckFailedError):
+        pipeline(zeros(5, 4), zeros(3, 4))
+
+
+def test_a_requirement_that_does_not_hold() -> None:
+    inp, out = sl.BufferExpr("inp", np.float32, 1), sl.BufferExpr("out", np.float32, 1)
+    sl.Func(np.negative, [inp[x]], [out[x]])
+    inp.dim(0).min = 0
+    out.dim(0).stride = 4
+    pipeline = sl.build_pipeline([inp], [out], require=[out.dim(0).extent <= 8])
+    pipeline(zeros(8), zeros(8))
+    with pytest.raises(sl.CheckFailedError, match=r"requires 0 == inp.x.min, got inp.x.min = -1"):
+        pipeline(sl.Buffer(zeros(9), min=(-1,)), zeros(8))
+    with pytest.raises(sl.CheckFailedError, match=r"requires 4 == out.x.stride, got out.x.stride = 8"):
+        pipeline(zeros(8), zeros(16)[::2])
+    with pytest.raises(sl.CheckFailedError, match=r"out.x.max <= out.x.min \+ 7, got out.x.max = 8, out.x.min = 0"):
+        pipeline(zeros(9), zeros(9))
+
+
+@pytest.mark.parametrize("given", [[[0.0, 1.0]], (1.0,), None, 3.5, "abc", {}])
+def test_what_would_have_to_be_copied(given: object) -> None:
+    assert refused(given, zeros(3, 4)).startswith(
+        f"argument inp: expected an array that NumPy can see without copying, got {type(given).__name__}: "
+    )
+    assert refused(zeros(5, 4), given).startswith(
+        f"argument out: expected an array that NumPy can see without copying, got {type(given).__name__}: "
+    )
+
+
+def test_the_origin_of_a_buffer() -> None:
+    with pytest.raises(sl.ArgumentError, match=r"^an array of rank 2 needs 2 coordinates, got min=\(1,\)$"):
+        sl.Buffer(zeros(2, 2), min=(1,))
+    with pytest.raises(ValueError, match="min of dimension 1"):
+        sl.Buffer(zeros(2, 2), min=(1, 0.5))
+    buffer = sl.Buffer(zeros(2, 3), min=(-1, np.int64(4)))
+    assert (buffer.min, buffer.max, buffer.shape, buffer.rank) == ((-1, 4), (0, 6), (2, 3), 2)
+    assert repr(buffer) == "Buffer(float32[-1..0, 4..6])"
+
+
+# Scalars --------------------------------------------------------------------------------------------------------------
+
+
+def shift() -> sl.Pipeline:
+    inp, out = sl.BufferExpr("inp", np.float32, 1), sl.BufferExpr("out", np.float32, 1)
+    sl.Func(np.positive, [inp[x + r]], [out[x]], name="shift")
+    return sl.build_pipeline([inp], [out], require=[r >= 0])
+
+
+def test_scalars_are_given_by_name() -> None:
+    out = shift()(np.arange(6, dtype=np.float32), zeros(4), r=np.int16(2))
+    np.testing.assert_array_equal(out, [2, 3, 4, 5])
+
+
+@pytest.mark.parametrize(
+    ("scalars", "message"),
+    [
+        ({}, "pipeline shift needs a value for scalar r, as in p(..., r=1)"),
+        ({"r": 1, "s": 2}, "pipeline shift has no scalar 's' (scalars: r)"),
+        ({"r": 1.0}, "scalar r"),
+        ({"r": "1"}, "scalar r"),
+        ({"r": True}, "scalar r"),
+        ({"r": -1}, "pipeline shift requires 0 <= r, got r = -1"),
+        ({"r": 3}, "pipeline shift requires out.x.max + r <= inp.x.max, got inp.x.max = 5, out.x.max = 3, r = 3"),
+    ],
+)
+def test_scalars_that_are_refused(scalars: dict[str, int], message: str) -> None:
+    out = zeros(4)
+    with pytest.raises(sl.ArgumentError) as caught:
+        shift()(np.ones(6, np.float32), out, **scalars)
+    assert str(caught.value).startswith(message)
+    assert not out.any()
+
+
+def test_a_pipeline_without_scalars_says_so() -> None:
+    assert refused(zeros(5, 4), inner(zeros(3, 4)), r=1) == "pipeline blur has no scalar 'r' (scalars: none)"
+
+
+# What is accepted -----------------------------------------------------------------------------------------------------
+
+VALUES = np.arange(20, dtype=np.float32).reshape(5, 4)
+
+
+class Interface:
+    """An object with `__array_interface__` and nothing else."""
+
+    def __init__(self, values: np.ndarray) -> None:
+        self.values = values
+        self.__array_interface__ = values.__array_interface__
+
+
+class DLPack:
+    """An object with the DLPack protocol and nothing else."""
+
+    def __init__(self, values: np.ndarray) -> None:
+        self.values = values
+
+    def __dlpack__(self, **options: object) -> object:
+        return self.values.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.values.__dlpack_device__()
+
+
+def as_ctypes(values: np.ndarray) -> object:
+    return np.ctypeslib.as_ctypes(values)
+
+
+def as_fortran(values: np.ndarray) -> np.ndarray:
+    return np.asfortranarray(values)
+
+
+def as_buffer(values: np.ndarray) -> sl.Buffer:
+    return sl.Buffer(memoryview(values))
+
+
+@pytest.mark.parametrize("wrap", [memoryview, Interface, DLPack, as_ctypes, as_fortran, as_buffer])
+def test_an_input_may_be_anything_that_numpy_sees(wrap: object) -> None:
+    out = blur()[0](wrap(VALUES.copy()), inner(zeros(3, 4)))
+    np.testing.assert_array_equal(out.array, VALUES[1:-1])
+
+
+@pytest.mark.parametrize("wrap", [memoryview, Interface, as_ctypes, as_buffer])
+def test_an_output_may_be_anything_that_numpy_sees(wrap: object) -> None:
+    inp, out = sl.BufferExpr("inp", np.float32, 2), sl.BufferExpr("out", np.float32, 2)
+    sl.Func(np.negative, [inp[y, x]], [out[y, x]])
+    target = zeros(5, 4)
+    given = wrap(target)
+    assert sl.build_pipeline([inp], [out])(VALUES, given) is given
+    np.testing.assert_array_equal(target, -VALUES)
+
+
+def test_an_array_of_the_standard_library() -> None:
+    inp, out = sl.BufferExpr("inp", np.intc, 1), sl.BufferExpr("out", np.intc, 1)
+    sl.Func(np.negative, [inp[x]], [out[x]])
+    given, result = array.array("i", [1, 2, 3]), array.array("i", [0, 0, 0])
+    assert sl.build_pipeline([inp], [out])(given, result) is result
+    assert result.tolist() == [-1, -2, -3]
+    shared = (ctypes.c_int * 3)()
+    sl.build_pipeline([inp], [out])(given, shared)
+    assert list(shared) == [-1, -2, -3]
+
+
+def test_a_numpy_scalar_is_an_input_without_dimensions_but_no_output() -> None:
+    inp, out = sl.BufferExpr("inp", np.float64, 0), sl.BufferExpr("out", np.float64, 0)
+    sl.Func(np.negative, [inp[()]], [out[()]])
+    pipeline = sl.build_pipeline([inp], [out])
+    assert pipeline(np.float64(3), np.zeros(())) == -3
+    with pytest.raises(sl.ArgumentError, match=r"^argument out: an output must be writable, got a read-only array$"):
+        pipeline(np.float64(3), np.float64(0))
+
+
+def test_the_result_is_what_was_given() -> None:
+    pipeline, _ = blur()
+    out = inner(zeros(3, 4))
+    assert pipeline(VALUES, out) is out
+    inp, low, high = (sl.BufferExpr(name, np.float32, 1) for name in ("inp", "low", "high"))
+    sl.Func(np.modf, [inp[x]], [low[x], high[x]])
+    first, second = zeros(2), zeros(2)
+    results = sl.build_pipeline([inp], [low, high])(np.array([1.5, 2.25], np.float32), first, second)
+    assert results[0] is first
+    assert results[1] is second
+    np.testing.assert_array_equal(first, [0.5, 0.25])
+    np.testing.assert_array_equal(second, [1, 2])
+
+
+def test_one_array_may_be_several_inputs() -> None:
+    a, b, out = (sl.BufferExpr(name, np.float32, 2) for name in ("a", "b", "out"))
+    sl.Func(np.add, [a[y, x], b[y, x]], [out[y, x]])
+    result = sl.build_pipeline([a, b], [out])(VALUES, VALUES, zeros(5, 4))
+    np.testing.assert_array_equal(result, 2 * VALUES)
+
+
+def test_an_output_whose_func_would_be_skipped() -> None:
+    """A row without columns has a norm, but the func that would write it has nothing to compute."""
+
+    def split(source: np.ndarray, unit: np.ndarray, norm: np.ndarray) -> None:
+        np.abs(source).sum(axis=1, out=norm)
+        np.divide(source, norm[:, None], out=unit)
+
+    inp, unit, norm = (sl.BufferExpr(name, np.float32, rank) for name, rank in (("inp", 2), ("unit", 2), ("norm", 1)))
+    sl.Func(split, [inp[y, :]], [unit[y, x], norm[y]], name="split")
+    pipeline = sl.build_pipeline([inp], [unit, norm])
+    with pytest.raises(sl.CheckFailedError, match=r"func split writes norm for all x, which must not be empty"):
+        pipeline(zeros(3, 0), zeros(3, 0), zeros(3))
+    pipeline(zeros(0, 0), zeros(0, 0), zeros(0))
+    _, norms = pipeline(np.ones((3, 2), np.float32), zeros(3, 2), zeros(3))
+    np.testing.assert_array_equal(norms, [2, 2, 2])
+
+
+@pytest.mark.parametrize("shape", [(0, 4), (3, 0), (0, 0)])
+def test_empty_outputs_run_nothing(shape: tuple[int, int]) -> None:
+    pipeline, callback = blur()
+    pipeline(zeros(shape[0] + 2, shape[1]), inner(zeros(*shape)))
+    assert callback.runs == 0

@@ -1,0 +1,603 @@
+"""Cursors: kinds, navigation, patterns, printing, equality, and forwarding from version to version."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from typing import Any
+
+import numpy as np
+import pytest
+from scheduled import by_rows, stencil, stencils, weigh
+
+import slinky as sl
+from slinky.sched import examples
+
+
+@pytest.fixture
+def p() -> sl.Pipeline:
+    """The stencil by rows, slid and folded."""
+    return by_rows(stencil())[0]
+
+
+def with_an_if(p: sl.Pipeline) -> sl.Pipeline:
+    """The program with its loop inside both branches of an `if`; built by hand, for no primitive makes one."""
+    import attrs
+
+    from slinky.cursors.editing import with_fresh_identities
+    from slinky.ir.statements import If
+    from slinky.symbolic.expressions import metadata
+
+    program = p.program
+    loop = program.body[-1]
+    choice = If(metadata("out", 1, "max") >= 100, (loop,), (with_fresh_identities(loop),))
+    return sl.Pipeline(attrs.evolve(program, body=(*program.body[:-1], choice)))
+
+
+# Kinds ----------------------------------------------------------------------------------------------------------------
+
+
+def test_an_allocation(p: sl.Pipeline) -> None:
+    alloc = p.find("alloc intm")
+    assert isinstance(alloc, sl.AllocCursor)
+    assert (alloc.name(), alloc.dims()) == ("intm", ("y", "x"))
+    assert str(alloc.bounds("y")) == str(alloc.bounds(0)) == str(alloc.bounds(-2))
+    assert [str(e) for e in alloc.shape()] == [
+        "out.dim(0).max - out.dim(0).min + 3",
+        "out.dim(1).max - out.dim(1).min + 3",
+    ]
+    assert [str(fold) for fold in alloc.storage()] == ["3", "None"]
+
+
+def test_a_call(p: sl.Pipeline) -> None:
+    call = p.find("stencil")
+    assert isinstance(call, sl.CallCursor)
+    assert (call.name(), call.func(), call.inputs(), call.outputs()) == ("stencil", "stencil", ("intm",), ("out",))
+    assert [d.name() for d in call.dims()] == ["y", "x"]
+    assert call.dim("x") == call.dim(1) == call.dims()[1]
+    assert str(call.region("intm")[0]) == "y - 1 .. y + 1"
+    assert str(call.region("out")[0]) == "y"
+    with pytest.raises(sl.InvalidCursorError, match=r"does not touch buffer 'inp'; it touches out, intm"):
+        call.region("inp")
+
+
+def test_a_loop(p: sl.Pipeline) -> None:
+    loop = p.find("for y")
+    assert isinstance(loop, sl.LoopCursor)
+    assert (loop.name(), str(loop.bounds()), str(loop.step()), loop.workers()) == (
+        "y",
+        "out.dim(0).min - 2 .. out.dim(0).max",
+        "1",
+        None,
+    )
+    assert [type(s) for s in loop.body()] == [sl.CallCursor, sl.CallCursor]
+
+
+def test_an_if_and_its_two_blocks(p: sl.Pipeline) -> None:
+    q = with_an_if(p)
+    q.verify()
+    choice = q.find("if _")
+    assert isinstance(choice, sl.IfCursor)
+    assert str(choice.condition()) == "100 <= out.dim(1).max"
+    assert choice.body()[0].parent() == choice
+    assert choice.orelse()[0] == q.find("for y #1")
+    assert choice.orelse()[0].prev() == sl.InvalidCursor()
+    assert str(choice.orelse()).count("\n> ") == 1
+    gap = choice.after()
+    assert gap.anchor() == choice
+    assert str(gap).endswith("stencil(intm[y - 1 .. y + 1, :])\n>   (here)")
+
+
+def test_a_check_and_an_absent_else() -> None:
+    p = stencil()
+    check = p.find("check _")
+    assert isinstance(check, sl.CheckCursor)
+    assert str(check.condition()) == "inp.dim(0).min <= out.dim(0).min - 1"
+    assert repr(check) == "<CheckCursor check inp.y.min <= out.y.min - 1>"
+
+
+def test_a_pass() -> None:
+    (x,) = sl.variables("x")
+    a, b = sl.BufferExpr("a", np.int32, 1), sl.BufferExpr("b", np.int32, 1)
+    sl.Func(weigh(0), [a[x]], [b[x]], name="f")
+    p, (loop, _, _) = sl.split_loop(sl.build_pipeline([a], [b]), "f.x", 1, rc=True)
+    import attrs
+
+    from slinky.ir.statements import Pass
+
+    program = p.program
+    q = sl.Pipeline(attrs.evolve(program, body=(*program.body, Pass())))
+    assert isinstance(q.find("pass"), sl.PassCursor)
+    assert repr(q.find("pass")) == "<PassCursor pass>"
+    assert q.find("pass").prev().name() == loop.name()
+
+
+def test_dimensions(p: sl.Pipeline) -> None:
+    dim = p.find("stencil.x")
+    assert isinstance(dim, sl.DimCursor)
+    assert (dim.name(), dim.position(), str(dim.bounds())) == ("x", 1, "out.dim(1).min..out.dim(1).max")
+    assert dim.call() == dim.parent() == p.find("stencil")
+    with pytest.raises(sl.InvalidCursorError, match="func stencil has no dimension 'z'; its dimensions are y, x"):
+        p.find("stencil").dim("z")
+    with pytest.raises(sl.InvalidCursorError, match="has no dimension 2"):
+        p.find("stencil").dim(2)
+    with pytest.raises(sl.InvalidCursorError, match="has no dimension True"):
+        p.find("stencil").dim(True)
+
+
+def test_expressions(p: sl.Pipeline) -> None:
+    loop, call, alloc = p.find("for y"), p.find("stencil"), p.find("alloc intm")
+    assert [e.role() for e in loop.expressions()] == ["min", "max", "step"]
+    assert [e.role() for e in call.expressions()] == ["y.min", "y.max", "x.min", "x.max"]
+    assert [e.role() for e in alloc.expressions()] == ["y.min", "y.max", "x.min", "x.max", "y.fold"]
+    assert [e.role() for e in p.find("check _").expressions()] == ["condition"]
+    fold = alloc.expression("y.fold")
+    assert isinstance(fold, sl.ExprCursor)
+    assert (str(fold.value()), fold.parent(), fold.role()) == ("3", alloc, "y.fold")
+    assert loop.expression("min").value() is loop.bounds().min
+    assert isinstance(alloc.expression("x.fold"), sl.InvalidCursor)
+    assert isinstance(loop.expression("nonsense"), sl.InvalidCursor)
+
+
+def test_parameters() -> None:
+    p, _, _ = by_rows(stencil(), sl.scalar("s"))
+    assert [(a.kind(), a.name()) for a in p.args()] == [("input", "inp"), ("output", "out"), ("scalar", "s")]
+    (x,) = sl.variables("x")
+    a, b, c = sl.BufferExpr("a", np.int32, 1), sl.BufferExpr("b", np.int32, 1), sl.constant("c", [1, 2, 3])
+    sl.Func(lambda *_: None, [a[x], c[:]], [b[x]], name="f")
+    q = sl.build_pipeline([a], [b])
+    assert [(arg.kind(), arg.name()) for arg in q.args()][-1] == ("constant", "c")
+    assert isinstance(p.args()[0], sl.ArgCursor)
+
+
+# Navigation -----------------------------------------------------------------------------------------------------------
+
+
+def test_steps_along_a_block_and_between_blocks(p: sl.Pipeline) -> None:
+    add, call, loop, alloc = p.find("add"), p.find("stencil"), p.find("for y"), p.find("alloc intm")
+    assert add.next() == call
+    assert call.prev() == add
+    assert add.parent() == call.parent() == loop
+    assert loop.prev() == alloc
+    assert alloc.next() == loop
+    assert alloc.prev(4) == p.find("check _ #0")
+    assert p.find("check _").next(5) == loop
+
+
+def test_steps_off_the_edge_lead_nowhere(p: sl.Pipeline) -> None:
+    loop = p.find("for y")
+    nowhere = loop.next()
+    assert isinstance(nowhere, sl.InvalidCursor)
+    assert not nowhere
+    assert loop
+    edges = [
+        loop.parent(),
+        loop.prev(6),
+        loop.next(2),
+        p.find("add").prev(),
+        p.find("stencil").next(),
+        p.body().parent(),
+    ]
+    assert all(isinstance(edge, sl.InvalidCursor) for edge in edges)
+    assert all(edge == nowhere for edge in edges)
+
+
+def test_nowhere_takes_every_step(p: sl.Pipeline) -> None:
+    nowhere: Any = p.find("for y").next()
+    steps = [
+        nowhere.parent(), nowhere.next(), nowhere.prev(3), nowhere.before(), nowhere.after(), nowhere.body(),
+        nowhere.orelse(), nowhere.as_block(), nowhere.expand(1, 2), nowhere.anchor(), nowhere.dim("y"), nowhere.call(),
+        nowhere.expression("min"), nowhere.body()[0], nowhere.body()[1:], nowhere.find("for _"),
+    ]  # fmt: skip
+    assert all(step is nowhere for step in steps)
+    assert list(nowhere) == []
+    assert len(nowhere) == 0
+    assert nowhere.find_all("for _") == ()
+    assert not nowhere.is_ancestor_of(p.find("add"))
+    assert (repr(nowhere), str(nowhere)) == ("<InvalidCursor>", "(no place)")
+    with pytest.raises(sl.InvalidCursorError, match="stands for no place"):
+        p.forward(nowhere)
+
+
+def test_blocks_are_sequences(p: sl.Pipeline) -> None:
+    body = p.body()
+    assert len(body) == 6
+    assert body[-1] == p.find("for y")
+    assert list(body)[4] == body[4] == p.find("alloc intm")
+    assert body[4:] == body[4].expand(after=1)
+    assert body[:] == body
+    assert list(body[1:3]) == [body[1], body[2]]
+    for wrong in (6, -7):
+        with pytest.raises(sl.InvalidCursorError, match=f"a block of 6 statements has no statement {wrong}"):
+            body[wrong]
+    for empty in (slice(2, 2), slice(7, 9), slice(0, 4, 2)):
+        with pytest.raises(sl.InvalidCursorError, match="has no part slice"):
+            body[empty]
+
+
+def test_blocks_grow_as_far_as_there_are_statements(p: sl.Pipeline) -> None:
+    loop = p.find("for y")
+    block = loop.as_block()
+    assert len(block) == 1
+    assert block.as_block() == block
+    assert block.expand(before=1) == loop.expand(before=1) == p.body()[4:]
+    assert block.expand(100, 100) == p.body()
+    assert block.expand() == block
+    assert (block.before(), block.after()) == (loop.before(), loop.after())
+    assert loop.body().parent() == loop
+
+
+def test_gaps(p: sl.Pipeline) -> None:
+    add = p.find("add")
+    before, after = add.before(), add.after()
+    assert isinstance(before, sl.GapCursor)
+    assert (before.is_before(), after.is_before()) == (True, False)
+    assert before.anchor() == after.anchor() == add
+    assert before.parent() == add.parent()
+    assert before != after
+    assert after != add.next().before(), "a gap belongs to its anchor, not to the place alone"
+    assert isinstance(p.find("for y").before().parent(), sl.InvalidCursor)
+
+
+def test_what_lies_inside_what(p: sl.Pipeline) -> None:
+    loop, add, alloc = p.find("for y"), p.find("add"), p.find("alloc intm")
+    inside = [add, add.dim("y"), add.before(), add.as_block(), add.expression("y.min"), loop, loop.body()]
+    assert all(loop.is_ancestor_of(place) for place in inside)
+    assert not loop.is_ancestor_of(alloc)
+    assert not add.is_ancestor_of(loop)
+    assert p.body().is_ancestor_of(add)
+    assert not loop.body().is_ancestor_of(loop)
+    assert not loop.is_ancestor_of(p.args()[0])
+    assert not loop.is_ancestor_of(stencil().find("add")), "another pipeline"
+
+
+# Patterns -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        ("for y", ["for y in out.y.min - 2 .. out.y.max:"]),
+        ("for _", ["for y in out.y.min - 2 .. out.y.max:"]),
+        ("alloc _", ["alloc intm: int16[out.y.min - 1 .. out.y.max + 1 fold 3, out.x.min - 1 .. out.x.max + 1]"]),
+        ("intm", ["alloc intm: int16[out.y.min - 1 .. out.y.max + 1 fold 3, out.x.min - 1 .. out.x.max + 1]"]),
+        ("stencil", ["out[y, :] = stencil(intm[y - 1 .. y + 1, :])"]),
+        ("intm = _", ["intm[y + 1, :] = add(inp[y + 1, :])"]),
+        ("_(intm)", ["out[y, :] = stencil(intm[y - 1 .. y + 1, :])"]),
+        ("_(inp)", ["intm[y + 1, :] = add(inp[y + 1, :])"]),
+        ("_ = _", ["intm[y + 1, :] = add(inp[y + 1, :])", "out[y, :] = stencil(intm[y - 1 .. y + 1, :])"]),
+        ("_(_)", ["intm[y + 1, :] = add(inp[y + 1, :])", "out[y, :] = stencil(intm[y - 1 .. y + 1, :])"]),
+        ("_ = _ #1", ["out[y, :] = stencil(intm[y - 1 .. y + 1, :])"]),
+        ("_ = _#0", ["intm[y + 1, :] = add(inp[y + 1, :])"]),
+        ("  check  _  #  3 ", ["check out.x.max <= inp.x.max - 1"]),
+        ("stencil.y", ["stencil.y of: out[y, :] = stencil(intm[y - 1 .. y + 1, :])"]),
+        ("_.y #1", ["stencil.y of: out[y, :] = stencil(intm[y - 1 .. y + 1, :])"]),
+        ("y", ["for y in out.y.min - 2 .. out.y.max:"]),
+        ("for yy", []),
+        ("for y #1", []),
+        ("alloc out", []),
+        ("if _", []),
+        ("pass", []),
+    ],
+)
+def test_patterns(p: sl.Pipeline, pattern: str, found: list[str]) -> None:
+    assert [c.describe() for c in p.find_all(pattern)] == found
+    if found:
+        assert p.find(pattern).describe() == found[0]
+    else:
+        with pytest.raises(sl.PatternError, match="nothing matches"):
+            p.find(pattern)
+
+
+@pytest.mark.parametrize(
+    "wrong", ["", " ", "for", "for y z", "y #", "y #-1", "y #1 #2", "f(x)", "a.b.c", "1", "for 1", "#1", "b = f"]
+)
+def test_patterns_that_are_not_understood(p: sl.Pipeline, wrong: str) -> None:
+    message = "cannot understand the pattern" if wrong != "for" else "nothing matches"
+    with pytest.raises(sl.PatternError, match=message):
+        p.find(wrong)
+
+
+def test_patterns_that_are_no_text(p: sl.Pipeline) -> None:
+    with pytest.raises(sl.PatternError, match="a pattern is a text such as 'for y', got 3"):
+        p.find(3)  # type: ignore[arg-type]
+    with pytest.raises(sl.PatternError, match="the pattern '_' alone names no kind of statement"):
+        p.find("_")
+
+
+def test_a_pattern_that_finds_nothing_says_what_there_is(p: sl.Pipeline) -> None:
+    with pytest.raises(sl.PatternError) as caught:
+        p.find("blur")
+    assert str(caught.value) == (
+        "nothing matches 'blur' in pipeline stencil; it has funcs: add, stencil; buffers: intm; loops: y"
+    )
+
+
+def func_like_a_buffer() -> sl.Pipeline:
+    """A func `mid` that produces the buffer `mid`, and is read in a loop `mid`."""
+    (x,) = sl.variables("x")
+    inp, mid, out = (sl.BufferExpr(name, np.int32, 1) for name in ("inp", "mid", "out"))
+    sl.Func(weigh(0), [inp[x]], [mid[x]], name="mid")
+    sl.Func(weigh(1), [mid[sl.interval(x - 1, x + 1)]], [out[x]], name="last")
+    return sl.build_pipeline([inp], [out])
+
+
+def test_a_bare_name_that_means_several_things() -> None:
+    p = func_like_a_buffer()
+    with pytest.raises(sl.PatternError) as caught:
+        p.find("mid")
+    assert str(caught.value) == (
+        "the name 'mid' could mean several things: calls of func mid (1); 'alloc mid' (1); say which"
+    )
+    assert isinstance(p.find("alloc mid"), sl.AllocCursor)
+    assert isinstance(p.find("mid = _"), sl.CallCursor)
+    p = sl.split_loop(p, "last.x", 1)
+    assert isinstance(sl.compute_at(p, "mid", "for x").find("mid.x"), sl.DimCursor), "a call is asked for, so it is one"
+
+
+def test_patterns_find_inside_a_place() -> None:
+    p = sl.split_loop(sl.split_loop(stencils(2), "s2.y", 4), "s1.y", 4, names="z")
+    outer, other = p.find("for z"), p.find("for y")
+    assert outer.find("_ = _").name() == "s1"
+    assert other.find("_ = _").name() == "s2"
+    assert outer.find("for _") == outer
+    assert outer.body().find("for _") == sl.InvalidCursor()
+    assert [c.name() for c in p.body()[-3:].find_all("_ = _")] == ["s1", "s2"]
+    assert outer.find("s1").find("s1.x") == p.find("s1.x")
+    assert isinstance(outer.before().find("s1"), sl.InvalidCursor)
+    assert p.args()[0].find_all("s1") == ()
+    with pytest.raises(sl.PatternError, match="cannot understand"):
+        outer.find("for 1")
+
+
+# Printing, equality ---------------------------------------------------------------------------------------------------
+
+
+def test_print_a_statement_a_block_and_a_gap(p: sl.Pipeline) -> None:
+    assert str(p.find("add")) == (
+        "  pipeline stencil(inp: int16[2]) -> (out: int16[2]):\n"
+        "    check inp.y.min <= out.y.min - 1\n"
+        "    check out.y.max <= inp.y.max - 1\n"
+        "    check inp.x.min <= out.x.min - 1\n"
+        "    check out.x.max <= inp.x.max - 1\n"
+        "    alloc intm: int16[out.y.min - 1 .. out.y.max + 1 fold 3, out.x.min - 1 .. out.x.max + 1]\n"
+        "    for y in out.y.min - 2 .. out.y.max:\n"
+        ">     intm[y + 1, :] = add(inp[y + 1, :])\n"
+        "      out[y, :] = stencil(intm[y - 1 .. y + 1, :])"
+    )
+    block = str(p.find("for y").body())
+    assert [line for line in block.splitlines() if line.startswith(">")] == [
+        ">     intm[y + 1, :] = add(inp[y + 1, :])",
+        ">     out[y, :] = stencil(intm[y - 1 .. y + 1, :])",
+    ]
+    assert str(p.find("add").after()).splitlines()[-2:] == [
+        ">     (here)",
+        "      out[y, :] = stencil(intm[y - 1 .. y + 1, :])",
+    ]
+    assert str(p.find("for y").before()).splitlines()[-4] == ">   (here)"
+    assert str(p.find("for y").after()).splitlines()[-1] == ">   (here)"
+
+
+def test_print_a_dimension_an_expression_and_a_parameter(p: sl.Pipeline) -> None:
+    call = p.find("stencil")
+    assert str(call.dim("y")) == f"{call}\n(its dimension y)"
+    assert str(call.expression("y.min")) == f"{call}\n(its y.min: y)"
+    assert str(p.find("alloc intm").expression("y.max")).endswith("\n(its y.max: out.y.max + 1)")
+    assert str(p.args()[0]).startswith("> pipeline stencil(inp: int16[2]) -> (out: int16[2]):\n    check ")
+
+
+def test_print_shows_the_surroundings_of_a_long_program_only() -> None:
+    p = stencils(20)
+    lines = str(p.find("s10")).splitlines()
+    assert lines[0] == "  pipeline stencils(inp: int16[2]) -> (out: int16[2]):"
+    assert lines[1].startswith("    ... (")
+    assert lines[-1].startswith("    ... (")
+    assert len(lines) == 1 + 1 + 8 + 1 + 8 + 1
+    assert sum(line.startswith(">") for line in lines) == 1
+
+
+def test_repr_is_one_short_line(p: sl.Pipeline) -> None:
+    call = p.find("stencil")
+    expected = {
+        call: "<CallCursor out[y, :] = stencil(intm[y - 1 .. y + 1, :])>",
+        call.parent(): "<LoopCursor for y in out.y.min - 2 .. out.y.max:>",
+        call.before(): "<GapCursor before: out[y, :] = stencil(intm[y - 1 .. y + 1, :])>",
+        call.as_block(): "<BlockCursor of 1 statement: out[y, :] = stencil(intm[y - 1 .. y + 1, :])>",
+        p.body(): "<BlockCursor of 6 statements from: check inp.y.min <= out.y.min - 1>",
+        call.dim(0): "<DimCursor stencil.y of: out[y, :] = stencil(intm[y - 1 .. y + 1, :])>",
+        call.parent().expression("min"): "<ExprCursor min = out.y.min - 2 of: for y in out.y.min - 2 .. out.y.max:>",
+        p.args()[0]: "<ArgCursor input inp: int16[2]>",
+    }
+    assert {c: repr(c) for c in expected} == expected
+
+
+def test_cursors_are_equal_if_they_mean_the_same_place_of_the_same_version(p: sl.Pipeline) -> None:
+    one, two = p.find("add"), p.find("intm = _")
+    assert one == two
+    assert hash(one) == hash(two)
+    assert len({one, two, p.find("stencil"), one.before(), one.as_block(), one.dim(0), one.dim("y")}) == 5
+    later = sl.rename(p, "other")
+    assert later.find("add") != one
+    assert later.forward(one) == later.find("add")
+    assert one != stencil().find("add")
+    assert one != "add"
+    assert sl.InvalidCursor() == sl.InvalidCursor()
+
+
+def test_cursors_show_no_internal_nodes(p: sl.Pipeline) -> None:
+    """What cursors answer is cursors, expressions, intervals, numbers and names."""
+    from slinky.ir import statements
+
+    nodes = tuple(c for c in vars(statements).values() if isinstance(c, type) and c.__module__ == statements.__name__)
+    places = [
+        p.find("alloc _"),
+        p.find("add"),
+        p.find("for _"),
+        p.find("check _"),
+        p.body(),
+        p.find("add.y"),
+        p.args()[0],
+    ]
+    for place in places:
+        for name in dir(place):
+            if not name.startswith("_") and name not in ("forward_to",):
+                try:
+                    answer = getattr(place, name)()
+                except TypeError:
+                    continue
+                assert not isinstance(answer, nodes), name
+
+
+# Forwarding -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_cursor_follows_its_statement_through_a_schedule() -> None:
+    p = stencil()
+    add, call, alloc, last = p.find("add"), p.find("stencil"), p.find("alloc intm"), p.find("stencil.x")
+    q, loop, _ = by_rows(p)
+    assert q.forward(add).parent() == loop
+    assert q.forward(call) == q.find("stencil")
+    assert str(q.forward(alloc).storage()[0]) == "3"
+    assert q.forward(last) == q.find("stencil.x")
+    assert q.forward(add.before()) == q.forward(add).before()
+    assert q.forward(add.after()).anchor() == q.forward(add)
+    assert q.forward(p.args()[1]) == q.args()[1]
+    assert q.forward(q.find("add")) == q.find("add")
+
+
+def test_what_is_gone_says_what_ended_it() -> None:
+    p, (loop, _, tail) = sl.split_loop(examples.blur(), "scale.x", 4, tail="cut", rc=True)
+    q = sl.rename(sl.compute_root(p, "scale"), "other")
+    with pytest.raises(sl.InvalidCursorError) as caught:
+        q.forward(loop)
+    text = "for x in out.x.min - 1 .. out.x.max - 2 step 4:"
+    reason = "compute_root found that nothing is left in it, and deleted it"
+    assert str(caught.value) == f"the statement '{text}' is gone: {reason}"
+    with pytest.raises(sl.InvalidCursorError, match="is gone: compute_root computed it elsewhere"):
+        q.forward(tail)
+    for place in (loop.before(), loop.as_block(), loop.expression("min"), tail.dim("x")):
+        with pytest.raises(sl.InvalidCursorError, match="is gone: compute_root "):
+            q.forward(place)
+
+
+def test_versions_that_are_not_descendants() -> None:
+    p = stencil()
+    older = p.find("add")
+    newer, (loop, _, _) = sl.split_loop(p, "stencil.y", 1, rc=True)
+    sibling = sl.rename(p, "sibling")
+    with pytest.raises(sl.InvalidCursorError, match="belongs to a newer version of pipeline stencil: cursors forward"):
+        p.forward(loop)
+    with pytest.raises(sl.InvalidCursorError, match="belongs to a sibling version of pipeline stencil"):
+        sibling.forward(loop)
+    with pytest.raises(sl.InvalidCursorError, match="belongs to an unrelated pipeline scale, not to a version of sib"):
+        sibling.forward(examples.scale2d().find("scale"))
+    for place in (loop.before(), loop.body(), loop.expression("min"), newer.find("add.y"), newer.args()[0]):
+        with pytest.raises(sl.InvalidCursorError, match="newer version"):
+            p.forward(place)
+    with pytest.raises(sl.InvalidCursorError, match="expects a cursor, got 'add'"):
+        p.forward("add")  # type: ignore[type-var]
+    assert newer.forward(older) == newer.find("add")
+
+
+def test_a_block_becomes_the_range_of_what_is_left_of_it() -> None:
+    p = examples.two_branches()
+    block = p.find("alloc l").expand(after=3)
+    assert [type(s).__name__ for s in block] == ["AllocCursor", "CallCursor", "AllocCursor", "CallCursor"]
+    q = sl.reorder_statements(p, p.find("left").expand(after=1))
+    assert q.forward(block) == q.find("alloc l").expand(after=3)
+    assert [s.describe()[:7] for s in q.forward(block)] == ["alloc l", "alloc r", "l[:] = ", "r[:] = "]
+    r = sl.split_loop(p, "left.x", 4)
+    with pytest.raises(
+        sl.InvalidCursorError, match=r"the statements of the block .* do not stand in one block any more"
+    ):
+        r.forward(block)
+    assert r.forward(p.find("left").as_block()) == r.find("left").as_block()
+
+
+def test_a_block_whose_last_statement_moves_away_shrinks() -> None:
+    p = sl.split_loop(stencils(1), "s1.y", 1)
+    block = p.find("alloc b0").expand(after=1)
+    assert len(block) == 2
+    q = sl.store_at(sl.compute_at(p, "add", "for y"), "alloc b0", "for y")
+    assert [s.describe()[:5] for s in q.forward(block)] == ["alloc", "b0[:,"]
+    assert q.forward(block).parent() == q.find("for y")
+
+
+def test_a_cursor_to_a_whole_body_lives_through_splits_and_cuts() -> None:
+    p = sl.compute_at(sl.split_loop(stencil(), "stencil.y", 1), "add", "for y")
+    body = p.find("for y").body()
+    q = sl.split_loop(p, "for y", 4)
+    assert q.forward(body) == q.find("for y").body()
+    q = sl.cut_loop(q, "for y_outer", 7)
+    assert q.forward(body) == q.find("for y #0").body()
+    assert [s.name() for s in q.forward(body)] == ["add", "stencil"]
+    q = sl.slide_window(p, "add", "for y")
+    assert q.forward(body) == q.find("for y").body()
+
+
+def test_an_expression_lives_until_it_is_rewritten() -> None:
+    p = sl.compute_at(sl.split_loop(stencil(), "stencil.y", 1), "add", "for y")
+    low, high = p.find("for y").expression("min"), p.find("for y").expression("max")
+    q = sl.slide_window(p, "add", "for y")
+    assert q.forward(high) == q.find("for y").expression("max")
+    with pytest.raises(sl.InvalidCursorError, match=r"the expression min = out.y.min of: for y in .* was rewritten"):
+        q.forward(low)
+
+
+def test_the_first_copy_keeps_the_identity() -> None:
+    p = sl.split_loop(stencil(), "stencil.y", 1)
+    loop, call = p.find("for y"), p.find("stencil")
+    q, (first, second) = sl.cut_loop(p, loop, 5, rc=True)
+    assert q.forward(loop) == first != second
+    assert q.forward(call).parent() == first
+    assert q.find("stencil #1").parent() == second
+    r = sl.cut_loop(q, second, 9)
+    assert r.forward(second) == r.find("for y #1")
+    assert r.forward(call) == r.find("stencil #0")
+
+
+def test_next_of_an_old_cursor_answers_for_the_old_program() -> None:
+    """`forward(c.next())` is where the old neighbour is now, `forward(c).next()` is the new neighbour."""
+    p = stencil()
+    call = p.find("add")
+    q, (loop, _, tail) = sl.split_loop(p, "stencil.y", 4, tail="cut", rc=True)
+    assert q.forward(call).next() == loop
+    assert q.forward(call.next()) == q.find("stencil #0")
+    assert q.forward(call).next(2) == tail
+
+
+def test_cursors_hold_across_a_thousand_versions() -> None:
+    p = q = stencil()
+    places = [p.find("add"), p.find("stencil.y"), p.find("add").before(), p.body(), p.args()[0]]
+    for k in range(1000):
+        q = sl.rename(q, f"version_{k}")
+    moved = [q.forward(place) for place in places]
+    assert moved == [q.find("add"), q.find("stencil.y"), q.find("add").before(), q.body(), q.args()[0]]
+    with pytest.raises(sl.InvalidCursorError, match="newer version of pipeline version_999"):
+        p.forward(moved[0])
+    end, (loop, _, _) = sl.split_loop(q, places[1], 2, rc=True)
+    assert end.forward(places[1]).call().parent() == loop
+
+
+def test_old_versions_are_not_kept_alive() -> None:
+    p = stencil()
+    first = weakref.ref(p._version)
+    cursor = p.find("add")
+    middle = []
+    for k in range(50):
+        p = sl.rename(p, f"version_{k}")
+        middle.append(weakref.ref(p._version))
+    gc.collect()
+    assert first() is not None, "the cursor keeps the version that it belongs to"
+    assert all(version() is None for version in middle[:-1])
+    assert p.forward(cursor) == p.find("add")
+    del cursor
+    gc.collect()
+    assert first() is None
+
+
+def test_pipelines_and_cursors_never_change(p: sl.Pipeline) -> None:
+    with pytest.raises(AttributeError, match="a pipeline never changes"):
+        p.name = "other"  # type: ignore[misc]
+    with pytest.raises(AttributeError):
+        p.find("add")._id = 3

@@ -1,0 +1,129 @@
+"""The examples run as a newcomer runs them, give the right result, and fail politely."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+
+
+def run(name: str, *arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(EXAMPLES / name), *map(str, arguments)]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+
+
+def pixels(path: Path) -> np.ndarray:
+    with Image.open(path) as image:
+        return np.asarray(image)
+
+
+def unsharp(photo: np.ndarray, sigma: float = 2, radius: int = 6, gain: float = 1) -> np.ndarray:
+    """Unsharp masking in double precision, one column and one row at a time."""
+    weights = np.exp(-0.5 * (np.arange(-radius, radius + 1) / sigma) ** 2)
+    weights /= weights.sum()
+    blurred = photo.astype(float)
+    for axis in (0, 1):
+        pad = [(radius, radius) if d == axis else (0, 0) for d in range(3)]
+        padded = np.pad(blurred, pad, mode="edge")
+        blurred = np.apply_along_axis(np.convolve, axis, padded, weights, "valid")
+    return np.clip(photo + gain * (photo - blurred), 0, 255)
+
+
+def test_elementwise() -> None:
+    done = run("elementwise.py", 1000)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("pipeline elementwise(inp: int32[1]) -> (out: int32[1]):\n  check ")
+    assert "1000 elements: equal to plain NumPy\n" in done.stdout
+
+
+def test_matmul() -> None:
+    done = run("matmul.py", 30, 20, 10, 40)
+    assert done.returncode == 0, done.stderr
+    assert "  abc[:, :] = matmul_abc(ab[:, :], c[:, :])\n" in done.stdout
+    assert "(30 x 20) x (20 x 10) x (10 x 40): equal to plain NumPy\n" in done.stdout
+
+
+def test_unsharp_of_the_photograph(tmp_path: Path) -> None:
+    done = run("unsharp.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("pipeline unsharp(inp: uint8[3]) -> (out: uint8[3]):\n")
+    assert "eileen_collins.png, 512 x 512 pixels: equal to plain NumPy in every pixel\n" in done.stdout
+    assert done.stdout.endswith("wrote unsharp.png\n")
+    photo, result = pixels(EXAMPLES / "data" / "eileen_collins.png"), pixels(tmp_path / "unsharp.png")
+    assert np.abs(result - unsharp(photo)).max() < 0.51
+    assert np.abs(result.astype(int) - photo).max() > 50
+
+
+@pytest.mark.parametrize("mode", ["L", "RGBA", "P", "1", "I;16"])
+def test_unsharp_of_any_image(tmp_path: Path, mode: str) -> None:
+    image = Image.new(mode, (5, 3))
+    image.putpixel((2, 1), 1)
+    image.save(tmp_path / "given.png")
+    done = run("unsharp.py", tmp_path / "given.png", "-o", tmp_path / "out.bmp")
+    assert done.returncode == 0, done.stderr
+    assert pixels(tmp_path / "out.bmp").shape == (3, 5, 3)
+
+
+@pytest.mark.parametrize("content", [None, b"", b"this is text", b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"])
+def test_unsharp_without_an_image(tmp_path: Path, content: bytes | None) -> None:
+    given = tmp_path / "given.png"
+    if content is not None:
+        given.write_bytes(content)
+    done = run("unsharp.py", given, cwd=tmp_path)
+    assert done.returncode == 1
+    expected = "there is no file" if content is None else "cannot read"
+    assert done.stderr.startswith(f"unsharp: {expected} {given}")
+    assert len(done.stderr.splitlines()) == 1
+    assert not (tmp_path / "unsharp.png").exists()
+
+
+@pytest.mark.parametrize("name", ["nowhere/out.png", "out.unknown"])
+def test_unsharp_that_cannot_write(tmp_path: Path, name: str) -> None:
+    done = run("unsharp.py", "-o", tmp_path / name)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"unsharp: cannot write {tmp_path / name}: ")
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(("name", "arguments"), [("elementwise.py", ["-1"]), ("matmul.py", ["x"])])
+def test_arguments_that_make_no_sense(name: str, arguments: list[str]) -> None:
+    done = run(name, *arguments)
+    assert done.returncode == 2
+    assert "usage:" in done.stderr
+
+
+def test_unsharp_says_what_its_schedule_saves(tmp_path: Path) -> None:
+    done = run("unsharp.py", cwd=tmp_path)
+    assert "  for y in out.y.min - 16 .. out.y.max step 8:\n" in done.stdout
+    rows, row = 512 + 12, (512 + 12) * 3 * 4
+    strip = 20 * row + 8 * row + 3 * 8 * 512 * 3 * 4
+    whole = re.search(r"intermediates: ([\d.]+) MB as described, ([\d.]+) MB as scheduled", done.stdout)
+    assert whole is not None
+    assert float(whole[2]) == round(strip / 1e6, 2)
+    assert float(whole[1]) > rows * row / 1e6
+
+
+def test_the_stencil_step_by_step() -> None:
+    done = run("stencil.py")
+    assert done.returncode == 0, done.stderr
+    memory = re.findall(r"intm takes (\d+) bytes \((\d+) elements\); add made (\d+) elements", done.stdout)
+    before, after = (30 + 2) * (20 + 2), 3 * (20 + 2)
+    assert [int(made) for _, _, made in memory] == [before, before, 30 * after, before, before]
+    assert [int(elements) for _, elements, _ in memory] == [before] * 4 + [after]
+    assert [int(size) for size, _, _ in memory] == [2 * before] * 4 + [2 * after]
+    assert done.stdout.count("\npipeline stencil(inp: int16[2]) -> (out: int16[2]):\n") == 5
+    assert done.stdout.endswith("20 x 30: equal to plain NumPy after every step\n")
+
+
+@pytest.mark.parametrize(("arguments", "code"), [((1, 1), 0), ((300, 2), 0), ((0, 5), 2), (("x", 5), 2)])
+def test_the_stencil_of_other_sizes(arguments: tuple[object, ...], code: int) -> None:
+    done = run("stencil.py", *arguments)
+    assert done.returncode == code
+    assert ("usage:" in done.stderr) == (code != 0)

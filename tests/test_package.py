@@ -1,0 +1,51 @@
+"""What importing the package brings along, and what it offers."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import slinky as sl
+
+PACKAGE = Path(sl.__file__).parent
+
+
+def test_importing_needs_nothing_but_attrs_numpy_and_the_standard_library() -> None:
+    code = """
+import json, sys
+before = set(sys.modules)
+import slinky
+print(json.dumps(sorted({name.partition(".")[0] for name in set(sys.modules) - before})))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    foreign = set(json.loads(done.stdout)) - sys.stdlib_module_names - {"slinky", "attr", "attrs", "numpy"}
+    assert not foreign
+
+
+def test_the_core_depends_on_attrs_and_numpy_only() -> None:
+    required = [r for r in importlib.metadata.requires("slinky") or () if "extra ==" not in r]
+    assert sorted(re.split(r"[<>=! ]", r)[0] for r in required) == ["attrs", "numpy"]
+
+
+def test_the_version_is_the_one_installed() -> None:
+    assert sl.__version__ == importlib.metadata.version("slinky")
+
+
+def test_the_package_is_typed() -> None:
+    assert (PACKAGE / "py.typed").exists()
+
+
+def test_public_names() -> None:
+    assert sl.__all__ == sorted(sl.__all__)
+    for name in sl.__all__:
+        assert getattr(sl, name).__doc__, f"{name} has no documentation"
+
+
+def test_every_error_is_a_slinky_error() -> None:
+    errors = [value for name in sl.__all__ if isinstance(value := getattr(sl, name), type) and name.endswith("Error")]
+    assert len(errors) >= 10
+    assert all(issubclass(error, sl.SlinkyError) for error in errors)

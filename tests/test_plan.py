@@ -1,0 +1,560 @@
+"""Plans: the source that they run, the memory that they keep, threads, traces."""
+
+from __future__ import annotations
+
+import ast
+import gc
+import itertools
+import json
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import attrs
+import numpy as np
+import pytest
+from handmade import add_1, stencil
+
+import slinky as sl
+from slinky.ir.statements import Alloc, BufferParameter, Call, InputAccess, LoweredFunc, OutputAccess, Program
+from slinky.runtime import threads
+from slinky.runtime.arena import ALIGNMENT, Arena, SiteKind, alive_together, pack
+from slinky.symbolic.expressions import metadata, variable
+from slinky.symbolic.intervals import Interval, point
+
+
+def by_rows(rows: int = 1) -> sl.Pipeline:
+    """The seeds' stencil: some rows at a time, slid and folded."""
+    p, (loop, _, _) = sl.split_loop(stencil(), "stencil.y", rows, rc=True)
+    p, add = sl.compute_at(p, "add", loop, rc=True)
+    p = sl.slide_window(p, add.call, loop)
+    return sl.fold_storage(p, add.alloc, "y")
+
+
+def chain(*callbacks: Any) -> sl.Pipeline:
+    """One func after the other, on one dimension."""
+    (i,) = sl.variables("i")
+    buffers = [sl.BufferExpr(f"b{n}", np.float64, 1) for n in range(len(callbacks) + 1)]
+    for n, callback in enumerate(callbacks):
+        sl.Func(callback, [buffers[n][i]], [buffers[n + 1][i]], name=f"f{n}")
+    return sl.build_pipeline([buffers[0]], [buffers[-1]])
+
+
+def in_pieces(p: sl.Pipeline, count: int, size: int, *, workers: int | None = -1) -> sl.Pipeline:
+    """All funcs of a chain on a piece, then on the next; in parallel if workers are given."""
+    p, (loop, _, _) = sl.split_loop(p, f"f{count - 1}.i", size, rc=True)
+    for n in reversed(range(count - 1)):
+        p, func = sl.compute_at(p, f"f{n}", loop, rc=True)
+        p = sl.store_at(p, func.alloc, loop)
+    return p if workers == -1 else sl.parallelize_loop(p, loop, workers)
+
+
+# Source ---------------------------------------------------------------------------------------------------------------
+
+
+def test_the_source_of_the_stencil() -> None:
+    assert by_rows().to_python() == STENCIL
+
+
+STENCIL = """\
+# pipeline stencil(inp: int64[2]) -> (out: int64[2]):
+def run_stencil(arena, inp, inp_min, out, out_min):
+    inp_y_min, inp_x_min = inp_min
+    inp_y_size, inp_x_size = inp.shape
+    inp_y_max = inp_y_min + inp_y_size - 1
+    inp_x_max = inp_x_min + inp_x_size - 1
+    out_y_min, out_x_min = out_min
+    out_y_size, out_x_size = out.shape
+    out_y_max = out_y_min + out_y_size - 1
+    out_x_max = out_x_min + out_x_size - 1
+    if out_y_min <= inp_y_min:
+        check_failed()
+    if inp_y_max <= out_y_max:
+        check_failed()
+    if out_x_min <= inp_x_min:
+        check_failed()
+    if inp_x_max <= out_x_max:
+        check_failed()
+    (intm_windows,) = arena.rings
+    intm_window = intm_windows[out_y_max - out_y_min + 3, out_x_max - out_x_min + 3, 3]
+    inp_x = inp[:, out_x_min - inp_x_min - 1 : out_x_max - inp_x_min + 2]
+    inp_y = 1 - inp_y_min
+    inp_y_end = 2 - inp_y_min
+    intm_y = 2 - out_y_min
+    for y in range(out_y_min - 2, out_y_min):  # before the steady state
+        if (result := add(inp_x[y + inp_y : y + inp_y_end], written := intm_window(y + intm_y, 1))) is not None:
+            check_result(result, written)
+    out_y_end = 1 - out_y_min
+    for y in range(out_y_min, out_y_max + 1):
+        if (result := add(inp_x[y + inp_y : y + inp_y_end], written := intm_window(y + intm_y, 1))) is not None:
+            check_result(result, written)
+        operand1 = intm_window(y - out_y_min, 3)
+        if (result := stencil(operand1, written := out[y - out_y_min : y + out_y_end])) is not None:
+            check_result(result, written)
+"""
+
+
+def test_the_steady_state_of_a_loop_has_no_clamps_and_no_questions() -> None:
+    source = by_rows(8).to_python()
+    loops = [loop for loop in ast.walk(ast.parse(source)) if isinstance(loop, ast.For)]
+    before, steady, after = (ast.unparse(loop) for loop in loops)
+    assert "min(" not in steady
+    assert "max(" not in steady
+    assert steady.count("if ") == steady.count("is not None") == 2
+    assert "stencil(" not in before
+    assert "add(" in before
+    assert "stencil(" in after
+
+
+def test_whole_buffers_are_passed_as_they_are() -> None:
+    assert "    f1(b1, out=b2)\n" in chain(np.negative, np.negative).to_python()
+
+
+def test_what_does_not_change_is_computed_outside_the_loop() -> None:
+    source = in_pieces(chain(np.negative, np.square), 2, 16).to_python()
+    steady = next(loop for loop in ast.walk(ast.parse(source)) if isinstance(loop, ast.For))
+    assert ast.unparse(steady).splitlines()[1:] == [
+        "    f0(b0[i - b0_i_min:i + b0_i_end], out=b1)",
+        "    f1(b1, out=b2[i - b2_i_min:i + b2_i_end])",
+    ]
+
+
+HOSTILE = [
+    "x; import os",
+    "def",
+    "a\nb",
+    "0",
+    "print",
+    "résumé",
+    "ﬁ",
+    "fi",
+    "",
+    "\ud800",
+    "arena",
+    "result",
+    "a b",
+    "a_b",
+]
+
+
+@pytest.mark.parametrize(("source", "middle", "target"), list(itertools.permutations(HOSTILE, 3))[::37])
+def test_names_of_any_kind(source: str, middle: str, target: str) -> None:
+    """Programs made by hand may call things as they like."""
+    dim = variable(f"{middle}.{source}")
+
+    def func(name: str, read: str, written: str) -> LoweredFunc:
+        access = (InputAccess(read, (point(dim),)),)
+        return LoweredFunc(name, np.negative, (dim,), access, (OutputAccess(written, (0,)),))
+
+    box = (Interval(metadata(target, 0, "min"), metadata(target, 0, "max")),)
+    dtype = np.dtype(np.int64)
+    body = (
+        Alloc(middle, dtype, (source,), box, (None,)),
+        Call(func(target, source, middle), box),
+        Call(func("check_failed", middle, target), box),
+    )
+    given, result = BufferParameter(source, dtype, ("def",)), BufferParameter(target, dtype, ("x; y",))
+    pipeline = sl.Pipeline(Program(source, (given,), (result,), (), (), body))
+    ast.parse(pipeline.to_python())
+    out = np.zeros(5, np.int64)
+    pipeline(np.arange(5), out)
+    assert out.tolist() == [0, 1, 2, 3, 4]
+    assert pipeline.run(np.arange(5), out).calls == dict.fromkeys((target, "check_failed"), 1)
+
+
+def test_more_loops_than_python_can_nest() -> None:
+    (i,) = sl.variables("i")
+    a, b = (sl.BufferExpr(name, np.int64, 1) for name in "ab")
+    sl.Func(np.negative, [a[i]], [b[i]], name="f")
+    p = sl.build_pipeline([a], [b])
+    for factor in [2**k for k in reversed(range(21))]:
+        p = sl.split_loop(p, "f.i", factor)
+    out = np.zeros(37, np.int64)
+    assert p(np.arange(37), out).tolist() == [-n for n in range(37)]
+    assert p.run(np.arange(37), out).elements == {"f": 37}
+
+
+def test_a_plan_is_made_once() -> None:
+    p = stencil()
+    assert p.compile() is p.compile()
+    assert sl.simplify(p).compile() is not p.compile()
+
+
+def test_back_ends_have_names() -> None:
+    with pytest.raises(sl.ArgumentError, match="there is no back end 'fortran'; there are 'python' and 'interpreter'"):
+        chain(np.negative).run(np.zeros(3), np.zeros(3), backend="fortran")
+
+
+# Arguments ------------------------------------------------------------------------------------------------------------
+
+
+def test_arguments_of_another_kind_are_as_good() -> None:
+    p = chain(np.negative, np.square)
+    out = np.zeros(4)
+    right = [0.0, 1.0, 4.0, 9.0]
+    memory = memoryview(np.arange(4.0))
+    big_endian = np.arange(4.0).view(type("Own", (np.ndarray,), {}))
+    for given in (np.arange(4.0), memory, big_endian, sl.Buffer(np.arange(4.0)), np.arange(8.0)[::2] / 2):
+        out[:] = -1
+        assert p(given, out).tolist() == right
+    assert p(sl.Buffer(np.arange(6.0), min=(-1,)), sl.Buffer(out)).array.tolist() == [1, 4, 9, 16]
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ((np.zeros(4),), "takes 2 arrays"),
+        ((np.zeros(4), np.zeros(4, np.float32)), "expected dtype float64, got float32"),
+        ((np.zeros(4), np.zeros((4, 1))), "expected rank 1, got rank 2"),
+        ((np.zeros(3), np.zeros(4)), "requires b2.i.max <= b0.i.max"),
+        ((np.zeros(4), np.broadcast_to(np.zeros(1), 4)), "an output must be writable"),
+        ((np.zeros(4), [0.0] * 4), "expected an array that NumPy can see without copying"),
+    ],
+)
+def test_bad_arguments_touch_nothing(arrays: tuple[Any, ...], message: str) -> None:
+    p = chain(np.negative, np.square)
+    for _ in range(2):
+        with pytest.raises(sl.ArgumentError, match=message):
+            p(*arrays)
+
+
+def test_outputs_that_overlap_are_refused() -> None:
+    p = chain(np.negative)
+    a = np.arange(10.0)
+    for given, out in ((a, a), (a[:5], a[4:9]), (a[::2], a[::2]), (a[:5], a[4::-1])):
+        with pytest.raises(sl.ArgumentError, match="must not overlap"):
+            p(given, out)
+    assert a.tolist() == list(range(10))
+    assert p(a[::2], a[1::2]).tolist() == [0, -2, -4, -6, -8]
+    overlapping_itself = np.lib.stride_tricks.as_strided(np.zeros(4), (4,), (0,))
+    with pytest.raises(sl.ArgumentError, match="broadcast array"):
+        p(np.zeros(4), overlapping_itself)
+
+
+# Memory ---------------------------------------------------------------------------------------------------------------
+
+
+def addresses(*_: np.ndarray) -> None:
+    """A callback that remembers where its operands are."""
+    addresses.seen.append(_[-1].ctypes.data)  # type: ignore[attr-defined]
+
+
+def test_the_second_run_uses_the_memory_of_the_first() -> None:
+    addresses.seen = []  # type: ignore[attr-defined]
+    p = chain(addresses, np.negative)
+    a, out = np.zeros(1000), np.zeros(1000)
+    for _ in range(3):
+        p(a, out)
+    p(a[:500], out[:500])
+    p(a, out)
+    assert len(set(addresses.seen)) == 1  # type: ignore[attr-defined]
+    assert addresses.seen[0] % ALIGNMENT == 0  # type: ignore[attr-defined]
+
+
+def test_intermediates_of_disjoint_lifetimes_share_memory() -> None:
+    seen: list[tuple[int, int]] = []
+
+    def look(source: np.ndarray, target: np.ndarray) -> None:
+        seen.append((source.ctypes.data, target.ctypes.data))
+
+    chain(*[look] * 6)(np.zeros(1000), np.zeros(1000))
+    intermediates = {target for _, target in seen[:-1]}
+    assert len(intermediates) == 2
+    assert all(source != target for source, target in seen)
+
+
+def test_memory_is_given_back() -> None:
+    p = chain(np.negative, np.negative)
+    a, out = np.zeros(1000), np.zeros(1000)
+    p(a, out)
+    plan = p.compile()
+    (arena,) = plan.variant(recorded=False, nonempty=True).arenas._idle
+    arena_type = type(arena)
+    del arena
+    plan.release()
+    gc.collect()
+    assert not [x for x in gc.get_objects() if type(x) is arena_type and x._total == 8000]
+    assert p(a, out) is out
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_packing(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    count = int(random.integers(1, 12))
+    sizes = [int(random.integers(0, 1000)) for _ in range(count)]
+    lives = [sorted(int(n) for n in random.integers(0, 10, 2)) for _ in range(count)]
+    kinds = [SiteKind(np.dtype(np.uint8), 1, born, dies) for born, dies in lives]
+    offsets, total = pack(sizes, alive_together(kinds))
+    for i, j in itertools.combinations(range(count), 2):
+        if lives[i][0] <= lives[j][1] and lives[j][0] <= lives[i][1]:
+            assert offsets[i] + sizes[i] <= offsets[j] or offsets[j] + sizes[j] <= offsets[i]
+    assert all(offset % ALIGNMENT == 0 for offset in offsets)
+    assert all(offset + size <= total for offset, size in zip(offsets, sizes, strict=True))
+    arena = Arena(kinds)
+    for site, size in zip(arena.reserve(*sizes), sizes, strict=True):
+        assert site[size].nbytes == size
+        assert site[size] is site[size]
+
+
+def test_memory_of_many_runs_is_flat() -> None:
+    p = by_rows(4)
+    pipelines = [p, in_pieces(chain(np.negative, np.square, np.negative), 3, 16)]
+    random = np.random.default_rng(0)
+
+    def run(times: int) -> None:
+        for _ in range(times):
+            height, width = (int(n) for n in random.integers(1, 40, 2))
+            inp, out = np.zeros((height + 2, width + 2), np.int64), np.zeros((height, width), np.int64)
+            pipelines[0](sl.Buffer(inp, min=(-1, -1)), out)
+            pipelines[1](np.zeros(height * width), np.zeros(height * width))
+
+    run(500)
+    gc.collect()
+    before = resident_bytes()
+    run(2500)
+    gc.collect()
+    assert resident_bytes() - before < 4_000_000
+
+
+def resident_bytes() -> int:
+    """The memory of this process."""
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
+        pytest.skip("the system does not tell")
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS:")) * 1024
+
+
+def test_the_peak_is_known_before_the_run() -> None:
+    p = by_rows(4)
+    inp, out = sl.Buffer(np.zeros((34, 22), np.int64), min=(-1, -1)), np.zeros((32, 20), np.int64)
+    assert p.memory(inp, out) == p.run(inp, out).peak_bytes == 22 * 6 * 8
+    assert stencil().memory(inp, out) == 34 * 22 * 8
+
+
+def test_the_peak_of_arrays_larger_than_any_memory() -> None:
+    shape = (1 << 40,)
+    assert chain(np.negative, np.negative, np.negative).memory(shape, shape) == 2 * 8 << 40
+    with pytest.raises(sl.CheckFailedError, match=r"requires b3.i.max <= b0.i.max"):
+        chain(np.negative, np.negative, np.negative).memory((3,), (4,))
+
+
+def test_the_peak_of_a_parallel_loop_counts_every_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLINKY_NUM_THREADS", "4")
+    p = in_pieces(chain(np.negative, np.square), 2, 100, workers=3)
+    assert p.memory((1050,), (1050,)) == 3 * 800
+    assert p.memory((150,), (150,)) == 800 + 400
+    assert p.memory((50,), (50,)) == 400
+
+
+# Threads --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def four_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLINKY_NUM_THREADS", "4")
+
+
+@pytest.mark.usefixtures("four_threads")
+@pytest.mark.parametrize("workers", [None, 1, 2, 8])
+def test_many_threads_run_one_plan(workers: int | None) -> None:
+    p = in_pieces(chain(np.negative, np.square, np.sqrt, np.negative), 4, 64, workers=workers)
+    failures: list[str] = []
+
+    def run(seed: int) -> None:
+        random = np.random.default_rng(seed)
+        for _ in range(40):
+            a = random.integers(0, 1000, int(random.integers(1, 700))).astype(float)
+            out = np.full_like(a, 1)
+            p(a, out)
+            if (out != -a).any():
+                failures.append(f"wrong for {len(a)} elements")
+
+    running = [threading.Thread(target=run, args=(seed,)) for seed in range(8)]
+    for thread in running:
+        thread.start()
+    for thread in running:
+        thread.join()
+    assert failures == []
+
+
+@pytest.mark.usefixtures("four_threads")
+def test_iterations_of_a_parallel_loop_overlap() -> None:
+    meeting = threading.Barrier(3, timeout=20)
+
+    def meet(source: np.ndarray, target: np.ndarray) -> None:
+        meeting.wait()
+        target[...] = source
+
+    p = sl.parallelize_loop(*loop_of(sl.split_loop(chain(meet), "f0.i", 1)), 3)
+    assert p(np.arange(3.0), np.zeros(3)).tolist() == [0, 1, 2]
+
+
+def loop_of(p: sl.Pipeline) -> tuple[sl.Pipeline, Any]:
+    return p, p.find("for _")
+
+
+@pytest.mark.usefixtures("four_threads")
+def test_nested_parallel_loops_end() -> None:
+    total = [0]
+    lock = threading.Lock()
+    names: set[str] = set()
+
+    def innermost(_: int) -> None:
+        with lock:
+            total[0] += 1
+            names.add(threading.current_thread().name)
+
+    def nested(depth: int) -> Any:
+        if depth == 0:
+            return innermost
+        return lambda _: threads.run_parallel(range(4), nested(depth - 1), 8)
+
+    before = threading.active_count()
+    nested(5)(0)
+    assert total[0] == 4**5
+    assert len(names) <= 4
+    assert threading.active_count() - before <= 3
+
+
+@pytest.mark.usefixtures("four_threads")
+@pytest.mark.parametrize("kind", [ValueError, KeyboardInterrupt])
+def test_an_error_stops_the_others_and_is_raised_once(kind: type[BaseException]) -> None:
+    started: list[int] = []
+    running = [0]
+    lock = threading.Lock()
+    together = threading.Barrier(2, timeout=20)
+
+    def work(source: np.ndarray, target: np.ndarray) -> None:
+        with lock:
+            started.append(int(source[0]))
+            running[0] += 1
+            position = len(started)
+        try:
+            if position <= 2:
+                together.wait()
+            if position == 1:
+                raise kind("on purpose")
+            time.sleep(0.001)
+        finally:
+            with lock:
+                running[0] -= 1
+
+    p = sl.parallelize_loop(*loop_of(sl.split_loop(chain(work), "f0.i", 1)), 2)
+    with pytest.raises(kind, match="on purpose") as caught:
+        p(np.arange(1000.0), np.zeros(1000))
+    assert running == [0]
+    assert len(started) < 1000
+    assert caught.value.__notes__ == [f"in the call f0[{started[0]}] of pipeline f0"]
+    together.reset()
+    started[:] = [0, 0]
+    p(np.arange(5.0), np.zeros(5))
+    assert len(started) == 7
+
+
+@pytest.mark.usefixtures("four_threads")
+def test_helpers_run_in_the_context_of_the_caller() -> None:
+    meeting = threading.Barrier(2, timeout=20)
+
+    def divide(source: np.ndarray, target: np.ndarray) -> None:
+        meeting.wait()
+        np.divide(1, source, out=target)
+
+    p = sl.parallelize_loop(*loop_of(sl.split_loop(chain(divide), "f0.i", 1)), 2)
+    with np.errstate(divide="ignore"):
+        assert np.isinf(p(np.zeros(2), np.zeros(2))).all()
+
+
+def test_a_pipeline_inside_its_own_callback() -> None:
+    inner: list[Any] = []
+
+    def again(source: np.ndarray, target: np.ndarray) -> None:
+        if len(source) > 1:
+            half = np.zeros(len(source) // 2)
+            inner[0](source[: len(half)].copy(), half)
+        target[...] = source
+
+    p = chain(again, np.negative)
+    inner.append(p)
+    assert p(np.arange(16.0), np.zeros(16)).tolist() == [-float(n) for n in range(16)]
+
+
+# Hooks, traces, progress ----------------------------------------------------------------------------------------------
+
+
+def test_a_trace_is_a_file_of_events(tmp_path: Path) -> None:
+    path = tmp_path / "trace.json"
+    inp, out = sl.Buffer(np.zeros((34, 22), np.int64), min=(-1, -1)), np.zeros((32, 20), np.int64)
+    statistics = by_rows(8).trace(inp, out, path=path)
+    events = json.loads(path.read_text())["traceEvents"]
+    calls = [event for event in events if event["ph"] == "X"]
+    assert {event["name"]: 0 for event in calls}.keys() == {"add", "stencil"}
+    assert len(calls) == sum(statistics.calls.values())
+    assert calls[0]["args"] == {"box": "[-1..0, -1..20]"}
+    assert all(event["dur"] >= 0 and event["ts"] >= 0 for event in calls)
+    assert [event["ts"] for event in calls] == sorted(event["ts"] for event in calls)
+    memory = [event["args"]["bytes"] for event in events if event["ph"] == "C"]
+    assert max(memory) == statistics.peak_bytes
+    assert memory[-1] == 0
+    named = {event["name"]: event["args"]["name"] for event in events if event["ph"] == "M"}
+    assert named == {"process_name": "stencil", "thread_name": "MainThread"}
+
+
+def test_a_trace_of_a_run_that_fails_is_written(tmp_path: Path) -> None:
+    def broken(*_: np.ndarray) -> None:
+        raise ValueError("on purpose")
+
+    path = tmp_path / "trace.json"
+    with pytest.raises(ValueError, match="on purpose"):
+        chain(np.negative, broken).trace(np.zeros(3), np.zeros(3), path=path)
+    names = [event["name"] for event in json.loads(path.read_text())["traceEvents"] if event["ph"] == "X"]
+    assert names == ["f0", "f1"]
+
+
+def test_progress_shows_the_share_of_elements(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("tqdm")
+    inp, out = sl.Buffer(np.zeros((34, 22), np.int64), min=(-1, -1)), np.zeros((32, 20), np.int64)
+    calls: list[str] = []
+    hooks = sl.Hooks(call_end=lambda name, _: calls.append(name))
+    statistics = by_rows(8).run(inp, out, progress=True, hooks=hooks)
+    shown = capsys.readouterr().err
+    assert "stencil: 100%" in shown
+    assert "1.39k/1.39k" in shown
+    assert sum(statistics.elements.values()) == 34 * 22 + 32 * 20
+    assert len(calls) == sum(statistics.calls.values())
+
+
+def test_progress_names_the_extra_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    with pytest.raises(sl.SlinkyError, match=r"progress=True needs the package tqdm: pip install 'slinky\[progress\]'"):
+        chain(np.negative).run(np.zeros(3), np.zeros(3), progress=True)
+
+
+# What goes wrong in a program -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("backend", ["python", "interpreter"])
+def test_a_region_that_leaves_its_buffer(backend: str) -> None:
+    """The plan refuses what it has not shown to be inside, with the words of the interpreter."""
+    program = stencil().program
+    too_small = tuple(
+        attrs.evolve(s, box=(Interval(s.box[0].min + 1, s.box[0].max), s.box[1])) if isinstance(s, Alloc) else s
+        for s in program.body
+    )
+    p = sl.Pipeline(attrs.evolve(program, body=too_small))
+    inp, out = sl.Buffer(np.zeros((6, 6), np.int64), min=(-1, -1)), np.zeros((4, 4), np.int64)
+    with pytest.raises(sl.ExecutionError) as caught:
+        p.run(inp, out, backend=backend)
+    assert str(caught.value) == "intm[-1..4, -1..4] leaves the buffer, which holds [0..4, -1..4]"
+    assert caught.value.__notes__ == ["in the call stencil[0..3, 0..3] of pipeline stencil"]
+    assert not out.any()
+
+
+def test_callbacks_that_return_their_outputs_are_welcome() -> None:
+    def obliging(source: np.ndarray, target: np.ndarray) -> np.ndarray:
+        add_1(source, target)
+        return target
+
+    assert chain(obliging)(np.zeros(2), np.zeros(2)).tolist() == [1, 1]

@@ -1,0 +1,490 @@
+"""Each primitive on a small pipeline: the program after it, the cursors that it returns, and no change of its input."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from scheduled import by_rows, stencil, stencils
+
+import slinky as sl
+from slinky.sched import examples
+
+
+def statements(p: sl.Pipeline) -> str:
+    """The printed program without its header and checks."""
+    lines = str(p).splitlines()[1:]
+    return "\n".join(line[2:] for line in lines if not line.startswith("  check "))
+
+
+def same(p: sl.Pipeline, expected: str) -> None:
+    """Compare the statements of a program with a text that may be indented."""
+    p.verify()
+    lines = expected.strip("\n").splitlines()
+    indent = len(lines[0]) - len(lines[0].lstrip())
+    assert statements(p) == "\n".join(line[indent:] for line in lines).rstrip()
+
+
+def blur_by(step: Any) -> sl.Pipeline:
+    """`scale`, then `blur` in pieces."""
+    return sl.split_loop(examples.blur(), "blur.x", step)
+
+
+# split_loop -----------------------------------------------------------------------------------------------------------
+
+
+def test_split_a_dimension_into_clamped_pieces() -> None:
+    p, cursors = sl.split_loop(examples.blur(), "blur.x", 8, names="piece", rc=True)
+    same(
+        p,
+        """
+        alloc scaled: float32[out.x.min - 1 .. out.x.max + 1]
+        scaled[:] = scale(inp[:])
+        for piece in out.x.min..out.x.max step 8:
+          out[piece .. piece + 7] = blur(scaled[piece - 1 .. piece + 8])
+        """,
+    )
+    assert cursors.fields() == ("outer", "inner", "tail")
+    assert cursors.outer == p.find("for piece")
+    assert cursors.inner == p.find("blur.x")
+    assert isinstance(cursors.tail, sl.InvalidCursor)
+
+
+def test_split_a_dimension_and_cut_the_rest_off() -> None:
+    p, (outer, inner, tail) = sl.split_loop(examples.blur(), "blur.x", 8, tail="cut", rc=True)
+    rest = "out.x.min - 8*((out.x.min - out.x.max + 6) // 8)"
+    same(
+        p,
+        f"""
+        alloc scaled: float32[out.x.min - 1 .. out.x.max + 1]
+        scaled[:] = scale(inp[:])
+        for x in out.x.min .. out.x.max - 7 step 8:
+          out[x .. x + 7] = blur(scaled[x - 1 .. x + 8])
+        out[{rest} .. out.x.max] = blur(scaled[{rest} - 1 .. out.x.max + 1])
+        """,
+    )
+    assert tail == outer.next() == p.find("blur #1")
+    assert inner.call() == p.find("blur #0")
+
+
+def test_split_a_dimension_and_shift_the_last_piece() -> None:
+    p, (_, _, tail) = sl.split_loop(examples.blur(), "blur.x", 8, tail="shift", rc=True)
+    same(
+        p,
+        """
+        alloc scaled: float32[out.x.min - 1 .. out.x.max + 1]
+        scaled[:] = scale(inp[:])
+        for x in out.x.min..out.x.max step 8:
+          out[min(x, out.x.max - 7) .. min(out.x.max, x + 7)] = \
+blur(scaled[min(out.x.max - 8, x - 1) .. min(out.x.max + 1, x + 8)])
+        """,
+    )
+    assert not tail
+
+
+def test_a_split_that_must_come_out_even() -> None:
+    by_one = sl.split_loop(examples.blur(), "blur.x", 1, tail="perfect")
+    assert statements(by_one) == statements(blur_by(1))
+    twice = sl.split_loop(blur_by(12), "blur.x", 4)
+    assert "min(x + 11, x_1 + 3)" in str(twice)
+
+
+def test_split_by_a_scalar_adds_a_parameter_and_a_check() -> None:
+    p = blur_by(sl.scalar("n"))
+    assert str(p).splitlines()[0] == "pipeline blur(inp: float32[1], n) -> (out: float32[1]):"
+    assert p.find("check _ #2").condition() is (sl.scalar("n") >= 1)
+    same(
+        p,
+        """
+        alloc scaled: float32[out.x.min - 1 .. out.x.max + 1]
+        scaled[:] = scale(inp[:])
+        for x in out.x.min..out.x.max step n:
+          out[x .. x + n - 1] = blur(scaled[x - 1 .. x + n])
+        """,
+    )
+
+
+def test_split_a_loop() -> None:
+    before = blur_by(1)
+    loop = before.find("for x")
+    p, (outer, inner, tail) = sl.split_loop(before, loop, 4, rc=True)
+    same(
+        p,
+        """
+        alloc scaled: float32[out.x.min - 1 .. out.x.max + 1]
+        scaled[:] = scale(inp[:])
+        for x_outer in out.x.min..out.x.max step 4:
+          for x in x_outer .. min(out.x.max, x_outer + 3):
+            out[x] = blur(scaled[x - 1 .. x + 1])
+        """,
+    )
+    assert (outer.name(), inner.name(), bool(tail)) == ("x_outer", "x", False)
+    assert p.forward(loop) == inner == outer.body()[0]
+
+
+def test_split_a_loop_and_cut_the_rest_off() -> None:
+    p, (outer, inner, tail) = sl.split_loop(blur_by(1), "for x", 4, tail="cut", rc=True)
+    same(
+        p,
+        """
+        alloc scaled: float32[out.x.min - 1 .. out.x.max + 1]
+        scaled[:] = scale(inp[:])
+        for x_outer in out.x.min .. out.x.max - 3 step 4:
+          for x in x_outer .. x_outer + 3:
+            out[x] = blur(scaled[x - 1 .. x + 1])
+        for x in out.x.min - 4*((out.x.min - out.x.max + 2) // 4) .. out.x.max:
+          out[x] = blur(scaled[x - 1 .. x + 1])
+        """,
+    )
+    assert tail == outer.next()
+    assert inner.parent() == outer
+
+
+def test_split_a_loop_and_shift_the_last_piece() -> None:
+    p = sl.split_loop(blur_by(1), "for x", 4, tail="shift")
+    inner = p.find("for x").bounds()
+    assert str(inner.min) == "max(out.dim(0).min, min(x_outer, out.dim(0).max - 3))"
+
+
+def test_split_a_loop_that_steps() -> None:
+    p = sl.split_loop(blur_by(8), "for x", 2, names=["o", "i"])
+    same(
+        p,
+        """
+        alloc scaled: float32[out.x.min - 1 .. out.x.max + 1]
+        scaled[:] = scale(inp[:])
+        for o in out.x.min..out.x.max step 16:
+          for i in o .. min(out.x.max, o + 8) step 8:
+            out[i .. i + 7] = blur(scaled[i - 1 .. i + 8])
+        """,
+    )
+
+
+# reorder_loops, cut_loop, parallelize_loop ----------------------------------------------------------------------------
+
+
+def test_reorder_loops() -> None:
+    before = sl.split_loop(sl.split_loop(examples.scale2d(), "scale.y", 4), "scale.x", 16)
+    y, x = before.find("for y"), before.find("for x")
+    p, cursors = sl.reorder_loops(before, y, rc=True)
+    same(
+        p,
+        """
+        for x in out.x.min..out.x.max step 16:
+          for y in out.y.min..out.y.max step 4:
+            out[y .. y + 3, x .. x + 15] = scale(inp[y .. y + 3, x .. x + 15])
+        """,
+    )
+    assert cursors.fields() == ("outer", "inner")
+    assert cursors.outer == p.forward(x)
+    assert cursors.inner == p.forward(y)
+    assert sl.reorder_loops(p, x).same_program(before)
+
+
+def test_cut_loop() -> None:
+    before = blur_by(1)
+    loop, call = before.find("for x"), before.find("blur")
+    p, cursors = sl.cut_loop(before, loop, sl.scalar("k"), rc=True)
+    same(
+        p,
+        """
+        alloc scaled: float32[out.x.min - 1 .. out.x.max + 1]
+        scaled[:] = scale(inp[:])
+        for x in out.x.min .. min(out.x.max, k - 1):
+          out[x] = blur(scaled[x - 1 .. x + 1])
+        for x in max(out.x.min, k) .. out.x.max:
+          out[x] = blur(scaled[x - 1 .. x + 1])
+        """,
+    )
+    assert cursors.fields() == ("first", "second")
+    assert p.forward(loop) == cursors.first
+    assert cursors.first.next() == cursors.second
+    assert p.forward(call).parent() == cursors.first
+
+
+def test_cut_a_loop_that_steps_between_two_of_its_iterations() -> None:
+    p = sl.cut_loop(blur_by(8), "for x", 100)
+    first, second = p.find_all("for x")
+    assert str(first.bounds()) == "out.dim(0).min .. min(out.dim(0).max, 99)"
+    assert str(second.bounds().min) == "max(out.dim(0).min, out.dim(0).min - 8*((out.dim(0).min + 4) // 8) + 104)"
+
+
+def test_parallelize_loop() -> None:
+    before = blur_by(8)
+    p, cursors = sl.parallelize_loop(before, "for x", 2, rc=True)
+    same(
+        p,
+        """
+        alloc scaled: float32[out.x.min - 1 .. out.x.max + 1]
+        scaled[:] = scale(inp[:])
+        for x in out.x.min..out.x.max step 8 parallel 2:
+          out[x .. x + 7] = blur(scaled[x - 1 .. x + 8])
+        """,
+    )
+    assert cursors.fields() == ("loop",)
+    assert cursors.loop == p.find("for x")
+    assert before.find("for x").workers() is None
+    assert cursors.loop.workers() == 2
+    assert sl.parallelize_loop(before, "for x").find("for x").workers() == 0
+
+
+# compute_at, compute_root ---------------------------------------------------------------------------------------------
+
+
+def test_compute_at_and_back() -> None:
+    before = blur_by(8)
+    call, alloc = before.find("scale"), before.find("alloc scaled")
+    p, cursors = sl.compute_at(before, call, "for x", rc=True)
+    same(
+        p,
+        """
+        alloc scaled: float32[out.x.min - 1 .. out.x.max + 1]
+        for x in out.x.min..out.x.max step 8:
+          scaled[x - 1 .. x + 8] = scale(inp[x - 1 .. x + 8])
+          out[x .. x + 7] = blur(scaled[x - 1 .. x + 8])
+        """,
+    )
+    assert cursors.fields() == ("call", "alloc")
+    assert cursors.call == p.forward(call)
+    assert cursors.alloc == p.forward(alloc)
+    again, back = sl.compute_root(p, cursors.call, rc=True)
+    assert again.same_program(before)
+    assert back.fields() == ("call", "alloc")
+    assert (back.call, back.alloc) == (again.forward(call), again.forward(alloc))
+
+
+def test_compute_at_the_inner_of_two_loops() -> None:
+    p = sl.split_loop(sl.split_loop(stencil(), "stencil.y", 8), "stencil.x", 16)
+    p = sl.compute_at(p, "add", "for x")
+    same(
+        p,
+        """
+        alloc intm: int16[out.y.min - 1 .. out.y.max + 1, out.x.min - 1 .. out.x.max + 1]
+        for y in out.y.min..out.y.max step 8:
+          for x in out.x.min..out.x.max step 16:
+            intm[y - 1 .. y + 8, x - 1 .. x + 16] = add(inp[y - 1 .. y + 8, x - 1 .. x + 16])
+            out[y .. y + 7, x .. x + 15] = stencil(intm[y - 1 .. y + 8, x - 1 .. x + 16])
+        """,
+    )
+
+
+def test_compute_at_of_an_output_has_no_allocation() -> None:
+    y, x = sl.variables("y x")
+    inp, o1, o2 = (sl.BufferExpr(name, "int32", 2) for name in ("inp", "o1", "o2"))
+    sl.Func(lambda a, b: None, [inp[y, x]], [o1[y, x]], name="f1")
+    sl.Func(lambda a, b: None, [o1[sl.interval(y, y + 1), x]], [o2[y, x]], name="f2")
+    p, (loop, _, _) = sl.split_loop(sl.build_pipeline([inp], [o1, o2]), "f2.y", 1, rc=True)
+    p, (call, alloc) = sl.compute_at(p, "f1", loop, rc=True)
+    assert call.parent() == p.forward(loop)
+    assert isinstance(alloc, sl.InvalidCursor)
+    p, (call, alloc) = sl.compute_root(p, call, rc=True)
+    assert not call.parent()
+    assert isinstance(alloc, sl.InvalidCursor)
+
+
+def test_compute_root_undoes_folds_and_drops_loops_that_are_left_idle() -> None:
+    p, _, _ = by_rows(stencil())
+    rooted = sl.compute_root(p, "add")
+    assert [f"{a.name()} {a.storage()}" for a in rooted.find_all("alloc _")] == ["intm (None, None)"]
+    p = sl.split_loop(examples.blur(), "scale.x", 4, tail="cut")
+    loop = p.find("for x")
+    p = sl.compute_root(p, "scale")
+    assert statements(p) == statements(examples.blur())
+    with pytest.raises(sl.InvalidCursorError, match=r"'for x in .*' is gone: compute_root "):
+        p.forward(loop)
+
+
+# slide_window, fold_storage -------------------------------------------------------------------------------------------
+
+
+def test_slide_and_fold() -> None:
+    p = sl.compute_at(blur_by(8), "scale", "for x")
+    call, loop, alloc = p.find("scale"), p.find("for x"), p.find("alloc scaled")
+    p, cursors = sl.slide_window(p, call, loop, rc=True)
+    slid = p
+    same(
+        p,
+        """
+        alloc scaled: float32[out.x.min - 1 .. out.x.max + 1]
+        for x in out.x.min - 8 .. out.x.max step 8:
+          scaled[x + 1 .. x + 8] = scale(inp[x + 1 .. x + 8])
+          out[x .. x + 7] = blur(scaled[x - 1 .. x + 8])
+        """,
+    )
+    assert cursors.fields() == ("call", "loop")
+    assert (cursors.call, cursors.loop) == (p.forward(call), p.forward(loop))
+    p, cursors = sl.fold_storage(p, alloc, "x", rc=True)
+    same(
+        p,
+        """
+        alloc scaled: float32[out.x.min - 1 .. out.x.max + 1 fold 10]
+        for x in out.x.min - 8 .. out.x.max step 8:
+          scaled[x + 1 .. x + 8] = scale(inp[x + 1 .. x + 8])
+          out[x .. x + 7] = blur(scaled[x - 1 .. x + 8])
+        """,
+    )
+    assert cursors.fields() == ("alloc",)
+    assert cursors.alloc == p.forward(alloc)
+    p, cursors = sl.unfold_storage(p, alloc, 0, rc=True)
+    assert p.same_program(slid)
+    assert tuple(cursors) == (p.forward(alloc),)
+
+
+def test_slide_with_the_first_window_in_the_first_iteration() -> None:
+    p = sl.compute_at(blur_by(8), "scale", "for x")
+    low = "select(out.x.min == x, out.x.min - 1, x + 1)"
+    same(
+        sl.slide_window(p, "scale", "for x", warmup="first"),
+        f"""
+        alloc scaled: float32[out.x.min - 1 .. out.x.max + 1]
+        for x in out.x.min..out.x.max step 8:
+          scaled[{low} .. x + 8] = scale(inp[{low} .. x + 8])
+          out[x .. x + 7] = blur(scaled[x - 1 .. x + 8])
+        """,
+    )
+
+
+def test_fold_by_a_factor_of_the_user() -> None:
+    p = sl.slide_window(sl.compute_at(blur_by(8), "scale", "for x"), "scale", "for x")
+    assert "+ 1 fold 16]" in str(sl.fold_storage(p, "alloc scaled", 0, 16))
+    p = sl.fold_storage(p, "scaled", -1, sl.maximum(sl.scalar("k"), 10))
+    assert "+ 1 fold max(k, 10)]" in str(p)
+    assert p.args()[-1].name() == "k"
+
+
+# store_at, lift_alloc -------------------------------------------------------------------------------------------------
+
+
+def test_store_at_and_lift_alloc() -> None:
+    before = sl.split_loop(sl.split_loop(stencil(), "stencil.y", 8), "stencil.x", 16)
+    before = sl.compute_at(before, "add", "for x")
+    alloc = before.find("alloc intm")
+    p, cursors = sl.store_at(before, alloc, "for x", rc=True)
+    same(
+        p,
+        """
+        for y in out.y.min..out.y.max step 8:
+          for x in out.x.min..out.x.max step 16:
+            alloc intm: int16[y - 1 .. min(out.y.max + 1, y + 8), x - 1 .. min(out.x.max + 1, x + 16)]
+            intm[y - 1 .. y + 8, x - 1 .. x + 16] = add(inp[y - 1 .. y + 8, x - 1 .. x + 16])
+            out[y .. y + 7, x .. x + 15] = stencil(intm[y - 1 .. y + 8, x - 1 .. x + 16])
+        """,
+    )
+    assert cursors.fields() == ("alloc",)
+    assert cursors.alloc == p.forward(alloc) == p.find("for x").body()[0]
+    one, cursors = sl.lift_alloc(p, alloc, rc=True)
+    assert cursors.fields() == ("alloc",)
+    assert cursors.alloc == one.forward(alloc) == one.find("for y").body()[0]
+    assert str(cursors.alloc.bounds("x")) == "out.dim(1).min - 1 .. out.dim(1).max + 1"
+    assert str(cursors.alloc.bounds("y")) == "y - 1 .. min(out.dim(0).max + 1, y + 8)"
+    assert sl.lift_alloc(p, alloc, 2).same_program(before)
+    assert sl.lift_alloc(one, alloc).same_program(before)
+
+
+# reorder_statements, simplify, rename ---------------------------------------------------------------------------------
+
+
+def test_reorder_statements() -> None:
+    before = examples.two_branches()
+    left = before.find("left")
+    p, cursors = sl.reorder_statements(before, left.expand(after=1), rc=True)
+    same(
+        p,
+        """
+        alloc l: float32[out.x.min..out.x.max]
+        alloc r: float32[out.x.min..out.x.max]
+        l[:] = left(inp[:])
+        r[:] = right(inp[:])
+        out[:] = join(l[:], r[:])
+        """,
+    )
+    assert cursors.fields() == ("block",)
+    assert isinstance(cursors.block, sl.BlockCursor)
+    assert list(cursors.block) == [p.find("alloc r"), p.forward(left)]
+    p = sl.reorder_statements(p, p.find("left").expand(after=1))
+    assert [c.name() for c in p.find_all("_ = _")] == ["right", "left", "join"]
+
+
+def test_simplify_decides_what_is_decided() -> None:
+    p = sl.split_loop(blur_by(8), "for x", 1, names=("x_pieces", "x"))
+    assert "for x in x_pieces .. min(x_pieces, out.x.max) step 8:" in str(p)
+    new, cursors = sl.simplify(p, rc=True)
+    assert "for x in x_pieces..x_pieces step 8:" in str(new)
+    assert len(cursors) == 0
+    assert cursors.fields() == ()
+    assert sl.simplify(new).same_program(new)
+
+
+def test_simplify_drops_loops_that_never_run() -> None:
+    p, (first, second) = sl.cut_loop(blur_by(1), "for x", sl.BufferExpr("out", "float32", 1).dim(0).min - 3, rc=True)
+    new = sl.simplify(p)
+    assert statements(new) == statements(blur_by(1))
+    assert new.forward(second).bounds().min is second.bounds().min
+    with pytest.raises(sl.InvalidCursorError, match="is gone: simplify found that it does nothing, and dropped it"):
+        new.forward(first)
+
+
+def test_rename() -> None:
+    before = examples.blur()
+    p, cursors = sl.rename(before, "soften", rc=True)
+    assert str(p) == str(before).replace("pipeline blur", "pipeline soften")
+    assert len(cursors) == 0
+    assert p.forward(before.find("scale")) == p.find("scale")
+
+
+# All of them ----------------------------------------------------------------------------------------------------------
+
+Step = tuple[str, Callable[[sl.Pipeline], Any]]
+
+CHAIN: list[Step] = [
+    ("SplitLoopCursors", lambda p: sl.split_loop(p, "s3.y", 8, names="tile", rc=True)),
+    ("SplitLoopCursors", lambda p: sl.split_loop(p, "s3.y", 1, rc=True)),
+    ("ComputeAtCursors", lambda p: sl.compute_at(p, "s2", "for y", rc=True)),
+    ("ComputeAtCursors", lambda p: sl.compute_at(p, "s1", "for tile", rc=True)),
+    ("StoreAtCursors", lambda p: sl.store_at(p, "alloc b2", "for tile", rc=True)),
+    ("StoreAtCursors", lambda p: sl.store_at(p, "alloc b1", "for tile", rc=True)),
+    ("SlideWindowCursors", lambda p: sl.slide_window(p, "s2", "for y", rc=True)),
+    ("FoldStorageCursors", lambda p: sl.fold_storage(p, "alloc b2", "y", rc=True)),
+    ("ParallelizeLoopCursors", lambda p: sl.parallelize_loop(p, "for tile", 4, rc=True)),
+    ("UnfoldStorageCursors", lambda p: sl.unfold_storage(p, "alloc b2", "y", rc=True)),
+    ("ReorderStatementsCursors", lambda p: sl.reorder_statements(p, p.find("alloc b2").expand(before=1), rc=True)),
+    ("CutLoopCursors", lambda p: sl.cut_loop(p, "for tile", sl.scalar("k"), rc=True)),
+    ("ComputeRootCursors", lambda p: sl.compute_root(p, "add", rc=True)),
+    ("SimplifyCursors", lambda p: sl.simplify(p, rc=True)),
+    ("RenameCursors", lambda p: sl.rename(p, "other", rc=True)),
+]
+
+
+def test_versions_never_change_and_records_have_their_form() -> None:
+    """Every primitive in one chain: all versions print as they did, and all records are frozen sequences."""
+    p = stencils(3)
+    versions = [(p, str(p))]
+    for name, step in CHAIN:
+        p, record = step(p)
+        p.verify()
+        versions.append((p, str(p)))
+        assert type(record).__name__ == name
+        assert isinstance(record, sl.ReturnedCursors)
+        assert tuple(record) == tuple(record[k] for k in range(len(record)))
+        assert tuple(record) == tuple(getattr(record, field) for field in record.fields())
+        for field in record.fields():
+            cursor = getattr(record, field)
+            assert not cursor or p.forward(cursor) == cursor, "returned cursors belong to the returned pipeline"
+            with pytest.raises(AttributeError):
+                setattr(record, field, None)
+    assert all(str(version) == text for version, text in versions)
+    assert len({text for _, text in versions}) >= 14, "the primitives did something"
+
+
+def test_without_rc_the_pipeline_alone_is_returned() -> None:
+    p = stencils(3)
+    assert isinstance(sl.split_loop(p, "s3.y", 8), sl.Pipeline)
+    assert isinstance(sl.simplify(p), sl.Pipeline)
+    assert isinstance(sl.split_loop(p, "s3.y", 8, rc=False), sl.Pipeline)
+
+
+def test_the_names_of_loops_given_as_a_list_stay_as_they_are() -> None:
+    names = ["o", "i"]
+    sl.split_loop(blur_by(1), "for x", 4, names=names)
+    assert names == ["o", "i"]

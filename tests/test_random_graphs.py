@@ -1,0 +1,78 @@
+"""Any graph gives what its callbacks give by hand, computes what it must and no more, and stays inside its arrays."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+import random_graphs
+from hypothesis import given, settings
+from random_graphs import Graph, Whole, arguments, boxes, build, graphs, run_and_compare, volume
+
+import slinky as sl
+
+
+@given(graphs())
+@settings(max_examples=settings().max_examples * 4)
+def test_result_equals_running_the_callbacks_by_hand(graph: Graph) -> None:
+    pipeline = build(graph)
+    pipeline.verify()
+    statistics = run_and_compare(graph, pipeline)
+    bounds = boxes(graph)
+    assert statistics.elements == {name: volume(box) for name, box in bounds.funcs.items()}
+    assert statistics.calls == {name: int(volume(box) > 0) for name, box in bounds.funcs.items()}
+    assert statistics.allocations == len(bounds.buffers) - len(graph.inputs) - len(graph.outputs)
+    assert run_and_compare(graph, pipeline, checked=False) == statistics
+    assert run_and_compare(graph, pipeline, checked=False, backend="interpreter") == statistics
+
+
+def smaller_by_one(buffer: sl.Buffer, d: int, from_below: bool) -> sl.Buffer:
+    """The buffer without the first or last place of a dimension."""
+    kept = slice(1, None) if from_below else slice(None, -1)
+    array = buffer.array[(slice(None),) * d + (kept,)]
+    lo = tuple(first + 1 if from_below and k == d else first for k, first in enumerate(buffer.min))
+    return sl.Buffer(array, min=lo)
+
+
+@given(graphs())
+def test_an_input_smaller_than_what_is_read_is_refused(graph: Graph) -> None:
+    """Checks are exact: what is read suffices (see the test above), and one place less does not."""
+    inputs, outputs = arguments(graph)
+    names = list(graph.inputs)
+    if any(isinstance(a, Whole) and r.buffer not in names for s in graph.stages for r in s.reads for a in r.along):
+        return  # what is read then depends on how large the inputs are
+    pipeline = build(graph)
+    for (name, d), (lo, hi) in boxes(graph).needed.items():
+        if name not in names or lo > hi:
+            continue
+        at = names.index(name)
+        for from_below in (True, False):
+            short = inputs[at]
+            while short.min[d] <= lo and short.max[d] >= hi:
+                short = smaller_by_one(short, d, from_below)
+            with pytest.raises(sl.CheckFailedError):
+                pipeline.run(*inputs[:at], short, *inputs[at + 1 :], *outputs, **graph.scalars())
+    assert all((output.array == -1).all() for output in outputs)
+
+
+@given(graphs())
+def test_a_graph_can_be_made_again_from_its_repr(graph: Graph) -> None:
+    again = eval(repr(graph), vars(random_graphs))
+    assert again == graph
+    assert str(build(again)) == str(build(graph))
+    for one, other in zip(arguments(graph)[0], arguments(again)[0], strict=True):
+        np.testing.assert_array_equal(one.array, other.array)
+        assert one.min == other.min
+        assert one.array.strides == other.array.strides
+
+
+@given(graphs())
+def test_a_graph_is_not_changed_by_being_built_and_run(graph: Graph) -> None:
+    before = copy.deepcopy(graph)
+    pipeline = build(graph)
+    text = str(pipeline)
+    run_and_compare(graph, pipeline)
+    run_and_compare(graph, pipeline)
+    assert graph == before
+    assert str(pipeline) == text

@@ -1,0 +1,143 @@
+"""Any chain of primitives on any graph: the same results, memory as the program says, cursors that hold, and no old
+version changed."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+from typing import Any
+
+import attrs
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from random_graphs import Graph, arguments, build, graphs, image_graphs, run_and_compare
+from random_schedules import Chain, NothingToDoError
+
+import slinky as sl
+from slinky.cursors.editing import Edit
+from slinky.ir.statements import Alloc, Block, Call, For, Program
+from slinky.symbolic.expressions import metadata
+from slinky.symbolic.intervals import Interval
+from slinky.symbolic.traversal import evaluate
+
+APPLIED: Counter[str] = Counter()
+REFUSED: Counter[str] = Counter()
+
+
+@given(st.one_of(image_graphs(), image_graphs(), graphs(max_stages=5)), st.integers(0, 2**32), st.integers(1, 20))
+@settings(max_examples=settings().max_examples * 4)
+def test_random_schedules_change_nothing_but_the_order(graph: Graph, seed: int, steps: int) -> None:
+    chain = Chain(build(graph), random.Random(seed).choice)
+    for _ in range(steps):
+        chain.step()
+    APPLIED.update(chain.applied)
+    REFUSED.update(chain.refused)
+    run_and_compare(graph, chain.pipeline)
+    run_and_compare(graph, random.Random(seed).choice(chain.versions)[0])
+    chain.check_old_versions()
+    assert all(message.partition(":")[0].isidentifier() for message in chain.messages)
+
+
+def test_at_least_half_of_the_steps_apply() -> None:
+    if not APPLIED:
+        pytest.skip("it counts the steps of the property above, which has not run")
+    assert APPLIED.total() >= REFUSED.total(), (APPLIED, REFUSED)
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Memory
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def promised_bytes(program: Program, block: Block, values: dict[Any, int]) -> int:
+    """The most that a block needs at once by what the program says, counted apart from slinky's own runs: all buffers
+    of a block, as long as their boxes and no longer than their folds, and the worst iteration of each loop."""
+    own = inner = 0
+    for statement in block:
+        match statement:
+            case Alloc(box=box, folds=folds, dtype=dtype):
+                extents = []
+                for i, fold in zip(box, folds, strict=True):
+                    extent = max(evaluate(i.max, values) - evaluate(i.min, values) + 1, 0)
+                    extents.append(extent if fold is None else min(extent, evaluate(fold, values)))
+                own += math.prod(extents) * dtype.itemsize
+            case For(variable=v, range=r, step=step, workers=workers, body=body):
+                first, last = evaluate(r.min, values), evaluate(r.max, values)
+                each = [
+                    promised_bytes(program, body, {**values, v: at})
+                    for at in range(first, last + 1, evaluate(step, values))
+                ]
+                at_once = 1 if workers is None else workers or THREADS
+                inner = max(inner, sum(sorted(each)[-at_once:]))
+    return own + inner
+
+
+THREADS = 2
+
+
+@given(image_graphs(), st.integers(0, 2**32), st.integers(1, 20))
+def test_memory_is_within_what_the_program_says(graph: Graph, seed: int, steps: int) -> None:
+    chain = Chain(build(graph), random.Random(seed).choice)
+    for _ in range(steps):
+        chain.step()
+    program = chain.pipeline.program
+    values: dict[Any, int] = {sl.scalar(name): value for name, value in graph.scalars().items()}
+    inputs, outputs = arguments(graph)
+    for parameter, buffer in zip((*program.inputs, *program.outputs), (*inputs, *outputs), strict=True):
+        for d, (lo, hi) in enumerate(zip(buffer.min, buffer.max, strict=True)):
+            values[metadata(parameter.name, d, "min")] = lo
+            values[metadata(parameter.name, d, "max")] = hi
+    statistics = run_and_compare(graph, chain.pipeline, threads=THREADS)
+    assert statistics.peak_bytes <= promised_bytes(program, program.body, values)
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# The property finds what it is for
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def forget_all_but_the_last_row(chain: Chain) -> sl.Pipeline:
+    """A primitive that lies: like a slide, but it asks nobody whether the rest was produced before."""
+    call, _ = chain.call_and_loop_around()
+    version = chain.pipeline._version
+    old = version.statement(call._id)
+    assert isinstance(old, Call)
+    edit = Edit(version)
+    edit.update(attrs.evolve(old, box=tuple(Interval(i.max, i.max) for i in old.box)))
+    return sl.Pipeline(edit.finish("forget_all_but_the_last_row"))
+
+
+def store_half(chain: Chain) -> sl.Pipeline:
+    """A primitive that lies: it folds by half of what is live."""
+    alloc = chain.pick("alloc _")
+    if not alloc.dims():
+        raise NothingToDoError
+    version = chain.pipeline._version
+    old = version.statement(alloc._id)
+    assert isinstance(old, Alloc)
+    edit = Edit(version)
+    half = sl.maximum(old.box[0].extent // 2, 1)
+    edit.update(attrs.evolve(old, folds=(half, *old.folds[1:])))
+    return sl.Pipeline(edit.finish("store_half"))
+
+
+@pytest.mark.parametrize("lie", [forget_all_but_the_last_row, store_half])
+def test_an_unsound_primitive_is_caught_within_200_examples(lie: Any) -> None:
+    caught = []
+
+    @settings(max_examples=200, database=None, derandomize=True, phases=[Phase.generate])
+    @given(image_graphs(), st.integers(0, 2**32))
+    def property_holds(graph: Graph, seed: int) -> None:
+        chain = Chain(build(graph), random.Random(seed).choice)
+        chain.primitives["a lie"] = (lie, 20)
+        for _ in range(12):
+            chain.step()
+        try:
+            run_and_compare(graph, chain.pipeline)
+        except (AssertionError, sl.ExecutionError) as error:
+            caught.append(error)
+
+    property_holds()
+    assert caught

@@ -1,0 +1,248 @@
+"""Where elements are: boxes are plain views, folded dimensions are rings in mirrored memory."""
+
+from __future__ import annotations
+
+import gc
+import warnings
+import weakref
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import slinky as sl
+from slinky.runtime import mirrored, storage
+from slinky.runtime.storage import Storage, allocate, program_bytes
+
+PAGE = mirrored.PAGE
+
+needs_mirror = pytest.mark.skipif(not mirrored.available(), reason="this platform cannot map memory twice")
+
+
+def fold_of(buffer: Storage) -> int | None:
+    """The rows of the ring, or None."""
+    return buffer.place.rows if isinstance(buffer.place, storage.Ring) else None
+
+
+# Unfolded -------------------------------------------------------------------------------------------------------------
+
+
+def test_views_show_their_box() -> None:
+    buffer = allocate("b", np.dtype(np.int32), ((-2, 1), (5, 7)), (None, None))
+    buffer.whole()[...] = np.arange(12).reshape(4, 3)
+    np.testing.assert_array_equal(buffer.view(((-1, 0), (6, 7))), [[4, 5], [7, 8]])
+    assert np.shares_memory(buffer.view(((1, 1), (5, 5))), buffer.array)
+
+
+@pytest.mark.parametrize("box", [((-3, 0), (5, 5)), ((0, 2), (5, 5)), ((0, 0), (4, 5)), ((0, 0), (5, 8))])
+def test_a_view_never_leaves_the_buffer(box: storage.NumericBox) -> None:
+    buffer = allocate("b", np.dtype(np.int32), ((-2, 1), (5, 7)), (None, None))
+    with pytest.raises(sl.ExecutionError, match=r"leaves the buffer, which holds \[-2..1, 5..7\]"):
+        buffer.view(box)
+
+
+@pytest.mark.parametrize("last", [1, 0, -2])
+def test_an_inverted_interval_is_an_empty_view(last: int) -> None:
+    buffer = allocate("b", np.dtype(np.int32), ((-2, 7),), (None,))
+    assert buffer.view(((2, last),)).shape == (0,)
+
+
+def test_a_buffer_without_dimensions_is_a_view_too() -> None:
+    buffer = allocate("b", np.dtype(np.float64), (), ())
+    buffer.view(())[...] = 3
+    assert buffer.array == 3
+
+
+# Mirrored memory ------------------------------------------------------------------------------------------------------
+
+
+@needs_mirror
+def test_both_halves_are_the_same_memory() -> None:
+    ring = mirrored.mirrored(2 * PAGE)
+    assert ring.nbytes == 4 * PAGE
+    assert not ring.any()
+    ring[: 2 * PAGE] = np.arange(2 * PAGE) % 251
+    np.testing.assert_array_equal(ring[2 * PAGE :], ring[: 2 * PAGE])
+    ring[-1] = 7
+    assert ring[2 * PAGE - 1] == 7
+
+
+@needs_mirror
+def test_the_mapping_ends_with_its_last_view() -> None:
+    ring = mirrored.mirrored(PAGE)
+    view = ring[10:20].view(np.uint16)
+    alive = weakref.ref(ring.base)
+    del ring
+    gc.collect()
+    assert alive() is not None
+    view[:] = 3
+    del view
+    gc.collect()
+    assert alive() is None
+
+
+@needs_mirror
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="mappings can be seen on Linux only")
+def test_memory_is_given_back() -> None:
+    def mappings(address: int) -> list[str]:
+        lines = Path("/proc/self/maps").read_text().splitlines()
+        return [line for line in lines if line.startswith(f"{address:x}-") and "memfd:slinky" in line]
+
+    ring = mirrored.mirrored(3 * PAGE)
+    address = ring.ctypes.data
+    assert len(mappings(address)) == 1
+    del ring
+    gc.collect()
+    assert mappings(address) == []
+
+
+@given(st.integers(1, 300), st.integers(1, 20_000))
+def test_a_ring_is_made_of_pages_and_long_enough(factor: int, row: int) -> None:
+    size = storage.ring_size(np.dtype(np.uint8), (10**6, row), 0, factor)
+    assert size is None or size % PAGE == 0
+    assert size is None or factor * row <= size < factor * row + PAGE
+
+
+# Folded ---------------------------------------------------------------------------------------------------------------
+
+
+@needs_mirror
+def test_a_window_that_wraps_is_contiguous_in_addresses() -> None:
+    buffer = allocate("b", np.dtype(np.uint8), ((0, 99), (0, PAGE - 1)), (3, None))
+    assert fold_of(buffer) == 3
+    for first in range(98):
+        window = buffer.view(((first, first + 2), (0, PAGE - 1)))
+        window[...] = np.arange(first, first + 3)[:, None]
+        assert window.strides == (PAGE, 1)
+        assert window.flags.c_contiguous
+        np.testing.assert_array_equal(window[:, 0], np.arange(first, first + 3) % 256)
+
+
+@needs_mirror
+def test_rows_that_differ_by_the_fold_share_memory() -> None:
+    buffer = allocate("b", np.dtype(np.int64), ((-7, 90), (0, PAGE // 8 - 1)), (4, None))
+    buffer.view(((-5, -5), (0, 0)))[...] = 42
+    assert fold_of(buffer) == 4
+    assert buffer.view(((-1, -1), (0, 0))) == 42
+    assert buffer.view(((3, 3), (0, 0))) == 42
+
+
+@needs_mirror
+def test_a_window_longer_than_the_ring_is_refused() -> None:
+    buffer = allocate("b", np.dtype(np.uint8), ((0, 99), (0, PAGE - 1)), (3, None))
+    with pytest.raises(sl.ExecutionError, match=r"^b\[0..3, 0..9\] is longer than its fold of 3$"):
+        buffer.view(((0, 3), (0, 9)))
+
+
+@st.composite
+def folded_buffers(draw: st.DrawFn) -> tuple[np.dtype, storage.NumericBox, int, int]:
+    """A dtype, bounds, a folded dimension and its factor."""
+    dtype = np.dtype(draw(st.sampled_from(("uint8", "int16", "float32", "complex128", "i1,i2"))))
+    rank = draw(st.integers(1, 3))
+    box = []
+    for _ in range(rank):
+        first = draw(st.integers(-20, 20))
+        box.append((first, first + draw(st.sampled_from((0, 1, 2, 7, 30)))))
+    dim = draw(st.integers(0, rank - 1))
+    first = box[dim][0]
+    box[dim] = (first, first + draw(st.sampled_from((0, 5, 40, 3000))))
+    return dtype, tuple(box), dim, draw(st.integers(1, 12))
+
+
+@given(folded_buffers(), st.data())
+def test_windows_equal_a_model(folded: tuple[np.dtype, storage.NumericBox, int, int], data: st.DataObject) -> None:
+    """Rows are written one window after the other; any window of the last `factor` rows shows what was written."""
+    dtype, box, dim, factor = folded
+    buffer = allocate("b", dtype, box, [factor if d == dim else None for d in range(len(box))])
+    first, last = box[dim]
+    model = np.zeros([hi - lo + 1 for lo, hi in box], dtype)
+    random = np.random.default_rng(0)
+
+    def window(lo: int, hi: int) -> tuple[np.ndarray, np.ndarray]:
+        """Rows of the buffer and of the model."""
+        part = tuple(slice(lo - first, hi - first + 1) if d == dim else slice(None) for d in range(len(box)))
+        return buffer.view(tuple((lo, hi) if d == dim else i for d, i in enumerate(box))), model[part]
+
+    newest = first - 1
+    while newest < last:
+        end = min(newest + data.draw(st.integers(1, factor if last - first < 100 else max(factor, 400))), last)
+        for start in range(newest + 1, end + 1, factor):
+            stored, known = window(start, min(start + factor - 1, end))
+            known[...] = random.integers(0, 100, known.shape).astype(dtype)
+            stored[...] = known
+        newest = end
+        lo = data.draw(st.integers(max(first, newest - factor + 1), newest))
+        stored, known = window(lo, data.draw(st.integers(lo, newest)))
+        np.testing.assert_array_equal(stored, known)
+
+
+@given(folded_buffers())
+def test_folding_never_takes_more_memory(folded: tuple[np.dtype, storage.NumericBox, int, int]) -> None:
+    dtype, box, dim, factor = folded
+    folds = [factor if d == dim else None for d in range(len(box))]
+    buffer = allocate("b", dtype, box, folds)
+    unfolded = program_bytes(dtype, box, [None] * len(box))
+    real = buffer.place.size if isinstance(buffer.place, storage.Ring) else buffer.array.nbytes
+    assert real <= unfolded
+    assert program_bytes(dtype, box, folds) <= unfolded
+    assert fold_of(buffer) is None or fold_of(buffer) >= factor
+
+
+@pytest.mark.parametrize(("factor", "rows"), [(None, 10), (3, 3), (10, 10), (11, 10)])
+def test_what_a_buffer_takes_by_the_program(factor: int | None, rows: int) -> None:
+    assert program_bytes(np.dtype(np.float32), ((-5, 4), (0, 6)), (factor, None)) == rows * 7 * 4
+
+
+def test_an_empty_buffer_takes_nothing() -> None:
+    assert program_bytes(np.dtype(np.float32), ((3, 0), (0, 6)), (2, None)) == 0
+    assert allocate("b", np.dtype(np.float32), ((3, 0), (0, 6)), (2, None)).array.shape == (0, 7)
+
+
+# Without mirrored memory ----------------------------------------------------------------------------------------------
+
+
+def test_without_mirrored_memory_buffers_are_unfolded_with_one_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mirrored, "available", lambda: False)
+    monkeypatch.setattr(storage, "_warned", False)
+    box = ((0, 99), (0, PAGE - 1))
+    with pytest.warns(RuntimeWarning, match="cannot map memory twice: folded buffers are stored unfolded"):
+        first = allocate("b", np.dtype(np.uint8), box, (3, None))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        second = allocate("b", np.dtype(np.uint8), box, (3, None))
+    assert fold_of(first) is None
+    assert second.array.shape == (100, PAGE)
+
+
+def test_without_mirrored_memory_results_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    from handmade import by_rows, picture
+
+    inp, out, right = picture(40, 4096)
+    monkeypatch.setattr(mirrored, "available", lambda: False)
+    monkeypatch.setattr(storage, "_warned", True)
+    statistics = by_rows().run(inp, out)
+    np.testing.assert_array_equal(out, right)
+    assert statistics.peak_bytes == 3 * 4098 * 8
+
+
+@needs_mirror
+def test_with_mirrored_memory_results_are_the_same() -> None:
+    from handmade import by_rows, picture
+
+    inp, out, right = picture(40, 4096)
+    statistics = by_rows().run(inp, out)
+    np.testing.assert_array_equal(out, right)
+    assert statistics.peak_bytes == 3 * 4098 * 8
+
+
+def test_a_platform_without_the_system_calls_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mirrored, "_libc", lambda: None)
+    with pytest.raises(OSError, match="this platform cannot map memory twice"):
+        mirrored.mirrored(PAGE)
+    mirrored.available.cache_clear()
+    try:
+        assert mirrored.available() is False
+    finally:
+        mirrored.available.cache_clear()

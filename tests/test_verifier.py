@@ -1,0 +1,175 @@
+"""`verify` accepts every program that is well formed, and says which statement of another one is not, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+import numpy as np
+import pytest
+from handmade import alloc, at, by_rows, funcs, out_x, out_y, row, stencil, wide_x, with_body
+
+import slinky as sl
+from slinky.ir.statements import (
+    Alloc,
+    BufferParameter,
+    Call,
+    Check,
+    For,
+    If,
+    OutputAccess,
+    Pass,
+    ScalarParameter,
+    Statement,
+)
+from slinky.symbolic.expressions import as_expr, metadata, scalar, variable
+from slinky.symbolic.intervals import Interval
+
+PROGRAM = stencil().program
+ALLOC = alloc(PROGRAM)
+ADD, STENCIL = funcs(PROGRAM)["add"], funcs(PROGRAM)["stencil"]
+PRODUCE = Call(ADD, (Interval(out_y.min - 1, out_y.max + 1), wide_x))
+CONSUME = Call(STENCIL, (out_y, out_x))
+
+
+def fault(body: Sequence[Statement]) -> str:
+    with pytest.raises(sl.ProgramError) as caught:
+        with_body(PROGRAM, body).verify()
+    return str(caught.value)
+
+
+def loop(body: Sequence[Statement], **changes: object) -> For:
+    whole = For(row, out_y, as_expr(1), None, tuple(body))
+    return attrs.evolve(whole, **changes)
+
+
+@pytest.mark.parametrize("pipeline", [stencil(), by_rows(), by_rows(fold=None), by_rows(workers=2)])
+def test_well_formed_programs(pipeline: sl.Pipeline) -> None:
+    pipeline.verify()
+
+
+def test_one_identity_once() -> None:
+    assert fault((ALLOC, PRODUCE, PRODUCE, CONSUME)) == (
+        f"pipeline stencil, call of add: its identity {PRODUCE.id} stands twice"
+    )
+
+
+def test_one_name_for_one_parameter() -> None:
+    program = attrs.evolve(PROGRAM, scalars=(ScalarParameter("inp"),))
+    with pytest.raises(sl.ProgramError, match=r"^pipeline stencil: the name 'inp' stands for two parameters$"):
+        sl.Pipeline(program).verify()
+
+
+def test_every_output_is_written() -> None:
+    other = BufferParameter("other", np.dtype(np.int64), ("y",))
+    program = attrs.evolve(PROGRAM, outputs=(*PROGRAM.outputs, other))
+    with pytest.raises(sl.ProgramError, match=r"^pipeline stencil: no statement writes output 'other'$"):
+        sl.Pipeline(program).verify()
+
+
+def test_buffers_are_in_scope() -> None:
+    assert fault((PRODUCE, CONSUME)) == "pipeline stencil, call of add: buffer 'intm' is not in scope"
+    inside = loop((ALLOC, PRODUCE))
+    assert fault((inside, CONSUME)) == "pipeline stencil, call of stencil: buffer 'intm' is not in scope"
+
+
+def test_names_hide_nothing() -> None:
+    again = attrs.evolve(ALLOC, id=ALLOC.id + 10**9)
+    assert fault((ALLOC, loop((again,)), PRODUCE, CONSUME)) == (
+        "pipeline stencil, alloc intm: a buffer called 'intm' is already in scope"
+    )
+    inner = attrs.evolve(loop((Pass(),)), id=10**9)
+    assert fault((loop((inner,)),)) == "pipeline stencil, for row: an enclosing loop has the same variable"
+    taken = loop((Pass(),), variable=variable("inp"))
+    assert fault((taken,)) == "pipeline stencil, for inp: the name 'inp' is already in scope"
+
+
+def test_buffers_of_one_name_in_separate_blocks() -> None:
+    again = attrs.evolve(ALLOC, id=10**9)
+    first = loop((ALLOC, PRODUCE))
+    second = loop((again, attrs.evolve(PRODUCE, id=10**9 + 1), CONSUME), id=10**9 + 2)
+    with_body(PROGRAM, (first, second)).verify()
+    unwritten = loop((again, CONSUME), id=10**9 + 2)
+    assert fault((first, unwritten)) == "pipeline stencil, call of stencil: it reads 'intm', which nothing has written"
+
+
+def test_reads_come_after_writes() -> None:
+    assert fault((ALLOC, CONSUME, PRODUCE)) == (
+        "pipeline stencil, call of stencil: it reads 'intm', which nothing has written"
+    )
+
+
+def test_inputs_are_not_written() -> None:
+    backwards = attrs.evolve(ADD, outputs=(OutputAccess("inp", (0, 1)),))
+    assert fault((Call(backwards, (out_y, out_x)),)) == (
+        "pipeline stencil, call of add: it writes 'inp', which may only be read"
+    )
+
+
+def test_boxes_and_accesses_fit() -> None:
+    assert fault((ALLOC, Call(ADD, (out_y,)))) == (
+        "pipeline stencil, call of add: the box has 1 intervals, the func has 2 dimensions"
+    )
+    flat = attrs.evolve(ALLOC, box=(out_y,), dims=("y",), folds=(None,))
+    assert fault((flat, PRODUCE)) == (
+        "pipeline stencil, call of add: buffer 'intm' has rank 1, accessed with 2 dimensions"
+    )
+    uneven = attrs.evolve(ALLOC, folds=(None,))
+    assert fault((uneven,)) == "pipeline stencil, alloc intm: 2 dimensions, 2 intervals, 1 folds"
+
+
+def test_variables_scalars_and_metadata_are_in_scope() -> None:
+    stray = Call(ADD, (at(row), out_x))
+    assert fault((ALLOC, loop((stray,)), Call(ADD, (at(row), out_x)))) == (
+        "pipeline stencil, call of add: variable row is not in scope"
+    )
+    assert fault((Check(scalar("r") >= 0, ""),)) == "pipeline stencil, check: scalar r is not a parameter"
+    assert fault((If(metadata("intm", 0, "min") >= 0, ()),)) == (
+        "pipeline stencil, if: intm.dim(0).min is not in scope"
+    )
+    assert fault((If(metadata("inp", 2, "min") >= 0, ()),)) == "pipeline stencil, if: inp.dim(2).min is not in scope"
+    assert fault((attrs.evolve(ALLOC, box=(at(row), out_x)),)) == (
+        "pipeline stencil, alloc intm: variable row is not in scope"
+    )
+
+
+def test_steps_folds_and_workers() -> None:
+    assert fault((loop((), step=as_expr(0)),)) == "pipeline stencil, for row: the step must be 1 or more, got 0"
+    assert fault((loop((), workers=-1),)) == (
+        "pipeline stencil, for row: the number of workers must not be negative, got -1"
+    )
+    folded = attrs.evolve(ALLOC, folds=(as_expr(0), None))
+    assert fault((folded,)) == "pipeline stencil, alloc intm: a fold must be 1 or more, got 0"
+
+
+def test_regions_that_surely_leave_their_buffer() -> None:
+    short = attrs.evolve(ALLOC, box=(Interval(out_y.min, out_y.max + 1), wide_x))
+    assert fault((short, PRODUCE, CONSUME)) == (
+        "pipeline stencil, call of stencil: it reads 'intm' in out.dim(0).min - 1 .. out.dim(0).max + 1 of "
+        "dimension 0, which holds only out.dim(0).min .. out.dim(0).max + 1"
+    )
+
+
+def test_ten_thousand_statements_in_a_row() -> None:
+    calls = [Call(STENCIL, (out_y, out_x)) for _ in range(10_000)]
+    long = with_body(PROGRAM, (ALLOC, PRODUCE, *calls))
+    long.verify()
+    assert len(str(long).splitlines()) == 10_007
+
+
+def test_a_pipeline_never_changes() -> None:
+    pipeline = stencil()
+    with pytest.raises(AttributeError, match="a pipeline never changes; cannot set name"):
+        pipeline.name = "other"
+    with pytest.raises(AttributeError, match="a pipeline never changes; cannot delete _program"):
+        del pipeline._program
+    assert isinstance(pipeline.program.body, tuple)
+    assert pipeline != stencil()
+    assert {pipeline: 1}[pipeline] == 1
+
+
+def test_equality_of_statements_ignores_identity() -> None:
+    assert attrs.evolve(PRODUCE, id=10**9) == PRODUCE
+    assert hash(attrs.evolve(PRODUCE, id=10**9)) == hash(PRODUCE)
+    assert PRODUCE != CONSUME
+    assert isinstance(ALLOC, Alloc)
