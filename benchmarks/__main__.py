@@ -1,0 +1,109 @@
+"""`python -m benchmarks [NAME ...] [--quick] [--json]`: run benchmarks and print their tables."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import importlib
+import importlib.util
+import json
+import os
+import platform
+import sys
+from typing import Any
+
+from benchmarks import harness
+
+BENCHMARKS = {
+    "dispatch": "the overhead of a loop of a pipeline: copies in pieces of 1 to 32 KB",
+    "plans": "making and entering a plan, an allocation in a loop",
+    "blur": "separable blurs, 3x3 and 9x9, of a float32 image",
+    "elementwise": "a chain of eight operations on float32",
+    "softmax": "softmax along the rows of a float32 matrix",
+    "layernorm": "layer normalisation along the rows of a float32 matrix",
+    "unsharp": "unsharp masking of a colour photograph of 24 megapixels",
+    "harris": "Harris corners of a float32 image",
+    "stencils": "three 3x3 stencils in a row",
+    "pyramid": "four levels down and up again",
+    "matmul": "(a x b) x c",
+    "symbolic": "expressions, proofs and bounds",
+    "rewrites": "primitives and forwarding: rates, and growth with the program",
+}
+"""The registry: each name is a module of this package, with `cases(quick)`, or its own `run(quick)` and `table`."""
+
+
+def main() -> int:
+    """Parse the command line, run, print."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__, epilog=_catalogue())
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("names", nargs="*", metavar="NAME", help="which benchmarks (all of them)")
+    parser.add_argument("--quick", action="store_true", help="small arrays and few rounds")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
+    parser.add_argument("--no-memory", action="store_true", help="do not measure peak memory")
+    parser.add_argument("--peak-of", nargs=2, metavar=("CASE", "SIDE"), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    unknown = [name for name in options.names if name not in BENCHMARKS]
+    if unknown:
+        parser.error(f"there is no benchmark {unknown[0]!r}; there are {', '.join(BENCHMARKS)}")
+    if options.peak_of:
+        return _print_peak(options.names[0], *options.peak_of, quick=options.quick)
+    results: dict[str, Any] = {"machine": _machine(), "quick": options.quick, "benchmarks": {}}
+    for name in options.names or [n for n in BENCHMARKS if importlib.util.find_spec(f"benchmarks.{n}")]:
+        module = importlib.import_module(f"benchmarks.{name}")
+        if not options.json:
+            print(f"\n## {name}: {BENCHMARKS[name]}", flush=True)
+        if not hasattr(module, "cases"):
+            results["benchmarks"][name] = found = module.run(options.quick)
+            if not options.json:
+                print(module.table(found), flush=True)
+            continue
+        rows: list[harness.Row] = []
+        for case in module.cases(options.quick):
+            found = harness.measure(
+                case,
+                seconds=1.0 if options.quick else 6.0,
+                rounds=3 if options.quick else 7,
+                memory=lambda side, name=name, case=case: None if options.no_memory else harness.measured_peak(
+                    name, case.name, side, options.quick
+                ),
+            )  # fmt: skip
+            rows += found
+            if not options.json and not hasattr(module, "table"):
+                print(harness.table(found), flush=True)
+        if not options.json and hasattr(module, "table"):
+            print(module.table(rows), flush=True)
+        results["benchmarks"][name] = [dataclasses.asdict(row) for row in rows]
+    if options.json:
+        print(json.dumps(results, indent=1))
+    else:
+        print(f"\n{results['machine']}")
+    return 0
+
+
+def _print_peak(name: str, case_name: str, side: str, *, quick: bool) -> int:
+    module = importlib.import_module(f"benchmarks.{name}")
+    case = next(case for case in module.cases(quick) if case.name == case_name)
+    print(harness.peak_of(case.make(), side))
+    return 0
+
+
+def _catalogue() -> str:
+    return "benchmarks:\n" + "\n".join(f"  {name:12} {what}" for name, what in BENCHMARKS.items())
+
+
+def _machine() -> str:
+    """What it ran on."""
+    import numpy as np
+
+    model = platform.processor() or platform.machine()
+    try:
+        with open("/proc/cpuinfo") as file:
+            model = next(line.split(":")[1].strip() for line in file if line.startswith("model name"))
+    except (OSError, StopIteration):
+        pass
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return f"{model}, {cores} cores; Python {platform.python_version()}, NumPy {np.__version__}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,150 @@
+"""A chain of eight operations, elementwise on float32, each a NumPy ufunc or a function of one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+import slinky as sl
+from benchmarks.harness import Array, Case, Side, installed
+
+Callback = Callable[[Array, Array], Any]
+
+
+def scale(source: Array, target: Array) -> None:
+    """Twice and a half."""
+    np.multiply(source, np.float32(2.5), out=target)
+
+
+def shift(source: Array, target: Array) -> None:
+    """One less."""
+    np.subtract(source, np.float32(1), out=target)
+
+
+def limit(source: Array, target: Array) -> None:
+    """Not below a tenth."""
+    np.maximum(source, np.float32(0.1), out=target)
+
+
+CHAIN: list[Callback] = [scale, shift, np.absolute, np.sqrt, limit, np.reciprocal, np.square, np.negative]
+
+
+def pipeline() -> sl.Pipeline:
+    """The chain, not scheduled."""
+    (i,) = sl.variables("i")
+    buffers = [sl.BufferExpr(f"b{n}", np.float32, 1) for n in range(len(CHAIN) + 1)]
+    for n, callback in enumerate(CHAIN):
+        sl.Func(callback, [buffers[n][i]], [buffers[n + 1][i]], name=f"step{n}")
+    return sl.build_pipeline([buffers[0]], [buffers[-1]], name="chain")
+
+
+def in_pieces(p: sl.Pipeline, size: int, *, parallel: bool = False) -> sl.Pipeline:
+    """All eight on a piece, then on the next."""
+    p, (loop, _, _) = sl.split_loop(p, f"step{len(CHAIN) - 1}.i", size, rc=True)
+    for n in reversed(range(len(CHAIN) - 1)):
+        p, step = sl.compute_at(p, f"step{n}", loop, rc=True)
+        p = sl.store_at(p, step.alloc, loop)
+    return sl.parallelize_loop(p, loop) if parallel else p
+
+
+def as_written(x: Array) -> Array:
+    """NumPy as people write it."""
+    y = np.abs(x * np.float32(2.5) - np.float32(1))
+    return np.asarray(-((1 / np.maximum(np.sqrt(y), np.float32(0.1))) ** 2))
+
+
+def tiled_by_hand(x: Array, target: Array, size: int) -> Array:
+    """NumPy in pieces: two buffers in turn."""
+    a, b = np.empty(size, np.float32), np.empty(size, np.float32)
+    for start in range(0, len(x), size):
+        source = x[start : start + size]
+        n = len(source)
+        for callback, result in zip(CHAIN[:-1], (a, b) * 4, strict=False):
+            result = result[:n]
+            if isinstance(callback, np.ufunc):
+                callback(source, out=result)
+            else:
+                callback(source, result)
+            source = result
+        np.negative(source, out=target[start : start + size])
+    return target
+
+
+def with_numexpr(x: Array, target: Array, threads: int) -> Callable[[], Array]:
+    """numexpr compiles the expression and runs it in pieces."""
+    import numexpr
+
+    def run() -> Array:
+        numexpr.set_num_threads(threads)
+        numexpr.evaluate(
+            "-((1 / maximum(sqrt(abs(x * 2.5 - 1)), 0.1)) ** 2)", {"x": x}, out=target, casting="same_kind"
+        )
+        return target
+
+    return run
+
+
+def with_numba(x: Array, target: Array) -> Callable[[], Array]:
+    """A compiled loop."""
+    import numba
+
+    @numba.njit(fastmath=True)  # type: ignore[untyped-decorator]
+    def loop(x: Array, target: Array) -> None:
+        for i in range(len(x)):
+            y = np.sqrt(abs(x[i] * np.float32(2.5) - np.float32(1)))
+            r = np.float32(1) / max(y, np.float32(0.1))
+            target[i] = -(r * r)
+
+    def run() -> Array:
+        loop(x, target)
+        return target
+
+    return run
+
+
+def with_dask(x: Array) -> Callable[[], Array]:
+    """Dask's arrays: NumPy on chunks, on all threads."""
+    import dask.array as da
+
+    chunked = da.from_array(x, chunks=1 << 20)
+    expression = -(
+        (1 / da.maximum(da.sqrt(da.absolute(chunked * np.float32(2.5) - np.float32(1))), np.float32(0.1))) ** 2
+    )
+
+    def run() -> Array:
+        return np.asarray(expression.compute(scheduler="threads"))
+
+    return run
+
+
+def cases(quick: bool) -> Iterator[Case]:
+    """One size."""
+    count = 1 << (21 if quick else 24)
+
+    def make() -> list[Side]:
+        x = np.random.default_rng(1).random(count, np.float32) * 2
+        target = np.zeros_like(x)
+        whole = pipeline()
+
+        def ours(name: str, p: sl.Pipeline) -> Side:
+            return Side(name, lambda: p(x, target), p.compile().release)
+
+        sides = [Side("NumPy as written", lambda: as_written(x)), ours("ours, not scheduled", whole)]
+        for size in (4096, 16384, 65536):
+            sides.append(
+                Side(f"NumPy tiled by hand, {size}", lambda size=size: tiled_by_hand(x, target, size))  # type: ignore[misc]
+            )
+            sides.append(ours(f"ours, {size}", in_pieces(whole, size)))
+        sides.append(ours("ours, 131072, all threads", in_pieces(whole, 131072, parallel=True)))
+        if installed("numexpr"):
+            sides.append(Side("numexpr, 1 thread", with_numexpr(x, target, 1)))
+            sides.append(Side("numexpr, 2 threads", with_numexpr(x, target, 2)))
+        if installed("numba"):
+            sides.append(Side("numba, fused by hand", with_numba(x, target)))
+        if installed("dask"):
+            sides.append(Side("Dask arrays", with_dask(x)))
+        return sides
+
+    yield Case(f"8 operations on {count >> 20} M float32", make)

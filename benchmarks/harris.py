@@ -1,0 +1,140 @@
+"""Harris corners of a float32 image: gradients, their products, sums over 3x3, the response."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+import slinky as sl
+from benchmarks.harness import Array, Case, Side, installed
+
+K = np.float32(0.04)
+
+
+def gradients(image: Array, gx: Array, gy: Array) -> None:
+    """Sobel, along x and along y."""
+    h, w = gx.shape
+    smooth = image[0:h] + 2 * image[1 : h + 1] + image[2 : h + 2]
+    np.subtract(smooth[:, 2:], smooth[:, :w], out=gx)
+    smooth = image[:, 0:w] + 2 * image[:, 1 : w + 1] + image[:, 2 : w + 2]
+    np.subtract(smooth[2:], smooth[:h], out=gy)
+
+
+def products(gx: Array, gy: Array, xx: Array, xy: Array, yy: Array) -> None:
+    """Of the gradients with each other."""
+    np.multiply(gx, gx, out=xx)
+    np.multiply(gx, gy, out=xy)
+    np.multiply(gy, gy, out=yy)
+
+
+def box(source: Array, target: Array) -> None:
+    """Sums over 3x3."""
+    h, w = target.shape
+    rows = source[0:h] + source[1 : h + 1]
+    rows += source[2 : h + 2]
+    np.add(rows[:, 0:w], rows[:, 1 : w + 1], out=target)
+    np.add(target, rows[:, 2 : w + 2], out=target)
+
+
+def response(xx: Array, xy: Array, yy: Array, target: Array) -> None:
+    """Determinant minus k times the square of the trace."""
+    trace = xx + yy
+    np.multiply(trace, trace, out=trace)
+    np.multiply(trace, K, out=trace)
+    np.multiply(xx, yy, out=target)
+    target -= xy * xy
+    target -= trace
+
+
+def pipeline() -> sl.Pipeline:
+    """Six funcs, not scheduled."""
+    y, x = sl.variables("y x")
+    names = ("image", "gx", "gy", "xx", "xy", "yy", "sxx", "sxy", "syy", "corners")
+    image, gx, gy, xx, xy, yy, sxx, sxy, syy, corners = (sl.BufferExpr(name, np.float32, 2) for name in names)
+    around = (sl.interval(y - 1, y + 1), sl.interval(x - 1, x + 1))
+    sl.Func(gradients, [image[around]], [gx[y, x], gy[y, x]])
+    sl.Func(products, [gx[y, x], gy[y, x]], [xx[y, x], xy[y, x], yy[y, x]])
+    for source, target in ((xx, sxx), (xy, sxy), (yy, syy)):
+        sl.Func(box, [source[around]], [target[y, x]], name=f"box_{source.name}")
+    sl.Func(response, [sxx[y, x], sxy[y, x], syy[y, x]], [corners[y, x]])
+    return sl.build_pipeline([image], [corners], name="harris")
+
+
+def by_rows(p: sl.Pipeline, rows: int) -> sl.Pipeline:
+    """Some rows at a time; the products keep their windows, everything else lives for one step."""
+    p, (loop, _, _) = sl.split_loop(p, "response.y", rows, rc=True)
+    for name in ("box_yy", "box_xy", "box_xx"):
+        p = sl.compute_at(p, name, loop)
+    for name in ("products", "gradients"):
+        p = sl.compute_at(p, name, loop)
+        p = sl.slide_window(p, name, loop)
+    for name in ("xx", "xy", "yy"):
+        p = sl.fold_storage(p, f"alloc {name}", "y")
+    for name in ("sxx", "sxy", "syy", "gx", "gy"):
+        p = sl.store_at(p, f"alloc {name}", loop)
+    return p
+
+
+def as_written(image: Array) -> Array:
+    """NumPy as people write it."""
+    a = image
+    smooth_y = a[:-2] + 2 * a[1:-1] + a[2:]
+    gx = smooth_y[:, 2:] - smooth_y[:, :-2]
+    smooth_x = a[:, :-2] + 2 * a[:, 1:-1] + a[:, 2:]
+    gy = smooth_x[2:] - smooth_x[:-2]
+
+    def sums(p: Array) -> Array:
+        rows = p[:-2] + p[1:-1] + p[2:]
+        return np.asarray(rows[:, :-2] + rows[:, 1:-1] + rows[:, 2:])
+
+    sxx, sxy, syy = sums(gx * gx), sums(gx * gy), sums(gy * gy)
+    return np.asarray(sxx * syy - sxy * sxy - K * (sxx + syy) ** 2)
+
+
+def tiled_by_hand(image: Array, target: Array, rows: int) -> Array:
+    """NumPy as written, some rows at a time; the halo is computed twice."""
+    for y in range(0, len(target), rows):
+        n = min(rows, len(target) - y)
+        target[y : y + n] = as_written(image[y : y + n + 4])
+    return target
+
+
+def with_opencv(image: Array) -> Callable[[], Array]:
+    """OpenCV's own; it computes borders, too, which are cut off."""
+    import cv2
+
+    # OpenCV divides the gradients; the response is homogeneous of degree four in them.
+    scale = (1.0 / (2 ** (3 - 1) * 3)) ** 4
+
+    def run() -> Array:
+        cv2.setNumThreads(1)
+        return np.asarray(cv2.cornerHarris(image, 3, 3, float(K))[2:-2, 2:-2] / scale)
+
+    return run
+
+
+def cases(quick: bool) -> Iterator[Case]:
+    """One size."""
+    size = 1024 if quick else 4096
+
+    def make() -> list[Side]:
+        image = np.random.default_rng(1).random((size, size), np.float32)
+        target = np.zeros((size - 4, size - 4), np.float32)
+        placed = sl.Buffer(target, min=(2, 2))
+        whole = pipeline()
+
+        def ours(name: str, p: sl.Pipeline) -> Side:
+            return Side(name, lambda: p(image, placed).array, p.compile().release)
+
+        sides = [Side("NumPy as written", lambda: as_written(image)), ours("ours, not scheduled", whole)]
+        for rows in (8, 32):
+            sides.append(
+                Side(f"NumPy tiled by hand, {rows} rows", lambda rows=rows: tiled_by_hand(image, target, rows))  # type: ignore[misc]
+            )
+            sides.append(ours(f"ours, {rows} rows", by_rows(whole, rows)))
+        if installed("cv2"):
+            sides.append(Side("OpenCV, 1 thread", with_opencv(image)))
+        return sides
+
+    yield Case(f"{size}² float32", make, tolerance=2e-2)

@@ -1,0 +1,76 @@
+"""What plans cost beside the callbacks: making one, entering it, an allocation in a loop."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import slinky as sl
+from benchmarks.harness import seconds_text
+from slinky.runtime.arena import Arena, SiteKind
+
+
+def stencil() -> sl.Pipeline:
+    """The seeds' 3x3 stencil by rows, slid and folded; a new one each time."""
+    y, x = sl.variables("y x")
+    inp, intm, out = (sl.BufferExpr(name, np.int16, 2) for name in ("inp", "intm", "out"))
+    around = (sl.interval(y - 1, y + 1), sl.interval(x - 1, x + 1))
+    sl.Func(_nothing, [inp[y, x]], [intm[y, x]], name="add")
+    sl.Func(_nothing, [intm[around]], [out[y, x]], name="stencil")
+    p, (loop, _, _) = sl.split_loop(sl.build_pipeline([inp], [out]), "stencil.y", 1, rc=True)
+    p, add = sl.compute_at(p, "add", loop, rc=True)
+    p = sl.slide_window(p, add.call, loop)
+    return sl.fold_storage(p, add.alloc, "y")
+
+
+def _nothing(*_operands: object) -> None:
+    """A callback that takes no time."""
+
+
+def one_call() -> sl.Pipeline:
+    """A pipeline of one func."""
+    (i,) = sl.variables("i")
+    a, b = (sl.BufferExpr(name, np.uint8, 1) for name in "ab")
+    sl.Func(_nothing, [a[i]], [b[i]], name="f")
+    return sl.build_pipeline([a], [b])
+
+
+def allocate_in_a_loop() -> float:
+    """Seconds of what the source of a plan does for an `alloc` whose size changes from iteration to iteration."""
+    (arrays,) = Arena([SiteKind(np.dtype(np.float32), 2, 0, 1)]).reserve(4 * 40 * 64)
+    counts = range(1, 41)
+    with_it = _seconds(lambda: [arrays[n, 64] for n in counts], 100)
+    without = _seconds(lambda: [(n, 64) for n in counts], 100)
+    return (with_it - without) / len(counts)
+
+
+def run(quick: bool) -> dict[str, float]:
+    """Median seconds of each."""
+    rounds = 20 if quick else 200
+    pipelines = [stencil() for _ in range(rounds)]
+    making = statistics.median(_seconds(p.compile) for p in pipelines)
+    call, a, b = one_call(), np.zeros(1, np.uint8), np.zeros(1, np.uint8)
+    call(a, b)
+    entering = statistics.median(_seconds(lambda: call(a, b), 100) for _ in range(rounds))
+    allocating = statistics.median(allocate_in_a_loop() for _ in range(rounds))
+    return {
+        "compile() of the 3x3 stencil": making,
+        "a run of one empty callback": entering,
+        "an allocation in a loop": allocating,
+    }
+
+
+def _seconds(action: Callable[[], Any], repeats: int = 1) -> float:
+    start = time.perf_counter()
+    for _ in range(repeats):
+        action()
+    return (time.perf_counter() - start) / repeats
+
+
+def table(found: dict[str, float]) -> str:
+    """A line each."""
+    return "\n".join(["", "| | median |", "|---|---:|", *(f"| {k} | {seconds_text(v)} |" for k, v in found.items())])

@@ -1,0 +1,97 @@
+"""Four levels down, by means of 2x2, and up again, each level mixed with what comes from the level below."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+import slinky as sl
+from benchmarks.harness import Array, Case, Side
+
+LEVELS = 4
+HALF = np.float32(0.5)
+QUARTER = np.float32(0.25)
+
+
+def down(fine: Array, coarse: Array) -> None:
+    """Means of 2x2."""
+    np.add(fine[0::2, 0::2], fine[1::2, 0::2], out=coarse)
+    np.add(coarse, fine[0::2, 1::2], out=coarse)
+    np.add(coarse, fine[1::2, 1::2], out=coarse)
+    np.multiply(coarse, QUARTER, out=coarse)
+
+
+def mix(fine: sl.Buffer, coarse: sl.Buffer, target: sl.Buffer) -> None:
+    """Half of a level, half of the one below, each of whose elements covers 2x2."""
+    spread = coarse.array.repeat(2, axis=0).repeat(2, axis=1)
+    y, x = (lo - 2 * first for lo, first in zip(target.min, coarse.min, strict=True))
+    height, width = target.shape
+    spread = spread[y : y + height, x : x + width]
+    np.add(fine.array, spread, out=target.array)
+    np.multiply(target.array, HALF, out=target.array)
+
+
+def pipeline() -> sl.Pipeline:
+    """Not scheduled."""
+    y, x = sl.variables("y x")
+    levels = [sl.BufferExpr(f"down{n}", np.float32, 2) for n in range(LEVELS + 1)]
+    mixed = [sl.BufferExpr(f"up{n}", np.float32, 2) for n in range(LEVELS)]
+    two = (sl.interval(2 * y, 2 * y + 1), sl.interval(2 * x, 2 * x + 1))
+    for n in range(LEVELS):
+        sl.Func(down, [levels[n][two]], [levels[n + 1][y, x]], name=f"down{n + 1}")
+    for n in reversed(range(LEVELS)):
+        below = mixed[n + 1] if n + 1 < LEVELS else levels[LEVELS]
+        sl.Func(mix, [levels[n][y, x], below[y // 2, x // 2]], [mixed[n][y, x]], name=f"up{n}", pass_buffers=True)
+    return sl.build_pipeline([levels[0]], [mixed[0]], name="pyramid")
+
+
+def by_rows(p: sl.Pipeline, rows: int) -> sl.Pipeline:
+    """All levels of some rows, then the next; `rows` a multiple of 16 lets nothing be computed twice."""
+    p, (loop, _, _) = sl.split_loop(p, "up0.y", rows, rc=True)
+    for name in [*(f"up{n}" for n in range(1, LEVELS)), *(f"down{n}" for n in reversed(range(1, LEVELS + 1)))]:
+        p, func = sl.compute_at(p, name, loop, rc=True)
+        p = sl.store_at(p, func.alloc, loop)
+    return p
+
+
+def as_written(a: Array) -> Array:
+    """NumPy as people write it."""
+    levels = [a]
+    for _ in range(LEVELS):
+        f = levels[-1]
+        levels.append((f[0::2, 0::2] + f[1::2, 0::2] + f[0::2, 1::2] + f[1::2, 1::2]) * QUARTER)
+    result = levels.pop()
+    for level in reversed(levels):
+        result = (level + result.repeat(2, axis=0).repeat(2, axis=1)) * HALF
+    return result
+
+
+def tiled_by_hand(a: Array, target: Array, rows: int) -> Array:
+    """NumPy as written, some rows at a time."""
+    for y in range(0, len(a), rows):
+        target[y : y + rows] = as_written(a[y : y + rows])
+    return target
+
+
+def cases(quick: bool) -> Iterator[Case]:
+    """One size."""
+    size = 1024 if quick else 4096
+
+    def make() -> list[Side]:
+        source = np.random.default_rng(1).random((size, size), np.float32)
+        target = np.zeros_like(source)
+        whole = pipeline()
+
+        def ours(name: str, p: sl.Pipeline) -> Side:
+            return Side(name, lambda: p(source, target), p.compile().release)
+
+        sides = [Side("NumPy as written", lambda: as_written(source)), ours("ours, not scheduled", whole)]
+        for rows in (16, 64):
+            sides.append(
+                Side(f"NumPy tiled by hand, {rows} rows", lambda rows=rows: tiled_by_hand(source, target, rows))  # type: ignore[misc]
+            )
+            sides.append(ours(f"ours, {rows} rows", by_rows(whole, rows)))
+        return sides
+
+    yield Case(f"{size}² float32", make)
