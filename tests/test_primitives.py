@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
-from scheduled import by_rows, stencil, stencils
+from scheduled import Array, by_rows, stencil, stencils
 
 import slinky as sl
 from slinky.sched import examples
@@ -354,6 +355,27 @@ def test_fold_by_a_factor_of_the_user() -> None:
 
 
 # store_at, lift_alloc -------------------------------------------------------------------------------------------------
+
+
+def test_store_at_keeps_what_the_call_writes_to_other_buffers() -> None:
+    """A func writes an intermediate and an output. The reader needs less of the one than there is of the other, so an
+    allocation of just what is read would clamp the call, and the rest of the output would never be written."""
+    y, x = sl.variables("y x")
+    inp, half, both, out = (sl.BufferExpr(name, np.int64, 2) for name in ("inp", "half", "both", "out"))
+
+    def split(source: Array, low: Array, high: Array) -> None:
+        low[...], high[...] = source + 1, source + 2
+
+    sl.Func(split, [inp[y, x]], [half[y, x], both[y, x]], name="split")
+    sl.Func(np.negative, [half[y, x + 1]], [out[y, x]], name="shift")
+    p, (loop, _, _) = sl.split_loop(sl.build_pipeline([inp], [both, out]), "shift.y", 1, rc=True)
+    p, (_, alloc) = sl.compute_at(p, "split", loop, rc=True)
+    p = sl.store_at(p, alloc, loop)
+    source, full, shifted = np.arange(20).reshape(4, 5), np.zeros((4, 5), np.int64), np.zeros((4, 4), np.int64)
+    statistics = p.run(source, full, shifted, checked=True)
+    np.testing.assert_array_equal(full, source + 2)
+    np.testing.assert_array_equal(shifted, -(source[:, 1:] + 1))
+    assert statistics.peak_bytes == 5 * 8
 
 
 def test_store_at_and_lift_alloc() -> None:

@@ -17,7 +17,15 @@ from slinky.cursors.versions import Version
 from slinky.errors import OperationError, SchedulingError
 from slinky.ir.statements import Call
 from slinky.pipeline import Pipeline
-from slinky.sched.legality import Unproved, check_fold, check_inputs, check_races, check_reads, readers_of_written
+from slinky.sched.legality import (
+    Unproved,
+    check_fold,
+    check_inputs,
+    check_outputs,
+    check_races,
+    check_reads,
+    readers_of_written,
+)
 from slinky.sched.operation import sched_op
 from slinky.sched.ranges import added_steps, extend_loop
 from slinky.sched.rewriting import allocs_touched, bounds_of_dim, finish
@@ -116,6 +124,7 @@ def slide_window(p: Pipeline, call: CallCursor, loop: LoopCursor, *, warmup: str
     for identity in busy[1:]:
         check_inputs(changed, identity)
     check_reads(changed, dict.fromkeys([*busy, *readers_of_written(changed, [affected[0]])]))
+    check_outputs(changed, (o.buffer for o in old.func.outputs))
     for alloc in allocs_touched(changed, affected):
         for position, fold in enumerate(alloc.folds):
             if fold is not None:

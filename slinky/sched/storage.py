@@ -16,6 +16,7 @@ from slinky.pipeline import Pipeline
 from slinky.sched.legality import (
     Window,
     check_fold,
+    check_outputs,
     check_races,
     check_reads,
     over_loops,
@@ -159,6 +160,9 @@ def unfold_storage(p: Pipeline, alloc: AllocCursor, dim: str | int) -> Any:
 def store_at(p: Pipeline, alloc: AllocCursor, loop: LoopCursor) -> Any:
     """Allocate a buffer inside a loop, just large enough for what one iteration reads.
 
+    Of a buffer that is written together with others (a func of several outputs), the call's box counts as well: the
+    bounds of a buffer clamp the call, so they must not cut off what it writes to the others.
+
         >>> p = split_loop(examples.blur(), "blur.x", 8)
         >>> p, (call, alloc) = compute_at(p, "scale", "for x", rc=True)
         >>> print(store_at(p, alloc, "for x"))
@@ -188,10 +192,14 @@ def store_at(p: Pipeline, alloc: AllocCursor, loop: LoopCursor) -> Any:
                 f"{old.buffer} is used outside loop {target.variable}", place=statement_cursor(version, identity)
             )
     known = version.facts_at(target.body[0].id)
+    touched = touches(version, old.buffer, [i for i in calls if i in version.readers(old.buffer)], writes=False)
+    writers = [c for c in _calls(version, calls) if any(o.buffer == old.buffer for o in c.func.outputs)]
+    together = [c.id for c in writers if len(c.func.outputs) > 1]
+    touched += touches(version, old.buffer, together, writes=True)
     box = []
     for d, bound in enumerate(old.box):
         needed: Interval | None = None
-        for touch in touches(version, old.buffer, [i for i in calls if i in version.readers(old.buffer)], writes=False):
+        for touch in touched:
             around = list(reversed(version.loops_around(touch.call.id)))
             inner = around[: next(n for n, other in enumerate(around) if other.id == target.id)]
             i = over_loops(touch.region[d], inner, touch.known)
@@ -212,6 +220,7 @@ def store_at(p: Pipeline, alloc: AllocCursor, loop: LoopCursor) -> Any:
         readers_of_written(changed, _calls(changed, calls)),
         hint="an iteration needs what earlier ones wrote: store it outside the loop",
     )
+    check_outputs(changed, dict.fromkeys(o.buffer for c in writers for o in c.func.outputs))
     _check_folds(changed, old.id)
     return new, (AllocCursor(changed, old.id),)
 
