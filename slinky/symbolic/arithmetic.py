@@ -10,7 +10,7 @@ Invariants.
 * `x % d` is `x - d * (x // d)` and `extent` is `max - min + 1`: one word for each idea.
 * In `n // d` with a constant `d`: `d > 0`, the first coefficient of `n` is positive, nothing in `n` is a multiple
   of `d`, and the coefficients share no divisor with `d`.
-* `Min` and `Max` are flat, sorted, and no two operands differ by a constant.
+* `Min` and `Max` are flat, sorted, and of no two operands is one the smaller by their constants or `remainders` alone.
 """
 
 from __future__ import annotations
@@ -39,8 +39,12 @@ from slinky.symbolic.nodes import (
     intern,
 )
 from slinky.symbolic.order import order_key
+from slinky.symbolic.remainders import between
 
 Terms: TypeAlias = tuple[tuple[Expr, int], ...]
+
+_MOST_COMPARED = 8
+"""Of wider minima and maxima, the operands are not compared by their remainders: that would take too long."""
 
 METADATA_FIELDS = ("min", "max", "extent", "stride", "fold_factor")
 
@@ -150,6 +154,16 @@ def add(a: Expr, b: Expr, factor: int = 1) -> Expr:
     for atom, coefficient in b_terms:
         coefficients[atom] = coefficients.get(atom, 0) + factor * coefficient
     return _sum(offset + factor * b_offset, coefficients)
+
+
+def difference(a: Expr, b: Expr) -> tuple[int, Terms]:
+    """`a - b` as a constant and terms; a choice that is all of `a` or of `b` counts as one atom."""
+    a_offset, a_terms = linear(a)
+    b_offset, b_terms = linear(b)
+    coefficients = dict(a_terms)
+    for atom, c in b_terms:
+        coefficients[atom] = coefficients.get(atom, 0) - c
+    return a_offset - b_offset, tuple([term for term in coefficients.items() if term[1]])
 
 
 def scale(expr: Expr, factor: int) -> Expr:
@@ -309,12 +323,10 @@ def _extremum(kind: type[Min] | type[Max], operands: tuple[Expr, ...]) -> Expr:
         offset, terms = linear(expr)
         best[terms] = better(best[terms], offset) if terms in best else offset
     kept = [_sum(offset, dict(terms)) for terms, offset in best.items()] if len(best) < len(flat) else flat
-    if len(kept) > 1:
-        kept = _absorb(kind, kept)
-    if len(kept) == 1:
-        return kept[0]
-    ordered = tuple(sorted(kept, key=order_key))
-    return _with_spread(intern(kind, ordered), ordered)
+    ordered = kept if len(kept) == 1 else _without_decided(kind, sorted(_absorb(kind, kept), key=order_key))
+    if len(ordered) == 1:
+        return ordered[0]
+    return _with_spread(intern(kind, tuple(ordered)), ordered)
 
 
 def _absorb(kind: type[Min] | type[Max], operands: list[Expr]) -> list[Expr]:
@@ -324,6 +336,31 @@ def _absorb(kind: type[Min] | type[Max], operands: list[Expr]) -> list[Expr]:
         return operands
     present = set(operands)
     return [e for e in operands if not (isinstance(e, opposite) and not present.isdisjoint(e.operands))]
+
+
+def _without_decided(kind: type[Min] | type[Max], operands: list[Expr]) -> list[Expr]:
+    """Drop what is never smaller than another operand of a minimum by remainders alone; of a maximum, never larger."""
+    quotients = [e for e in operands if _has_quotient(e)]
+    if not quotients or len(operands) > _MOST_COMPARED:
+        return operands
+    dropped: set[Expr] = set()
+    for e in quotients:
+        for other in operands:
+            if other is e or other in dropped or e in dropped:
+                continue
+            range_ = between(*difference(e, other))
+            if range_ is None:
+                continue
+            at_least, at_most = range_ if kind is Min else (-range_[1], -range_[0])
+            if at_least >= 0:
+                dropped.add(e)
+            elif at_most <= 0:
+                dropped.add(other)
+    return [e for e in operands if e not in dropped] if dropped else operands
+
+
+def _has_quotient(expr: Expr) -> bool:
+    return any(type(atom) is FloorDivide for atom, _ in linear(expr)[1])
 
 
 def spread(expr: Expr) -> int:
@@ -336,7 +373,7 @@ def spread(expr: Expr) -> int:
     return 1
 
 
-def _with_spread(choice: Expr, operands: tuple[Expr, ...]) -> Expr:
+def _with_spread(choice: Expr, operands: Iterable[Expr]) -> Expr:
     if choice._spread == 0:  # type: ignore[attr-defined]
         object.__setattr__(choice, "_spread", min(sum(map(spread, operands)), 1 << 20))
     return choice

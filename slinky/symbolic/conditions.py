@@ -2,6 +2,7 @@
 
 Invariants.
 
+* A comparison that `remainders` decide is a truth.
 * A condition is built of `0 <= e` and `0 == e` by `And` and `Or` alone. Choices in a comparison are split into cases,
   unless there are more than `WIDEST`, and constants are tightened to integers (`0 <= 2*x + 1` is `0 <= x`).
 * `And` and `Or` are flat, sorted, and hold nothing twice. There is no "not": `negate` turns a condition around.
@@ -33,6 +34,7 @@ from slinky.symbolic.nodes import (
     truth,
 )
 from slinky.symbolic.order import order_key
+from slinky.symbolic.remainders import between
 
 _CHOICES = frozenset((Min, Max, Select))
 
@@ -51,6 +53,13 @@ def nonnegative(expr: Expr) -> Condition:
         divisor = math.gcd(*[c for _, c in terms])
     if divisor > 1:
         expr = linear_sum(offset // divisor, [(atom, c // divisor) for atom, c in terms])
+        offset, terms = linear(expr)
+    range_ = between(offset, terms)
+    if range_ is not None:
+        if range_[0] >= 0:
+            return TRUE
+        if range_[1] < 0:
+            return FALSE
     return intern(NonNegative, expr)
 
 

@@ -16,6 +16,7 @@ from slinky.errors import ExpressionError
 from slinky.symbolic.arithmetic import (
     METADATA_FIELDS,
     add,
+    difference,
     floor_divide,
     linear,
     linear_sum,
@@ -90,6 +91,7 @@ __all__ = [
     "children",
     "constant",
     "constant_value",
+    "difference",
     "equal",
     "floor_divide",
     "is_zero",

@@ -14,11 +14,12 @@ from slinky.symbolic.expressions import (
     Max,
     Metadata,
     Min,
+    difference,
     linear,
     metadata,
     multiply,
 )
-from slinky.symbolic.facts import Linear, Rows
+from slinky.symbolic.facts import Rows
 
 _NONE: tuple[Rows, Rows] = ((), ())
 _MEANINGFUL = frozenset((Metadata, FloorDivide, Min, Max))
@@ -47,13 +48,3 @@ def _lasting_rows(atom: Expr) -> tuple[Rows, Rows]:
             above, below = difference(multiple + denominator - 1, numerator), difference(numerator, multiple)
             return (above,), (below,)
     return _NONE
-
-
-def difference(a: Expr, b: Expr) -> Linear:
-    """`a - b`, a choice that is all of `a` or of `b` counting as one atom."""
-    a_offset, a_terms = linear(a)
-    b_offset, b_terms = linear(b)
-    coefficients = dict(a_terms)
-    for atom, c in b_terms:
-        coefficients[atom] = coefficients.get(atom, 0) - c
-    return a_offset - b_offset, tuple([term for term in coefficients.items() if term[1]])

@@ -19,12 +19,12 @@ from slinky.symbolic.expressions import (
     Metadata,
     Product,
     Sum,
+    difference,
     linear,
     linear_sum,
     multiply,
 )
 from slinky.symbolic.facts import Facts, Linear
-from slinky.symbolic.meaning import difference
 
 _DEEPEST = 20
 _MOST_ROWS = 40

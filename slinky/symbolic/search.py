@@ -29,12 +29,13 @@ from slinky.symbolic.expressions import (
     Product,
     Select,
     Truth,
+    difference,
     linear,
     negate,
 )
 from slinky.symbolic.facts import Facts, Linear, Rows, split
 from slinky.symbolic.inequalities import Outcome, solve
-from slinky.symbolic.meaning import difference, lasting_rows
+from slinky.symbolic.meaning import lasting_rows
 from slinky.symbolic.products import multiplied_rows, product_rows, quotient_rows
 from slinky.symbolic.traversal import symbols
 
