@@ -14,12 +14,11 @@ from collections.abc import Callable, Iterable, Sequence
 
 import attrs
 
+from slinky.cursors.names import with_changes
 from slinky.cursors.versions import ROOT, Entry, Version, add_entries, walk_statements
 from slinky.ir.scopes import leading_checks
 from slinky.ir.statements import (
-    Alloc,
     Block,
-    Call,
     Check,
     For,
     If,
@@ -60,13 +59,21 @@ class Edit:
         self.program = version.program
         self.entries = dict(version.entries)
         self.ended: dict[int, str] = {}
-        self.in_place = True
-        """Whether every edit so far has put the same identities, running the same funcs, in the same order."""
+        self.touched: dict[int, None] = {}
+        self.reordered: set[tuple[int, str]] = set()
+        """The blocks, by parent and field, that hold other statements than before, or the same in another order."""
 
     def finish(self, operation: str) -> Version:
         """The new version; `operation` is the name of the primitive that made it."""
         lineage = self.version.lineage.child(operation, self.ended)
-        return Version(self.program, lineage, self.entries, accesses_of=self.version if self.in_place else None)
+        names = self.version.known_names()
+        if names is not None:
+            before, after = self.version.entries, self.entries
+            changes = ((i, _statement(before.get(i)), _statement(after.get(i))) for i in self.touched)
+            names = with_changes(names, changes)
+        known = self.version.known_positions().items()
+        positions = {key: at for key, at in known if key not in self.reordered and key[0] not in self.touched}
+        return Version(self.program, lineage, self.entries, names, positions)
 
     def statement(self, identity: int) -> Statement:
         """A statement as it stands now."""
@@ -80,8 +87,9 @@ class Edit:
         """Put statements in the place of one. Identities that occur again live on; the others end with the note."""
         entry = self.entries[identity]
         block = self._block(entry.parent, entry.field)
-        at = _index(block, identity)
-        self.in_place = self.in_place and _outline((entry.statement,)) == _outline(statements)
+        at = self._index(block, identity)
+        if len(statements) != 1 or statements[0].id != identity:
+            self.reordered.add((entry.parent, entry.field))
         self._forget((entry.statement,), note)
         self._put(entry.parent, entry.field, (*block[:at], *statements, *block[at + 1 :]), statements)
 
@@ -89,8 +97,8 @@ class Edit:
         """Put statements into a gap."""
         entry = self.entries[gap.anchor]
         block = self._block(entry.parent, entry.field)
-        at = _index(block, gap.anchor) + (0 if gap.is_before else 1)
-        self.in_place = False
+        at = self._index(block, gap.anchor) + (0 if gap.is_before else 1)
+        self.reordered.add((entry.parent, entry.field))
         self._put(entry.parent, entry.field, (*block[:at], *statements, *block[at:]), statements)
 
     def delete(self, identity: int, note: str = "deleted it") -> None:
@@ -107,9 +115,9 @@ class Edit:
         """Put the statements from first to last of one block inside a new statement."""
         entry = self.entries[first]
         block = self._block(entry.parent, entry.field)
-        start, end = _index(block, first), _index(block, last) + 1
+        start, end = self._index(block, first), self._index(block, last) + 1
+        self.reordered.add((entry.parent, entry.field))
         wrapped = block[start:end]
-        self.in_place = False
         self._forget(wrapped, "wrapped it")
         outer = around(wrapped)
         self._put(entry.parent, entry.field, (*block[:start], outer, *block[end:]), (outer,))
@@ -130,6 +138,7 @@ class Edit:
         count = len(list(leading_checks(program)))
         check = Check(condition, message)
         body = (*program.body[:count], check, *program.body[count:])
+        self.reordered.add((ROOT, "body"))
         self._put(ROOT, "body", body, (check,))
 
     def add_scalars(self, used: Iterable[Expr]) -> None:
@@ -145,10 +154,20 @@ class Edit:
             return self.program.body
         return next(block for name, block in blocks_of(self.entries[parent].statement) if name == field)
 
+    def _index(self, block: Block, identity: int) -> int:
+        """Where in its block a statement stands: most often where it stood in the version, or a place beside."""
+        entry = self.entries[identity]
+        guess = self.version.known_positions().get((entry.parent, entry.field), {}).get(identity, 0)
+        for at in (guess, guess - 1, guess + 1):
+            if 0 <= at < len(block) and block[at].id == identity:
+                return at
+        return next(at for at, statement in enumerate(block) if statement.id == identity)
+
     def _forget(self, statements: Sequence[Statement], note: str) -> None:
         for statement in walk_statements(tuple(statements)):
             del self.entries[statement.id]
             self.ended[statement.id] = note
+            self.touched[statement.id] = None
 
     def _put(self, parent: int, field: str, block: Block, added: Sequence[Statement]) -> None:
         """Make `block` the block of a parent, `added` being the part of it that is not in the index."""
@@ -161,31 +180,21 @@ class Edit:
         for statement in walk_statements(tuple(added)):
             count += 1
             self.ended.pop(statement.id, None)
+            self.touched[statement.id] = None
         assert len(entries) == before + count, "an identity would stand twice"
         while parent != ROOT:
             outer = entries[parent]
             changed = with_block(outer.statement, field, block)
             entries[parent] = Entry(changed, outer.parent, outer.field)
             siblings = self._block(outer.parent, outer.field)
-            at = _index(siblings, parent)
+            at = self._index(siblings, parent)
             block = (*siblings[:at], changed, *siblings[at + 1 :])
             parent, field = outer.parent, outer.field
         self.program = _with_body(self.program, block)
 
 
-def _outline(statements: Sequence[Statement]) -> list[tuple[int, object]]:
-    """The identities of statements and all inside them, in order, and what the calls among them run."""
-    return [
-        (s.id, s.func if isinstance(s, Call) else s.buffer if isinstance(s, Alloc) else None)
-        for s in walk_statements(tuple(statements))
-    ]
-
-
-def _index(block: Block, identity: int) -> int:
-    for at, statement in enumerate(block):
-        if statement.id == identity:
-            return at
-    raise LookupError(identity)
+def _statement(entry: Entry | None) -> Statement | None:
+    return entry.statement if entry is not None else None
 
 
 def _with_body(program: Program, body: Block) -> Program:

@@ -24,6 +24,7 @@ from slinky.cursors.cursors import (
     place_of,
     statement_cursor,
 )
+from slinky.cursors.names import Key
 from slinky.cursors.versions import Version, walk_statements
 from slinky.errors import PatternError
 from slinky.ir.statements import Alloc, Call, Check, For, If, Pass, Statement
@@ -76,12 +77,28 @@ def find(
             f"'f.y' (a dimension), 'b = _' (what produces b), '_(b)' (what consumes b), with ' #1' for the second match"
         )
     given = match.groupdict()
-    inside = list(walk_statements(tuple(statements)))
+    inside = _candidates(version, statements, given)
     found = tuple(c for c in _matches(version, inside, given, pattern, kinds) if isinstance(c, kinds))
     if given["index"] is None:
         return found
     index = int(given["index"])
     return found[index : index + 1]
+
+
+def _candidates(version: Version, statements: Iterable[Statement], given: dict[str, str | None]) -> list[Statement]:
+    """The statements that a pattern could match: in the whole program, of a name the index knows, just those."""
+    keys: tuple[Key, ...] = ()
+    if statements is version.program.body:
+        if given["keyword"] in ("for", "alloc"):
+            keys = ((given["keyword"], given["what"] or "_"),)
+        elif given["bare"]:
+            keys = tuple((kind, given["bare"]) for kind in ("call", "alloc", "for"))
+        else:
+            uses = (("write", given["produced"]), ("read", given["consumed"]), ("call", given["func"]))
+            keys = tuple((use, name) for use, name in uses if name)
+    if not keys or keys[0][1] == "_":
+        return list(walk_statements(tuple(statements)))
+    return [version.statement(identity) for identity in version.named(*keys)]
 
 
 def _matches(

@@ -10,18 +10,18 @@ pointers of Myers, "An applicative random-access stack" (1983).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import attrs
 
+from slinky.cursors.names import Key, Names, names_in
 from slinky.errors import InvalidCursorError
 from slinky.ir.regions import global_boxes
 from slinky.ir.scopes import leading_checks, loop_facts
 from slinky.ir.statements import (
     Alloc,
     Block,
-    Call,
     For,
     If,
     Program,
@@ -88,10 +88,9 @@ class Version:
 
     __slots__ = (
         "__weakref__",
-        "_accesses",
-        "_allocs",
         "_facts",
         "_globals",
+        "_names",
         "_positions",
         "entries",
         "lineage",
@@ -104,21 +103,18 @@ class Version:
         program: Program,
         lineage: Lineage,
         entries: dict[int, Entry] | None = None,
-        accesses_of: Version | None = None,
+        names: Names | None = None,
+        positions: dict[tuple[int, str], dict[int, int]] | None = None,
     ) -> None:
-        """`accesses_of` is a version in which the same statements, by identity, access the same buffers in the same
-        order: what it knows of that holds here, too."""
+        """`entries`, `names` and `positions` (of some blocks) are indexes of the program that are known already."""
         self.program = program
         self.lineage = lineage
         self.entries = index_of(program) if entries is None else entries
-        self.remembered: dict[tuple[str, int], Any] = {}
-        self._accesses: dict[str, tuple[list[int], list[int]]] | None = None
-        self._allocs: dict[str, list[int]] | None = None
-        if accesses_of is not None:
-            self._accesses, self._allocs = accesses_of._accesses, accesses_of._allocs
+        self.remembered: dict[tuple[object, ...], Any] = {}
+        self._names = names
         self._facts: Facts | None = None
         self._globals: dict[str, Box] | None = None
-        self._positions: dict[tuple[int, str], dict[int, int]] = {}
+        self._positions = {} if positions is None else positions
 
     # Places -------------------------------------------------------------------------------------------------------
 
@@ -142,6 +138,10 @@ class Version:
             places = {s.id: k for k, s in enumerate(self.block(*key))}
             self._positions[key] = places
         return places[identity]
+
+    def known_positions(self) -> Mapping[tuple[int, str], dict[int, int]]:
+        """The positions in those blocks for which they have been asked, by parent and field."""
+        return self._positions
 
     def ancestors(self, identity: int) -> list[int]:
         """The statements around a statement, innermost first; not the program."""
@@ -197,10 +197,7 @@ class Version:
 
     def alloc_of(self, buffer: str, at: int) -> Alloc | None:
         """The allocation that a name means at a statement; None for a parameter or constant, or out of scope."""
-        if self._allocs is None:
-            self._index_buffers()
-        assert self._allocs is not None
-        for identity in self._allocs.get(buffer, ()):
+        for identity in self.names().get(("alloc", buffer), ()):
             entry = self.entries[identity]
             if isinstance(entry.statement, Alloc) and (entry.parent == ROOT or entry.parent in self.ancestors(at)):
                 return entry.statement
@@ -219,39 +216,42 @@ class Version:
 
         return box
 
+    # Names --------------------------------------------------------------------------------------------------------
+
+    def names(self) -> Names:
+        """The index by names. Made when it is first needed, unless the edit derived it from an older one."""
+        if self._names is None:
+            self._names = names_in(walk_statements(self.program.body))
+        return self._names
+
+    def known_names(self) -> Names | None:
+        """The index by names, if it has been made."""
+        return self._names
+
+    def named(self, *keys: Key) -> list[int]:
+        """The statements that have any of some keys, in program order."""
+        names = self.names()
+        if len(keys) == 1:
+            found = list(names.get(keys[0], ()))
+        else:
+            found = list(dict.fromkeys(identity for key in keys for identity in names.get(key, ())))
+        return found if len(found) < 2 else sorted(found, key=self._place)
+
+    def _place(self, identity: int) -> tuple[tuple[str, int], ...]:
+        """Where a statement stands among all: smaller is earlier."""
+        return tuple((self.entries[i].field, self.position(i)) for i in self.path(identity))
+
     def is_allocated(self, buffer: str) -> bool:
         """Whether an intermediate of this name is allocated anywhere."""
-        if self._allocs is None:
-            self._index_buffers()
-        assert self._allocs is not None
-        return buffer in self._allocs
+        return ("alloc", buffer) in self.names()
 
     def writers(self, buffer: str) -> list[int]:
         """The calls that write a buffer of this name, in program order."""
-        return self._access_lists(buffer)[0]
+        return self.named(("write", buffer))
 
     def readers(self, buffer: str) -> list[int]:
         """The calls that read a buffer of this name, in program order."""
-        return self._access_lists(buffer)[1]
-
-    def _access_lists(self, buffer: str) -> tuple[list[int], list[int]]:
-        if self._accesses is None:
-            self._index_buffers()
-        assert self._accesses is not None
-        return self._accesses.get(buffer, ([], []))
-
-    def _index_buffers(self) -> None:
-        accesses: dict[str, tuple[list[int], list[int]]] = {}
-        allocs: dict[str, list[int]] = {}
-        for statement in walk_statements(self.program.body):
-            if isinstance(statement, Alloc):
-                allocs.setdefault(statement.buffer, []).append(statement.id)
-            elif isinstance(statement, Call):
-                for output in statement.func.outputs:
-                    accesses.setdefault(output.buffer, ([], []))[0].append(statement.id)
-                for buffer in dict.fromkeys(access.buffer for access in statement.func.inputs):
-                    accesses.setdefault(buffer, ([], []))[1].append(statement.id)
-        self._accesses, self._allocs = accesses, allocs
+        return self.named(("read", buffer))
 
     # Forwarding ---------------------------------------------------------------------------------------------------
 

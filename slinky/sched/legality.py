@@ -27,6 +27,7 @@ a(u) for the iteration u <= v that wrote e, so it is not written from then on.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import cast
 
 import attrs
 
@@ -158,6 +159,18 @@ def check_reads(version: Version, calls: Iterable[int], *, hint: str = "") -> No
                 raise gap.refuse(version, hint=hint)
 
 
+def check_readers(version: Version, writers: Iterable[Call], *, hint: str = "") -> None:
+    """Check that whoever reads what some calls write still finds it, after they write less, elsewhere, or later.
+
+    What the readers read of other buffers is as it was. Raises `SchedulingError` for the first read that is not shown.
+    """
+    for buffer in dict.fromkeys(output.buffer for call in writers for output in call.func.outputs):
+        for touch in touches(version, buffer, version.readers(buffer), writes=False):
+            gap = _uncovered(version, buffer, touch)
+            if gap is not None:
+                raise gap.refuse(version, hint=hint)
+
+
 def check_inputs(version: Version, identity: int) -> None:
     """Check that a call whose box may have grown stays within the pipeline's inputs.
 
@@ -187,6 +200,14 @@ def check_outputs(version: Version, names: Iterable[str]) -> None:
 
 
 def _uncovered(version: Version, buffer: str, touch: Touch) -> Gap | None:
+    """The read as a gap, if it is not shown to find what it needs; remembered with the version."""
+    key = ("gap", buffer, touch.call.id, touch.region)
+    if key not in version.remembered:
+        version.remembered[key] = _find_gap(version, buffer, touch)
+    return cast("Gap | None", version.remembered[key])
+
+
+def _find_gap(version: Version, buffer: str, touch: Touch) -> Gap | None:
     writers = version.writers(buffer)
     alloc = version.alloc_of(buffer, touch.call.id)
     if alloc is None and version.global_box(buffer) is None:
@@ -669,12 +690,3 @@ def _check_disjoint_writes(version: Version, loop: For, buffer: str, writers: li
 def calls_in(version: Version, identity: int) -> list[Call]:
     """The calls at or inside a statement, in program order."""
     return [s for s in walk_statements((version.statement(identity),)) if isinstance(s, Call)]
-
-
-def readers_of_written(version: Version, calls: Iterable[Call]) -> list[int]:
-    """The calls that read any buffer that one of these calls writes."""
-    found: dict[int, None] = {}
-    for call in calls:
-        for output in call.func.outputs:
-            found.update(dict.fromkeys(version.readers(output.buffer)))
-    return list(found)

@@ -17,7 +17,7 @@ from slinky.cursors.versions import Version
 from slinky.errors import OperationError, SchedulingError
 from slinky.ir.statements import Call, For, Statement, fresh_identity
 from slinky.pipeline import Pipeline
-from slinky.sched.legality import Unproved, calls_in, check_fold, check_races, check_reads, readers_of_written
+from slinky.sched.legality import Unproved, calls_in, check_fold, check_races, check_readers, check_reads
 from slinky.sched.operation import sched_op
 from slinky.sched.rewriting import (
     allocs_touched,
@@ -283,7 +283,7 @@ def reorder_loops(p: Pipeline, outer: LoopCursor) -> Any:
     new = finish(edit, "reorder_loops")
     changed = new._version
     inside = calls_in(changed, new_outer.id)
-    check_reads(changed, readers_of_written(changed, inside))
+    check_readers(changed, inside)
     _check_all_folds(changed, inside)
     for swapped in (new_outer, new_inner):
         if swapped.workers is not None:

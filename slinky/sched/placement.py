@@ -23,9 +23,9 @@ from slinky.sched.legality import (
     check_inputs,
     check_outputs,
     check_races,
+    check_readers,
     check_reads,
     over_loops,
-    readers_of_written,
 )
 from slinky.sched.operation import sched_op
 from slinky.sched.ranges import extend_loop, first_reaching
@@ -99,7 +99,7 @@ def compute_at(p: Pipeline, call: CallCursor, loop: LoopCursor) -> Any:
     for identity in busy[1:]:
         check_inputs(changed, identity)
     check_reads(changed, busy, hint="move it before its own producers: consumers first")
-    check_reads(changed, readers_of_written(changed, [moved]))
+    check_readers(changed, [moved])
     if is_output:
         check_outputs(changed, (o.buffer for o in old.func.outputs))
     for around in (*changed.loops_around(target.id), target):
@@ -301,7 +301,7 @@ def compute_root(p: Pipeline, call: CallCursor) -> Any:
     changed = new._version
     check_inputs(changed, moved.id)
     check_reads(changed, [moved.id], hint="compute its own producers at the top first: producers first")
-    check_reads(changed, readers_of_written(changed, [moved]))
+    check_readers(changed, [moved])
     check_outputs(changed, (o.buffer for o in old.func.outputs))
     _check_folds(changed, moved.id)
     return new, (CallCursor(changed, moved.id), _alloc_cursor(changed, moved))

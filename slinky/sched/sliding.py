@@ -23,8 +23,8 @@ from slinky.sched.legality import (
     check_inputs,
     check_outputs,
     check_races,
+    check_readers,
     check_reads,
-    readers_of_written,
 )
 from slinky.sched.operation import sched_op
 from slinky.sched.ranges import added_steps, extend_loop
@@ -123,7 +123,8 @@ def slide_window(p: Pipeline, call: CallCursor, loop: LoopCursor, *, warmup: str
     affected = [s for i in busy if isinstance(s := changed.statement(i), Call)]
     for identity in busy[1:]:
         check_inputs(changed, identity)
-    check_reads(changed, dict.fromkeys([*busy, *readers_of_written(changed, [affected[0]])]))
+    check_reads(changed, busy)
+    check_readers(changed, affected[:1])
     check_outputs(changed, (o.buffer for o in old.func.outputs))
     for alloc in allocs_touched(changed, affected):
         for position, fold in enumerate(alloc.folds):

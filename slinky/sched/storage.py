@@ -18,9 +18,8 @@ from slinky.sched.legality import (
     check_fold,
     check_outputs,
     check_races,
-    check_reads,
+    check_readers,
     over_loops,
-    readers_of_written,
     touches,
     window_of,
 )
@@ -215,9 +214,9 @@ def store_at(p: Pipeline, alloc: AllocCursor, loop: LoopCursor) -> Any:
     edit.insert(Gap.before(target.body[0].id), (attrs.evolve(old, box=tuple(box)),))
     new = finish(edit, "store_at")
     changed = new._version
-    check_reads(
+    check_readers(
         changed,
-        readers_of_written(changed, _calls(changed, calls)),
+        writers,
         hint="an iteration needs what earlier ones wrote: store it outside the loop",
     )
     check_outputs(changed, dict.fromkeys(o.buffer for c in writers for o in c.func.outputs))

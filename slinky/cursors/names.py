@@ -1,0 +1,70 @@
+"""Which statements name what: the index of a version by names.
+
+Rewrites and patterns ask for the calls that write a buffer, or for a loop by its variable, all the time. An index
+answers without a walk, and the index of a new version is derived from that of the old one by the statements that an
+edit touched: its cost does not grow with the length of the history, and hardly with that of the program.
+
+Invariant: `names[key]` holds the identity of each statement that has the key, once, in no particular order; a key
+that no statement has is not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import TypeAlias
+
+from slinky.ir.statements import Alloc, Call, For, LoweredFunc, Statement
+
+Key: TypeAlias = tuple[str, str]
+"""How a statement names something (`call`, `write`, `read`, `alloc` or `for`), and the name."""
+
+Names: TypeAlias = Mapping[Key, tuple[int, ...]]
+
+
+def keys_of(statement: Statement) -> tuple[Key, ...]:
+    """The keys that a statement itself has, whatever is inside it."""
+    match statement:
+        case Call(func=func):
+            return _keys_of_call(func)
+        case Alloc(buffer=buffer):
+            return (("alloc", buffer),)
+        case For(variable=variable):
+            return (("for", variable.name),)
+    return ()
+
+
+@lru_cache(maxsize=4096)
+def _keys_of_call(func: LoweredFunc) -> tuple[Key, ...]:
+    writes = dict.fromkeys(("write", output.buffer) for output in func.outputs)
+    reads = dict.fromkeys(("read", access.buffer) for access in func.inputs)
+    return (("call", func.name), *writes, *reads)
+
+
+def names_in(statements: Iterable[Statement]) -> Names:
+    """The index of some statements."""
+    names: dict[Key, tuple[int, ...]] = {}
+    for statement in statements:
+        for key in keys_of(statement):
+            names[key] = (*names.get(key, ()), statement.id)
+    return names
+
+
+def with_changes(names: Names, changes: Iterable[tuple[int, Statement | None, Statement | None]]) -> Names:
+    """The index after an edit: identities with the statement before it and behind it, None where there is none."""
+    new: dict[Key, tuple[int, ...]] | None = None
+    for identity, old, now in changes:
+        before = keys_of(old) if old is not None else ()
+        after = keys_of(now) if now is not None else ()
+        if before == after:
+            continue
+        new = dict(names) if new is None else new
+        for key in before:
+            left = tuple([other for other in new[key] if other != identity])
+            if left:
+                new[key] = left
+            else:
+                del new[key]
+        for key in after:
+            new[key] = (*new.get(key, ()), identity)
+    return names if new is None else new
