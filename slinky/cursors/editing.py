@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Sequence
 
 import attrs
 
-from slinky.cursors.names import with_changes
 from slinky.cursors.versions import ROOT, Entry, Version, add_entries, walk_statements
 from slinky.ir.scopes import leading_checks
 from slinky.ir.statements import (
@@ -59,21 +58,14 @@ class Edit:
         self.program = version.program
         self.entries = dict(version.entries)
         self.ended: dict[int, str] = {}
-        self.touched: dict[int, None] = {}
+        self.touched: set[int] = set()
         self.reordered: set[tuple[int, str]] = set()
         """The blocks, by parent and field, that hold other statements than before, or the same in another order."""
 
     def finish(self, operation: str) -> Version:
         """The new version; `operation` is the name of the primitive that made it."""
         lineage = self.version.lineage.child(operation, self.ended)
-        names = self.version.known_names()
-        if names is not None:
-            before, after = self.version.entries, self.entries
-            changes = ((i, _statement(before.get(i)), _statement(after.get(i))) for i in self.touched)
-            names = with_changes(names, changes)
-        known = self.version.known_positions().items()
-        positions = {key: at for key, at in known if key not in self.reordered and key[0] not in self.touched}
-        return Version(self.program, lineage, self.entries, names, positions)
+        return self.version.derived(self.program, lineage, self.entries, self.touched, self.reordered)
 
     def statement(self, identity: int) -> Statement:
         """A statement as it stands now."""
@@ -167,7 +159,7 @@ class Edit:
         for statement in walk_statements(tuple(statements)):
             del self.entries[statement.id]
             self.ended[statement.id] = note
-            self.touched[statement.id] = None
+            self.touched.add(statement.id)
 
     def _put(self, parent: int, field: str, block: Block, added: Sequence[Statement]) -> None:
         """Make `block` the block of a parent, `added` being the part of it that is not in the index."""
@@ -180,7 +172,7 @@ class Edit:
         for statement in walk_statements(tuple(added)):
             count += 1
             self.ended.pop(statement.id, None)
-            self.touched[statement.id] = None
+            self.touched.add(statement.id)
         assert len(entries) == before + count, "an identity would stand twice"
         while parent != ROOT:
             outer = entries[parent]
@@ -191,10 +183,6 @@ class Edit:
             block = (*siblings[:at], changed, *siblings[at + 1 :])
             parent, field = outer.parent, outer.field
         self.program = _with_body(self.program, block)
-
-
-def _statement(entry: Entry | None) -> Statement | None:
-    return entry.statement if entry is not None else None
 
 
 def _with_body(program: Program, body: Block) -> Program:

@@ -10,12 +10,12 @@ pointers of Myers, "An applicative random-access stack" (1983).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import Any
 
 import attrs
 
-from slinky.cursors.names import Key, Names, names_in
+from slinky.cursors.names import Key, Names, names_in, with_changes
 from slinky.errors import InvalidCursorError
 from slinky.ir.regions import global_boxes
 from slinky.ir.scopes import leading_checks, loop_facts
@@ -105,15 +105,17 @@ class Version:
         entries: dict[int, Entry] | None = None,
         names: Names | None = None,
         positions: dict[tuple[int, str], dict[int, int]] | None = None,
+        globals_: dict[str, Box] | None = None,
     ) -> None:
-        """`entries`, `names` and `positions` (of some blocks) are indexes of the program that are known already."""
+        """What an edit knows already may be given: the indexes of the program by identity, by name and (of some blocks)
+        by position, and the bounds of its parameters."""
         self.program = program
         self.lineage = lineage
         self.entries = index_of(program) if entries is None else entries
         self.remembered: dict[tuple[object, ...], Any] = {}
         self._names = names
         self._facts: Facts | None = None
-        self._globals: dict[str, Box] | None = None
+        self._globals = global_boxes(program) if globals_ is None else globals_
         self._positions = {} if positions is None else positions
 
     # Places -------------------------------------------------------------------------------------------------------
@@ -191,8 +193,6 @@ class Version:
 
     def global_box(self, buffer: str) -> Box | None:
         """The bounds of an input, output or constant."""
-        if self._globals is None:
-            self._globals = global_boxes(self.program)
         return self._globals.get(buffer)
 
     def alloc_of(self, buffer: str, at: int) -> Alloc | None:
@@ -224,9 +224,27 @@ class Version:
             self._names = names_in(walk_statements(self.program.body))
         return self._names
 
-    def known_names(self) -> Names | None:
-        """The index by names, if it has been made."""
-        return self._names
+    def derived(
+        self,
+        program: Program,
+        lineage: Lineage,
+        entries: dict[int, Entry],
+        touched: Iterable[int],
+        reordered: Container[tuple[int, str]],
+    ) -> Version:
+        """The version after an edit, its indexes made of this one's.
+
+        `touched` are the identities of the statements that the edit put, changed or took away, `reordered` the blocks
+        (by parent and field) that hold other statements than before, or in another order.
+        """
+        touched = frozenset(touched)
+        names = self._names
+        if names is not None:
+            changes = ((i, _statement(self.entries.get(i)), _statement(entries.get(i))) for i in touched)
+            names = with_changes(names, changes)
+        known = self._positions.items()
+        positions = {key: at for key, at in known if key not in reordered and key[0] not in touched}
+        return Version(program, lineage, entries, names, positions, self._globals)
 
     def named(self, *keys: Key) -> list[int]:
         """The statements that have any of some keys, in program order."""
@@ -284,6 +302,10 @@ class Version:
             if identity in step.ended:
                 raise InvalidCursorError(f"{what} is gone: {step.operation} {step.ended[identity]}")
         raise InvalidCursorError(f"{what} is gone")
+
+
+def _statement(entry: Entry | None) -> Statement | None:
+    return entry.statement if entry is not None else None
 
 
 def _root(lineage: Lineage) -> Lineage:

@@ -63,11 +63,16 @@ def output_region(access: OutputAccess, box: Box) -> Box:
 
 def clamped_box(call: Call, bounds_of: BoundsOf) -> Box:
     """The box of a call within the bounds of its outputs."""
-    box = list(call.box)
-    for access in call.func.outputs:
-        for dim, limit in zip(access.dims, bounds_of(access.buffer), strict=True):
-            box[dim] = intersection(box[dim], limit)
-    return tuple(box)
+    return _clamped(call.func, call.box, tuple([bounds_of(access.buffer) for access in call.func.outputs]))
+
+
+@lru_cache(maxsize=16384)
+def _clamped(func: LoweredFunc, box: Box, limits: tuple[Box, ...]) -> Box:
+    clamped = list(box)
+    for access, limit in zip(func.outputs, limits, strict=True):
+        for dim, i in zip(access.dims, limit, strict=True):
+            clamped[dim] = intersection(clamped[dim], i)
+    return tuple(clamped)
 
 
 def parameter_box(name: str, rank: int) -> Box:

@@ -6,13 +6,14 @@ Invariant: every fact holds whenever the statement at that place runs.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 import attrs
 
 from slinky.ir.regions import global_boxes
 from slinky.ir.statements import Alloc, Check, For, If, Program, Statement
-from slinky.symbolic.expressions import Condition, negate
-from slinky.symbolic.intervals import Box
+from slinky.symbolic.expressions import Condition, Expr, Variable, negate
+from slinky.symbolic.intervals import Box, Interval
 from slinky.symbolic.proofs import Facts, facts
 
 
@@ -48,7 +49,12 @@ class Scope:
 
 def loop_facts(loop: For) -> tuple[Condition, ...]:
     """What holds in the body of a loop."""
-    return (loop.range.min <= loop.variable, loop.variable <= loop.range.max, loop.step >= 1)
+    return _range_facts(loop.variable, loop.range, loop.step)
+
+
+@lru_cache(maxsize=4096)
+def _range_facts(variable: Variable, range_: Interval, step: Expr) -> tuple[Condition, ...]:
+    return (range_.min <= variable, variable <= range_.max, step >= 1)
 
 
 def leading_checks(program: Program) -> Iterator[Check]:

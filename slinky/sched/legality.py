@@ -38,10 +38,10 @@ from slinky.ir.printer import dimension_names, expression_text, interval_in
 from slinky.ir.regions import clamped_box, input_regions, output_region, parameter_box
 from slinky.ir.statements import Alloc, Call, For, If
 from slinky.symbolic.bounds import bounds
+from slinky.symbolic.comparing import at_most
 from slinky.symbolic.explanations import explain
 from slinky.symbolic.expressions import (
     FALSE,
-    TRUE,
     Condition,
     Expr,
     Max,
@@ -312,7 +312,7 @@ class _Coverage:
         """
         if not loops:
             return _cover(region, boxes, known) or impossible(known)
-        if any(_is_same_or_within(box, region) for box in boxes):
+        if _cover_at_a_glance(region, boxes, known):
             return True
         loop, inner = loops[0], loops[1:]
         at_first: dict[Expr, Expr] = {loop.variable: loop.range.min}
@@ -431,16 +431,15 @@ def _parts(end: Expr, kind: type[Min] | type[Max], v: Variable) -> tuple[list[Ex
 
 def _inside(inner: Interval, outer: Interval, known: Facts) -> bool:
     """Whether an interval that is not empty is shown to lie in another, by more than that the facts contradict."""
-    return all(
-        condition is not FALSE and prove(condition, known)
-        for condition in (outer.min <= inner.min, inner.max <= outer.max)
-    )
+    return _shown(outer.min, inner.min, known) and _shown(inner.max, outer.max, known)
 
 
-def _is_same_or_within(outer: Box, inner: Box) -> bool:
-    """Whether a box lies in another on the face of it: the same ends, or ends that differ by a constant."""
-    ends = ((a.min <= b.min, b.max <= a.max) for a, b in zip(outer, inner, strict=True))
-    return all(low is TRUE and high is TRUE for low, high in ends)
+def _shown(a: Expr, b: Expr, known: Facts) -> bool:
+    """Whether `a <= b` is shown, by a short look or a long one."""
+    if at_most(a, b, known):
+        return True
+    condition = a <= b
+    return condition is not FALSE and prove(condition, known)
 
 
 def _contains(outer: Box, inner: Box, known: Facts) -> bool:
@@ -451,6 +450,35 @@ def _cover(region: Box, boxes: list[Box], known: Facts) -> bool:
     """Whether boxes together contain a region: one alone, or one that cuts off an end of a dimension, and the rest."""
     if not region:
         return bool(boxes)
+    return _cover_at_a_glance(region, boxes, known) or _cover_by_proofs(region, boxes, known)
+
+
+def _cover_at_a_glance(region: Box, boxes: list[Box], known: Facts) -> bool:
+    """Whether a short look finds a box that contains the region, or two that do, side by side in one dimension.
+
+    A window that slides is such a pair: what earlier iterations wrote, and what this one adds.
+    """
+    below: list[tuple[int, Interval]] = []
+    above: list[tuple[int, Interval]] = []
+    for box in boxes:
+        reach = [
+            (d, a, at_most(a.min, b.min, known), at_most(b.max, a.max, known))
+            for d, (a, b) in enumerate(zip(box, region, strict=True))
+        ]
+        short = [(d, a, low) for d, a, low, high in reach if not (low and high)]
+        if not short:
+            return True
+        if len(short) == 1:
+            d, a, low = short[0]
+            (below if low else above).append((d, a))
+    return any(
+        d == e and at_most(b.min, a.max + 1, known) and at_most(region[d].max, b.max, known)
+        for d, a in below
+        for e, b in above
+    )
+
+
+def _cover_by_proofs(region: Box, boxes: list[Box], known: Facts) -> bool:
     missing: list[tuple[int, list[int]]] = []
     for n, box in enumerate(boxes):
         outside = [d for d, (a, b) in enumerate(zip(box, region, strict=True)) if not _inside(b, a, known)]
@@ -464,9 +492,9 @@ def _cover(region: Box, boxes: list[Box], known: Facts) -> bool:
             continue
         d, box = outside[0], boxes[n]
         need, have = region[d], box[d]
-        if prove(have.min <= need.min, known):
+        if _shown(have.min, need.min, known):
             left = Interval(maximum(need.min, have.max + 1), need.max)
-        elif prove(need.max <= have.max, known):
+        elif _shown(need.max, have.max, known):
             left = Interval(need.min, minimum(need.max, have.min - 1))
         else:
             continue
@@ -562,6 +590,8 @@ def check_fold(version: Version, alloc: Alloc, dim: int, factor: Expr) -> None:
     pairs = [(write, read, known) for write, _ in window.writes for read, known in window.reads]
     pairs += [(write, other, known) for write, known in window.writes for other, _ in window.writes]
     for write, other, known in pairs:
+        if at_most(write.max, other.min + factor - 1, known):
+            continue
         fits = write.max - other.min + 1 <= factor
         if not prove(fits, known):
             raise SchedulingError(

@@ -102,17 +102,21 @@ def extend_loop(edit: Edit, version: Version, loop: For, mover: int, wider: Inte
         return [mover]
     _require_steady_inner_loops(version, loop)
     busy = [mover]
+    added = version.facts_at(loop.id).also(
+        loop.step >= 1, wider.min <= loop.variable, loop.variable + loop.step <= loop.range.min
+    )
     for call in calls_in(version, loop.id):
         if call.id == mover:
             continue
         if ends_later:
             _require_nothing_behind(version, call, loop)
         if starts_earlier:
-            before = _facts_before(version, call, loop, wider.min)
+            around = version.loops_around(call.id)
+            before = added.also(*(fact for inner in around[around.index(loop) + 1 :] for fact in loop_facts(inner)))
             box = tuple(_clamped_from_below(version, call, d, loop, before) for d in range(len(call.box)))
             if box != call.box:
                 edit.update(Call(call.func, box, id=call.id))
-            if not _is_idle(version, call, box, before):
+            if not _is_idle(version, call, box, loop, before):
                 busy.append(call.id)
     now = edit.statement(loop.id)
     assert isinstance(now, For)
@@ -120,21 +124,14 @@ def extend_loop(edit: Edit, version: Version, loop: For, mover: int, wider: Inte
     return busy
 
 
-def _facts_before(version: Version, call: Call, loop: For, start: Expr) -> Facts:
-    """What holds where a call stands, in the iterations from `start` up to those of a loop around it."""
-    known = version.facts_at(loop.id).also(
-        loop.step >= 1, start <= loop.variable, loop.variable + loop.step <= loop.range.min
-    )
-    around = version.loops_around(call.id)
-    for inner in around[around.index(loop) + 1 :]:
-        known = known.also(*loop_facts(inner))
-    return known
-
-
-def _is_idle(version: Version, call: Call, box: Box, known: Facts) -> bool:
-    """Whether a call over a box is shown to do nothing under some facts."""
-    empty = (c for d, i in enumerate(box) for c in (i.max < i.min, i.max < bounds_of_dim(version, call, d).min))
-    return any(condition is not FALSE and prove(condition, known) for condition in empty)
+def _is_idle(version: Version, call: Call, box: Box, loop: For, known: Facts) -> bool:
+    """Whether a call over a box, which moves with a loop, is shown to do nothing under some facts."""
+    for d, i in enumerate(box):
+        if loop.variable in symbols(i.max):
+            for condition in (i.max < bounds_of_dim(version, call, d).min, i.max < i.min):
+                if condition is not FALSE and prove(condition, known):
+                    return True
+    return False
 
 
 def _clamped_from_below(version: Version, call: Call, d: int, loop: For, before: Facts) -> Interval:

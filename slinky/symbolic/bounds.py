@@ -16,6 +16,7 @@ from math import lcm
 from typing import TypeAlias, cast
 
 from slinky.symbolic.arithmetic import spread
+from slinky.symbolic.comparing import at_most
 from slinky.symbolic.expressions import (
     And,
     Condition,
@@ -123,9 +124,9 @@ class _Bounder:
         return plain if rewritten is None else self._tighter(rewritten, plain)
 
     def _tighter(self, a: Interval, b: Interval) -> Interval:
-        """The tighter end of two intervals that both hold; that of the first where neither is shown to be tighter."""
-        lo = b.min if self._as_free(b.min, a.min) and prove(a.min <= b.min, self.known) else a.min
-        hi = b.max if self._as_free(b.max, a.max) and prove(b.max <= a.max, self.known) else a.max
+        """The tighter end of two intervals that both hold; that of the first where a short look does not tell."""
+        lo = b.min if self._as_free(b.min, a.min) and at_most(a.min, b.min, self.known) else a.min
+        hi = b.max if self._as_free(b.max, a.max) and at_most(b.max, a.max, self.known) else a.max
         return Interval(lo, hi)
 
     def _as_free(self, end: Expr, other: Expr) -> bool:

@@ -7,6 +7,7 @@ Invariant: both ends are canonical expressions, so equal intervals compare equal
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import TypeAlias
 
 import attrs
@@ -66,6 +67,11 @@ def intersection(a: Interval, b: Interval) -> Interval:
 
 def not_empty(box: Sequence[Interval]) -> Condition:
     """That a box holds at least one point."""
+    return _not_empty(tuple(box))
+
+
+@lru_cache(maxsize=16384)
+def _not_empty(box: Box) -> Condition:
     return all_of(*(i.min <= i.max for i in box))
 
 

@@ -27,6 +27,7 @@ from slinky.symbolic.expressions import (
     NonNegative,
     Or,
     Product,
+    Scalar,
     Select,
     Sum,
     Truth,
@@ -90,6 +91,9 @@ def symbols(node: Node) -> frozenset[Expr]:
     return fold(node, visit, {}, lambda inner: children(inner) if inner._symbols is None else ())
 
 
+_SYMBOLS = frozenset((Variable, Scalar, Metadata))
+
+
 def substitute(node: N, replacements: Mapping[Expr, Expr]) -> N:
     """Replace symbols (variables or metadata), all at once, and return the canonical result."""
     pairs = [(symbol, replacements[symbol]) for symbol in symbols(node) if symbol in replacements]
@@ -104,6 +108,8 @@ def _substitute(node: Node, pairs: tuple[tuple[Expr, Expr], ...]) -> Node:
 
     def visit(inner: Node, parts: list[Node]) -> Node:
         if not parts:
+            if type(inner) is Sum and not symbols(inner).isdisjoint(replaced):
+                return linear_sum(inner.constant, [(cast(Expr, results.get(a, a)), c) for a, c in inner.terms])
             return inner
         if type(inner) is Select and isinstance(parts[0], Truth):
             return parts[1]
@@ -112,6 +118,8 @@ def _substitute(node: Node, pairs: tuple[tuple[Expr, Expr], ...]) -> Node:
     def parts_of(inner: Node) -> tuple[Node, ...]:
         if symbols(inner).isdisjoint(replaced):
             return ()
+        if type(inner) is Sum and all(type(atom) in _SYMBOLS for atom, _ in inner.terms):
+            return ()  # the replacements are at hand
         if type(inner) is Select:
             condition = results.get(inner.condition)
             if condition is None:
