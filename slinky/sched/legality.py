@@ -617,8 +617,8 @@ def check_fold(version: Version, alloc: Alloc, dim: int, factor: Expr) -> None:
         going = version.facts_at(loop.id).also(loop.range.min <= loop.variable, loop.step >= 1)
         going = going.also(loop.variable + loop.step <= loop.range.max)
         for end in (write.min, write.max):
-            advances = end <= substitute(end, onward)
-            if not prove(advances, going):
+            later = substitute(end, onward)
+            if not at_most(end, later, going) and not prove(advances := end <= later, going):
                 raise SchedulingError(
                     f"not shown that what is produced of {name} moves forward with loop {loop.variable}",
                     place=place,

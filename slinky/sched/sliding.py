@@ -30,6 +30,7 @@ from slinky.sched.operation import sched_op
 from slinky.sched.ranges import added_steps, extend_loop
 from slinky.sched.rewriting import allocs_touched, bounds_of_dim, finish
 from slinky.symbolic.bounds import simplify
+from slinky.symbolic.comparing import at_most
 from slinky.symbolic.expressions import (
     Expr,
     equal,
@@ -176,8 +177,8 @@ def _require_forward(version: Version, call: CallCursor, loop: LoopCursor, windo
     """Check that both ends of a window move forward."""
     y, step = loop._loop.variable, loop._loop.step
     for name, end in (("start", window.min), ("end", window.max)):
-        condition = end <= substitute(end, {y: y + step})
-        if not prove(condition, known):
+        later = substitute(end, {y: y + step})
+        if not at_most(end, later, known) and not prove(condition := end <= later, known):
             raise SchedulingError(
                 f"not shown that the {name} of what {call.name()} produces moves forward with loop {y}",
                 place=call,

@@ -106,9 +106,10 @@ def _sum(offset: int, coefficients: Mapping[Expr, int]) -> Expr:
             return terms[0][0]
     else:
         terms.sort(key=_term_key)
-    choices = [term for term in terms if type(term[0]) in _CHOICES]
-    if len(choices) == 1 and choices[0][0]._spread <= WIDEST:  # type: ignore[attr-defined]
-        return _push(choices[0], offset, [term for term in terms if term is not choices[0]])
+    last = terms[-1][0]  # choices come last
+    if type(last) in _CHOICES and last._spread <= WIDEST:  # type: ignore[attr-defined]
+        if len(terms) == 1 or type(terms[-2][0]) not in _CHOICES:
+            return _push(terms[-1], offset, terms[:-1])
     return intern(Sum, offset, tuple(terms))
 
 

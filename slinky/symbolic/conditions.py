@@ -44,9 +44,9 @@ def nonnegative(expr: Expr) -> Condition:
     offset, terms = linear(expr)
     if not terms:
         return truth(offset >= 0)
-    for atom, c in terms:
-        if type(atom) in _CHOICES and spread(expr) <= WIDEST:
-            return _split_choice(atom, c, offset, terms)
+    if type(terms[-1][0]) in _CHOICES and spread(expr) <= WIDEST:  # choices come last
+        atom, c = next(term for term in terms if type(term[0]) in _CHOICES)
+        return _split_choice(atom, c, offset, terms)
     if len(terms) == 1:
         divisor = abs(terms[0][1])
     else:

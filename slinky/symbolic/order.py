@@ -28,6 +28,7 @@ from slinky.symbolic.nodes import (
     Variable,
 )
 
+# Choices come after all other atoms of a sum: the constructors look for them at its end.
 _RANK: dict[type[Node], int] = {
     Variable: 0, Metadata: 1, Scalar: 2, Product: 3, FloorDivide: 4, Min: 5, Max: 6, Select: 7, Sum: 8, Constant: 9,
 }  # fmt: skip
