@@ -9,9 +9,10 @@ from slinky.cursors.editing import Edit, Gap
 from slinky.errors import SchedulingError
 from slinky.ir.statements import Alloc, Call, Check
 from slinky.pipeline import Pipeline
-from slinky.sched.legality import calls_in, check_fold, check_reads
+from slinky.sched.legality import check_folds, check_reads
 from slinky.sched.operation import sched_op
-from slinky.sched.rewriting import allocs_touched, finish
+from slinky.sched.rewriting import finish
+from slinky.sched.touches import calls_in
 
 
 @sched_op("block")
@@ -67,8 +68,5 @@ def reorder_statements(p: Pipeline, block: BlockCursor) -> Any:
     changed = new._version
     inside: list[Call] = [*calls_in(changed, second.id), *calls_in(changed, first.id)]
     check_reads(changed, (call.id for call in inside))
-    for alloc in allocs_touched(changed, inside):
-        for d, fold in enumerate(alloc.folds):
-            if fold is not None:
-                check_fold(changed, alloc, d, fold)
+    check_folds(changed, inside)
     return new, (BlockCursor(changed, second.id, first.id),)

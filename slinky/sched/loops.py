@@ -17,10 +17,9 @@ from slinky.cursors.versions import Version
 from slinky.errors import OperationError, SchedulingError
 from slinky.ir.statements import Call, For, Statement, fresh_identity
 from slinky.pipeline import Pipeline
-from slinky.sched.legality import Unproved, calls_in, check_fold, check_races, check_readers, check_reads
+from slinky.sched.legality import Unproved, check_folds, check_races, check_readers, check_reads
 from slinky.sched.operation import sched_op
 from slinky.sched.rewriting import (
-    allocs_touched,
     bounds_of_dim,
     finish,
     fresh_variable,
@@ -32,6 +31,7 @@ from slinky.sched.rewriting import (
 )
 from slinky.sched.simplification import simplified_block
 from slinky.sched.substitution import substitute_block
+from slinky.sched.touches import calls_in
 from slinky.symbolic.expressions import Expr, equal, maximum, minimum
 from slinky.symbolic.intervals import Interval
 from slinky.symbolic.proofs import Facts, prove
@@ -147,7 +147,7 @@ def _split_dim(p: Pipeline, cursor: DimCursor, factor: Expr, tail: str, names: t
     edit.replace(call.id, (outer, *rest))
     new = finish(edit, "split_loop")
     if tail == "shift":
-        _check_all_folds(new._version, [call])
+        check_folds(new._version, [inner])
     behind = statement_cursor(new._version, rest[0].id) if rest else InvalidCursor()
     return new, (LoopCursor(new._version, outer.id), DimCursor(new._version, call.id, d), behind)
 
@@ -217,19 +217,11 @@ def _split_explicit(p: Pipeline, cursor: LoopCursor, factor: Expr, tail: str, na
     if tail == "shift":
         inside = calls_in(new._version, outer.id)
         check_reads(new._version, [call.id for call in inside])
-        _check_all_folds(new._version, inside)
+        check_folds(new._version, inside)
         if outer.workers is not None:
             check_races(new._version, outer.id)
     behind = LoopCursor(new._version, rest[0].id) if rest else InvalidCursor()
     return new, (LoopCursor(new._version, outer.id), LoopCursor(new._version, inner.id), behind)
-
-
-def _check_all_folds(version: Version, calls: Sequence[Call]) -> None:
-    """Check the folds of all buffers that calls touch, after a change that may have moved a read or write."""
-    for alloc in allocs_touched(version, [c for c in calls if c.id in version.entries]):
-        for d, fold in enumerate(alloc.folds):
-            if fold is not None:
-                check_fold(version, alloc, d, fold)
 
 
 @sched_op("outer", "inner")
@@ -284,7 +276,7 @@ def reorder_loops(p: Pipeline, outer: LoopCursor) -> Any:
     changed = new._version
     inside = calls_in(changed, new_outer.id)
     check_readers(changed, inside)
-    _check_all_folds(changed, inside)
+    check_folds(changed, inside)
     for swapped in (new_outer, new_inner):
         if swapped.workers is not None:
             check_races(changed, swapped.id)

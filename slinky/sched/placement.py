@@ -18,18 +18,17 @@ from slinky.ir.regions import input_regions
 from slinky.ir.statements import Alloc, Call, For, If, Pass
 from slinky.pipeline import Pipeline
 from slinky.sched.legality import (
-    calls_in,
-    check_fold,
+    check_folds,
     check_inputs,
     check_outputs,
     check_races,
     check_readers,
     check_reads,
-    over_loops,
 )
 from slinky.sched.operation import sched_op
 from slinky.sched.ranges import extend_loop, first_reaching
 from slinky.sched.rewriting import bounds_of_dim, finish
+from slinky.sched.touches import calls_in, over_loops
 from slinky.symbolic.bounds import simplify
 from slinky.symbolic.expressions import linear, maximum
 from slinky.symbolic.intervals import Box, Interval, hull
@@ -105,8 +104,7 @@ def compute_at(p: Pipeline, call: CallCursor, loop: LoopCursor) -> Any:
     for around in (*changed.loops_around(target.id), target):
         if around.workers is not None:
             check_races(changed, around.id)
-    for identity in busy:
-        _check_folds(changed, identity)
+    check_folds(changed, [s for i in busy if isinstance(s := changed.statement(i), Call)])
     return new, (CallCursor(changed, moved.id), _alloc_cursor(changed, moved))
 
 
@@ -222,19 +220,6 @@ def _extend_to_all(edit: Edit, version: Version, call: Call, loop: For) -> list[
     return extend_loop(edit, version, loop, call.id, Interval(start, end))
 
 
-def _check_folds(version: Version, identity: int) -> None:
-    """Check the folds of what a call that moved reads and writes."""
-    call = version.statement(identity)
-    assert isinstance(call, Call)
-    names = [a.buffer for a in call.func.inputs] + [o.buffer for o in call.func.outputs]
-    for name in dict.fromkeys(names):
-        alloc = version.alloc_of(name, call.id)
-        if alloc is not None:
-            for d, fold in enumerate(alloc.folds):
-                if fold is not None:
-                    check_fold(version, alloc, d, fold)
-
-
 def _alloc_cursor(version: Version, call: Call) -> Cursor:
     alloc = version.alloc_of(call.func.outputs[0].buffer, call.id)
     return AllocCursor(version, alloc.id) if alloc is not None else InvalidCursor()
@@ -303,7 +288,7 @@ def compute_root(p: Pipeline, call: CallCursor) -> Any:
     check_reads(changed, [moved.id], hint="compute its own producers at the top first: producers first")
     check_readers(changed, [moved])
     check_outputs(changed, (o.buffer for o in old.func.outputs))
-    _check_folds(changed, moved.id)
+    check_folds(changed, [moved])
     return new, (CallCursor(changed, moved.id), _alloc_cursor(changed, moved))
 
 

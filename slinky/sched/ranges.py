@@ -15,8 +15,9 @@ from slinky.cursors.versions import Version, walk_statements
 from slinky.errors import SchedulingError
 from slinky.ir.scopes import loop_facts
 from slinky.ir.statements import Call, For
-from slinky.sched.legality import Unproved, calls_in
+from slinky.sched.legality import Unproved
 from slinky.sched.rewriting import bounds_of_dim
+from slinky.sched.touches import calls_in
 from slinky.symbolic.bounds import bounds, simplify
 from slinky.symbolic.expressions import FALSE, Constant, Expr, FloorDivide, Max, Min, constant, linear, maximum
 from slinky.symbolic.intervals import Box, Interval, point

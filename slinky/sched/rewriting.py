@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from slinky.cursors.editing import Edit
 from slinky.cursors.versions import Version, walk_statements
 from slinky.errors import OperationError, SchedulingError
-from slinky.ir.statements import Alloc, Call, For
+from slinky.ir.statements import Call, For
 from slinky.pipeline import Pipeline
 from slinky.sched.legality import Unproved
 from slinky.symbolic.expressions import Expr, Metadata, Scalar, Variable, constant_value, variable
@@ -109,15 +109,3 @@ def within(i: Interval, limit: Interval, known: Facts) -> Interval:
 def is_one(value: Expr) -> bool:
     """Whether an expression is the constant 1."""
     return constant_value(value) == 1
-
-
-def allocs_touched(version: Version, calls: Iterable[Call]) -> list[Alloc]:
-    """The allocations of the intermediates that calls read or write."""
-    found: dict[int, Alloc] = {}
-    for call in calls:
-        names = [a.buffer for a in call.func.inputs] + [a.buffer for a in call.func.outputs]
-        for name in names:
-            alloc = version.alloc_of(name, call.id)
-            if alloc is not None:
-                found[alloc.id] = alloc
-    return list(found.values())

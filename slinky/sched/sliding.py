@@ -19,7 +19,7 @@ from slinky.ir.statements import Call
 from slinky.pipeline import Pipeline
 from slinky.sched.legality import (
     Unproved,
-    check_fold,
+    check_folds,
     check_inputs,
     check_outputs,
     check_races,
@@ -28,7 +28,7 @@ from slinky.sched.legality import (
 )
 from slinky.sched.operation import sched_op
 from slinky.sched.ranges import added_steps, extend_loop
-from slinky.sched.rewriting import allocs_touched, bounds_of_dim, finish
+from slinky.sched.rewriting import bounds_of_dim, finish
 from slinky.symbolic.bounds import simplify
 from slinky.symbolic.comparing import at_most
 from slinky.symbolic.expressions import (
@@ -127,10 +127,7 @@ def slide_window(p: Pipeline, call: CallCursor, loop: LoopCursor, *, warmup: str
     check_reads(changed, busy)
     check_readers(changed, affected[:1])
     check_outputs(changed, (o.buffer for o in old.func.outputs))
-    for alloc in allocs_touched(changed, affected):
-        for position, fold in enumerate(alloc.folds):
-            if fold is not None:
-                check_fold(changed, alloc, position, fold)
+    check_folds(changed, affected)
     for outer in changed.loops_around(around.id):
         if outer.workers is not None:
             check_races(changed, outer.id)

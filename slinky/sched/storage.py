@@ -16,15 +16,15 @@ from slinky.pipeline import Pipeline
 from slinky.sched.legality import (
     Window,
     check_fold,
+    check_folds_of,
     check_outputs,
     check_races,
     check_readers,
-    over_loops,
-    touches,
     window_of,
 )
 from slinky.sched.operation import sched_op
 from slinky.sched.rewriting import finish, require_known_symbols, require_positive
+from slinky.sched.touches import over_loops, touches
 from slinky.symbolic.bounds import bounds, simplify
 from slinky.symbolic.expressions import Expr, IsZero, Min, Select, Variable, linear, maximum
 from slinky.symbolic.intervals import Interval, hull, intersection
@@ -220,7 +220,9 @@ def store_at(p: Pipeline, alloc: AllocCursor, loop: LoopCursor) -> Any:
         hint="an iteration needs what earlier ones wrote: store it outside the loop",
     )
     check_outputs(changed, dict.fromkeys(o.buffer for c in writers for o in c.func.outputs))
-    _check_folds(changed, old.id)
+    sunk = changed.statement(old.id)
+    assert isinstance(sunk, Alloc)
+    check_folds_of(changed, sunk)
     return new, (AllocCursor(changed, old.id),)
 
 
@@ -284,7 +286,9 @@ def lift_alloc(p: Pipeline, alloc: AllocCursor, levels: int = 1) -> Any:
             _keep_clamped(edit, version, identity, old, box)
     new = finish(edit, "lift_alloc")
     changed = new._version
-    _check_folds(changed, old.id)
+    lifted = changed.statement(old.id)
+    assert isinstance(lifted, Alloc)
+    check_folds_of(changed, lifted)
     for outer in changed.loops_around(outermost):
         if outer.workers is not None:
             check_races(changed, outer.id)
@@ -327,11 +331,3 @@ def _accesses(version: Version, alloc: Alloc) -> list[int]:
 
 def _calls(version: Version, identities: Iterable[int]) -> list[Call]:
     return [s for i in identities if isinstance(s := version.statement(i), Call)]
-
-
-def _check_folds(version: Version, identity: int) -> None:
-    alloc = version.statement(identity)
-    assert isinstance(alloc, Alloc)
-    for d, fold in enumerate(alloc.folds):
-        if fold is not None:
-            check_fold(version, alloc, d, fold)

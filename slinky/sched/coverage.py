@@ -1,0 +1,325 @@
+"""Coverage: is a region surely written before somebody reads it?
+
+How coverage is shown. A call writes its box, within the bounds of its outputs (W). Over the iterations v = f, f+s, ...,
+l of a loop, boxes `[a(v), b(v)]` of one moving dimension without a gap (`a(v+s) <= b(v) + 1`) together cover
+`[a(f), b(l)]`: take the first v with `e <= b(v)`; either it is f, or `e > b(v-s)` and so `e >= a(v)`. Bounds that do
+not depend on v stay as they are. A call inside a loop finds what stands before it in the body, and what all earlier
+iterations wrote; the first iteration, which has none before it, is a case of its own.
+
+Invariant: `Coverage.covers` says yes only where every element of the region has been written, in every run that meets
+the facts, by the calls that write the buffer since it was allocated.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from slinky.cursors.versions import ROOT, Version
+from slinky.ir.regions import output_region
+from slinky.ir.statements import Alloc, Call, For, If
+from slinky.sched.touches import effective_box
+from slinky.symbolic.bounds import bounds
+from slinky.symbolic.comparing import at_most
+from slinky.symbolic.expressions import (
+    FALSE,
+    Condition,
+    Expr,
+    Max,
+    Min,
+    Variable,
+    equal,
+    maximum,
+    minimum,
+    negate,
+    variable,
+)
+from slinky.symbolic.intervals import Box, Interval, not_empty, substitute_box, substitute_interval
+from slinky.symbolic.proofs import Facts, impossible, prove
+from slinky.symbolic.traversal import substitute, symbols
+
+
+@attrs.frozen
+class _Contribution:
+    """Elements that are surely written: by which call, and in which loops around it all iterations are over.
+
+    `loops` are the loops (and ifs) between the reader's surroundings and the call, innermost first. `prior` is the
+    loop around both whose earlier iterations are meant, or None for the iteration at hand.
+    """
+
+    call: Call
+    around: tuple[For | If, ...]
+    prior: For | None
+
+
+_MOST_UNDECIDED = 2
+"""Of how many loops before a reader to try both that they run and that they do not: each doubles the work."""
+
+
+class Coverage:
+    """What is written of one buffer before a reader runs; the end of the program if the reader is None."""
+
+    def __init__(self, version: Version, buffer: str, alloc: Alloc | None, reader: int | None) -> None:
+        self.version = version
+        self.buffer = buffer
+        self.serial = 0
+        home = version.entries[alloc.id].parent if alloc is not None else ROOT
+        path = version.path(reader) if reader is not None else []
+        shared = [i for i in path if i in self._below(home, path)]
+        self.straight: list[_Contribution] = []
+        self.prior: dict[int, list[_Contribution]] = {}
+        self.loops: list[For] = []
+        for identity in version.writers(buffer):
+            if alloc is None or version.alloc_of(buffer, identity) is alloc:
+                self._add_writer(identity, path, shared)
+
+    @staticmethod
+    def _below(home: int, path: list[int]) -> list[int]:
+        """The part of a path that lies inside the block where the buffer was allocated."""
+        return path if home == ROOT else path[path.index(home) + 1 :]
+
+    def _add_writer(self, identity: int, path: list[int], shared: list[int]) -> None:
+        version = self.version
+        own = version.path(identity)
+        common = 0
+        while common < min(len(path), len(own)) - 1 and path[common] == own[common]:
+            common += 1
+        call = version.statement(identity)
+        assert isinstance(call, Call)
+        inside = [s for i in own[:-1] if isinstance(s := version.statement(i), (For, If))]
+        around = tuple(reversed(inside[common:]))
+        if not path:
+            self.straight.append(_Contribution(call, around, None))
+            return
+        here, there = version.entries[path[common]], version.entries[own[common]]
+        if here.field == there.field and version.position(own[common]) < version.position(path[common]):
+            self.straight.append(_Contribution(call, around, None))
+        for depth in range(common):
+            loop = inside[depth]
+            if path[depth] in shared and isinstance(loop, For) and loop.workers is None:
+                between = tuple(reversed(inside[depth + 1 :]))
+                self.prior.setdefault(loop.id, []).append(_Contribution(call, between, loop))
+                if loop not in self.loops:
+                    self.loops.append(loop)
+
+    def covers(self, region: Box, known: Facts) -> bool:
+        """Whether a region is shown to be written."""
+        self.loops.sort(key=lambda loop: len(self.version.ancestors(loop.id)))
+        undecided = [c for c in self._running() if not prove(c, known)]
+        return self._covers_whether_or_not(region, known, undecided[:_MOST_UNDECIDED])
+
+    def _running(self) -> list[Condition]:
+        """For the loops that stand before the reader, that they run at all."""
+        outermost = (c.around[-1] for c in self.straight if c.around)
+        loops = {loop.id: loop for loop in outermost if isinstance(loop, For)}
+        return [loop.range.min <= loop.range.max for loop in loops.values()]
+
+    def _covers_whether_or_not(self, region: Box, known: Facts, undecided: list[Condition]) -> bool:
+        """Cover a region, whichever of these loops run."""
+        boxes = [box for c in self.straight if (box := self._written(c, known)) is not None]
+        if self._cover_by_cases(region, boxes, known, self.loops):
+            return True
+        if not undecided:
+            return False
+        runs, rest = undecided[0], undecided[1:]
+        return all(self._covers_whether_or_not(region, known.also(case), rest) for case in (runs, negate(runs)))
+
+    def _cover_by_cases(self, region: Box, boxes: list[Box], known: Facts, loops: list[For]) -> bool:
+        """Cover a region: in the first iteration of each loop by what stands here, later also by earlier ones.
+
+        Where there are cases to tell apart, what stands here alone is tried last in each case and not before them: in a
+        window that slides it never suffices, and to find that out is the longest of all proofs.
+        """
+        if not loops:
+            return _cover(region, boxes, known) or impossible(known)
+        if _cover_at_a_glance(region, boxes, known):
+            return True
+        loop, inner = loops[0], loops[1:]
+        at_first: dict[Expr, Expr] = {loop.variable: loop.range.min}
+        first = known.also(equal(loop.variable, loop.range.min), substitute(not_empty(region), at_first))
+        started = [substitute_box(box, at_first) for box in boxes]
+        if not self._cover_by_cases(substitute_box(region, at_first), started, first, inner):
+            return False
+        later = known.also(loop.variable >= loop.range.min + loop.step)
+        earlier: list[Box] = []
+        for contribution in self.prior[loop.id]:
+            found = self._written(contribution, later)
+            if found is not None:
+                earlier.append(found)
+        return self._cover_by_cases(region, [*boxes, *earlier], later, inner)
+
+    def _written(self, contribution: _Contribution, known: Facts) -> Box | None:
+        """The box that a contribution has surely written; None if none is shown.
+
+        Loop variables that are ranged over get names of their own, for a loop elsewhere may use the same.
+        """
+        call, prior = contribution.call, contribution.prior
+        access = next(o for o in call.func.outputs if o.buffer == self.buffer)
+        renamed: dict[Expr, Expr] = {}
+        sweeps: list[_Sweep] = []
+        context = known
+        if prior is not None:
+            sweep = _Sweep(self._fresh(prior), prior.range.min, prior.variable - prior.step, prior.step)
+            sweeps.append(sweep)
+            renamed[prior.variable] = sweep.variable
+            context = context.also(*sweep.conditions())
+        contexts = [known] * len(sweeps)
+        for statement in reversed(contribution.around):
+            if isinstance(statement, If):
+                if not prove(substitute(statement.condition, renamed), context):
+                    return None
+                continue
+            range_, step = substitute_interval(statement.range, renamed), substitute(statement.step, renamed)
+            last = range_.min + step * ((range_.max - range_.min) // step)
+            sweep = _Sweep(self._fresh(statement), range_.min, last, step)
+            renamed[statement.variable] = sweep.variable
+            sweeps.append(sweep)
+            contexts.append(context)
+            context = context.also(*sweep.conditions())
+        box = substitute_box(effective_box(self.version, call), renamed)
+        hidden = [box[d] for d in range(len(box)) if d not in access.dims]
+        if hidden and not prove(not_empty(hidden), context):
+            return None
+        written: Box | None = output_region(access, box)
+        for sweep, outside in zip(reversed(sweeps), reversed(contexts), strict=True):
+            if written is not None:
+                written = sweep.cover(written, outside)
+        return written
+
+    def _fresh(self, loop: For) -> Variable:
+        self.serial += 1
+        return variable(f"{loop.variable.name}'{self.serial}")
+
+
+@attrs.frozen
+class _Sweep:
+    """A variable that goes from `first` to `last` by `step`; to no value at all if `last` is less than `first`."""
+
+    variable: Variable
+    first: Expr
+    last: Expr
+    step: Expr
+
+    def conditions(self) -> tuple[Condition, ...]:
+        """What holds of the variable."""
+        return (self.first <= self.variable, self.variable <= self.last)
+
+    def cover(self, box: Box, known: Facts) -> Box | None:
+        """What a box that moves with the variable has covered at the end; None if that is not shown to be a box."""
+        covered = _sweep(box, self.variable, self.first, self.last, self.step, known)
+        if covered is None or prove(self.first <= self.last, known):
+            return covered
+        # A loop that does not run writes nothing: fine only where the box says so, too.
+        idle = known.also(self.last < self.first)
+        return covered if any(prove(i.max < i.min, idle) for i in covered) else None
+
+
+def _sweep(box: Box, v: Variable, first: Expr, last: Expr, step: Expr, known: Facts) -> Box | None:
+    """What a box that moves with v has covered when v has gone from first to last, if that is at least one value."""
+    moving = [d for d, i in enumerate(box) if v in symbols(i.min) or v in symbols(i.max)]
+    if not moving:
+        return box
+    at_first: dict[Expr, Expr] = {v: first}
+    at_last: dict[Expr, Expr] = {v: last}
+    for d in moving:
+        low, floors = _parts(box[d].min, Max, v)
+        high, caps = _parts(box[d].max, Min, v)
+        if low and high:
+            following = known.also(first <= v, v + step <= last)
+            next_low = substitute(maximum(*low), {v: v + step})
+            if not prove(next_low <= minimum(*high) + 1, following):
+                continue
+        ends = Interval(
+            maximum(*(substitute(e, at_first) for e in low), *floors),
+            minimum(*(substitute(e, at_last) for e in high), *caps),
+        )
+        ranges: dict[Expr, Interval] = {v: Interval(first, last)}
+        others = {
+            k: Interval(bounds(box[k].min, ranges, known).max, bounds(box[k].max, ranges, known).min)
+            for k in moving
+            if k != d
+        }
+        return tuple(ends if k == d else others.get(k, i) for k, i in enumerate(box))
+    return None
+
+
+def _parts(end: Expr, kind: type[Min] | type[Max], v: Variable) -> tuple[list[Expr], list[Expr]]:
+    """The operands of an end that depend on v, and those that do not."""
+    operands = end.operands if isinstance(end, kind) else (end,)
+    return [e for e in operands if v in symbols(e)], [e for e in operands if v not in symbols(e)]
+
+
+def inside(inner: Interval, outer: Interval, known: Facts) -> bool:
+    """Whether an interval that is not empty is shown to lie in another, by more than that the facts contradict."""
+    return shown(outer.min, inner.min, known) and shown(inner.max, outer.max, known)
+
+
+def shown(a: Expr, b: Expr, known: Facts) -> bool:
+    """Whether `a <= b` is shown, by a short look or a long one."""
+    if at_most(a, b, known):
+        return True
+    condition = a <= b
+    return condition is not FALSE and prove(condition, known)
+
+
+def contains(outer: Box, inner: Box, known: Facts) -> bool:
+    return all(inside(b, a, known) for a, b in zip(outer, inner, strict=True))
+
+
+def _cover(region: Box, boxes: list[Box], known: Facts) -> bool:
+    """Whether boxes together contain a region: one alone, or one that cuts off an end of a dimension, and the rest."""
+    if not region:
+        return bool(boxes)
+    return _cover_at_a_glance(region, boxes, known) or _cover_by_proofs(region, boxes, known)
+
+
+def _cover_at_a_glance(region: Box, boxes: list[Box], known: Facts) -> bool:
+    """Whether a short look finds a box that contains the region, or two that do, side by side in one dimension.
+
+    A window that slides is such a pair: what earlier iterations wrote, and what this one adds.
+    """
+    below: list[tuple[int, Interval]] = []
+    above: list[tuple[int, Interval]] = []
+    for box in boxes:
+        reach = [
+            (d, a, at_most(a.min, b.min, known), at_most(b.max, a.max, known))
+            for d, (a, b) in enumerate(zip(box, region, strict=True))
+        ]
+        short = [(d, a, low) for d, a, low, high in reach if not (low and high)]
+        if not short:
+            return True
+        if len(short) == 1:
+            d, a, low = short[0]
+            (below if low else above).append((d, a))
+    return any(
+        d == e and at_most(b.min, a.max + 1, known) and at_most(region[d].max, b.max, known)
+        for d, a in below
+        for e, b in above
+    )
+
+
+def _cover_by_proofs(region: Box, boxes: list[Box], known: Facts) -> bool:
+    missing: list[tuple[int, list[int]]] = []
+    for n, box in enumerate(boxes):
+        outside = [d for d, (a, b) in enumerate(zip(box, region, strict=True)) if not inside(b, a, known)]
+        if not outside:
+            return True
+        missing.append((n, outside))
+    if len(boxes) < 2:
+        return False
+    for n, outside in missing:
+        if len(outside) > 1:
+            continue
+        d, box = outside[0], boxes[n]
+        need, have = region[d], box[d]
+        if shown(have.min, need.min, known):
+            left = Interval(maximum(need.min, have.max + 1), need.max)
+        elif shown(need.max, have.max, known):
+            left = Interval(need.min, minimum(need.max, have.min - 1))
+        else:
+            continue
+        others = boxes[:n] + boxes[n + 1 :]
+        rest = (*region[:d], left, *region[d + 1 :])
+        known_rest = known.also(left.min <= left.max)
+        if _cover(rest, others, known_rest) or impossible(known_rest):
+            return True
+    return False

@@ -1,0 +1,92 @@
+"""Which regions calls touch: what they read and write whenever they do anything, and what is known then.
+
+Regions are boxes of expressions over the loops around the call. A call is clamped to the bounds of its outputs and
+skipped where that leaves nothing, so every touch comes with the fact that its box is not empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import attrs
+
+from slinky.cursors.versions import Version, walk_statements
+from slinky.ir.regions import clamped_box, input_regions, output_region
+from slinky.ir.statements import Alloc, Call, For
+from slinky.symbolic.bounds import bounds
+from slinky.symbolic.expressions import Expr
+from slinky.symbolic.intervals import Box, Interval, not_empty
+from slinky.symbolic.proofs import Facts
+
+
+@attrs.frozen
+class Touch:
+    """A region of a buffer that a call reads or writes whenever it does anything, and what then holds."""
+
+    call: Call
+    region: Box
+    known: Facts
+
+
+def effective_box(version: Version, call: Call) -> Box:
+    """The box of a call within the bounds of its outputs."""
+    return clamped_box(call, version.box_at(call.id))
+
+
+def _running(version: Version, call: Call) -> tuple[Box, Facts]:
+    """The box of a call within the bounds of its outputs, and what holds when that is not empty."""
+    key = ("running", call.id)
+    found: tuple[Box, Facts] | None = version.remembered.get(key)
+    if found is None:
+        box = effective_box(version, call)
+        found = version.remembered[key] = (box, version.facts_at(call.id).also(not_empty(box)))
+    return found
+
+
+def reads_of_call(version: Version, call: Call) -> list[tuple[str, Touch]]:
+    """The regions that a call reads, by buffer."""
+    box, known = _running(version, call)
+    regions = zip(call.func.inputs, input_regions(call.func, box), strict=True)
+    return [(access.buffer, Touch(call, region, known)) for access, region in regions]
+
+
+def writes_of_call(version: Version, call: Call) -> list[tuple[str, Touch]]:
+    """The regions that a call writes, by buffer."""
+    box, known = _running(version, call)
+    return [(access.buffer, Touch(call, output_region(access, box), known)) for access in call.func.outputs]
+
+
+def touches(version: Version, buffer: str, calls: Iterable[int], *, writes: bool) -> list[Touch]:
+    """The regions of one buffer that calls, given by identity, read or write."""
+    found = []
+    for identity in calls:
+        call = version.statement(identity)
+        assert isinstance(call, Call)
+        pairs = writes_of_call(version, call) if writes else reads_of_call(version, call)
+        found += [touch for name, touch in pairs if name == buffer]
+    return found
+
+
+def over_loops(i: Interval, loops: Sequence[For], known: Facts) -> Interval:
+    """The hull of an interval over all iterations of loops, given innermost first."""
+    for loop in loops:
+        ranges: dict[Expr, Interval] = {loop.variable: loop.range}
+        i = Interval(bounds(i.min, ranges, known).min, bounds(i.max, ranges, known).max)
+    return i
+
+
+def calls_in(version: Version, identity: int) -> list[Call]:
+    """The calls at or inside a statement, in program order."""
+    return [s for s in walk_statements((version.statement(identity),)) if isinstance(s, Call)]
+
+
+def allocs_touched(version: Version, calls: Iterable[Call]) -> list[Alloc]:
+    """The allocations of the intermediates that calls read or write."""
+    found: dict[int, Alloc] = {}
+    for call in calls:
+        names = [a.buffer for a in call.func.inputs] + [a.buffer for a in call.func.outputs]
+        for name in names:
+            alloc = version.alloc_of(name, call.id)
+            if alloc is not None:
+                found[alloc.id] = alloc
+    return list(found.values())
