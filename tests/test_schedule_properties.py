@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import attrs
@@ -14,10 +15,12 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from random_graphs import Graph, arguments, build, graphs, image_graphs, run_and_compare
 from random_schedules import Chain, NothingToDoError
+from scheduled import by_rows, picture, stencil
 
 import slinky as sl
 from slinky.cursors.editing import Edit
 from slinky.ir.statements import Alloc, Block, Call, For, Program
+from slinky.runtime import interpreter
 from slinky.symbolic.expressions import metadata
 from slinky.symbolic.intervals import Interval
 from slinky.symbolic.traversal import evaluate
@@ -44,6 +47,49 @@ def test_at_least_half_of_the_steps_apply() -> None:
     if not APPLIED:
         pytest.skip("it counts the steps of the property above, which has not run")
     assert APPLIED.total() >= REFUSED.total(), (APPLIED, REFUSED)
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Parallel loops
+# ----------------------------------------------------------------------------------------------------------------
+
+
+@given(st.one_of(image_graphs(), graphs(max_stages=5)), st.integers(0, 2**32), st.integers(2, 20))
+def test_iterations_of_parallel_loops_may_run_in_any_order(graph: Graph, seed: int, steps: int) -> None:
+    """Threads overlap by chance, so that a race shows now and then. Iterations run backwards, or shuffled, show at once
+    that one needs what another writes: checked mode then reads what is not there."""
+    draw = random.Random(seed)
+    chain = Chain(build(graph), draw.choice)
+    chain.primitives["parallelize_loop"] = (chain.primitives["parallelize_loop"][0], 15)
+    for _ in range(steps):
+        chain.step()
+    in_order = interpreter.run_parallel
+
+    def shuffled(iterations: Sequence[int], body: Callable[[int], None], workers: int) -> None:
+        in_order(draw.sample(iterations, len(iterations)), body, 1)
+
+    def backwards(iterations: Sequence[int], body: Callable[[int], None], workers: int) -> None:
+        in_order(iterations[::-1], body, 1)
+
+    for order in (backwards, shuffled):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(interpreter, "run_parallel", order)
+            run_and_compare(graph, chain.pipeline)
+
+
+def test_iterations_in_another_order_show_a_dependence() -> None:
+    """The check above finds what it is for: a loop whose iterations need each other, marked parallel by force."""
+    p, loop, _ = by_rows(stencil())
+    edit = Edit(p._version)
+    edit.update(attrs.evolve(loop._loop, workers=0))
+    lie = sl.Pipeline(edit.finish("parallelize_by_force"))
+    source, target = picture(10, 7, 1)
+    lie.run(source, target, checked=True, threads=1)
+    in_order = interpreter.run_parallel
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(interpreter, "run_parallel", lambda iterations, body, _: in_order(iterations[::-1], body, 1))
+        with pytest.raises(sl.ExecutionError):
+            lie.run(source, target, checked=True, threads=1)
 
 
 # ----------------------------------------------------------------------------------------------------------------
