@@ -21,17 +21,16 @@ from slinky.runtime.codegen.recording import Recording
 from slinky.runtime.codegen.scopes import INDENT, CodeScope
 from slinky.runtime.codegen.sites import arena_allocs
 from slinky.runtime.codegen.views import Stored, Views
-from slinky.runtime.codegen.writer import Writer, is_costly, simplify, targets
+from slinky.runtime.codegen.writer import Writer, is_costly, targets
 from slinky.symbolic.bounds import bounds
 from slinky.symbolic.expressions import Constant, Expr, maximum, minimum
 from slinky.symbolic.intervals import Interval
 from slinky.symbolic.proofs import Facts, prove
 
 
-def simplified(alloc: Alloc, known: Facts) -> Alloc:
+def simplified(writer: Writer, alloc: Alloc, known: Facts) -> Alloc:
     """An allocation without the choices in its box that the facts decide."""
-    box = tuple(Interval(simplify(i.min, known), simplify(i.max, known)) for i in alloc.box)
-    return attrs.evolve(alloc, box=box)
+    return attrs.evolve(alloc, box=tuple(writer.simplified(i, known) for i in alloc.box))
 
 
 @attrs.frozen(eq=False)
@@ -101,7 +100,7 @@ class Allocations:
             extent = i.max - i.min + 1
             for loop in reversed(loops):
                 extent = bounds(extent, {loop.variable: loop.range}, inner).max
-            factors.append(simplify(maximum(extent, 0), known))
+            factors.append(self._writer.simplify(maximum(extent, 0), known))
         if not all(self._writer.is_safe(factor, known) for factor in factors):
             return str(UNKNOWN)
         return self._bytes(factors, alloc.dtype.itemsize)
@@ -111,14 +110,14 @@ class Allocations:
     def write(self, given: Alloc) -> None:
         """Write an allocation."""
         writer = self._writer
-        alloc = simplified(given, writer.known)
+        alloc = simplified(writer, given, writer.known)
         hints = [f"{alloc.buffer}_{dim}" for dim in alloc.dims]
         box = tuple(
             Interval(writer.end(i.min, f"{hint}_min"), writer.end(i.max, f"{hint}_max"))
             for i, hint in zip(alloc.box, hints, strict=True)
         )
         known = writer.known
-        extents = [simplify(maximum(writer.difference(i.max, i.min) + 1, 0), known) for i in box]
+        extents = [writer.simplify(maximum(writer.difference(i.max, i.min) + 1, 0), known) for i in box]
         folds = [fold for fold in alloc.folds if fold is not None]
         safe_to_move = not self._recording.is_on
         for d, fold in enumerate(alloc.folds):
@@ -132,7 +131,7 @@ class Allocations:
         self._views.stored[alloc.buffer] = self._array(alloc, target, extents, folds, hints)
         if self._recording.is_on:
             stored = [e if f is None else minimum(e, f) for e, f in zip(extents, alloc.folds, strict=True)]
-            size = self._bytes([simplify(e, known) for e in stored], alloc.dtype.itemsize)
+            size = self._bytes([writer.simplify(e, known) for e in stored], alloc.dtype.itemsize)
             self._recording.allocation(alloc.buffer, size)
         writer.scope.facts = writer.facts.after(attrs.evolve(alloc, box=box))
 

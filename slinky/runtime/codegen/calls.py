@@ -6,35 +6,32 @@ longer than their folds. What the facts do not show is asked, right before the c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from slinky.ir.regions import input_regions, output_region
-from slinky.ir.scopes import Scope
 from slinky.ir.statements import Call, LoweredFunc
 from slinky.runtime.codegen.names import Globals
 from slinky.runtime.codegen.recording import Recording
 from slinky.runtime.codegen.scopes import INDENT
 from slinky.runtime.codegen.views import Views
-from slinky.runtime.codegen.writer import Place, Writer, also, simplify
+from slinky.runtime.codegen.writer import Place, Writer, also
 from slinky.symbolic.expressions import Expr, all_of, maximum, minimum, negate
 from slinky.symbolic.intervals import Box, Interval
-from slinky.symbolic.proofs import prove
+from slinky.symbolic.proofs import Facts, prove
 
 
-def clamped_box(call: Call, facts: Scope) -> Box:
+def clamped_box(writer: Writer, call: Call, boxes: Mapping[str, Box], known: Facts) -> Box:
     """The box of a call within the bounds of its outputs, without the clamps that do nothing."""
     lows = [[i.min] for i in call.box]
     highs = [[i.max] for i in call.box]
     for access in call.func.outputs:
-        for dim, limit in zip(access.dims, facts.boxes[access.buffer], strict=True):
+        for dim, limit in zip(access.dims, boxes[access.buffer], strict=True):
             lows[dim].append(limit.min)
             highs[dim].append(limit.max)
-    return tuple(
-        Interval(simplify(maximum(*lo), facts.known), simplify(minimum(*hi), facts.known))
-        for lo, hi in zip(lows, highs, strict=True)
-    )
+    clamped = (Interval(maximum(*lo), minimum(*hi)) for lo, hi in zip(lows, highs, strict=True))
+    return tuple(writer.simplified(i, known) for i in clamped)
 
 
 class Calls:
@@ -49,7 +46,7 @@ class Calls:
     def write(self, call: Call) -> None:
         """Write a call; nothing if its box is shown to be empty."""
         writer = self._writer
-        box = clamped_box(call, writer.facts)
+        box = clamped_box(writer, call, writer.facts.boxes, writer.known)
         unsure = [i for i in box if not prove(i.min <= i.max, writer.known)]
         if any(prove(i.max < i.min, writer.known) for i in unsure):
             return

@@ -26,6 +26,7 @@ from slinky.ir.statements import Alloc, Block, Call, Check, For, If, Pass, Progr
 from slinky.runtime.arena import SiteKind
 from slinky.runtime.codegen.allocations import Allocations
 from slinky.runtime.codegen.calls import Calls
+from slinky.runtime.codegen.examples import Examples
 from slinky.runtime.codegen.loops import Loops
 from slinky.runtime.codegen.names import Globals, Names, comment
 from slinky.runtime.codegen.parameters import Parameters
@@ -88,7 +89,9 @@ class _Generator:
         record_name = names.fresh("record") if recorded else None
         threads_name = names.fresh("threads") if self.threaded else ""
         self.first_parameters = [name for name in (self.arena_name, record_name, threads_name) if name]
-        self.writer = writer = Writer(CodeScope(None, 0, 1, 0, _known_at_start(program, nonempty)), names)
+        self.writer = writer = Writer(
+            CodeScope(None, 0, 1, 0, _known_at_start(program, nonempty)), names, Examples(program)
+        )
         self.globals = Globals(names)
         views = Views(writer, {p.name: p.dims for p in (*program.inputs, *program.outputs)})
         self.parameters = Parameters(program, writer, views, self.globals)

@@ -16,7 +16,7 @@ from slinky.runtime.codegen.allocations import Allocations
 from slinky.runtime.codegen.pieces import Piece, pieces, range_text, variable_hint
 from slinky.runtime.codegen.scopes import INDENT
 from slinky.runtime.codegen.sites import sites
-from slinky.runtime.codegen.writer import Writer, also, simplify
+from slinky.runtime.codegen.writer import Writer, also
 from slinky.symbolic.expressions import Variable
 from slinky.symbolic.intervals import Interval
 from slinky.symbolic.proofs import prove
@@ -45,10 +45,9 @@ class Loops:
         """Write a loop."""
         writer = self._writer
         known = writer.known
-        lo, hi = simplify(loop.range.min, known), simplify(loop.range.max, known)
-        step = simplify(loop.step, known)
+        i, step = writer.simplified(loop.range, known), writer.simplify(loop.step, known)
         hint = variable_hint(loop)
-        lo, hi, step = (writer.end(e, f"{hint}_{w}") for e, w in ((lo, "first"), (hi, "last"), (step, "step")))
+        lo, hi, step = (writer.end(e, f"{hint}_{w}") for e, w in ((i.min, "first"), (i.max, "last"), (step, "step")))
         if not prove(step >= 1, writer.known):
             writer.fail_if(step <= 0, "bad_step", loop)
             writer.assume(step >= 1)

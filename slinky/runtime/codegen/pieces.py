@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import attrs
 
-from slinky.ir.scopes import Scope
 from slinky.ir.statements import Alloc, Call, For, If, walk
 from slinky.runtime.codegen.allocations import simplified
 from slinky.runtime.codegen.calls import clamped_box
 from slinky.runtime.codegen.peeling import Thresholds, thresholds
-from slinky.runtime.codegen.writer import Writer, simplify
+from slinky.runtime.codegen.writer import Writer
 from slinky.symbolic.expressions import (
     Condition,
     Expr,
@@ -38,7 +37,7 @@ class Piece:
 
 def pieces(writer: Writer, loop: For) -> list[Piece]:
     """The parts of a serial loop whose ends and step are cheap; what they need is written in the current scope."""
-    found = _steady_state(loop, writer.facts.enter(loop, "body"))
+    found = _steady_state(writer, loop)
     if not found.lower and not found.upper:
         return [Piece("", range_text(writer, loop.range.min, loop.range.max + 1, loop.step), ())]
     v = loop.variable
@@ -68,25 +67,27 @@ def variable_hint(loop: For) -> str:
     return loop.variable.name.rpartition(".")[2] or "i"
 
 
-def _steady_state(loop: For, facts: Scope) -> Thresholds:
+def _steady_state(writer: Writer, loop: For) -> Thresholds:
     """The thresholds of an innermost loop, from the boxes that its statements clamp and allocate."""
     if len(loop.body) > _PEELED_STATEMENTS or any(isinstance(s, For) for s in walk(loop.body)):
         return Thresholds((), ())
+    facts = writer.facts.enter(loop, "body")
+    known = writer.illustrated(facts)
     exprs: list[Expr] = []
     conditions: list[Condition] = []
     for statement in loop.body:
         match statement:
             case Alloc():
-                alloc = simplified(statement, facts.known)
-                exprs += [e for i in alloc.box for e in (i.min, i.max, simplify(i.extent, facts.known))]
+                alloc = simplified(writer, statement, known)
+                exprs += [e for i in alloc.box for e in (i.min, i.max, writer.simplify(i.extent, known))]
                 facts = facts.after(alloc)
             case Call():
-                box = clamped_box(statement, facts)
+                box = clamped_box(writer, statement, facts.boxes, known)
                 exprs += [e for i in box for e in (i.min, i.max)]
                 conditions += [i.min <= i.max for i in box]
             case If(condition=condition):
                 conditions.append(condition)
-    return thresholds(loop.variable, loop.range, exprs, conditions, facts.known)
+    return thresholds(loop.variable, loop.range, exprs, conditions, known)
 
 
 def _cut_range(writer: Writer, loop: For, found: Thresholds) -> tuple[str, str, str, bool]:
@@ -96,11 +97,11 @@ def _cut_range(writer: Writer, loop: For, found: Thresholds) -> tuple[str, str, 
     """
     first, stop = loop.range.min, loop.range.max + 1
     hint = variable_hint(loop)
-    begin = simplify(minimum(maximum(first, *found.lower), stop), writer.known) if found.lower else first
+    begin = writer.simplify(minimum(maximum(first, *found.lower), stop), writer.known) if found.lower else first
     begin = writer.end(begin, f"{hint}_steady")
     end = stop
     if found.upper:
-        end = simplify(maximum(begin, minimum(*(t + 1 for t in found.upper), stop)), writer.known)
+        end = writer.simplify(maximum(begin, minimum(*(t + 1 for t in found.upper), stop)), writer.known)
         end = writer.end(end, f"{hint}_rest")
     once = constant_value(begin - first) == 1
     ranges = ((first, begin), (begin, end), (end, stop))
@@ -117,13 +118,13 @@ def _cut_steps(writer: Writer, loop: For, found: Thresholds) -> tuple[str, str, 
     writer.scope.write(f"{whole} = {range_text(writer, first, stop, step)}")
     skipped: Expr | None = None
     if found.lower:
-        skipped = simplify(maximum(0, *(-((first - t) // step) for t in found.lower)), known)
+        skipped = writer.simplify(maximum(0, *(-((first - t) // step) for t in found.lower)), known)
         skipped = writer.end(skipped, f"{hint}_steady")
     begin_text = writer.atom(skipped) if skipped is not None else ""
     end_text = ""
     if found.upper:
         counted = [(t - first) // step + 1 for t in found.upper]
-        end = simplify(maximum(skipped if skipped is not None else 0, minimum(*counted)), known)
+        end = writer.simplify(maximum(skipped if skipped is not None else 0, minimum(*counted)), known)
         end_text = writer.atom(writer.end(end, f"{hint}_rest"))
     once = skipped is not None and constant_value(skipped) == 1
     return f"{whole}[:{begin_text}]", f"{whole}[{begin_text}:{end_text}]", f"{whole}[{end_text}:]", once

@@ -16,11 +16,12 @@ import attrs
 
 from slinky.ir.scopes import Scope
 from slinky.ir.statements import Statement
+from slinky.runtime.codegen.examples import Examples
 from slinky.runtime.codegen.names import Names
 from slinky.runtime.codegen.scopes import INDENT, CodeScope, ScopedWriter
 from slinky.symbolic.bounds import simplify as simplify_choices
-from slinky.symbolic.expressions import Condition, Constant, Expr, Metadata, Sum, Variable, equal, variable
-from slinky.symbolic.intervals import Box
+from slinky.symbolic.expressions import Condition, Constant, Expr, Max, Metadata, Min, Sum, Variable, equal, variable
+from slinky.symbolic.intervals import Box, Interval
 from slinky.symbolic.proofs import Facts
 from slinky.symbolic.traversal import substitute
 
@@ -44,8 +45,9 @@ class Place:
 class Writer(ScopedWriter):
     """Writes lines in the current scope, with what is known there."""
 
-    def __init__(self, root: CodeScope, names: Names) -> None:
+    def __init__(self, root: CodeScope, names: Names, examples: Examples) -> None:
         super().__init__(root, names)
+        self._examples = examples
         self._ends: dict[Expr, Expr] = {}
 
     @property
@@ -56,7 +58,24 @@ class Writer(ScopedWriter):
     @property
     def known(self) -> Facts:
         """The conditions that hold here."""
-        return self.scope.facts.known
+        return self.illustrated(self.scope.facts)
+
+    def illustrated(self, facts: Scope) -> Facts:
+        """The conditions that hold in a scope, ready to be asked a lot of questions."""
+        return self._examples.illustrated(facts.known)
+
+    def simplify(self, expr: Expr, known: Facts) -> Expr:
+        """The expression without choices that the facts decide."""
+        if not is_costly(expr):
+            return expr
+        if isinstance(expr, (Min, Max)) and self._examples.is_needed(expr, known):
+            if not any(is_costly(operand) for operand in expr.operands):
+                return expr
+        return simplify_choices(expr, known)
+
+    def simplified(self, i: Interval, known: Facts) -> Interval:
+        """The interval without choices that the facts decide."""
+        return Interval(self.simplify(i.min, known), self.simplify(i.max, known))
 
     def assume(self, *conditions: Condition) -> None:
         """These conditions hold in the current scope from here on."""
@@ -122,11 +141,6 @@ class Writer(ScopedWriter):
 def also(scope: Scope, *conditions: Condition) -> Scope:
     """A scope in which these conditions hold, too."""
     return attrs.evolve(scope, known=scope.known.also(*conditions)) if conditions else scope
-
-
-def simplify(expr: Expr, known: Facts) -> Expr:
-    """The expression without choices that the facts decide."""
-    return simplify_choices(expr, known) if is_costly(expr) else expr
 
 
 def is_costly(expr: Expr) -> bool:
