@@ -2,7 +2,7 @@
 
 A plan binds the arguments (the short way is in `entry`); takes an arena for the run; calls the function; and, after an
 error, releases all memory and says in which call of the program it happened. The variants of the function (see
-`codegen`) are made when they are first needed.
+`codegen.generator`) are made when they are first needed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from slinky.ir.statements import Alloc, Call, Check, For, Program, walk
 from slinky.runtime.arena import Arenas
 from slinky.runtime.arguments import bind, require
 from slinky.runtime.buffers import buffer_at
-from slinky.runtime.codegen import Generated, Place, generate
+from slinky.runtime.codegen.generator import Generated, generate
+from slinky.runtime.codegen.writer import Place
 from slinky.runtime.entry import Entry, make_entry
 from slinky.runtime.statistics import Hooks, Recorder, RunStatistics
 from slinky.runtime.storage import NumericBox, Storage, allocate, box_text

@@ -19,7 +19,7 @@ import numpy as np
 from slinky.ir.statements import BufferParameter
 from slinky.runtime.arena import SiteKind, make_window
 from slinky.runtime.buffers import Array
-from slinky.runtime.codegen import Generated
+from slinky.runtime.codegen.generator import Generated
 from slinky.runtime.plan import Plan, StandIns
 from slinky.runtime.statistics import Recorder, RunStatistics
 from slinky.runtime.threads import default_workers

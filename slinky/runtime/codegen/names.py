@@ -1,4 +1,7 @@
-"""Names for generated code: every program may be written, whatever its buffers and funcs are called."""
+"""Names for generated code: every program may be written, whatever its buffers and funcs are called.
+
+Invariant: a name is an identifier that stands for nothing else, and it is given out once.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,9 @@ import builtins
 import keyword
 import re
 import unicodedata
+from typing import Any
+
+from slinky.ir.statements import LoweredFunc
 
 _BUILTINS = frozenset(dir(builtins))
 
@@ -40,4 +46,31 @@ class Names:
             n += 1
             name = f"{base}_{n}"
         self.taken.add(name)
+        return name
+
+
+class Globals:
+    """The objects that generated code uses as globals, because the source cannot spell them.
+
+    `objects` has them by name; `callbacks` are the names of those that are callbacks.
+    """
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        self._known: dict[tuple[str, int], str] = {}
+        self.objects: dict[str, Any] = {}
+        self.callbacks: set[str] = set()
+
+    def name_of(self, value: object, wanted: str) -> str:
+        """The global of an object. One object has one global per wanted name."""
+        known = self._known.get((wanted, id(value)))
+        if known is None:
+            known = self._known[wanted, id(value)] = self._names.fresh(wanted)
+            self.objects[known] = value
+        return known
+
+    def callback(self, func: LoweredFunc) -> str:
+        """The global of a func's callback."""
+        name = self.name_of(func.callback, func.name)
+        self.callbacks.add(name)
         return name

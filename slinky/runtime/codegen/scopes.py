@@ -11,13 +11,14 @@ when it ends, so that what is hoisted out of it stands before it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 import attrs
 
 from slinky.ir.scopes import Scope
-from slinky.runtime.names import Names
+from slinky.runtime.codegen.names import Names
 from slinky.symbolic.expressions import (
     And,
     Constant,
@@ -130,6 +131,29 @@ class ScopedWriter:
     def is_safe(self, node: Node, known: Facts) -> bool:
         """Whether evaluating an expression cannot fail, so that it may be done early."""
         return all(prove(divisor >= 1, known) for divisor in fold(node, _divisors, self._known_divisors))
+
+    # Blocks -------------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def inside(self, header: str, facts: Scope, blocks: int = 1, place: object = None) -> Iterator[CodeScope]:
+        """Write what follows inside a compound statement; the statement itself is dropped if that is nothing.
+
+        Without a header what follows stands where it is, in a scope of its own. `blocks` is how many blocks of Python
+        the statement counts as; -1 for a function, in which the count begins anew.
+        """
+        outer = self.scope
+        inner = outer.inside(facts, blocks=outer.blocks + blocks if blocks >= 0 else 0, deeper=int(bool(header)))
+        self.scope = inner
+        try:
+            yield inner
+        finally:
+            self.scope = outer
+            for symbol in [s for s, home in self.homes.items() if home is inner]:
+                del self.homes[symbol]
+        if inner.lines:
+            if header:
+                outer.write(header, place)
+            outer.lines.extend(inner.lines)
 
     # Expressions --------------------------------------------------------------------------------------------------
 

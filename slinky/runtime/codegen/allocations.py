@@ -1,0 +1,169 @@
+"""Allocations: room in an arena, reserved before anything runs, and the arrays in it.
+
+The room that a site needs is the most that its allocation takes in any iteration of the loops around it. The array
+itself is fetched in the outermost scope that knows its shape.
+
+Invariant: a site that is too small for an array is one whose array is never used.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, cast
+
+import attrs
+
+from slinky.ir.statements import Alloc, Block, For
+from slinky.runtime.arena import UNKNOWN
+from slinky.runtime.codegen.recording import Recording
+from slinky.runtime.codegen.scopes import INDENT, CodeScope
+from slinky.runtime.codegen.sites import arena_allocs
+from slinky.runtime.codegen.views import Stored, Views
+from slinky.runtime.codegen.writer import Writer, is_costly, targets
+from slinky.symbolic.bounds import bounds
+from slinky.symbolic.expressions import Constant, Expr, maximum, minimum
+from slinky.symbolic.intervals import Interval
+from slinky.symbolic.proofs import Facts, prove
+
+
+def simplified(writer: Writer, alloc: Alloc, known: Facts) -> Alloc:
+    """An allocation without the choices in its box that the facts decide."""
+    return attrs.evolve(alloc, box=tuple(writer.simplified(i, known) for i in alloc.box))
+
+
+@attrs.frozen(eq=False)
+class _Arena:
+    """An arena of the generated code: the scope that has it, and the locals of its sites by statement."""
+
+    scope: CodeScope
+    sites: dict[int, str]
+
+
+class Allocations:
+    """Writes allocations. `arena` says where those of a block go."""
+
+    def __init__(self, writer: Writer, views: Views, recording: Recording) -> None:
+        self._writer = writer
+        self._views = views
+        self._recording = recording
+        self._arena: _Arena | None = None
+
+    # Arenas -------------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def arena(self, name: str, block: Block) -> Iterator[None]:
+        """What follows allocates from the arena in this local, which is told how much room the block needs."""
+        outer = self._arena
+        self._arena = _Arena(self._writer.scope, self._reserve(name, block))
+        yield
+        self._arena = outer
+
+    def _reserve(self, name: str, block: Block) -> dict[int, str]:
+        """Reserve room for the allocations of a block; the locals of their sites."""
+        locals_: dict[int, str] = {}
+        heap: list[str] = []
+        rings: list[str] = []
+        sizes: list[str] = []
+        for alloc, loops in arena_allocs(block):
+            folded = any(fold is not None for fold in alloc.folds)
+            local = self._writer.names.fresh(f"{alloc.buffer}_{'windows' if folded else 'arrays'}")
+            locals_[alloc.id] = local
+            (rings if folded else heap).append(local)
+            if not folded:
+                sizes.append(self._capacity(alloc, loops))
+        if heap:
+            self._write_long(f"{targets(heap)} = {name}.reserve(", sizes)
+        if rings:
+            self._writer.scope.write(f"{targets(rings)} = {name}.rings")
+        return locals_
+
+    def _write_long(self, before: str, items: Sequence[str]) -> None:
+        """A line that ends with a list in parentheses; an item a line where it would be too long."""
+        scope = self._writer.scope
+        line = f"{before}{', '.join(items)})"
+        if self._writer.fits(line):
+            scope.write(line)
+            return
+        scope.write(before)
+        for item in items:
+            scope.write(f"{INDENT}{item},")
+        scope.write(")")
+
+    def _capacity(self, alloc: Alloc, loops: Sequence[For]) -> str:
+        """The most bytes that an allocation takes in any iteration of the loops around it, if known early."""
+        known = self._writer.known
+        inner = known.also(*(c for loop in loops for c in (loop.range.min <= loop.variable, loop.step >= 1)))
+        factors: list[Expr] = []
+        for i in alloc.box:
+            extent = i.max - i.min + 1
+            for loop in reversed(loops):
+                extent = bounds(extent, {loop.variable: loop.range}, inner).max
+            factors.append(self._writer.simplify(maximum(extent, 0), known))
+        if not all(self._writer.is_safe(factor, known) for factor in factors):
+            return str(UNKNOWN)
+        return self._bytes(factors, alloc.dtype.itemsize)
+
+    # Arrays -------------------------------------------------------------------------------------------------------
+
+    def write(self, given: Alloc) -> None:
+        """Write an allocation."""
+        writer = self._writer
+        alloc = simplified(writer, given, writer.known)
+        hints = [f"{alloc.buffer}_{dim}" for dim in alloc.dims]
+        box = tuple(
+            Interval(writer.end(i.min, f"{hint}_min"), writer.end(i.max, f"{hint}_max"))
+            for i, hint in zip(alloc.box, hints, strict=True)
+        )
+        known = writer.known
+        extents = [writer.simplify(maximum(writer.difference(i.max, i.min) + 1, 0), known) for i in box]
+        folds = [fold for fold in alloc.folds if fold is not None]
+        safe_to_move = not self._recording.is_on
+        for d, fold in enumerate(alloc.folds):
+            if fold is not None and not prove(fold >= 1, known):
+                writer.fail_if(fold <= 0, "bad_fold", given, str(d))
+                safe_to_move = False
+        assert self._arena is not None  # a block is written within the arena of its allocations
+        target = writer.scope
+        if safe_to_move and all(writer.is_safe(e, known) for e in (*extents, *folds)):
+            target = max(self._arena.scope, writer.home(*extents, *folds), key=lambda scope: scope.level)
+        self._views.stored[alloc.buffer] = self._array(alloc, target, extents, folds, hints)
+        if self._recording.is_on:
+            stored = [e if f is None else minimum(e, f) for e, f in zip(extents, alloc.folds, strict=True)]
+            size = self._bytes([writer.simplify(e, known) for e in stored], alloc.dtype.itemsize)
+            self._recording.allocation(alloc.buffer, size)
+        writer.scope.facts = writer.facts.after(attrs.evolve(alloc, box=box))
+
+    def _array(
+        self, alloc: Alloc, target: CodeScope, extents: Sequence[Expr], folds: Sequence[Expr], hints: Sequence[str]
+    ) -> Stored:
+        """Get the array of an allocation into a local of the target scope."""
+        writer, arena = self._writer, self._arena
+        assert arena is not None
+        site = arena.sites[alloc.id]
+        key = ("array", site, *extents, *folds)
+        known: Any = None if self._recording.is_on else target.values.get(key)
+        if known is not None:
+            return cast(Stored, known)
+        current, writer.scope = writer.scope, target
+        named = [(e, f"{hint}_size") for e, hint in zip(extents, hints, strict=True)]
+        items = [writer.text(e, hint) for e, hint in [*named, *((fold, "fold") for fold in folds)]]
+        folded = tuple(d for d, fold in enumerate(alloc.folds) if fold is not None)
+        name = writer.names.fresh(f"{alloc.buffer}_window" if folded else alloc.buffer)
+        target.write(f"{name} = {site}[{', '.join(items) or '()'}]")
+        writer.scope = current
+        stored = Stored(name, target, folded)
+        if not self._recording.is_on:
+            target.values[key] = stored
+        return stored
+
+    # Sizes --------------------------------------------------------------------------------------------------------
+
+    def _bytes(self, extents: Sequence[Expr], itemsize: int) -> str:
+        size = math.prod([e.value for e in extents if isinstance(e, Constant)]) * itemsize
+        texts = [self._extent(e) for e in extents if not isinstance(e, Constant)]
+        return " * ".join([str(size), *texts] if size != 1 or not texts else texts)
+
+    def _extent(self, extent: Expr) -> str:
+        return self._writer.named(extent, "extent") if is_costly(extent) else self._writer.atom(extent, "extent")

@@ -1,0 +1,220 @@
+"""Examples: integers that the symbols of a program may have at one of its places.
+
+Most questions that take a prover long have the answer no: this clamp does something, that call may be empty. That there
+is no proof takes a search to find out; an example in which it is not so takes no time. So facts get a few examples
+before much is asked under them: outputs without elements, of one and of many; all loops in their first iteration, or
+from one loop inwards in their last.
+
+Invariant: an example has a value for every symbol that its facts speak of, and meets all of them. What it refutes has
+no proof, so the source is the same with and without examples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import attrs
+
+from slinky.errors import ExpressionError
+from slinky.ir.statements import Program
+from slinky.symbolic.expressions import (
+    Condition,
+    Expr,
+    IsZero,
+    Max,
+    Metadata,
+    Min,
+    NonNegative,
+    Variable,
+    linear,
+    metadata,
+    scalar,
+)
+from slinky.symbolic.proofs import Facts
+from slinky.symbolic.traversal import evaluate, symbols
+
+_EXTENTS = (1 << 32, 1, 0)
+"""How long outputs are, so that the first example has room for any number of loops inside each other."""
+
+_SCALAR = 2
+_SLACK = 1 << 20
+"""By how much the inputs are larger than they must be, for outputs of many elements."""
+
+_WITNESSES = 4
+"""How many examples the prover gets; it keeps only a few."""
+
+
+@attrs.frozen
+class _Example:
+    values: dict[Expr, int]
+    is_late: bool
+    """Whether the loops from here inwards are in their last iteration."""
+
+
+class Examples:
+    """Gives facts their examples: those of the facts that they extend, as far as these can be extended, too."""
+
+    def __init__(self, program: Program) -> None:
+        self._known: dict[Facts, list[_Example]] = {}
+        self._symbols = list(_symbols_of(program))
+
+    def illustrated(self, known: Facts) -> Facts:
+        """The same facts, ready to be asked a lot of questions."""
+        self._of(known)
+        return known
+
+    def of(self, known: Facts) -> Iterator[Mapping[Expr, int]]:
+        """The examples of facts."""
+        return (example.values for example in self._of(known))
+
+    def is_needed(self, choice: Min | Max, known: Facts) -> bool:
+        """Whether no operand of a choice can be shown to be as good as another: simplifying would leave it as it is."""
+        sign = 1 if isinstance(choice, Min) else -1
+        rows = []
+        for values in self.of(known):
+            try:
+                rows.append([sign * evaluate(operand, values) for operand in choice.operands])
+            except ExpressionError:
+                continue
+        places = range(len(choice.operands))
+        return all(a == b or any(row[a] > row[b] for row in rows) for a in places for b in places)
+
+    def _of(self, known: Facts) -> list[_Example]:
+        waiting: list[Facts] = []
+        facts: Facts | None = known
+        while facts is not None and facts not in self._known:
+            waiting.append(facts)
+            facts = facts.parent
+        for facts in reversed(waiting):
+            self._known[facts] = examples = list(self._made(facts))
+            if not facts.witnesses:
+                for example in examples[:_WITNESSES]:
+                    facts.remember_witness(example.values)
+        return self._known[known]
+
+    def _made(self, known: Facts) -> Iterator[_Example]:
+        if known.parent is None:
+            relations = _by_symbol(known.own)
+            mentioned = [s for s in self._symbols if s in relations or _is_end(s)]
+            candidates = [new for extent in _EXTENTS for new in _started(extent, mentioned, relations)]
+        else:
+            candidates = [new for old in self._known[known.parent] for new in _extended(old, known.own)]
+        return (example for example in candidates if _agrees(example.values, known.own))
+
+
+def _symbols_of(program: Program) -> Iterable[Expr]:
+    """The symbols of a program, those first that others depend on: inputs must be as large as outputs need."""
+    for s in program.scalars:
+        yield scalar(s.name)
+    for p in (*program.outputs, *program.inputs):
+        for d in range(p.rank):
+            for field in ("min", "max", "stride", "fold_factor"):
+                yield metadata(p.name, d, field)
+
+
+def _is_end(symbol: Expr) -> bool:
+    return isinstance(symbol, Metadata) and symbol.field in ("min", "max")
+
+
+def _by_symbol(conditions: Iterable[Condition]) -> dict[Expr, list[Condition]]:
+    """The conditions that speak of each symbol."""
+    found: dict[Expr, list[Condition]] = {}
+    for condition in conditions:
+        for symbol in symbols(condition):
+            found.setdefault(symbol, []).append(condition)
+    return found
+
+
+def _started(extent: int, wanted: Iterable[Expr], relations: Mapping[Expr, list[Condition]]) -> Iterator[_Example]:
+    """Values for symbols of a program, with outputs of this extent where the conditions leave a choice.
+
+    No extent is negative, and a fold factor is at least 1, whether conditions say so or not.
+    """
+    slack = min(extent - 1, _SLACK)
+    values: dict[Expr, int] = {}
+    for symbol in wanted:
+        lo, hi = _range_of(symbol, relations.get(symbol, ()), values)
+        value = _SCALAR
+        if isinstance(symbol, Metadata):
+            if symbol.field == "min":
+                value = 0 if hi is None else hi - slack
+            elif symbol.field == "max":
+                least = values[metadata(symbol.buffer, symbol.dim, "min")] - 1
+                value = least + extent if lo is None else lo + slack
+                lo = least if lo is None else max(least, lo)
+            else:
+                lo = 1 if lo is None else max(lo, 1)
+        if lo is not None:
+            value = max(value, lo)
+        if hi is not None:
+            value = min(value, hi)
+        if lo is not None and value < lo:
+            return
+        values[symbol] = value
+    yield _Example(values, False)
+
+
+def _extended(example: _Example, conditions: tuple[Condition, ...]) -> Iterator[_Example]:
+    """Values for the symbols of more conditions, too: variables of loops, and symbols that stand for expressions."""
+    values = example.values
+    missing = [symbol for c in conditions for symbol in symbols(c) if symbol not in values]
+    if not missing:
+        yield example
+        return
+    early, late = values.copy(), values.copy()
+    relations = _by_symbol(conditions)
+    for symbol in dict.fromkeys(missing):
+        if not isinstance(symbol, Variable):
+            return
+        for extended, end in ((early, 0), (late, -1)):
+            known = [at for at in _range_of(symbol, relations[symbol], extended) if at is not None]
+            extended[symbol] = known[end] if known else 0
+    if not example.is_late:
+        yield _Example(early, False)
+    if example.is_late or late != early:
+        yield _Example(late, True)
+
+
+def _range_of(
+    symbol: Expr, conditions: Iterable[Condition], values: Mapping[Expr, int]
+) -> tuple[int | None, int | None]:
+    """The ends that conditions about a symbol give it, those that speak else of symbols with values."""
+    lows: list[int] = []
+    highs: list[int] = []
+    for condition in conditions:
+        if not isinstance(condition, (NonNegative, IsZero)):
+            continue
+        rest, terms = linear(condition.expr)
+        own = 0
+        try:
+            for atom, c in terms:
+                if atom is symbol:
+                    own = c
+                else:
+                    rest += c * evaluate(atom, values)
+        except ExpressionError:
+            continue
+        both = isinstance(condition, IsZero)
+        if own > 0:
+            lows.append(-(rest // own))
+            highs += [-rest // own] * both
+        elif own < 0:
+            highs.append(rest // -own)
+            lows += [-(-rest // -own)] * both
+    return max(lows, default=None), min(highs, default=None)
+
+
+def _agrees(values: Mapping[Expr, int], conditions: Iterable[Condition]) -> bool:
+    try:
+        return all(_holds(condition, values) for condition in conditions)
+    except ExpressionError:
+        return False
+
+
+def _holds(condition: Condition, values: Mapping[Expr, int]) -> bool:
+    match condition:
+        case NonNegative(expr=expr):
+            return evaluate(expr, values) >= 0
+        case IsZero(expr=expr):
+            return evaluate(expr, values) == 0
+    return evaluate(condition, values) == 1

@@ -1,0 +1,204 @@
+"""From a program to the source of one Python function that does the same.
+
+The function is what a person would write by hand: loops over local integers, slices of the dimensions that are
+cropped, the callbacks called directly. Whatever the facts of the program decide is not asked again at run time: a
+clamp that never does anything, a region that is shown to be inside its buffer, a call that is never empty. What they
+do not decide is computed where it changes and no further inside. An innermost loop is cut where it enters and leaves
+its steady state (see `peeling`).
+
+There are four variants of the function. `recorded` tells a recorder of every call and allocation; without, counting
+costs nothing. `nonempty` relies on every input and output having at least one element, which decides many questions.
+
+Invariant: on arguments that meet the program's checks, a variant calls the same callbacks on the same elements in the
+same order as the interpreter (order within a parallel loop aside), and fails where it fails.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from slinky.errors import ExecutionError
+from slinky.ir.printer import program_header
+from slinky.ir.scopes import Scope, program_scope
+from slinky.ir.statements import Alloc, Block, Call, Check, For, If, Pass, Program, Statement, walk
+from slinky.runtime.arena import SiteKind
+from slinky.runtime.codegen.allocations import Allocations
+from slinky.runtime.codegen.calls import Calls
+from slinky.runtime.codegen.examples import Examples
+from slinky.runtime.codegen.loops import Loops
+from slinky.runtime.codegen.names import Globals, Names, comment
+from slinky.runtime.codegen.parameters import Parameters
+from slinky.runtime.codegen.recording import Recording
+from slinky.runtime.codegen.scopes import INDENT, CodeScope
+from slinky.runtime.codegen.sites import sites
+from slinky.runtime.codegen.views import Views
+from slinky.runtime.codegen.writer import Place, Writer, also
+from slinky.symbolic.bounds import decide
+from slinky.symbolic.expressions import Truth, metadata, negate
+from slinky.symbolic.proofs import prove
+
+HELPERS = (
+    "bad_fold", "bad_region", "bad_step", "buffer_at", "check_failed", "check_result", "run_parallel",
+)  # fmt: skip
+"""The globals of every plan: see `plan`."""
+
+
+@attrs.frozen(eq=False)
+class Generated:
+    """The source of a variant, and what it needs to run.
+
+    The function takes an arena, the recorder if `recorded`, the number of threads if `threaded`, per input and output
+    the array and the coordinates of its first element, and the scalars. `objects` are the globals that it uses beside
+    the helpers of the runtime, `callbacks` the names of those that are callbacks. `sites` are those of its arena,
+    `arenas[name]` those of the body of a parallel loop.
+    """
+
+    source: str
+    function: str
+    places: dict[int, Place]
+    objects: dict[str, Any]
+    callbacks: frozenset[str]
+    sites: tuple[SiteKind, ...]
+    arenas: dict[str, tuple[SiteKind, ...]]
+    recorded: bool
+    threaded: bool
+
+
+def generate(program: Program, *, recorded: bool, nonempty: bool) -> Generated:
+    """Write a variant of a program.
+
+    Raises `ExecutionError` for a statement that plans do not know.
+    """
+    return _Generator(program, recorded, nonempty).generated()
+
+
+class _Generator:
+    """Writes one variant: its statements, each by the part that knows its kind."""
+
+    def __init__(self, program: Program, recorded: bool, nonempty: bool) -> None:
+        self.program = program
+        self.recorded = recorded
+        self.threaded = any(isinstance(s, For) and s.workers is not None for s in walk(program.body))
+        names = Names()
+        names.taken.update(HELPERS)
+        names.taken.update(_temporaries(program))
+        self.function = names.fresh(f"run_{program.name}")
+        self.arena_name = names.fresh("arena")
+        record_name = names.fresh("record") if recorded else None
+        threads_name = names.fresh("threads") if self.threaded else ""
+        self.first_parameters = [name for name in (self.arena_name, record_name, threads_name) if name]
+        self.writer = writer = Writer(
+            CodeScope(None, 0, 1, 0, _known_at_start(program, nonempty)), names, Examples(program)
+        )
+        self.globals = Globals(names)
+        views = Views(writer, {p.name: p.dims for p in (*program.inputs, *program.outputs)})
+        self.parameters = Parameters(program, writer, views, self.globals)
+        self.recording = Recording(writer, record_name)
+        self.calls = Calls(writer, views, self.globals, self.recording)
+        self.allocations = Allocations(writer, views, self.recording)
+        self.loops = Loops(writer, self.allocations, threads_name, self._block)
+
+    def generated(self) -> Generated:
+        """The finished source."""
+        checks = [s for s in self.program.body if isinstance(s, Check)]
+        body = tuple(s for s in self.program.body if not isinstance(s, Check))
+        for check in checks:
+            self.writer.fail_if(negate(check.condition), "check_failed", check)
+        with self.allocations.arena(self.arena_name, body):
+            self._block(body)
+        source, places = self._assembled()
+        return Generated(
+            source,
+            self.function,
+            places,
+            self.globals.objects,
+            frozenset(self.globals.callbacks),
+            sites(body),
+            self.loops.arenas,
+            self.recorded,
+            self.threaded,
+        )
+
+    def _assembled(self) -> tuple[str, dict[int, Place]]:
+        """The source of the function around the lines that were written, and the places of its lines by number."""
+        lines = self.writer.root.lines
+        text = [f"# {comment(program_header(self.program))}"]
+        text += [f"def {self.function}({', '.join([*self.first_parameters, *self.parameters.names])}):"]
+        text += [INDENT + line for line in self.parameters.headers_used_by([line.text for line in lines])]
+        places: dict[int, Place] = {}
+        for line in lines:
+            text.append(INDENT * line.depth + line.text)
+            if line.place is not None:
+                places[len(text)] = line.place
+        if len(text) == 2:
+            text.append(f"{INDENT}pass")
+        return "\n".join(text) + "\n", places
+
+    # Statements ---------------------------------------------------------------------------------------------------
+
+    def _block(self, block: Block) -> None:
+        self.recording.block(block, self._statement)
+
+    def _statement(self, statement: Statement) -> None:
+        match statement:
+            case Alloc():
+                self.allocations.write(statement)
+            case Call():
+                self.calls.write(statement)
+            case For():
+                self.loops.write(statement)
+            case If():
+                self._if(statement)
+            case Check():
+                self._check(statement)
+            case Pass():
+                pass
+            case _:
+                raise ExecutionError(f"a plan does not know the statement {type(statement).__name__}")
+
+    def _check(self, check: Check) -> None:
+        if not prove(check.condition, self.writer.known):
+            self.writer.fail_if(negate(check.condition), "check_failed", check)
+        self.writer.assume(check.condition)
+
+    def _if(self, statement: If) -> None:
+        writer = self.writer
+        condition = decide(statement.condition, writer.known)
+        if isinstance(condition, Truth):
+            taken, field = (statement.body, "body") if condition.value else (statement.orelse, "orelse")
+            with writer.inside("", writer.facts.enter(statement, field), blocks=0):
+                self._block(taken)
+            return
+        outer, facts = writer.scope, writer.facts
+        test = writer.text(condition)
+        with writer.inside(f"if {test}:", facts.enter(statement, "body")) as body:
+            self._block(statement.body)
+            if not body.lines:
+                body.write("pass")
+            start = len(outer.lines)
+        if statement.orelse:
+            end = len(outer.lines)
+            with writer.inside("else:", facts.enter(statement, "orelse")):
+                self._block(statement.orelse)
+                shared = outer.lines[end:]
+            # What the second block put outside must not come between `if` and `else`.
+            del outer.lines[end : end + len(shared)]
+            outer.lines[start:start] = shared
+
+
+def _temporaries(program: Program) -> list[str]:
+    """The locals that hold a value only from one line to the next."""
+    most = max((len(s.func.inputs) + len(s.func.outputs) for s in walk(program.body) if isinstance(s, Call)), default=0)
+    numbers = range(1, most + 1)
+    return ["result", "written", *(f"written{n}" for n in numbers), *(f"operand{n}" for n in numbers)]
+
+
+def _known_at_start(program: Program, nonempty: bool) -> Scope:
+    """The scope behind the checks of a program; with `nonempty`, no input or output is empty."""
+    conditions = [s.condition for s in program.body if isinstance(s, Check)]
+    if nonempty:
+        for p in (*program.inputs, *program.outputs):
+            conditions += [metadata(p.name, d, "min") <= metadata(p.name, d, "max") for d in range(p.rank)]
+    return also(program_scope(program), *conditions)

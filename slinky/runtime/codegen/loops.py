@@ -1,0 +1,113 @@
+"""Loops: serial ones in pieces, and parallel ones as a function that threads call for each iteration.
+
+Invariants: no function has more nested blocks than Python allows; the body of a parallel loop allocates from an arena
+that it alone uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import attrs
+
+from slinky.ir.statements import Block, For
+from slinky.runtime.arena import SiteKind
+from slinky.runtime.codegen.allocations import Allocations
+from slinky.runtime.codegen.pieces import Piece, pieces, range_text, variable_hint
+from slinky.runtime.codegen.scopes import INDENT
+from slinky.runtime.codegen.sites import sites
+from slinky.runtime.codegen.writer import Writer, also
+from slinky.symbolic.expressions import Variable
+from slinky.symbolic.intervals import Interval
+from slinky.symbolic.proofs import prove
+
+_BLOCKS_PER_FUNCTION = 12
+
+
+class Loops:
+    """Writes loops, whose bodies `write_block` writes.
+
+    `threads_name` is the local of the number of threads that a parallel loop uses by itself. `arenas` are the sites of
+    the bodies of parallel loops, by the global of their idle arenas.
+    """
+
+    def __init__(
+        self, writer: Writer, allocations: Allocations, threads_name: str, write_block: Callable[[Block], None]
+    ) -> None:
+        self._writer = writer
+        self._allocations = allocations
+        self._threads_name = threads_name
+        self._write_block = write_block
+        self._names: dict[Variable, str] = {}
+        self.arenas: dict[str, tuple[SiteKind, ...]] = {}
+
+    def write(self, loop: For) -> None:
+        """Write a loop."""
+        writer = self._writer
+        known = writer.known
+        i, step = writer.simplified(loop.range, known), writer.simplify(loop.step, known)
+        hint = variable_hint(loop)
+        lo, hi, step = (writer.end(e, f"{hint}_{w}") for e, w in ((i.min, "first"), (i.max, "last"), (step, "step")))
+        if not prove(step >= 1, writer.known):
+            writer.fail_if(step <= 0, "bad_step", loop)
+            writer.assume(step >= 1)
+        loop = attrs.evolve(loop, range=Interval(lo, hi), step=step)
+        if loop.workers is not None:
+            self._parallel(loop)
+            return
+        for piece in pieces(writer, loop):
+            self._serial(loop, piece)
+
+    def _serial(self, loop: For, piece: Piece) -> None:
+        writer = self._writer
+        facts = also(writer.facts.enter(loop, "body"), *piece.facts)
+        name = self._name(loop)
+        remark = f"  # {piece.comment}" if piece.comment else ""
+        header = f"for {name} in {piece.iterations}:{remark}"
+        if writer.scope.blocks < _BLOCKS_PER_FUNCTION:
+            with writer.inside(header, facts) as inner:
+                writer.bind(loop.variable, name, inner)
+                self._write_block(loop.body)
+            return
+        body = writer.names.fresh(f"for_{variable_hint(loop)}")
+        count = len(writer.scope.lines)
+        with writer.inside(f"def {body}({name}):", facts, blocks=-1) as inner:
+            writer.bind(loop.variable, name, inner)
+            self._write_block(loop.body)
+        if len(writer.scope.lines) > count and inner.lines:
+            writer.scope.write(header)
+            writer.scope.write(f"{INDENT}{body}({name})")
+
+    def _parallel(self, loop: For) -> None:
+        writer, hint = self._writer, variable_hint(loop)
+        iterations = range_text(writer, loop.range.min, loop.range.max + 1, loop.step)
+        name, body = self._name(loop), writer.names.fresh(f"for_{hint}")
+        with writer.inside(f"def {body}({name}):", writer.facts.enter(loop, "body"), blocks=-1) as inner:
+            writer.bind(loop.variable, name, inner)
+            kinds = sites(loop.body)
+            if kinds:
+                self._body_with_arena(loop, kinds)
+            else:
+                self._write_block(loop.body)
+            if not inner.lines:
+                inner.write("pass")
+        workers = str(loop.workers) if loop.workers else self._threads_name
+        writer.scope.write(f"run_parallel({iterations}, {body}, {workers})")
+
+    def _body_with_arena(self, loop: For, kinds: tuple[SiteKind, ...]) -> None:
+        """A worker takes an arena for an iteration, and gives it back; after an error it is dropped."""
+        writer = self._writer
+        idle = writer.names.fresh(f"{variable_hint(loop)}_arenas")
+        self.arenas[idle] = kinds
+        name = writer.names.fresh("arena")
+        writer.scope.write(f"{name} = {idle}.take()")
+        with self._allocations.arena(name, loop.body):
+            self._write_block(loop.body)
+        writer.scope.write(f"{idle}.give({name})")
+
+    def _name(self, loop: For) -> str:
+        """The local of a loop's variable. Loops of one variable never nest, so they share it."""
+        name = self._names.get(loop.variable)
+        if name is None:
+            name = self._names[loop.variable] = self._writer.names.fresh(variable_hint(loop))
+        return name

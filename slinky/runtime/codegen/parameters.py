@@ -1,0 +1,73 @@
+"""The parameters of a plan's function, and the locals of what a program says about them.
+
+Each input and output is an array and the coordinates of its first element. The metadata of its dimensions gets locals;
+only the lines whose locals are used are kept.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from slinky.ir.statements import BufferParameter, Program
+from slinky.runtime.codegen.names import Globals
+from slinky.runtime.codegen.views import Stored, Views
+from slinky.runtime.codegen.writer import Writer, targets
+from slinky.symbolic.expressions import metadata, scalar
+
+
+class Parameters:
+    """Gives what a program is called with its names, in the outermost scope. `names` are those of the parameters."""
+
+    def __init__(self, program: Program, writer: Writer, views: Views, globals_: Globals) -> None:
+        self._writer = writer
+        self._views = views
+        self._headers: list[tuple[tuple[str, ...], str]] = []
+        self.names: list[str] = []
+        for p in (*program.inputs, *program.outputs):
+            self._add(p)
+        for s in program.scalars:
+            name = writer.names.fresh(s.name)
+            self.names.append(name)
+            writer.bind(scalar(s.name), name, writer.root)
+        for c in program.constants:
+            views.stored[c.name] = Stored(globals_.name_of(c.array, c.name), writer.root)
+
+    def _add(self, p: BufferParameter) -> None:
+        writer, root = self._writer, self._writer.root
+        fresh = writer.names.fresh
+        array, origin = fresh(p.name), fresh(f"{p.name}_min")
+        self.names += [array, origin]
+        self._views.stored[p.name] = Stored(array, root)
+        sizes, minima = [], []
+        later: list[tuple[tuple[str, ...], str]] = []
+        for d, dim in enumerate(p.dims):
+            base = f"{p.name}_{dim}"
+            size, lo, hi = (fresh(f"{base}_{field}") for field in ("size", "min", "max"))
+            sizes.append(size)
+            minima.append(lo)
+            later.append(((hi,), f"{hi} = {lo} + {size} - 1"))
+            writer.bind(metadata(p.name, d, "min"), lo, root)
+            writer.bind(metadata(p.name, d, "max"), hi, root)
+            for field, value in (("stride", f"{array}.strides[{d}]"), ("fold_factor", f"max({size}, 1)")):
+                name = fresh(f"{base}_{field}")
+                writer.bind(metadata(p.name, d, field), name, root)
+                later.append(((name,), f"{name} = {value}"))
+        if p.dims:
+            self._headers.append((tuple(minima), f"{targets(minima)} = {origin}"))
+            self._headers.append((tuple(sizes), f"{targets(sizes)} = {array}.shape"))
+        self._headers += later
+
+    def headers_used_by(self, lines: Sequence[str]) -> list[str]:
+        """The lines that give metadata its locals, as far as these lines use them."""
+        used = set(_words("\n".join(lines)))
+        kept: list[str] = []
+        for defined, line in reversed(self._headers):
+            if used.intersection(defined):
+                kept.append(line)
+                used.update(_words(line))
+        return kept[::-1]
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text)

@@ -1,0 +1,134 @@
+"""The parts that a serial loop is cut into: before, in and after its steady state (see `peeling`).
+
+Invariant: the pieces have the iterations of the loop, each once and in order, and the facts of a piece hold in all of
+its iterations.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from slinky.ir.statements import Alloc, Call, For, If, walk
+from slinky.runtime.codegen.allocations import simplified
+from slinky.runtime.codegen.calls import clamped_box
+from slinky.runtime.codegen.peeling import Thresholds, thresholds
+from slinky.runtime.codegen.writer import Writer
+from slinky.symbolic.expressions import (
+    Condition,
+    Expr,
+    constant_value,
+    equal,
+    maximum,
+    minimum,
+    negate,
+)
+
+_PEELED_STATEMENTS = 24
+
+
+@attrs.frozen(eq=False)
+class Piece:
+    """Part of the iterations of a loop: what to iterate over, and what is known there."""
+
+    comment: str
+    iterations: str
+    facts: tuple[Condition, ...]
+
+
+def pieces(writer: Writer, loop: For) -> list[Piece]:
+    """The parts of a serial loop whose ends and step are cheap; what they need is written in the current scope."""
+    found = _steady_state(writer, loop)
+    if not found.lower and not found.upper:
+        return [Piece("", range_text(writer, loop.range.min, loop.range.max + 1, loop.step), ())]
+    v = loop.variable
+    above = tuple(v >= t for t in found.lower)
+    below = tuple(v <= t for t in found.upper)
+    before, steady, after, once = (_cut_range if constant_value(loop.step) == 1 else _cut_steps)(writer, loop, found)
+    parts = []
+    if found.lower:
+        facts = (equal(v, loop.range.min),) if once else _negated_if_one(above)
+        parts.append(Piece("before the steady state", before, facts))
+    parts.append(Piece("", steady, (*above, *below)))
+    if found.upper:
+        parts.append(Piece("after the steady state", after, (*above, *_negated_if_one(below))))
+    return parts
+
+
+def range_text(writer: Writer, first: Expr, stop: Expr, step: Expr) -> str:
+    """The iterations of a loop as a `range`."""
+    items = [writer.text(first, "first"), writer.text(stop, "stop")]
+    if constant_value(step) != 1:
+        items.append(writer.text(step, "step"))
+    return f"range({', '.join(items)})"
+
+
+def variable_hint(loop: For) -> str:
+    """A name that reminds of the loop's variable."""
+    return loop.variable.name.rpartition(".")[2] or "i"
+
+
+def _steady_state(writer: Writer, loop: For) -> Thresholds:
+    """The thresholds of an innermost loop, from the boxes that its statements clamp and allocate."""
+    if len(loop.body) > _PEELED_STATEMENTS or any(isinstance(s, For) for s in walk(loop.body)):
+        return Thresholds((), ())
+    facts = writer.facts.enter(loop, "body")
+    known = writer.illustrated(facts)
+    exprs: list[Expr] = []
+    conditions: list[Condition] = []
+    for statement in loop.body:
+        match statement:
+            case Alloc():
+                alloc = simplified(writer, statement, known)
+                exprs += [e for i in alloc.box for e in (i.min, i.max, writer.simplify(i.extent, known))]
+                facts = facts.after(alloc)
+            case Call():
+                box = clamped_box(writer, statement, facts.boxes, known)
+                exprs += [e for i in box for e in (i.min, i.max)]
+                conditions += [i.min <= i.max for i in box]
+            case If(condition=condition):
+                conditions.append(condition)
+    return thresholds(loop.variable, loop.range, exprs, conditions, known)
+
+
+def _cut_range(writer: Writer, loop: For, found: Thresholds) -> tuple[str, str, str, bool]:
+    """What to iterate over before, in and after the steady state; whether there is at most one iteration before.
+
+    For a loop of step 1, whose thresholds are places where to cut.
+    """
+    first, stop = loop.range.min, loop.range.max + 1
+    hint = variable_hint(loop)
+    begin = writer.simplify(minimum(maximum(first, *found.lower), stop), writer.known) if found.lower else first
+    begin = writer.end(begin, f"{hint}_steady")
+    end = stop
+    if found.upper:
+        end = writer.simplify(maximum(begin, minimum(*(t + 1 for t in found.upper), stop)), writer.known)
+        end = writer.end(end, f"{hint}_rest")
+    once = constant_value(begin - first) == 1
+    ranges = ((first, begin), (begin, end), (end, stop))
+    before, steady, after = (range_text(writer, lo, hi, loop.step) for lo, hi in ranges)
+    return before, steady, after, once
+
+
+def _cut_steps(writer: Writer, loop: For, found: Thresholds) -> tuple[str, str, str, bool]:
+    """As `_cut_range`, of a loop of any step: how many iterations to skip is counted."""
+    first, stop, step = loop.range.min, loop.range.max + 1, loop.step
+    known = writer.known
+    hint = variable_hint(loop)
+    whole = writer.names.fresh(f"{hint}_range")
+    writer.scope.write(f"{whole} = {range_text(writer, first, stop, step)}")
+    skipped: Expr | None = None
+    if found.lower:
+        skipped = writer.simplify(maximum(0, *(-((first - t) // step) for t in found.lower)), known)
+        skipped = writer.end(skipped, f"{hint}_steady")
+    begin_text = writer.atom(skipped) if skipped is not None else ""
+    end_text = ""
+    if found.upper:
+        counted = [(t - first) // step + 1 for t in found.upper]
+        end = writer.simplify(maximum(skipped if skipped is not None else 0, minimum(*counted)), known)
+        end_text = writer.atom(writer.end(end, f"{hint}_rest"))
+    once = skipped is not None and constant_value(skipped) == 1
+    return f"{whole}[:{begin_text}]", f"{whole}[{begin_text}:{end_text}]", f"{whole}[{end_text}:]", once
+
+
+def _negated_if_one(conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
+    return (negate(conditions[0]),) if len(conditions) == 1 else ()

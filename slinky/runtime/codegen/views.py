@@ -1,0 +1,171 @@
+"""The arrays that callbacks are given: views of exactly their regions.
+
+Each dimension of a region is cropped in the outermost scope that knows both of its ends, so that a crop that does not
+change in a loop is made before it, and a dimension that is not cropped is not sliced.
+
+Invariant: a view that is made in an outer scope is the one that would be made where it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import cast
+
+import attrs
+
+from slinky.ir.statements import LoweredFunc
+from slinky.runtime.codegen.scopes import CodeScope
+from slinky.runtime.codegen.writer import Writer
+from slinky.symbolic.expressions import Expr, constant_value, maximum
+from slinky.symbolic.intervals import Box, Interval
+from slinky.symbolic.proofs import prove
+
+
+@attrs.frozen(eq=False)
+class Stored:
+    """A buffer of the generated code: its local and the scope of the local.
+
+    The local is an array, or where dimensions are `folded`, a function that takes, for each of them, the distance of
+    the first coordinate from that of the buffer and how many there are, and gives the view.
+    """
+
+    name: str
+    scope: CodeScope
+    folded: tuple[int, ...] = ()
+
+
+@attrs.frozen(eq=False)
+class Crop:
+    """How to crop one dimension: the distance of the first coordinate, how many, and the scope that knows both."""
+
+    dim: int
+    buffer: str
+    name: str
+    first: Expr
+    extent: Expr
+    home: CodeScope
+
+    @property
+    def key(self) -> tuple[int, Expr, Expr]:
+        """Equal for equal crops."""
+        return self.dim, self.first, self.extent
+
+    @property
+    def hint(self) -> str:
+        """A name for what is computed for it."""
+        return f"{self.buffer}_{self.name}"
+
+
+class Views:
+    """Writes views. `stored` are the buffers that there are; `dims` names the dimensions of those not allocated."""
+
+    def __init__(self, writer: Writer, dims: Mapping[str, Sequence[str]]) -> None:
+        self._writer = writer
+        self._dims = dims
+        self.stored: dict[str, Stored] = {}
+
+    def operand(self, func: LoweredFunc, buffer: str, region: Box) -> str:
+        """What a callback is given for a region: an array, or a buffer where it asks for buffers."""
+        view = self._view(buffer, region)
+        if not func.pass_buffers:
+            return view
+        minima = ", ".join(self._writer.text(i.min) for i in region) + "," * (len(region) == 1)
+        return f"buffer_at({view}, ({minima}))"
+
+    def rows(self, buffer: str, dim: int) -> str:
+        """How many coordinates of a folded dimension there may be in a view."""
+        stored = self.stored[buffer]
+        return f"{stored.name}.rows[{stored.folded.index(dim)}]"
+
+    def _view(self, buffer: str, region: Box) -> str:
+        stored = self.stored[buffer]
+        crops = self._crops(buffer, region)
+        array, base = stored.name, stored.scope
+        if stored.folded:
+            folded = [c for c in crops if c.dim in stored.folded]
+            base = max([base, *(c.home for c in folded)], key=lambda scope: scope.level)
+            if not all(prove(c.extent >= 0, base.facts.known) for c in folded):
+                base = (
+                    self._writer.scope
+                )  # unlike a slice, a window of fewer than no rows fails: not before it is needed
+            array = self._window(array, buffer, folded, self._around(base))
+            crops = [c for c in crops if c.dim not in stored.folded]
+        for level in sorted({max(crop.home.level, base.level) for crop in crops}):
+            group = [crop for crop in crops if max(crop.home.level, base.level) == level]
+            target = self._around(group[0].home if group[0].home.level == level else base)
+            array = self._cropped(array, buffer, len(region), group, target)
+        return array
+
+    def _around(self, scope: CodeScope) -> CodeScope:
+        """The scope of this level around the current one."""
+        return next(around for around in self._writer.scope.chain() if around.level == scope.level)
+
+    def _window(self, function: str, buffer: str, crops: Sequence[Crop], target: CodeScope) -> str:
+        """The view of a folded buffer: as text where it is used, as a local of an outer scope."""
+        key = ("window", function, *(crop.key for crop in crops))
+
+        def text() -> str:
+            ends = (self._writer.text(e, c.hint) for c in crops for e in (c.first, c.extent))
+            return f"{function}({', '.join(ends)})"
+
+        return self._placed(key, buffer, crops, target, text)
+
+    def _cropped(self, array: str, buffer: str, rank: int, crops: Sequence[Crop], target: CodeScope) -> str:
+        """An array cropped in some dimensions: as text where it is used, as a local of an outer scope."""
+        text = self._writer.text
+
+        def make() -> str:
+            index = [":"] * rank
+            for c in crops:
+                first = "" if constant_value(c.first) == 0 else text(c.first, c.hint)
+                index[c.dim] = _slice(first, text(c.first + c.extent, f"{c.hint}_end"))
+            return f"{array}[{', '.join(index[: max(c.dim for c in crops) + 1])}]"
+
+        return self._placed(("view", array, *(crop.key for crop in crops)), buffer, crops, target, make)
+
+    def _placed(
+        self, key: object, buffer: str, crops: Iterable[Crop], target: CodeScope, make: Callable[[], str]
+    ) -> str:
+        """A view, made in the target scope: a local there, unless that is where it is used."""
+        writer = self._writer
+        known = writer.scope.lookup(key)
+        if known is not None:
+            return cast(str, known)
+        current, writer.scope = writer.scope, target
+        text = make()
+        if target is not current:
+            name = writer.names.fresh("_".join([buffer, *(crop.name for crop in crops)]))
+            target.write(f"{name} = {text}")
+            target.values[key] = text = name
+        writer.scope = current
+        return text
+
+    def _crops(self, buffer: str, region: Box) -> list[Crop]:
+        limits = self._writer.facts.boxes[buffer]
+        crops = [self._crop(buffer, d, i, limit) for d, (i, limit) in enumerate(zip(region, limits, strict=True))]
+        return [crop for crop in crops if crop is not None]
+
+    def _crop(self, buffer: str, d: int, i: Interval, limit: Interval) -> Crop | None:
+        """How to crop a dimension; None where the region is all of it."""
+        writer = self._writer
+        offset, rest = writer.difference(i.min, limit.min), writer.difference(limit.max, i.max)
+        is_whole = constant_value(offset) == 0 and constant_value(rest) == 0
+        if is_whole and d not in self.stored[buffer].folded:
+            return None
+        extent = writer.difference(i.max, i.min) + 1
+        if not prove(extent >= 0, writer.known):
+            extent = maximum(extent, 0)
+        return Crop(d, buffer, self._dim_name(buffer, d), offset, extent, writer.home(offset, extent))
+
+    def _dim_name(self, buffer: str, d: int) -> str:
+        alloc = self._writer.facts.allocs.get(buffer)
+        if alloc is not None:
+            return alloc.dims[d]
+        return self._dims[buffer][d] if buffer in self._dims else str(d)
+
+
+def _slice(first: str, stop: str) -> str:
+    """A slice as a formatter would write it."""
+    if " " not in first + stop:
+        return f"{first}:{stop}"
+    return f"{first} : {stop}" if first else f": {stop}"
