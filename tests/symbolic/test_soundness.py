@@ -8,6 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slinky.symbolic.bounds import bounds, simplify
+from slinky.symbolic.comparing import at_most
+from slinky.symbolic.expressions import Expr, Max, Min, Select, children, maximum, minimum
 from slinky.symbolic.intervals import Interval
 from slinky.symbolic.proofs import facts, prove
 from slinky.symbolic.traversal import evaluate, substitute
@@ -92,6 +94,32 @@ def test_what_is_proved_holds(goal: Tree, given_facts: list[Tree]) -> None:
         for values in ASSIGNMENTS[::2]:
             if all(value(fact, values) for fact in given_facts):
                 assert value(goal, values), values
+
+
+@settings(max_examples=700, deadline=None)
+@given(trees, trees, st.lists(conditions, max_size=3))
+def test_what_is_found_at_a_glance_holds(a: Tree, b: Tree, given_facts: list[Tree]) -> None:
+    known = ALWAYS.also(*map(condition_of, given_facts))
+    for low, high in ((a, b), (b, a)):
+        if at_most(expression_of(low), expression_of(high), known):
+            for values in ASSIGNMENTS[::2]:
+                if all(value(fact, values) for fact in given_facts):
+                    assert value(low, values) <= value(high, values), values
+
+
+@settings(max_examples=300, deadline=None)
+@given(trees, affine, st.lists(conditions, max_size=2))
+def test_an_extremum_is_found_to_bound_its_operands(tree: Tree, other: Tree, given_facts: list[Tree]) -> None:
+    known = ALWAYS.also(*map(condition_of, given_facts))
+    e, f = expression_of(tree), expression_of(other)
+    for operand in (e, f):
+        assert at_most(minimum(e, f), operand, known) or not_flat(e, f)
+        assert at_most(operand, maximum(e, f), known) or not_flat(e, f)
+
+
+def not_flat(*exprs: Expr) -> bool:
+    """Whether choices stand inside, of which a short look need not see the bottom."""
+    return any(isinstance(node, (Min, Max, Select)) for e in exprs for node in (e, *children(e)))
 
 
 class _Dimensions:
