@@ -15,11 +15,12 @@ from slinky.cursors.versions import Version, walk_statements
 from slinky.errors import SchedulingError
 from slinky.ir.scopes import loop_facts
 from slinky.ir.statements import Call, For
+from slinky.sched.coverage import shown
 from slinky.sched.legality import Unproved
 from slinky.sched.rewriting import bounds_of_dim
 from slinky.sched.touches import calls_in
 from slinky.symbolic.bounds import bounds, simplify
-from slinky.symbolic.expressions import FALSE, Constant, Expr, FloorDivide, Max, Min, constant, linear, maximum
+from slinky.symbolic.expressions import Constant, Expr, FloorDivide, Max, Min, constant, linear, maximum
 from slinky.symbolic.intervals import Box, Interval, point
 from slinky.symbolic.proofs import Facts, prove
 from slinky.symbolic.traversal import substitute, symbols
@@ -129,9 +130,9 @@ def _is_idle(version: Version, call: Call, box: Box, loop: For, known: Facts) ->
     """Whether a call over a box, which moves with a loop, is shown to do nothing under some facts."""
     for d, i in enumerate(box):
         if loop.variable in symbols(i.max):
-            for condition in (i.max < bounds_of_dim(version, call, d).min, i.max < i.min):
-                if condition is not FALSE and prove(condition, known):
-                    return True
+            last = i.max + 1
+            if shown(last, bounds_of_dim(version, call, d).min, known) or shown(last, i.min, known):
+                return True
     return False
 
 
@@ -146,14 +147,14 @@ def _clamped_from_below(version: Version, call: Call, d: int, loop: For, before:
         return i
     known = version.facts_at(call.id).also(loop.step >= 1)
     floor = substitute(i.min, {loop.variable: loop.range.min})
-    if not prove(floor <= i.min, known):
+    if not shown(floor, i.min, known):
         raise SchedulingError(
             f"not shown that what {call.func.name} computes moves forward with loop {loop.variable}",
             place=statement_cursor(version, call.id),
             condition=Unproved(version, floor <= i.min, known),
             hint='warmup="first" leaves the range of the loop as it is',
         )
-    if prove(floor <= bounds_of_dim(version, call, d).min, before):
+    if shown(floor, bounds_of_dim(version, call, d).min, before):
         return i
     return Interval(maximum(i.min, floor), i.max)
 
