@@ -275,7 +275,8 @@ def _cover(region: Box, boxes: list[Box], known: Facts) -> bool:
 def _cover_at_a_glance(region: Box, boxes: list[Box], known: Facts) -> bool:
     """Whether a short look finds a box that contains the region, or two that do, side by side in one dimension.
 
-    A window that slides is such a pair: what earlier iterations wrote, and what this one adds.
+    A window that slides is such a pair: what earlier iterations wrote, and what this one adds. What the first of two
+    does not reach, the second must: all of the region that comes behind it.
     """
     below: list[tuple[int, Interval]] = []
     above: list[tuple[int, Interval]] = []
@@ -291,7 +292,9 @@ def _cover_at_a_glance(region: Box, boxes: list[Box], known: Facts) -> bool:
             d, a, low = short[0]
             (below if low else above).append((d, a))
     return any(
-        d == e and at_most(b.min, a.max + 1, known) and at_most(region[d].max, b.max, known)
+        d == e
+        and at_most(b.min, maximum(a.max + 1, region[d].min), known)
+        and at_most(region[d].max, b.max, known)
         for d, a in below
         for e, b in above
     )
