@@ -9,6 +9,7 @@ each run is an output, too, and does not count.
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import importlib.util
 import os
@@ -140,7 +141,7 @@ def measured_peak(benchmark: str, case: str, side: str, quick: bool) -> int | No
 def peak_of(sides: Sequence[Side], name: str) -> int | None:
     """In a process of its own: how far resident memory rises in a run that is not the first.
 
-    The system's counters lag behind by some dozens of pages now and then, hence the median of several runs.
+    The system's counters may lag behind by some dozens of pages, hence the median of several runs.
     """
     side = next(side for side in sides if side.name == name)
     first = np.asarray(side.run())
@@ -148,6 +149,7 @@ def peak_of(sides: Sequence[Side], name: str) -> int | None:
     for _ in range(5):
         side.release()
         gc.collect()
+        _give_back_memory()
         if not _reset_peak():
             return None
         before = _status("VmRSS")
@@ -157,6 +159,12 @@ def peak_of(sides: Sequence[Side], name: str) -> int | None:
         rises.append(max(rise - made, 0))
         del result
     return int(statistics.median(rises))
+
+
+def _give_back_memory() -> None:
+    """Let the C library return what it holds for later: memory that is taken from there would not show."""
+    if os.name == "posix" and hasattr(library := ctypes.CDLL(None), "malloc_trim"):
+        library.malloc_trim(0)
 
 
 def _reset_peak() -> bool:

@@ -5,13 +5,14 @@ The pipeline and its schedules are those of the benchmarks `blur` and `elementwi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 import numpy as np
 
 import slinky as sl
 from benchmarks import blur, elementwise
-from benchmarks.harness import Case, Side
+from benchmarks.harness import Case, Row, Side, bytes_text, seconds_text
 from benchmarks.rows import ours
 
 RADIUS = 1
@@ -48,3 +49,17 @@ def cases(quick: bool) -> Iterator[Case]:
 
     yield Case(f"3x3 blur of {size} x {size} float32", make_blur)
     yield Case(f"chain of 8 operations on {count / 1e6:.1f} million float32", make_chain)
+
+
+def table(rows: Sequence[Row]) -> str:
+    """A column for each side, two lines for each case."""
+    lines: list[str] = []
+    for case, found in groupby(rows, key=lambda row: row.case):
+        group = list(found)
+        if not lines:
+            lines += ["", f"| | {' | '.join(row.side for row in group)} |", "|---|" + "---:|" * len(group)]
+        times = [seconds_text(row.seconds) for row in group[:1]]
+        times += [f"{seconds_text(row.seconds)} ({1 / row.ratio:.1f}×)" for row in group[1:]]
+        lines.append(f"| {case}: time | {' | '.join(times)} |")
+        lines.append(f"| peak memory beyond input and output | {' | '.join(bytes_text(r.peak_bytes) for r in group)} |")
+    return "\n".join(lines)
