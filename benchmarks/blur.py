@@ -271,6 +271,6 @@ def cases(quick: bool) -> Iterator[Case]:
                 sides.append(Side("Halide, sliding window by hand", with_halide(source, weights, target)))
             return sides
 
-        yield Case(f"{2 * radius + 1}x{2 * radius + 1} of {size}²", make)
+        yield Case(f"{2 * radius + 1}x{2 * radius + 1} blur of {size}² float32", make)
 
-    yield Case(f"copy of {size}²", lambda: copies(size), bytes_moved=2 * 4 * size * size)
+    yield Case(f"copy of {size}² float32", lambda: copies(size), bytes_moved=2 * 4 * size * size)

@@ -151,4 +151,4 @@ def cases(quick: bool) -> Iterator[Case]:
             sides.append(Side("OpenCV, 1 thread", with_opencv(image)))
         return sides
 
-    yield Case(f"{size}² float32", make, tolerance=2e-2)
+    yield Case(f"Harris corners of {size}² float32", make, tolerance=2e-2)

@@ -125,4 +125,4 @@ def cases(quick: bool) -> Iterator[Case]:
             sides.append(Side("numba, fused by hand", with_numba(*arrays)))
         return sides
 
-    yield Case(f"{size}² float32", make, tolerance=1e-3)
+    yield Case(f"layer norm of {size}² float32", make, tolerance=1e-3)

@@ -107,4 +107,4 @@ def cases(quick: bool) -> Iterator[Case]:
             sides.append(ours(f"ours, {rows} rows", by_rows(whole, rows), source, target))
         return sides
 
-    yield Case(f"{size}² float32", make)
+    yield Case(f"pyramid on {size}² float32", make)

@@ -117,4 +117,4 @@ def cases(quick: bool) -> Iterator[Case]:
             sides.append(Side("numba, fused by hand", with_numba(x, target)))
         return sides
 
-    yield Case(f"{size}² float32", make)
+    yield Case(f"softmax of {size}² float32", make)

@@ -124,4 +124,4 @@ def cases(quick: bool) -> Iterator[Case]:
             sides.append(Side("OpenCV, 1 thread", with_opencv(source)))
         return sides
 
-    yield Case(f"{size}² float32", make)
+    yield Case(f"three stencils on {size}² float32", make)

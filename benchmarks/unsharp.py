@@ -144,4 +144,4 @@ def cases(quick: bool) -> Iterator[Case]:
         return sides
 
     # Rounding to uint8 may fall to either side of an integer.
-    yield Case(f"{height} x {width} x 3 uint8", make, tolerance=1.0)
+    yield Case(f"unsharp masking of {height} x {width} x 3 uint8", make, tolerance=1.0)
