@@ -1,20 +1,23 @@
-"""`python -m benchmarks [NAME ...] [--quick] [--json]`: run benchmarks and print their tables."""
+"""`python -m benchmarks [NAME ...] [--quick] [--json] [--picture FILE.svg]`: run benchmarks, print their tables."""
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
 import importlib
-import importlib.util
+import importlib.metadata
 import json
 import os
 import platform
 import sys
+from pathlib import Path
 from typing import Any
 
 from benchmarks import harness
+from benchmarks.picture import bars
 
 BENCHMARKS = {
+    "readme": "the figure that the README opens with",
     "dispatch": "the overhead of a loop of a pipeline: copies in pieces of 1 to 32 KB",
     "plans": "making and entering a plan, an allocation in a loop",
     "blur": "separable blurs, 3x3 and 9x9, of a float32 image",
@@ -32,13 +35,20 @@ BENCHMARKS = {
 """The registry: each name is a module of this package, with `cases(quick)`, or its own `run(quick)` and `table`."""
 
 
+PEERS = ("scipy", "opencv-python-headless", "numexpr", "numba", "dask", "halide")
+"""What the extra `bench` installs."""
+
+
 def main() -> int:
     """Parse the command line, run, print."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__, epilog=_catalogue())
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description="Run benchmarks and print their tables.", epilog=_catalogue()
+    )
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("names", nargs="*", metavar="NAME", help="which benchmarks (all of them)")
     parser.add_argument("--quick", action="store_true", help="small arrays and few rounds")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
+    parser.add_argument("--picture", metavar="FILE.svg", type=_picture, help="also draw time and memory as bars")
     parser.add_argument("--no-memory", action="store_true", help="do not measure peak memory")
     parser.add_argument("--peak-of", nargs=2, metavar=("CASE", "SIDE"), help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -47,37 +57,59 @@ def main() -> int:
         parser.error(f"there is no benchmark {unknown[0]!r}; there are {', '.join(BENCHMARKS)}")
     if options.peak_of:
         return _print_peak(options.names[0], *options.peak_of, quick=options.quick)
-    results: dict[str, Any] = {"machine": _machine(), "quick": options.quick, "benchmarks": {}}
-    for name in options.names or [n for n in BENCHMARKS if importlib.util.find_spec(f"benchmarks.{n}")]:
-        module = importlib.import_module(f"benchmarks.{name}")
+    modules = {name: importlib.import_module(f"benchmarks.{name}") for name in options.names or BENCHMARKS}
+    if options.picture:
+        without = [name for name, module in modules.items() if not hasattr(module, "cases")]
+        if options.names and without:
+            parser.error(f"--picture: {without[0]} compares nothing, so there are no bars to draw")
+    rows: list[harness.Row] = []
+    results: dict[str, Any] = {}
+    for name, module in modules.items():
         if not options.json:
             print(f"\n## {name}: {BENCHMARKS[name]}", flush=True)
-        if not hasattr(module, "cases"):
-            results["benchmarks"][name] = found = module.run(options.quick)
-            if not options.json:
-                print(module.table(found), flush=True)
-            continue
-        rows: list[harness.Row] = []
-        for case in module.cases(options.quick):
-            found = harness.measure(
-                case,
-                seconds=1.0 if options.quick else 6.0,
-                rounds=3 if options.quick else 7,
-                memory=lambda side, name=name, case=case: None if options.no_memory else harness.measured_peak(
-                    name, case.name, side, options.quick
-                ),
-            )  # fmt: skip
+        if hasattr(module, "cases"):
+            found = _compare(name, module, options)
             rows += found
-            if not options.json and not hasattr(module, "table"):
-                print(harness.table(found), flush=True)
-        if not options.json and hasattr(module, "table"):
-            print(module.table(rows), flush=True)
-        results["benchmarks"][name] = [dataclasses.asdict(row) for row in rows]
+            results[name] = [dataclasses.asdict(row) for row in found]
+        else:
+            results[name] = module.run(options.quick)
+            if not options.json:
+                print(module.table(results[name]), flush=True)
     if options.json:
-        print(json.dumps(results, indent=1))
+        print(json.dumps({**_environment(), "quick": options.quick, "benchmarks": results}, indent=1))
     else:
-        print(f"\n{results['machine']}")
+        print(f"\n{_machine()}")
+    if options.picture:
+        options.picture.write_text(bars(rows, _machine()), encoding="utf-8")
     return 0
+
+
+def _picture(text: str) -> Path:
+    """A file that can be written when everything has been measured."""
+    path = Path(text)
+    if path.suffix != ".svg":
+        raise argparse.ArgumentTypeError(f"the picture is an SVG, so its name must end in .svg, got {text!r}")
+    if path.is_dir() or not path.parent.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise argparse.ArgumentTypeError(f"cannot write {text!r}")
+    return path
+
+
+def _compare(name: str, module: Any, options: argparse.Namespace) -> list[harness.Row]:
+    """Measure all cases of a benchmark; print a table for each as soon as it is there."""
+    rows: list[harness.Row] = []
+    for case in module.cases(options.quick):
+
+        def peak(side: str, case: harness.Case = case) -> int | None:
+            return None if options.no_memory else harness.measured_peak(name, case.name, side, options.quick)
+
+        seconds, rounds = (1.0, 3) if options.quick else (6.0, 7)
+        found = harness.measure(case, seconds, rounds, peak)
+        rows += found
+        if not options.json and not hasattr(module, "table"):
+            print(harness.table(found), flush=True)
+    if not options.json and hasattr(module, "table"):
+        print(module.table(rows), flush=True)
+    return rows
 
 
 def _print_peak(name: str, case_name: str, side: str, *, quick: bool) -> int:
@@ -89,6 +121,17 @@ def _print_peak(name: str, case_name: str, side: str, *, quick: bool) -> int:
 
 def _catalogue() -> str:
     return "benchmarks:\n" + "\n".join(f"  {name:12} {what}" for name, what in BENCHMARKS.items())
+
+
+def _environment() -> dict[str, Any]:
+    """The machine, and the versions of everything that is compared."""
+    versions: dict[str, str | None] = {}
+    for package in ("slinky", "numpy", *PEERS):
+        try:
+            versions[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            versions[package] = None
+    return {"machine": _machine(), "versions": versions}
 
 
 def _machine() -> str:

@@ -1,17 +1,20 @@
 """Separable blurs of a float32 image: along the rows into an intermediate, then along the columns.
 
-The callbacks are NumPy, the same in ours and in NumPy tiled by hand.
+The callbacks are NumPy, the same in ours and in NumPy tiled by hand. A plain copy of the image, with one and with two
+threads, says how fast memory is in the same run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
 import slinky as sl
 from benchmarks.harness import Array, Case, Side, installed
+from benchmarks.rows import ours
 
 Callback = Callable[[Array, Array], None]
 
@@ -25,7 +28,12 @@ def gaussian(radius: int) -> list[float]:
     return [float(w) for w in weights / weights.sum()]
 
 
-def weighted_sum(pieces: Sequence[Array], weights: Sequence[float], target: Array) -> None:
+def constants(weights: Sequence[float]) -> list[Array]:
+    """The weights as NumPy wants them: it takes half as long per call as when it must make them into arrays."""
+    return [np.array(weight, np.float32) for weight in weights]
+
+
+def weighted_sum(pieces: Sequence[Array], weights: Sequence[Array], target: Array) -> None:
     """The sum of weight times piece, without further temporaries than one."""
     np.multiply(pieces[0], weights[0], out=target)
     product = np.empty_like(target)
@@ -36,15 +44,15 @@ def weighted_sum(pieces: Sequence[Array], weights: Sequence[float], target: Arra
 
 def callbacks(weights: list[float]) -> tuple[Callback, Callback]:
     """The blur along rows and the blur along columns."""
-    taps = range(len(weights))
+    taps, factors = range(len(weights)), constants(weights)
 
     def along_x(source: Array, target: Array) -> None:
         width = target.shape[1]
-        weighted_sum([source[:, k : k + width] for k in taps], weights, target)
+        weighted_sum([source[:, k : k + width] for k in taps], factors, target)
 
     def along_y(source: Array, target: Array) -> None:
         height = len(target)
-        weighted_sum([source[k : k + height] for k in taps], weights, target)
+        weighted_sum([source[k : k + height] for k in taps], factors, target)
 
     return along_x, along_y
 
@@ -69,22 +77,26 @@ def by_rows(p: sl.Pipeline, rows: int) -> sl.Pipeline:
 
 
 def by_rows_in_parallel(p: sl.Pipeline, rows: int) -> sl.Pipeline:
-    """Tiles of many rows in parallel; in each, some rows at a time."""
+    """Tiles of many rows on two threads; in each, some rows at a time."""
     p, (tiles, _, _) = sl.split_loop(p, "blur_y.y", TILE, rc=True)
     p, (loop, _, _) = sl.split_loop(p, "blur_y.y", rows, rc=True)
     p, blur_x = sl.compute_at(p, "blur_x", loop, rc=True)
     p = sl.store_at(p, blur_x.alloc, tiles)
     p = sl.slide_window(p, blur_x.call, loop)
     p = sl.fold_storage(p, blur_x.alloc, "y")
-    return sl.parallelize_loop(p, tiles)
+    return sl.parallelize_loop(p, tiles, workers=2)
 
 
 def as_written(source: Array, weights: list[float]) -> Array:
     """NumPy as people write it."""
-    n = len(weights)
-    height, width = (extent - n + 1 for extent in source.shape)
-    rows = sum(w * source[:, k : k + width] for k, w in enumerate(weights))
-    return sum(w * rows[k : k + height] for k, w in enumerate(weights))  # type: ignore[return-value]
+    height, width = (extent - len(weights) + 1 for extent in source.shape)
+    rows = weights[0] * source[:, :width]
+    for k in range(1, len(weights)):
+        rows += weights[k] * source[:, k : k + width]
+    blurred = weights[0] * rows[:height]
+    for k in range(1, len(weights)):
+        blurred += weights[k] * rows[k : k + height]
+    return blurred
 
 
 def tiled_by_hand(source: Array, weights: list[float], target: Array, rows: int) -> Array:
@@ -99,6 +111,22 @@ def tiled_by_hand(source: Array, weights: list[float], target: Array, rows: int)
         along_y(window[: n + halo], target[y : y + n])
         window[:halo] = window[n : n + halo]
     return target
+
+
+def tiled_by_hand_on_threads(source: Array, weights: list[float], target: Array, rows: int) -> Callable[[], Array]:
+    """The same on two threads, half of the image each."""
+    middle, halo = len(target) // 2, len(weights) - 1
+    halves = [(source[: middle + halo], target[:middle]), (source[middle:], target[middle:])]
+    threads = ThreadPoolExecutor(len(halves))
+
+    def blur_half(half: tuple[Array, Array]) -> Array:
+        return tiled_by_hand(half[0], weights, half[1], rows)
+
+    def run() -> Array:
+        list(threads.map(blur_half, halves))
+        return target
+
+    return run
 
 
 def with_scipy(source: Array, weights: list[float]) -> Callable[[], Array]:
@@ -190,8 +218,25 @@ def _sum(terms: list[Any]) -> Any:
     return total
 
 
+def copies(size: int) -> list[Side]:
+    """The image copied by NumPy: no pass over it is faster."""
+    source = np.random.default_rng(1).random((size, size), np.float32)
+    target = np.zeros_like(source)
+    halves = [slice(0, size // 2), slice(size // 2, size)]
+    threads = ThreadPoolExecutor(len(halves))
+
+    def copy(rows: slice) -> Array:
+        np.copyto(target[rows], source[rows])
+        return target
+
+    def copy_halves() -> Array:
+        return list(threads.map(copy, halves))[-1]
+
+    return [Side("NumPy, 1 thread", lambda: copy(slice(None))), Side("NumPy, 2 threads", copy_halves)]
+
+
 def cases(quick: bool) -> Iterator[Case]:
-    """3x3 and 9x9."""
+    """3x3, 9x9, and a copy."""
     size = 1536 if quick else 6144
     for radius in (1, 4):
 
@@ -203,10 +248,7 @@ def cases(quick: bool) -> Iterator[Case]:
             whole = pipeline(weights)
             placed = sl.Buffer(target, min=(radius, radius))
 
-            def ours(name: str, p: sl.Pipeline) -> Side:
-                return Side(name, lambda: p(source, placed).array, p.compile().release)
-
-            sides.append(ours("ours, not scheduled", whole))
+            sides.append(ours("ours, not scheduled", whole, source, placed))
             for rows in (4, 16, 64):
                 sides.append(
                     Side(
@@ -214,17 +256,21 @@ def cases(quick: bool) -> Iterator[Case]:
                         lambda rows=rows: tiled_by_hand(source, weights, target, rows),  # type: ignore[misc]
                     )
                 )
-                sides.append(ours(f"ours, {rows} rows", by_rows(whole, rows)))
-            sides.append(ours("ours, 16 rows, all threads", by_rows_in_parallel(whole, 16)))
+                sides.append(ours(f"ours, {rows} rows", by_rows(whole, rows), source, placed))
+                sides.append(ours(f"ours, {rows} rows, 2 threads", by_rows_in_parallel(whole, rows), source, placed))
+            by_hand = tiled_by_hand_on_threads(source, weights, target, 16)
+            sides.append(Side("NumPy tiled by hand, 16 rows, 2 threads", by_hand))
             if installed("scipy"):
                 sides.append(Side("SciPy ndimage", with_scipy(source, weights)))
             if installed("cv2"):
                 sides.append(Side("OpenCV, 1 thread", with_opencv(source, weights, 1)))
-                sides.append(Side("OpenCV, all threads", with_opencv(source, weights, 0)))
+                sides.append(Side("OpenCV, 2 threads", with_opencv(source, weights, 2)))
             if installed("numba"):
                 sides.append(Side("numba, fused by hand", with_numba(source, weights, target)))
             if installed("halide"):
                 sides.append(Side("Halide, sliding window by hand", with_halide(source, weights, target)))
             return sides
 
-        yield Case(f"{2 * radius + 1}x{2 * radius + 1} of {size}²", make)
+        yield Case(f"{2 * radius + 1}x{2 * radius + 1} blur of {size}² float32", make)
+
+    yield Case(f"copy of {size}² float32", lambda: copies(size), bytes_moved=2 * 4 * size * size)

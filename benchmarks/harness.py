@@ -3,11 +3,13 @@
 A benchmark is a list of *cases*; a case has *sides* that must agree before anything is timed. The sides take turns,
 round by round, so that whatever else the machine does hits all of them; medians of times and of the ratios within
 a round are reported. Peak memory is measured in a process of its own for each side: how far its resident memory rises
-above what it was when the inputs and outputs were there and the side had run once.
+above what it was when the inputs and outputs were there and the side had run once. A result that a side makes anew in
+each run is an output, too, and does not count.
 """
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import importlib.util
 import os
@@ -66,13 +68,23 @@ class DisagreementError(AssertionError):
 
 
 def check(case: Case, sides: Sequence[Side]) -> None:
-    """Run every side once; fail unless all agree with the first."""
-    right = np.array(sides[0].run(), dtype=np.float64, copy=True)
+    """Run every side once; fail unless all agree with the first.
+
+    Sides may write to the same array. A result is wiped once it is seen, so that no side passes on what another left.
+    """
+    right = _seen(sides[0].run())
     for side in sides[1:]:
-        found = np.asarray(side.run(), dtype=np.float64)
+        found = _seen(side.run())
         if found.shape != right.shape or not np.allclose(found, right, rtol=case.tolerance, atol=case.tolerance):
             worst = np.abs(found - right).max() if found.shape == right.shape else f"shape {found.shape}"
             raise DisagreementError(f"{case.name}: {side.name} differs from {sides[0].name} by {worst}")
+
+
+def _seen(result: Array) -> Array:
+    """A copy of a result, which is wiped."""
+    seen = np.array(result, dtype=np.float64)
+    result.fill(0)
+    return seen
 
 
 def measure(case: Case, seconds: float, rounds: int, memory: Callable[[str], int | None]) -> list[Row]:
@@ -127,16 +139,32 @@ def measured_peak(benchmark: str, case: str, side: str, quick: bool) -> int | No
 
 
 def peak_of(sides: Sequence[Side], name: str) -> int | None:
-    """In a process of its own: how far resident memory rises in the second run of a side."""
+    """In a process of its own: how far resident memory rises in a run that is not the first.
+
+    The system's counters may lag behind by some dozens of pages, hence the median of several runs.
+    """
     side = next(side for side in sides if side.name == name)
-    side.run()
-    side.release()
-    gc.collect()
-    if not _reset_peak():
-        return None
-    before = _status("VmRSS")
-    side.run()
-    return max(_status("VmHWM") - before, 0)
+    first = np.asarray(side.run())
+    rises: list[int] = []
+    for _ in range(5):
+        side.release()
+        gc.collect()
+        _give_back_memory()
+        if not _reset_peak():
+            return None
+        before = _status("VmRSS")
+        result = np.asarray(side.run())
+        rise = _status("VmHWM") - before
+        made = 0 if np.may_share_memory(first, result) else result.nbytes
+        rises.append(max(rise - made, 0))
+        del result
+    return int(statistics.median(rises))
+
+
+def _give_back_memory() -> None:
+    """Let the C library return what it holds for later: memory that is taken from there would not show."""
+    if os.name == "posix" and hasattr(library := ctypes.CDLL(None), "malloc_trim"):
+        library.malloc_trim(0)
 
 
 def _reset_peak() -> bool:
@@ -167,7 +195,7 @@ def table(rows: Sequence[Row]) -> str:
     for row in rows:
         if row.case != case:
             case = row.case
-            header = ["time", *(["GB/s"] if throughput else []), "time of the first / time", "peak memory"]
+            header = ["time", *(["GB/s"] if throughput else []), "speed-up", "peak memory"]
             lines += ["", f"| {case} | {' | '.join(header)} |", f"|---|{'---:|' * len(header)}"]
         cells = [seconds_text(row.seconds)]
         if throughput:

@@ -67,4 +67,4 @@ def cases(quick: bool) -> Iterator[Case]:
                 sides.append(ours(f"ours, {rows} rows", by_rows(whole, rows), a, b, c, target))
             return sides
 
-        yield Case(name, make, tolerance=1e-2)
+        yield Case(f"(a x b) x c, {name}", make, tolerance=1e-2)

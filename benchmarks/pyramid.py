@@ -8,6 +8,7 @@ import numpy as np
 
 import slinky as sl
 from benchmarks.harness import Array, Case, Side
+from benchmarks.rows import ours
 
 LEVELS = 4
 HALF = np.float32(0.5)
@@ -22,14 +23,18 @@ def down(fine: Array, coarse: Array) -> None:
     np.multiply(coarse, QUARTER, out=coarse)
 
 
-def mix(fine: sl.Buffer, coarse: sl.Buffer, target: sl.Buffer) -> None:
-    """Half of a level, half of the one below, each of whose elements covers 2x2."""
-    spread = coarse.array.repeat(2, axis=0).repeat(2, axis=1)
-    y, x = (lo - 2 * first for lo, first in zip(target.min, coarse.min, strict=True))
+def blend(fine: Array, coarse: Array, target: Array, y: int, x: int) -> None:
+    """Half of a level, half of the one below, each of whose elements covers 2x2; the first is cut at (y, x)."""
     height, width = target.shape
-    spread = spread[y : y + height, x : x + width]
-    np.add(fine.array, spread, out=target.array)
-    np.multiply(target.array, HALF, out=target.array)
+    spread = coarse.repeat(2, axis=0).repeat(2, axis=1)[y : y + height, x : x + width]
+    np.add(fine, spread, out=target)
+    np.multiply(target, HALF, out=target)
+
+
+def mix(fine: sl.Buffer, coarse: sl.Buffer, target: sl.Buffer) -> None:
+    """Blend at any place: an odd one starts in the middle of a coarse element."""
+    y, x = (lo - 2 * first for lo, first in zip(target.min, coarse.min, strict=True))
+    blend(fine.array, coarse.array, target.array, y, x)
 
 
 def pipeline() -> sl.Pipeline:
@@ -68,9 +73,17 @@ def as_written(a: Array) -> Array:
 
 
 def tiled_by_hand(a: Array, target: Array, rows: int) -> Array:
-    """NumPy as written, some rows at a time."""
+    """NumPy on some rows at a time, in buffers that are kept; `rows` is a multiple of 16 that divides the height."""
+    shapes = [(rows >> n, a.shape[1] >> n) for n in range(LEVELS + 1)]
+    levels = [np.empty(shape, np.float32) for shape in shapes[1:]]
+    mixed = [np.empty(shape, np.float32) for shape in shapes[1:-1]]
     for y in range(0, len(a), rows):
-        target[y : y + rows] = as_written(a[y : y + rows])
+        fines = [a[y : y + rows], *levels]
+        for n in range(LEVELS):
+            down(fines[n], fines[n + 1])
+        results = [target[y : y + rows], *mixed, levels[-1]]
+        for n in reversed(range(LEVELS)):
+            blend(fines[n], results[n + 1], results[n], 0, 0)
     return target
 
 
@@ -83,15 +96,15 @@ def cases(quick: bool) -> Iterator[Case]:
         target = np.zeros_like(source)
         whole = pipeline()
 
-        def ours(name: str, p: sl.Pipeline) -> Side:
-            return Side(name, lambda: p(source, target), p.compile().release)
-
-        sides = [Side("NumPy as written", lambda: as_written(source)), ours("ours, not scheduled", whole)]
+        sides = [
+            Side("NumPy as written", lambda: as_written(source)),
+            ours("ours, not scheduled", whole, source, target),
+        ]
         for rows in (16, 64):
             sides.append(
                 Side(f"NumPy tiled by hand, {rows} rows", lambda rows=rows: tiled_by_hand(source, target, rows))  # type: ignore[misc]
             )
-            sides.append(ours(f"ours, {rows} rows", by_rows(whole, rows)))
+            sides.append(ours(f"ours, {rows} rows", by_rows(whole, rows), source, target))
         return sides
 
-    yield Case(f"{size}² float32", make)
+    yield Case(f"pyramid on {size}² float32", make)

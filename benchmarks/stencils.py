@@ -8,6 +8,7 @@ import numpy as np
 
 import slinky as sl
 from benchmarks.harness import Array, Case, Side, installed
+from benchmarks.rows import ours
 
 STAGES = 3
 NINTH = np.float32(1 / 9)
@@ -110,17 +111,17 @@ def cases(quick: bool) -> Iterator[Case]:
         placed = sl.Buffer(target, min=(STAGES, STAGES))
         whole = pipeline()
 
-        def ours(name: str, p: sl.Pipeline) -> Side:
-            return Side(name, lambda: p(source, placed).array, p.compile().release)
-
-        sides = [Side("NumPy as written", lambda: as_written(source)), ours("ours, not scheduled", whole)]
+        sides = [
+            Side("NumPy as written", lambda: as_written(source)),
+            ours("ours, not scheduled", whole, source, placed),
+        ]
         for rows in (8, 32):
             sides.append(
                 Side(f"NumPy tiled by hand, {rows} rows", lambda rows=rows: tiled_by_hand(source, target, rows))  # type: ignore[misc]
             )
-            sides.append(ours(f"ours, {rows} rows", by_rows(whole, rows)))
+            sides.append(ours(f"ours, {rows} rows", by_rows(whole, rows), source, placed))
         if installed("cv2"):
             sides.append(Side("OpenCV, 1 thread", with_opencv(source)))
         return sides
 
-    yield Case(f"{size}² float32", make)
+    yield Case(f"three stencils on {size}² float32", make)

@@ -39,7 +39,7 @@ def compare(plain: Callable[[], object], result_bytes: int, run: Callable[[], sl
     plain_time, pipeline_time = milliseconds(plain), milliseconds(run)
     intermediates, inside = run().peak_bytes, peak_bytes(run)
     rows = [
-        ("", "time", "peak memory", "of it intermediates"),
+        ("", "time", "peak memory", "of which intermediates"),
         ("plain NumPy", plain_time, megabytes(peak_bytes(plain) - result_bytes), "-"),
         ("pipeline", pipeline_time, megabytes(intermediates + inside), megabytes(intermediates)),
     ]

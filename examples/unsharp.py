@@ -105,8 +105,12 @@ def plain(padded: np.ndarray) -> np.ndarray:
     """The same with plain NumPy."""
     picture = padded.astype(np.float32)
     height, width = len(picture) - 2 * RADIUS, picture.shape[1] - 2 * RADIUS
-    rows = sum(weight * picture[k : k + height] for k, weight in enumerate(WEIGHTS))
-    blurred = sum(weight * rows[:, k : k + width] for k, weight in enumerate(WEIGHTS))
+    rows = WEIGHTS[0] * picture[:height]
+    for k in range(1, len(WEIGHTS)):
+        rows += WEIGHTS[k] * picture[k : k + height]
+    blurred = WEIGHTS[0] * rows[:, :width]
+    for k in range(1, len(WEIGHTS)):
+        blurred += WEIGHTS[k] * rows[:, k : k + width]
     picture = picture[RADIUS:-RADIUS, RADIUS:-RADIUS]
     details = picture - blurred
     sharp = picture + GAIN * details
@@ -129,6 +133,8 @@ def read(path: Path) -> np.ndarray:
 
 def write(pixels: np.ndarray, path: Path) -> None:
     """Write an image in the format that the name of the file says."""
+    if path.is_dir():
+        raise SystemExit(f"unsharp: cannot write {path}: it is a directory")
     try:
         Image.fromarray(pixels).save(path)
     except (OSError, ValueError) as error:

@@ -51,6 +51,16 @@ def test_links_to_files_lead_somewhere(document: Path) -> None:
     assert not missing
 
 
+def test_the_figure_of_the_readme_is_that_of_its_picture() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    table = re.findall(r"^\| .*(?:: time|beyond input and output) \| (.*) \|$", readme, re.MULTILINE)
+    picture = (ROOT / "docs" / "readme.svg").read_text(encoding="utf-8")
+    drawn = re.findall(r'<text class="value"[^>]*>([^<]*)</text>', picture)
+    assert len(table) == 4
+    times, sizes = (" | ".join(table[start::2]).split(" | ") for start in (0, 1))
+    assert drawn == [value for pair in zip(times, sizes, strict=True) for value in pair]
+
+
 def test_the_readme_opens_with_the_two_commands() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     commands = re.findall(r"^```sh\n(.*?)\n```$", readme, re.MULTILINE)

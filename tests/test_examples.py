@@ -71,6 +71,22 @@ def test_unsharp_of_any_image(tmp_path: Path, mode: str) -> None:
     assert pixels(tmp_path / "out.bmp").shape == (3, 5, 3)
 
 
+@pytest.mark.parametrize("size", [(1, 1), (1, 40), (40, 1)])
+def test_unsharp_of_an_image_smaller_than_the_blur(tmp_path: Path, size: tuple[int, int]) -> None:
+    photo = np.random.default_rng(1).integers(0, 256, (size[1], size[0], 3), np.uint8)
+    Image.fromarray(photo).save(tmp_path / "given.png")
+    done = run("unsharp.py", tmp_path / "given.png", "-o", tmp_path / "out.png")
+    assert done.returncode == 0, done.stderr
+    assert np.abs(pixels(tmp_path / "out.png") - unsharp(photo)).max() < 0.51
+
+
+def test_unsharp_of_a_directory(tmp_path: Path) -> None:
+    done = run("unsharp.py", tmp_path, cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"unsharp: cannot read {tmp_path} as an image: ")
+    assert len(done.stderr.splitlines()) == 1
+
+
 @pytest.mark.parametrize("content", [None, b"", b"this is text", b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"])
 def test_unsharp_without_an_image(tmp_path: Path, content: bytes | None) -> None:
     given = tmp_path / "given.png"
@@ -84,11 +100,14 @@ def test_unsharp_without_an_image(tmp_path: Path, content: bytes | None) -> None
     assert not (tmp_path / "unsharp.png").exists()
 
 
-@pytest.mark.parametrize("name", ["nowhere/out.png", "out.unknown"])
-def test_unsharp_that_cannot_write(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("nowhere/out.png", "[Errno 2] No such file"), ("out.unknown", "unknown file extension"), (".", "it is a dir")],
+)
+def test_unsharp_that_cannot_write(tmp_path: Path, name: str, reason: str) -> None:
     done = run("unsharp.py", "-o", tmp_path / name)
     assert done.returncode == 1
-    assert done.stderr.startswith(f"unsharp: cannot write {tmp_path / name}: ")
+    assert done.stderr.startswith(f"unsharp: cannot write {tmp_path / name}: {reason}")
     assert len(done.stderr.splitlines()) == 1
 
 
