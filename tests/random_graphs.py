@@ -279,7 +279,7 @@ def boxes(graph: Graph) -> Bounds:
 def _settle(graph: Graph, given: dict[str, Box], grown: Any) -> tuple[dict[str, Box], Bounds]:
     for _ in range(10):
         bounds = _infer(graph, given)
-        new = {name: grown(graph, name, box, bounds) for name, box in given.items()}
+        new = {name: _of_an_array(grown(graph, name, box, bounds)) for name, box in given.items()}
         if new == given:
             return given, bounds
         given = new
@@ -296,6 +296,11 @@ def _exactly_as_read(graph: Graph, name: str, box: Box, bounds: Bounds) -> Box:
     if name in graph.outputs:
         return _at_least_as_read(graph, name, box, bounds)
     return tuple(bounds.needed.get((name, d), i) for d, i in enumerate(box))
+
+
+def _of_an_array(box: Box) -> Box:
+    """A box that an array can have: of an interval that is less than empty, an array has the lower end."""
+    return tuple((lo, max(hi, lo - 1)) for lo, hi in box)
 
 
 def _with_margins(box: Box, margins: Sequence[tuple[int, int]]) -> Box:
