@@ -220,6 +220,23 @@ def test_bad_arguments_touch_nothing(arrays: tuple[Any, ...], message: str) -> N
             p(*arrays)
 
 
+@pytest.mark.parametrize("shape", [(-1,), (3.5,), (True,), (10**30,), ("3",)])
+def test_a_shape_that_no_array_has(shape: tuple[Any, ...]) -> None:
+    with pytest.raises(sl.ArgumentError, match=r"argument b0: .* shape"):
+        chain(np.negative).memory(shape, (3,))
+
+
+@pytest.mark.parametrize("threads", [0, -1, 1.5, "2", True])
+@pytest.mark.parametrize("how", [{}, {"backend": "interpreter"}, {"checked": True}])
+def test_a_number_of_threads_that_is_none(threads: Any, how: dict[str, Any]) -> None:
+    p, a = chain(np.negative), np.zeros(3)
+    message = "threads must be an integer of at least 1"
+    with pytest.raises(sl.ArgumentError, match=message):
+        p.run(a, a.copy(), threads=threads, **how)
+    with pytest.raises(sl.ArgumentError, match=message):
+        p.memory(a, a.copy(), threads=threads)
+
+
 def test_outputs_that_overlap_are_refused() -> None:
     p = chain(np.negative)
     a = np.arange(10.0)
@@ -350,6 +367,16 @@ def test_the_peak_of_a_parallel_loop_counts_every_worker(monkeypatch: pytest.Mon
 
 
 # Threads --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("setting", ["", "0", "-2", "1.5", "many", "²"])
+def test_a_setting_that_is_no_number_of_threads_is_ignored(setting: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SLINKY_NUM_THREADS", raising=False)
+    usual = threads.default_workers()
+    monkeypatch.setenv("SLINKY_NUM_THREADS", setting)
+    assert threads.default_workers() == usual
+    monkeypatch.setenv("SLINKY_NUM_THREADS", str(usual + 3))
+    assert threads.default_workers() == usual + 3
 
 
 @pytest.fixture
