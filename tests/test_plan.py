@@ -121,6 +121,20 @@ def test_what_does_not_change_is_computed_outside_the_loop() -> None:
     ]
 
 
+def test_the_ends_of_a_piece_are_computed_once() -> None:
+    source = in_pieces(chain(np.negative, np.square), 2, 16, workers=2).to_python()
+    body = next(f for f in ast.walk(ast.parse(source)) if isinstance(f, ast.FunctionDef) and f.name == "for_i")
+    assert ast.unparse(body).splitlines()[1:] == [
+        "    arena_1 = i_arenas.take()",
+        "    b1_i_max = min(b2_i_max, i + 15)",
+        "    b1_arrays, = arena_1.reserve(8 * (b1_i_max - i + 1))",
+        "    b1 = b1_arrays[b1_i_max - i + 1]",
+        "    f0(b0[i - b0_i_min:b1_i_max + b0_i_end], out=b1)",
+        "    f1(b1, out=b2[i - b2_i_min:b1_i_max + b2_i_end])",
+        "    i_arenas.give(arena_1)",
+    ]
+
+
 HOSTILE = [
     "x; import os",
     "def",
