@@ -6,7 +6,6 @@ The public names. A pipeline is described by `BufferExpr` and `Func`, made by `b
 from slinky.build import build_pipeline
 from slinky.cursors.cursors import (
     AllocCursor,
-    ArgCursor,
     BlockCursor,
     CallCursor,
     CheckCursor,
@@ -20,6 +19,7 @@ from slinky.cursors.cursors import (
     PassCursor,
     StatementCursor,
 )
+from slinky.cursors.parameters import ArgCursor
 from slinky.errors import (
     ArgumentError,
     CallbackError,

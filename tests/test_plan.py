@@ -121,6 +121,20 @@ def test_what_does_not_change_is_computed_outside_the_loop() -> None:
     ]
 
 
+def test_the_ends_of_a_piece_are_computed_once() -> None:
+    source = in_pieces(chain(np.negative, np.square), 2, 16, workers=2).to_python()
+    body = next(f for f in ast.walk(ast.parse(source)) if isinstance(f, ast.FunctionDef) and f.name == "for_i")
+    assert ast.unparse(body).splitlines()[1:] == [
+        "    arena_1 = i_arenas.take()",
+        "    b1_i_max = min(b2_i_max, i + 15)",
+        "    b1_arrays, = arena_1.reserve(8 * (b1_i_max - i + 1))",
+        "    b1 = b1_arrays[b1_i_max - i + 1]",
+        "    f0(b0[i - b0_i_min:b1_i_max + b0_i_end], out=b1)",
+        "    f1(b1, out=b2[i - b2_i_min:b1_i_max + b2_i_end])",
+        "    i_arenas.give(arena_1)",
+    ]
+
+
 HOSTILE = [
     "x; import os",
     "def",
@@ -218,6 +232,23 @@ def test_bad_arguments_touch_nothing(arrays: tuple[Any, ...], message: str) -> N
     for _ in range(2):
         with pytest.raises(sl.ArgumentError, match=message):
             p(*arrays)
+
+
+@pytest.mark.parametrize("shape", [(-1,), (3.5,), (True,), (10**30,), ("3",)])
+def test_a_shape_that_no_array_has(shape: tuple[Any, ...]) -> None:
+    with pytest.raises(sl.ArgumentError, match=r"argument b0: .* shape"):
+        chain(np.negative).memory(shape, (3,))
+
+
+@pytest.mark.parametrize("threads", [0, -1, 1.5, "2", True])
+@pytest.mark.parametrize("how", [{}, {"backend": "interpreter"}, {"checked": True}])
+def test_a_number_of_threads_that_is_none(threads: Any, how: dict[str, Any]) -> None:
+    p, a = chain(np.negative), np.zeros(3)
+    message = "threads must be an integer of at least 1"
+    with pytest.raises(sl.ArgumentError, match=message):
+        p.run(a, a.copy(), threads=threads, **how)
+    with pytest.raises(sl.ArgumentError, match=message):
+        p.memory(a, a.copy(), threads=threads)
 
 
 def test_outputs_that_overlap_are_refused() -> None:
@@ -350,6 +381,16 @@ def test_the_peak_of_a_parallel_loop_counts_every_worker(monkeypatch: pytest.Mon
 
 
 # Threads --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("setting", ["", "0", "-2", "1.5", "many", "²"])
+def test_a_setting_that_is_no_number_of_threads_is_ignored(setting: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SLINKY_NUM_THREADS", raising=False)
+    usual = threads.default_workers()
+    monkeypatch.setenv("SLINKY_NUM_THREADS", setting)
+    assert threads.default_workers() == usual
+    monkeypatch.setenv("SLINKY_NUM_THREADS", str(usual + 3))
+    assert threads.default_workers() == usual + 3
 
 
 @pytest.fixture

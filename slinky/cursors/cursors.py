@@ -16,6 +16,7 @@ from typing import TypeAlias, TypeVar, overload
 
 import attrs
 
+from slinky.cursors.roles import roles
 from slinky.cursors.versions import ROOT, Version
 from slinky.errors import InvalidCursorError
 from slinky.ir.printer import expression_text
@@ -23,14 +24,11 @@ from slinky.ir.regions import input_regions, output_region
 from slinky.ir.statements import (
     Alloc,
     Block,
-    BufferParameter,
     Call,
     Check,
-    ConstantBuffer,
     For,
     If,
     Pass,
-    ScalarParameter,
     Statement,
 )
 from slinky.symbolic.expressions import Condition, Expr
@@ -233,7 +231,7 @@ class StatementCursor(Cursor):
 
     def expressions(self) -> tuple[ExprCursor, ...]:
         """The expressions that it is made of; `ExprCursor` lists the roles that they can have."""
-        return tuple(ExprCursor(self._version, self._id, role) for role in _roles(self._statement))
+        return tuple(ExprCursor(self._version, self._id, role) for role in roles(self._statement))
 
     def expression(self, role: str) -> ExprCursor | InvalidCursor:
         """The expression with a role, such as `"min"` of a loop or `"y.max"` of a call; an `InvalidCursor` if the
@@ -557,7 +555,7 @@ class GapCursor(Cursor):
 
 
 # ----------------------------------------------------------------------------------------------------------------
-# Dimensions, expressions, parameters
+# Dimensions and expressions
 # ----------------------------------------------------------------------------------------------------------------
 
 
@@ -601,28 +599,6 @@ class DimCursor(Cursor):
         return type(self)(version, self._id, self._dim)
 
 
-def _roles(statement: Statement) -> dict[str, Expr | Condition]:
-    """The expressions of a statement by the role that each plays; `ExprCursor` lists the roles."""
-    match statement:
-        case For(range=range_, step=step):
-            return {"min": range_.min, "max": range_.max, "step": step}
-        case If(condition=condition) | Check(condition=condition):
-            return {"condition": condition}
-        case Call(func=func, box=box):
-            return _ends(func.dim_names(), box)
-        case Alloc(dims=dims, box=box, folds=folds):
-            folded = {f"{dim}.fold": fold for dim, fold in zip(dims, folds, strict=True) if fold is not None}
-            return _ends(dims, box) | folded
-    return {}
-
-
-def _ends(dims: tuple[str, ...], box: Box) -> dict[str, Expr | Condition]:
-    ends: dict[str, Expr | Condition] = {}
-    for dim, i in zip(dims, box, strict=True):
-        ends[f"{dim}.min"], ends[f"{dim}.max"] = i.min, i.max
-    return ends
-
-
 @attrs.frozen(repr=False)
 class ExprCursor(Cursor):
     """An expression of a statement, by the role that it plays there.
@@ -651,55 +627,15 @@ class ExprCursor(Cursor):
 
     def value(self) -> Expr | Condition:
         """The expression."""
-        return _roles(self._version.entries[self._id].statement)[self._role]
+        return roles(self._version.entries[self._id].statement)[self._role]
 
     def forward_to(self: T, version: Version) -> T:
         """Forwards while the statement is there and the expression has not been rewritten."""
         assert isinstance(self, ExprCursor)
         self.parent().forward_to(version)
-        if _roles(version.entries[self._id].statement).get(self._role) is not self.value():
+        if roles(version.entries[self._id].statement).get(self._role) is not self.value():
             raise InvalidCursorError(f"the expression {self.describe()} was rewritten")
         return type(self)(version, self._id, self._role)
-
-
-@attrs.frozen(repr=False)
-class ArgCursor(Cursor):
-    """A parameter of the pipeline: an input, an output, a scalar or a constant."""
-
-    _version: Version
-    _name: str
-
-    def describe(self) -> str:
-        parameter = self._parameter()
-        if isinstance(parameter, BufferParameter):
-            return f"{self.kind()} {parameter.name}: {parameter.dtype}[{parameter.rank}]"
-        return f"{self.kind()} {parameter.name}"
-
-    def __str__(self) -> str:
-        from slinky.cursors.display import show
-
-        return show(self._version, set(), header=True)
-
-    def _parameter(self) -> BufferParameter | ScalarParameter | ConstantBuffer:
-        return next(p for p in self._version.program.parameters() if p.name == self._name)
-
-    def name(self) -> str:
-        """Its name."""
-        return self._name
-
-    def kind(self) -> str:
-        """`input`, `output`, `scalar` or `constant`."""
-        program, parameter = self._version.program, self._parameter()
-        if parameter in program.inputs:
-            return "input"
-        if parameter in program.outputs:
-            return "output"
-        return "scalar" if isinstance(parameter, ScalarParameter) else "constant"
-
-    def forward_to(self: T, version: Version) -> T:
-        assert isinstance(self, ArgCursor)
-        version.require_descent(self._version)
-        return type(self)(version, self._name)
 
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -717,14 +653,6 @@ def place_of(cursor: Cursor) -> Place | None:
         case BlockCursor():
             return cursor._version, cursor._first
     return None
-
-
-def version_of(cursor: Cursor) -> Version | None:
-    """The version that a cursor belongs to; None for an `InvalidCursor`."""
-    if isinstance(cursor, ArgCursor):
-        return cursor._version
-    place = place_of(cursor)
-    return place[0] if place else None
 
 
 def dim_position(dims: tuple[str, ...], dim: str | int, what: str) -> int:

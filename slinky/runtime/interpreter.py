@@ -36,7 +36,7 @@ from slinky.runtime.lifetimes import releases
 from slinky.runtime.shadow import Shadow
 from slinky.runtime.statistics import Hooks, Recorder, RunStatistics
 from slinky.runtime.storage import NumericBox, Storage, allocate, box_text, program_bytes
-from slinky.runtime.threads import default_workers, run_parallel
+from slinky.runtime.threads import run_parallel, workers_or_default
 from slinky.symbolic.expressions import Expr
 from slinky.symbolic.intervals import evaluate_box
 from slinky.symbolic.traversal import evaluate
@@ -63,7 +63,7 @@ def interpret(
     if checked:
         outputs = [bound.storages[p.name] for p in program.outputs]
         shadows = {s.name: Shadow(s.name, s.box, [None] * len(s.box)) for s in outputs}
-    machine = _Machine(program, recorder, threads or default_workers())
+    machine = _Machine(program, recorder, workers_or_default(threads))
     frame = _Frame(dict(bound.storages), dict(bound.values), dict(shadows) if shadows is not None else None)
     machine.block(program.body, frame)
     for shadow in (shadows or {}).values():

@@ -28,7 +28,7 @@ from slinky.runtime.codegen.writer import Place
 from slinky.runtime.entry import Entry, make_entry
 from slinky.runtime.statistics import Hooks, Recorder, RunStatistics
 from slinky.runtime.storage import NumericBox, Storage, allocate, box_text
-from slinky.runtime.threads import default_workers, run_parallel
+from slinky.runtime.threads import default_workers, run_parallel, workers_or_default
 from slinky.symbolic.expressions import Expr, constant
 from slinky.symbolic.intervals import Interval, evaluate_box, substitute_box
 from slinky.symbolic.traversal import evaluate
@@ -259,7 +259,8 @@ class Plan:
         threads: int | None,
         bound: BoundCall,
     ) -> None:
-        further = [threads or default_workers()] if variant.generated.threaded else []
+        workers = workers_or_default(threads)
+        further = [workers] if variant.generated.threaded else []
         function(arena, recorder, *further, *bound.values)
 
     # Arguments ----------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from slinky.errors import ArgumentError
 from slinky.ir.statements import BufferParameter
 from slinky.runtime.arena import SiteKind, make_window
 from slinky.runtime.buffers import Array
@@ -54,8 +55,13 @@ def _nothing(*_operands: object, **_arguments: object) -> None:
 
 def _array(parameter: BufferParameter, shape: tuple[int, ...]) -> Array:
     """A writable array of this shape that takes no memory as long as nobody touches its elements."""
-    memory = _address_space(math.prod(shape) * parameter.dtype.itemsize)
-    return np.ndarray(shape, parameter.dtype, memory)
+    if not all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) and n >= 0 for n in shape):
+        raise ArgumentError(f"argument {parameter.name}: a shape is a tuple of integers of at least 0, got {shape!r}")
+    size = math.prod(int(n) for n in shape) * parameter.dtype.itemsize
+    try:
+        return np.ndarray(shape, parameter.dtype, _address_space(size))
+    except (OSError, OverflowError, ValueError, MemoryError) as error:
+        raise ArgumentError(f"argument {parameter.name}: there is no array of shape {shape!r}: {error}") from error
 
 
 _NO_RESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)

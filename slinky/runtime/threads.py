@@ -17,15 +17,31 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
+from slinky.errors import ArgumentError
+
 
 def default_workers() -> int:
     """How many threads a parallel loop uses by itself: `SLINKY_NUM_THREADS`, else the cores this process may use."""
     given = os.environ.get("SLINKY_NUM_THREADS", "")
-    if given.isdigit() and int(given) > 0:
+    if given.isdecimal() and int(given) > 0:
         return int(given)
     if hasattr(os, "sched_getaffinity"):
         return max(len(os.sched_getaffinity(0)), 1)
     return os.cpu_count() or 1
+
+
+def workers_or_default(threads: int | None) -> int:
+    """How many threads a parallel loop without a number of its own uses in a run with this argument.
+
+    Raises `ArgumentError` for anything but None and a positive integer.
+    """
+    if threads is None:
+        return default_workers()
+    if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1:
+        raise ArgumentError(f"threads must be an integer of at least 1, or None, got {threads!r}")
+    return int(threads)
 
 
 class _Team:

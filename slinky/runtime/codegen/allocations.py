@@ -93,31 +93,31 @@ class Allocations:
 
     def _capacity(self, alloc: Alloc, loops: Sequence[For]) -> str:
         """The most bytes that an allocation takes in any iteration of the loops around it, if known early."""
-        known = self._writer.known
+        writer, known = self._writer, self._writer.known
+        if not loops:
+            alloc = simplified(writer, alloc, known)
+            if not all(writer.is_safe(end, known) for i in alloc.box for end in (i.min, i.max)):
+                return str(UNKNOWN)
+            return self._bytes(alloc, self._extents(self._with_ends(alloc)))
         inner = known.also(*(c for loop in loops for c in (loop.range.min <= loop.variable, loop.step >= 1)))
         factors: list[Expr] = []
         for i in alloc.box:
             extent = i.max - i.min + 1
             for loop in reversed(loops):
                 extent = bounds(extent, {loop.variable: loop.range}, inner).max
-            factors.append(self._writer.simplify(maximum(extent, 0), known))
-        if not all(self._writer.is_safe(factor, known) for factor in factors):
+            factors.append(writer.simplify(maximum(extent, 0), known))
+        if not all(writer.is_safe(factor, known) for factor in factors):
             return str(UNKNOWN)
-        return self._bytes(factors, alloc.dtype.itemsize)
+        return self._bytes(alloc, factors)
 
     # Arrays -------------------------------------------------------------------------------------------------------
 
     def write(self, given: Alloc) -> None:
         """Write an allocation."""
         writer = self._writer
-        alloc = simplified(writer, given, writer.known)
-        hints = [f"{alloc.buffer}_{dim}" for dim in alloc.dims]
-        box = tuple(
-            Interval(writer.end(i.min, f"{hint}_min"), writer.end(i.max, f"{hint}_max"))
-            for i, hint in zip(alloc.box, hints, strict=True)
-        )
+        alloc = self._with_ends(simplified(writer, given, writer.known))
         known = writer.known
-        extents = [writer.simplify(maximum(writer.difference(i.max, i.min) + 1, 0), known) for i in box]
+        extents = self._extents(alloc)
         folds = [fold for fold in alloc.folds if fold is not None]
         safe_to_move = not self._recording.is_on
         for d, fold in enumerate(alloc.folds):
@@ -128,16 +128,30 @@ class Allocations:
         target = writer.scope
         if safe_to_move and all(writer.is_safe(e, known) for e in (*extents, *folds)):
             target = max(self._arena.scope, writer.home(*extents, *folds), key=lambda scope: scope.level)
-        self._views.stored[alloc.buffer] = self._array(alloc, target, extents, folds, hints)
+        self._views.stored[alloc.buffer] = self._array(alloc, target, extents, folds)
         if self._recording.is_on:
             stored = [e if f is None else minimum(e, f) for e, f in zip(extents, alloc.folds, strict=True)]
-            size = self._bytes([writer.simplify(e, known) for e in stored], alloc.dtype.itemsize)
+            size = self._bytes(alloc, [writer.simplify(e, known) for e in stored])
             self._recording.allocation(alloc.buffer, size)
-        writer.scope.facts = writer.facts.after(attrs.evolve(alloc, box=box))
+        writer.scope.facts = writer.facts.after(alloc)
 
-    def _array(
-        self, alloc: Alloc, target: CodeScope, extents: Sequence[Expr], folds: Sequence[Expr], hints: Sequence[str]
-    ) -> Stored:
+    def _with_ends(self, alloc: Alloc) -> Alloc:
+        """An allocation whose ends are cheap."""
+        end = self._writer.end
+        return attrs.evolve(
+            alloc,
+            box=tuple(
+                Interval(end(i.min, f"{hint}_min"), end(i.max, f"{hint}_max"))
+                for i, hint in zip(alloc.box, _hints(alloc), strict=True)
+            ),
+        )
+
+    def _extents(self, alloc: Alloc) -> list[Expr]:
+        writer = self._writer
+        known = writer.known
+        return [writer.simplify(maximum(writer.difference(i.max, i.min) + 1, 0), known) for i in alloc.box]
+
+    def _array(self, alloc: Alloc, target: CodeScope, extents: Sequence[Expr], folds: Sequence[Expr]) -> Stored:
         """Get the array of an allocation into a local of the target scope."""
         writer, arena = self._writer, self._arena
         assert arena is not None
@@ -147,7 +161,7 @@ class Allocations:
         if known is not None:
             return cast(Stored, known)
         current, writer.scope = writer.scope, target
-        named = [(e, f"{hint}_size") for e, hint in zip(extents, hints, strict=True)]
+        named = [(e, f"{hint}_size") for e, hint in zip(extents, _hints(alloc), strict=True)]
         items = [writer.text(e, hint) for e, hint in [*named, *((fold, "fold") for fold in folds)]]
         folded = tuple(d for d, fold in enumerate(alloc.folds) if fold is not None)
         name = writer.names.fresh(f"{alloc.buffer}_window" if folded else alloc.buffer)
@@ -160,10 +174,16 @@ class Allocations:
 
     # Sizes --------------------------------------------------------------------------------------------------------
 
-    def _bytes(self, extents: Sequence[Expr], itemsize: int) -> str:
-        size = math.prod([e.value for e in extents if isinstance(e, Constant)]) * itemsize
-        texts = [self._extent(e) for e in extents if not isinstance(e, Constant)]
+    def _bytes(self, alloc: Alloc, extents: Sequence[Expr]) -> str:
+        size = math.prod([e.value for e in extents if isinstance(e, Constant)]) * alloc.dtype.itemsize
+        hints = (f"{hint}_size" for hint in _hints(alloc))
+        texts = [self._extent(e, hint) for e, hint in zip(extents, hints, strict=True) if not isinstance(e, Constant)]
         return " * ".join([str(size), *texts] if size != 1 or not texts else texts)
 
-    def _extent(self, extent: Expr) -> str:
-        return self._writer.named(extent, "extent") if is_costly(extent) else self._writer.atom(extent, "extent")
+    def _extent(self, extent: Expr, hint: str) -> str:
+        return self._writer.named(extent, hint) if is_costly(extent) else self._writer.atom(extent, hint)
+
+
+def _hints(alloc: Alloc) -> list[str]:
+    """Names that remind of the dimensions of an allocation."""
+    return [f"{alloc.buffer}_{dim}" for dim in alloc.dims]

@@ -1,0 +1,298 @@
+"""Bounds inference: over which boxes do funcs run, and how large are intermediates?
+
+Idea. Walk the funcs from the outputs back. When a func is met, all readers of its outputs have been met, so the
+hull of what they read is what it has to produce, and that gives what it reads in turn. Outputs of the pipeline
+keep the bounds that the user's arrays have.
+
+A box may name the bounds of an intermediate that are not known yet (it is read whole, or its metadata stands in an
+access). Such symbols stay in the expressions during the walk; `resolution` replaces them when all are known.
+
+Invariant: the box of each buffer contains every region that a call of the program reads of it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+
+import attrs
+
+from slinky.errors import GraphError
+from slinky.graph.buffers import Access, BufferExpr
+from slinky.graph.collecting import Graph, unique_names
+from slinky.graph.extents import allowed_by_inputs, assigned_bounds, output_dims, with_values
+from slinky.graph.funcs import Func
+from slinky.graph.naming import DimensionNames
+from slinky.ir.regions import input_regions, parameter_box
+from slinky.ir.statements import InputAccess, LoweredFunc, OutputAccess
+from slinky.symbolic.expressions import (
+    And,
+    Condition,
+    Expr,
+    Scalar,
+    Truth,
+    Variable,
+    any_of,
+    equal,
+    metadata,
+    variable,
+)
+from slinky.symbolic.intervals import Box, Interval, hull
+from slinky.symbolic.proofs import facts, prove
+from slinky.symbolic.traversal import substitute, symbols
+
+
+class Checks:
+    """Conditions that a program checks when it runs, with their messages: `messages`. They are known to hold."""
+
+    def __init__(self, messages: Mapping[Condition, str] | None = None) -> None:
+        self.messages = dict(messages or {})
+        self.known = facts(*self.messages)
+
+    def require(self, condition: Condition, message: str) -> None:
+        """Check a condition, too.
+
+        Raises `GraphError` where it never holds.
+        """
+        if isinstance(condition, Truth):
+            if not condition.value:
+                raise GraphError(f"this can never hold: {message}")
+            return
+        for part in condition.operands if isinstance(condition, And) else (condition,):
+            self.messages.setdefault(part, message)
+        self.known = facts(*self.messages)
+
+
+@attrs.frozen
+class Inferred:
+    """The boxes of all buffers; the lowered funcs and the boxes that they run over; what is read of what is given."""
+
+    boxes: dict[BufferExpr, Box]
+    funcs: dict[Func, LoweredFunc]
+    boxes_of_funcs: dict[Func, Box]
+    read: dict[tuple[BufferExpr, int], Interval]
+
+
+def infer(graph: Graph, checks: Checks) -> Inferred:
+    """Infer bounds. What must hold for them to be right becomes checks.
+
+    Raises `GraphError` where nothing determines a bound, or a check could never hold.
+    """
+    walk = _Walk(graph, checks)
+    for func in reversed(graph.funcs):
+        walk.meet(func)
+    return Inferred(walk.boxes, walk.lowered, walk.boxes_of_funcs, walk.read)
+
+
+class _Walk:
+    """What is known after some of the funcs, the last ones of the graph."""
+
+    def __init__(self, graph: Graph, checks: Checks) -> None:
+        self.graph = graph
+        self.checks = checks
+        self.names = unique_names(graph.funcs)
+        self.dimension_names = DimensionNames(graph.funcs)
+        self.parameters = {*graph.inputs, *graph.outputs}
+        self.boxes: dict[BufferExpr, Box] = {b: parameter_box(b.name, b.rank) for b in self.parameters}
+        for buffer in graph.constants:
+            ends = [(buffer.assigned[(d, "min")], buffer.assigned[(d, "max")]) for d in range(buffer.rank)]
+            self.boxes[buffer] = tuple(Interval(lo, hi) for lo, hi in ends)
+        self.needed: dict[BufferExpr, list[Interval | None]] = {}
+        self.read: dict[tuple[BufferExpr, int], Interval] = {}
+        self.lowered: dict[Func, LoweredFunc] = {}
+        self.boxes_of_funcs: dict[Func, Box] = {}
+
+    # What funcs produce -------------------------------------------------------------------------------------------
+
+    def meet(self, func: Func) -> None:
+        """Find the box that a func must produce, whose readers are all known, and note what it reads."""
+        box = self._shared_box(func)
+        self._check_not_skipped(func, box)
+        for access in func.outputs:
+            if access.buffer not in self.parameters:
+                self.boxes[access.buffer] = tuple(box[dim] for dim in output_dims(access))
+        own_dims = tuple(variable(f"{self.names[func]}.{dim.name}") for dim in func.dims)
+        renamed: dict[Expr, Expr] = dict(zip(func.dims, own_dims, strict=True))
+        position = {dim: n for n, dim in enumerate(func.dims)}
+        lowered = LoweredFunc(
+            self.names[func],
+            func.callback,
+            own_dims,
+            tuple(self._input_access(func, access, renamed) for access in func.inputs),
+            tuple(OutputAccess(a.buffer.name, tuple(position[dim] for dim in output_dims(a))) for a in func.outputs),
+            tuple(func.arguments.items()),
+            func.pass_buffers,
+        )
+        self.lowered[func] = lowered
+        self.boxes_of_funcs[func] = tuple(box[dim] for dim in func.dims)
+        for access, region in zip(func.inputs, input_regions(lowered, self.boxes_of_funcs[func]), strict=True):
+            self._note_read(access, region)
+
+    def _shared_box(self, func: Func) -> dict[Variable, Interval]:
+        """One interval per dimension of a func, for all its outputs. Bounds of the pipeline's outputs are given."""
+        box: dict[Variable, Interval] = {}
+        given: set[Variable] = set()
+        for access in sorted(func.outputs, key=lambda a: a.buffer not in self.parameters):
+            is_given = access.buffer in self.parameters
+            asked = self.boxes[access.buffer] if is_given else self._asked_box(func, access)
+            for dim, own in zip(output_dims(access), asked, strict=True):
+                if own is None:
+                    continue
+                shared = box.setdefault(dim, own)
+                if is_given:
+                    given.add(dim)
+                if shared == own:
+                    continue
+                what = f"func {self.names[func]} produces {access.buffer.name} together with another output"
+                if is_given:
+                    same = f"{what}; along {dim} both must have the same bounds"
+                    self.checks.require(equal(shared.min, own.min), same)
+                    self.checks.require(equal(shared.max, own.max), same)
+                elif dim in given:
+                    self.checks.require(
+                        shared.min <= own.min, f"{what}, whose {dim} must start at or before {self._text(own.min)}"
+                    )
+                    self.checks.require(
+                        own.max <= shared.max, f"{what}, whose {dim} must end at or after {self._text(own.max)}"
+                    )
+                else:
+                    box[dim] = hull(shared, own)
+        for access in func.outputs:
+            for d, dim in enumerate(output_dims(access)):
+                if dim not in box:
+                    box[dim] = self._allowed_by_inputs(func, access, d)
+        return box
+
+    def _check_not_skipped(self, func: Func, box: Mapping[Variable, Interval]) -> None:
+        """An output without some of the func's dimensions must be written, though a call of an empty box is skipped."""
+        for access in func.outputs:
+            own = output_dims(access)
+            nothing_to_write = [box[dim].max < box[dim].min for dim in own]
+            for dim in func.dims:
+                if dim not in own:
+                    what = f"func {self.names[func]} writes {access.buffer.name} for all {dim}, which must not be empty"
+                    self.checks.require(any_of(box[dim].min <= box[dim].max, *nothing_to_write), what)
+
+    def _asked_box(self, func: Func, access: Access) -> list[Interval | None]:
+        """What the readers of an intermediate need of it, or what was assigned to its dimensions instead.
+
+        None where nothing is asked for: all readers, if any, take the dimension whole.
+        """
+        buffer = access.buffer
+        box: list[Interval | None] = []
+        for d, needed in enumerate(self.needed.get(buffer, [None] * buffer.rank)):
+            assigned = {field: e for (dim, field), e in buffer.assigned.items() if dim == d}
+            if "stride" in assigned:
+                raise GraphError(f"the stride of {buffer.name!r} cannot be assigned: slinky stores intermediates")
+            if assigned:
+                default = needed
+                if needed is None and assigned_bounds(buffer, d) is None:
+                    default = self._allowed_by_inputs(func, access, d)
+                needed = self._with_assignments(buffer, d, assigned, default, needed)
+            box.append(needed)
+        return box
+
+    def _with_assignments(
+        self,
+        buffer: BufferExpr,
+        d: int,
+        assigned: Mapping[str, Expr],
+        default: Interval | None,
+        needed: Interval | None,
+    ) -> Interval:
+        """The bounds assigned to a dimension. `default` stands for what is not assigned; `needed` must be inside."""
+        own: dict[Expr, Expr] = {}
+        if default is not None:
+            own = {metadata(buffer.name, d, "min"): default.min, metadata(buffer.name, d, "max"): default.max}
+        values = {field: substitute(e, own) for field, e in assigned.items()}
+        bounds = with_values(values, default)
+        if len(values) == 3:
+            agree = f"min, max and extent of dimension {d} of {buffer.name} must agree"
+            self.checks.require(equal(values["extent"], bounds.extent), agree)
+        if needed is not None:
+            what = f"dimension {d} of {buffer.name} is assigned {bounds}, which must contain {needed}"
+            for condition in (bounds.min <= needed.min, needed.max <= bounds.max):
+                if not prove(condition, self.checks.known):
+                    self.checks.require(condition, what)
+        return bounds
+
+    def _allowed_by_inputs(self, func: Func, access: Access, d: int) -> Interval:
+        """The bounds of a dimension that nobody asks for: as far as the inputs of the pipeline allow."""
+        dim = output_dims(access)[d]
+        allowed = allowed_by_inputs(func, dim, self._available)
+        if allowed is None:
+            name = access.buffer.name
+            raise GraphError(
+                f"nothing determines dimension {d} of {name!r}: its readers take it whole (:), and no input of its "
+                f"producer {self.names[func]!r} bounds it; assign {name}.dim({d}).min and .max"
+            )
+        return allowed
+
+    @functools.cached_property
+    def _available(self) -> dict[tuple[BufferExpr, int], Interval]:
+        """The bounds of each dimension as far as they follow from the parameters alone, without what readers need."""
+        available = {(b, d): i for b, box in self.boxes.items() if self._is_global(b) for d, i in enumerate(box)}
+        for func in self.graph.funcs:
+            given: dict[Variable, Interval] = {}
+            for access in func.outputs:
+                if access.buffer in self.parameters:
+                    given.update(zip(output_dims(access), self.boxes[access.buffer], strict=True))
+            for access in func.outputs:
+                buffer = access.buffer
+                if buffer not in self.parameters:
+                    for d, dim in enumerate(output_dims(access)):
+                        limit = assigned_bounds(buffer, d) or given.get(dim) or allowed_by_inputs(func, dim, available)
+                        if limit is not None:
+                            available[(buffer, d)] = limit
+        return available
+
+    def _is_global(self, buffer: BufferExpr) -> bool:
+        """Whether the bounds of a buffer are known before the walk: of parameters and constants."""
+        return buffer in self.parameters or buffer.value is not None
+
+    # What funcs read ----------------------------------------------------------------------------------------------
+
+    def _bounds(self, buffer: BufferExpr, d: int) -> Interval:
+        """The bounds of a dimension; for an intermediate, symbols that `_resolve` replaces."""
+        if self._is_global(buffer):
+            return self.boxes[buffer][d]
+        return Interval(metadata(buffer.name, d, "min"), metadata(buffer.name, d, "max"))
+
+    def _input_access(self, func: Func, access: Access, renamed: dict[Expr, Expr]) -> InputAccess:
+        box: list[Interval] = []
+        for d, i in enumerate(access.box):
+            if i is None:
+                box.append(self._bounds(access.buffer, d))
+                continue
+            box.append(Interval(substitute(i.min, renamed), substitute(i.max, renamed)))
+            if not prove(i.min <= i.max, self.checks.known):
+                self._check_not_inverted(func, access, i)
+        return InputAccess(access.buffer.name, tuple(box))
+
+    def _check_not_inverted(self, func: Func, access: Access, i: Interval) -> None:
+        width = i.max - i.min
+        if any(isinstance(s, Variable) and not isinstance(s, Scalar) for s in symbols(width)):
+            raise GraphError(
+                f"func {self.names[func]!r}: the interval {i} of its input {access} is not shown never to be empty"
+            )
+        if all(isinstance(s, Scalar) for s in symbols(width)):
+            what = f"the interval {i} of {access.buffer.name}, read by func {self.names[func]}, must not be empty"
+            self.checks.require(width >= 0, what)
+
+    def _note_read(self, access: Access, region: Box) -> None:
+        """Add a region to what is read of a buffer. What is read whole asks for nothing in particular."""
+        buffer = access.buffer
+        is_intermediate = not self._is_global(buffer)
+        needed = self.needed.setdefault(buffer, [None] * buffer.rank)
+        for d, (i, given) in enumerate(zip(region, access.box, strict=True)):
+            if given is None:
+                continue
+            if is_intermediate:
+                earlier = needed[d]
+                needed[d] = i if earlier is None else hull(earlier, i)
+            else:
+                known = self.read.get((buffer, d))
+                self.read[(buffer, d)] = i if known is None else hull(known, i)
+
+    def _text(self, expr: Expr) -> str:
+        return self.dimension_names.text(expr, self.boxes)
