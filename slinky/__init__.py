@@ -4,17 +4,16 @@ The public names. A pipeline is described by `BufferExpr` and `Func`, made by `b
 """
 
 from slinky.build import build_pipeline
+from slinky.cursors.base import Cursor, InvalidCursor
 from slinky.cursors.cursors import (
     AllocCursor,
     BlockCursor,
     CallCursor,
     CheckCursor,
-    Cursor,
     DimCursor,
     ExprCursor,
     GapCursor,
     IfCursor,
-    InvalidCursor,
     LoopCursor,
     PassCursor,
     StatementCursor,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from slinky.cursors.cursors import BlockCursor, Cursor, block_cursor
+from slinky.cursors.base import Cursor
+from slinky.cursors.cursors import BlockCursor, block_cursor
 from slinky.cursors.parameters import ArgCursor
 from slinky.cursors.patterns import find, the_match
 from slinky.cursors.versions import Version, origin

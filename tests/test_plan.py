@@ -16,6 +16,8 @@ import attrs
 import numpy as np
 import pytest
 from handmade import add_1, stencil
+from scheduled import picture
+from scheduled import stencil as stencil_pipeline
 
 import slinky as sl
 from slinky.ir.statements import Alloc, BufferParameter, Call, InputAccess, LoweredFunc, OutputAccess, Program
@@ -383,14 +385,27 @@ def test_the_peak_of_a_parallel_loop_counts_every_worker(monkeypatch: pytest.Mon
 # Threads --------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("setting", ["", "0", "-2", "1.5", "many", "²"])
-def test_a_setting_that_is_no_number_of_threads_is_ignored(setting: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_threads_is_the_setting_or_that_of_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SLINKY_NUM_THREADS", raising=False)
     usual = threads.default_workers()
-    monkeypatch.setenv("SLINKY_NUM_THREADS", setting)
+    monkeypatch.setenv("SLINKY_NUM_THREADS", "")
     assert threads.default_workers() == usual
     monkeypatch.setenv("SLINKY_NUM_THREADS", str(usual + 3))
     assert threads.default_workers() == usual + 3
+
+
+@pytest.mark.parametrize("backend", ["python", "interpreter"])
+@pytest.mark.parametrize("setting", ["0", "-2", "1.5", "many", "²", "٣"])
+def test_a_setting_that_is_no_number_of_threads_is_refused(
+    setting: str, backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    p = sl.split_loop(stencil_pipeline(), "stencil.y", 4)
+    p = sl.parallelize_loop(p, "for y")
+    source, target = picture(9, 5, 1)
+    monkeypatch.setenv("SLINKY_NUM_THREADS", setting)
+    with pytest.raises(sl.ArgumentError, match="SLINKY_NUM_THREADS must be a positive integer, or not set, got"):
+        p.run(source, target, backend=backend)
+    assert not target.array.any()
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import attrs
 
-from slinky.cursors.cursors import Cursor
+from slinky.cursors.base import Cursor
 from slinky.cursors.versions import Version
 from slinky.ir.statements import BufferParameter, ConstantBuffer, ScalarParameter
 

@@ -16,14 +16,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
-from slinky.cursors.cursors import (
-    BlockCursor,
-    Cursor,
-    DimCursor,
-    StatementCursor,
-    place_of,
-    statement_cursor,
-)
+from slinky.cursors.base import Cursor
+from slinky.cursors.cursors import BlockCursor, DimCursor, StatementCursor, place_of, statement_cursor
 from slinky.cursors.names import Key
 from slinky.cursors.versions import Version, walk_statements
 from slinky.errors import PatternError

@@ -23,9 +23,16 @@ from slinky.errors import ArgumentError
 
 
 def default_workers() -> int:
-    """How many threads a parallel loop uses by itself: `SLINKY_NUM_THREADS`, else the cores this process may use."""
+    """How many threads a parallel loop uses by itself: `SLINKY_NUM_THREADS`, else the cores this process may use.
+
+    Raises `ArgumentError` if the variable is set to anything but a positive integer.
+    """
     given = os.environ.get("SLINKY_NUM_THREADS", "")
-    if given.isdecimal() and int(given) > 0:
+    if given:
+        if not (given.isdecimal() and given.isascii() and int(given) > 0):
+            raise ArgumentError(
+                f"the environment variable SLINKY_NUM_THREADS must be a positive integer, or not set, got {given!r}"
+            )
         return int(given)
     if hasattr(os, "sched_getaffinity"):
         return max(len(os.sched_getaffinity(0)), 1)

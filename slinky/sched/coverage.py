@@ -292,9 +292,7 @@ def _cover_at_a_glance(region: Box, boxes: list[Box], known: Facts) -> bool:
             d, a, low = short[0]
             (below if low else above).append((d, a))
     return any(
-        d == e
-        and at_most(b.min, maximum(a.max + 1, region[d].min), known)
-        and at_most(region[d].max, b.max, known)
+        d == e and at_most(b.min, maximum(a.max + 1, region[d].min), known) and at_most(region[d].max, b.max, known)
         for d, a in below
         for e, b in above
     )

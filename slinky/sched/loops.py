@@ -11,7 +11,8 @@ from typing import Any
 
 import attrs
 
-from slinky.cursors.cursors import DimCursor, InvalidCursor, LoopCursor, statement_cursor
+from slinky.cursors.base import InvalidCursor
+from slinky.cursors.cursors import DimCursor, LoopCursor, statement_cursor
 from slinky.cursors.editing import Edit, Gap
 from slinky.cursors.versions import Version
 from slinky.errors import OperationError, SchedulingError

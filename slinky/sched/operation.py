@@ -21,14 +21,8 @@ from typing import Any, Union
 
 import attrs
 
-from slinky.cursors.cursors import (
-    BlockCursor,
-    Cursor,
-    DimCursor,
-    GapCursor,
-    InvalidCursor,
-    StatementCursor,
-)
+from slinky.cursors.base import Cursor, InvalidCursor
+from slinky.cursors.cursors import BlockCursor, DimCursor, GapCursor, StatementCursor
 from slinky.cursors.patterns import find
 from slinky.errors import InvalidCursorError, OperationError, PatternError, RewritingError
 from slinky.pipeline import Pipeline

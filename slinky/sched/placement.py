@@ -10,7 +10,8 @@ from typing import Any
 
 import attrs
 
-from slinky.cursors.cursors import AllocCursor, CallCursor, Cursor, InvalidCursor, LoopCursor, statement_cursor
+from slinky.cursors.base import Cursor, InvalidCursor
+from slinky.cursors.cursors import AllocCursor, CallCursor, LoopCursor, statement_cursor
 from slinky.cursors.editing import Edit, Gap
 from slinky.cursors.versions import ROOT, Version
 from slinky.errors import SchedulingError
