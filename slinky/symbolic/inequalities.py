@@ -29,6 +29,9 @@ ROW_LIMIT = 300
 COMBINATION_LIMIT = 1500
 """Eliminations that combine more pairs of rows than this, together, are given up: a user waits for the answer."""
 
+WORK_LIMIT = 2000
+"""The same for all systems that one question leads to."""
+
 SPLIT_LIMIT = 40
 """How many systems one question may be split into."""
 
@@ -48,14 +51,27 @@ class _TooLargeError(Exception):
     """The system outgrew its limit."""
 
 
-def solve(rows: Iterable[Row]) -> list[int] | Outcome:
+class Work:
+    """How many pairs of rows may still be combined for a question."""
+
+    def __init__(self, limit: int = WORK_LIMIT) -> None:
+        self.left = limit
+
+    def take(self, combinations: int) -> None:
+        """Count work that is about to be done. Raises `_TooLargeError` where that is too much."""
+        self.left -= combinations
+        if self.left < 0:
+            raise _TooLargeError
+
+
+def solve(rows: Iterable[Row], work: Work) -> list[int] | Outcome:
     """Integers that satisfy all rows, or why there are none to show."""
     waiting = [list(rows)]
     splits = 0
     while waiting:
         system = waiting.pop()
         try:
-            found = _Elimination(system).solution()
+            found = _Elimination(system, work).solution()
         except _ContradictionError:
             continue
         except _TooLargeError:
@@ -92,7 +108,8 @@ def _add(system: _System, coefficients: Row, offset: int) -> None:
 class _Elimination:
     """One pass over a system: unknowns out, then values back in."""
 
-    def __init__(self, rows: list[Row]) -> None:
+    def __init__(self, rows: list[Row], work: Work) -> None:
+        self.work = work
         self.width = len(rows[0]) - 1 if rows else 0
         self.system: _System = {}
         self.steps: list[_Removed | _Changed] = []
@@ -181,6 +198,7 @@ class _Elimination:
         self.combinations += len(lower) * len(upper)
         if self.combinations > COMBINATION_LIMIT:
             raise _TooLargeError
+        self.work.take(len(lower) * len(upper))
         self.steps.append(_Removed(column, lower, upper))
         for low, low_offset in lower:
             a = low[column]

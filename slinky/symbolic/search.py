@@ -6,7 +6,8 @@ that the solution does not satisfy is split: a disjunction, or which operand a c
 satisfies all cases, no proof exists along this way, and the search ends.
 
 Invariant: every inequality used follows from the facts, the condition, the meaning of an atom, or the branch of a
-case at hand; a case is refuted only when each of its branches is. Work is bounded by a budget of branches.
+case at hand; a case is refuted only when each of its branches is. Work is bounded by a budget of branches and one of
+eliminations.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from slinky.symbolic.expressions import (
     negate,
 )
 from slinky.symbolic.facts import Facts, Linear, Rows, split
-from slinky.symbolic.inequalities import Outcome, solve
+from slinky.symbolic.inequalities import Outcome, Work, solve
 from slinky.symbolic.meaning import lasting_rows
 from slinky.symbolic.products import multiplied_rows, product_rows, quotient_rows
 from slinky.symbolic.traversal import symbols
@@ -135,7 +136,7 @@ class System:
                 for rows in lasting_rows(atom):
                     yield from rows
 
-    def solution(self) -> dict[Expr, int] | Outcome:
+    def solution(self, work: Work) -> dict[Expr, int] | Outcome:
         """Integers for the atoms that satisfy the rows, or why there are none to show."""
         width = len(self.atoms)
         matrix = []
@@ -144,7 +145,7 @@ class System:
             for atom, coefficient in terms:
                 row[self.atoms[atom]] = coefficient
             matrix.append(tuple(row))
-        found = solve(matrix)
+        found = solve(matrix, work)
         if isinstance(found, Outcome):
             return found
         return dict(zip(self.atoms, found, strict=True)) if found else dict.fromkeys(self.atoms, 0)
@@ -159,6 +160,7 @@ class Search:
     def __init__(self, known: Facts) -> None:
         self.known = known
         self.budget = BRANCH_BUDGET
+        self.work = Work()
         self.found: dict[Expr, int] = {}
         self.conclusive = False
 
@@ -173,9 +175,11 @@ class Search:
 
     def refute(self, system: System) -> bool:
         """Whether a system and its cases are shown to have no solution."""
-        solution = system.solution()
+        solution = system.solution(self.work)
         if solution is Outcome.NO_SOLUTION:
             return True
+        if self.work.left < 0:
+            return False
         found = solution if isinstance(solution, dict) else {}
         open_cases = [case for case in system.cases if case not in system.settled]
         doubtful = [case for case in open_cases if not _satisfies(found, case)]
