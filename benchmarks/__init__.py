@@ -1,4 +1,4 @@
-"""Benchmarks: `python -m benchmarks [NAME ...] [--quick] [--json] [--picture FILE.svg]`. See docs/benchmarks.md.
+"""Benchmarks: `python -m benchmarks [NAME ...] [--quick] [--json] [--picture FILE]`. See docs/benchmarks.md.
 
 A side uses the threads that its name says, on any machine: NumPy's matrix products run on one, the pool has two.
 """

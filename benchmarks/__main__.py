@@ -1,4 +1,4 @@
-"""`python -m benchmarks [NAME ...] [--quick] [--json] [--picture FILE.svg]`: run benchmarks, print their tables."""
+"""`python -m benchmarks [NAME ...] [--quick] [--json] [--picture FILE]`: run benchmarks, print their tables."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks import harness
-from benchmarks.picture import bars
+from benchmarks import harness, picture
 
 BENCHMARKS = {
     "readme": "the figure that the README opens with",
@@ -36,7 +35,7 @@ BENCHMARKS = {
 
 
 PEERS = ("scipy", "opencv-python-headless", "numexpr", "numba", "dask", "halide")
-"""What the extra `bench` installs."""
+"""What the extra `bench` installs to compare with."""
 
 
 def main() -> int:
@@ -48,7 +47,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help="which benchmarks (all of them)")
     parser.add_argument("--quick", action="store_true", help="small arrays and few rounds")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
-    parser.add_argument("--picture", metavar="FILE.svg", type=_picture, help="also draw time and memory as bars")
+    parser.add_argument("--picture", metavar="FILE", type=_picture, help="also draw time and memory as bars")
     parser.add_argument("--no-memory", action="store_true", help="do not measure peak memory")
     parser.add_argument("--peak-of", nargs=2, metavar=("CASE", "SIDE"), help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -80,15 +79,19 @@ def main() -> int:
     else:
         print(f"\n{_machine()}")
     if options.picture:
-        options.picture.write_text(bars(rows, _machine()), encoding="utf-8")
+        picture.draw(rows, _machine(), options.picture)
     return 0
 
 
 def _picture(text: str) -> Path:
     """A file that can be written when everything has been measured."""
     path = Path(text)
-    if path.suffix != ".svg":
-        raise argparse.ArgumentTypeError(f"the picture is an SVG, so its name must end in .svg, got {text!r}")
+    try:
+        endings = picture.endings()
+    except ImportError:
+        raise argparse.ArgumentTypeError("pictures need matplotlib: pip install -e '.[plots]'") from None
+    if path.suffix.lower() not in endings:
+        raise argparse.ArgumentTypeError(f"the picture's name must end in one of {', '.join(endings)}, got {text!r}")
     if path.is_dir() or not path.parent.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
         raise argparse.ArgumentTypeError(f"cannot write {text!r}")
     return path

@@ -1,94 +1,85 @@
-"""What was measured as bars: an SVG picture, on pages light and dark, that needs no library."""
+"""What was measured as bars: a picture on a white card, for pages light and dark. Needs the extra `plots`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
-from xml.sax.saxutils import escape
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from benchmarks.harness import Row, bytes_text, seconds_text
 
-WIDTH = 900
-MARGIN = 24
-LINE = 26
-BAR = 16
-LETTER = 7.2
-"""About the width of a letter: text is measured by the program that shows it, too late for the layout."""
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
-STYLE = """
-  text { font: 13px system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif; fill: #24292f }
-  .case { font-weight: 600; font-size: 15px }
-  .small { font-size: 12px; fill: #57606a }
-  .page { fill: #ffffff; stroke: #d0d7de }
-  .first { fill: #8c959f }
-  .other { fill: #7fb2d6 }
-  .best { fill: #0072b2 }
-  @media (prefers-color-scheme: dark) {
-    text { fill: #e6edf3 }
-    .small { fill: #9da7b1 }
-    .page { fill: #0d1117; stroke: #30363d }
-    .first { fill: #7d8590 }
-    .other { fill: #33638a }
-    .best { fill: #56b4e9 }
-  }
-"""
+WIDTH, LINE, MARGIN = 9.0, 0.27, 0.2
+"""In inches: the picture, from one bar to the next, around everything."""
+FIRST, OTHER, BEST = "#8c959f", "#7fb2d6", "#0072b2"
+"""Colours that the colour-blind tell apart, too."""
+SMALL = {"size": 9, "color": "#57606a"}
+STYLE = {
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 9.75,
+    "text.color": "#24292f",
+    "ytick.labelcolor": "#24292f",
+    "text.parse_math": False,  # a $ is a $
+    "svg.fonttype": "none",  # text stays text
+    "svg.hashsalt": "slinky",  # what is named at random otherwise has the same name every time
+}
 
 
-def bars(rows: Sequence[Row], machine: str) -> str:
-    """A picture of these rows: a group for each case, a line for each side, one column for time and one for memory.
+def endings() -> list[str]:
+    """The endings of the pictures that can be drawn; an ImportError without matplotlib."""
+    from matplotlib.backend_bases import FigureCanvasBase
+
+    kinds = FigureCanvasBase.get_supported_filetypes()
+    return sorted(f".{kind}" for kind in kinds if kind != "pgf")  # for which matplotlib needs TeX
+
+
+def draw(rows: Sequence[Row], machine: str, path: Path) -> None:
+    """Draw a group for each case, a line for each side, a column for time and, where it was measured, one for memory.
 
     In each group, the bar of the first side is grey, and the best of the others stands out.
     """
-    names = max((len(row.side) for row in rows), default=0) * LETTER
-    left = MARGIN + names
-    column = (WIDTH - MARGIN - left) / 2
-    middle = left + column
-    longest = column - 16 * LETTER  # what the text behind the longest bar needs
-    parts = [
-        _text(left, MARGIN + 8, "time, and how many times faster", "small"),
-        _text(middle, MARGIN + 8, "peak memory beyond inputs and outputs", "small"),
-    ]
-    y = MARGIN + 20.0
-    for case, found in groupby(rows, key=lambda row: row.case):
-        group = list(found)
-        parts.append(_text(MARGIN, y + 16, case, "case"))
-        y += LINE + 2
-        seconds = [row.seconds for row in group]
-        sizes = [row.peak_bytes for row in group if row.peak_bytes is not None]
-        for place, row in enumerate(group):
-            parts.append(_text(left - 12, y + 13, row.side, "side", anchor="end"))
-            faster = f" ({1 / row.ratio:.1f}\u00d7)" if place else ""
-            kind = _kind(place, row.seconds, seconds)
-            length = longest * row.seconds / max(seconds)
-            parts.append(_bar(left, y, length, kind, seconds_text(row.seconds) + faster))
-            if row.peak_bytes is not None:
-                kind = _kind(place, row.peak_bytes, sizes)
-                length = longest * row.peak_bytes / max(*sizes, 1)
-                parts.append(_bar(middle, y, length, kind, bytes_text(row.peak_bytes)))
-            y += LINE
-        y += 10
-    parts.append(_text(MARGIN, y + 10, machine, "small"))
-    height = round(y + 10 + MARGIN - 6)
-    head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" '
-        f'role="img" aria-label="Bars of time and peak memory">'
-    )
-    page = f'<rect class="page" x="0.5" y="0.5" width="{WIDTH - 1}" height="{height - 1}" rx="8"/>'
-    return "\n".join([head, f"<style>{STYLE}</style>", page, *parts, "</svg>", ""])
+    from matplotlib import style
+    from matplotlib.figure import Figure
+
+    groups = [list(found) for _, found in groupby(rows, key=lambda row: row.case)]
+    titles = ["time, and how many times faster"]
+    if all(row.peak_bytes is not None for row in rows):
+        titles.append("peak memory beyond inputs and outputs")
+    lines = len(rows) + 1.4 * len(groups)
+    with style.context(["default", STYLE]):
+        figure = Figure((WIDTH, LINE * (lines + 1.6) + 2 * MARGIN), edgecolor="#d0d7de", linewidth=1.5)
+        figure.set_layout_engine("constrained", w_pad=MARGIN, h_pad=0.8 * MARGIN)
+        columns = figure.subplots(1, len(titles), sharey=True, squeeze=False)[0]
+        for column, title in zip(columns, titles, strict=True):
+            column.set(xlim=(0, 1), ylim=(lines - 1.1, -1.3), xticks=[], frame_on=False)
+            column.text(0, -1, title, va="center", **SMALL)
+        places: list[float] = []
+        for number, group in enumerate(groups):
+            top = len(places) + 1.4 * number
+            y = [top + 1 + line for line in range(len(group))]
+            case = columns[0].annotate(
+                group[0].case, (72 * MARGIN, top), xycoords=("figure points", "data"), va="center", size=11.25
+            )
+            case.set(weight="bold", in_layout=False)
+            faster = ["", *(f" ({1 / row.ratio:.1f}×)" for row in group[1:])]
+            times = [seconds_text(row.seconds) + text for row, text in zip(group, faster, strict=True)]
+            _bars(columns[0], y, [row.seconds for row in group], times)
+            for column in columns[1:]:
+                _bars(column, y, [row.peak_bytes or 0 for row in group], [bytes_text(row.peak_bytes) for row in group])
+            places += y
+        columns[0].set_yticks(places, [row.side for row in rows], va="center")
+        for column in columns:
+            column.tick_params(length=0, pad=8)
+        figure.supxlabel(machine, x=MARGIN / WIDTH, ha="left", **SMALL)
+        figure.savefig(path, dpi=200, metadata={"Date": None} if path.suffix.lower() == ".svg" else None)
 
 
-def _kind(place: int, value: float, values: Sequence[float]) -> str:
-    if place == 0:
-        return "first"
-    return "best" if value == min(values[1:]) else "other"
-
-
-def _text(x: float, y: float, text: str, kind: str, anchor: str = "start") -> str:
-    return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
-
-
-def _bar(x: float, y: float, length: float, kind: str, label: str) -> str:
-    """A bar, at least as long as one can see, with its value behind it."""
-    length = max(length, 2)
-    bar = f'<rect class="{kind}" x="{x:.1f}" y="{y:.1f}" width="{length:.1f}" height="{BAR}" rx="2"/>'
-    return bar + "\n" + _text(x + length + 6, y + 13, label, "value")
+def _bars(column: Axes, y: Sequence[float], values: Sequence[float], labels: Sequence[str]) -> None:
+    """Bars, at least as long as one can see, with their values behind them."""
+    best = min(values[1:], default=None)
+    colours = [FIRST, *(BEST if value == best else OTHER for value in values[1:])]
+    lengths = [max(value / max(*values, 1e-9), 0.008) for value in values]
+    column.bar_label(column.barh(y, lengths, height=0.62, color=colours), labels, padding=5)

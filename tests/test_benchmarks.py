@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -28,6 +29,20 @@ for case in importlib.import_module(f"benchmarks.{sys.argv[1]}").cases(quick=Tru
 def python(*arguments: object) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, *map(str, arguments)]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+
+
+def texts(picture: ElementTree.Element) -> list[str]:
+    """All texts of an SVG."""
+    return [text.text or "" for text in picture.iter(f"{SVG}text")]
+
+
+def bars(picture: ElementTree.Element, column: int) -> list[tuple[float, str]]:
+    """Length and colour of each bar of a column."""
+    found: list[tuple[float, str]] = []
+    for path in picture.findall(f".//{SVG}g[@id='axes_{column}']/{SVG}g/{SVG}path"):
+        across = [float(x) for x in re.findall(r"[ML] (\S+) \S+", path.get("d", ""))]
+        found.append((max(across) - min(across), re.findall(r"fill: (#\w+)", path.get("style", ""))[0]))
+    return found
 
 
 @pytest.mark.parametrize("name", COMPARED)
@@ -60,21 +75,74 @@ def test_the_figure_of_the_readme(tmp_path: Path) -> None:
         assert scheduled["peak_bytes"] is None or scheduled["peak_bytes"] < written["peak_bytes"] / 5
 
     picture = ElementTree.parse(tmp_path / "bars.svg").getroot()
-    texts = {kind: [t.text for t in picture.iter(f"{SVG}text") if t.get("class") == kind] for kind in ("case", "side")}
-    assert texts["side"] == 2 * sides
-    assert texts["case"] == [rows[0]["case"], rows[3]["case"]]
-    lengths = [float(bar.get("width", "")) for bar in picture.iter(f"{SVG}rect") if bar.get("class") != "page"]
-    times = lengths if rows[0]["peak_bytes"] is None else lengths[::2]
-    for group, drawn in ((rows[:3], times[:3]), (rows[3:], times[3:])):
-        slowest = max(row["seconds"] for row in group)
-        assert drawn == pytest.approx([max(drawn) * row["seconds"] / slowest for row in group], abs=0.1)
+    drawn = texts(picture)
+    assert [text for text in drawn if text in sides] == 2 * sides
+    assert [text for text in drawn if text in (rows[0]["case"], rows[3]["case"])] == [rows[0]["case"], rows[3]["case"]]
+    columns = ["seconds"] if rows[0]["peak_bytes"] is None else ["seconds", "peak_bytes"]
+    for number, column in enumerate(columns, start=1):
+        found = bars(picture, number)
+        assert len(found) == 6
+        for group, (first, *others) in ((rows[:3], found[:3]), (rows[3:], found[3:])):
+            values = [row[column] for row in group]
+            longest = max(length for length, _ in (first, *others))
+            for value, (length, _) in zip(values, (first, *others), strict=True):
+                assert length == pytest.approx(longest * max(value / max(values), 0.008), abs=0.1)
+            best = {colour for value, (_, colour) in zip(values[1:], others, strict=True) if value == min(values[1:])}
+            worse = {colour for value, (_, colour) in zip(values[1:], others, strict=True) if value > min(values[1:])}
+            assert len(best) == 1
+            assert not best & worse
+            assert first[1] not in best | worse
+
+
+DRAW = """
+import sys
+from pathlib import Path
+from benchmarks.harness import Row
+from benchmarks.picture import draw
+assert "matplotlib" not in sys.modules, "only who asks for a picture pays for it"
+rows = [
+    Row("case", "first", 0.152, 1.0, None, 301_800_000),
+    Row("case", "<b> & $x$", 0.0397, 1 / 3.1, None, 0),
+    Row("case", "second", 0.124, 1 / 1.2, None, 301_700_000),
+    Row("another", "first", 2e-6, 1.0, None, 0),
+]
+for name in sys.argv[1:]:
+    draw(rows, "a machine", Path(name))
+"""
+
+
+def test_the_picture_says_what_was_measured_and_is_the_same_every_time(tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("bars.svg", "again.svg", "BARS.SVG", "bars.png", "bars.pdf")]
+    done = python("-c", DRAW, *files)
+    assert done.returncode == 0, done.stderr
+    svg, *same, png, pdf = (file.read_bytes() for file in files)
+    assert same == [svg, svg]
+    assert png.startswith(b"\x89PNG")
+    assert pdf.startswith(b"%PDF")
+    assert sorted(texts(ElementTree.fromstring(svg))) == sorted(
+        [
+            *("time, and how many times faster", "peak memory beyond inputs and outputs", "a machine"),
+            *("case", "first", "<b> & $x$", "second", "another", "first"),
+            *("152 ms", "39.7 ms (3.1×)", "124 ms (1.2×)", "2 µs", "301.8 MB", "0 KB", "301.7 MB", "0 KB"),
+        ]
+    )
+
+
+def test_a_picture_without_matplotlib_is_refused_before_anything_is_measured(tmp_path: Path) -> None:
+    hidden = "import runpy, sys; sys.modules['matplotlib'] = None; runpy.run_module('benchmarks', run_name='__main__')"
+    done = python("-c", hidden, "readme", "--quick", "--picture", tmp_path / "bars.svg")
+    assert done.returncode == 2
+    assert "argument --picture: pictures need matplotlib: pip install -e '.[plots]'" in done.stderr
+    assert not done.stdout
+    assert "usage: " in python("-c", hidden, "--help").stdout
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["nothing"], "there is no benchmark 'nothing'; there are readme, dispatch, "),
-        (["readme", "--picture", "bars.png"], "the picture is an SVG, so its name must end in .svg, got 'bars.png'"),
+        (["readme", "--picture", "bars.txt"], ".svg, .svgz, .tif, .tiff, .webp, got 'bars.txt'"),
+        (["readme", "--picture", "bars"], "the picture's name must end in one of "),
         (["readme", "--picture", "nowhere/bars.svg"], "cannot write 'nowhere/bars.svg'"),
         (["plans", "--picture", "bars.svg"], "plans compares nothing, so there are no bars to draw"),
     ],
@@ -83,3 +151,4 @@ def test_arguments_that_make_no_sense(arguments: list[str], message: str) -> Non
     done = python("-m", "benchmarks", *arguments)
     assert done.returncode == 2
     assert message in done.stderr
+    assert not done.stdout
