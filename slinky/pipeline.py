@@ -14,6 +14,7 @@ from slinky.ir.statements import Program
 from slinky.ir.verifier import verify_program
 from slinky.runtime.interpreter import interpret
 from slinky.runtime.statistics import Hooks, RunStatistics
+from slinky.runtime.threads import require_threads
 
 if TYPE_CHECKING:
     from slinky.runtime.plan import Plan
@@ -93,7 +94,7 @@ class Pipeline:
         calls and allocations. `threads` is how many threads a parallel loop uses that does not say it itself. With
         `progress`, a bar shows the share of elements computed (needs the extra `progress`).
         """
-        return self._run(arrays, scalars, backend, checked, hooks or Hooks(), threads, progress)
+        return self._run(arrays, scalars, backend, checked, Hooks() if hooks is None else hooks, threads, progress)
 
     def _run(
         self,
@@ -105,6 +106,9 @@ class Pipeline:
         threads: int | None,
         progress: bool,
     ) -> RunStatistics:
+        if not isinstance(hooks, Hooks):
+            raise ArgumentError(f"hooks must be sl.Hooks, got {hooks!r}")
+        require_threads(threads)
         if backend not in ("python", "interpreter"):
             raise ArgumentError(f"there is no back end {backend!r}; there are 'python' and 'interpreter'")
         if progress:
@@ -161,6 +165,7 @@ class Pipeline:
     def _rehearse(self, arrays: tuple[object, ...], scalars: dict[str, int], threads: int | None) -> RunStatistics:
         from slinky.runtime.rehearsal import rehearse
 
+        require_threads(threads)
         return rehearse(self.compile(), arrays, scalars, threads)
 
     def find(self, pattern: str) -> Any:

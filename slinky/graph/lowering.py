@@ -19,7 +19,7 @@ from typing import Any
 import attrs
 
 from slinky.errors import GraphError
-from slinky.graph.buffers import Access, BufferExpr, constraints, valid_name
+from slinky.graph.buffers import Access, BufferExpr, constraints, loop_variables, valid_name
 from slinky.graph.funcs import Func
 from slinky.ir.regions import input_regions, parameter_box
 from slinky.ir.statements import (
@@ -70,6 +70,8 @@ def lower(
     Raises `GraphError` for a graph that is no pipeline.
     """
     graph = _collect(inputs, outputs)
+    if not isinstance(require, Iterable):
+        raise GraphError(f"require must be a list of conditions, such as [r >= 0], got {require} alone")
     return _Lowering(graph, tuple(require)).program(name)
 
 
@@ -129,6 +131,8 @@ def _buffers(given: Sequence[BufferExpr], what: str) -> tuple[BufferExpr, ...]:
     """The inputs or outputs of a pipeline, each a buffer, none twice."""
     if isinstance(given, BufferExpr):
         raise GraphError(f"{what} of a pipeline must be a list, such as [{given.name}], got one buffer alone")
+    if not isinstance(given, Iterable):
+        raise GraphError(f"{what} of a pipeline must be a list of sl.BufferExpr, got {given!r}")
     buffers = tuple(given)
     for buffer in buffers:
         if not isinstance(buffer, BufferExpr):
@@ -211,6 +215,9 @@ class _Lowering:
         for condition in self.require:
             if not isinstance(condition, Condition):
                 raise GraphError(f"require must be a list of conditions, such as r >= 0, got {condition!r}")
+            named = loop_variables(condition)
+            if named:
+                raise GraphError(f"{condition} is required before anything runs: variable {named[0]} has no value then")
             self._check(condition, f"{condition} is required of the pipeline")
         for buffer in (*self.graph.inputs, *self.graph.outputs):
             for condition in constraints(buffer):

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from slinky.errors import ArgumentError
 from slinky.ir.statements import BufferParameter
 from slinky.runtime.arena import SiteKind, make_window
 from slinky.runtime.buffers import Array
@@ -23,6 +24,7 @@ from slinky.runtime.codegen import Generated
 from slinky.runtime.plan import Plan, StandIns
 from slinky.runtime.statistics import Recorder, RunStatistics
 from slinky.runtime.threads import default_workers
+from slinky.symbolic.expressions import require_integer
 
 
 def rehearse(
@@ -54,6 +56,9 @@ def _nothing(*_operands: object, **_arguments: object) -> None:
 
 def _array(parameter: BufferParameter, shape: tuple[int, ...]) -> Array:
     """A writable array of this shape that takes no memory as long as nobody touches its elements."""
+    for extent in shape:
+        if require_integer(extent, f"argument {parameter.name}: an extent of the shape {shape}") < 0:
+            raise ArgumentError(f"argument {parameter.name}: the shape {shape} has a negative extent")
     memory = _address_space(math.prod(shape) * parameter.dtype.itemsize)
     return np.ndarray(shape, parameter.dtype, memory)
 

@@ -17,6 +17,10 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
+from slinky.errors import ArgumentError
+
 
 def default_workers() -> int:
     """How many threads a parallel loop uses by itself: `SLINKY_NUM_THREADS`, else the cores this process may use."""
@@ -26,6 +30,17 @@ def default_workers() -> int:
     if hasattr(os, "sched_getaffinity"):
         return max(len(os.sched_getaffinity(0)), 1)
     return os.cpu_count() or 1
+
+
+def require_threads(threads: object) -> None:
+    """Check a number of threads that a user asked for; None is as many as there are.
+
+    Raises `ArgumentError` for what is no positive integer.
+    """
+    if threads is None:
+        return
+    if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1:
+        raise ArgumentError(f"threads must be a positive integer or None, got {threads!r}")
 
 
 class _Team:
