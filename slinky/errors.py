@@ -87,6 +87,10 @@ class InvalidCursorError(RewritingError, ValueError):
     """A cursor cannot be used here: its statement is gone, or it belongs to a version that is no ancestor."""
 
 
+class NoPlaceError(InvalidCursorError, AttributeError):
+    """An `InvalidCursor` was asked for what only a place has, such as its name."""
+
+
 class PatternError(RewritingError, LookupError):
     """A pattern is not understood, finds nothing, or could mean several things."""
 

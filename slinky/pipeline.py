@@ -95,7 +95,7 @@ class Pipeline:
         calls and allocations. `threads` is how many threads a parallel loop uses that does not say it itself. With
         `progress`, a bar shows the share of elements computed (needs the extra `progress`).
         """
-        return self._run(arrays, scalars, backend, checked, hooks or Hooks(), threads, progress)
+        return self._run(arrays, scalars, backend, checked, Hooks() if hooks is None else hooks, threads, progress)
 
     def _run(
         self,
@@ -107,6 +107,8 @@ class Pipeline:
         threads: int | None,
         progress: bool,
     ) -> RunStatistics:
+        if not isinstance(hooks, Hooks):
+            raise ArgumentError(f"hooks must be sl.Hooks, got {hooks!r}")
         if backend not in ("python", "interpreter"):
             raise ArgumentError(f"there is no back end {backend!r}; there are 'python' and 'interpreter'")
         if progress:

@@ -85,8 +85,27 @@ def test_a_read_only_output() -> None:
 def test_a_broadcast_output() -> None:
     out = np.lib.stride_tricks.as_strided(zeros(4), (3, 4), (0, 4))
     assert refused(zeros(5, 4), out) == (
-        "argument out: an output must not be a broadcast array, whose elements share memory"
+        "argument out: the elements of an output must not share memory, as those of a broadcast array do "
+        "(shape (3, 4), strides (0, 4))"
     )
+
+
+@pytest.mark.parametrize("strides", [(4, 4), (8, 4), (12, 4), (4, 8), (-4, 4), (20, 6)])
+def test_an_output_that_overlaps_itself(strides: tuple[int, int]) -> None:
+    memory = np.zeros(100, np.float32)[20:]
+    out = np.lib.stride_tricks.as_strided(memory, (3, 4), strides)
+    assert f"share memory, as those of a broadcast array do (shape (3, 4), strides {strides})" in refused(
+        zeros(5, 4), out
+    )
+
+
+@pytest.mark.parametrize("strides", [(16, 4), (32, 8), (-16, 4), (16, -4), (4, 12), (12, 16)])
+def test_an_output_whose_elements_lie_apart(strides: tuple[int, int]) -> None:
+    memory = np.zeros(100, np.float32)[20:]
+    out = np.lib.stride_tricks.as_strided(memory, (3, 4), strides)
+    inp = np.arange(20, dtype=np.float32).reshape(5, 4)
+    blur()[0](inp, inner(out))
+    assert np.array_equal(out, inp[1:-1])
 
 
 def test_an_output_that_overlaps_an_input() -> None:
@@ -160,11 +179,25 @@ def test_what_would_have_to_be_copied(given: object) -> None:
 def test_the_origin_of_a_buffer() -> None:
     with pytest.raises(sl.ArgumentError, match=r"^an array of rank 2 needs 2 coordinates, got min=\(1,\)$"):
         sl.Buffer(zeros(2, 2), min=(1,))
+    with pytest.raises(sl.ArgumentError, match=r"^an array of rank 2 needs 2 coordinates, got min=1$"):
+        sl.Buffer(zeros(2, 2), min=1)
     with pytest.raises(ValueError, match="min of dimension 1"):
         sl.Buffer(zeros(2, 2), min=(1, 0.5))
     buffer = sl.Buffer(zeros(2, 3), min=(-1, np.int64(4)))
     assert (buffer.min, buffer.max, buffer.shape, buffer.rank) == ((-1, 4), (0, 6), (2, 3), 2)
     assert repr(buffer) == "Buffer(float32[-1..0, 4..6])"
+    assert sl.Buffer(buffer).min == (-1, 4)
+    assert sl.Buffer(buffer, min=(0, 0)).min == (0, 0)
+
+
+# Options --------------------------------------------------------------------------------------------------------------
+
+
+def test_hooks_are_hooks() -> None:
+    with pytest.raises(sl.ArgumentError, match=r"hooks must be sl\.Hooks, got 3"):
+        blur()[0].run(zeros(5, 4), inner(zeros(3, 4)), hooks=3)
+    with pytest.raises(sl.ArgumentError, match="hook free must be callable, got 3"):
+        sl.Hooks(free=3)
 
 
 # Scalars --------------------------------------------------------------------------------------------------------------

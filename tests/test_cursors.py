@@ -601,3 +601,54 @@ def test_pipelines_and_cursors_never_change(p: sl.Pipeline) -> None:
         p.name = "other"  # type: ignore[misc]
     with pytest.raises(AttributeError):
         p.find("add")._id = 3
+
+
+# Wrong use ------------------------------------------------------------------------------------------------------------
+
+
+def test_an_invalid_cursor_has_nothing_of_a_place(p: sl.Pipeline) -> None:
+    nowhere = p.find("stencil").next().next()
+    for name in ("name", "bounds", "step", "func", "inputs", "outputs", "region", "shape", "storage", "dims"):
+        with pytest.raises(sl.InvalidCursorError, match=f"^an InvalidCursor stands for no place, so it has no {name};"):
+            getattr(nowhere, name)()
+        assert not hasattr(nowhere, name)
+
+
+def test_counts_and_indices_are_integers(p: sl.Pipeline) -> None:
+    loop = p.find("for y")
+    wrong: Any = "a"
+    for use, what in (
+        (lambda: loop.next(wrong), "the distance"),
+        (lambda: loop.prev(wrong), "the distance"),
+        (lambda: loop.expand(wrong), "how far before"),
+        (lambda: loop.expand(0, wrong), "how far after"),
+        (lambda: p.body()[wrong], "the index into a block"),
+        (lambda: p.body()[wrong:], "an end of a slice"),
+    ):
+        with pytest.raises(sl.OperationError, match=f"^{what} must be an integer, got 'a'$"):
+            use()
+    assert p.body()[np.int64(0)] == p.body()[0]
+
+
+def test_a_block_never_shrinks_to_nothing(p: sl.Pipeline) -> None:
+    loop, whole = p.find("for y"), p.body()
+    assert whole.expand(-1, -1) == whole[1:-1]
+    with pytest.raises(sl.InvalidCursorError, match="nothing is left of the block of 1 statement"):
+        loop.expand(-1, 0)
+    with pytest.raises(sl.InvalidCursorError, match="nothing is left of the block"):
+        whole.expand(-len(whole), 0)
+
+
+def test_names_of_all_alphabets_are_found() -> None:
+    (é,) = sl.variables("é")
+    inp, mid, out = (sl.BufferExpr(name, np.int32, 1) for name in ("вход", "βuffer", "出"))
+    sl.Func(np.negative, [inp[é]], [mid[é]], name="минус")
+    sl.Func(np.negative, [mid[é]], [out[é]], name="last")
+    p, (loop, _, _) = sl.split_loop(sl.build_pipeline([inp], [out]), "last.é", 4, rc=True)
+    assert p.find("for é") == loop
+    assert p.find("минус") == p.find("βuffer = _") == p.find("alloc βuffer").next()
+    assert p.find("_(βuffer)") == loop.body()[0]
+    assert str(p.find("минус.é")) == str(p.find("минус").dim("é"))
+    q = sl.compute_at(p, "минус", "for é")
+    source, target = np.arange(9, dtype=np.int32), np.zeros(9, np.int32)
+    assert np.array_equal(q(source, target), source)

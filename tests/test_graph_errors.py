@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 import slinky as sl
+from slinky.graph.buffers import RUN_OPTIONS
 
 y, x = sl.variables("y x")
 r = sl.scalar("r")
@@ -46,7 +48,17 @@ def test_a_name_must_not_be_a_reserved_word() -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["backend", "checked", "hooks", "threads"])
+def test_options_of_run_are_known_to_scalars() -> None:
+    options = {
+        parameter.name
+        for method in (sl.Pipeline.run, sl.Pipeline.memory, sl.Pipeline.trace)
+        for parameter in inspect.signature(method).parameters.values()
+        if parameter.kind is parameter.KEYWORD_ONLY
+    }
+    assert options == RUN_OPTIONS
+
+
+@pytest.mark.parametrize("name", sorted(RUN_OPTIONS))
 def test_a_scalar_must_not_be_called_like_an_option_of_run(name: str) -> None:
     assert refused(lambda: sl.scalar(name)) == f"a scalar cannot be called {name!r}, which is an option of Pipeline.run"
 
@@ -55,6 +67,17 @@ def test_variables_need_a_name() -> None:
     assert (
         refused(lambda: sl.variables(" ")) == "variables() expects names separated by spaces, such as 'y x', got none"
     )
+    assert refused(lambda: sl.variables(["y", "x"])) == (
+        "variables() expects names separated by spaces, such as 'y x', got ['y', 'x']"
+    )
+
+
+def test_a_name_that_stands_for_any_name() -> None:
+    def _(*arrays: np.ndarray) -> None:
+        pass
+
+    assert refused(lambda: buffer("_")) == "a buffer cannot be called '_', which stands for any name in patterns"
+    assert sl.Func(_, [], [buffer("out")[y, x]]).name == "func"
 
 
 def test_two_buffers_of_one_name() -> None:
@@ -95,10 +118,24 @@ def test_the_rank_of_a_buffer(rank: int) -> None:
     assert message == f"the rank of buffer 'inp' must be an integer, 0 or more, got {rank!r}"
 
 
-@pytest.mark.parametrize("dtype", [object, "V0", "U0"])
+def test_more_dimensions_than_numpy_has() -> None:
+    assert sl.BufferExpr("inp", np.int32, 64).rank == 64
+    for rank in (65, 10**9):
+        assert refused(lambda r=rank: sl.BufferExpr("inp", np.int32, r)) == (
+            f"the rank of buffer 'inp' must be at most 64, as in NumPy, got {rank}"
+        )
+
+
+@pytest.mark.parametrize("dtype", [object, "V0", "U0", (np.int32, (2,))])
 def test_the_dtype_of_a_buffer(dtype: object) -> None:
     message = refused(lambda: sl.BufferExpr("inp", dtype, 1))
     assert message.startswith("buffer 'inp' needs a dtype of fixed size without Python objects, got ")
+
+
+@pytest.mark.parametrize("dtype", ["nonsense", None, 3, "i4,nonsense"])
+def test_what_is_no_dtype(dtype: object) -> None:
+    message = refused(lambda: sl.BufferExpr("inp", dtype, 1))
+    assert message.startswith(f"buffer 'inp' needs a dtype, such as np.float32, got {dtype!r}")
 
 
 def test_ranks_that_disagree() -> None:
@@ -136,11 +173,47 @@ def test_the_origin_of_a_constant() -> None:
     assert message == "constant 'weights' has rank 2, but min has 1 coordinates"
 
 
+@pytest.mark.parametrize(("array", "min"), [([[1], [1, 2]], None), ([1, 2], 3), ([1, 2], ("a",)), ([1, 2], (0.5,))])
+def test_what_is_no_constant(array: object, min: object) -> None:
+    message = refused(lambda: sl.constant("weights", array, min=min))
+    assert message.startswith("constant 'weights' needs an array and as min integers, one per dimension: ")
+
+
+def test_what_is_assigned_to_a_dimension() -> None:
+    rows = buffer("inp").dim(0)
+    assert repr(rows) == "<Dimension 0 of inp>"
+    assert refused(lambda: setattr(rows, "min", "3")) == (
+        "the min of dimension 0 of buffer 'inp': expected an integer or an integer expression, got '3' of type str"
+    )
+    assert refused(lambda: setattr(rows, "max", y + r)) == (
+        "the max of dimension 0 of buffer 'inp' is the same everywhere, so it cannot depend on variable y"
+    )
+    with pytest.raises(AttributeError):
+        rows.maximum = 3
+
+
 # Funcs ----------------------------------------------------------------------------------------------------------------
 
 
 def test_a_func_needs_a_callable() -> None:
     assert refused(lambda: sl.Func(3, [], [buffer("out")[y, x]])) == "a func needs a callable, got 3"
+
+
+def test_a_ufunc_is_called_as_it_can_be() -> None:
+    inp, out = buffer("inp"), buffer("out")
+    assert refused(lambda: sl.Func(np.add, [inp[y, x]], [out[y, x]])) == (
+        "func 'add': the ufunc add takes 2 inputs and 1 outputs, got 1 and 1"
+    )
+    assert refused(lambda: sl.Func(np.modf, [inp[y, x]], [out[y, x]])) == (
+        "func 'modf': the ufunc modf takes 1 inputs and 2 outputs, got 1 and 1"
+    )
+    assert refused(lambda: sl.Func(np.negative, [inp[y, x]], [out[y, x]], arguments={"out": 3})) == (
+        "func 'negative': the ufunc negative gets its outputs as its argument 'out'"
+    )
+    assert refused(lambda: sl.Func(np.negative, [inp[y, x]], [out[y, x]], pass_buffers=True)) == (
+        "func 'negative': the ufunc negative takes arrays, it cannot have pass_buffers"
+    )
+    sl.Func(np.negative, [inp[y, x]], [out[y, x]])
 
 
 def test_a_func_needs_an_output() -> None:
@@ -158,6 +231,9 @@ def test_inputs_and_outputs_are_lists_of_accesses() -> None:
     )
     assert refused(lambda: sl.Func(nothing, [inp[y, x]], [3], name="f")) == (
         "func 'f': an output must be an access, buffer[...], got 3"
+    )
+    assert refused(lambda: sl.Func(nothing, None, [out[y, x]], name="f")) == (
+        "func 'f': inputs must be a list of accesses, such as [b[...]], got None"
     )
 
 
@@ -252,6 +328,9 @@ def test_arguments_of_callbacks() -> None:
 
     assert refused(lambda: make("at", y)).startswith("func 'f': variable y in its argument 'at' is used by no output")
     assert refused(lambda: make("at", r >= 1)) == "func 'f': argument 'at' must be an integer expression, got 1 <= r"
+    assert refused(lambda: sl.Func(nothing, [], [buffer("out")[y, x]], name="f", arguments=[3])) == (
+        "func 'f': arguments must be a dictionary, values by name, got [3]"
+    )
     assert refused(lambda: make("a b", 1)).startswith(
         "an argument of func 'f' needs a name that is a Python identifier"
     )
@@ -283,6 +362,9 @@ def test_inputs_and_outputs_of_a_pipeline_are_lists_of_buffers() -> None:
     )
     assert refused(lambda: sl.build_pipeline([inp, inp], [out])) == "buffer 'inp' stands twice among the inputs"
     assert refused(lambda: sl.build_pipeline([inp], [out, out])) == "buffer 'out' stands twice among the outputs"
+    assert refused(lambda: sl.build_pipeline(None, [out])) == (
+        "inputs of a pipeline must be a list of sl.BufferExpr, got None"
+    )
     assert refused(lambda: sl.build_pipeline([inp], [])) == "a pipeline needs at least one output"
 
 
@@ -368,6 +450,12 @@ def test_a_requirement_that_is_no_condition_or_never_holds() -> None:
     )
     assert refused(lambda: sl.build_pipeline([inp], [out], require=[r <= r - 1])) == (
         "this can never hold: False is required of the pipeline"
+    )
+    assert refused(lambda: sl.build_pipeline([inp], [out], require=r >= 0)) == (
+        "require must be a list of conditions, such as [r >= 0], got 0 <= r alone"
+    )
+    assert refused(lambda: sl.build_pipeline([inp], [out], require=[r >= y])) == (
+        "y <= r is required before anything runs: variable y has no value then"
     )
 
 

@@ -179,7 +179,7 @@ def test_optional_arguments_and_expressions() -> None:
         (lambda p: sl.split_loop(p, "for y", 4, names="a"), sl.OperationError,
          "split_loop: a loop needs two names, of the outer and the inner loop, got ('a',)"),
         (lambda p: sl.split_loop(p, "stencil.x", 4, names="a b"), sl.OperationError,
-         "split_loop: expected a name that is a Python identifier, got 'a b'"),
+         "split_loop: a loop needs a name that is a Python identifier, such as 'blurred', got 'a b'"),
         (lambda p: sl.split_loop(p, "stencil.x", sl.variables("q")[0]), sl.OperationError,
          "split_loop: the factor names q, which is no scalar and no enclosing loop; use sl.scalar"),
         (lambda p: sl.cut_loop(p, "for y", sl.BufferExpr("intm", "int16", 2).dim(0).min), sl.OperationError,
@@ -195,7 +195,7 @@ def test_optional_arguments_and_expressions() -> None:
         (lambda p: sl.lift_alloc(p, "alloc intm", "1"), sl.OperationError,
          "lift_alloc: levels must be an integer, 1 or more, got '1'"),
         (lambda p: sl.rename(p, "a b"), sl.OperationError,
-         "rename: expected a name that is a Python identifier, got 'a b'"),
+         "rename: a pipeline needs a name that is a Python identifier, such as 'blurred', got 'a b'"),
     ],
 )  # fmt: skip
 def test_wrong_arguments(call: Callable[[sl.Pipeline], object], error: type[Exception], message: str) -> None:
@@ -291,12 +291,15 @@ def test_a_record_may_hold_tuples_of_cursors() -> None:
         ("pipeline", "wrong: an operation returns a pipeline and a tuple of its 1 cursors, got <Pipeline stencil"),
         ("too many", "wrong: the operation names 1 cursors, but returned (<"),
         ("no tuple", "wrong: the operation names 1 cursors, but returned <"),
+        ("no cursor", "wrong: what an operation returns beside the pipeline are cursors, got 'add'"),
+        ("no place", "wrong: what an operation returns beside the pipeline are cursors, got None"),
     ],
 )
 def test_an_operation_that_does_not_return_what_it_says(returned: object, message: str) -> None:
     p = stencil()
     call = p.find("add")
-    answers = {"pipeline": p, "too many": (p, (call, call)), "no tuple": (p, call)}
+    answers = {"pipeline": p, "too many": (p, (call, call)), "no tuple": (p, call), "no cursor": (p, ("add",))}
+    answers["no place"] = (p, (None,))
 
     @sl.sched_op("call")
     def wrong(p: sl.Pipeline) -> Any:
@@ -306,6 +309,44 @@ def test_an_operation_that_does_not_return_what_it_says(returned: object, messag
     with pytest.raises(sl.OperationError) as caught:
         wrong(p)
     assert str(caught.value).startswith(message)
+
+
+def test_a_returned_cursor_of_another_pipeline() -> None:
+    @sl.sched_op("call")
+    def confused(p: sl.Pipeline) -> Any:
+        """Return a cursor to something else."""
+        return p, (stencil().find("add"),)
+
+    with pytest.raises(sl.InvalidCursorError, match=r"^confused: the cursor belongs to an unrelated pipeline"):
+        confused(stencil(), rc=True)
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (("a b",), "sched_op takes names of cursors, such as 'outer', got 'a b'"),
+        (("for",), "sched_op takes names of cursors, such as 'outer', got 'for'"),
+        (("_hidden",), "sched_op takes names of cursors, such as 'outer', got '_hidden'"),
+        ((3,), "sched_op takes names of cursors, such as 'outer', got 3"),
+        (("loop", "loop"), "sched_op names the cursor 'loop' twice"),
+        (("fields",), "a cursor cannot be called 'fields', which the record of cursors has already"),
+        ((len,), "sched_op takes the names of cursors: write @sched_op(), with parentheses, for none"),
+    ],
+)
+def test_names_of_cursors(names: tuple[Any, ...], message: str) -> None:
+    with pytest.raises(sl.OperationError) as caught:
+        sl.sched_op(*names)
+    assert str(caught.value) == message
+
+
+def test_an_operation_may_take_any_arguments_by_name() -> None:
+    @sl.sched_op()
+    def renamed(p: sl.Pipeline, **words: str) -> sl.Pipeline:
+        """Rename it to what is given."""
+        return sl.rename(p, "_".join(words.values()))
+
+    assert renamed(stencil(), a="very", b="sharp").name == "very_sharp"
+    assert list(inspect.signature(renamed).parameters) == ["p", "rc", "words"]
 
 
 def test_functions_that_cannot_be_operations() -> None:

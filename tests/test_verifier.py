@@ -173,3 +173,18 @@ def test_equality_of_statements_ignores_identity() -> None:
     assert hash(attrs.evolve(PRODUCE, id=10**9)) == hash(PRODUCE)
     assert PRODUCE != CONSUME
     assert isinstance(ALLOC, Alloc)
+
+
+def test_a_call_that_is_shown_to_do_nothing_reads_nothing() -> None:
+    """Its box lies outside what it writes; a rewrite may put it before the producer of what it does not read."""
+    above = Call(STENCIL, (Interval(out_y.min - 3, out_y.min - 1), out_x))
+    program = with_body(PROGRAM, (ALLOC, above, PRODUCE, CONSUME))
+    program.verify()
+    first_row = Call(STENCIL, (Interval(out_y.min - 3, out_y.min), out_x))
+    assert fault((ALLOC, first_row, PRODUCE, CONSUME)) == (
+        "pipeline stencil, call of stencil: it reads 'intm', which nothing has written"
+    )
+    image = sl.Buffer(np.ones((5, 6), np.int64), min=(-1, -1))
+    target = np.zeros((3, 4), np.int64)
+    program.run(image, target, checked=True)
+    assert (target == 90).all()

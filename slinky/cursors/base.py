@@ -12,12 +12,12 @@ its range, asking for a dimension that a call does not have, forwarding a place 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 import attrs
 
 from slinky.cursors.versions import Version
-from slinky.errors import InvalidCursorError
+from slinky.errors import InvalidCursorError, NoPlaceError
 
 T = TypeVar("T", bound="Cursor")
 
@@ -62,6 +62,11 @@ class InvalidCursor(Cursor):
 
     def __bool__(self) -> bool:
         return False
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise NoPlaceError(
+            f"an InvalidCursor stands for no place, so it has no {name}; test it with `if cursor:` first"
+        )
 
     def describe(self) -> str:
         return "nowhere"

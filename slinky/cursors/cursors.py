@@ -8,15 +8,16 @@ Invariant: the identity is that of a statement of the version.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
-from typing import TypeAlias, TypeVar, overload
+from typing import SupportsIndex, TypeAlias, TypeVar, overload
 
 import attrs
 
 from slinky.cursors.base import Cursor, InvalidCursor
 from slinky.cursors.roles import roles
 from slinky.cursors.versions import ROOT, Version
-from slinky.errors import InvalidCursorError
+from slinky.errors import InvalidCursorError, OperationError
 from slinky.ir.printer import expression_text
 from slinky.ir.regions import input_regions, output_region
 from slinky.ir.statements import (
@@ -33,6 +34,13 @@ from slinky.symbolic.expressions import Condition, Expr
 from slinky.symbolic.intervals import Box, Interval
 
 T = TypeVar("T", bound="Cursor")
+
+
+def _integer(value: object, what: str) -> int:
+    """A number given by a user."""
+    if not isinstance(value, SupportsIndex):
+        raise OperationError(f"{what} must be an integer, got {value!r}")
+    return operator.index(value)
 
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -79,12 +87,12 @@ class StatementCursor(Cursor):
         """The statement that many places further on in the block; an `InvalidCursor` off its end."""
         entry = self._version.entries[self._id]
         block = self._version.block(entry.parent, entry.field)
-        at = self._version.position(self._id) + distance
+        at = self._version.position(self._id) + _integer(distance, "the distance")
         return statement_cursor(self._version, block[at].id) if 0 <= at < len(block) else InvalidCursor()
 
     def prev(self, distance: int = 1) -> StatementCursor | InvalidCursor:
         """The statement that many places back in the block; an `InvalidCursor` off its start."""
-        return self.next(-distance)
+        return self.next(-_integer(distance, "the distance"))
 
     def before(self) -> GapCursor:
         """The gap before it."""
@@ -341,11 +349,13 @@ class BlockCursor(Cursor):
     def __getitem__(self, index: int | slice) -> StatementCursor | BlockCursor:
         ids = self._ids()
         if isinstance(index, slice):
+            for end in (index.start, index.stop, index.step):
+                _integer(0 if end is None else end, "an end of a slice")
             chosen = ids[index]
             if not chosen or (index.step or 1) != 1:
                 raise InvalidCursorError(f"a block of {len(ids)} statements has no part {index}")
             return BlockCursor(self._version, chosen[0], chosen[-1])
-        if not -len(ids) <= index < len(ids):
+        if not -len(ids) <= _integer(index, "the index into a block") < len(ids):
             raise InvalidCursorError(f"a block of {len(ids)} statements has no statement {index}")
         return statement_cursor(self._version, ids[index])
 
@@ -384,7 +394,12 @@ class BlockCursor(Cursor):
     def expand(self, before: int = 0, after: int = 0) -> BlockCursor:
         """A block with so many more neighbours before and after, as far as there are any."""
         block, start, end = self._range()
-        start, end = max(start - before, 0), min(end + after, len(block) - 1)
+        start = max(start - _integer(before, "how far before"), 0)
+        end = min(end + _integer(after, "how far after"), len(block) - 1)
+        if start > end:
+            raise InvalidCursorError(
+                f"nothing is left of the block {self.describe()}, expanded by {before} and {after}"
+            )
         return BlockCursor(self._version, block[start].id, block[end].id)
 
     def is_ancestor_of(self, other: Cursor) -> bool:

@@ -23,7 +23,7 @@ from slinky.cursors.versions import Version, walk_statements
 from slinky.errors import PatternError
 from slinky.ir.statements import Alloc, Call, Check, For, If, Pass, Statement
 
-_NAME = r"[A-Za-z_]\w*"
+_NAME = r"[^\W\d]\w*"
 _SYNTAX = re.compile(
     rf"""\s*(?:
         (?P<keyword>for|alloc|check|if)\s+(?P<what>{_NAME})
@@ -32,7 +32,7 @@ _SYNTAX = re.compile(
       | _\s*\(\s*(?P<consumed>{_NAME})\s*\)
       | (?P<func>{_NAME})\s*\.\s*(?P<dim>{_NAME})
       | (?P<bare>{_NAME})
-    )\s*(?:\#\s*(?P<index>\d+))?\s*""",
+    )\s*(?:\#\s*(?P<index>[0-9]+))?\s*""",
     re.VERBOSE,
 )
 

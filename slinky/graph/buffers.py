@@ -16,11 +16,13 @@ from slinky.symbolic.expressions import (
     Condition,
     Expr,
     ExprLike,
+    Node,
     Scalar,
     Variable,
     as_expr,
     equal,
     metadata,
+    require_integer,
 )
 from slinky.symbolic.expressions import (
     scalar as scalar_node,
@@ -29,6 +31,7 @@ from slinky.symbolic.expressions import (
     variable as variable_node,
 )
 from slinky.symbolic.intervals import Interval, point
+from slinky.symbolic.traversal import symbols
 
 if TYPE_CHECKING:
     from slinky.graph.funcs import Func
@@ -37,8 +40,11 @@ AccessItem: TypeAlias = "ExprLike | Interval | slice"
 
 WHOLE = slice(None)
 
-RUN_OPTIONS = frozenset({"backend", "checked", "hooks", "threads"})
-"""Names that `Pipeline.run` takes itself, so that no scalar can have them."""
+RUN_OPTIONS = frozenset({"backend", "checked", "hooks", "path", "progress", "threads"})
+"""Names that `Pipeline.run` and its like take themselves, so that no scalar can have them."""
+
+LARGEST_RANK = 64
+"""NumPy has no arrays of more dimensions."""
 
 
 def valid_name(name: object, what: str) -> str:
@@ -50,6 +56,8 @@ def valid_name(name: object, what: str) -> str:
         raise GraphError(f"{what} needs a name that is a Python identifier, such as 'blurred', got {name!r}")
     if keyword.iskeyword(name):
         raise GraphError(f"{what} cannot be called {name!r}, which is a reserved word of Python")
+    if name == "_":
+        raise GraphError(f"{what} cannot be called '_', which stands for any name in patterns")
     return name
 
 
@@ -58,6 +66,8 @@ def variables(names: str) -> tuple[Variable, ...]:
 
     >>> y, x = variables("y x")
     """
+    if not isinstance(names, str):
+        raise GraphError(f"variables() expects names separated by spaces, such as 'y x', got {names!r}")
     found = tuple(variable_node(valid_name(name, "a variable")) for name in names.replace(",", " ").split())
     if not found:
         raise GraphError("variables() expects names separated by spaces, such as 'y x', got none")
@@ -92,15 +102,17 @@ class BufferExpr:
     `buffer[...]` makes the access that a `Func` takes. `dim(i)` tells, and lets one constrain, what is known of a
     dimension. `producer` is the func that writes it, or None.
 
-    Raises `GraphError` for a bad name or rank, `TypeError` for what is no dtype.
+    Raises `GraphError` for a bad name, dtype or rank.
     """
 
     def __init__(self, name: str, dtype: npt.DTypeLike, rank: int) -> None:
         self.name = valid_name(name, "a buffer")
-        self.dtype: np.dtype[Any] = np.dtype(dtype)
+        self.dtype = _dtype(name, dtype)
         if isinstance(rank, bool) or not isinstance(rank, (int, np.integer)) or rank < 0:
             raise GraphError(f"the rank of buffer {name!r} must be an integer, 0 or more, got {rank!r}")
-        if self.dtype.hasobject or self.dtype.itemsize == 0:
+        if rank > LARGEST_RANK:
+            raise GraphError(f"the rank of buffer {name!r} must be at most {LARGEST_RANK}, as in NumPy, got {rank}")
+        if self.dtype.hasobject or self.dtype.itemsize == 0 or self.dtype.subdtype is not None:
             raise GraphError(f"buffer {name!r} needs a dtype of fixed size without Python objects, got {self.dtype}")
         self.rank = int(rank)
         self.producer: Func | None = None
@@ -149,13 +161,27 @@ class BufferExpr:
         return f"<BufferExpr {self.name}: {self.dtype}[{self.rank}]>"
 
 
+def _dtype(name: str, given: npt.DTypeLike) -> np.dtype[Any]:
+    """A dtype. None is refused: to NumPy it is float64, which nobody means who says nothing."""
+    if given is None:
+        raise GraphError(f"buffer {name!r} needs a dtype, such as np.float32, got None")
+    try:
+        return np.dtype(given)
+    except (TypeError, ValueError) as error:
+        raise GraphError(f"buffer {name!r} needs a dtype, such as np.float32, got {given!r}: {error}") from None
+
+
 class Dimension:
     """What is known of one dimension of a buffer, as expressions: `min`, `max`, `extent`, `stride`, `fold_factor`.
 
     Assigning to one is a constraint. For an input or output it becomes a check of the pipeline. For an intermediate,
     `min`, `max` and `extent` say what is to be produced instead of just what is needed, for example a padded extent;
     there the expressions of the dimension itself stand for what is needed.
+
+    Raises `GraphError` when what is assigned is no expression of scalars and metadata.
     """
+
+    __slots__ = ("buffer", "index")
 
     def __init__(self, buffer: BufferExpr, index: int) -> None:
         self.buffer = buffer
@@ -165,7 +191,22 @@ class Dimension:
         return metadata(self.buffer.name, self.index, field)
 
     def _set(self, field: str, value: ExprLike) -> None:
-        self.buffer.assigned[(self.index, field)] = as_expr(value)
+        try:
+            expr = as_expr(value)
+        except TypeError as error:
+            raise GraphError(f"the {field} of {self}: {error}") from None
+        named = loop_variables(expr)
+        if named:
+            raise GraphError(
+                f"the {field} of {self} is the same everywhere, so it cannot depend on variable {named[0]}"
+            )
+        self.buffer.assigned[(self.index, field)] = expr
+
+    def __str__(self) -> str:
+        return f"dimension {self.index} of buffer {self.buffer.name!r}"
+
+    def __repr__(self) -> str:
+        return f"<Dimension {self.index} of {self.buffer.name}>"
 
     @property
     def min(self) -> Expr:
@@ -219,9 +260,12 @@ def constant(name: str, array: npt.ArrayLike, min: Sequence[int] | None = None) 
 
     The array is copied, so that what happens to the caller's array later does not change the pipeline.
     """
-    value = np.array(array)
+    try:
+        value = np.array(array)
+        origin = (0,) * value.ndim if min is None else tuple(require_integer(lo, "a coordinate of min") for lo in min)
+    except (TypeError, ValueError) as error:
+        raise GraphError(f"constant {name!r} needs an array and as min integers, one per dimension: {error}") from None
     value.setflags(write=False)
-    origin = tuple(min) if min is not None else (0,) * value.ndim
     if len(origin) != value.ndim:
         raise GraphError(f"constant {name!r} has rank {value.ndim}, but min has {len(origin)} coordinates")
     buffer = BufferExpr(name, value.dtype, value.ndim)
@@ -230,6 +274,12 @@ def constant(name: str, array: npt.ArrayLike, min: Sequence[int] | None = None) 
         buffer.assigned[(d, "min")] = as_expr(lo)
         buffer.assigned[(d, "max")] = as_expr(lo + extent - 1)
     return buffer
+
+
+def loop_variables(node: Node) -> list[Variable]:
+    """The variables in an expression or condition that have a value only inside a call: all but the scalars."""
+    found = [s for s in symbols(node) if isinstance(s, Variable) and not isinstance(s, Scalar)]
+    return sorted(found, key=str)
 
 
 def constraints(buffer: BufferExpr) -> list[Condition]:

@@ -71,6 +71,8 @@ def _buffers(given: Sequence[BufferExpr], what: str) -> tuple[BufferExpr, ...]:
     """The inputs or outputs of a pipeline, each a buffer, none twice."""
     if isinstance(given, BufferExpr):
         raise GraphError(f"{what} of a pipeline must be a list, such as [{given.name}], got one buffer alone")
+    if not isinstance(given, Iterable):
+        raise GraphError(f"{what} of a pipeline must be a list of sl.BufferExpr, got {given!r}")
     buffers = tuple(given)
     for buffer in buffers:
         if not isinstance(buffer, BufferExpr):

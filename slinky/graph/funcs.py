@@ -6,6 +6,8 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+import numpy as np
+
 from slinky.errors import GraphError
 from slinky.graph.buffers import Access, BufferExpr, valid_name
 from slinky.symbolic.expressions import Expr, Metadata, Node, Scalar, Variable
@@ -50,11 +52,14 @@ class Func:
         self.name = valid_name(name, "a func") if name is not None else _default_name(callback)
         self.inputs = _accesses(inputs, self.name, "input")
         self.outputs = _accesses(outputs, self.name, "output")
+        if arguments is not None and not isinstance(arguments, Mapping):
+            raise GraphError(f"func {self.name!r}: arguments must be a dictionary, values by name, got {arguments!r}")
         self.arguments = dict(arguments or {})
         self.pass_buffers = pass_buffers
         self.serial = next(_serial)
         if not self.outputs:
             raise GraphError(f"func {self.name!r} produces nothing: give at least one output access")
+        self._check_ufunc()
         self.dims = self._dims()
         self._check_outputs()
         self._check_symbols()
@@ -63,6 +68,24 @@ class Func:
             access.buffer.is_read = True
         for access in self.outputs:
             access.buffer.producer = self
+
+    def _check_ufunc(self) -> None:
+        """Of a ufunc it is known how it is called."""
+        ufunc = self.callback
+        if not isinstance(ufunc, np.ufunc):
+            return
+        given, expected = (len(self.inputs), len(self.outputs)), (ufunc.nin, ufunc.nout)
+        if given != expected:
+            raise GraphError(
+                f"func {self.name!r}: the ufunc {ufunc.__name__} takes {expected[0]} inputs and {expected[1]} outputs, "
+                f"got {given[0]} and {given[1]}"
+            )
+        if "out" in self.arguments:
+            raise GraphError(f"func {self.name!r}: the ufunc {ufunc.__name__} gets its outputs as its argument 'out'")
+        if self.pass_buffers:
+            raise GraphError(
+                f"func {self.name!r}: the ufunc {ufunc.__name__} takes arrays, it cannot have pass_buffers"
+            )
 
     def _dims(self) -> tuple[Variable, ...]:
         """The variables of the output accesses, in order of first appearance."""
@@ -153,12 +176,14 @@ class Func:
 
 def _default_name(callback: Callable[..., Any]) -> str:
     name = getattr(callback, "__name__", type(callback).__name__)
-    return name if name.isidentifier() else "func"
+    return name if name.isidentifier() and name != "_" else "func"
 
 
 def _accesses(given: Iterable[Access], func: str, what: str) -> tuple[Access, ...]:
     if isinstance(given, (Access, BufferExpr)):
         raise GraphError(f"func {func!r}: {what}s must be a list of accesses, such as [{given}], got one alone")
+    if not isinstance(given, Iterable):
+        raise GraphError(f"func {func!r}: {what}s must be a list of accesses, such as [b[...]], got {given!r}")
     accesses = tuple(given)
     for access in accesses:
         if isinstance(access, BufferExpr):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from slinky.errors import GraphError
-from slinky.graph.buffers import BufferExpr, constraints, valid_name
+from slinky.graph.buffers import BufferExpr, constraints, loop_variables, valid_name
 from slinky.graph.collecting import Graph, collect
 from slinky.graph.inference import Checks, Inferred, infer
 from slinky.graph.naming import DimensionNames
@@ -43,9 +43,14 @@ def lower(
     """
     graph = collect(inputs, outputs)
     checks = Checks()
+    if not isinstance(require, Iterable):
+        raise GraphError(f"require must be a list of conditions, such as [r >= 0], got {require} alone")
     for condition in tuple(require):
         if not isinstance(condition, Condition):
             raise GraphError(f"require must be a list of conditions, such as r >= 0, got {condition!r}")
+        named = loop_variables(condition)
+        if named:
+            raise GraphError(f"{condition} is required before anything runs: variable {named[0]} has no value then")
         checks.require(condition, f"{condition} is required of the pipeline")
     for buffer in (*graph.inputs, *graph.outputs):
         for condition in constraints(buffer):

@@ -111,10 +111,14 @@ class _Verifier:
         for access in func.inputs:
             self.buffer(call, access.buffer, len(access.box), scope)
             self.in_scope(call, box_symbols(access.box) - set(func.dims), scope)
-            if access.buffer not in self.written and not impossible(scope.known):
+            if access.buffer not in self.written and not self.does_nothing(call, scope):
                 self.fail(call, f"it reads {access.buffer!r}, which nothing has written")
         self.regions(call, scope)
         self.written.update(output.buffer for output in func.outputs)
+
+    def does_nothing(self, call: Call, scope: Scope) -> bool:
+        """Whether it is shown that a call has nothing to do, wherever it runs."""
+        return impossible(scope.known.also(not_empty(clamped_box(call, scope.boxes.__getitem__))))
 
     def regions(self, call: Call, scope: Scope) -> None:
         """Fail if a read is shown to leave its buffer, wherever the call does anything."""
@@ -125,7 +129,8 @@ class _Verifier:
         for access, region in zip(call.func.inputs, input_regions(call.func, box), strict=True):
             for d, (i, limit) in enumerate(zip(region, scope.boxes[access.buffer], strict=True)):
                 for condition in (limit.min <= i.min, i.max <= limit.max):
-                    if prove(negate(condition), known):
+                    # Where a condition and its opposite are shown, what is known cannot be: nothing runs.
+                    if prove(negate(condition), known) and not prove(condition, known):
                         self.fail(
                             call,
                             f"it reads {access.buffer!r} in {i} of dimension {d}, which holds only {limit}",

@@ -94,8 +94,33 @@ def _check_array(parameter: BufferParameter, array: Array, is_output: bool) -> N
         raise ArgumentError(f"{where}: expected dtype {parameter.dtype}, got {array.dtype}")
     if is_output and not array.flags.writeable:
         raise ArgumentError(f"{where}: an output must be writable, got a read-only array")
-    if is_output and array.size and any(s == 0 and n > 1 for s, n in zip(array.strides, array.shape, strict=True)):
-        raise ArgumentError(f"{where}: an output must not be a broadcast array, whose elements share memory")
+    if is_output and shares_own_memory(array):
+        raise ArgumentError(
+            f"{where}: the elements of an output must not share memory, as those of a broadcast array do "
+            f"(shape {array.shape}, strides {array.strides})"
+        )
+
+
+def shares_own_memory(array: Array) -> bool:
+    """Whether two elements of an array lie on the same bytes.
+
+    Taken by their strides, each dimension mostly steps over all that the smaller ones reach, and then nothing overlaps.
+    Otherwise the places of the elements are compared.
+    """
+    if array.flags.forc or not array.size:
+        return False
+    reach = array.itemsize
+    for stride, extent in sorted((abs(s), n) for s, n in zip(array.strides, array.shape, strict=True) if n > 1):
+        if stride < reach:
+            break
+        reach += stride * (extent - 1)
+    else:
+        return False
+    places = np.zeros((1,), np.int64)
+    for stride, extent in zip(array.strides, array.shape, strict=True):
+        places = (places[:, None] + stride * np.arange(extent)).reshape(-1)
+    places.sort()
+    return bool((np.diff(places) < array.itemsize).any())
 
 
 def _check_overlap(program: Program, storages: Mapping[str, Storage]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -17,7 +17,8 @@ class Buffer:
     """A NumPy array and the coordinates of its first element.
 
     `Buffer(array, min=(-1, -1))` is `array` with its first element at (-1, -1); without `min` it is at the origin.
-    The array is not copied. `min` and `max` are inclusive, one integer per dimension.
+    The array is not copied. `min` and `max` are inclusive, one integer per dimension. Of another `Buffer` the new one
+    has the array, and its `min` where none is given.
 
     Raises `ArgumentError` if NumPy cannot see the array without copying, or `min` does not fit its rank.
     """
@@ -26,8 +27,9 @@ class Buffer:
 
     def __init__(self, array: object, min: Sequence[int] | None = None) -> None:
         self.array: Array = view_as_array(array)
-        origin = (0,) * self.array.ndim if min is None else tuple(min)
-        if len(origin) != self.array.ndim:
+        if min is None:
+            min = array.min if isinstance(array, Buffer) else (0,) * self.array.ndim
+        if not isinstance(min, Iterable) or len(origin := tuple(min)) != self.array.ndim:
             raise ArgumentError(
                 f"an array of rank {self.array.ndim} needs {self.array.ndim} coordinates, got min={min!r}"
             )

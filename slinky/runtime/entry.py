@@ -17,6 +17,7 @@ import numpy as np
 
 from slinky.ir.statements import Program
 from slinky.runtime.arena import Arenas
+from slinky.runtime.arguments import shares_own_memory
 from slinky.runtime.buffers import Buffer
 
 Entry = Callable[[Sequence[object], dict[str, Any]], Any]
@@ -60,7 +61,7 @@ def make_entry(
         ]
         if i in outputs:
             lines += [
-                f"    if not f{i}.writeable or not (f{i}.c_contiguous or 0 not in a{i}.strides):",
+                f"    if not f{i}.writeable or not f{i}.c_contiguous and shares_own_memory(a{i}):",
                 "        return other(arrays, scalars)",
             ]
     for j in outputs:
@@ -87,6 +88,7 @@ def make_entry(
     ]
     namespace: dict[str, Any] = {
         "Buffer": Buffer, "ndarray": np.ndarray, "may_share_memory": np.may_share_memory, "function": function,
+        "shares_own_memory": shares_own_memory,
         "take": arenas.take, "give": arenas.give, "threads": threads, "other": other, "failed": failed,
     }  # fmt: skip
     for i, p in enumerate(parameters):

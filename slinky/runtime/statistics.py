@@ -10,6 +10,8 @@ from typing import ParamSpec, TypeAlias
 
 import attrs
 
+from slinky.errors import ArgumentError
+
 Span: TypeAlias = tuple[tuple[int, int], ...]
 
 
@@ -38,13 +40,19 @@ class Hooks:
 
     `call_begin(func, box)` and `call_end(func, box)` get a func's name and its box, an inclusive `(min, max)` per
     dimension; `call_end` comes also after an error. `allocate(buffer, bytes)` and `free(buffer, bytes)` get a
-    buffer's name and its size by the program.
+    buffer's name and its size by the program. Raises `ArgumentError` for one that cannot be called.
     """
 
     call_begin: Callable[[str, Span], None] | None = None
     call_end: Callable[[str, Span], None] | None = None
     allocate: Callable[[str, int], None] | None = None
     free: Callable[[str, int], None] | None = None
+
+    def __attrs_post_init__(self) -> None:
+        for field in attrs.fields(Hooks):
+            hook = getattr(self, field.name)
+            if hook is not None and not callable(hook):
+                raise ArgumentError(f"hook {field.name} must be callable, got {hook!r}")
 
     def after(self, first: Hooks) -> Hooks:
         """Hooks that do what `first` does, and then what these do."""

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import attrs
+import numpy as np
 
 from slinky.cursors.base import InvalidCursor
 from slinky.cursors.cursors import DimCursor, LoopCursor, statement_cursor
@@ -121,7 +122,8 @@ def _split_dim(p: Pipeline, cursor: DimCursor, factor: Expr, tail: str, names: t
             )
     if len(names) > 1:
         raise OperationError(f"a dimension needs one name, for its loop, got {names!r}")
-    v = named_variable(version, call.id, names[0]) if names else fresh_variable(version, call.id, cursor.name())
+    make = named_variable if names else fresh_variable
+    v = make(version, call.id, names[0] if names else cursor.name(), factor)
     limit = bounds_of_dim(version, call, d)
     whole = within(call.box[d], limit, known)
     last = v + factor - 1
@@ -184,10 +186,10 @@ def _split_explicit(p: Pipeline, cursor: LoopCursor, factor: Expr, tail: str, na
         raise OperationError(f"a loop needs two names, of the outer and the inner loop, got {names!r}")
     outer_name = names[0] if names else f"{loop.variable.name}_outer"
     make = named_variable if names else fresh_variable
-    v = make(version, loop.id, outer_name)
+    v = make(version, loop.id, outer_name, factor)
     inner_variable = loop.variable
     if names and names[1] != loop.variable.name:
-        inner_variable = named_variable(version, loop.id, names[1])
+        inner_variable = named_variable(version, loop.id, names[1], factor)
     span = loop.step * (factor - 1)
     low, high = loop.range.min, loop.range.max
     outer_range, piece = loop.range, Interval(v, minimum(v + span, high))
@@ -362,10 +364,10 @@ def parallelize_loop(p: Pipeline, loop: LoopCursor, workers: int | None = None) 
     Cursors:
         loop: the loop.
     """
-    if workers is not None and (isinstance(workers, bool) or not isinstance(workers, int) or workers < 1):
+    if workers is not None and (isinstance(workers, bool) or not isinstance(workers, (int, np.integer)) or workers < 1):
         raise OperationError(f"workers must be an integer, 1 or more, got {workers!r}")
     edit = Edit(p._version)
-    edit.update(attrs.evolve(loop._loop, workers=workers or 0))
+    edit.update(attrs.evolve(loop._loop, workers=int(workers or 0)))
     new = finish(edit, "parallelize_loop")
     check_races(new._version, loop._id)
     return new, (LoopCursor(new._version, loop._id),)

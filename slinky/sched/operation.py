@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import keyword
 import re
 import types
 import typing
@@ -68,6 +69,7 @@ def sched_op(*cursors: str) -> Callable[[Callable[..., Any]], Callable[..., Any]
     The operation raises `OperationError` for arguments of the wrong kind, `InvalidCursorError` and `PatternError` for
     places that are not there, and passes on the `SchedulingError` of a refusal; its name is added to all of these.
     """
+    _require_names(cursors)
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         name = getattr(function, "__name__", "operation")
@@ -106,10 +108,16 @@ def sched_op(*cursors: str) -> Callable[[Callable[..., Any]], Callable[..., Any]
             new, found = _result(name, result, len(cursors))
             if not rc:
                 return new
-            return new, record(*(_settled(new, cursor) for cursor in found))
+            try:
+                return new, record(*(_settled(new, cursor) for cursor in found))
+            except InvalidCursorError as error:
+                error.leave(name)
+                raise
 
         rc_parameter = inspect.Parameter("rc", inspect.Parameter.KEYWORD_ONLY, default=False, annotation="bool")
-        operation.__signature__ = signature.replace(parameters=[*parameters, rc_parameter])  # type: ignore[attr-defined]
+        rest = [p for p in parameters if p.kind is p.VAR_KEYWORD]
+        parameters = [p for p in parameters if p.kind is not p.VAR_KEYWORD]
+        operation.__signature__ = signature.replace(parameters=[*parameters, rc_parameter, *rest])  # type: ignore[attr-defined]
         operation.__doc__ = _documentation(function.__doc__ or "", record, cursors)
         operation.cursors = record  # type: ignore[attr-defined]
         return operation
@@ -123,6 +131,19 @@ def _require_fitting(name: str, signature: inspect.Signature, args: tuple[Any, .
         signature.bind(*args, **kwargs)
     except TypeError as error:
         raise OperationError(f"{name}: {error}") from None
+
+
+def _require_names(cursors: tuple[object, ...]) -> None:
+    """Raise `OperationError` unless these can be the fields of a record."""
+    for name in cursors:
+        if callable(name):
+            raise OperationError("sched_op takes the names of cursors: write @sched_op(), with parentheses, for none")
+        if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
+            raise OperationError(f"sched_op takes names of cursors, such as 'outer', got {name!r}")
+        if hasattr(ReturnedCursors, name):
+            raise OperationError(f"a cursor cannot be called {name!r}, which the record of cursors has already")
+        if cursors.count(name) > 1:
+            raise OperationError(f"sched_op names the cursor {name!r} twice")
 
 
 def _record_class(name: str, cursors: tuple[str, ...]) -> type[Any]:
@@ -143,6 +164,10 @@ def _result(name: str, result: Any, count: int) -> tuple[Pipeline, tuple[Any, ..
     new, found = result
     if not isinstance(found, tuple) or len(found) != count:
         raise OperationError(f"{name}: the operation names {count} cursors, but returned {found!r}")
+    for cursor in found:
+        several = cursor if isinstance(cursor, tuple) else (cursor,)
+        if not all(isinstance(each, Cursor) for each in several):
+            raise OperationError(f"{name}: what an operation returns beside the pipeline are cursors, got {cursor!r}")
     return new, found
 
 

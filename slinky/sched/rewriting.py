@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from slinky.cursors.editing import Edit
 from slinky.cursors.versions import Version, walk_statements
-from slinky.errors import OperationError, SchedulingError
+from slinky.errors import GraphError, OperationError, SchedulingError
+from slinky.graph.buffers import valid_name
 from slinky.ir.statements import Call, For
 from slinky.pipeline import Pipeline
 from slinky.sched.legality import Unproved
@@ -21,9 +22,21 @@ def finish(edit: Edit, operation: str) -> Pipeline:
     return Pipeline(edit.finish(operation))
 
 
-def fresh_variable(version: Version, at: int, wanted: str) -> Variable:
-    """A loop variable for a loop around or inside a statement: the name wanted, or that with a number."""
+def require_name(name: object, what: str) -> None:
+    """Raise `OperationError` unless a graph could use this name."""
+    try:
+        valid_name(name, what)
+    except GraphError as error:
+        raise OperationError(str(error)) from None
+
+
+def fresh_variable(version: Version, at: int, wanted: str, used: Expr) -> Variable:
+    """A loop variable for a loop around or inside a statement: the name wanted, or that with a number.
+
+    Names in `used`, an expression that the same rewrite brings in, are taken, too: its scalars may be new parameters.
+    """
     taken = {loop.variable.name for loop in version.loops_around(at)}
+    taken.update(s.name for s in symbols(used) if isinstance(s, Scalar))
     taken.update(s.variable.name for s in walk_statements((version.statement(at),)) if isinstance(s, For))
     name, count = wanted, 1
     while name in taken or is_parameter_or_buffer(version, name):
@@ -31,14 +44,13 @@ def fresh_variable(version: Version, at: int, wanted: str) -> Variable:
     return variable(name)
 
 
-def named_variable(version: Version, at: int, name: str) -> Variable:
+def named_variable(version: Version, at: int, name: str, used: Expr) -> Variable:
     """A loop variable of exactly this name, given by the user.
 
-    Raises `OperationError` if it is no identifier, `SchedulingError` if it is taken.
+    Raises `OperationError` if it is none, `SchedulingError` if it is taken.
     """
-    if not isinstance(name, str) or not name.isidentifier():
-        raise OperationError(f"expected a name that is a Python identifier, got {name!r}")
-    found = fresh_variable(version, at, name)
+    require_name(name, "a loop")
+    found = fresh_variable(version, at, name, used)
     if found.name != name:
         raise SchedulingError(f"the name {name!r} is taken here", hint=f"{found.name!r} is free")
     return found
@@ -70,9 +82,10 @@ def require_positive(edit: Edit, value: Expr, what: str, known: Facts) -> None:
 def require_known_symbols(version: Version, value: Expr, what: str, loops: Iterable[For] = ()) -> None:
     """Check that an expression given by the user speaks of parameters, and of these loops, only.
 
-    Raises `OperationError` naming the first symbol that is neither.
+    Raises `OperationError` naming the first symbol that is neither, or a new scalar whose name means something else.
     """
     variables = {loop.variable for loop in loops}
+    scalars = {p.name for p in version.program.scalars}
     ranks = {p.name: p.rank for p in (*version.program.inputs, *version.program.outputs)}
     for symbol in sorted(symbols(value), key=str):
         if isinstance(symbol, Metadata):
@@ -80,6 +93,10 @@ def require_known_symbols(version: Version, value: Expr, what: str, loops: Itera
                 raise OperationError(f"{what} names {symbol}, which is no dimension of an input or output")
         elif not isinstance(symbol, Scalar) and symbol not in variables:
             raise OperationError(f"{what} names {symbol}, which is no scalar and no enclosing loop; use sl.scalar")
+        elif isinstance(symbol, Scalar) and symbol.name not in scalars:
+            loop_names = {s.variable.name for s in walk_statements(version.program.body) if isinstance(s, For)}
+            if symbol.name in loop_names or is_parameter_or_buffer(version, symbol.name):
+                raise OperationError(f"{what} names the scalar {symbol}, but the program calls something else that")
 
 
 def bounds_of_dim(version: Version, call: Call, dim: int) -> Interval:

@@ -8,12 +8,11 @@ import attrs
 
 from slinky.cursors.editing import Edit
 from slinky.cursors.versions import Version
-from slinky.errors import OperationError
 from slinky.ir.scopes import loop_facts
 from slinky.ir.statements import Alloc, Block, Call, Check, For, If, Pass, Statement
 from slinky.pipeline import Pipeline
 from slinky.sched.operation import sched_op
-from slinky.sched.rewriting import finish
+from slinky.sched.rewriting import finish, require_name
 from slinky.symbolic.bounds import decide
 from slinky.symbolic.bounds import simplify as simplify_expression
 from slinky.symbolic.expressions import FALSE, TRUE, equal, negate
@@ -66,8 +65,7 @@ def rename(p: Pipeline, name: str) -> Any:
     >>> print(repr(rename(examples.blur(), "soften")))
     <Pipeline soften(inp) -> (out)>
     """
-    if not isinstance(name, str) or not name.isidentifier():
-        raise OperationError(f"expected a name that is a Python identifier, got {name!r}")
+    require_name(name, "a pipeline")
     edit = Edit(p._version)
     edit.program = attrs.evolve(edit.program, name=name)
     return finish(edit, "rename")

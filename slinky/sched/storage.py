@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import attrs
+import numpy as np
 
 from slinky.cursors.cursors import AllocCursor, LoopCursor, dim_position, statement_cursor
 from slinky.cursors.editing import Edit, Gap
@@ -254,7 +255,7 @@ def lift_alloc(p: Pipeline, alloc: AllocCursor, levels: int = 1) -> Any:
         alloc: the allocation.
     """
     version, old = p._version, alloc._alloc
-    if isinstance(levels, bool) or not isinstance(levels, int) or levels < 1:
+    if isinstance(levels, bool) or not isinstance(levels, (int, np.integer)) or levels < 1:
         raise OperationError(f"levels must be an integer, 1 or more, got {levels!r}")
     ancestors = version.ancestors(old.id)
     if levels > len(ancestors):
