@@ -475,3 +475,13 @@ def test_an_assigned_extent_that_is_too_small_for_what_is_needed() -> None:
         "this can never hold: dimension 0 of intm is assigned out.dim(0).min .. out.dim(0).max + 1, "
         "which must contain out.dim(0).min - 1 .. out.dim(0).max + 1"
     )
+
+
+def test_a_divisor_that_may_be_zero() -> None:
+    inp, out = buffer("inp", 1), buffer("out", 1)
+    sl.Func(nothing, [inp[y // r]], [out[y]], name="spread")
+    assert refused(lambda: sl.build_pipeline([inp], [out])) == (
+        "func 'spread': its input inp[y // r] divides by r, which is not known to be at least 1; "
+        "let the pipeline require it: build_pipeline(..., require=[r >= 1])"
+    )
+    assert "check 1 <= r" in str(sl.build_pipeline([inp], [out], require=[r >= 1]))

@@ -149,6 +149,25 @@ def test_a_padded_extent_is_computed_and_paid_for(way: dict[str, object]) -> Non
 
 
 @every_way
+@pytest.mark.parametrize("r", [1, 2, 3, 7])
+def test_a_grid_that_is_coarser_by_a_scalar(way: dict[str, object], r: int) -> None:
+    """The callback gets exactly the coordinates that the quotient takes."""
+    ratio, inp, out = sl.scalar("r"), sl.BufferExpr("inp", np.int64, 1), sl.BufferExpr("out", np.int64, 1)
+
+    def repeat(source: np.ndarray, target: np.ndarray) -> None:
+        target[...] = source.repeat(r)[5 % r :][: len(target)]
+
+    sl.Func(repeat, [inp[x // ratio]], [out[x]], name="repeat")
+    p = sl.build_pipeline([inp], [out], require=[ratio >= 1])
+    source = sl.Buffer(np.arange(20), min=(-3,))
+    target = sl.Buffer(np.zeros(9, np.int64), min=(5,))
+    p.run(source, target, **way, r=r)
+    np.testing.assert_array_equal(target.array, np.arange(5, 14) // r + 3)
+    with pytest.raises(sl.CheckFailedError, match="1 <= r"):
+        p.run(source, target, **way, r=0)
+
+
+@every_way
 @pytest.mark.parametrize(("r", "branch"), [(3, "body"), (4, "orelse")])
 def test_a_condition_runs_one_of_its_blocks(way: dict[str, object], r: int, branch: str) -> None:
     program = stencil().program

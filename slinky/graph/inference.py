@@ -39,7 +39,7 @@ from slinky.symbolic.expressions import (
 )
 from slinky.symbolic.intervals import Box, Interval, hull
 from slinky.symbolic.proofs import facts, prove
-from slinky.symbolic.traversal import substitute, symbols
+from slinky.symbolic.traversal import divisors, substitute, symbols
 
 
 class Checks:
@@ -122,6 +122,7 @@ class _Walk:
             tuple(OutputAccess(a.buffer.name, tuple(position[dim] for dim in output_dims(a))) for a in func.outputs),
             tuple(func.arguments.items()),
             func.pass_buffers,
+            self._known_of_divisors(func),
         )
         self.lowered[func] = lowered
         self.boxes_of_funcs[func] = tuple(box[dim] for dim in func.dims)
@@ -268,6 +269,25 @@ class _Walk:
             if not prove(i.min <= i.max, self.checks.known):
                 self._check_not_inverted(func, access, i)
         return InputAccess(access.buffer.name, tuple(box))
+
+    def _known_of_divisors(self, func: Func) -> tuple[Condition, ...]:
+        """What the pipeline requires of the scalars that accesses of a func divide by. They must be positive: rounding
+        down goes one way then, and regions are exact.
+
+        Raises `GraphError` for a divisor that is not known to be.
+        """
+        found: dict[Expr, None] = {}
+        for access in func.inputs:
+            for e in (e for i in access.box if i is not None for e in (i.min, i.max)):
+                for divisor in sorted(divisors(e, {}), key=str):
+                    if not prove(divisor >= 1, self.checks.known):
+                        raise GraphError(
+                            f"func {self.names[func]!r}: its input {access} divides by {divisor}, which is not known "
+                            f"to be at least 1; let the pipeline require it: "
+                            f"build_pipeline(..., require=[{divisor} >= 1])"
+                        )
+                    found.update(dict.fromkeys(symbols(divisor)))
+        return tuple(c for c in self.checks.messages if symbols(c) and symbols(c) <= found.keys())
 
     def _check_not_inverted(self, func: Func, access: Access, i: Interval) -> None:
         width = i.max - i.min

@@ -15,6 +15,7 @@ from slinky.ir.statements import Call, ConstantBuffer, LoweredFunc, OutputAccess
 from slinky.symbolic.bounds import bounds
 from slinky.symbolic.expressions import Expr, constant, metadata, variable
 from slinky.symbolic.intervals import Box, Interval, intersection, substitute_box
+from slinky.symbolic.proofs import facts
 
 BoundsOf: TypeAlias = Callable[[str], Box]
 """The bounds of a buffer, by its name."""
@@ -30,8 +31,9 @@ def _ends(func: LoweredFunc) -> tuple[tuple[Expr, Expr], ...]:
 def input_templates(func: LoweredFunc) -> tuple[Box, ...]:
     """The region of each input, in terms of `end_symbols`."""
     ranges: dict[Expr, Interval] = {dim: Interval(lo, hi) for dim, (lo, hi) in zip(func.dims, _ends(func), strict=True)}
+    known = facts(*func.known)
     return tuple(
-        tuple(Interval(bounds(i.min, ranges).min, bounds(i.max, ranges).max) for i in access.box)
+        tuple(Interval(bounds(i.min, ranges, known).min, bounds(i.max, ranges, known).max) for i in access.box)
         for access in func.inputs
     )
 

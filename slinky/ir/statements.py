@@ -93,6 +93,7 @@ class LoweredFunc:
 
     Producing the box B of its dimensions, it writes exactly the points of B in each output, and reads of each input
     exactly the box that the access gives for B. `dims` are variables of its own (`stencil.y`), bound nowhere else.
+    `known` are conditions that the program checks and on which the regions that it reads rest (a divisor is positive).
     """
 
     name: str
@@ -102,6 +103,7 @@ class LoweredFunc:
     outputs: tuple[OutputAccess, ...]
     arguments: tuple[tuple[str, Any], ...] = ()
     pass_buffers: bool = False
+    known: tuple[Condition, ...] = ()
 
     def dim_names(self) -> tuple[str, ...]:
         """The names of the dimensions, without the func's own name."""

@@ -94,6 +94,18 @@ def symbols(node: Node) -> frozenset[Expr]:
 _SYMBOLS = frozenset((Variable, Scalar, Metadata))
 
 
+def divisors(node: Node, known: dict[Node, frozenset[Expr]]) -> frozenset[Expr]:
+    """What is divided by in a node, constants aside; `known` keeps what was found, for the next node."""
+
+    def visit(inner: Node, parts: list[frozenset[Expr]]) -> frozenset[Expr]:
+        own = frozenset[Expr]().union(*parts)
+        if isinstance(inner, FloorDivide) and not isinstance(inner.denominator, Constant):
+            own |= {inner.denominator}
+        return own
+
+    return fold(node, visit, known)
+
+
 def substitute(node: N, replacements: Mapping[Expr, Expr]) -> N:
     """Replace symbols (variables or metadata), all at once, and return the canonical result."""
     pairs = [(symbol, replacements[symbol]) for symbol in symbols(node) if symbol in replacements]

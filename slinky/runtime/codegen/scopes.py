@@ -38,7 +38,7 @@ from slinky.symbolic.expressions import (
     linear_sum,
 )
 from slinky.symbolic.proofs import Facts, prove
-from slinky.symbolic.traversal import fold, symbols
+from slinky.symbolic.traversal import divisors, symbols
 
 INDENT = "    "
 
@@ -130,7 +130,7 @@ class ScopedWriter:
 
     def is_safe(self, node: Node, known: Facts) -> bool:
         """Whether evaluating an expression cannot fail, so that it may be done early."""
-        return all(prove(divisor >= 1, known) for divisor in fold(node, _divisors, self._known_divisors))
+        return all(prove(divisor >= 1, known) for divisor in divisors(node, self._known_divisors))
 
     # Blocks -------------------------------------------------------------------------------------------------------
 
@@ -258,14 +258,6 @@ class ScopedWriter:
         if offset:
             text += f" {'-' if offset < 0 else '+'} {abs(offset)}"
         return text, _SUM if " " in text else _ATOM if not text.startswith("-") else _SUM
-
-
-def _divisors(node: Node, parts: list[frozenset[Expr]]) -> frozenset[Expr]:
-    """The divisors in an expression that are not constants, given those of its children."""
-    own = frozenset[Expr]().union(*parts)
-    if isinstance(node, FloorDivide) and not isinstance(node.denominator, Constant):
-        own |= {node.denominator}
-    return own
 
 
 def sides(expr: Expr) -> tuple[Expr, Expr]:
