@@ -174,12 +174,13 @@ class _Elimination:
         """
         best, best_cost = -1, (2, 0)
         for column, entries in enumerate(zip(*self.system, strict=True)):
-            positive = [a for a in entries if a > 0]
-            negative = [a for a in entries if a < 0]
-            if not positive and not negative:
+            zeros = entries.count(0)
+            if zeros == len(entries):
                 continue
-            exact = not positive or not negative or max(positive) == 1 or min(negative) == -1
-            cost = (0 if exact else 1, len(positive) * len(negative) - len(positive) - len(negative))
+            positive = sum(map((0).__lt__, entries))
+            negative = len(entries) - zeros - positive
+            exact = not positive or not negative or max(entries) == 1 or min(entries) == -1
+            cost = (0 if exact else 1, positive * negative - positive - negative)
             if best < 0 or cost < best_cost:
                 best, best_cost = column, cost
         return best
