@@ -50,6 +50,12 @@ class Pipeline:
     def __delattr__(self, name: str) -> None:
         raise AttributeError(f"a pipeline never changes; cannot delete {name}")
 
+    def __copy__(self) -> Pipeline:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Pipeline:
+        return self
+
     @property
     def program(self) -> Program:
         """The statements and parameters."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import weakref
 from typing import Any
@@ -652,3 +653,9 @@ def test_names_of_all_alphabets_are_found() -> None:
     q = sl.compute_at(p, "минус", "for é")
     source, target = np.arange(9, dtype=np.int32), np.zeros(9, np.int32)
     assert np.array_equal(q(source, target), source)
+
+
+def test_a_copy_of_a_pipeline_is_the_pipeline(p: sl.Pipeline) -> None:
+    p.compile()
+    assert copy.copy(p) is copy.deepcopy(p) is p
+    assert copy.deepcopy([p, p.find("for y")]) == [p, p.find("for y")]

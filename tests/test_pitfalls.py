@@ -264,3 +264,117 @@ def test_a_buffer_of_the_loop_does_not_let_its_producer_go_further_back() -> Non
     for height in (1, 5, 12, 13):
         image, out = picture(height, 3, margin=2)
         compare(stencils(2), slid, [image], [out])
+
+
+# Deep nests -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_nest_too_deep_is_refused_before_anything_overflows() -> None:
+    p = signal(0)
+    for k in range(100):
+        p = sl.split_loop(p, "f0.x", 1000 - k, names=f"x{k}")
+    for place in ("f0.x", "for x0", "for x50", "for x99"):
+        with pytest.raises(sl.SchedulingError, match=r"^split_loop: loops nest at most 100 deep\n"):
+            sl.split_loop(p, place, 2)
+    source, target = np.arange(9, dtype=np.int32), np.zeros(9, np.int32)
+    assert p.run(source, target, checked=True).elements == {"f0": 9}
+    assert np.array_equal(source, target)
+
+
+# Windows --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("step", [1, 3, 7])
+@pytest.mark.parametrize("radius", [4, 5, 6, 12, 20])
+def test_long_windows_slide_like_short_ones(radius: int, step: int) -> None:
+    """Some systems warm up otherwise from eleven coordinates on."""
+    plain = signal(0, radius, 1)
+    p, (loop, _, _) = sl.split_loop(plain, "f2.x", step, rc=True)
+    for name, window in (("f1", step + 2), ("f0", step + 2 * radius)):
+        p, (call, alloc) = sl.compute_at(p, name, loop, rc=True)
+        p = sl.slide_window(p, call, loop)
+        p, (alloc,) = sl.fold_storage(p, alloc, 0, rc=True)
+        assert [str(fold) for fold in alloc.storage()] == [str(window)]
+    for length in (1, step, radius, 61):
+        before, after = compare(plain, p, [line(-radius - 1, length + radius)], [line(0, length - 1)])
+        assert after.elements == before.elements
+
+
+@pytest.mark.parametrize("workers", [1, 2, 8])
+def test_a_callback_that_fails_in_a_tile_that_slides_ends_the_run(workers: int) -> None:
+    """It neither hangs nor lets the other tiles go on for ever, and the next run is right."""
+    failing = [True]
+
+    def fail(source: Array, target: Array) -> None:
+        if failing[0] and target[0] == 17:
+            raise ArithmeticError("no")
+        weigh(1)(source, target)
+
+    (x,) = sl.variables("x")
+    inp, mid, out = (sl.BufferExpr(name, np.int32, 1) for name in ("inp", "mid", "out"))
+    sl.Func(copy, [inp[x]], [mid[x]], name="f")
+    sl.Func(fail, [mid[sl.interval(x - 1, x + 1)]], [out[x]], name="g")
+    plain = sl.build_pipeline([inp], [out])
+    p, (tiles, inner, _) = sl.split_loop(plain, "g.x", 8, names="tile", rc=True)
+    p, (points, _, _) = sl.split_loop(p, inner, 1, rc=True)
+    p, (call, alloc) = sl.compute_at(p, "f", points, rc=True)
+    p = sl.store_at(p, alloc, tiles)
+    p = sl.slide_window(p, call, points)
+    p = sl.fold_storage(p, alloc, 0)
+    p = sl.parallelize_loop(p, tiles, workers)
+    for backend in ("python", "interpreter"):
+        failing[0] = True
+        source, target = line(-1, 400), sl.Buffer(np.arange(400, dtype=np.int32))
+        with pytest.raises(ArithmeticError, match="no") as caught:
+            p.run(source, target, backend=backend)
+        assert any("in the call g[17]" in note for note in caught.value.__notes__)
+        assert target.array[-1] == 399, "a tile ran long after the error"
+        failing[0] = False
+        compare(plain, p, [source], [line(0, 399)])
+
+
+# Results --------------------------------------------------------------------------------------------------------------
+
+
+def test_the_order_of_outputs_is_that_of_the_pipeline() -> None:
+    """Two pipelines of one graph differ in the order of their outputs alone; neither gets the plan of the other."""
+    (x,) = sl.variables("x")
+    inp, low, high = (sl.BufferExpr(name, np.int32, 1) for name in ("inp", "low", "high"))
+    sl.Func(np.negative, [inp[x]], [low[x]], name="f")
+    sl.Func(np.abs, [inp[x]], [high[x]], name="g")
+    one, other = sl.build_pipeline([inp], [low, high]), sl.build_pipeline([inp], [high, low])
+    source = np.arange(1, 5, dtype=np.int32)
+    for _ in range(2):
+        first, second = one(source, np.zeros(4, np.int32), np.zeros(4, np.int32))
+        assert (first.tolist(), second.tolist()) == ([-1, -2, -3, -4], [1, 2, 3, 4])
+        first, second = other(source, np.zeros(4, np.int32), np.zeros(4, np.int32))
+        assert (first.tolist(), second.tolist()) == ([1, 2, 3, 4], [-1, -2, -3, -4])
+
+
+def test_a_step_of_nothing_is_no_step() -> None:
+    """Zero, and division by it, mean nothing: not one, not all of it."""
+    p = sl.split_loop(signal(0, 1), "f1.x", sl.scalar("s"))
+    for step in (0, -1):
+        with pytest.raises(sl.CheckFailedError, match=f"requires 1 <= s, got s = {step} "):
+            p(line(-1, 9), line(0, 8), s=step)
+    (x,) = sl.variables("x")
+    inp, out = sl.BufferExpr("inp", np.int32, 1), sl.BufferExpr("out", np.int32, 1)
+    sl.Func(copy, [inp[sl.interval(0, 6 // sl.scalar("r"))]], [out[x]], name="f")
+    for backend in ("python", "interpreter"):
+        with pytest.raises(sl.ExpressionError, match="division by zero: r is 0"):
+            sl.build_pipeline([inp], [out]).run(line(0, 9), line(0, 3), r=0, backend=backend)
+
+
+def test_the_body_of_a_loop_is_a_block_through_reorder_and_cut() -> None:
+    """The block of the whole body of a loop follows its statements, wherever the loops around go."""
+    p = sl.split_loop(stencils(1), "s1.y", 4)
+    p, (inner, _, _) = sl.split_loop(p, "s1.x", 4, rc=True)
+    outer = inner.parent()
+    block, all_of_it = inner.body(), outer.body()
+    q = sl.reorder_loops(p, outer)
+    assert list(q.forward(block)) == [q.find("s1")]
+    assert list(q.forward(all_of_it)) == [q.find("for x")]
+    q, (first, second) = sl.cut_loop(q, q.find("for x"), 8, rc=True)
+    assert q.forward(all_of_it)[0] == first
+    assert q.forward(block).parent().parent() == first
+    assert second.body() != q.forward(all_of_it)

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from slinky.cursors.cursors import statement_cursor
 from slinky.cursors.editing import Edit
 from slinky.cursors.versions import Version, walk_statements
 from slinky.errors import GraphError, OperationError, SchedulingError
 from slinky.graph.buffers import valid_name
-from slinky.ir.statements import Call, For
+from slinky.ir.statements import Call, For, Statement, blocks_of
 from slinky.pipeline import Pipeline
 from slinky.sched.legality import Unproved
 from slinky.symbolic.expressions import Expr, Metadata, Scalar, Variable, constant_value, variable
 from slinky.symbolic.intervals import Interval, intersection
 from slinky.symbolic.proofs import Facts, prove
 from slinky.symbolic.traversal import symbols
+
+DEEPEST_NEST = 100
+"""Programs are run and compared by walks that nest as deep as the loops do, which Python bounds."""
 
 
 def finish(edit: Edit, operation: str) -> Pipeline:
@@ -34,14 +38,29 @@ def fresh_variable(version: Version, at: int, wanted: str, used: Expr) -> Variab
     """A loop variable for a loop around or inside a statement: the name wanted, or that with a number.
 
     Names in `used`, an expression that the same rewrite brings in, are taken, too: its scalars may be new parameters.
+    Raises `SchedulingError` if there are too many loops one in the other already.
     """
-    taken = {loop.variable.name for loop in version.loops_around(at)}
+    around = version.loops_around(at)
+    if len(around) + _depth(version.statement(at)) >= DEEPEST_NEST:
+        raise SchedulingError(f"loops nest at most {DEEPEST_NEST} deep", place=statement_cursor(version, at))
+    taken = {loop.variable.name for loop in around}
     taken.update(s.name for s in symbols(used) if isinstance(s, Scalar))
     taken.update(s.variable.name for s in walk_statements((version.statement(at),)) if isinstance(s, For))
     name, count = wanted, 1
     while name in taken or is_parameter_or_buffer(version, name):
         name, count = f"{wanted}_{count}", count + 1
     return variable(name)
+
+
+def _depth(statement: Statement) -> int:
+    """How many loops are nested in a statement, itself included."""
+    deepest, waiting = 0, [(statement, 0)]
+    while waiting:
+        statement, depth = waiting.pop()
+        depth += isinstance(statement, For)
+        deepest = max(deepest, depth)
+        waiting += [(inner, depth) for _, block in blocks_of(statement) for inner in block]
+    return deepest
 
 
 def named_variable(version: Version, at: int, name: str, used: Expr) -> Variable:
