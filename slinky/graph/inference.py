@@ -39,7 +39,7 @@ from slinky.symbolic.expressions import (
 )
 from slinky.symbolic.intervals import Box, Interval, hull
 from slinky.symbolic.proofs import facts, prove
-from slinky.symbolic.traversal import divisors, substitute, symbols
+from slinky.symbolic.traversal import quotients, substitute, symbols
 
 
 class Checks:
@@ -271,15 +271,16 @@ class _Walk:
         return InputAccess(access.buffer.name, tuple(box))
 
     def _known_of_divisors(self, func: Func) -> tuple[Condition, ...]:
-        """What the pipeline requires of the scalars that accesses of a func divide by. They must be positive: rounding
-        down goes one way then, and regions are exact.
+        """What the pipeline requires of the scalars that accesses of a func divide its dimensions by. They must be
+        positive: rounding down goes one way then, and regions are exact.
 
         Raises `GraphError` for a divisor that is not known to be.
         """
         found: dict[Expr, None] = {}
         for access in func.inputs:
             for e in (e for i in access.box if i is not None for e in (i.min, i.max)):
-                for divisor in sorted(divisors(e, {}), key=str):
+                moving = [q for q in quotients(e, {}) if not symbols(q).isdisjoint(func.dims)]
+                for divisor in sorted({q.denominator for q in moving}, key=str):
                     if not prove(divisor >= 1, self.checks.known):
                         raise GraphError(
                             f"func {self.names[func]!r}: its input {access} divides by {divisor}, which is not known "

@@ -94,14 +94,12 @@ def symbols(node: Node) -> frozenset[Expr]:
 _SYMBOLS = frozenset((Variable, Scalar, Metadata))
 
 
-def divisors(node: Node, known: dict[Node, frozenset[Expr]]) -> frozenset[Expr]:
-    """What is divided by in a node, constants aside; `known` keeps what was found, for the next node."""
+def quotients(node: Node, known: dict[Node, frozenset[FloorDivide]]) -> frozenset[FloorDivide]:
+    """The quotients in a node whose divisor is no constant; `known` keeps what was found, for the next node."""
 
-    def visit(inner: Node, parts: list[frozenset[Expr]]) -> frozenset[Expr]:
-        own = frozenset[Expr]().union(*parts)
-        if isinstance(inner, FloorDivide) and not isinstance(inner.denominator, Constant):
-            own |= {inner.denominator}
-        return own
+    def visit(inner: Node, parts: list[frozenset[FloorDivide]]) -> frozenset[FloorDivide]:
+        own = frozenset[FloorDivide]().union(*parts)
+        return own | {inner} if isinstance(inner, FloorDivide) and not isinstance(inner.denominator, Constant) else own
 
     return fold(node, visit, known)
 

@@ -38,7 +38,7 @@ from slinky.symbolic.expressions import (
     linear_sum,
 )
 from slinky.symbolic.proofs import Facts, prove
-from slinky.symbolic.traversal import divisors, symbols
+from slinky.symbolic.traversal import quotients, symbols
 
 INDENT = "    "
 
@@ -109,7 +109,7 @@ class ScopedWriter:
         self.scope = root
         self.root = root
         self.homes: dict[Expr, CodeScope] = {}
-        self._known_divisors: dict[Node, frozenset[Expr]] = {}
+        self._known_quotients: dict[Node, frozenset[FloorDivide]] = {}
 
     # Where a value can be computed --------------------------------------------------------------------------------
 
@@ -130,7 +130,7 @@ class ScopedWriter:
 
     def is_safe(self, node: Node, known: Facts) -> bool:
         """Whether evaluating an expression cannot fail, so that it may be done early."""
-        return all(prove(divisor >= 1, known) for divisor in divisors(node, self._known_divisors))
+        return all(prove(q.denominator >= 1, known) for q in quotients(node, self._known_quotients))
 
     # Blocks -------------------------------------------------------------------------------------------------------
 
