@@ -123,6 +123,12 @@ class Version:
 
     # Places -------------------------------------------------------------------------------------------------------
 
+    def __copy__(self) -> Version:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Version:
+        return self
+
     def statement(self, identity: int) -> Statement:
         """The statement of this identity, which must be there."""
         return self.entries[identity].statement
