@@ -118,9 +118,6 @@ class Version:
         self._globals = global_boxes(program) if globals_ is None else globals_
         self._positions = {} if positions is None else positions
 
-    def __deepcopy__(self, memo: object) -> Version:
-        return self
-
     # Places -------------------------------------------------------------------------------------------------------
 
     def __copy__(self) -> Version:
