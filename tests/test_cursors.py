@@ -508,11 +508,14 @@ def test_a_block_becomes_the_range_of_what_is_left_of_it() -> None:
     assert q.forward(block) == q.find("alloc l").expand(after=3)
     assert [s.describe()[:7] for s in q.forward(block)] == ["alloc l", "alloc r", "l[:] = ", "r[:] = "]
     r = sl.split_loop(p, "left.x", 4)
+    assert r.forward(block) == r.find("alloc l").expand(after=3)
+    assert [s.describe()[:7] for s in r.forward(block)] == ["alloc l", "for x i", "alloc r", "r[:] = "]
+    assert r.forward(p.find("left").as_block()) == r.find("left").as_block()
+    r = sl.split_loop(p, "right.x", 4)
     with pytest.raises(
-        sl.InvalidCursorError, match=r"the statements of the block .* do not stand in one block any more"
+        sl.InvalidCursorError, match=r"first and the last statement of the block .* do not stand in one block any more"
     ):
         r.forward(block)
-    assert r.forward(p.find("left").as_block()) == r.find("left").as_block()
 
 
 def test_a_block_whose_last_statement_moves_away_shrinks() -> None:

@@ -367,12 +367,13 @@ class BlockCursor(Cursor):
         alive = [identity for identity in self._ids() if identity in version.entries]
         if not alive:
             version.require_statement(self._first, self._version, f"the block {self.describe()}")
-        places = {(version.entries[i].parent, version.entries[i].field) for i in alive}
-        if len(places) > 1:
+        blocks = {i: (version.entries[i].parent, version.entries[i].field) for i in alive}
+        if blocks[alive[0]] != blocks[alive[-1]]:
             raise InvalidCursorError(
-                f"the statements of the block {self.describe()} do not stand in one block any more"
+                f"the first and the last statement of the block {self.describe()} do not stand in one block any more"
             )
-        ordered = sorted(alive, key=version.position)
+        # One between them may have moved elsewhere, into a loop that is part of the block, say.
+        ordered = sorted([i for i in alive if blocks[i] == blocks[alive[0]]], key=version.position)
         return type(self)(version, ordered[0], ordered[-1])
 
     def parent(self) -> StatementCursor | InvalidCursor:

@@ -135,10 +135,11 @@ class Coverage:
             return True
         loop, inner = loops[0], loops[1:]
         at_first: dict[Expr, Expr] = {loop.variable: loop.range.min}
-        first = known.also(equal(loop.variable, loop.range.min), substitute(not_empty(region), at_first))
-        started = [substitute_box(box, at_first) for box in boxes]
-        if not self._cover_by_cases(substitute_box(region, at_first), started, first, inner):
-            return False
+        needed, started = substitute_box(region, at_first), [substitute_box(box, at_first) for box in boxes]
+        if not _cover_at_a_glance(needed, started, known):
+            first = known.also(equal(loop.variable, loop.range.min), substitute(not_empty(region), at_first))
+            if not self._cover_by_cases(needed, started, first, inner):
+                return False
         later = known.also(loop.variable >= loop.range.min + loop.step)
         earlier: list[Box] = []
         for contribution in self.prior[loop.id]:

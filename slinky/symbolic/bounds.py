@@ -81,7 +81,24 @@ class _Bounder:
     def bounds(self, expr: Expr) -> Interval:
         if symbols(expr).isdisjoint(self.names):
             return point(expr)
-        return cast(Interval, fold(expr, self._visit, self.results, self._parts))
+        return self._plain_sum(expr) or cast(Interval, fold(expr, self._visit, self.results, self._parts))
+
+    def _plain_sum(self, expr: Expr) -> Interval | None:
+        """The bounds of a sum whose ranging terms are ranging symbols: what the long way finds, too."""
+        low: list[tuple[Expr, int]] = []
+        high: list[tuple[Expr, int]] = []
+        offset, terms = linear(expr)
+        for atom, c in terms:
+            i = self.ranges.get(atom)
+            if i is not None:
+                low.append((i.min if c > 0 else i.max, c))
+                high.append((i.max if c > 0 else i.min, c))
+            elif symbols(atom).isdisjoint(self.names):
+                low.append((atom, c))
+                high.append((atom, c))
+            else:
+                return None
+        return Interval(linear_sum(offset, low), linear_sum(offset, high))
 
     def _parts(self, node: Node) -> tuple[Node, ...]:
         fixed = node in self.ranges or symbols(node).isdisjoint(self.names)
