@@ -14,7 +14,7 @@ refuted. So `NO_SOLUTION` is never wrong, and a solution satisfies all rows. Wor
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import Enum
 from math import gcd
 from typing import TypeAlias
@@ -29,8 +29,8 @@ ROW_LIMIT = 300
 COMBINATION_LIMIT = 1500
 """Eliminations that combine more pairs of rows than this, together, are given up: a user waits for the answer."""
 
-WORK_LIMIT = 2000
-"""The same for all systems that one question leads to."""
+WORK_LIMIT = 2500
+"""A question is given up that leads to more rows than this, in all its systems together."""
 
 SPLIT_LIMIT = 40
 """How many systems one question may be split into."""
@@ -52,14 +52,14 @@ class _TooLargeError(Exception):
 
 
 class Work:
-    """How many pairs of rows may still be combined for a question."""
+    """How many rows may still be made for a question."""
 
     def __init__(self, limit: int = WORK_LIMIT) -> None:
         self.left = limit
 
-    def take(self, combinations: int) -> None:
-        """Count work that is about to be done. Raises `_TooLargeError` where that is too much."""
-        self.left -= combinations
+    def take(self, rows: int) -> None:
+        """Count rows that are about to be made. Raises `_TooLargeError` where they are too many."""
+        self.left -= rows
         if self.left < 0:
             raise _TooLargeError
 
@@ -161,7 +161,8 @@ class _Elimination:
                 return coefficients, offset
         return None
 
-    def _replace(self, rows: Iterable[tuple[Row, int]]) -> None:
+    def _replace(self, rows: Sequence[tuple[Row, int]]) -> None:
+        self.work.take(len(rows))
         self.system = {}
         for coefficients, offset in rows:
             _add(self.system, coefficients, offset)
