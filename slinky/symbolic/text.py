@@ -89,10 +89,10 @@ def _pieces(node: Node, names: DimensionNames) -> tuple[int, list[_Piece]]:
         case Sum():
             return _sum(node)
         case NonNegative(expr=expr):
-            left, right = _sides(expr)
+            left, right = sides(expr)
             return _COMPARISON, [(left, _SUM), " <= ", (right, _SUM)]
         case IsZero(expr=expr):
-            left, right = _sides(expr)
+            left, right = sides(expr)
             return _COMPARISON, [(left, _SUM), " == ", (right, _SUM)]
         case And(operands=conditions):
             return _JUNCTION, _joined(" and ", conditions, _COMPARISON)
@@ -109,9 +109,9 @@ def _joined(separator: str, nodes: Iterable[Node], strength: int) -> list[_Piece
 
 
 def _sum(node: Sum) -> tuple[int, list[_Piece]]:
-    remainder = _remainder(node)
-    if remainder is not None:
-        numerator, denominator = remainder
+    found = remainder(node)
+    if found is not None:
+        numerator, denominator = found
         return _QUOTIENT, [(numerator, _ATOM), " % ", (denominator, _ATOM)]
     terms = [term for term in node.terms if term[1] > 0] + [term for term in node.terms if term[1] < 0]
     pieces: list[_Piece] = []
@@ -127,8 +127,8 @@ def _sum(node: Sum) -> tuple[int, list[_Piece]]:
     return _PRODUCT if single else _SUM, pieces
 
 
-def _sides(expr: Expr) -> tuple[Expr, Expr]:
-    """Split `0 <= expr` into the left and right side to show; a lone constant goes to the side that reads best."""
+def sides(expr: Expr) -> tuple[Expr, Expr]:
+    """The left and right side to show `0 <= expr` with: terms with a minus go to the left."""
     offset, terms = linear(expr)
     left = [(atom, -c) for atom, c in terms if c < 0]
     right = [(atom, c) for atom, c in terms if c > 0]
@@ -139,7 +139,7 @@ def _sides(expr: Expr) -> tuple[Expr, Expr]:
     return linear_sum(0, left), linear_sum(offset, right)
 
 
-def _remainder(node: Sum) -> tuple[Expr, Expr] | None:
+def remainder(node: Sum) -> tuple[Expr, Expr] | None:
     """`(n, d)` if the whole sum is `n - d * (n // d)`."""
     for atom, c in node.terms:
         for quotient in atom.factors if isinstance(atom, Product) else (atom,):

@@ -38,6 +38,7 @@ from slinky.symbolic.expressions import (
     linear_sum,
 )
 from slinky.symbolic.proofs import Facts, prove
+from slinky.symbolic.text import remainder, sides
 from slinky.symbolic.traversal import quotients, symbols
 
 INDENT = "    "
@@ -235,9 +236,9 @@ class ScopedWriter:
         return word.join(text if strength >= _COMPARISON else f"({text})" for text, strength in texts)
 
     def _sum(self, node: Sum, hint: str) -> _Text:
-        remainder = remainder_of(node)
-        if remainder is not None:
-            return f"{self.atom(remainder[0], hint)} % {self.atom(remainder[1], hint)}", _TERM
+        found = remainder(node)
+        if found is not None:
+            return f"{self.atom(found[0], hint)} % {self.atom(found[1], hint)}", _TERM
         here = [(atom, c) for atom, c in node.terms if self.home(atom) is self.scope]
         there = [(atom, c) for atom, c in node.terms if self.home(atom) is not self.scope]
         offset = node.constant
@@ -258,25 +259,3 @@ class ScopedWriter:
         if offset:
             text += f" {'-' if offset < 0 else '+'} {abs(offset)}"
         return text, _SUM if " " in text else _ATOM if not text.startswith("-") else _SUM
-
-
-def sides(expr: Expr) -> tuple[Expr, Expr]:
-    """The left and right side to show `0 <= expr` with: terms with a minus go to the left."""
-    offset, terms = linear(expr)
-    left = [(atom, -c) for atom, c in terms if c < 0]
-    right = [(atom, c) for atom, c in terms if c > 0]
-    if not right:
-        return linear_sum(0, left), linear_sum(offset, ())
-    if not left:
-        return linear_sum(-offset, ()), linear_sum(0, right)
-    return linear_sum(0, left), linear_sum(offset, right)
-
-
-def remainder_of(node: Sum) -> tuple[Expr, Expr] | None:
-    """`(n, d)` if the sum is `n - d * (n // d)` for a constant d."""
-    for atom, c in node.terms:
-        if isinstance(atom, FloorDivide) and isinstance(atom.denominator, Constant) and atom.denominator.value == -c:
-            rest = linear_sum(node.constant, [term for term in node.terms if term[0] is not atom])
-            if rest is atom.numerator:
-                return rest, atom.denominator
-    return None
