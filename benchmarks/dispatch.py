@@ -74,7 +74,7 @@ def cases(quick: bool) -> Iterator[Case]:
 
 
 def table(rows: Sequence[Row]) -> str:
-    """As in the seeds: a table per total, a line per piece."""
+    """A table per total, a line per piece."""
     heads = (
         "piece (KB)", "pipeline (GB/s)", "callback (GB/s)", "by hand (GB/s)", "pipeline / callback (speed)",
         "pipeline / by hand (time)", "peak of pipeline", "peak of callback",

@@ -15,7 +15,7 @@ from slinky.runtime.arena import Arena, SiteKind
 
 
 def stencil() -> sl.Pipeline:
-    """The seeds' 3x3 stencil by rows, slid and folded; a new one each time."""
+    """The 3x3 stencil of the README by rows, slid and folded; a new one each time."""
     y, x = sl.variables("y x")
     inp, intm, out = (sl.BufferExpr(name, np.int16, 2) for name in ("inp", "intm", "out"))
     around = (sl.interval(y - 1, y + 1), sl.interval(x - 1, x + 1))

@@ -47,7 +47,7 @@ from slinky.sched.placement import compute_at, compute_root
 from slinky.sched.simplification import rename, simplify
 from slinky.sched.sliding import slide_window
 from slinky.sched.storage import fold_storage, lift_alloc, store_at, unfold_storage
-from slinky.symbolic.expressions import equal, maximum, minimum, select, unequal
+from slinky.symbolic.expressions import Expr, equal, maximum, minimum, select, unequal
 from slinky.symbolic.intervals import interval
 
 __version__ = "0.1.0"
@@ -66,6 +66,7 @@ __all__ = [
     "Cursor",
     "DimCursor",
     "ExecutionError",
+    "Expr",
     "ExprCursor",
     "ExpressionError",
     "Func",

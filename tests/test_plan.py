@@ -28,7 +28,7 @@ from slinky.symbolic.intervals import Interval, point
 
 
 def by_rows(rows: int = 1) -> sl.Pipeline:
-    """The seeds' stencil: some rows at a time, slid and folded."""
+    """The 3x3 stencil of the README: some rows at a time, slid and folded."""
     p, (loop, _, _) = sl.split_loop(stencil(), "stencil.y", rows, rc=True)
     p, add = sl.compute_at(p, "add", loop, rc=True)
     p = sl.slide_window(p, add.call, loop)

@@ -1,4 +1,4 @@
-"""The text of programs: what a user reads is what the graph says. The seeds' examples, and the other kinds of graph."""
+"""The text of programs: what a user reads is what the graph says. The first examples, and other kinds of graph."""
 
 from __future__ import annotations
 
