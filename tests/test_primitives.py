@@ -407,6 +407,19 @@ def test_store_at_and_lift_alloc() -> None:
 # reorder_statements, simplify, rename ---------------------------------------------------------------------------------
 
 
+def test_an_allocation_does_not_move_before_another_of_its_name() -> None:
+    """Two copies of a loop have a buffer each. One is lifted, but not over the other, whose name it would take."""
+    p = sl.split_loop(examples.blur(), "blur.x", 8)
+    p, (_, alloc) = sl.compute_at(p, "scale", "for x", rc=True)
+    p = sl.store_at(p, alloc, "for x")
+    p, (first, second) = sl.cut_loop(p, "for x", 8, rc=True)
+    p = sl.lift_alloc(p, second.body()[0])
+    with pytest.raises(sl.SchedulingError, match="the first statement has a scaled of its own inside"):
+        sl.reorder_statements(p, p.forward(first).expand(after=1))
+    p.verify()
+
+
+
 def test_reorder_statements() -> None:
     before = examples.two_branches()
     left = before.find("left")

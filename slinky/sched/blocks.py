@@ -6,8 +6,9 @@ from typing import Any
 
 from slinky.cursors.cursors import BlockCursor
 from slinky.cursors.editing import Edit, Gap
+from slinky.cursors.versions import walk_statements
 from slinky.errors import SchedulingError
-from slinky.ir.statements import Alloc, Call, Check
+from slinky.ir.statements import Alloc, Call, Check, Statement
 from slinky.pipeline import Pipeline
 from slinky.sched.legality import check_folds, check_reads
 from slinky.sched.operation import sched_op
@@ -40,8 +41,9 @@ def reorder_statements(p: Pipeline, block: BlockCursor) -> Any:
             r[:] = right(inp[:])
             out[:] = join(l[:], r[:])
 
-    Refused: more or fewer than two statements; an allocation behind a statement that uses the buffer; a check behind
-    a statement that may rely on it; a call that is not shown to find what it reads.
+    Refused: more or fewer than two statements; an allocation behind a statement that uses the buffer, or before one
+    that has another buffer of its name inside; a check behind a statement that may rely on it; a call that is not shown
+    to find what it reads.
 
     Cursors:
         block: the two statements, in their new order.
@@ -58,6 +60,8 @@ def reorder_statements(p: Pipeline, block: BlockCursor) -> Any:
     }
     if isinstance(first, Alloc) and first.buffer in used:
         raise SchedulingError(f"the second statement uses {first.buffer}, which the first one allocates", place=block)
+    if isinstance(second, Alloc) and _allocates(first, second.buffer):
+        raise SchedulingError(f"the first statement has a {second.buffer} of its own inside", place=block)
     if isinstance(first, Check) and not isinstance(second, (Check, Alloc)):
         raise SchedulingError("the second statement may rely on the check", place=block)
     if isinstance(second, Check) and not isinstance(first, (Check, Alloc)):
@@ -70,3 +74,8 @@ def reorder_statements(p: Pipeline, block: BlockCursor) -> Any:
     check_reads(changed, (call.id for call in inside))
     check_folds(changed, inside)
     return new, (BlockCursor(changed, second.id, first.id),)
+
+
+def _allocates(statement: Statement, buffer: str) -> bool:
+    """Whether a buffer of this name is allocated in a statement."""
+    return any(isinstance(s, Alloc) and s.buffer == buffer for s in walk_statements((statement,)))
