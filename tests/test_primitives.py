@@ -419,7 +419,6 @@ def test_an_allocation_does_not_move_before_another_of_its_name() -> None:
     p.verify()
 
 
-
 def test_reorder_statements() -> None:
     before = examples.two_branches()
     left = before.find("left")
