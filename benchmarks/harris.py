@@ -8,7 +8,7 @@ import numpy as np
 
 import slinky as sl
 from benchmarks.harness import Array, Case, Side, installed
-from benchmarks.rows import ours
+from benchmarks.rows import ours, some_rows
 
 K = np.float32(0.04)
 
@@ -142,11 +142,9 @@ def cases(quick: bool) -> Iterator[Case]:
         whole = pipeline()
 
         sides = [Side("NumPy as written", lambda: as_written(image)), ours("ours, not scheduled", whole, image, placed)]
-        for rows in (8, 32):
-            sides.append(
-                Side(f"NumPy tiled by hand, {rows} rows", lambda rows=rows: tiled_by_hand(image, target, rows))  # type: ignore[misc]
-            )
-            sides.append(ours(f"ours, {rows} rows", by_rows(whole, rows), image, placed))
+        sides += some_rows(
+            (8, 32), lambda rows: tiled_by_hand(image, target, rows), lambda rows: by_rows(whole, rows), image, placed
+        )
         if installed("cv2"):
             sides.append(Side("OpenCV, 1 thread", with_opencv(image)))
         return sides

@@ -8,7 +8,7 @@ import numpy as np
 
 import slinky as sl
 from benchmarks.harness import Array, Case, Side
-from benchmarks.rows import ours
+from benchmarks.rows import ours, some_rows
 
 
 def matmul(a: Array, b: Array, target: Array) -> None:
@@ -57,14 +57,15 @@ def cases(quick: bool) -> Iterator[Case]:
             whole = pipeline()
 
             sides = [Side("NumPy as written", lambda: a @ b @ c), ours("ours, not scheduled", whole, a, b, c, target)]
-            for rows in (128, 512):
-                sides.append(
-                    Side(
-                        f"NumPy tiled by hand, {rows} rows",
-                        lambda rows=rows: tiled_by_hand(a, b, c, target, rows),  # type: ignore[misc]
-                    )
-                )
-                sides.append(ours(f"ours, {rows} rows", by_rows(whole, rows), a, b, c, target))
+            sides += some_rows(
+                (128, 512),
+                lambda rows: tiled_by_hand(a, b, c, target, rows),
+                lambda rows: by_rows(whole, rows),
+                a,
+                b,
+                c,
+                target,
+            )
             return sides
 
         yield Case(f"(a x b) x c, {name}", make, tolerance=1e-2)

@@ -8,7 +8,7 @@ import numpy as np
 
 import slinky as sl
 from benchmarks.harness import Array, Case, Side
-from benchmarks.rows import ours
+from benchmarks.rows import ours, some_rows
 
 LEVELS = 4
 HALF = np.float32(0.5)
@@ -100,11 +100,13 @@ def cases(quick: bool) -> Iterator[Case]:
             Side("NumPy as written", lambda: as_written(source)),
             ours("ours, not scheduled", whole, source, target),
         ]
-        for rows in (16, 64):
-            sides.append(
-                Side(f"NumPy tiled by hand, {rows} rows", lambda rows=rows: tiled_by_hand(source, target, rows))  # type: ignore[misc]
-            )
-            sides.append(ours(f"ours, {rows} rows", by_rows(whole, rows), source, target))
+        sides += some_rows(
+            (16, 64),
+            lambda rows: tiled_by_hand(source, target, rows),
+            lambda rows: by_rows(whole, rows),
+            source,
+            target,
+        )
         return sides
 
     yield Case(f"pyramid on {size}² float32", make)

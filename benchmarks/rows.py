@@ -1,8 +1,9 @@
-"""What benchmarks share: the side that runs a pipeline, and the schedule of softmax and layer normalisation."""
+"""What benchmarks share: sides that run pipelines, and the schedule of softmax and layer normalisation."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -29,3 +30,17 @@ def ours(name: str, p: sl.Pipeline, *operands: Array | sl.Buffer) -> Side:
         return np.asarray(result)
 
     return Side(name, run, lambda: p.compile().release())
+
+
+def some_rows(
+    counts: Sequence[int],
+    by_hand: Callable[[int], Array],
+    scheduled: Callable[[int], sl.Pipeline],
+    *operands: Array | sl.Buffer,
+) -> list[Side]:
+    """For each number of rows, NumPy tiled by hand and a pipeline; the last operand is its output."""
+    sides: list[Side] = []
+    for rows in counts:
+        sides.append(Side(f"NumPy tiled by hand, {rows} rows", partial(by_hand, rows)))
+        sides.append(ours(f"ours, {rows} rows", scheduled(rows), *operands))
+    return sides

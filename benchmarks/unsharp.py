@@ -9,7 +9,7 @@ import numpy as np
 import slinky as sl
 from benchmarks.blur import constants, gaussian, weighted_sum
 from benchmarks.harness import Array, Case, Side, installed
-from benchmarks.rows import ours
+from benchmarks.rows import ours, some_rows
 
 RADIUS = 3
 WEIGHTS = gaussian(RADIUS)
@@ -134,11 +134,9 @@ def cases(quick: bool) -> Iterator[Case]:
             Side("NumPy as written", lambda: as_written(source)),
             ours("ours, not scheduled", whole, source, placed),
         ]
-        for rows in (4, 16):
-            sides.append(
-                Side(f"NumPy tiled by hand, {rows} rows", lambda rows=rows: tiled_by_hand(source, target, rows))  # type: ignore[misc]
-            )
-            sides.append(ours(f"ours, {rows} rows", by_rows(whole, rows), source, placed))
+        sides += some_rows(
+            (4, 16), lambda rows: tiled_by_hand(source, target, rows), lambda rows: by_rows(whole, rows), source, placed
+        )
         if installed("cv2"):
             sides.append(Side("OpenCV, 1 thread", with_opencv(source)))
         return sides

@@ -248,7 +248,7 @@ class Version:
         if names is not None:
             changes = ((i, _statement(self.entries.get(i)), _statement(entries.get(i))) for i in touched)
             names = with_changes(names, changes)
-        known = self._positions.items()
+        known = dict(self._positions).items()  # a copy: another thread may ask this version for more
         positions = {key: at for key, at in known if key not in reordered and key[0] not in touched}
         return Version(program, lineage, entries, names, positions, self._globals)
 
