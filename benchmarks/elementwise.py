@@ -40,7 +40,7 @@ def pipeline() -> sl.Pipeline:
     (i,) = sl.variables("i")
     buffers = [sl.BufferExpr(f"b{n}", np.float32, 1) for n in range(len(CHAIN) + 1)]
     for n, callback in enumerate(CHAIN):
-        sl.Func(callback, [buffers[n][i]], [buffers[n + 1][i]], name=f"step{n}")
+        sl.Func(callback, [buffers[n][i]], [buffers[n + 1][i]], name=f"step{n}", in_place=True)
     return sl.build_pipeline([buffers[0]], [buffers[-1]], name="chain")
 
 

@@ -13,7 +13,8 @@ Everything about it is computed here with plain integers and NumPy, apart from s
 Graphs are chains, diamonds and trees; a buffer may have several readers and be an output of the pipeline, too. Funcs
 have up to three dimensions and up to two outputs, which may be transposed or lack a dimension. They read points,
 stencils with strides, dilations, a reversed axis or a coarser grid, fixed rows, whole dimensions, and stencils whose
-radius is a scalar of the pipeline. Arrays have sizes from 0, negative minima and different memory layouts.
+radius is a scalar of the pipeline. Some are elementwise, and some say that they work in place. Arrays have sizes from
+0, negative minima and different memory layouts.
 """
 
 from __future__ import annotations
@@ -129,6 +130,7 @@ class Stage:
     reads: tuple[Read, ...]
     writes: tuple[Write, ...]
     pass_buffers: bool = False
+    in_place: bool = False
 
     def needs_coordinates(self) -> bool:
         """Whether its callback must know where its box is."""
@@ -195,13 +197,16 @@ class Mix:
             for dim, first, extent in zip(write.dims, lo, array.shape, strict=True):
                 assert box.setdefault(dim, (first, first + extent - 1)) == (first, first + extent - 1)
                 assert extent > 0, "called for an empty box"
+        results = []
         for n, (write, (array, _)) in enumerate(zip(stage.writes, targets, strict=True)):
-            array[...] = 7 * n + 1
+            result = np.full(array.shape, 7 * n + 1, DTYPE)
             for k, (read, source) in enumerate(zip(stage.reads, sources, strict=True)):
                 if read.dims() <= set(write.dims):
-                    array *= 3
-                    array += (2 * k + 2 * n + 1) * self._read(read, source, write, box, radius)
-            array %= MODULUS
+                    result *= 3
+                    result += (2 * k + 2 * n + 1) * self._read(read, source, write, box, radius)
+            results.append(result % MODULUS)
+        for (array, _), result in zip(targets, results, strict=True):  # all is read: this works in place
+            array[...] = result
 
     @staticmethod
     def _located(operand: Any) -> tuple[np.ndarray, tuple[int, ...]]:
@@ -259,6 +264,8 @@ class Bounds:
     funcs: Mapping[str, Box]
     needed: Mapping[tuple[str, int], Range]
     """The hull of the intervals that are read of each buffer and dimension, where there are any."""
+    by_arrays: frozenset[str]
+    """The funcs with a dimension that nobody asks for: it goes as far as the arrays allow."""
 
 
 def boxes(graph: Graph) -> Bounds:
@@ -317,6 +324,7 @@ def _infer(graph: Graph, given: Mapping[str, Box]) -> Bounds:
     needed: dict[tuple[str, int], Range] = {}
     buffers = {name: given[name] for name in graph.inputs}
     funcs: dict[str, Box] = {}
+    by_arrays: set[str] = set()
     for stage in reversed(graph.stages):
         box: dict[int, Range] = {}
         for write in stage.writes:
@@ -326,6 +334,7 @@ def _infer(graph: Graph, given: Mapping[str, Box]) -> Bounds:
                     box[dim] = _hull(asked, box.get(dim))
         for dim in range(stage.rank):
             if dim not in box:
+                by_arrays.add(stage.name)
                 box[dim] = _allowed(stage, dim, available, graph.radius)
         funcs[stage.name] = tuple(box[dim] for dim in range(stage.rank))
         buffers.update((write.buffer, tuple(box[dim] for dim in write.dims)) for write in stage.writes)
@@ -334,7 +343,7 @@ def _infer(graph: Graph, given: Mapping[str, Box]) -> Bounds:
                 if not isinstance(access, Whole):
                     region = _region(access, box, graph.radius)
                     needed[read.buffer, d] = _hull(region, needed.get((read.buffer, d)))
-    return Bounds(buffers, funcs, needed)
+    return Bounds(buffers, funcs, needed, frozenset(by_arrays))
 
 
 def _region(access: Window | Fixed, box: Mapping[int, Range], radius: int) -> Range:
@@ -405,6 +414,7 @@ def build(graph: Graph) -> sl.Pipeline:
             name=stage.name,
             arguments={RADIUS: radius} if stage.uses_radius() else None,
             pass_buffers=stage.pass_buffers,
+            in_place=stage.in_place,
         )
     return sl.build_pipeline([buffers[name] for name in graph.inputs], [buffers[name] for name in graph.outputs])
 
@@ -513,20 +523,23 @@ def _graphs(draw: st.DrawFn, max_stages: int) -> Graph:
     stages: list[Stage] = []
     unusual = draw(st.integers(0, 2))  # how many strides and coarse grids: each multiplies what is read
     for n in range(draw(st.integers(1, max_stages))):
-        rank = draw(st.sampled_from((2, 1, 3, 0)))
-        reads = []
-        for _ in range(draw(st.sampled_from((1, 2, 3, 0) if n else (1, 2)))):
-            names = list(ranks)
+        names = list(ranks)
+        elementwise = draw(st.integers(0, 2)) == 2
+        rank = ranks[names[-1]] if elementwise else draw(st.sampled_from((2, 1, 3, 0)))
+        dims = draw(st.permutations(range(rank)))
+        order = tuple(dims) if draw(st.booleans()) else tuple(range(rank))
+        reads = [Read(names[-1], tuple(map(Window, order)))] if elementwise else []
+        for _ in range(draw(st.sampled_from((0, 1) if elementwise else (1, 2, 3, 0) if n else (1, 2)))):
             name = names[-1 - draw(st.integers(0, len(names) - 1))]  # the newest is the simplest: chains
             along, unusual = draw(_accesses(name, ranks[name], rank, bounded, unusual))
             reads.append(Read(name, along))
-        dims = draw(st.permutations(range(rank)))
-        writes = [Write(f"b{n}", tuple(dims) if draw(st.booleans()) else tuple(range(rank)))]
+        writes = [Write(f"b{n}", order)]
         if draw(st.integers(0, 3)) == 3:
             kept = tuple(dim for dim in dims if draw(st.integers(0, 3)) < 3)
             writes.append(Write(f"c{n}", kept))
         stage = Stage(f"f{n}", rank, tuple(reads), tuple(writes))
-        stages.append(replace(stage, pass_buffers=stage.needs_coordinates() or draw(st.booleans())))
+        with_coordinates = stage.needs_coordinates() or draw(st.booleans())
+        stages.append(replace(stage, pass_buffers=with_coordinates, in_place=draw(st.booleans())))
         for write in writes:
             ranks[write.buffer] = len(write.dims)
             if draw(st.integers(0, 4)) == 4:
@@ -619,6 +632,9 @@ def _image_graphs(draw: st.DrawFn, max_stages: int) -> Graph:
         for back in {0, draw(st.integers(0, 2))}:  # the buffer before, and perhaps one further back
             name = names[max(-1 - back, -len(names))]
             along = []
+            if draw(st.integers(0, 3)) == 3:
+                reads.append(Read(name, tuple(map(Window, range(rank)))))  # elementwise
+                continue
             for d in range(rank):
                 scale, divide = draw(st.sampled_from(((1, 1), (2, 1), (1, 2)))) if unusual else (1, 1)
                 unusual -= (scale, divide) != (1, 1)
@@ -635,7 +651,7 @@ def _image_graphs(draw: st.DrawFn, max_stages: int) -> Graph:
                 )
             reads.append(Read(name, tuple(along)))
         stage = Stage(f"f{n}", rank, tuple(reads), (Write(f"b{n}", tuple(range(rank))),))
-        stages.append(replace(stage, pass_buffers=stage.needs_coordinates()))
+        stages.append(replace(stage, pass_buffers=stage.needs_coordinates(), in_place=draw(st.booleans())))
         names.append(f"b{n}")
         if n < count - 1 and draw(st.integers(0, 5)) == 5:
             outputs.append(f"b{n}")

@@ -30,6 +30,9 @@ class Func:
     * `arguments`: further arguments, passed by name: pipeline scalars or expressions of scalars and buffer metadata
       (evaluated to an int), or any constant.
     * `pass_buffers`: give the callback `sl.Buffer` objects, which know their coordinates, instead of arrays.
+    * `in_place`: whether the callback gives the same result where an output is the very memory of an input of that
+      dtype that it reads at the same points. Plans then write an intermediate over one that nobody reads any more. By
+      default this holds for elementwise ufuncs and for nothing else; checked mode tests what is declared.
 
     Making a func makes it the producer of its outputs. Raises `GraphError`, naming func and buffer, for what can be
     no part of a pipeline; nothing is changed then.
@@ -44,6 +47,7 @@ class Func:
         *,
         arguments: Mapping[str, Any] | None = None,
         pass_buffers: bool = False,
+        in_place: bool | None = None,
     ) -> None:
         if not callable(callback):
             raise GraphError(f"a func needs a callable, got {callback!r}")
@@ -56,6 +60,9 @@ class Func:
             raise GraphError(f"func {self.name!r}: arguments must be a dictionary, values by name, got {arguments!r}")
         self.arguments = dict(arguments or {})
         self.pass_buffers = pass_buffers
+        if in_place is not None and not isinstance(in_place, bool):
+            raise GraphError(f"func {self.name!r}: in_place must be True, False or None, got {in_place!r}")
+        self.in_place = _is_elementwise(callback) if in_place is None else in_place
         self.serial = next(_serial)
         if not self.outputs:
             raise GraphError(f"func {self.name!r} produces nothing: give at least one output access")
@@ -172,6 +179,11 @@ class Func:
     def __repr__(self) -> str:
         inputs = ", ".join(map(str, self.inputs))
         return f"<Func {', '.join(map(str, self.outputs))} = {self.name}({inputs})>"
+
+
+def _is_elementwise(callback: Callable[..., Any]) -> bool:
+    """Whether it is a ufunc on elements. NumPy promises the same result for operands that share memory."""
+    return isinstance(callback, np.ufunc) and callback.signature is None
 
 
 def _default_name(callback: Callable[..., Any]) -> str:

@@ -122,6 +122,7 @@ class _Walk:
             tuple(OutputAccess(a.buffer.name, tuple(position[dim] for dim in output_dims(a))) for a in func.outputs),
             tuple(func.arguments.items()),
             func.pass_buffers,
+            func.in_place,
             self._known_of_divisors(func),
         )
         self.lowered[func] = lowered

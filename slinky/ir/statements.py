@@ -94,6 +94,8 @@ class LoweredFunc:
     Producing the box B of its dimensions, it writes exactly the points of B in each output, and reads of each input
     exactly the box that the access gives for B. `dims` are variables of its own (`stencil.y`), bound nowhere else.
     `known` are conditions that the program checks and on which the regions that it reads rest (a divisor is positive).
+    With `in_place`, the callback gives the same result where an output is the memory of an input of the same dtype
+    that it reads at the same points.
     """
 
     name: str
@@ -103,6 +105,7 @@ class LoweredFunc:
     outputs: tuple[OutputAccess, ...]
     arguments: tuple[tuple[str, Any], ...] = ()
     pass_buffers: bool = False
+    in_place: bool = False
     known: tuple[Condition, ...] = ()
 
     def dim_names(self) -> tuple[str, ...]:

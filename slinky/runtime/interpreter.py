@@ -9,11 +9,10 @@ element of the outputs must have been written at the end.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import attrs
-import numpy as np
 
 from slinky.errors import CallbackError, ExecutionError, UninitializedReadError
 from slinky.ir.regions import end_symbols, input_templates
@@ -31,7 +30,8 @@ from slinky.ir.statements import (
     walk,
 )
 from slinky.runtime.arguments import bind, require
-from slinky.runtime.buffers import Array, Buffer
+from slinky.runtime.buffers import Buffer
+from slinky.runtime.callbacks import array_of, call_callback, check_in_place
 from slinky.runtime.lifetimes import releases
 from slinky.runtime.shadow import Shadow
 from slinky.runtime.statistics import Hooks, Recorder, RunStatistics
@@ -231,7 +231,7 @@ class _Machine:
         *,
         guarded: bool,
     ) -> None:
-        before = [_array(operand).tobytes() for operand in inputs] if guarded else None
+        before = [array_of(operand).tobytes() for operand in inputs] if guarded else None
         hooks = self.recorder.hooks
         if hooks.call_begin is not None:
             hooks.call_begin(func.name, box)
@@ -240,29 +240,7 @@ class _Machine:
         finally:
             if hooks.call_end is not None:
                 hooks.call_end(func.name, box)
-        if before is not None and before != [_array(operand).tobytes() for operand in inputs]:
-            raise CallbackError(f"the callback of {name} wrote to one of its inputs")
-
-
-def _array(operand: Any) -> Array:
-    return operand.array if isinstance(operand, Buffer) else operand
-
-
-def call_callback(
-    callback: Callable[..., Any], name: str, inputs: list[Any], outputs: list[Any], arguments: dict[str, Any]
-) -> None:
-    """Run a callback by the convention: inputs then outputs by position, arguments by name, ufunc outputs by `out=`.
-
-    Raises `CallbackError` if it returns anything but None or its own outputs: a result that is returned instead of
-    written would be lost.
-    """
-    if isinstance(callback, np.ufunc):
-        callback(*inputs, out=tuple(outputs), **arguments)
-        return
-    result = callback(*inputs, *outputs, **arguments)
-    returned = result if isinstance(result, tuple) else (result,)
-    if not all(value is None or any(value is output for output in outputs) for value in returned):
-        raise CallbackError(
-            f"the callback of {name} returned {type(result).__name__}; a callback writes to its outputs, "
-            f"which come after its inputs, and returns None"
-        )
+        if guarded:
+            if before != [array_of(operand).tobytes() for operand in inputs]:
+                raise CallbackError(f"the callback of {name} wrote to one of its inputs")
+            check_in_place(func, name, inputs, outputs, arguments)

@@ -66,13 +66,14 @@ class Allocations:
         heap: list[str] = []
         rings: list[str] = []
         sizes: list[str] = []
-        for alloc, loops in arena_allocs(block):
+        for place in arena_allocs(block):
+            alloc = place.alloc
             folded = any(fold is not None for fold in alloc.folds)
             local = self._writer.names.fresh(f"{alloc.buffer}_{'windows' if folded else 'arrays'}")
-            locals_[alloc.id] = local
+            locals_.update(dict.fromkeys((alloc.id, *place.others), local))
             (rings if folded else heap).append(local)
             if not folded:
-                sizes.append(self._capacity(alloc, loops))
+                sizes.append(self._capacity(alloc, place.loops))
         if heap:
             self._write_long(f"{targets(heap)} = {name}.reserve(", sizes)
         if rings:

@@ -2,7 +2,8 @@
 
 The allocations of a function and of its serial loops are *sites* of one arena; the body of a parallel loop has an arena
 of its own. A site lives from the first to the last statement that uses it, in positions of the program; in a loop it
-lives anew in each iteration.
+lives anew in each iteration. Allocations that take over the memory of another one (see `in_place`) have its site, which
+lives from the first use of the first to the last use of the last.
 
 Invariant: `arena_allocs` and `sites` go through the same allocations in the same order.
 """
@@ -16,15 +17,30 @@ import attrs
 
 from slinky.ir.statements import Alloc, Block, Call, For, If, Statement, walk
 from slinky.runtime.arena import SiteKind
+from slinky.runtime.in_place import taken_over
 from slinky.runtime.lifetimes import buffers_named, releases
 
 
-def arena_allocs(block: Block, loops: tuple[For, ...] = ()) -> Iterator[tuple[Alloc, tuple[For, ...]]]:
-    """The allocations of a block and of the statements inside, with the loops around each; not of parallel loops."""
+@attrs.frozen
+class Place:
+    """The allocations of one site: the one that comes first, the loops around it, and those that take it over."""
+
+    alloc: Alloc
+    loops: tuple[For, ...]
+    others: tuple[int, ...]
+
+
+def arena_allocs(block: Block, loops: tuple[For, ...] = ()) -> Iterator[Place]:
+    """The sites of a block and of the statements inside; not of parallel loops."""
+    first = taken_over(block)
+    others: dict[int, list[int]] = {}
+    for other, owner in first.items():
+        others.setdefault(owner, []).append(other)
     for statement in block:
         match statement:
-            case Alloc():
-                yield statement, loops
+            case Alloc(id=identity):
+                if identity not in first:
+                    yield Place(statement, loops, tuple(others.get(identity, ())))
             case For(workers=None, body=body):
                 yield from arena_allocs(body, (*loops, statement))
             case If(body=body, orelse=orelse):
@@ -38,18 +54,21 @@ def sites(block: Block) -> tuple[SiteKind, ...]:
     clock = itertools.count()
 
     def visit(block: Block) -> None:
-        own: dict[str, int] = {}
+        own: dict[int, int] = {}
         unused: set[str] = set()
         last_uses = releases(block)
+        first = taken_over(block)
+        allocs = {s.buffer: first.get(s.id, s.id) for s in block if isinstance(s, Alloc)}
         for position, statement in enumerate(block):
             now = next(clock)
             for buffer in unused & _named_inside(statement):
-                kinds[own[buffer]] = attrs.evolve(kinds[own[buffer]], born=now)
+                site = own[allocs[buffer]]
+                kinds[site] = attrs.evolve(kinds[site], born=now)
                 unused.remove(buffer)
             match statement:
-                case Alloc(buffer=buffer, dtype=dtype, dims=dims, folds=folds):
+                case Alloc(buffer=buffer, dtype=dtype, dims=dims, folds=folds, id=identity) if identity not in first:
                     folded = tuple(d for d, fold in enumerate(folds) if fold is not None)
-                    own[buffer] = len(kinds)
+                    own[identity] = len(kinds)
                     unused.add(buffer)
                     kinds.append(SiteKind(dtype, len(dims), now, now, folded))
                 case For(workers=None, body=body):
@@ -59,7 +78,8 @@ def sites(block: Block) -> tuple[SiteKind, ...]:
                     visit(orelse)
             dies = next(clock)
             for buffer in last_uses.get(position, ()):
-                kinds[own[buffer]] = attrs.evolve(kinds[own[buffer]], dies=dies)
+                site = own[allocs[buffer]]
+                kinds[site] = attrs.evolve(kinds[site], dies=dies)
 
     visit(block)
     return tuple(kinds)

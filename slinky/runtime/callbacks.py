@@ -1,0 +1,69 @@
+"""Calling callbacks by the convention, and testing what is declared of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from slinky.errors import CallbackError
+from slinky.ir.statements import LoweredFunc
+from slinky.runtime.buffers import Array, Buffer, buffer_at
+from slinky.runtime.in_place import sharing
+
+
+def array_of(operand: Array | Buffer) -> Array:
+    """The array of an operand, which is a buffer where the callback asks for coordinates."""
+    return operand.array if isinstance(operand, Buffer) else operand
+
+
+def call_callback(
+    callback: Callable[..., Any], name: str, inputs: Sequence[Any], outputs: Sequence[Any], arguments: dict[str, Any]
+) -> None:
+    """Run a callback by the convention: inputs then outputs by position, arguments by name, ufunc outputs by `out=`.
+
+    Raises `CallbackError` if it returns anything but None or its own outputs: a result that is returned instead of
+    written would be lost.
+    """
+    if isinstance(callback, np.ufunc):
+        callback(*inputs, out=tuple(outputs), **arguments)
+        return
+    result = callback(*inputs, *outputs, **arguments)
+    returned = result if isinstance(result, tuple) else (result,)
+    if not all(value is None or any(value is output for output in outputs) for value in returned):
+        raise CallbackError(
+            f"the callback of {name} returned {type(result).__name__}; a callback writes to its outputs, "
+            f"which come after its inputs, and returns None"
+        )
+
+
+def check_in_place(
+    func: LoweredFunc, name: str, inputs: Sequence[Any], outputs: Sequence[Any], arguments: dict[str, Any]
+) -> None:
+    """Test that a callback that is declared to work in place does, on copies; `outputs` is what it gave otherwise.
+
+    Raises `CallbackError` if any element differs. Of ufuncs nothing is asked: NumPy promises it.
+    """
+    if isinstance(func.callback, np.ufunc):
+        return
+    for read, written in sharing(func):
+        o = next(o for o, access in enumerate(func.outputs) if access.buffer == written)
+        expected = array_of(outputs[o])
+        source = next(array_of(x) for x, a in zip(inputs, func.inputs, strict=True) if a.buffer == read)
+        if source.dtype != expected.dtype:
+            continue
+        shared = source.copy()
+        given = [_with(x, shared) if a.buffer == read else x for x, a in zip(inputs, func.inputs, strict=True)]
+        results = [_with(x, np.empty_like(array_of(x))) for x in outputs]
+        results[o] = _with(outputs[o], shared)
+        call_callback(func.callback, name, given, results, arguments)
+        if shared.tobytes() != expected.tobytes():
+            raise CallbackError(
+                f"the callback of {name} is declared to work in place, but gives something else where {written} is "
+                f"the memory of {read}; it reads {read} after it has written there. Declare it with in_place=False"
+            )
+
+
+def _with(operand: Array | Buffer, array: Array) -> Array | Buffer:
+    return buffer_at(array, operand.min) if isinstance(operand, Buffer) else array

@@ -1,0 +1,428 @@
+"""Calls that work in place: which intermediates share memory, and which must not."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+import numpy as np
+import pytest
+
+import slinky as sl
+from slinky.ir.statements import Alloc, Call
+from slinky.symbolic.expressions import constant
+from slinky.symbolic.intervals import Interval
+
+Array = np.ndarray
+
+
+class Step:
+    """A callback that adds up its inputs and 1, in place if it must, and remembers where its operands were."""
+
+    def __init__(self, name: str, outputs: int = 1) -> None:
+        self.__name__ = name
+        self.outputs = outputs
+        self.is_clean = True
+        self.inputs_at: list[tuple[int, ...]] = []
+        self.outputs_at: list[tuple[int, ...]] = []
+
+    def __call__(self, *operands: Array) -> None:
+        """The outputs come after the inputs."""
+        inputs, outputs = operands[: -self.outputs], operands[-self.outputs :]
+        self.inputs_at.append(tuple(a.ctypes.data for a in inputs))
+        self.outputs_at.append(tuple(a.ctypes.data for a in outputs))
+        for a, b in itertools.product(inputs, outputs):
+            self.is_clean &= a.ctypes.data == b.ctypes.data or not np.shares_memory(a, b)
+        result = sum(a.astype(np.float64) for a in inputs) + 1
+        for output in outputs:
+            output[...] = result
+
+
+def buffer(name: str, rank: int = 1, dtype: Any = np.float64) -> sl.BufferExpr:
+    """A buffer of a test."""
+    return sl.BufferExpr(name, dtype, rank)
+
+
+def run(p: sl.Pipeline, count: int, steps: list[Step]) -> Array:
+    """Run on numbers; the result, the same by the interpreter in checked mode."""
+    a = np.arange(count, dtype=np.float64)
+    out, again = np.zeros(count), np.zeros(count)
+    p.run(a, again, checked=True)
+    for step in steps:
+        step.inputs_at.clear()
+        step.outputs_at.clear()
+    p(a, out)
+    np.testing.assert_array_equal(out, again)
+    return out
+
+
+def chain(count: int, **options: Any) -> tuple[sl.Pipeline, list[Step]]:
+    """Steps one after the other."""
+    (i,) = sl.variables("i")
+    steps = [Step(f"f{n}") for n in range(count)]
+    buffers = [buffer(f"b{n}") for n in range(count + 1)]
+    for n, step in enumerate(steps):
+        sl.Func(step, [buffers[n][i]], [buffers[n + 1][i]], **options)
+    return sl.build_pipeline([buffers[0]], [buffers[-1]]), steps
+
+
+def in_pieces(p: sl.Pipeline, count: int, size: int) -> sl.Pipeline:
+    """All funcs of a chain on a piece, then on the next."""
+    p, (loop, _, _) = sl.split_loop(p, f"f{count - 1}.i", size, rc=True)
+    for n in reversed(range(count - 1)):
+        p, func = sl.compute_at(p, f"f{n}", loop, rc=True)
+        p = sl.store_at(p, func.alloc, loop)
+    return p
+
+
+def is_in_place(step: Step) -> bool:
+    """Whether each of its calls wrote an output over an input; exactly over it."""
+    assert step.is_clean
+    return all(set(r) & set(w) for r, w in zip(step.inputs_at, step.outputs_at, strict=True))
+
+
+# Where it is done -----------------------------------------------------------------------------------------------------
+
+
+def schedules() -> list[Any]:
+    """What to do with a chain of five."""
+
+    def whole(p: sl.Pipeline) -> sl.Pipeline:
+        return p
+
+    def pieces(p: sl.Pipeline) -> sl.Pipeline:
+        return in_pieces(p, 5, 7)
+
+    def parallel(p: sl.Pipeline) -> sl.Pipeline:
+        return sl.parallelize_loop(in_pieces(p, 5, 7), "for i", workers=2)
+
+    return [whole, pieces, parallel]
+
+
+@pytest.mark.parametrize("schedule", schedules())
+def test_a_chain_lies_in_one_place(schedule: Callable[[sl.Pipeline], sl.Pipeline]) -> None:
+    p, steps = chain(5, in_place=True)
+    np.testing.assert_array_equal(run(schedule(p), 23, steps), np.arange(23) + 5)
+    assert [is_in_place(step) for step in steps] == [False, True, True, True, False]
+
+
+@pytest.mark.parametrize("schedule", schedules())
+@pytest.mark.parametrize("in_place", [None, False])
+def test_a_callback_of_a_user_works_in_place_only_if_it_says_so(
+    schedule: Callable[[sl.Pipeline], sl.Pipeline], in_place: bool | None
+) -> None:
+    p, steps = chain(5, in_place=in_place)
+    np.testing.assert_array_equal(run(schedule(p), 23, steps), np.arange(23) + 5)
+    assert not any(map(is_in_place, steps))
+
+
+def test_ufuncs_work_in_place_by_themselves() -> None:
+    (i,) = sl.variables("i")
+    a, b, c, d, out = map(buffer, ("a", "b", "c", "d", "out"))
+    sl.Func(np.sqrt, [a[i]], [b[i]])
+    sl.Func(np.negative, [b[i]], [c[i]])
+    sl.Func(np.exp, [c[i]], [d[i]])
+    sl.Func(np.square, [d[i]], [out[i]])
+    source = sl.build_pipeline([a], [out]).to_python()
+    assert "    negative(b, out=b)\n    exp(b, out=b)\n" in source
+    sl.Func(np.negative, [b[i]], [buffer("e")[i]])  # b is read once more in a graph that has it
+
+
+def test_a_ufunc_that_must_not() -> None:
+    (i,) = sl.variables("i")
+    a, b, c, out = map(buffer, ("a", "b", "c", "out"))
+    sl.Func(np.sqrt, [a[i]], [b[i]])
+    sl.Func(np.negative, [b[i]], [c[i]], in_place=False)
+    sl.Func(np.square, [c[i]], [out[i]])
+    assert "    negative(b, out=c)\n" in sl.build_pipeline([a], [out]).to_python()
+
+
+def test_the_first_of_two_inputs_that_end() -> None:
+    (i,) = sl.variables("i")
+    a, b, c, d, out = map(buffer, ("a", "b", "c", "d", "out"))
+    steps = [Step(name) for name in ("f", "g", "h", "last")]
+    for step, reads, written in zip(steps, ([a], [a], [b, c], [d]), (b, c, d, out), strict=True):
+        sl.Func(step, [r[i] for r in reads], [written[i]], in_place=True)
+    p = sl.build_pipeline([a], [out])
+    np.testing.assert_array_equal(run(p, 9, steps), 2 * np.arange(9) + 4)
+    assert steps[2].outputs_at[0][0] == steps[2].inputs_at[0][0]
+
+
+def test_the_same_input_twice() -> None:
+    (i,) = sl.variables("i")
+    a, b, c, out = map(buffer, ("a", "b", "c", "out"))
+    steps = [Step(name) for name in "fgh"]
+    sl.Func(steps[0], [a[i]], [b[i]])
+    sl.Func(steps[1], [b[i], b[i]], [c[i]], in_place=True)
+    sl.Func(steps[2], [c[i]], [out[i]])
+    np.testing.assert_array_equal(run(sl.build_pipeline([a], [out]), 9, steps), 2 * np.arange(9) + 4)
+    assert is_in_place(steps[1])
+
+
+def test_one_output_only_takes_over() -> None:
+    (i,) = sl.variables("i")
+    a, b, c, d, e, out = map(buffer, ("a", "b", "c", "d", "e", "out"))
+    steps = [Step("f", 2), Step("g", 2), Step("h")]
+    sl.Func(steps[0], [a[i]], [b[i], c[i]])
+    sl.Func(steps[1], [b[i], c[i]], [d[i], e[i]], in_place=True)
+    sl.Func(steps[2], [d[i], e[i]], [out[i]])
+    run(sl.build_pipeline([a], [out]), 9, steps)
+    assert len({*steps[1].inputs_at[0], *steps[1].outputs_at[0]}) == 3
+
+
+def test_points_in_another_order_of_dimensions() -> None:
+    """An output may be transposed against the dimensions of the func, and its input with it; not against each other."""
+    y, x = sl.variables("y x")
+
+    def program(read: tuple[Any, Any]) -> str:
+        a, b, c, out = (buffer(name, 2) for name in ("a", "b", "c", "out"))
+        sl.Func(np.sqrt, [a[y, x]], [b[y, x]])
+        sl.Func(lambda s, t: None, [b[read]], [c[x, y]], name="g", in_place=True)
+        sl.Func(np.square, [c[y, x]], [out[y, x]])
+        b.dim(0).min = b.dim(1).min = c.dim(0).min = c.dim(1).min = 0
+        for dim in (b.dim(0), b.dim(1), c.dim(0), c.dim(1)):
+            dim.extent = 8
+        return sl.build_pipeline([a], [out]).to_python()
+
+    assert "g(b, b)" in program((x, y))
+    assert "g(b, c)" in program((y, x))
+
+
+def test_coordinates_and_arguments_go_along() -> None:
+    (i,) = sl.variables("i")
+    a, b, c, out = map(buffer, ("a", "b", "c", "out"))
+    places = []
+
+    def shift(source: sl.Buffer, target: sl.Buffer, *, by: int) -> None:
+        places.append((source.array.ctypes.data == target.array.ctypes.data, source.min == target.min))
+        target.array[...] = source.array + by
+
+    sl.Func(np.negative, [a[i]], [b[i]])
+    sl.Func(shift, [b[i]], [c[i]], in_place=True, pass_buffers=True, arguments={"by": sl.scalar("r")})
+    sl.Func(np.negative, [c[i]], [out[i]])
+    p = sl.build_pipeline([a], [out])
+    result = sl.Buffer(np.zeros(5), min=(3,))
+    p(sl.Buffer(np.arange(5.0), min=(3,)), result, r=2)
+    np.testing.assert_array_equal(result.array, np.arange(5) - 2)
+    assert places == [(True, True)]
+    p.run(sl.Buffer(np.arange(5.0), min=(3,)), result, r=2, checked=True)
+
+
+def test_what_a_program_uses_stays_what_it_says() -> None:
+    p, _ = chain(4, in_place=True)
+    a, out = np.zeros(1000), np.zeros(1000)
+    assert p.memory(a, out) == p.run(a, out).peak_bytes == p.run(a, out, backend="interpreter").peak_bytes == 16000
+    told: list[tuple[str, str]] = []
+    p.run(a, out, hooks=sl.Hooks(
+        allocate=lambda name, _: told.append(("+", name)), free=lambda name, _: told.append(("-", name))
+    ))  # fmt: skip
+    assert told == [("+", "b1"), ("+", "b2"), ("-", "b1"), ("+", "b3"), ("-", "b2"), ("-", "b3")]
+
+
+# Where it must not be done --------------------------------------------------------------------------------------------
+
+
+def test_a_buffer_that_is_read_again() -> None:
+    (i,) = sl.variables("i")
+    a, b, c, d, out = map(buffer, ("a", "b", "c", "d", "out"))
+    steps = [Step(name) for name in ("f", "g", "h", "last")]
+    for step, reads, written in zip(steps, ([a], [b], [c], [b, d]), (b, c, d, out), strict=True):
+        sl.Func(step, [r[i] for r in reads], [written[i]], in_place=True)
+    p = sl.build_pipeline([a], [out])
+    np.testing.assert_array_equal(run(p, 9, steps), 2 * np.arange(9) + 5)
+    assert [is_in_place(step) for step in steps] == [False, False, True, False]
+
+
+@pytest.mark.parametrize("shift", [-1, 1])
+def test_points_that_are_not_the_same(shift: int) -> None:
+    (i,) = sl.variables("i")
+    a, b, c, out = map(buffer, ("a", "b", "c", "out"))
+    steps = [Step(name) for name in "fgh"]
+    sl.Func(steps[0], [a[i]], [b[i]])
+    sl.Func(steps[1], [b[i], b[i + shift]], [c[i]], in_place=True)
+    sl.Func(steps[2], [c[i]], [out[i]])
+    p = sl.build_pipeline([a], [out])
+    source, result = sl.Buffer(np.arange(11.0), min=(-1,)), np.zeros(9)
+    p(source, result)
+    np.testing.assert_array_equal(result, 2 * np.arange(1, 10) + shift + 4)
+    assert not any(map(is_in_place, steps))
+
+
+@pytest.mark.parametrize("shift", [-1, 1])
+def test_a_box_that_is_not_the_same(shift: int) -> None:
+    """b is larger than c, for somebody reads more of it before."""
+    (i,) = sl.variables("i")
+    a, b, c, d, out = map(buffer, ("a", "b", "c", "d", "out"))
+    steps = [Step(name) for name in ("f", "g", "h", "last")]
+    sl.Func(steps[0], [a[i]], [b[i]], in_place=True)
+    sl.Func(steps[1], [b[i + shift]], [d[i]], in_place=True)
+    sl.Func(steps[2], [b[i]], [c[i]], in_place=True)
+    sl.Func(steps[3], [d[i], c[i]], [out[i]], in_place=True)
+    result = np.zeros(9)
+    sl.build_pipeline([a], [out])(sl.Buffer(np.arange(11.0), min=(-1,)), result)
+    np.testing.assert_array_equal(result, 2 * np.arange(1, 10) + shift + 5)
+    assert not any(map(is_in_place, steps))
+
+
+@pytest.mark.parametrize("reads", [lambda b, i: [b[i], b[7 - i]], lambda b, i: [b[sl.interval(i, sl.maximum(i, 7))]]])
+def test_more_points_than_those_written(reads: Callable[..., list[Any]]) -> None:
+    (i,) = sl.variables("i")
+    a, b, c, out = map(buffer, ("a", "b", "c", "out"))
+    for whole in (b, c):
+        whole.dim(0).min, whole.dim(0).extent = 0, 8
+    sl.Func(np.negative, [a[i]], [b[i]])
+    sl.Func(lambda *operands: None, reads(b, i), [c[i]], in_place=True, name="g")
+    sl.Func(np.negative, [c[i]], [out[i]])
+    p = sl.build_pipeline([a], [out])
+    assert [str(s.box) for s in p.program.body if isinstance(s, Alloc)] == ["(<0..7>,)", "(<0..7>,)"]
+    assert "b, c)" in p.to_python()
+
+
+def test_an_output_that_is_written_in_parts() -> None:
+    """The second call reads b for the last time, but the first one has written some of c before."""
+    (i,) = sl.variables("i")
+    a, b, c, d, out = map(buffer, ("a", "b", "c", "d", "out"))
+    steps = [Step(name) for name in ("f", "g", "h", "last")]
+    sl.Func(steps[0], [a[i]], [b[i]], in_place=True)
+    sl.Func(steps[1], [b[i]], [c[i]], in_place=True)
+    sl.Func(steps[2], [b[i]], [d[i]], in_place=True)
+    sl.Func(steps[3], [c[i], d[i]], [out[i]])
+    program = sl.build_pipeline([a], [out]).program
+    calls = {s.func.name: s for s in program.body if isinstance(s, Call)}
+    others = tuple(s for s in program.body if not isinstance(s, Call))
+    ends = calls["g"].box[0]
+    parts = [Call(calls["g"].func, (Interval(*pair),)) for pair in ((ends.min, 4), (5, ends.max))]
+    body = (*others, calls["f"], parts[0], calls["h"], parts[1], calls["last"])
+    p = sl.Pipeline(attrs.evolve(program, body=body))
+    p.verify()
+    np.testing.assert_array_equal(run(p, 9, steps), 2 * np.arange(9) + 5)
+    assert [is_in_place(step) for step in steps] == [False, False, False, False]
+
+
+def test_a_dtype_that_is_not_the_same() -> None:
+    (i,) = sl.variables("i")
+    a, b, c, out = buffer("a"), buffer("b"), buffer("c", dtype=np.int64), buffer("out")
+    steps = [Step(name) for name in "fgh"]
+    for step, read, written in zip(steps, (a, b, c), (b, c, out), strict=True):
+        sl.Func(step, [read[i]], [written[i]], in_place=True)
+    run(sl.build_pipeline([a], [out]), 9, steps)
+    assert not any(map(is_in_place, steps))
+
+
+def test_a_call_in_a_loop_of_its_own() -> None:
+    """Iterations may overlap, and compute an element again from what must still be there."""
+    p, steps = chain(3, in_place=True)
+    p, (loop, _, _) = sl.split_loop(p, "f1.i", 4, rc=True)
+    run(p, 10, steps)
+    assert not any(map(is_in_place, steps))
+    assert "for i" in str(loop)
+
+
+def test_a_folded_buffer() -> None:
+    (i,) = sl.variables("i")
+    a, b, c, out = map(buffer, ("a", "b", "c", "out"))
+    sl.Func(np.negative, [a[i]], [b[i]], name="f")
+    sl.Func(np.negative, [b[i]], [c[i]], name="g")
+    sl.Func(Step("h"), [c[i], c[i + 1]], [out[i]], name="h")
+    p, (loop, _, _) = sl.split_loop(sl.build_pipeline([a], [out]), "h.i", 1, rc=True)
+    for name in ("g", "f"):
+        p, func = sl.compute_at(p, name, loop, rc=True)
+        p = sl.slide_window(p, func.call, loop)
+        p = sl.fold_storage(p, func.alloc, "i")
+    result = np.zeros(9)
+    p(np.arange(10.0), result)
+    np.testing.assert_array_equal(result, 2 * np.arange(9) + 2)
+    p.run(np.arange(10.0), result, checked=True)
+
+
+def test_a_buffer_that_alone_is_folded() -> None:
+    p, steps = chain(4, in_place=True)
+    body = [
+        attrs.evolve(s, folds=(constant(16),)) if isinstance(s, Alloc) and s.buffer == "b2" else s
+        for s in p.program.body
+    ]
+    p = sl.Pipeline(attrs.evolve(p.program, body=tuple(body)))
+    np.testing.assert_array_equal(run(p, 9, steps), np.arange(9) + 4)
+    assert not any(map(is_in_place, steps))
+
+
+def test_ufuncs_on_whole_dimensions_do_not() -> None:
+    """The operands of a generalized ufunc are not read element by element."""
+    y, x = sl.variables("y x")
+    a, b, c, out = (buffer(name, 2) for name in ("a", "b", "c", "out"))
+    sl.Func(np.negative, [a[y, x]], [b[y, x]])
+    sl.Func(np.matmul, [b[y, x], b[y, x]], [c[y, x]], name="product")
+    sl.Func(np.negative, [c[y, x]], [out[y, x]])
+    assert "product(b, b, out=c)" in sl.build_pipeline([a], [out]).to_python()
+
+
+# What is declared -----------------------------------------------------------------------------------------------------
+
+
+def test_checked_mode_tests_what_is_declared() -> None:
+    def both(source: Array, target: Array) -> None:
+        target[...] = 2 * source
+        target += source  # too late: this is what has been written
+
+    (i,) = sl.variables("i")
+    a, out = buffer("a"), buffer("out")
+    sl.Func(both, [a[i]], [out[i]], in_place=True)
+    p = sl.build_pipeline([a], [out])
+    source, result = np.arange(5.0), np.zeros(5)
+    with pytest.raises(sl.CallbackError) as caught:
+        p.run(source, result, checked=True)
+    assert str(caught.value) == (
+        "the callback of both[0..4] is declared to work in place, but gives something else where out is the memory "
+        "of a; it reads a after it has written there. Declare it with in_place=False"
+    )
+    np.testing.assert_array_equal(source, np.arange(5))
+    p.run(source, result)  # nobody reads a last: nothing is in place
+    np.testing.assert_array_equal(result, 3 * np.arange(5))
+
+
+def test_checked_mode_leaves_results_and_counts_alone() -> None:
+    p, steps = chain(3, in_place=True)
+    out = np.zeros(6)
+    statistics = p.run(np.arange(6.0), out, checked=True)
+    np.testing.assert_array_equal(out, np.arange(6) + 3)
+    assert statistics.calls == {"f0": 1, "f1": 1, "f2": 1}
+    assert [len(step.inputs_at) for step in steps] == [2, 2, 2]
+
+
+@pytest.mark.parametrize("given", ["yes", 1, np.True_])
+def test_what_in_place_may_be(given: object) -> None:
+    (i,) = sl.variables("i")
+    a, b = buffer("a"), buffer("b")
+    with pytest.raises(sl.GraphError, match=r"func 'negative': in_place must be True, False or None, got"):
+        sl.Func(np.negative, [a[i]], [b[i]], in_place=given)  # type: ignore[arg-type]
+    sl.Func(np.negative, [a[i]], [b[i]])  # nothing was half-done
+    sl.build_pipeline([a], [b])
+
+
+UFUNCS = [u for u in vars(np).values() if isinstance(u, np.ufunc) and u.signature is None and u.nout == 1 and u.nin < 3]
+VIEWS = [np.s_[:, :], np.s_[:, 2:9], np.s_[::2, ::3], np.s_[:, ::-1]]
+
+
+@pytest.mark.parametrize("ufunc", dict.fromkeys(UFUNCS), ids=lambda u: u.__name__)
+def test_ufuncs_give_the_same_bits_in_place(ufunc: np.ufunc) -> None:
+    """What a plan rests on; NumPy promises it."""
+    random = np.random.default_rng(1)
+    numbers = random.random((2, 9, 37)) * 3 + 0.5
+    tried = 0
+    for first in "?bBhHiIlLefdFDM":
+        for dtypes in {(first, first)[: ufunc.nin], (first, "i")[: ufunc.nin]}:
+            arrays = [a.astype("M8[s]" if dtype == "M" else dtype) for a, dtype in zip(numbers, dtypes, strict=False)]
+            for view in VIEWS:
+                result = np.empty_like(arrays[0])[view]
+                with np.errstate(all="ignore"):
+                    try:
+                        ufunc(*(a[view] for a in arrays), out=result)
+                    except TypeError:  # there is none for these dtypes
+                        continue
+                    own = [a.copy()[view] for a in arrays]
+                    ufunc(*own, out=own[0])
+                assert own[0].tobytes() == result.tobytes()
+                tried += 1
+    assert tried or ufunc is np.isnat  # which gives no times
