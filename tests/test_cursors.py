@@ -25,7 +25,7 @@ def with_an_if(p: sl.Pipeline) -> sl.Pipeline:
     """The program with its loop inside both branches of an `if`; built by hand, for no primitive makes one."""
     import attrs
 
-    from slinky.cursors.editing import with_fresh_identities
+    from slinky.ir.copies import with_fresh_identities
     from slinky.ir.statements import If
     from slinky.symbolic.expressions import metadata
 

@@ -15,18 +15,16 @@ from collections.abc import Callable, Iterable, Sequence
 import attrs
 
 from slinky.cursors.versions import ROOT, Entry, Version, add_entries, walk_statements
+from slinky.ir.copies import rewritten, with_block, with_fresh_identities
 from slinky.ir.scopes import leading_checks
 from slinky.ir.statements import (
     Block,
     Check,
-    For,
-    If,
     Pass,
     Program,
     ScalarParameter,
     Statement,
     blocks_of,
-    fresh_identity,
 )
 from slinky.symbolic.expressions import Condition, Expr, Scalar
 from slinky.symbolic.traversal import symbols
@@ -187,25 +185,3 @@ class Edit:
 
 def _with_body(program: Program, body: Block) -> Program:
     return Program(program.name, program.inputs, program.outputs, program.scalars, program.constants, body)
-
-
-def with_block(statement: Statement, field: str, block: Block) -> Statement:
-    """A statement with another block, the same identity."""
-    if isinstance(statement, For):
-        return For(statement.variable, statement.range, statement.step, statement.workers, block, id=statement.id)
-    assert isinstance(statement, If)
-    return attrs.evolve(statement, body=block) if field == "body" else attrs.evolve(statement, orelse=block)
-
-
-def rewritten(statement: Statement, change: Callable[[Statement], Statement]) -> Statement:
-    """A statement with a change made to everything inside it and then to itself."""
-    for field, block in blocks_of(statement):
-        new = tuple(rewritten(inner, change) for inner in block)
-        if any(a is not b for a, b in zip(new, block, strict=True)):
-            statement = with_block(statement, field, new)
-    return change(statement)
-
-
-def with_fresh_identities(statement: Statement) -> Statement:
-    """A copy of a statement, all of it with fresh identities."""
-    return rewritten(statement, lambda inner: attrs.evolve(inner, id=fresh_identity()))

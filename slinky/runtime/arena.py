@@ -247,24 +247,25 @@ def _colors(kinds: Sequence[SiteKind]) -> list[int]:
 class Arenas:
     """The idle arenas of a plan, or of the body of a parallel loop: as many as ever ran at the same time.
 
-    The last to be given back is the first to be taken, so that its memory is still in cache.
+    The last to be given back is the first to be taken, so that its memory is still in cache. `idle` are those that
+    nobody uses.
     """
 
     def __init__(self, kinds: Sequence[SiteKind]) -> None:
         self._kinds = tuple(kinds)
-        self._idle: list[Arena] = []
+        self.idle: list[Arena] = []
 
     def take(self) -> Arena:
         """An arena that nobody else uses."""
         try:
-            return self._idle.pop()
+            return self.idle.pop()
         except IndexError:
             return Arena(self._kinds)
 
     def give(self, arena: Arena) -> None:
         """Give an arena back, for the next run."""
-        self._idle.append(arena)
+        self.idle.append(arena)
 
     def clear(self) -> None:
         """Release the memory of all idle arenas."""
-        self._idle.clear()
+        self.idle.clear()

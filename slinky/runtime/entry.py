@@ -1,8 +1,8 @@
 """The way into a plan for arguments that fit as they are: checked and handed over in about a microsecond.
 
 The code is generated per plan, a few lines per parameter, so that nothing is looked up or looped over. Where anything
-is not as usual (another type, dtype, rank, an empty array, a view that may overlap another argument) it calls `other`,
-which takes the long way with every check and a message.
+is not as usual (another type, dtype, rank, an empty array, a view that may overlap another argument; a buffer, where
+the function takes no coordinates) it calls `other`, which takes the long way with every check and a message.
 
 Invariant: arguments that go the short way meet every condition of `arguments.bind` but the checks of the program,
 which the plan's function makes itself.
@@ -24,15 +24,22 @@ Entry = Callable[[Sequence[object], dict[str, Any]], Any]
 """Takes arrays and scalars; returns the output, or a tuple of the outputs."""
 
 
+_OWNS_DATA = 0x4
+_WRITABLE = 0x400
+_USUAL_OUTPUT = 0x1 | _WRITABLE
+"""Bits of `flags.num` (`NPY_ARRAY_...` of NumPy's C API): it costs as much to read them all as to read one by name."""
+
+
 def make_entry(
     program: Program,
+    at_origin: bool,
     function: Callable[..., None],
     arenas: Arenas,
     threads: Callable[[], int] | None,
     other: Entry,
     failed: Callable[[BaseException, Sequence[object], dict[str, Any]], None],
 ) -> Entry:
-    """The short way to a plan's function.
+    """The short way to a plan's function, one with coordinates unless `at_origin`.
 
     `threads` gives the number of threads where the function takes one; `failed` is told of an error in the function.
     """
@@ -41,7 +48,7 @@ def make_entry(
     arrays = [f"a{i}" for i in range(len(parameters))]
     scalars = [f"s{i}" for i in range(len(program.scalars))]
     handed = ["arena", *(["threads()"] if threads is not None else [])]
-    handed += [name for i in range(len(parameters)) for name in (f"a{i}", f"m{i}")] + scalars
+    handed += [name for i in range(len(parameters)) for name in (f"a{i}", f"m{i}")[: 1 if at_origin else 2]] + scalars
     lines = [
         "def entry(arrays, scalars):",
         f"    if len(arrays) != {len(arrays)} or len(scalars) != {len(scalars)}:",
@@ -49,25 +56,29 @@ def make_entry(
         f"    {_targets(arrays)} = arrays",
     ]
     for i, p in enumerate(parameters):
+        if not at_origin:
+            lines += [
+                f"    m{i} = origin{i}",
+                f"    if type(a{i}) is Buffer:",
+                f"        m{i} = a{i}.min",
+                f"        a{i} = a{i}.array",
+            ]
         lines += [
-            f"    m{i} = origin{i}",
-            f"    if type(a{i}) is Buffer:",
-            f"        m{i} = a{i}.min",
-            f"        a{i} = a{i}.array",
             f"    if type(a{i}) is not ndarray or a{i}.dtype is not dtype{i} or a{i}.ndim != {p.rank} "
             f"or not a{i}.size:",
             "        return other(arrays, scalars)",
-            f"    f{i} = a{i}.flags",
+            f"    f{i} = a{i}.flags.num",
         ]
         if i in outputs:
             lines += [
-                f"    if not f{i}.writeable or not f{i}.c_contiguous and shares_own_memory(a{i}):",
+                f"    if f{i} & {_USUAL_OUTPUT} != {_USUAL_OUTPUT} and (not f{i} & {_WRITABLE} "
+                f"or shares_own_memory(a{i})):",
                 "        return other(arrays, scalars)",
             ]
     for j in outputs:
         for i in range(j):
             lines += [
-                f"    if a{i} is a{j} or (not (f{i}.owndata and f{j}.owndata) and may_share_memory(a{i}, a{j})):",
+                f"    if a{i} is a{j} or (not f{i} & f{j} & {_OWNS_DATA} and may_share_memory(a{i}, a{j})):",
                 "        return other(arrays, scalars)",
             ]
     for i, s in enumerate(program.scalars):
@@ -77,19 +88,23 @@ def make_entry(
             "        return other(arrays, scalars)",
         ]
     lines += [
-        "    arena = take()",
+        "    try:",
+        "        arena = pop()",
+        "    except IndexError:",
+        "        arena = take()",
         "    try:",
         f"        function({', '.join(handed)})",
         "    except BaseException as error:",
         "        failed(error, arrays, scalars)",
         "        raise",
-        "    give(arena)",
+        "    push(arena)",
         f"    return {f'arrays[{outputs[0]}]' if len(outputs) == 1 else f'tuple(arrays[{outputs.start}:])'}",
     ]
     namespace: dict[str, Any] = {
         "Buffer": Buffer, "ndarray": np.ndarray, "may_share_memory": np.may_share_memory, "function": function,
         "shares_own_memory": shares_own_memory,
-        "take": arenas.take, "give": arenas.give, "threads": threads, "other": other, "failed": failed,
+        "pop": arenas.idle.pop, "push": arenas.idle.append, "take": arenas.take,
+        "threads": threads, "other": other, "failed": failed,
     }  # fmt: skip
     for i, p in enumerate(parameters):
         namespace[f"dtype{i}"] = p.dtype

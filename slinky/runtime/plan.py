@@ -22,8 +22,9 @@ from slinky.ir.regions import input_regions, output_region
 from slinky.ir.statements import Alloc, Call, Check, For, Program, walk
 from slinky.runtime.arena import Arenas
 from slinky.runtime.arguments import bind, require
-from slinky.runtime.buffers import buffer_at
-from slinky.runtime.codegen.generator import Generated, generate
+from slinky.runtime.buffers import Buffer, buffer_at
+from slinky.runtime.codegen.generator import Generated, Kind, generate
+from slinky.runtime.codegen.origin import at_origin, extents
 from slinky.runtime.codegen.writer import Place
 from slinky.runtime.entry import Entry, make_entry
 from slinky.runtime.statistics import Hooks, Recorder, RunStatistics
@@ -113,8 +114,8 @@ def _alive(reference: weakref.ref[Plan]) -> Plan:
 class Variant:
     """One variant of the function of a plan, compiled; `function` is called as `Generated` says."""
 
-    def __init__(self, program: Program, *, recorded: bool, nonempty: bool) -> None:
-        self.generated: Generated = generate(program, recorded=recorded, nonempty=nonempty)
+    def __init__(self, program: Program, kind: Kind) -> None:
+        self.generated: Generated = generate(program, kind)
         self.filename = f"<plan {next(_serial)}>"
         self.code: CodeType = compile(self.generated.source, self.filename, "exec")
         self.arenas = Arenas(self.generated.sites)
@@ -136,10 +137,10 @@ class Variant:
 
 @attrs.frozen(eq=False)
 class BoundCall:
-    """Arguments as the function of a plan takes them: arrays and coordinates in turn, then scalars."""
+    """Arguments as the variants of one kind take them: arrays, with or without coordinates in turn, then scalars."""
 
     values: list[Any]
-    nonempty: bool
+    kind: Kind
 
 
 @attrs.frozen(eq=False)
@@ -160,18 +161,15 @@ class Plan:
         self.program = program
         self._scalars = tuple(s.name for s in program.scalars)
         self._funcs = [s.func.name for s in walk(program.body) if isinstance(s, Call)]
-        self._variants: dict[tuple[bool, bool], Variant] = {}
+        self._at_origin = at_origin(program)
+        self._variants: dict[Kind, Variant] = {}
         self._lock = threading.Lock()
-        self._usual = usual = self.variant(recorded=False, nonempty=True)
+        self._usual = Kind(at_origin=self._at_origin is not None)
         this = weakref.ref(self)  # the entry must not keep the plan alive: its arenas end with it
-        self.enter: Entry = make_entry(
-            program,
-            usual.function,
-            usual.arenas,
-            default_workers if usual.generated.threaded else None,
-            lambda arrays, scalars: _alive(this)._run_bound(arrays, scalars),
-            lambda error, arrays, scalars: _alive(this)._explain(error, usual, arrays, scalars),
+        self.enter: Entry = self._entry(
+            self._usual, lambda arrays, scalars: _alive(this)._enter_anywhere(arrays, scalars)
         )
+        self._anywhere: Entry | None = None
 
     def __repr__(self) -> str:
         return f"<Plan of pipeline {self.program.name}>"
@@ -179,19 +177,33 @@ class Plan:
     @property
     def source(self) -> str:
         """The Python source of the function that runs when no input or output is empty and nobody counts."""
-        return self._usual.generated.source
+        return self.variant(self._usual).generated.source
 
-    def variant(self, *, recorded: bool, nonempty: bool) -> Variant:
+    def variant(self, kind: Kind) -> Variant:
         """A variant of the function; made on the first use."""
-        key = (recorded, nonempty)
-        found = self._variants.get(key)
+        found = self._variants.get(kind)
         if found is None:
             with self._lock:
-                found = self._variants.get(key)
+                found = self._variants.get(kind)
                 if found is None:
-                    found = self._variants[key] = Variant(self.program, recorded=recorded, nonempty=nonempty)
+                    program = self._at_origin if kind.at_origin else self.program
+                    assert program is not None
+                    found = self._variants[kind] = Variant(program, kind)
                     weakref.finalize(self, linecache.cache.pop, found.filename, None)
         return found
+
+    def _entry(self, kind: Kind, other: Entry) -> Entry:
+        """The short way to the variant of a kind."""
+        variant, this = self.variant(kind), weakref.ref(self)
+        return make_entry(
+            self.program,
+            kind.at_origin,
+            variant.function,
+            variant.arenas,
+            default_workers if variant.generated.threaded else None,
+            other,
+            lambda error, arrays, scalars: _alive(this)._explain(error, variant, arrays, scalars),
+        )
 
     def release(self) -> None:
         """Give back the memory that is kept for later runs."""
@@ -200,10 +212,19 @@ class Plan:
 
     # Running ------------------------------------------------------------------------------------------------------
 
+    def _enter_anywhere(self, arrays: Sequence[object], scalars: dict[str, Any]) -> Any:
+        """Run on arguments for which the usual entry is not made: by that for buffers, or with a closer look."""
+        if not self._usual.at_origin or not any(isinstance(a, Buffer) for a in arrays):
+            return self._run_bound(arrays, scalars)
+        if self._anywhere is None:
+            this = weakref.ref(self)
+            self._anywhere = self._entry(Kind(), lambda arrays, scalars: _alive(this)._run_bound(arrays, scalars))
+        return self._anywhere(arrays, scalars)
+
     def _run_bound(self, arrays: Sequence[object], scalars: Mapping[str, object]) -> Any:
         """Run on arguments that need a closer look."""
-        bound = self.bind(arrays, scalars)
-        variant = self.variant(recorded=False, nonempty=bound.nonempty)
+        bound = self.bind(arrays, scalars, recorded=False)
+        variant = self.variant(bound.kind)
         arena = variant.arenas.take()
         further = [default_workers()] if variant.generated.threaded else []
         try:
@@ -219,8 +240,8 @@ class Plan:
         self, arrays: Sequence[object], scalars: Mapping[str, object], hooks: Hooks, threads: int | None
     ) -> RunStatistics:
         """Run; tell the hooks, and return what was used."""
-        bound = self.bind(arrays, scalars)
-        variant = self.variant(recorded=True, nonempty=bound.nonempty)
+        bound = self.bind(arrays, scalars, recorded=True)
+        variant = self.variant(bound.kind)
         recorder = Recorder(self._funcs, hooks)
         arena = variant.arenas.take()
         try:
@@ -239,8 +260,8 @@ class Plan:
         stand_ins: Callable[[Generated, Recorder], StandIns],
     ) -> RunStatistics:
         """Go through a run with stand-ins for what takes time and memory; return what the run would use."""
-        bound = self.bind(arrays, scalars)
-        variant = self.variant(recorded=True, nonempty=bound.nonempty)
+        bound = self.bind(arrays, scalars, recorded=True)
+        variant = self.variant(bound.kind)
         recorder = Recorder(self._funcs, Hooks())
         stand_in = stand_ins(variant.generated, recorder)
         try:
@@ -265,17 +286,22 @@ class Plan:
 
     # Arguments ----------------------------------------------------------------------------------------------------
 
-    def bind(self, arrays: Sequence[object], scalars: Mapping[str, object]) -> BoundCall:
+    def bind(self, arrays: Sequence[object], scalars: Mapping[str, object], *, recorded: bool) -> BoundCall:
         """Arguments as the function takes them, with every check."""
         bound = bind(self.program, arrays, scalars)
+        storages = [bound.storages[p.name] for p in (*self.program.inputs, *self.program.outputs)]
+        kind = Kind(
+            recorded,
+            nonempty=all(storage.array.size > 0 for storage in storages),
+            at_origin=self._usual.at_origin and all(lo == 0 for storage in storages for lo, _ in storage.box),
+        )
         values: list[Any] = []
-        nonempty = True
-        for p in (*self.program.inputs, *self.program.outputs):
-            storage = bound.storages[p.name]
-            values += [storage.array, tuple(lo for lo, _ in storage.box)]
-            nonempty = nonempty and storage.array.size > 0
+        for storage in storages:
+            values.append(storage.array)
+            if not kind.at_origin:
+                values.append(tuple(lo for lo, _ in storage.box))
         by_name = {str(symbol): value for symbol, value in bound.values.items()}
-        return BoundCall([*values, *(by_name[name] for name in self._scalars)], nonempty)
+        return BoundCall([*values, *(by_name[name] for name in self._scalars)], kind)
 
     # Errors -------------------------------------------------------------------------------------------------------
 
@@ -297,7 +323,10 @@ class Plan:
         if place is None:
             return
         bound = bind(self.program, arrays, scalars)
-        scene = _Scene(self.program, place, {**bound.values, **variables}, bound.storages)
+        lengths: dict[Expr, int] = {}
+        for p in (*self.program.inputs, *self.program.outputs):
+            lengths.update(zip(extents(p), bound.storages[p.name].array.shape, strict=True))
+        scene = _Scene(self.program, place, {**bound.values, **lengths, **variables}, bound.storages)
         if isinstance(error, _StopError):
             scene.fail(error)
         if isinstance(place.statement, Call):
@@ -341,8 +370,10 @@ class _Scene:
     def fail(self, error: _StopError) -> NoReturn:
         """Raise what the interpreter raises there."""
         statement = self.place.statement
-        if isinstance(statement, Check):
-            require(self.program, statement, self.values)
+        if isinstance(statement, Check):  # as the program has it, whatever the variant knows of it
+            own = next(s for s in walk(self.program.body) if s.id == statement.id)
+            assert isinstance(own, Check)
+            require(self.program, own, self.values)
         if isinstance(error, _BadFoldError) and isinstance(statement, Alloc):
             fold = statement.folds[error.dim]
             given = evaluate(fold, self.values) if fold is not None else None

@@ -18,6 +18,7 @@ from slinky.cursors.editing import Edit, Gap
 from slinky.cursors.versions import Version
 from slinky.errors import OperationError, SchedulingError
 from slinky.ir.statements import Call, For, Statement, fresh_identity
+from slinky.ir.substitution import substitute_block
 from slinky.pipeline import Pipeline
 from slinky.sched.legality import Unproved, check_folds, check_races, check_readers, check_reads
 from slinky.sched.operation import sched_op
@@ -32,7 +33,6 @@ from slinky.sched.rewriting import (
     within,
 )
 from slinky.sched.simplification import simplified_block
-from slinky.sched.substitution import substitute_block
 from slinky.sched.touches import calls_in
 from slinky.symbolic.expressions import Expr, equal, maximum, minimum
 from slinky.symbolic.intervals import Interval

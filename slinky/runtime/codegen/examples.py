@@ -11,12 +11,13 @@ no proof, so the source is the same with and without examples.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 
 import attrs
 
 from slinky.errors import ExpressionError
 from slinky.ir.statements import Program
+from slinky.runtime.codegen.origin import extents
 from slinky.symbolic.expressions import (
     Condition,
     Expr,
@@ -54,9 +55,11 @@ class _Example:
 class Examples:
     """Gives facts their examples: those of the facts that they extend, as far as these can be extended, too."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, at_origin: bool) -> None:
         self._known: dict[Facts, list[_Example]] = {}
-        self._symbols = list(_symbols_of(program))
+        self._symbols = list(_symbols_of(program, at_origin))
+        parameters = (*program.outputs, *program.inputs)
+        self._extents = frozenset(e for p in parameters for e in extents(p)) if at_origin else frozenset()
 
     def illustrated(self, known: Facts) -> Facts:
         """The same facts, ready to be asked a lot of questions."""
@@ -95,20 +98,22 @@ class Examples:
     def _made(self, known: Facts) -> Iterator[_Example]:
         if known.parent is None:
             relations = _by_symbol(known.own)
-            mentioned = [s for s in self._symbols if s in relations or _is_end(s)]
-            candidates = [new for extent in _EXTENTS for new in _started(extent, mentioned, relations)]
+            mentioned = [s for s in self._symbols if s in relations or _is_end(s) or s in self._extents]
+            candidates = [new for n in _EXTENTS for new in _started(n, mentioned, self._extents, relations)]
         else:
             candidates = [new for old in self._known[known.parent] for new in _extended(old, known.own)]
         return (example for example in candidates if _agrees(example.values, known.own))
 
 
-def _symbols_of(program: Program) -> Iterable[Expr]:
+def _symbols_of(program: Program, at_origin: bool) -> Iterable[Expr]:
     """The symbols of a program, those first that others depend on: inputs must be as large as outputs need."""
     for s in program.scalars:
         yield scalar(s.name)
     for p in (*program.outputs, *program.inputs):
         for d in range(p.rank):
-            for field in ("min", "max", "stride", "fold_factor"):
+            if at_origin:
+                yield extents(p)[d]
+            for field in ("stride", "fold_factor") if at_origin else ("min", "max", "stride", "fold_factor"):
                 yield metadata(p.name, d, field)
 
 
@@ -125,17 +130,23 @@ def _by_symbol(conditions: Iterable[Condition]) -> dict[Expr, list[Condition]]:
     return found
 
 
-def _started(extent: int, wanted: Iterable[Expr], relations: Mapping[Expr, list[Condition]]) -> Iterator[_Example]:
+def _started(
+    extent: int, wanted: Iterable[Expr], extents: Container[Expr], relations: Mapping[Expr, list[Condition]]
+) -> Iterator[_Example]:
     """Values for symbols of a program, with outputs of this extent where the conditions leave a choice.
 
-    No extent is negative, and a fold factor is at least 1, whether conditions say so or not.
+    `extents` are the symbols that stand for one. No extent is negative, and a fold factor is at least 1, whether
+    conditions say so or not.
     """
     slack = min(extent - 1, _SLACK)
     values: dict[Expr, int] = {}
     for symbol in wanted:
         lo, hi = _range_of(symbol, relations.get(symbol, ()), values)
         value = _SCALAR
-        if isinstance(symbol, Metadata):
+        if symbol in extents:
+            value = extent if lo is None else lo + slack
+            lo = 0 if lo is None else max(lo, 0)
+        elif isinstance(symbol, Metadata):
             if symbol.field == "min":
                 value = 0 if hi is None else hi - slack
             elif symbol.field == "max":

@@ -6,8 +6,9 @@ clamp that never does anything, a region that is shown to be inside its buffer, 
 do not decide is computed where it changes and no further inside. An innermost loop is cut where it enters and leaves
 its steady state (see `peeling`).
 
-There are four variants of the function. `recorded` tells a recorder of every call and allocation; without, counting
-costs nothing. `nonempty` relies on every input and output having at least one element, which decides many questions.
+There are variants of the function. `recorded` tells a recorder of every call and allocation; without, counting costs
+nothing. `nonempty` relies on every input and output having at least one element, which decides many questions.
+`at_origin` relies on all of them beginning at coordinate 0, which makes most sums shorter.
 
 Invariant: on arguments that meet the program's checks, a variant calls the same callbacks on the same elements in the
 same order as the interpreter (order within a parallel loop aside), and fails where it fails.
@@ -29,6 +30,7 @@ from slinky.runtime.codegen.calls import Calls
 from slinky.runtime.codegen.examples import Examples
 from slinky.runtime.codegen.loops import Loops
 from slinky.runtime.codegen.names import Globals, Names, comment
+from slinky.runtime.codegen.origin import ends
 from slinky.runtime.codegen.parameters import Parameters
 from slinky.runtime.codegen.recording import Recording
 from slinky.runtime.codegen.scopes import INDENT, CodeScope
@@ -36,7 +38,8 @@ from slinky.runtime.codegen.sites import sites
 from slinky.runtime.codegen.views import Views
 from slinky.runtime.codegen.writer import Place, Writer, also
 from slinky.symbolic.bounds import decide
-from slinky.symbolic.expressions import Truth, metadata, negate
+from slinky.symbolic.expressions import TRUE, Truth, negate
+from slinky.symbolic.intervals import substitute_box
 from slinky.symbolic.proofs import prove
 
 HELPERS = (
@@ -45,14 +48,23 @@ HELPERS = (
 """The globals of every plan: see `plan`."""
 
 
+@attrs.frozen
+class Kind:
+    """What a variant does and relies on."""
+
+    recorded: bool = False
+    nonempty: bool = True
+    at_origin: bool = False
+
+
 @attrs.frozen(eq=False)
 class Generated:
     """The source of a variant, and what it needs to run.
 
     The function takes an arena, the recorder if `recorded`, the number of threads if `threaded`, per input and output
-    the array and the coordinates of its first element, and the scalars. `objects` are the globals that it uses beside
-    the helpers of the runtime, `callbacks` the names of those that are callbacks. `sites` are those of its arena,
-    `arenas[name]` those of the body of a parallel loop.
+    the array and, unless `at_origin`, the coordinates of its first element, and the scalars. `objects` are the globals
+    that it uses beside the helpers of the runtime, `callbacks` the names of those that are callbacks. `sites` are those
+    of its arena, `arenas[name]` those of the body of a parallel loop.
     """
 
     source: str
@@ -62,39 +74,37 @@ class Generated:
     callbacks: frozenset[str]
     sites: tuple[SiteKind, ...]
     arenas: dict[str, tuple[SiteKind, ...]]
-    recorded: bool
     threaded: bool
 
 
-def generate(program: Program, *, recorded: bool, nonempty: bool) -> Generated:
-    """Write a variant of a program.
+def generate(program: Program, kind: Kind) -> Generated:
+    """Write a variant of a program; one `at_origin`, of a program of `origin.at_origin`.
 
     Raises `ExecutionError` for a statement that plans do not know.
     """
-    return _Generator(program, recorded, nonempty).generated()
+    return _Generator(program, kind).generated()
 
 
 class _Generator:
     """Writes one variant: its statements, each by the part that knows its kind."""
 
-    def __init__(self, program: Program, recorded: bool, nonempty: bool) -> None:
+    def __init__(self, program: Program, kind: Kind) -> None:
         self.program = program
-        self.recorded = recorded
         self.threaded = any(isinstance(s, For) and s.workers is not None for s in walk(program.body))
         names = Names()
         names.taken.update(HELPERS)
         names.taken.update(_temporaries(program))
         self.function = names.fresh(f"run_{program.name}")
         self.arena_name = names.fresh("arena")
-        record_name = names.fresh("record") if recorded else None
+        record_name = names.fresh("record") if kind.recorded else None
         threads_name = names.fresh("threads") if self.threaded else ""
         self.first_parameters = [name for name in (self.arena_name, record_name, threads_name) if name]
         self.writer = writer = Writer(
-            CodeScope(None, 0, 1, 0, _known_at_start(program, nonempty)), names, Examples(program)
+            CodeScope(None, 0, 1, 0, _known_at_start(program, kind)), names, Examples(program, kind.at_origin)
         )
         self.globals = Globals(names)
         views = Views(writer, {p.name: p.dims for p in (*program.inputs, *program.outputs)})
-        self.parameters = Parameters(program, writer, views, self.globals)
+        self.parameters = Parameters(program, writer, views, self.globals, kind.at_origin)
         self.recording = Recording(writer, record_name)
         self.calls = Calls(writer, views, self.globals, self.recording)
         self.allocations = Allocations(writer, views, self.recording)
@@ -105,6 +115,8 @@ class _Generator:
         checks = [s for s in self.program.body if isinstance(s, Check)]
         body = tuple(s for s in self.program.body if not isinstance(s, Check))
         for check in checks:
+            if check.condition is TRUE:
+                continue
             self.writer.fail_if(negate(check.condition), "check_failed", check)
         with self.allocations.arena(self.arena_name, body):
             self._block(body)
@@ -117,7 +129,6 @@ class _Generator:
             frozenset(self.globals.callbacks),
             sites(body),
             self.loops.arenas,
-            self.recorded,
             self.threaded,
         )
 
@@ -195,10 +206,14 @@ def _temporaries(program: Program) -> list[str]:
     return ["result", "written", *(f"written{n}" for n in numbers), *(f"operand{n}" for n in numbers)]
 
 
-def _known_at_start(program: Program, nonempty: bool) -> Scope:
-    """The scope behind the checks of a program; with `nonempty`, no input or output is empty."""
+def _known_at_start(program: Program, kind: Kind) -> Scope:
+    """The scope behind the checks of a program."""
+    scope = program_scope(program)
+    if kind.at_origin:
+        known = ends(program)
+        scope = attrs.evolve(scope, boxes={name: substitute_box(box, known) for name, box in scope.boxes.items()})
     conditions = [s.condition for s in program.body if isinstance(s, Check)]
-    if nonempty:
+    if kind.nonempty:
         for p in (*program.inputs, *program.outputs):
-            conditions += [metadata(p.name, d, "min") <= metadata(p.name, d, "max") for d in range(p.rank)]
-    return also(program_scope(program), *conditions)
+            conditions += [i.min <= i.max for i in scope.boxes[p.name]]
+    return also(scope, *conditions)

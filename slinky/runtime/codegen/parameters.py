@@ -1,7 +1,7 @@
 """The parameters of a plan's function, and the locals of what a program says about them.
 
-Each input and output is an array and the coordinates of its first element. The metadata of its dimensions gets locals;
-only the lines whose locals are used are kept.
+Each input and output is an array and, unless all begin at the origin, the coordinates of its first element. The
+metadata of its dimensions gets locals; only the lines whose locals are used are kept.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from slinky.ir.statements import BufferParameter, Program
 from slinky.runtime.codegen.names import Globals
+from slinky.runtime.codegen.origin import extents
 from slinky.runtime.codegen.views import Stored, Views
 from slinky.runtime.codegen.writer import Writer, targets
 from slinky.symbolic.expressions import metadata, scalar
@@ -19,8 +20,9 @@ from slinky.symbolic.expressions import metadata, scalar
 class Parameters:
     """Gives what a program is called with its names, in the outermost scope. `names` are those of the parameters."""
 
-    def __init__(self, program: Program, writer: Writer, views: Views, globals_: Globals) -> None:
+    def __init__(self, program: Program, writer: Writer, views: Views, globals_: Globals, at_origin: bool) -> None:
         self._writer = writer
+        self._at_origin = at_origin
         self._views = views
         self._headers: list[tuple[tuple[str, ...], str]] = []
         self.names: list[str] = []
@@ -36,25 +38,33 @@ class Parameters:
     def _add(self, p: BufferParameter) -> None:
         writer, root = self._writer, self._writer.root
         fresh = writer.names.fresh
-        array, origin = fresh(p.name), fresh(f"{p.name}_min")
-        self.names += [array, origin]
+        array = fresh(p.name)
+        self.names.append(array)
         self._views.stored[p.name] = Stored(array, root)
         sizes, minima = [], []
         later: list[tuple[tuple[str, ...], str]] = []
         for d, dim in enumerate(p.dims):
             base = f"{p.name}_{dim}"
-            size, lo, hi = (fresh(f"{base}_{field}") for field in ("size", "min", "max"))
+            size = fresh(f"{base}_size")
             sizes.append(size)
-            minima.append(lo)
-            later.append(((hi,), f"{hi} = {lo} + {size} - 1"))
-            writer.bind(metadata(p.name, d, "min"), lo, root)
-            writer.bind(metadata(p.name, d, "max"), hi, root)
+            if self._at_origin:
+                writer.bind(extents(p)[d], size, root)
+            else:
+                lo, hi = fresh(f"{base}_min"), fresh(f"{base}_max")
+                minima.append(lo)
+                later.append(((hi,), f"{hi} = {lo} + {size} - 1"))
+                writer.bind(metadata(p.name, d, "min"), lo, root)
+                writer.bind(metadata(p.name, d, "max"), hi, root)
             for field, value in (("stride", f"{array}.strides[{d}]"), ("fold_factor", f"max({size}, 1)")):
                 name = fresh(f"{base}_{field}")
                 writer.bind(metadata(p.name, d, field), name, root)
                 later.append(((name,), f"{name} = {value}"))
+        if not self._at_origin:
+            origin = fresh(f"{p.name}_min")
+            self.names.append(origin)
+            if p.dims:
+                self._headers.append((tuple(minima), f"{targets(minima)} = {origin}"))
         if p.dims:
-            self._headers.append((tuple(minima), f"{targets(minima)} = {origin}"))
             self._headers.append((tuple(sizes), f"{targets(sizes)} = {array}.shape"))
         self._headers += later
 

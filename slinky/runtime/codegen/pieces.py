@@ -59,6 +59,8 @@ def range_text(writer: Writer, first: Expr, stop: Expr, step: Expr) -> str:
     items = [writer.text(first, "first"), writer.text(stop, "stop")]
     if constant_value(step) != 1:
         items.append(writer.text(step, "step"))
+    elif constant_value(first) == 0:
+        del items[0]
     return f"range({', '.join(items)})"
 
 

@@ -1,11 +1,13 @@
-"""Replacing symbols in statements: one walk, whatever the number of uses."""
+"""Replacing symbols in statements and programs: one walk, whatever the number of uses."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from slinky.cursors.editing import rewritten
-from slinky.ir.statements import Alloc, Block, Call, Check, For, If, Statement
+import attrs
+
+from slinky.ir.copies import rewritten
+from slinky.ir.statements import Alloc, Block, Call, Check, For, If, LoweredFunc, Program, Statement
 from slinky.symbolic.expressions import Expr, Variable
 from slinky.symbolic.intervals import substitute_box, substitute_interval
 from slinky.symbolic.traversal import substitute
@@ -22,6 +24,30 @@ def substitute_statement(statement: Statement, replacements: Mapping[Expr, Expr]
 def substitute_block(block: Block, replacements: Mapping[Expr, Expr]) -> Block:
     """A block with symbols replaced in every expression."""
     return tuple(substitute_statement(s, replacements) for s in block)
+
+
+def substitute_program(program: Program, replacements: Mapping[Expr, Expr]) -> Program:
+    """A program with symbols replaced in every expression, those of its funcs, too. Identities stay."""
+    funcs: dict[LoweredFunc, LoweredFunc] = {}
+
+    def change(statement: Statement) -> Statement:
+        if isinstance(statement, Call):
+            func = funcs.get(statement.func)
+            if func is None:
+                func = funcs[statement.func] = _substitute_func(statement.func, replacements)
+            statement = Call(func, statement.box, id=statement.id)
+        return _replace(statement, replacements)
+
+    return attrs.evolve(program, body=tuple(rewritten(s, change) for s in program.body))
+
+
+def _substitute_func(func: LoweredFunc, replacements: Mapping[Expr, Expr]) -> LoweredFunc:
+    return attrs.evolve(
+        func,
+        inputs=tuple(attrs.evolve(a, box=substitute_box(a.box, replacements)) for a in func.inputs),
+        arguments=tuple((k, substitute(v, replacements) if isinstance(v, Expr) else v) for k, v in func.arguments),
+        known=tuple(substitute(c, replacements) for c in func.known),
+    )
 
 
 def _replace(statement: Statement, replacements: Mapping[Expr, Expr]) -> Statement:
