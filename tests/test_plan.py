@@ -125,6 +125,89 @@ def test_what_does_not_change_is_computed_outside_the_loop() -> None:
     ]
 
 
+AT_ORIGIN = """\
+# pipeline f1(b0: float64[1]) -> (b2: float64[1]):
+def run_f1(arena, b0, b2):
+    (b0_i_size,) = b0.shape
+    (b2_i_size,) = b2.shape
+    if b0_i_size < b2_i_size:
+        check_failed()
+    b1_i_size = min(b2_i_size, 16)
+    (b1_arrays,) = arena.reserve(8 * b1_i_size)
+    i_range = range(0, b2_i_size, 16)
+    i_rest = b2_i_size // 16
+    b1 = b1_arrays[16]
+    for i in i_range[:i_rest]:
+        f0(b0[i : i + 16], out=b1)
+        f1(b1, out=b2[i : i + 16])
+    for i in i_range[i_rest:]:  # after the steady state
+        b1_1 = b1_arrays[b2_i_size - i]
+        f0(b0[i:b2_i_size], out=b1_1)
+        f1(b1_1, out=b2[i:b2_i_size])
+"""
+
+
+def test_the_source_has_no_coordinates_where_all_arrays_begin_at_the_origin() -> None:
+    assert in_pieces(chain(np.negative, np.square), 2, 16).to_python() == AT_ORIGIN
+
+
+@pytest.mark.parametrize("at", [0, 5, -7])
+def test_arrays_may_begin_anywhere(at: int) -> None:
+    p = in_pieces(chain(np.negative, np.exp), 2, 16)
+    source, target = sl.Buffer(np.arange(40.0), min=(at - 3,)), sl.Buffer(np.zeros(37), min=(at,))
+    right = np.exp(-source.array[3:])
+    for _ in range(2):
+        assert p(source, target) is target
+        np.testing.assert_array_equal(target.array, right)
+        target.array[...] = 0
+    statistics = p.run(source, target)
+    np.testing.assert_array_equal(target.array, right)
+    assert statistics == p.run(source, target, backend="interpreter")
+    assert p.memory(source, target) == statistics.peak_bytes == 16 * 8
+    plain = np.zeros(40)
+    p(source.array, plain)
+    np.testing.assert_array_equal(plain, np.exp(-source.array))
+
+
+@pytest.mark.parametrize("at", [0, 5])
+def test_errors_say_the_same_wherever_arrays_begin(at: int) -> None:
+    def fail(source: np.ndarray, target: np.ndarray) -> None:
+        if source[0] >= 32:
+            raise ValueError("no")
+        target[...] = source
+
+    p = in_pieces(chain(fail, np.negative), 2, 16)
+
+    def at_place(array: np.ndarray) -> Any:
+        return sl.Buffer(array, min=(at,)) if at else array
+
+    for backend in ("python", "interpreter"):
+        source, target = at_place(np.arange(40.0)), at_place(np.zeros(40))
+        with pytest.raises(ValueError, match="no") as caught:
+            p.run(source, target, backend=backend)
+        assert caught.value.__notes__ == [f"in the call f0[{at + 32}..{at + 39}] of pipeline f1"]
+        with pytest.raises(sl.CheckFailedError) as refused:
+            p.run(at_place(np.zeros(39)), target, backend=backend)
+        assert str(refused.value).startswith(
+            f"pipeline f1 requires b2.i.max <= b0.i.max, got b0.i.max = {at + 38}, b2.i.max = {at + 39}"
+        )
+
+
+def test_a_pipeline_that_cannot_begin_at_the_origin() -> None:
+    """Its source is that for arrays anywhere, and arrays at the origin are refused as the interpreter does."""
+    p = by_rows()
+    assert "out_y_min" in p.to_python()
+    inp, out = np.zeros((8, 8), np.int64), np.zeros((8, 8), np.int64)
+    messages = set()
+    for backend in ("python", "interpreter"):
+        with pytest.raises(sl.CheckFailedError) as refused:
+            p.run(inp, out, backend=backend)
+        messages.add(str(refused.value))
+    with pytest.raises(sl.CheckFailedError) as refused:
+        p(inp, out)
+    assert messages == {str(refused.value)}
+
+
 def test_the_ends_of_a_piece_are_computed_once() -> None:
     source = in_pieces(chain(np.negative, np.square), 2, 16, workers=2).to_python()
     body = next(f for f in ast.walk(ast.parse(source)) if isinstance(f, ast.FunctionDef) and f.name == "for_i")
