@@ -5,12 +5,15 @@ from __future__ import annotations
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import attrs
+
 from slinky.cursors.base import Cursor
 from slinky.cursors.cursors import BlockCursor, block_cursor
 from slinky.cursors.parameters import ArgCursor
 from slinky.cursors.patterns import find, the_match
 from slinky.cursors.versions import Version, origin
 from slinky.errors import ArgumentError, InvalidCursorError
+from slinky.ir.copies import with_fresh_identities
 from slinky.ir.printer import print_program
 from slinky.ir.statements import Program
 from slinky.ir.verifier import verify_program
@@ -55,6 +58,10 @@ class Pipeline:
 
     def __deepcopy__(self, memo: object) -> Pipeline:
         return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickles the program, without its history: identities of statements mean nothing in another process."""
+        return _unpickled, (self._program,)
 
     @property
     def program(self) -> Program:
@@ -212,3 +219,7 @@ class Pipeline:
         Raises `ProgramError` naming the statement that is not.
         """
         verify_program(self._program)
+
+
+def _unpickled(program: Program) -> Pipeline:
+    return Pipeline(attrs.evolve(program, body=tuple(map(with_fresh_identities, program.body))))

@@ -6,6 +6,7 @@ import ast
 import gc
 import itertools
 import json
+import pickle
 import sys
 import threading
 import time
@@ -21,7 +22,7 @@ from scheduled import picture
 from scheduled import stencil as stencil_pipeline
 
 import slinky as sl
-from slinky.ir.statements import Alloc, BufferParameter, Call, InputAccess, LoweredFunc, OutputAccess, Program
+from slinky.ir.statements import Alloc, BufferParameter, Call, InputAccess, LoweredFunc, OutputAccess, Program, walk
 from slinky.runtime import threads
 from slinky.runtime.arena import ALIGNMENT, Arena, SiteKind, alive_together, pack
 from slinky.runtime.codegen.generator import Kind
@@ -381,6 +382,29 @@ def test_intermediates_of_disjoint_lifetimes_share_memory() -> None:
     intermediates = {target for _, target in seen[:-1]}
     assert len(intermediates) == 2
     assert all(source != target for source, target in seen)
+
+
+def test_a_pipeline_can_be_pickled() -> None:
+    p = by_rows()
+    inp = sl.Buffer(np.arange(11 * 9).reshape(11, 9), min=(-1, -1))
+    for _ in range(2):  # before and after a run
+        copy = pickle.loads(pickle.dumps(p))
+        assert str(copy) == str(p)
+        copy.verify()
+        own, others = ({s.id for s in walk(q.program.body)} for q in (p, copy))
+        assert not own & others
+        with pytest.raises(sl.InvalidCursorError):
+            copy.forward(p.find("for y"))
+        results = [np.zeros((9, 7), np.int64) for _ in range(2)]
+        for q, result in zip((p, copy), results, strict=True):
+            q(inp, result)
+        np.testing.assert_array_equal(*results)
+        sl.simplify(sl.unfold_storage(copy, "alloc intm")).verify()
+
+
+def test_a_pipeline_whose_callback_cannot_be_pickled() -> None:
+    with pytest.raises((pickle.PicklingError, AttributeError), match="lambda"):
+        pickle.dumps(chain(lambda source, target: None))
 
 
 def test_memory_is_given_back() -> None:
