@@ -399,7 +399,7 @@ def test_a_pipeline_can_be_pickled() -> None:
         for q, result in zip((p, copy), results, strict=True):
             q(inp, result)
         np.testing.assert_array_equal(*results)
-        sl.simplify(sl.unfold_storage(copy, "alloc intm")).verify()
+        sl.simplify(sl.unfold_storage(copy, "alloc intm", "y")).verify()
 
 
 def test_a_pipeline_whose_callback_cannot_be_pickled() -> None:
