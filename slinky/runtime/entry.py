@@ -51,7 +51,7 @@ def make_entry(
     handed += [name for i in range(len(parameters)) for name in (f"a{i}", f"m{i}")[: 1 if at_origin else 2]] + scalars
     lines = [
         "def entry(arrays, scalars):",
-        f"    if len(arrays) != {len(arrays)} or len(scalars) != {len(scalars)}:",
+        f"    if len(arrays) != {len(arrays)} or {f'len(scalars) != {len(scalars)}' if scalars else 'scalars'}:",
         "        return other(arrays, scalars)",
         f"    {_targets(arrays)} = arrays",
     ]
