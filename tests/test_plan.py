@@ -121,8 +121,10 @@ def test_what_does_not_change_is_computed_outside_the_loop() -> None:
     source = in_pieces(chain(np.negative, np.square), 2, 16).to_python()
     steady = next(loop for loop in ast.walk(ast.parse(source)) if isinstance(loop, ast.For))
     assert ast.unparse(steady).splitlines()[1:] == [
+        "    b2_i = b2[i:i + 16]",
+        "    b1 = b2_i if b2_is_contiguous else b1_arrays[16]",
         "    f0(b0[i:i + 16], out=b1)",
-        "    f1(b1, out=b2[i:i + 16])",
+        "    f1(b1, out=b2_i)",
     ]
 
 
@@ -131,20 +133,23 @@ AT_ORIGIN = """\
 def run_f1(arena, b0, b2):
     (b0_i_size,) = b0.shape
     (b2_i_size,) = b2.shape
+    b2_is_contiguous = b2.flags.carray
     if b0_i_size < b2_i_size:
         check_failed()
     b1_i_size = min(b2_i_size, 16)
     (b1_arrays,) = arena.reserve(8 * b1_i_size)
     i_range = range(0, b2_i_size, 16)
     i_rest = b2_i_size // 16
-    b1 = b1_arrays[16]
     for i in i_range[:i_rest]:
+        b2_i = b2[i : i + 16]
+        b1 = b2_i if b2_is_contiguous else b1_arrays[16]
         f0(b0[i : i + 16], out=b1)
-        f1(b1, out=b2[i : i + 16])
+        f1(b1, out=b2_i)
     for i in i_range[i_rest:]:  # after the steady state
-        b1_1 = b1_arrays[b2_i_size - i]
+        b2_i_1 = b2[i:b2_i_size]
+        b1_1 = b2_i_1 if b2_is_contiguous else b1_arrays[b2_i_size - i]
         f0(b0[i:b2_i_size], out=b1_1)
-        f1(b1_1, out=b2[i:b2_i_size])
+        f1(b1_1, out=b2_i_1)
 """
 
 

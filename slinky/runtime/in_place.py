@@ -2,17 +2,32 @@
 
 A call that reads a buffer for the last time may write its output over it, if its callback works in place, reads the
 buffer at just the points that it writes, and both buffers have the same dtype and the same box. The output then *takes
-over* the memory. Along a chain of such calls one buffer after the other does.
+over* the memory. Along a chain of such calls one buffer after the other does. Where the last of them writes an output
+of the pipeline, all of them may lie in that output.
 
 Invariant: the call stands in the block of both allocations, so it runs once for each time they are made; all that
-touches the buffer that is taken over comes before it, and all that touches the other comes with it or after it.
+touches the buffer that is taken over comes before it, and all that touches the other comes with it or after it. An
+output that holds buffers is touched by that one call alone, and not in a parallel loop, where iterations that write the
+same elements would see each other's intermediates.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
-from slinky.ir.statements import Alloc, Block, Call, InputAccess, LoweredFunc, OutputAccess, walk
+from slinky.ir.statements import (
+    Alloc,
+    Block,
+    Call,
+    For,
+    InputAccess,
+    LoweredFunc,
+    OutputAccess,
+    Program,
+    blocks_of,
+    walk,
+)
 from slinky.runtime.lifetimes import buffers_named, releases
 
 
@@ -39,6 +54,40 @@ def taken_over(block: Block) -> dict[int, int]:
                 for name in buffers_named(inner):
                     fresh.pop(name, None)
     return first
+
+
+def in_outputs(program: Program) -> dict[int, Call]:
+    """The allocations that may lie in an output, by identity, and the call that writes it over the last of them.
+
+    They may if the call writes just the box that they have, and the output is laid out like an intermediate. Only
+    callbacks that work in place touch them: others may count on the alignment that intermediates have.
+    """
+    touched = Counter(name for s in walk(program.body) if isinstance(s, Call) for name in buffers_named(s))
+    outputs = {p.name: p.dtype for p in program.outputs if touched[p.name] == 1}
+    found: dict[int, Call] = {}
+    waiting = [program.body]
+    while waiting:
+        block = waiting.pop()
+        for statement in block:
+            if not (isinstance(statement, For) and statement.workers is not None):
+                waiting.extend(inner for _, inner in blocks_of(statement))
+        allocs = {s.buffer: s for s in block if isinstance(s, Alloc) and _is_plain(s)}
+        last_uses = releases(block) if allocs else {}
+        first = taken_over(block) if allocs else {}
+        calls = [s for s in walk(block) if isinstance(s, Call)] if allocs else []
+        for position, statement in enumerate(block):
+            if not isinstance(statement, Call) or len(statement.func.outputs) != 1:
+                continue
+            for read, written in sharing(statement.func):
+                last, dtype = allocs.get(read), outputs.get(written)
+                if last is None or dtype is None or last.dtype != dtype or read not in last_uses.get(position, ()):
+                    continue
+                site = first.get(last.id, last.id)
+                group = {name: a.id for name, a in allocs.items() if first.get(a.id, a.id) == site}
+                if all(c.func.in_place for c in calls if not group.keys().isdisjoint(buffers_named(c))):
+                    found.update(dict.fromkeys(group.values(), statement))
+                break
+    return found
 
 
 def sharing(func: LoweredFunc) -> Iterator[tuple[str, str]]:

@@ -1,7 +1,8 @@
 """Allocations: room in an arena, reserved before anything runs, and the arrays in it.
 
 The room that a site needs is the most that its allocation takes in any iteration of the loops around it. The array
-itself is fetched in the outermost scope that knows its shape.
+itself is fetched in the outermost scope that knows its shape. An allocation may also lie in an output (see `in_place`):
+where it is shown to be just what is written there, and the output turns out to be contiguous.
 
 Invariant: a site that is too small for an array is one whose array is never used.
 """
@@ -9,21 +10,23 @@ Invariant: a site that is too small for an array is one whose array is never use
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
 
 import attrs
 
-from slinky.ir.statements import Alloc, Block, For
+from slinky.ir.regions import output_region
+from slinky.ir.statements import Alloc, Block, Call, For
 from slinky.runtime.arena import UNKNOWN
+from slinky.runtime.codegen.calls import clamped_box
 from slinky.runtime.codegen.recording import Recording
 from slinky.runtime.codegen.scopes import INDENT, CodeScope
 from slinky.runtime.codegen.sites import arena_allocs
 from slinky.runtime.codegen.views import Stored, Views
 from slinky.runtime.codegen.writer import Writer, is_costly, targets
 from slinky.symbolic.bounds import bounds
-from slinky.symbolic.expressions import Constant, Expr, maximum, minimum
+from slinky.symbolic.expressions import Constant, Expr, constant_value, maximum, minimum
 from slinky.symbolic.intervals import Interval
 from slinky.symbolic.proofs import Facts, prove
 
@@ -44,10 +47,11 @@ class _Arena:
 class Allocations:
     """Writes allocations. `arena` says where those of a block go."""
 
-    def __init__(self, writer: Writer, views: Views, recording: Recording) -> None:
+    def __init__(self, writer: Writer, views: Views, recording: Recording, in_outputs: Mapping[int, Call]) -> None:
         self._writer = writer
         self._views = views
         self._recording = recording
+        self._in_outputs = in_outputs
         self._arena: _Arena | None = None
 
     # Arenas -------------------------------------------------------------------------------------------------------
@@ -129,7 +133,8 @@ class Allocations:
         target = writer.scope
         if safe_to_move and all(writer.is_safe(e, known) for e in (*extents, *folds)):
             target = max(self._arena.scope, writer.home(*extents, *folds), key=lambda scope: scope.level)
-        self._views.stored[alloc.buffer] = self._array(alloc, target, extents, folds)
+        in_output = self._in_output(alloc, extents)
+        self._views.stored[alloc.buffer] = in_output or self._array(alloc, target, extents, folds)
         if self._recording.is_on:
             stored = [e if f is None else minimum(e, f) for e, f in zip(extents, alloc.folds, strict=True)]
             size = self._bytes(alloc, [writer.simplify(e, known) for e in stored])
@@ -172,6 +177,33 @@ class Allocations:
         if not self._recording.is_on:
             target.values[key] = stored
         return stored
+
+    def _in_output(self, alloc: Alloc, extents: Sequence[Expr]) -> Stored | None:
+        """Get the array of an allocation that lies in an output, if it is just a part of it in memory order."""
+        writer, arena, call = self._writer, self._arena, self._in_outputs.get(alloc.id)
+        if call is None:
+            return None
+        assert arena is not None
+        site = arena.sites[alloc.id]
+        known: Any = writer.scope.lookup(("in output", site))
+        if known is not None:
+            return cast(Stored, known)
+        (access,) = call.func.outputs
+        region = output_region(access, clamped_box(writer, call, writer.facts.boxes, writer.known))
+        limits = writer.facts.boxes[access.buffer]
+        if not all(map(self._same, (*region, *region[1:]), (*alloc.box, *limits[1:]))):
+            return None
+        part, is_contiguous = self._views.part(access.buffer, alloc.box)
+        items = ", ".join(writer.text(e, f"{hint}_size") for e, hint in zip(extents, _hints(alloc), strict=True))
+        name = writer.names.fresh(alloc.buffer)
+        writer.scope.write(f"{name} = {part} if {is_contiguous} else {site}[{items or '()'}]")
+        stored = Stored(name, writer.scope)
+        writer.scope.values["in output", site] = stored
+        return stored
+
+    def _same(self, a: Interval, b: Interval) -> bool:
+        difference = self._writer.difference
+        return all(constant_value(difference(x, y)) == 0 for x, y in ((a.min, b.min), (a.max, b.max)))
 
     # Sizes --------------------------------------------------------------------------------------------------------
 

@@ -37,6 +37,7 @@ from slinky.runtime.codegen.scopes import INDENT, CodeScope
 from slinky.runtime.codegen.sites import sites
 from slinky.runtime.codegen.views import Views
 from slinky.runtime.codegen.writer import Place, Writer, also
+from slinky.runtime.in_place import in_outputs
 from slinky.symbolic.bounds import decide
 from slinky.symbolic.expressions import TRUE, Truth, negate
 from slinky.symbolic.intervals import substitute_box
@@ -107,7 +108,7 @@ class _Generator:
         self.parameters = Parameters(program, writer, views, self.globals, kind.at_origin)
         self.recording = Recording(writer, record_name)
         self.calls = Calls(writer, views, self.globals, self.recording)
-        self.allocations = Allocations(writer, views, self.recording)
+        self.allocations = Allocations(writer, views, self.recording, in_outputs(program))
         self.loops = Loops(writer, self.allocations, threads_name, self._block)
 
     def generated(self) -> Generated:

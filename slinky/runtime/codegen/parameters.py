@@ -28,6 +28,9 @@ class Parameters:
         self.names: list[str] = []
         for p in (*program.inputs, *program.outputs):
             self._add(p)
+        for p in program.outputs:
+            views.contiguous[p.name] = is_contiguous = writer.names.fresh(f"{p.name}_is_contiguous")
+            self._headers.append(((is_contiguous,), f"{is_contiguous} = {views.stored[p.name].name}.flags.carray"))
         for s in program.scalars:
             name = writer.names.fresh(s.name)
             self.names.append(name)

@@ -57,12 +57,16 @@ class Crop:
 
 
 class Views:
-    """Writes views. `stored` are the buffers that there are; `dims` names the dimensions of those not allocated."""
+    """Writes views. `stored` are the buffers that there are; `dims` names the dimensions of those not allocated.
+
+    `contiguous` are the locals that say whether an output is contiguous.
+    """
 
     def __init__(self, writer: Writer, dims: Mapping[str, Sequence[str]]) -> None:
         self._writer = writer
         self._dims = dims
         self.stored: dict[str, Stored] = {}
+        self.contiguous: dict[str, str] = {}
 
     def operand(self, func: LoweredFunc, buffer: str, region: Box) -> str:
         """What a callback is given for a region: an array, or a buffer where it asks for buffers."""
@@ -72,12 +76,17 @@ class Views:
         minima = ", ".join(self._writer.text(i.min) for i in region) + "," * (len(region) == 1)
         return f"buffer_at({view}, ({minima}))"
 
+    def part(self, output: str, region: Box) -> tuple[str, str]:
+        """The local of the part of an output for a region, and that which says whether the output is contiguous."""
+        return self._view(output, region, keep=True), self.contiguous[output]
+
     def rows(self, buffer: str, dim: int) -> str:
         """How many coordinates of a folded dimension there may be in a view."""
         stored = self.stored[buffer]
         return f"{stored.name}.rows[{stored.folded.index(dim)}]"
 
-    def _view(self, buffer: str, region: Box) -> str:
+    def _view(self, buffer: str, region: Box, *, keep: bool = False) -> str:
+        """The view for a region: as text where it is used, unless it shall be kept in a local."""
         stored = self.stored[buffer]
         crops = self._crops(buffer, region)
         array, base = stored.name, stored.scope
@@ -93,7 +102,7 @@ class Views:
         for level in sorted({max(crop.home.level, base.level) for crop in crops}):
             group = [crop for crop in crops if max(crop.home.level, base.level) == level]
             target = self._around(group[0].home if group[0].home.level == level else base)
-            array = self._cropped(array, buffer, len(region), group, target)
+            array = self._cropped(array, buffer, len(region), group, target, keep)
         return array
 
     def _around(self, scope: CodeScope) -> CodeScope:
@@ -110,7 +119,7 @@ class Views:
 
         return self._placed(key, buffer, crops, target, text)
 
-    def _cropped(self, array: str, buffer: str, rank: int, crops: Sequence[Crop], target: CodeScope) -> str:
+    def _cropped(self, array: str, buffer: str, rank: int, crops: Sequence[Crop], target: CodeScope, keep: bool) -> str:
         """An array cropped in some dimensions: as text where it is used, as a local of an outer scope."""
         text = self._writer.text
 
@@ -121,19 +130,25 @@ class Views:
                 index[c.dim] = _slice(first, text(c.first + c.extent, f"{c.hint}_end"))
             return f"{array}[{', '.join(index[: max(c.dim for c in crops) + 1])}]"
 
-        return self._placed(("view", array, *(crop.key for crop in crops)), buffer, crops, target, make)
+        return self._placed(("view", array, *(crop.key for crop in crops)), buffer, crops, target, make, keep)
 
     def _placed(
-        self, key: object, buffer: str, crops: Iterable[Crop], target: CodeScope, make: Callable[[], str]
+        self,
+        key: object,
+        buffer: str,
+        crops: Iterable[Crop],
+        target: CodeScope,
+        make: Callable[[], str],
+        keep: bool = False,
     ) -> str:
-        """A view, made in the target scope: a local there, unless that is where it is used."""
+        """A view, made in the target scope: a local there, unless that is where it is used and it is not to be kept."""
         writer = self._writer
         known = writer.scope.lookup(key)
         if known is not None:
             return cast(str, known)
         current, writer.scope = writer.scope, target
         text = make()
-        if target is not current:
+        if keep or target is not current:
             name = writer.names.fresh("_".join([buffer, *(crop.name for crop in crops)]))
             target.write(f"{name} = {text}")
             target.values[key] = text = name
