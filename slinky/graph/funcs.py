@@ -31,8 +31,9 @@ class Func:
       (evaluated to an int), or any constant.
     * `pass_buffers`: give the callback `sl.Buffer` objects, which know their coordinates, instead of arrays.
     * `in_place`: whether the callback gives the same result where an output is the very memory of an input of that
-      dtype that it reads at the same points. Plans then write an intermediate over one that nobody reads any more. By
-      default this holds for elementwise ufuncs and for nothing else; checked mode tests what is declared.
+      dtype that it reads at the same points. Plans then write an intermediate over one that nobody reads any more, or
+      keep it in an output. By default this holds for elementwise ufuncs and for nothing else; checked mode tests what
+      is declared.
 
     Making a func makes it the producer of its outputs. Raises `GraphError`, naming func and buffer, for what can be
     no part of a pipeline; nothing is changed then.
