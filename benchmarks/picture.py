@@ -39,7 +39,7 @@ def endings() -> list[str]:
 def draw(rows: Sequence[Row], machine: str, path: Path) -> None:
     """Draw a group for each case, a line for each side, a column for time and, where it was measured, one for memory.
 
-    In each group, the bar of the first side is grey, and the best of the others stands out.
+    In each group, the bars of the first side are grey, and those of the fastest of the others stand out.
     """
     from matplotlib import style
     from matplotlib.figure import Figure
@@ -66,9 +66,12 @@ def draw(rows: Sequence[Row], machine: str, path: Path) -> None:
             case.set(weight="bold", in_layout=False)
             faster = ["", *(f" ({1 / row.ratio:.1f}×)" for row in group[1:])]
             times = [seconds_text(row.seconds) + text for row, text in zip(group, faster, strict=True)]
-            _bars(columns[0], y, [row.seconds for row in group], times)
+            fastest = min(group[1:], key=lambda row: row.seconds, default=None)
+            colours = [FIRST, *(BEST if row is fastest else OTHER for row in group[1:])]
+            _bars(columns[0], y, [row.seconds for row in group], times, colours)
             for column in columns[1:]:
-                _bars(column, y, [row.peak_bytes or 0 for row in group], [bytes_text(row.peak_bytes) for row in group])
+                sizes = [bytes_text(row.peak_bytes) for row in group]
+                _bars(column, y, [row.peak_bytes or 0 for row in group], sizes, colours)
             places += y
         columns[0].set_yticks(places, [row.side for row in rows], va="center")
         for column in columns:
@@ -77,9 +80,9 @@ def draw(rows: Sequence[Row], machine: str, path: Path) -> None:
         figure.savefig(path, dpi=200, metadata={"Date": None} if path.suffix.lower() == ".svg" else None)
 
 
-def _bars(column: Axes, y: Sequence[float], values: Sequence[float], labels: Sequence[str]) -> None:
+def _bars(
+    column: Axes, y: Sequence[float], values: Sequence[float], labels: Sequence[str], colours: Sequence[str]
+) -> None:
     """Bars, at least as long as one can see, with their values behind them."""
-    best = min(values[1:], default=None)
-    colours = [FIRST, *(BEST if value == best else OTHER for value in values[1:])]
     lengths = [max(value / max(*values, 1e-9), 0.008) for value in values]
     column.bar_label(column.barh(y, lengths, height=0.62, color=colours), labels, padding=5)
