@@ -17,6 +17,7 @@ PACKAGE = Path(sl.__file__).parent
 def test_importing_needs_nothing_but_attrs_numpy_and_the_standard_library() -> None:
     code = """
 import json, sys
+import attr, numpy
 before = set(sys.modules)
 import slinky
 print(json.dumps(sorted({name.partition(".")[0] for name in set(sys.modules) - before})))

@@ -16,6 +16,7 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -114,15 +115,16 @@ class _Pool:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._wanted = threading.Condition(self._lock)
-        self._calls: deque[tuple[_Team, contextvars.Context]] = deque()
+        self._calls: deque[tuple[_Team, contextvars.Context, dict[str, Any]]] = deque()
         self._threads = 0
         self._idle = 0
 
     def call_for_help(self, team: _Team, helpers: int, limit: int) -> None:
         """Ask for helpers; the pool grows to at most `limit` threads."""
+        errors = {**np.geterr(), "call": np.geterrcall()}
         with self._wanted:
             for _ in range(helpers):
-                self._calls.append((team, contextvars.copy_context()))
+                self._calls.append((team, contextvars.copy_context(), errors))
             missing = min(len(self._calls) - self._idle, limit - self._threads)
             for _ in range(missing):
                 self._threads += 1
@@ -142,13 +144,19 @@ class _Pool:
                 while not self._calls:
                     self._wanted.wait()
                 self._idle -= 1
-                team, context = self._calls.popleft()
+                team, context, errors = self._calls.popleft()
             if team.join():
                 try:
-                    context.run(team.work)
+                    context.run(_help, team, errors)
                 finally:
                     team.leave()
-            del team, context  # what a loop used must not live until the next call
+            del team, context, errors  # what a loop used must not live until the next call
+
+
+def _help(team: _Team, errors: dict[str, Any]) -> None:
+    """Work on a loop with the caller's handling of floating-point errors, which older NumPys keep for each thread."""
+    with np.errstate(**errors):
+        team.work()
 
 
 _pool = _Pool()
