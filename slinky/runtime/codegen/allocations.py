@@ -70,14 +70,14 @@ class Allocations:
         heap: list[str] = []
         rings: list[str] = []
         sizes: list[str] = []
-        for place in arena_allocs(block):
-            alloc = place.alloc
+        for site in arena_allocs(block):
+            alloc = site.alloc
             folded = any(fold is not None for fold in alloc.folds)
             local = self._writer.names.fresh(f"{alloc.buffer}_{'windows' if folded else 'arrays'}")
-            locals_.update(dict.fromkeys((alloc.id, *place.others), local))
+            locals_.update(dict.fromkeys((alloc.id, *site.others), local))
             (rings if folded else heap).append(local)
             if not folded:
-                sizes.append(self._capacity(alloc, place.loops))
+                sizes.append(self._capacity(alloc, site.loops))
         if heap:
             self._write_long(f"{targets(heap)} = {name}.reserve(", sizes)
         if rings:

@@ -22,7 +22,7 @@ from slinky.runtime.lifetimes import buffers_named, releases
 
 
 @attrs.frozen
-class Place:
+class SiteAllocs:
     """The allocations of one site: the one that comes first, the loops around it, and those that take it over."""
 
     alloc: Alloc
@@ -30,7 +30,7 @@ class Place:
     others: tuple[int, ...]
 
 
-def arena_allocs(block: Block, loops: tuple[For, ...] = ()) -> Iterator[Place]:
+def arena_allocs(block: Block, loops: tuple[For, ...] = ()) -> Iterator[SiteAllocs]:
     """The sites of a block and of the statements inside; not of parallel loops."""
     first = taken_over(block)
     others: dict[int, list[int]] = {}
@@ -40,7 +40,7 @@ def arena_allocs(block: Block, loops: tuple[For, ...] = ()) -> Iterator[Place]:
         match statement:
             case Alloc(id=identity):
                 if identity not in first:
-                    yield Place(statement, loops, tuple(others.get(identity, ())))
+                    yield SiteAllocs(statement, loops, tuple(others.get(identity, ())))
             case For(workers=None, body=body):
                 yield from arena_allocs(body, (*loops, statement))
             case If(body=body, orelse=orelse):
