@@ -41,7 +41,7 @@ def one_call() -> sl.Pipeline:
 
 def allocate_in_a_loop() -> float:
     """Seconds of what the source of a plan does for an `alloc` whose size changes from iteration to iteration."""
-    (arrays,) = Arena([SiteKind(np.dtype(np.float32), 2, 0, 1)]).reserve(4 * 40 * 64)
+    (arrays,) = Arena([SiteKind(np.dtype(np.float32), 2, 0, 1)])[4 * 40 * 64]
     counts = range(1, 41)
     with_it = _seconds(lambda: [arrays[n, 64] for n in counts], 100)
     without = _seconds(lambda: [(n, 64) for n in counts], 100)

@@ -137,7 +137,7 @@ def run_f1(arena, b0, b2):
     if b0_i_size < b2_i_size:
         check_failed()
     b1_i_size = min(b2_i_size, 16)
-    (b1_arrays,) = arena.reserve(8 * b1_i_size)
+    (b1_arrays,) = arena[8 * b1_i_size]
     i_range = range(0, b2_i_size, 16)
     i_rest = b2_i_size // 16
     for i in i_range[:i_rest]:
@@ -220,7 +220,7 @@ def test_the_ends_of_a_piece_are_computed_once() -> None:
     assert ast.unparse(body).splitlines()[1:] == [
         "    arena_1 = i_arenas.take()",
         "    b1_i_max_1 = min(b1_i_max, i + 15)",
-        "    b1_arrays, = arena_1.reserve(8 * (b1_i_max_1 - i + 1))",
+        "    b1_arrays, = arena_1[8 * (b1_i_max_1 - i + 1)]",
         "    b1 = b1_arrays[b1_i_max_1 - i + 1]",
         "    f0(b0[i:b1_i_max_1 + 1], out=b1)",
         "    f1(b1, out=b2[i:b1_i_max_1 + 1])",
@@ -440,9 +440,16 @@ def test_packing(seed: int) -> None:
     assert all(offset % ALIGNMENT == 0 for offset in offsets)
     assert all(offset + size <= total for offset, size in zip(offsets, sizes, strict=True))
     arena = Arena(kinds)
-    for site, size in zip(arena.reserve(*sizes), sizes, strict=True):
-        assert site[size].nbytes == size
-        assert site[size] is site[size]
+    for factor in (1, 3, 1, 0, 3, 20, 1):
+        needed = tuple(factor * size for size in sizes)
+        arrays = [site[size] for site, size in zip(arena[needed], needed, strict=True)]
+        for i, j in itertools.combinations(range(count), 2):
+            if lives[i][0] <= lives[j][1] and lives[j][0] <= lives[i][1]:
+                assert not np.shares_memory(arrays[i], arrays[j])
+        for array, size, site in zip(arrays, needed, arena[needed], strict=True):
+            assert array.nbytes == size
+            assert array.flags.writeable
+            assert site[size] is array
 
 
 def test_memory_of_many_runs_is_flat() -> None:

@@ -2,8 +2,9 @@
 
 An arena serves one run (or one iteration of a parallel loop) at a time; `Arenas` holds those that are idle. Its
 *sites* are the `alloc` statements of the plan. Sites whose lifetimes do not overlap may lie at the same bytes:
-`reserve` is told the size of each and packs them, the largest first, each at the lowest place that is free during its
-lifetime. `site[shape]` is then the array of that shape at the site's place, its contents undefined.
+`arena[sizes]` are the sites with room for so many bytes each; it packs them, the largest first, each at the lowest
+place that is free during its lifetime. `site[shape]` is then the array of that shape at the site's place, its contents
+undefined.
 
 Invariants: places are multiples of 64 bytes; sites that are alive at the same time never overlap; an array that was
 given out stays valid memory as long as somebody holds it, even if the arena is laid out anew.
@@ -171,28 +172,34 @@ def _crop_window(dims: Sequence[int], array: Array) -> Window:
     return window
 
 
-class Arena:
-    """The memory of one run."""
+class Arena(dict[Shape, tuple[Site, ...]]):
+    """The memory of one run: the sites that are not folded, by the bytes they need (an integer for one site).
+
+    Bytes that are not known are `UNKNOWN`. Its keys are those that fit the sites as they lie; so a run with the sizes
+    of an earlier one costs a look-up.
+    """
 
     def __init__(self, kinds: Sequence[SiteKind]) -> None:
+        super().__init__()
         self._kinds = [kind for kind in kinds if not kind.folded]
         self._sites = tuple(Site(kind) for kind in self._kinds)
-        self._sizes: tuple[int, ...] | None = None
         self._total = 0
         rings = [kind for kind in kinds if kind.folded]
         memories: dict[tuple[int, int], Array] = {}
         self.rings = tuple(RingSite(kind, memories, color) for kind, color in zip(rings, _colors(rings), strict=True))
 
-    def reserve(self, *sizes: int) -> tuple[Site, ...]:
-        """The sites that are not folded, with room for these numbers of bytes, or `UNKNOWN`."""
-        if sizes != self._sizes:
-            fits = all(site.has_room(size) for size, site in zip(sizes, self._sites, strict=True))
-            if not fits or self._total > _SPARE * sum(sizes) + ALIGNMENT * len(sizes):
-                self._lay_out(sizes)
-            self._sizes = sizes
+    def __missing__(self, needed: Shape) -> tuple[Site, ...]:
+        sizes = (needed,) if isinstance(needed, int) else needed
+        fits = all(site.has_room(size) for size, site in zip(sizes, self._sites, strict=True))
+        if not fits or self._total > _SPARE * sum(sizes) + ALIGNMENT * len(sizes):
+            self._lay_out(sizes)
+        if len(self) >= _REMEMBERED_SHAPES:
+            self.clear()
+        self[needed] = self._sites
         return self._sites
 
     def _lay_out(self, sizes: Sequence[int]) -> None:
+        self.clear()
         offsets, self._total = pack(sizes, alive_together(self._kinds))
         memory = aligned_bytes(self._total)
         for site, offset, size in zip(self._sites, offsets, sizes, strict=True):

@@ -122,11 +122,11 @@ class Variant:
         self.inner_arenas = {name: Arenas(kinds) for name, kinds in self.generated.arenas.items()}
         self.function = self.made({**self.generated.objects, **self.inner_arenas})
 
-    def made(self, objects: Mapping[str, Any]) -> Callable[..., None]:
+    def made(self, objects: Mapping[str, Any]) -> Callable[..., Any]:
         """The function, with these objects as its globals beside the helpers."""
         namespace: dict[str, Any] = {"__name__": "slinky.plan", **_HELPERS, **objects}
         exec(self.code, namespace)
-        function: Callable[..., None] = namespace[self.generated.function]
+        function: Callable[..., Any] = namespace[self.generated.function]
         return function
 
     def release(self) -> None:
@@ -202,7 +202,7 @@ class Plan:
             variant.arenas,
             default_workers if variant.generated.threaded else None,
             other,
-            lambda error, arrays, scalars: _alive(this)._explain(error, variant, arrays, scalars),
+            lambda error, arrays, scalars: _alive(this).explain(error, variant, arrays, scalars),
         )
 
     def release(self) -> None:
@@ -223,14 +223,14 @@ class Plan:
 
     def _run_bound(self, arrays: Sequence[object], scalars: Mapping[str, object]) -> Any:
         """Run on arguments that need a closer look."""
-        bound = self.bind(arrays, scalars, recorded=False)
+        bound = self.bind(arrays, scalars)
         variant = self.variant(bound.kind)
         arena = variant.arenas.take()
         further = [default_workers()] if variant.generated.threaded else []
         try:
             variant.function(arena, *further, *bound.values)
         except BaseException as error:
-            self._explain(error, variant, arrays, scalars)
+            self.explain(error, variant, arrays, scalars)
             raise
         variant.arenas.give(arena)
         outputs = tuple(arrays[len(self.program.inputs) :])
@@ -247,7 +247,7 @@ class Plan:
         try:
             self._call_recorded(variant, variant.function, arena, recorder, threads, bound)
         except BaseException as error:
-            self._explain(error, variant, arrays, scalars)
+            self.explain(error, variant, arrays, scalars)
             raise
         variant.arenas.give(arena)
         return recorder.statistics()
@@ -267,7 +267,7 @@ class Plan:
         try:
             self._call_recorded(variant, variant.made(stand_in.objects), stand_in.arena, recorder, threads, bound)
         except BaseException as error:
-            self._explain(error, variant, arrays, scalars)
+            self.explain(error, variant, arrays, scalars)
             raise
         return recorder.statistics()
 
@@ -286,14 +286,17 @@ class Plan:
 
     # Arguments ----------------------------------------------------------------------------------------------------
 
-    def bind(self, arrays: Sequence[object], scalars: Mapping[str, object], *, recorded: bool) -> BoundCall:
-        """Arguments as the function takes them, with every check."""
+    def bind(
+        self, arrays: Sequence[object], scalars: Mapping[str, object], *, recorded: bool = False, again: bool = False
+    ) -> BoundCall:
+        """Arguments as the function takes them, with every check; of the variant that runs `again` and again, if so."""
         bound = bind(self.program, arrays, scalars)
         storages = [bound.storages[p.name] for p in (*self.program.inputs, *self.program.outputs)]
         kind = Kind(
             recorded,
             nonempty=all(storage.array.size > 0 for storage in storages),
             at_origin=self._usual.at_origin and all(lo == 0 for storage in storages for lo, _ in storage.box),
+            bound=again,
         )
         values: list[Any] = []
         for storage in storages:
@@ -305,7 +308,7 @@ class Plan:
 
     # Errors -------------------------------------------------------------------------------------------------------
 
-    def _explain(
+    def explain(
         self, error: BaseException, variant: Variant, arrays: Sequence[object], scalars: Mapping[str, object]
     ) -> None:
         """Say where in the program an error happened: a note, or another error for what generated code found wrong.

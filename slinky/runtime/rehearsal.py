@@ -108,8 +108,7 @@ class _Arena:
         self._sites = tuple(_Site(kind) for kind in kinds if not kind.folded)
         self.rings = tuple(_RingSite(kind) for kind in kinds if kind.folded)
 
-    def reserve(self, *_sizes: int) -> tuple[_Site, ...]:
-        """As of an arena."""
+    def __getitem__(self, _sizes: int | tuple[int, ...]) -> tuple[_Site, ...]:
         return self._sites
 
 

@@ -1,4 +1,4 @@
-"""Allocations: room in an arena, reserved before anything runs, and the arrays in it.
+"""Allocations: room in an arena, made before anything runs, and the arrays in it.
 
 The room that a site needs is the most that its allocation takes in any iteration of the loops around it. The array
 itself is fetched in the outermost scope that knows its shape. An allocation may also lie in an output (see `in_place`):
@@ -79,22 +79,22 @@ class Allocations:
             if not folded:
                 sizes.append(self._capacity(alloc, site.loops))
         if heap:
-            self._write_long(f"{targets(heap)} = {name}.reserve(", sizes)
+            self._write_long(f"{targets(heap)} = {name}[", sizes, "]")
         if rings:
             self._writer.scope.write(f"{targets(rings)} = {name}.rings")
         return locals_
 
-    def _write_long(self, before: str, items: Sequence[str]) -> None:
-        """A line that ends with a list in parentheses; an item a line where it would be too long."""
+    def _write_long(self, before: str, items: Sequence[str], after: str) -> None:
+        """A line that ends with a list in brackets; an item a line where it would be too long."""
         scope = self._writer.scope
-        line = f"{before}{', '.join(items)})"
+        line = f"{before}{', '.join(items)}{after}"
         if self._writer.fits(line):
             scope.write(line)
             return
         scope.write(before)
         for item in items:
             scope.write(f"{INDENT}{item},")
-        scope.write(")")
+        scope.write(after)
 
     def _capacity(self, alloc: Alloc, loops: Sequence[For]) -> str:
         """The most bytes that an allocation takes in any iteration of the loops around it, if known early."""
@@ -210,7 +210,10 @@ class Allocations:
     def _bytes(self, alloc: Alloc, extents: Sequence[Expr]) -> str:
         size = math.prod([e.value for e in extents if isinstance(e, Constant)]) * alloc.dtype.itemsize
         hints = (f"{hint}_size" for hint in _hints(alloc))
-        texts = [self._extent(e, hint) for e, hint in zip(extents, hints, strict=True) if not isinstance(e, Constant)]
+        named = [(e, hint) for e, hint in zip(extents, hints, strict=True) if not isinstance(e, Constant)]
+        if size == 1 and len(named) == 1:
+            return self._writer.text(*named[0])
+        texts = [self._extent(e, hint) for e, hint in named]
         return " * ".join([str(size), *texts] if size != 1 or not texts else texts)
 
     def _extent(self, extent: Expr, hint: str) -> str:

@@ -112,10 +112,10 @@ class Calls:
             for position, text in enumerate(operands):
                 if not text.isidentifier() and ":=" not in text:
                     name = f"operand{position + 1}"
-                    self._writer.scope.write(f"{name} = {text}")
+                    self._writer.scope.write(f"{name} = {text}", acts=True)
                     operands[position] = name
             line = before + ", ".join([*operands, *keywords]) + after
-        self._writer.scope.write(line, place)
+        self._writer.scope.write(line, place, acts=True)
 
     def _argument(self, func: LoweredFunc, key: str, value: object) -> str:
         if isinstance(value, Expr):

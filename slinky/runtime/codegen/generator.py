@@ -8,7 +8,9 @@ its steady state (see `peeling`).
 
 There are variants of the function. `recorded` tells a recorder of every call and allocation; without, counting costs
 nothing. `nonempty` relies on every input and output having at least one element, which decides many questions.
-`at_origin` relies on all of them beginning at coordinate 0, which makes most sums shorter.
+`at_origin` relies on all of them beginning at coordinate 0, which makes most sums shorter. `bound` is for arguments
+that are used again and again: the function does what comes before the first callback and returns a function that does
+the rest, any number of times.
 
 Invariant: on arguments that meet the program's checks, a variant calls the same callbacks on the same elements in the
 same order as the interpreter (order within a parallel loop aside), and fails where it fails.
@@ -16,6 +18,7 @@ same order as the interpreter (order within a parallel loop aside), and fails wh
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import attrs
@@ -33,7 +36,7 @@ from slinky.runtime.codegen.names import Globals, Names, comment
 from slinky.runtime.codegen.origin import ends
 from slinky.runtime.codegen.parameters import Parameters
 from slinky.runtime.codegen.recording import Recording
-from slinky.runtime.codegen.scopes import INDENT, CodeScope
+from slinky.runtime.codegen.scopes import INDENT, CodeScope, Line
 from slinky.runtime.codegen.sites import sites
 from slinky.runtime.codegen.views import Views
 from slinky.runtime.codegen.writer import Place, Writer, also
@@ -56,6 +59,7 @@ class Kind:
     recorded: bool = False
     nonempty: bool = True
     at_origin: bool = False
+    bound: bool = False
 
 
 @attrs.frozen(eq=False)
@@ -63,7 +67,8 @@ class Generated:
     """The source of a variant, and what it needs to run.
 
     The function takes an arena, the recorder if `recorded`, the number of threads if `threaded`, per input and output
-    the array and, unless `at_origin`, the coordinates of its first element, and the scalars. `objects` are the globals
+    the array and, unless `at_origin`, the coordinates of its first element, and the scalars. If `bound`, the function
+    that it returns takes the number of threads instead, and the arena is its own. `objects` are the globals
     that it uses beside the helpers of the runtime, `callbacks` the names of those that are callbacks. `sites` are those
     of its arena, `arenas[name]` those of the body of a parallel loop.
     """
@@ -91,15 +96,18 @@ class _Generator:
 
     def __init__(self, program: Program, kind: Kind) -> None:
         self.program = program
+        self.kind = kind
         self.threaded = any(isinstance(s, For) and s.workers is not None for s in walk(program.body))
         names = Names()
         names.taken.update(HELPERS)
         names.taken.update(_temporaries(program))
-        self.function = names.fresh(f"run_{program.name}")
+        self.function = names.fresh(f"{'bind' if kind.bound else 'run'}_{program.name}")
+        self.bound_function = names.fresh(f"run_{program.name}") if kind.bound else ""
         self.arena_name = names.fresh("arena")
         record_name = names.fresh("record") if kind.recorded else None
         threads_name = names.fresh("threads") if self.threaded else ""
-        self.first_parameters = [name for name in (self.arena_name, record_name, threads_name) if name]
+        self.threads = [threads_name] if self.threaded else []
+        self.first_parameters = [self.arena_name, *filter(None, [record_name])]
         self.writer = writer = Writer(
             CodeScope(None, 0, 1, 0, _known_at_start(program, kind)), names, Examples(program, kind.at_origin)
         )
@@ -136,16 +144,26 @@ class _Generator:
     def _assembled(self) -> tuple[str, dict[int, Place]]:
         """The source of the function around the lines that were written, and the places of its lines by number."""
         lines = self.writer.root.lines
+        parameters = [*self.first_parameters, *([] if self.kind.bound else self.threads), *self.parameters.names]
         text = [f"# {comment(program_header(self.program))}"]
-        text += [f"def {self.function}({', '.join([*self.first_parameters, *self.parameters.names])}):"]
+        text += [f"def {self.function}({', '.join(parameters)}):"]
         text += [INDENT + line for line in self.parameters.headers_used_by([line.text for line in lines])]
         places: dict[int, Place] = {}
-        for line in lines:
-            text.append(INDENT * line.depth + line.text)
-            if line.place is not None:
-                places[len(text)] = line.place
-        if len(text) == 2:
-            text.append(f"{INDENT}pass")
+
+        def add(some: Sequence[Line], deeper: int) -> None:
+            for line in some:
+                text.append(INDENT * (line.depth + deeper) + line.text)
+                if line.place is not None:
+                    places[len(text)] = line.place
+
+        if not self.kind.bound:
+            add(lines or [Line(1, "pass")], 0)
+            return "\n".join(text) + "\n", places
+        first = next((n for n, line in enumerate(lines) if line.acts), len(lines))
+        add(lines[:first], 0)
+        text += ["", f"{INDENT}def {self.bound_function}({', '.join(self.threads)}):"]
+        add(lines[first:] or [Line(1, "pass")], 1)
+        text += ["", f"{INDENT}return {self.bound_function}"]
         return "\n".join(text) + "\n", places
 
     # Statements ---------------------------------------------------------------------------------------------------

@@ -92,7 +92,7 @@ class Loops:
             if not inner.lines:
                 inner.write("pass")
         workers = str(loop.workers) if loop.workers else self._threads_name
-        writer.scope.write(f"run_parallel({iterations}, {body}, {workers})")
+        writer.scope.write(f"run_parallel({iterations}, {body}, {workers})", acts=True)
 
     def _body_with_arena(self, loop: For, kinds: tuple[SiteKind, ...]) -> None:
         """A worker takes an arena for an iteration, and gives it back; after an error it is dropped."""

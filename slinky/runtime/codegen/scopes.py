@@ -51,11 +51,15 @@ _Text: TypeAlias = tuple[str, int]
 
 @attrs.frozen
 class Line:
-    """A line of code, how deep it stands, and what it does (for messages about errors that happen in it)."""
+    """A line of code, how deep it stands, and what it does (for messages about errors that happen in it).
+
+    A line that `acts` may call a callback, or begins lines that may: before the first such line, nothing has happened.
+    """
 
     depth: int
     text: str
     place: Any = None
+    acts: bool = False
 
 
 @attrs.define(eq=False)
@@ -74,9 +78,9 @@ class CodeScope:
     lines: list[Line] = attrs.field(factory=list)
     values: dict[Any, Any] = attrs.field(factory=dict)
 
-    def write(self, text: str, place: object = None) -> None:
+    def write(self, text: str, place: object = None, *, acts: bool = False) -> None:
         """Add a line."""
-        self.lines.append(Line(self.depth, text, place))
+        self.lines.append(Line(self.depth, text, place, acts))
 
     def chain(self) -> Iterable[CodeScope]:
         """This scope and those around it."""
@@ -153,7 +157,7 @@ class ScopedWriter:
                 del self.homes[symbol]
         if inner.lines:
             if header:
-                outer.write(header, place)
+                outer.write(header, place, acts=True)
             outer.lines.extend(inner.lines)
 
     # Expressions --------------------------------------------------------------------------------------------------

@@ -1,0 +1,81 @@
+"""A pipeline with its arguments, for many runs on the same arrays.
+
+The function of the plan (the variant `Kind.bound`) is called once for these arguments: it does all that comes before
+the first callback and gives a function that does the rest. A run calls that.
+
+Invariants: the arrays are views of our own, so nothing that is done to the shape or the flags of the caller's arrays
+changes what was checked; a prepared function and its arena serve one run at a time, and none after an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from slinky.runtime.arena import Arena
+from slinky.runtime.buffers import Buffer, buffer_at
+from slinky.runtime.plan import Plan
+from slinky.runtime.threads import default_workers
+
+
+class BoundPipeline:
+    """A pipeline and the arguments that it runs on, checked once. Made by `Pipeline.bind`; call it to run.
+
+    A run returns what the pipeline returns: the output, or a tuple of the outputs. The memory for intermediates is kept
+    from run to run. Runs at the same time write to the same outputs, as calls of the pipeline on the same arrays do.
+    """
+
+    __slots__ = ("__weakref__", "_arguments", "_idle", "_plan", "_result", "_scalars", "_values", "_variant")
+
+    def __init__(self, plan: Plan, arrays: Sequence[object], scalars: Mapping[str, object]) -> None:
+        plan.bind(arrays, scalars)  # fails for what is no array
+        given = [a if isinstance(a, Buffer) else Buffer(a) for a in arrays]
+        self._arguments = [buffer_at(a.array[...], a.min) for a in given]
+        self._scalars = dict(scalars)
+        bound = plan.bind(self._arguments, self._scalars, again=True)
+        self._plan = plan
+        self._values = bound.values
+        self._variant = plan.variant(bound.kind)
+        outputs = tuple(arrays[len(plan.program.inputs) :])
+        self._result = outputs[0] if len(outputs) == 1 else outputs
+        self._idle: list[Callable[[], None]] = []
+        try:
+            self._idle.append(self._prepared())
+        except BaseException as error:
+            self._failed(error)
+            raise
+
+    def __repr__(self) -> str:
+        program = self._plan.program
+        names = [p.name for p in (*program.inputs, *program.outputs)]
+        given = [f"{name}={array!r}" for name, array in zip(names, self._arguments, strict=True)]
+        given += [f"{name}={value}" for name, value in self._scalars.items()]
+        return f"<BoundPipeline {program.name}({', '.join(given)})>"
+
+    def __call__(self) -> Any:
+        """Run. An exception of a callback propagates with a note that names the call and its box."""
+        try:
+            run = self._idle.pop()
+        except IndexError:
+            run = self._prepared()
+        try:
+            run()
+        except BaseException as error:
+            self._failed(error)
+            raise
+        self._idle.append(run)
+        return self._result
+
+    def release(self) -> None:
+        """Give back the memory that is kept for later runs."""
+        self._idle.clear()
+
+    def _prepared(self) -> Callable[[], None]:
+        """A function for one run at a time, with an arena of its own."""
+        generated = self._variant.generated
+        run: Callable[..., None] = self._variant.function(Arena(generated.sites), *self._values)
+        return (lambda: run(default_workers())) if generated.threaded else run
+
+    def _failed(self, error: BaseException) -> None:
+        self._idle.clear()
+        self._plan.explain(error, self._variant, self._arguments, self._scalars)
