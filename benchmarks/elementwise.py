@@ -53,6 +53,11 @@ def in_pieces(p: sl.Pipeline, size: int) -> sl.Pipeline:
     return p
 
 
+def in_pieces_in_parallel(p: sl.Pipeline, size: int) -> sl.Pipeline:
+    """The same on two threads."""
+    return sl.parallelize_loop(in_pieces(p, size), "for i", workers=2)
+
+
 def as_written(x: Array) -> Array:
     """NumPy as people write it."""
     y = np.abs(x * np.float32(2.5) - np.float32(1))
@@ -131,8 +136,7 @@ def cases(quick: bool) -> Iterator[Case]:
                 Side(f"NumPy tiled by hand, {size}", lambda size=size: tiled_by_hand(x, target, size))  # type: ignore[misc]
             )
             sides.append(ours(f"ours, {size}", in_pieces(whole, size), x, target))
-        parallel = sl.parallelize_loop(in_pieces(whole, 65536), "for i", workers=2)
-        sides.append(ours("ours, 65536, 2 threads", parallel, x, target))
+        sides.append(ours("ours, 65536, 2 threads", in_pieces_in_parallel(whole, 65536), x, target))
         if installed("numexpr"):
             sides.append(Side("numexpr, 1 thread", with_numexpr(x, target, 1)))
             sides.append(Side("numexpr, 2 threads", with_numexpr(x, target, 2)))

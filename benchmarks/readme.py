@@ -21,7 +21,7 @@ PIECE = 65536
 
 
 def cases(quick: bool) -> Iterator[Case]:
-    """The two, three sides each."""
+    """The two, four sides each."""
     size = 1536 if quick else 6144
     count = 1 << (21 if quick else 24)
 
@@ -35,6 +35,7 @@ def cases(quick: bool) -> Iterator[Case]:
             Side("NumPy as written", lambda: blur.as_written(source, weights)),
             ours("pipeline, not scheduled", whole, source, placed),
             ours("pipeline, scheduled", blur.by_rows(whole, ROWS), source, placed),
+            ours("scheduled, 2 threads", blur.by_rows_in_parallel(whole, ROWS), source, placed),
         ]
 
     def make_chain() -> list[Side]:
@@ -45,6 +46,7 @@ def cases(quick: bool) -> Iterator[Case]:
             Side("NumPy as written", lambda: elementwise.as_written(x)),
             ours("pipeline, not scheduled", whole, x, target),
             ours("pipeline, scheduled", elementwise.in_pieces(whole, PIECE), x, target),
+            ours("scheduled, 2 threads", elementwise.in_pieces_in_parallel(whole, PIECE), x, target),
         ]
 
     yield Case(f"3x3 blur of {size} x {size} float32", make_blur)

@@ -221,9 +221,10 @@ def test_the_ends_of_a_piece_are_computed_once() -> None:
         "    arena_1 = i_arenas.take()",
         "    b1_i_max_1 = min(b1_i_max, i + 15)",
         "    b1_arrays, = arena_1[8 * (b1_i_max_1 - i + 1)]",
-        "    b1 = b1_arrays[b1_i_max_1 - i + 1]",
+        "    b2_i = b2[i:b1_i_max_1 + 1]",
+        "    b1 = b2_i if b2_is_contiguous else b1_arrays[b1_i_max_1 - i + 1]",
         "    f0(b0[i:b1_i_max_1 + 1], out=b1)",
-        "    f1(b1, out=b2[i:b1_i_max_1 + 1])",
+        "    f1(b1, out=b2_i)",
         "    i_arenas.give(arena_1)",
     ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections import Counter
 from typing import Any
 
@@ -48,6 +49,17 @@ def ring_wherever_possible(dtype: np.dtype, shape: tuple[int, ...], dim: int, fa
     return mirrored.whole_pages(factor * row) if row and mirrored.available() else None
 
 
+def switching(seed: int) -> sl.Hooks:
+    """Let other threads go on between one call and the next, now and then: what they share shows."""
+    choose = random.Random(seed)
+
+    def pause(*_: object) -> None:
+        if choose.random() < 0.2:
+            time.sleep(1e-4)
+
+    return sl.Hooks(call_begin=pause, call_end=pause)
+
+
 @given(graphs(max_stages=5), st.integers(0, 2**32), st.integers(0, 16), st.booleans())
 @settings(max_examples=settings().max_examples * 2)
 def test_plan_and_interpreter_agree(graph: Graph, seed: int, steps: int, rings: bool) -> None:
@@ -88,6 +100,9 @@ def check_agreement(graph: Graph, seed: int, steps: int) -> None:
         assert Counter(events) == Counter(events_of_interpreter)
         assert (found.calls, found.elements, found.allocations) == (right.calls, right.elements, right.allocations)
         assert max(found.peak_bytes, right.peak_bytes) <= promised
+        inputs, outputs = arguments(graph)
+        pipeline.run(*inputs, *outputs, hooks=switching(seed), threads=3, **graph.scalars())
+        compare(graph, inputs, outputs)
     else:
         assert events == events_of_interpreter
         assert found == right

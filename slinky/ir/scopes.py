@@ -5,13 +5,14 @@ Invariant: every fact holds whenever the statement at that place runs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 import attrs
 
 from slinky.ir.regions import global_boxes
 from slinky.ir.statements import Alloc, Check, For, If, Program, Statement
+from slinky.symbolic.bounds import bounds
 from slinky.symbolic.expressions import Condition, Expr, Variable, negate
 from slinky.symbolic.intervals import Box, Interval
 from slinky.symbolic.proofs import Facts, facts
@@ -55,6 +56,14 @@ def loop_facts(loop: For) -> tuple[Condition, ...]:
 @lru_cache(maxsize=4096)
 def _range_facts(variable: Variable, range_: Interval, step: Expr) -> tuple[Condition, ...]:
     return (range_.min <= variable, variable <= range_.max, step >= 1)
+
+
+def over_loops(i: Interval, loops: Iterable[For], known: Facts) -> Interval:
+    """The hull of an interval over all iterations of loops, given innermost first."""
+    for loop in loops:
+        ranges: dict[Expr, Interval] = {loop.variable: loop.range}
+        i = Interval(bounds(i.min, ranges, known).min, bounds(i.max, ranges, known).max)
+    return i
 
 
 def leading_checks(program: Program) -> Iterator[Check]:

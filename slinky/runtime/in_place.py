@@ -7,15 +7,16 @@ of the pipeline, all of them may lie in that output.
 
 Invariant: the call stands in the block of both allocations, so it runs once for each time they are made; all that
 touches the buffer that is taken over comes before it, and all that touches the other comes with it or after it. An
-output that holds buffers is touched by that one call alone, and not in a parallel loop, where iterations that write the
-same elements would see each other's intermediates.
+output that holds buffers is touched by that one call alone, and iterations of a parallel loop write different elements
+of it: others would see each other's intermediates.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from slinky.ir.scopes import Scope, loop_facts, over_loops, program_scope
 from slinky.ir.statements import (
     Alloc,
     Block,
@@ -29,6 +30,9 @@ from slinky.ir.statements import (
     walk,
 )
 from slinky.runtime.lifetimes import buffers_named, releases
+from slinky.symbolic.expressions import variable
+from slinky.symbolic.proofs import Facts, prove
+from slinky.symbolic.traversal import substitute
 
 
 def taken_over(block: Block) -> dict[int, int]:
@@ -65,12 +69,12 @@ def in_outputs(program: Program) -> dict[int, Call]:
     touched = Counter(name for s in walk(program.body) if isinstance(s, Call) for name in buffers_named(s))
     outputs = {p.name: p.dtype for p in program.outputs if touched[p.name] == 1}
     found: dict[int, Call] = {}
-    waiting = [program.body]
+    waiting: list[tuple[Block, Scope, tuple[Facts, ...]]] = [(program.body, program_scope(program), ())]
     while waiting:
-        block = waiting.pop()
+        block, scope, before_loops = waiting.pop()
         for statement in block:
-            if not (isinstance(statement, For) and statement.workers is not None):
-                waiting.extend(inner for _, inner in blocks_of(statement))
+            before = (*before_loops, scope.known) if isinstance(statement, For) else before_loops
+            waiting.extend((inner, scope.enter(statement, name), before) for name, inner in blocks_of(statement))
         allocs = {s.buffer: s for s in block if isinstance(s, Alloc) and _is_plain(s)}
         last_uses = releases(block) if allocs else {}
         first = taken_over(block) if allocs else {}
@@ -84,10 +88,30 @@ def in_outputs(program: Program) -> dict[int, Call]:
                     continue
                 site = first.get(last.id, last.id)
                 group = {name: a.id for name, a in allocs.items() if first.get(a.id, a.id) == site}
-                if all(c.func.in_place for c in calls if not group.keys().isdisjoint(buffers_named(c))):
+                if all(
+                    c.func.in_place for c in calls if not group.keys().isdisjoint(buffers_named(c))
+                ) and _iterations_are_apart(statement, scope.loops, before_loops):
                     found.update(dict.fromkeys(group.values(), statement))
                 break
     return found
+
+
+def _iterations_are_apart(call: Call, loops: Sequence[For], before: Sequence[Facts]) -> bool:
+    """Whether a call of one output writes different elements in different iterations of the parallel loops around it.
+
+    The loops are given outermost first, with what is known before each of them.
+    """
+    (output,) = call.func.outputs
+    for n, (loop, known) in enumerate(zip(loops, before, strict=True)):
+        if loop.workers is None:
+            continue
+        known = known.also(*loop_facts(loop))
+        written = [over_loops(call.box[d], reversed(loops[n + 1 :]), known) for d in output.dims]
+        later = variable(f"<later {loop.variable}>")
+        known = known.also(later >= loop.variable + loop.step, later <= loop.range.max)
+        if not any(prove(i.max < substitute(i.min, {loop.variable: later}), known) for i in written):
+            return False
+    return True
 
 
 def sharing(func: LoweredFunc) -> Iterator[tuple[str, str]]:

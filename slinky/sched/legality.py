@@ -30,13 +30,13 @@ from slinky.cursors.versions import Version
 from slinky.errors import SchedulingError
 from slinky.ir.printer import dimension_names, expression_text, interval_in
 from slinky.ir.regions import input_regions, output_region, parameter_box
+from slinky.ir.scopes import over_loops
 from slinky.ir.statements import Alloc, Call, For
 from slinky.sched.coverage import Coverage, contains
 from slinky.sched.touches import (
     Touch,
     allocs_touched,
     calls_in,
-    over_loops,
     reads_of_call,
     touches,
 )

@@ -16,6 +16,7 @@ from slinky.cursors.editing import Edit, Gap
 from slinky.cursors.versions import ROOT, Version
 from slinky.errors import SchedulingError
 from slinky.ir.regions import input_regions
+from slinky.ir.scopes import over_loops
 from slinky.ir.statements import Alloc, Call, For, If, Pass
 from slinky.pipeline import Pipeline
 from slinky.sched.legality import (
@@ -29,7 +30,7 @@ from slinky.sched.legality import (
 from slinky.sched.operation import sched_op
 from slinky.sched.ranges import extend_loop, first_reaching
 from slinky.sched.rewriting import bounds_of_dim, finish
-from slinky.sched.touches import calls_in, over_loops
+from slinky.sched.touches import calls_in
 from slinky.symbolic.bounds import simplify
 from slinky.symbolic.expressions import linear, maximum
 from slinky.symbolic.intervals import Box, Interval, hull

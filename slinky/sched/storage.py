@@ -12,6 +12,7 @@ from slinky.cursors.cursors import AllocCursor, LoopCursor, dim_position, statem
 from slinky.cursors.editing import Edit, Gap
 from slinky.cursors.versions import ROOT, Version, walk_statements
 from slinky.errors import OperationError, SchedulingError
+from slinky.ir.scopes import over_loops
 from slinky.ir.statements import Alloc, Call, For
 from slinky.pipeline import Pipeline
 from slinky.sched.legality import (
@@ -25,7 +26,7 @@ from slinky.sched.legality import (
 )
 from slinky.sched.operation import sched_op
 from slinky.sched.rewriting import finish, require_known_symbols, require_positive
-from slinky.sched.touches import over_loops, touches
+from slinky.sched.touches import touches
 from slinky.symbolic.bounds import bounds, simplify
 from slinky.symbolic.expressions import Expr, IsZero, Min, Select, Variable, linear, maximum
 from slinky.symbolic.intervals import Interval, hull, intersection

@@ -6,16 +6,14 @@ skipped where that leaves nothing, so every touch comes with the fact that its b
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import attrs
 
 from slinky.cursors.versions import Version, walk_statements
 from slinky.ir.regions import clamped_box, input_regions, output_region
-from slinky.ir.statements import Alloc, Call, For
-from slinky.symbolic.bounds import bounds
-from slinky.symbolic.expressions import Expr
-from slinky.symbolic.intervals import Box, Interval, not_empty
+from slinky.ir.statements import Alloc, Call
+from slinky.symbolic.intervals import Box, not_empty
 from slinky.symbolic.proofs import Facts
 
 
@@ -65,14 +63,6 @@ def touches(version: Version, buffer: str, calls: Iterable[int], *, writes: bool
         pairs = writes_of_call(version, call) if writes else reads_of_call(version, call)
         found += [touch for name, touch in pairs if name == buffer]
     return found
-
-
-def over_loops(i: Interval, loops: Sequence[For], known: Facts) -> Interval:
-    """The hull of an interval over all iterations of loops, given innermost first."""
-    for loop in loops:
-        ranges: dict[Expr, Interval] = {loop.variable: loop.range}
-        i = Interval(bounds(i.min, ranges, known).min, bounds(i.max, ranges, known).max)
-    return i
 
 
 def calls_in(version: Version, identity: int) -> list[Call]:
