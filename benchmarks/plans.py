@@ -27,6 +27,21 @@ def stencil() -> sl.Pipeline:
     return sl.fold_storage(p, add.alloc, "y")
 
 
+def stencils(count: int) -> sl.Pipeline:
+    """A chain of 3x3 stencils by 8 rows, each slid and folded."""
+    y, x = sl.variables("y x")
+    buffers = [sl.BufferExpr(f"b{n}", np.int16, 2) for n in range(count + 1)]
+    around = (sl.interval(y - 1, y + 1), sl.interval(x - 1, x + 1))
+    for n in range(count):
+        sl.Func(_nothing, [buffers[n][around]], [buffers[n + 1][y, x]], name=f"s{n}")
+    p = sl.build_pipeline([buffers[0]], [buffers[-1]])
+    p, (loop, _, _) = sl.split_loop(p, f"s{count - 1}.y", 8, rc=True)
+    for n in reversed(range(count - 1)):
+        p, func = sl.compute_at(p, f"s{n}", loop, rc=True)
+        p = sl.fold_storage(sl.slide_window(p, func.call, loop), func.alloc, "y")
+    return p
+
+
 def _nothing(*_operands: object) -> None:
     """A callback that takes no time."""
 
@@ -53,13 +68,18 @@ def run(quick: bool) -> dict[str, float]:
     rounds = 20 if quick else 200
     pipelines = [stencil() for _ in range(rounds)]
     making = statistics.median(_seconds(p.compile) for p in pipelines)
+    chains = {n: statistics.median(_seconds(stencils(n).compile) for _ in range(3)) for n in (10, 30, 100)}
     call, a, b = one_call(), np.zeros(1, np.uint8), np.zeros(1, np.uint8)
     call(a, b)
     entering = statistics.median(_seconds(lambda: call(a, b), 100) for _ in range(rounds))
+    bound = call.bind(a, b)
+    entering_bound = statistics.median(_seconds(bound, 100) for _ in range(rounds))
     allocating = statistics.median(allocate_in_a_loop() for _ in range(rounds))
     return {
         "compile() of the 3x3 stencil": making,
+        **{f"compile() of {n} stencils in a row": seconds for n, seconds in chains.items()},
         "a run of one empty callback": entering,
+        "the same, bound to its arrays": entering_bound,
         "an allocation in a loop": allocating,
     }
 

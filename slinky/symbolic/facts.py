@@ -1,5 +1,9 @@
 """Facts: conditions known to hold, ready to be looked up by what they speak of.
 
+A fact may say what a new symbol stands for (`naming`). By itself that says nothing about other symbols, so it is looked
+up by the new one alone: a question pays for the names that it mentions, not for all that there are. (What further facts
+about a name imply for other symbols is not found by a question that does not mention it.)
+
 Invariants. The same conditions, given in the same order on top of the same facts, are the same object as long as
 anyone uses it, so answers can be remembered with it. Every row is a fact: `0 <= offset + terms`. What is remembered
 is bounded: a fixed number of answers with each facts object, and only facts in use, or used lately, stay alive.
@@ -24,6 +28,7 @@ from slinky.symbolic.expressions import (
     Or,
     Truth,
     all_of,
+    equal,
     linear,
     scale,
 )
@@ -37,7 +42,8 @@ _ANSWERS = 2_000
 _WITNESSES = 4
 _KEPT_ALIVE = 256
 
-_known_facts: WeakValueDictionary[tuple[Facts | None, tuple[Condition, ...]], Facts] = WeakValueDictionary()
+_known_facts: WeakValueDictionary[tuple[Facts | None, tuple[Condition, ...], Expr | None], Facts]
+_known_facts = WeakValueDictionary()
 _lately: deque[Facts] = deque(maxlen=_KEPT_ALIVE)
 
 
@@ -49,6 +55,8 @@ class Facts:
     own: tuple[Condition, ...]
     contradictory: bool
     cases: tuple[Or, ...]
+    named: dict[Expr, tuple[Or, ...]]
+    """The disjunctions that say what a symbol stands for."""
     tightest: dict[Terms, int]
     """The least offset known for each sum of terms."""
     upward: dict[Expr, Rows]
@@ -63,6 +71,10 @@ class Facts:
         """These facts and more."""
         new = _flat(conditions)
         return _interned(self, new) if new else self
+
+    def naming(self, symbol: Expr, expr: Expr) -> Facts:
+        """These facts, and that a symbol stands for an expression; neither they nor the expression speak of it."""
+        return _interned(self, _flat((equal(symbol, expr),)), symbol)
 
     def conditions(self) -> tuple[Condition, ...]:
         """All conditions, oldest first."""
@@ -104,22 +116,27 @@ def _flat(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
     return tuple(flat)
 
 
-def _interned(parent: Facts | None, own: tuple[Condition, ...]) -> Facts:
-    known = _known_facts.get((parent, own))
+def _interned(parent: Facts | None, own: tuple[Condition, ...], named: Expr | None = None) -> Facts:
+    key = parent, own, named
+    known = _known_facts.get(key)
     if known is None:
-        known = _known_facts.setdefault((parent, own), _make(parent, own))
+        known = _known_facts.setdefault(key, _make(*key))
         _lately.append(known)
     return known
 
 
-def _make(parent: Facts | None, own: tuple[Condition, ...]) -> Facts:
+def _make(parent: Facts | None, own: tuple[Condition, ...], named: Expr | None) -> Facts:
     rows, cases = split(own)
     contradictory = rows is None
+    names: dict[Expr, tuple[Or, ...]] = {}
     tightest: dict[Terms, int] = {}
     upward: dict[Expr, Rows] = {}
     downward: dict[Expr, Rows] = {}
     if parent is not None:
         contradictory |= parent.contradictory
+        names = parent.named
+        if named is not None and cases:
+            names, cases = {**names, named: cases}, ()
         cases = parent.cases + cases
         tightest, upward, downward = parent.tightest.copy(), parent.upward.copy(), parent.downward.copy()
     for row in rows or ():
@@ -131,9 +148,10 @@ def _make(parent: Facts | None, own: tuple[Condition, ...]) -> Facts:
         opposite = tightest.get(tuple([(atom, -c) for atom, c in terms]))
         contradictory |= opposite is not None and opposite + offset < 0
         for atom, c in terms:
-            side = upward if c > 0 else downward
-            side[atom] = (*side.get(atom, ()), row)
-    return Facts(parent, own, contradictory, cases, tightest, upward, downward)
+            if named is None or atom is named:
+                side = upward if c > 0 else downward
+                side[atom] = (*side.get(atom, ()), row)
+    return Facts(parent, own, contradictory, cases, names, tightest, upward, downward)
 
 
 def split(conditions: Iterable[Condition]) -> tuple[Rows | None, tuple[Or, ...]]:

@@ -103,6 +103,10 @@ class System:
                 self.cases[atom] = None
             elif isinstance(atom, Product):
                 self._mention(atom.factors, waiting)
+            for case in known.named.get(atom, ()):
+                if case not in self.cases:
+                    self.cases[case] = None
+                    self._mention(_compared(case), waiting)
             if known.cases:
                 for case in known.cases:
                     if case not in self.cases and not symbols(case).isdisjoint(symbols(atom)):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from slinky.symbolic.bounds import bounds, simplify
 from slinky.symbolic.comparing import at_most
-from slinky.symbolic.expressions import Expr, Max, Min, Select, children, maximum, minimum
+from slinky.symbolic.expressions import Expr, Max, Min, Select, children, maximum, minimum, variable
 from slinky.symbolic.intervals import Interval
 from slinky.symbolic.proofs import facts, prove
 from slinky.symbolic.traversal import evaluate, substitute
@@ -94,6 +94,21 @@ def test_what_is_proved_holds(goal: Tree, given_facts: list[Tree]) -> None:
         for values in ASSIGNMENTS[::2]:
             if all(value(fact, values) for fact in given_facts):
                 assert value(goal, values), values
+
+
+@settings(max_examples=700, deadline=None)
+@given(conditions, trees, st.lists(conditions, max_size=3), st.lists(conditions, max_size=2))
+def test_what_is_proved_with_a_name_holds(goal: Tree, named: Tree, before: list[Tree], after: list[Tree]) -> None:
+    """In what is asked, and in facts that come later, x is a name for an expression of the other symbols."""
+    name = {SYMBOLS["x"]: variable("name")}
+    expr = substitute(expression_of(named), {SYMBOLS["x"]: SYMBOLS["y"]})
+    known = ALWAYS.also(*map(condition_of, before)).naming(variable("name"), expr)
+    known = known.also(*(substitute(condition_of(fact), name) for fact in after))
+    if prove(substitute(condition_of(goal), name), known):
+        for values in ASSIGNMENTS[::2]:
+            inner = {**values, "x": value(named, {**values, "x": values["y"]})}
+            if all(value(fact, values) for fact in before) and all(value(fact, inner) for fact in after):
+                assert value(goal, inner), values
 
 
 @settings(max_examples=700, deadline=None)

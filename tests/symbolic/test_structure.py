@@ -232,6 +232,18 @@ def test_what_facts_remember_is_bounded() -> None:
     assert known.also(y >= 0) is known.also(y >= 0)
 
 
+def test_a_name_is_looked_up_by_itself_alone() -> None:
+    known = facts(x >= 0, x <= 9)
+    named = known.naming(y, minimum(x + 1, 5)).naming(z, maximum(x, y) + 1)
+    w = variable("w")
+    assert named.naming(w, x) is named.naming(w, x)
+    assert named.naming(w, x) is not named.also(equal(w, x))
+    assert prove(all_of(y >= 1, y <= 5, z >= 2, z <= 10, z >= y + 1), named)
+    assert not prove(y >= 2, named)
+    assert not prove(z <= 9, named)
+    assert (named.upward[x], named.downward[x], named.cases) == (known.upward[x], known.downward[x], known.cases)
+
+
 # Depth -------------------------------------------------------------------------------------------------------------
 
 DEPTH = 10_000

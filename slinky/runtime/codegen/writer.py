@@ -20,7 +20,7 @@ from slinky.runtime.codegen.examples import Examples
 from slinky.runtime.codegen.names import Names
 from slinky.runtime.codegen.scopes import INDENT, CodeScope, ScopedWriter
 from slinky.symbolic.bounds import simplify as simplify_choices
-from slinky.symbolic.expressions import Condition, Constant, Expr, Max, Metadata, Min, Sum, Variable, equal, variable
+from slinky.symbolic.expressions import Condition, Constant, Expr, Max, Metadata, Min, Sum, Variable, variable
 from slinky.symbolic.intervals import Box, Interval
 from slinky.symbolic.proofs import Facts
 from slinky.symbolic.traversal import substitute
@@ -121,7 +121,7 @@ class Writer(ScopedWriter):
             self._ends[symbol] = self._expanded(expr)
         if self.scope.lookup(("fact", symbol)) is None:
             self.scope.values["fact", symbol] = True
-            self.assume(equal(symbol, expr))
+            self.scope.facts = attrs.evolve(self.facts, known=self.facts.known.naming(symbol, expr))
         return cast(Expr, symbol)
 
     def _expanded(self, expr: Expr) -> Expr:
