@@ -419,6 +419,27 @@ def test_an_allocation_does_not_move_before_another_of_its_name() -> None:
     p.verify()
 
 
+def test_an_allocation_that_comes_later_is_another_of_its_name() -> None:
+    """Three copies of a loop; the buffer of the last stands behind the others, and not for theirs."""
+
+    def both(source: Array, first: Array, second: Array) -> None:
+        first[...] = source + 1
+        second[...] = source
+
+    (x,) = sl.variables("x")
+    a, b, c = (sl.BufferExpr(name, np.int64, 1) for name in "abc")
+    sl.Func(both, [a[x]], [b[x], c[x]], name="f")
+    p, (loop, _, _) = sl.split_loop(sl.build_pipeline([a], [b]), "f.x", 5, rc=True)
+    p = sl.store_at(p, "alloc c", loop)
+    p, (first, last) = sl.cut_loop(p, loop, 20, rc=True)
+    p = sl.lift_alloc(p, last.body()[0])
+    p, (_, second) = sl.cut_loop(p, first, 10, rc=True)
+    p = sl.split_loop(p, second.body()[1].dim("x"), 3)
+    source, result = np.arange(40), np.zeros(40, np.int64)
+    p.run(source, result, checked=True)
+    np.testing.assert_array_equal(result, source + 1)
+
+
 def test_reorder_statements() -> None:
     before = examples.two_branches()
     left = before.find("left")

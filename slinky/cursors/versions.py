@@ -203,11 +203,23 @@ class Version:
 
     def alloc_of(self, buffer: str, at: int) -> Alloc | None:
         """The allocation that a name means at a statement; None for a parameter or constant, or out of scope."""
-        for identity in self.names().get(("alloc", buffer), ()):
+        candidates = self.names().get(("alloc", buffer), ())
+        for identity in candidates:
             entry = self.entries[identity]
-            if isinstance(entry.statement, Alloc) and (entry.parent == ROOT or entry.parent in self.ancestors(at)):
-                return entry.statement
+            if entry.parent == ROOT or entry.parent in self.ancestors(at):
+                if len(candidates) == 1 or self._comes_before(identity, at):
+                    assert isinstance(entry.statement, Alloc)
+                    return entry.statement
         return None
+
+    def _comes_before(self, identity: int, at: int) -> bool:
+        """Whether a statement stands before another, or before one around it, in the same block."""
+        entry = self.entries[identity]
+        for i in (at, *self.ancestors(at)):
+            inner = self.entries[i]
+            if (inner.parent, inner.field) == (entry.parent, entry.field):
+                return self.position(identity) < self.position(i)
+        return False
 
     def box_at(self, at: int) -> Callable[[str], Box]:
         """The bounds of buffers, by name, as seen from a statement."""
