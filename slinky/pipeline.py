@@ -14,6 +14,7 @@ from slinky.cursors.patterns import find, the_match
 from slinky.cursors.versions import Version, origin
 from slinky.errors import ArgumentError, InvalidCursorError
 from slinky.ir.copies import with_fresh_identities
+from slinky.ir.equality import say_the_same
 from slinky.ir.printer import print_program
 from slinky.ir.statements import Program
 from slinky.ir.verifier import verify_program
@@ -177,14 +178,21 @@ class Pipeline:
         threads: int | None = None,
         **scalars: int,
     ) -> RunStatistics:
-        """Run, and write what happened when, call by call, to a file that Perfetto opens (ui.perfetto.dev)."""
+        """Run, and write what happened when, call by call, to a file that Perfetto opens (ui.perfetto.dev).
+
+        If the run ends with an error, the file shows what happened before; it is not touched if nothing did.
+        """
         from slinky.runtime.traces import Tracer
 
         tracer = Tracer()
         try:
-            return self._run(arrays, scalars, "python", False, tracer.hooks(), threads, False)
-        finally:
-            tracer.write(path, self.name)
+            statistics = self._run(arrays, scalars, "python", False, tracer.hooks(), threads, False)
+        except BaseException:
+            if tracer.has_events:
+                tracer.write(path, self.name)
+            raise
+        tracer.write(path, self.name)
+        return statistics
 
     def _rehearse(self, arrays: tuple[object, ...], scalars: dict[str, int], threads: int | None) -> RunStatistics:
         from slinky.runtime.rehearsal import rehearse
@@ -221,8 +229,13 @@ class Pipeline:
         return cursor.forward_to(self._version)
 
     def same_program(self, other: Pipeline) -> bool:
-        """Whether both say the same, whatever their histories."""
-        return self._program == other._program
+        """Whether both say the same, whatever their histories.
+
+        Callbacks and arguments are compared as Python does: two lambdas are not the same.
+        """
+        if not isinstance(other, Pipeline):
+            raise ArgumentError(f"same_program() expects a pipeline, got {other!r}")
+        return say_the_same(self._program, other._program)
 
     def verify(self) -> None:
         """Check that the program is well formed.

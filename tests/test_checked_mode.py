@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import attrs
 import numpy as np
 import pytest
@@ -136,3 +138,61 @@ def test_a_fold_below_one_is_refused_when_it_is_known() -> None:
     inp, out, _ = picture(8, 5)
     with pytest.raises(sl.ExecutionError, match=r"^dimension y of intm is folded by 0; needs 1 or more$"):
         by_rows(fold=0).run(inp, out)
+
+
+# Callbacks that leave elements alone ----------------------------------------------------------------------------------
+
+
+def rebinds(source: np.ndarray, target: np.ndarray) -> None:
+    """Makes a new array and forgets it."""
+    target = source + 1  # noqa: F841
+
+
+def writes_half(source: np.ndarray, target: np.ndarray) -> None:
+    """The first half."""
+    half = len(target) // 2
+    target[:half] = source[:half]
+
+
+@pytest.mark.parametrize("is_output", [True, False])
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.float32, np.float64, np.complex64, "datetime64[s]"])
+@pytest.mark.parametrize(("callback", "element"), [(rebinds, 0), (writes_half, 20)])
+def test_a_callback_that_does_not_write_its_output(callback: Any, element: int, dtype: Any, is_output: bool) -> None:
+    (x,) = sl.variables("x")
+    a, b, c = (sl.BufferExpr(name, dtype, 1) for name in "abc")
+    sl.Func(callback, [a[x]], [b[x]], name="f")
+    sl.Func(np.copyto if is_output else lambda s, t: np.copyto(t, s), [b[x]], [c[x]], name="g")
+    p = sl.build_pipeline([a], [b] if is_output else [c])
+    source, result = np.arange(40).astype(dtype), np.zeros(40, dtype)
+    with pytest.raises(sl.CallbackError) as refused:
+        p.run(source, result, checked=True)
+    assert str(refused.value) == (
+        f"the callback of f[0..39] did not write all of b: element [{element}], for one, is what it was before"
+    )
+
+
+def test_one_element_of_a_large_output_that_is_not_written() -> None:
+    y, x = sl.variables("y x")
+    a, b = (sl.BufferExpr(name, np.float64, 2) for name in "ab")
+
+    def all_but_one(source: np.ndarray, target: np.ndarray) -> None:
+        target[...] = np.where(source == 77, target, source)
+
+    sl.Func(all_but_one, [a[y, x]], [b[x, y]], name="f")
+    p = sl.build_pipeline([a], [b])
+    with pytest.raises(sl.CallbackError, match=r"did not write all of b: element \[7, 7\]"):
+        p.run(np.arange(100.0).reshape(10, 10), np.zeros((10, 10)), checked=True)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.bool_, np.float64, np.longdouble, "U3", "i4,f8"])
+def test_whatever_is_written_is_no_mistake(dtype: Any) -> None:
+    """Small types are what they were by chance now and then."""
+    (x,) = sl.variables("x")
+    a, b = (sl.BufferExpr(name, dtype, 1) for name in "ab")
+    sl.Func(lambda s, t: np.copyto(t, s), [a[x]], [b[x]], name="f")
+    p = sl.build_pipeline([a], [b])
+    for count in (1, 3, 1000):
+        for value in (0, 1):
+            result = np.empty(count, dtype)
+            p.run(np.full(count, value).astype(dtype), result, checked=True)
+            assert (result == np.full(count, value).astype(dtype)).all()

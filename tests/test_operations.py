@@ -375,7 +375,7 @@ def test_a_refusal_inside_an_operation_names_both() -> None:
     assert (error.operation, error.within) == ("compute_at", ["compute_and_fold"])
     assert str(error).startswith(
         "compute_at: s1 reads it outside loop y\n"
-        "hint: compute it at a loop around all its readers\n"
+        "hint: compute s1 there first: consumers before producers\n"
         "in compute_and_fold\n"
         "at:\n"
     )

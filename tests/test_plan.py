@@ -680,6 +680,32 @@ def test_a_trace_is_a_file_of_events(tmp_path: Path) -> None:
     assert named == {"process_name": "stencil", "thread_name": "MainThread"}
 
 
+def test_the_threads_of_a_trace_have_small_numbers(tmp_path: Path) -> None:
+    """Perfetto drops numbers of more than 32 bits, as the system's are."""
+    both = threading.Barrier(2, timeout=60)
+
+    def meet(source: np.ndarray, target: np.ndarray) -> None:
+        both.wait()
+        target[...] = source
+
+    path = tmp_path / "trace.json"
+    in_pieces(chain(meet), 1, 5, workers=2).trace(np.zeros(10), np.zeros(10), path=path, threads=2)
+    events = json.loads(path.read_text())["traceEvents"]
+    assert {event["tid"] for event in events if event["ph"] == "X"} == {1, 2}
+    assert {event["tid"] for event in events if event["name"] == "thread_name"} == {1, 2}
+
+
+def test_arguments_that_do_not_fit_leave_an_older_trace_alone(tmp_path: Path) -> None:
+    path = tmp_path / "trace.json"
+    with pytest.raises(sl.ArgumentError):
+        chain(np.negative).trace(np.zeros(3), np.zeros(4), path=path)
+    assert not path.exists()
+    path.write_text("older")
+    with pytest.raises(sl.ArgumentError):
+        chain(np.negative).trace(np.zeros(3), np.zeros(4), path=path)
+    assert path.read_text() == "older"
+
+
 def test_a_trace_of_a_run_that_fails_is_written(tmp_path: Path) -> None:
     def broken(*_: np.ndarray) -> None:
         raise ValueError("on purpose")

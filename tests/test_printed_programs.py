@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
 from textwrap import dedent
+from typing import Any
 
 import attrs
 import handmade
@@ -361,6 +363,29 @@ def test_equal_graphs_make_equal_programs_with_identities_of_their_own() -> None
     first, second = stencil().program, stencil().program
     assert str(stencil()) == str(stencil())
     assert [s.id for s in first.body] != [s.id for s in second.body]
+    assert stencil().same_program(stencil())
+
+
+def test_programs_that_say_the_same() -> None:
+    def build(callback: Any = np.add, weights: Any = (1.0, 2.0), gain: Any = 0.5, name: str = "f") -> sl.Pipeline:
+        inp, out = buffers("inp out", 1)
+        given = sl.constant("weights", np.array(weights))
+        sl.Func(callback, [inp[x], given[:]], [out[x]], arguments={"gain": gain}, name=name)
+        return sl.build_pipeline([inp], [out])
+
+    p = build()
+    assert p.same_program(build())
+    assert pickle.loads(pickle.dumps(p)).same_program(p)
+    assert sl.split_loop(p, "f.x", 4).same_program(sl.split_loop(build(), "f.x", 4))
+    for other in (build(np.subtract), build(weights=(1.0, 3.0)), build(gain=0.25), build(name="g"), build(gain=[0.5])):
+        assert not p.same_program(other)
+        assert not other.same_program(p)
+    assert not p.same_program(sl.split_loop(p, "f.x", 4))
+    tables = build(gain=np.arange(3)), build(gain=np.arange(3))
+    assert tables[0].same_program(tables[0])
+    assert not tables[0].same_program(tables[1])
+    with pytest.raises(sl.ArgumentError, match="expects a pipeline, got 3"):
+        p.same_program(3)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

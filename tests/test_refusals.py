@@ -76,6 +76,16 @@ def nothing_to_read() -> sl.Pipeline:
     return sl.split_loop(sl.build_pipeline([inp], [a, b]), "fb.x", 1)
 
 
+def two_outputs() -> sl.Pipeline:
+    """Two outputs that need the same intermediate."""
+    (x,) = sl.variables("x")
+    inp, b, left, right = (sl.BufferExpr(name, np.int32, 1) for name in ("inp", "b", "l", "r"))
+    sl.Func(weigh(0), [inp[x]], [b[x]], name="before")
+    sl.Func(weigh(0), [b[x]], [left[x]], name="left")
+    sl.Func(weigh(0), [b[x]], [right[x]], name="right")
+    return sl.split_loop(sl.build_pipeline([inp], [left, right]), "left.x", 4)
+
+
 Refusal = tuple[sl.Pipeline, Callable[[sl.Pipeline], object], str, str]
 
 REFUSALS: dict[str, Refusal] = {
@@ -166,7 +176,7 @@ REFUSALS: dict[str, Refusal] = {
     "a reader outside": (
         ROWS,
         lambda p: sl.compute_at(p, "add", LOOP),
-        "compute_at: s1 reads it outside loop y\nhint: compute it at a loop around all its readers",
+        "compute_at: s1 reads it outside loop y\nhint: compute s1 there first: consumers before producers",
         "b1[:, :] = s1(b0[:, :])",
     ),
     "already there": (
@@ -193,6 +203,28 @@ REFUSALS: dict[str, Refusal] = {
         lambda p: sl.compute_at(p, "fa", "for x"),
         "compute_at: nothing in loop x reads a",
         "for x in b.x.min..b.x.max:",
+    ),
+    "a reader in another loop": (
+        two_outputs(),
+        lambda p: sl.compute_at(p, "before", "for x"),
+        "compute_at: right reads it outside loop x\n"
+        "hint: its readers (left, right) are in no loop together, so it stays before them",
+        "r[:] = right(b[:])",
+    ),
+    "a reader that was cut off": (
+        sl.split_loop(examples.blur(), "blur.x", 8, tail="cut"),
+        lambda p: sl.compute_at(p, "scale", "for x"),
+        "compute_at: blur reads it outside loop x\n"
+        "hint: there are 2 calls of blur: a split with another tail, or no cut, leaves one",
+        "out[out.x.min - 8*((out.x.min - out.x.max + 6) // 8) .. out.x.max] = "
+        "blur(scaled[out.x.min - 8*((out.x.min - out.x.max + 6) // 8) - 1 .. out.x.max + 1])",
+    ),
+    "write elements of the output twice": (
+        sl.split_loop(examples.blur(), "blur.x", 8, tail="shift"),
+        lambda p: sl.parallelize_loop(p, "for x"),
+        "parallelize_loop: iterations of loop x are not shown to write different parts of out\n"
+        "hint: a tail that shifts writes some elements twice: split with another tail",
+        "for x in out.x.min..out.x.max step 8 parallel:",
     ),
     "overlapping parallel iterations": (
         sl.parallelize_loop(ROWS, LOOP),
@@ -233,7 +265,7 @@ REFUSALS: dict[str, Refusal] = {
     "slide outside the loop": (
         ROWS,
         lambda p: sl.slide_window(p, "s2", LOOP),
-        "slide_window: the call of s2 is not in loop y",
+        "slide_window: the call of s2 is not in loop y\nhint: compute it there first: compute_at(p, 's2', 'for y')",
         "b2[:, :] = s2(b1[:, :])",
     ),
     "slide what does not move": (

@@ -73,6 +73,8 @@ def view_as_array(given: object) -> Array:
 
     Raises `ArgumentError` for what would have to be copied, such as a list, or memory on another device.
     """
+    if isinstance(given, np.ma.MaskedArray):
+        raise ArgumentError("expected an array without a mask, which would be lost; use .filled(...) or .data")
     if isinstance(given, np.ndarray):
         return given
     if isinstance(given, Buffer):
@@ -85,5 +87,15 @@ def view_as_array(given: object) -> Array:
         return np.asarray(memoryview(cast(Any, given)))
     except (TypeError, BufferError, ValueError, RuntimeError) as error:
         raise ArgumentError(
-            f"expected an array that NumPy can see without copying, got {type(given).__name__}: {error}"
+            f"expected an array that NumPy can see without copying, got {_described(given, error)}"
         ) from error
+
+
+def _described(given: object, error: Exception) -> str:
+    """What was given instead of an array, and what would help."""
+    kind = type(given).__name__
+    if isinstance(given, (bool, int, float, complex, np.generic)):
+        return f"{kind}: wrap it, as in np.array({given})"
+    if isinstance(given, (list, tuple)):
+        return f"{kind}: make it an array first, as in np.array(...)"
+    return f"{kind}: {error}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -63,6 +64,44 @@ def check_in_place(
                 f"the callback of {name} is declared to work in place, but gives something else where {written} is "
                 f"the memory of {read}; it reads {read} after it has written there. Declare it with in_place=False"
             )
+
+
+class Poison:
+    """Random bytes in the outputs of a call, to see which elements its callback leaves alone.
+
+    An element of b bits that is written is what it was before with a probability of 2**-b, whatever is written. Only if
+    as many are the same as chance leaves in one of 10**12 calls, it was not chance. Where bytes of an element may be
+    padding, or any bits may not do (bool, objects, strings, structures), nothing is said.
+    """
+
+    def __init__(self, outputs: Sequence[Any], random: np.random.Generator) -> None:
+        self._before: list[Array | None] = []
+        for array in map(array_of, outputs):
+            if array.dtype.kind not in "iufcmM" or array.dtype.char in "gG":
+                self._before.append(None)
+                continue
+            noise = np.frombuffer(random.bytes(array.nbytes), array.dtype).reshape(array.shape)
+            array[...] = noise
+            self._before.append(noise)
+
+    def unwritten(self, outputs: Sequence[Any]) -> tuple[int, tuple[int, ...]] | None:
+        """An output that was not fully written, by its number, and the place of an element in it, if there is one."""
+        for number, (operand, noise) in enumerate(zip(outputs, self._before, strict=True)):
+            if noise is None:
+                continue
+            now, before = (a.reshape(-1, 1).view(np.uint8) for a in (array_of(operand), noise))
+            kept = np.flatnonzero((now == before).all(axis=1))
+            if len(kept) and _is_no_chance(len(kept), noise.size, 8 * noise.itemsize):
+                return number, tuple(int(k) for k in np.unravel_index(kept[0], noise.shape))
+        return None
+
+
+def _is_no_chance(kept: int, count: int, bits: int) -> bool:
+    """Whether so many of some elements being what they were by chance is less likely than 1 in 10**12.
+
+    At most `(count choose kept) * 2**(-bits * kept)`, which is at most `(e * count / (kept * 2**bits)) ** kept`.
+    """
+    return kept * (math.log(kept) + bits * math.log(2) - math.log(count) - 1) > 12 * math.log(10)
 
 
 def _with(operand: Array | Buffer, array: Array) -> Array | Buffer:

@@ -3,8 +3,8 @@
 Invariants: a callback gets views of exactly the regions of its call, never an empty one and never one that leaves its
 buffer; a buffer is released after the last statement of its block that names it, and when an error ends the run.
 
-In checked mode each buffer has a shadow (see `shadow`), callbacks that write to their inputs are caught, and every
-element of the outputs must have been written at the end.
+In checked mode each buffer has a shadow (see `shadow`), callbacks that write to their inputs, or leave elements of
+their outputs alone, are caught, and every element of the outputs must have been written at the end.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import attrs
+import numpy as np
 
 from slinky.errors import CallbackError, ExecutionError, UninitializedReadError
 from slinky.ir.regions import end_symbols, input_templates
@@ -31,7 +32,7 @@ from slinky.ir.statements import (
 )
 from slinky.runtime.arguments import bind, require
 from slinky.runtime.buffers import Buffer
-from slinky.runtime.callbacks import array_of, call_callback, check_in_place
+from slinky.runtime.callbacks import Poison, array_of, call_callback, check_in_place
 from slinky.runtime.lifetimes import releases
 from slinky.runtime.shadow import Shadow
 from slinky.runtime.statistics import Hooks, Recorder, RunStatistics
@@ -92,6 +93,7 @@ class _Machine:
     program: Program
     recorder: Recorder
     threads: int
+    random: np.random.Generator = attrs.field(factory=lambda: np.random.default_rng(0))
 
     def block(self, block: Block, frame: _Frame) -> None:
         """Run the statements of a block in order; buffers allocated here end here, whatever happens."""
@@ -232,6 +234,7 @@ class _Machine:
         guarded: bool,
     ) -> None:
         before = [array_of(operand).tobytes() for operand in inputs] if guarded else None
+        poison = Poison(outputs, self.random) if guarded and not isinstance(func.callback, np.ufunc) else None
         hooks = self.recorder.hooks
         if hooks.call_begin is not None:
             hooks.call_begin(func.name, box)
@@ -243,4 +246,12 @@ class _Machine:
         if guarded:
             if before != [array_of(operand).tobytes() for operand in inputs]:
                 raise CallbackError(f"the callback of {name} wrote to one of its inputs")
+            missing = poison.unwritten(outputs) if poison is not None else None
+            if missing is not None:
+                access, place = func.outputs[missing[0]], missing[1]
+                element = [box[d][0] + k for d, k in zip(access.dims, place, strict=True)]
+                raise CallbackError(
+                    f"the callback of {name} did not write all of {access.buffer}: "
+                    f"element {element}, for one, is what it was before"
+                )
             check_in_place(func, name, inputs, outputs, arguments)

@@ -20,7 +20,7 @@ class Tracer:
         self._start = time.perf_counter_ns()
         self._events: list[dict[str, Any]] = []
         self._begun = threading.local()
-        self._threads: dict[int, str] = {}
+        self._threads: dict[int, tuple[int, str]] = {}
         self._live = 0
         self._lock = threading.Lock()
 
@@ -40,14 +40,18 @@ class Tracer:
 
     def _call_end(self, func: str, box: Span) -> None:
         begin = self._begun.stack.pop()
-        thread = threading.get_ident()
-        self._threads.setdefault(thread, threading.current_thread().name)
-        self._events.append(
-            {
-                "name": func, "cat": "call", "ph": "X", "pid": os.getpid(), "tid": thread, "ts": begin,
-                "dur": self._now() - begin, "args": {"box": box_text(box)},
-            }
-        )  # fmt: skip
+        end = self._now()
+        with self._lock:
+            # Threads are numbered from 1: Perfetto takes no numbers as large as the system's.
+            thread, _ = self._threads.setdefault(
+                threading.get_ident(), (len(self._threads) + 1, threading.current_thread().name)
+            )
+            self._events.append(
+                {
+                    "name": func, "cat": "call", "ph": "X", "pid": os.getpid(), "tid": thread, "ts": begin,
+                    "dur": end - begin, "args": {"box": box_text(box)},
+                }
+            )  # fmt: skip
 
     def _memory(self, change: int) -> None:
         with self._lock:
@@ -59,13 +63,18 @@ class Tracer:
                 }
             )  # fmt: skip
 
+    @property
+    def has_events(self) -> bool:
+        """Whether anything has happened."""
+        return bool(self._events)
+
     def write(self, path: str | os.PathLike[str], name: str) -> None:
         """Write the file. `name` is what the process is called in it."""
         names: list[dict[str, Any]] = [
             {"name": "process_name", "ph": "M", "pid": os.getpid(), "args": {"name": name}},
             *(
                 {"name": "thread_name", "ph": "M", "pid": os.getpid(), "tid": thread, "args": {"name": thread_name}}
-                for thread, thread_name in self._threads.items()
+                for thread, thread_name in self._threads.values()
             ),
         ]
         events = sorted(self._events, key=lambda event: float(event["ts"]))

@@ -374,8 +374,11 @@ def _check_disjoint_writes(version: Version, loop: For, buffer: str, writers: li
             for b in intervals
         ):
             return
+    own = f"give each iteration its own {buffer}: store_at(p, {buffer!r}, 'for {loop.variable}')"
     raise SchedulingError(
         f"iterations of loop {loop.variable} are not shown to write different parts of {buffer}",
         place=statement_cursor(version, loop.id),
-        hint=f"give each iteration its own {buffer}: store_at(p, {buffer!r}, 'for {loop.variable}')",
+        hint="a tail that shifts writes some elements twice: split with another tail"
+        if version.global_box(buffer) is not None
+        else own,
     )

@@ -82,7 +82,7 @@ def compute_at(p: Pipeline, call: CallCursor, loop: LoopCursor) -> Any:
         raise SchedulingError(
             f"{version.statement(outside).func.name} reads it outside loop {target.variable}",  # type: ignore[union-attr]
             place=statement_cursor(version, outside),
-            hint="compute it at a loop around all its readers",
+            hint=_where_all_readers_are(version, old, target),
         )
     needed = need_of(version, old, target)
     if needed is None:
@@ -129,14 +129,35 @@ def _require_before(version: Version, call: CallCursor, loop: LoopCursor) -> Non
         raise SchedulingError(f"the call of {call.name()} does not stand before loop {loop.name()}", place=call)
 
 
-def _readers_outside(version: Version, call: Call, loop: int) -> int | None:
-    """A call that reads what this call writes, and is not in the loop."""
+def _where_all_readers_are(version: Version, call: Call, loop: For) -> str:
+    """What would help where a call has readers outside a loop."""
+    readers = _readers(version, call)
+    if set.intersection(*({around.id for around in version.loops_around(i)} for i in readers)):
+        return "compute it at a loop around all its readers"
+    calls = [s for i in readers if isinstance(s := version.statement(i), Call)]
+    names = [reader.func.name for reader in calls]
+    copied = next((name for name in names if names.count(name) > 1), None)
+    if copied is not None:
+        return f"there are {names.count(copied)} calls of {copied}: a split with another tail, or no cut, leaves one"
+    outside = [reader for reader in calls if loop.id not in version.ancestors(reader.id)]
+    if all(not version.loops_around(reader.id) and _readers(version, reader) for reader in outside):
+        return f"compute {', '.join(reader.func.name for reader in outside)} there first: consumers before producers"
+    return f"its readers ({', '.join(names)}) are in no loop together, so it stays before them"
+
+
+def _readers(version: Version, call: Call) -> list[int]:
+    """The calls that read what a call writes."""
+    found: dict[int, None] = {}
     for output in call.func.outputs:
         alloc = version.alloc_of(output.buffer, call.id)
-        for reader in version.readers(output.buffer):
-            if version.alloc_of(output.buffer, reader) is alloc and loop not in version.ancestors(reader):
-                return reader
-    return None
+        readers = version.readers(output.buffer)
+        found.update(dict.fromkeys(i for i in readers if version.alloc_of(output.buffer, i) is alloc))
+    return list(found)
+
+
+def _readers_outside(version: Version, call: Call, loop: int) -> int | None:
+    """A call that reads what this call writes, and is not in the loop."""
+    return next((reader for reader in _readers(version, call) if loop not in version.ancestors(reader)), None)
 
 
 def need_of(version: Version, call: Call, loop: For) -> list[Interval | None] | None:

@@ -138,7 +138,11 @@ def _moving_dim(version: Version, call: CallCursor, loop: LoopCursor) -> int:
     """The dimension of a call's box that moves with the loop."""
     old, around = call._call, loop._loop
     if loop._id not in version.ancestors(old.id):
-        raise SchedulingError(f"the call of {old.func.name} is not in loop {around.variable}", place=call)
+        raise SchedulingError(
+            f"the call of {old.func.name} is not in loop {around.variable}",
+            place=call,
+            hint=f"compute it there first: compute_at(p, {old.func.name!r}, 'for {around.variable}')",
+        )
     if around.workers is not None:
         raise SchedulingError(
             f"loop {around.variable} is parallel: its iterations do not come one after the other", place=loop

@@ -1,0 +1,62 @@
+"""Do two programs say the same? Whatever the identities of their statements, and whoever built them.
+
+Statements are equal when they say the same of the same funcs, which are objects like no other: two builds of one graph
+have funcs of their own. So the funcs of one program are first replaced by those of the other that say the same.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from slinky.ir.copies import rewritten
+from slinky.ir.statements import Call, ConstantBuffer, LoweredFunc, Program, Statement, walk
+
+
+def say_the_same(a: Program, b: Program) -> bool:
+    """Whether two programs are equal but for identities. Callbacks and arguments are compared as Python does."""
+    if a == b:
+        return True
+    if list(map(_said_of_constant, a.constants)) != list(map(_said_of_constant, b.constants)):
+        return False
+    funcs = [(_said_of_func(s.func), s.func) for s in walk(a.body) if isinstance(s, Call)]
+    known: dict[LoweredFunc, LoweredFunc] = {}
+
+    def with_func_of_a(statement: Statement) -> Statement:
+        if not isinstance(statement, Call):
+            return statement
+        func = statement.func
+        if func not in known:
+            said = _said_of_func(func)
+            known[func] = next((other for others, other in funcs if others == said), func)
+        return attrs.evolve(statement, func=known[func])
+
+    body = tuple(rewritten(statement, with_func_of_a) for statement in b.body)
+    return a == attrs.evolve(b, constants=a.constants, body=body)
+
+
+def _said_of_func(func: LoweredFunc) -> tuple[object, ...]:
+    arguments = tuple((name, _Value(value)) for name, value in func.arguments)
+    said = func.name, func.dims, func.inputs, func.outputs, func.pass_buffers, func.in_place, func.known
+    return *said, _Value(func.callback), arguments
+
+
+def _said_of_constant(constant: ConstantBuffer) -> tuple[object, ...]:
+    array = constant.array
+    return constant.name, constant.min, constant.dims, array.dtype, array.shape, array.tobytes()
+
+
+@attrs.frozen(eq=False)
+class _Value:
+    """A callback, or what it is called with: equal if it is the same object, or says so of itself."""
+
+    value: Any
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _Value):
+            return NotImplemented
+        return self.value is other.value or (self.value == other.value) is True
+
+    def __hash__(self) -> int:
+        return hash(type(self.value))
