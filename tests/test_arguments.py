@@ -176,6 +176,20 @@ def test_what_would_have_to_be_copied(given: object) -> None:
     )
 
 
+def test_what_to_do_with_numbers_and_lists() -> None:
+    assert refused(3.5, zeros(3, 4)).endswith("got float: wrap it, as in np.array(3.5)")
+    assert refused(True, zeros(3, 4)).endswith("got bool: wrap it, as in np.array(True)")
+    assert refused([[0.5]], zeros(3, 4)).endswith("got list: make it an array first, as in np.array(...)")
+
+
+def test_a_masked_array_is_refused() -> None:
+    masked = np.ma.masked_array(zeros(5, 4), mask=np.eye(5, 4))
+    expected = "argument inp: expected an array without a mask, which would be lost; use .filled(...) or .data"
+    assert refused(masked, zeros(3, 4)) == expected
+    with pytest.raises(sl.ArgumentError, match="without a mask"):
+        sl.Buffer(masked, min=(1, 1))
+
+
 def test_the_origin_of_a_buffer() -> None:
     with pytest.raises(sl.ArgumentError, match=r"^an array of rank 2 needs 2 coordinates, got min=\(1,\)$"):
         sl.Buffer(zeros(2, 2), min=(1,))

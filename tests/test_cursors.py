@@ -312,6 +312,9 @@ def test_a_pattern_that_finds_nothing_says_what_there_is(p: sl.Pipeline) -> None
     assert str(caught.value) == (
         "nothing matches 'blur' in pipeline stencil; it has funcs: add, stencil; buffers: intm; loops: y"
     )
+    with pytest.raises(sl.PatternError) as caught:
+        p.find("stencil.z")
+    assert str(caught.value) == ("nothing matches 'stencil.z' in pipeline stencil; stencil has the dimensions y, x")
 
 
 def func_like_a_buffer() -> sl.Pipeline:

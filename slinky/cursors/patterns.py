@@ -160,7 +160,18 @@ def the_match(version: Version, pattern: str) -> Cursor:
     found = find(version, version.program.body, pattern)
     if found:
         return found[0]
-    raise PatternError(f"nothing matches {pattern!r} in pipeline {version.program.name}; {_inventory(version)}")
+    there_is = _dimensions(version, pattern) or _inventory(version)
+    raise PatternError(f"nothing matches {pattern!r} in pipeline {version.program.name}; {there_is}")
+
+
+def _dimensions(version: Version, pattern: str) -> str | None:
+    """What dimensions the func of a pattern such as `"stencil.y"` has, if there is such a func."""
+    given = _SYNTAX.fullmatch(pattern)
+    calls = version.named(("call", given["func"])) if given is not None and given["func"] else []
+    for statement in map(version.statement, calls):
+        if isinstance(statement, Call) and statement.func.dim_names():
+            return f"{statement.func.name} has the dimensions {', '.join(statement.func.dim_names())}"
+    return None
 
 
 def _inventory(version: Version) -> str:

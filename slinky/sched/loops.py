@@ -79,9 +79,10 @@ def split_loop(
             does not have yet becomes a parameter, with a check that it is at least 1.
         tail: what becomes of the last piece, if it is not full.
             `"clamp"`: it is smaller.
-            `"cut"`: a statement of its own, behind the loop, does it.
+            `"cut"`: a statement of its own, behind the loop, does it. It is another reader of what the call reads, so
+                producers cannot be computed in the loop.
             `"shift"`: it is moved back so that all pieces are full (as far as there are enough coordinates); what lies
-                in two pieces is computed twice.
+                in two pieces is computed twice, so the loop cannot be parallel.
             `"perfect"`: there is none, which must be proved.
         names: the name of the new loop; of an explicit loop, of the outer and the inner loop. By default the loop of a
             dimension is called like it, and the outer loop `y_outer` if the inner one is `y`, which keeps its name.
@@ -356,7 +357,8 @@ def parallelize_loop(p: Pipeline, loop: LoopCursor, workers: int | None = None) 
               out[y .. y + 3, :] = scale(inp[y .. y + 3, :])
 
     Parameters:
-        workers: on how many threads; by default as many as there are (`SLINKY_NUM_THREADS`, or the cores).
+        workers: on how many threads; by default as many as there are (`SLINKY_NUM_THREADS`, or the cores), and never
+            on more than that.
 
     Refused: iterations that are not shown to be independent: that read what earlier ones wrote, share a folded buffer,
     or write the same parts of a buffer.
