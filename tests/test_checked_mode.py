@@ -145,7 +145,7 @@ def test_a_fold_below_one_is_refused_when_it_is_known() -> None:
 
 def rebinds(source: np.ndarray, target: np.ndarray) -> None:
     """Makes a new array and forgets it."""
-    target = source + 1  # noqa: F841
+    target = source.copy()  # noqa: F841
 
 
 def writes_half(source: np.ndarray, target: np.ndarray) -> None:
