@@ -15,6 +15,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeAlias, cast
 
 import attrs
@@ -67,6 +68,7 @@ class Site(dict[Shape, Array]):
         super().__init__()
         self._dtype = kind.dtype
         self._memory: Array | None = None
+        self._kept = 0
 
     def move(self, memory: Array | None) -> None:
         """Use this memory from now on; None where it is not known how much will be needed."""
@@ -83,6 +85,10 @@ class Site(dict[Shape, Array]):
         extents = (shape,) if isinstance(shape, int) else shape
         size = math.prod(extents) * self._dtype.itemsize
         if self._memory is None:
+            self._kept += size
+            if self._kept > _SPARE * size:
+                self.clear()
+                self._kept = size
             array: Array = np.ndarray(extents, self._dtype, aligned_bytes(size))
         elif size <= self._memory.size:
             array = np.ndarray(extents, self._dtype, self._memory)
@@ -103,25 +109,41 @@ class RingSite(dict[tuple[int, ...], Window]):
     As in `storage`, the first dimension that a ring makes smaller is a ring, others are stored in full.
     """
 
-    def __init__(self, kind: SiteKind, memories: dict[tuple[int, int], Array], color: int) -> None:
+    def __init__(self, kind: SiteKind, pool: _Pool) -> None:
         super().__init__()
         self._kind = kind
-        self._memories = memories
-        self._color = color
+        self._pool = pool
+        pool.sites.append(self)
 
     def __missing__(self, key: tuple[int, ...]) -> Window:
+        pool = self._pool
         if len(self) >= _REMEMBERED_SHAPES:
             self.clear()
-            self._memories.clear()
-        self[key] = window = make_window(self._kind, key, self._memory, aligned_bytes)
+        ring_memory, heap_memory = (partial(pool.take, make) for make in (mirrored.mirrored, aligned_bytes))
+        self[key] = window = make_window(self._kind, key, ring_memory, heap_memory)
         return window
 
-    def _memory(self, size: int) -> Array:
-        """Mirrored memory, shared by the sites of one color: no two of them are alive at the same time."""
-        key = (self._color, size)
-        memory = self._memories.get(key)
+
+class _Pool:
+    """The memory of folded buffers no two of which are alive at the same time, by how it is made and its size.
+
+    A ring fits one size only. So the memory for earlier sizes is kept, but no more than `_SPARE` times what was last
+    asked for.
+    """
+
+    def __init__(self) -> None:
+        self.sites: list[RingSite] = []
+        self._memories: dict[tuple[Callable[[int], Array], int], Array] = {}
+
+    def take(self, make: Callable[[int], Array], size: int) -> Array:
+        """Memory of this size; that of other sizes is given up where it is too much."""
+        memory = self._memories.get((make, size))
         if memory is None:
-            memory = self._memories[key] = mirrored.mirrored(size)
+            if sum(kept for _, kept in self._memories) + size > _SPARE * size:
+                self._memories.clear()
+                for site in self.sites:
+                    site.clear()
+            memory = self._memories[make, size] = make(size)
         return memory
 
 
@@ -185,8 +207,10 @@ class Arena(dict[Shape, tuple[Site, ...]]):
         self._sites = tuple(Site(kind) for kind in self._kinds)
         self._total = 0
         rings = [kind for kind in kinds if kind.folded]
-        memories: dict[tuple[int, int], Array] = {}
-        self.rings = tuple(RingSite(kind, memories, color) for kind, color in zip(rings, _colors(rings), strict=True))
+        pools: dict[int, _Pool] = {}
+        self.rings = tuple(
+            RingSite(kind, pools.setdefault(color, _Pool())) for kind, color in zip(rings, _colors(rings), strict=True)
+        )
 
     def __missing__(self, needed: Shape) -> tuple[Site, ...]:
         sizes = (needed,) if isinstance(needed, int) else needed

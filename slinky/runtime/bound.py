@@ -13,7 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from slinky.runtime.arena import Arena
-from slinky.runtime.buffers import Buffer, buffer_at
+from slinky.runtime.arguments import bind
+from slinky.runtime.buffers import buffer_at
 from slinky.runtime.plan import Plan
 from slinky.runtime.threads import default_workers
 
@@ -28,9 +29,9 @@ class BoundPipeline:
     __slots__ = ("__weakref__", "_arguments", "_idle", "_plan", "_result", "_scalars", "_values", "_variant")
 
     def __init__(self, plan: Plan, arrays: Sequence[object], scalars: Mapping[str, object]) -> None:
-        plan.bind(arrays, scalars)  # fails for what is no array
-        given = [a if isinstance(a, Buffer) else Buffer(a) for a in arrays]
-        self._arguments = [buffer_at(a.array[...], a.min) for a in given]
+        storages = bind(plan.program, arrays, scalars).storages
+        given = [storages[p.name] for p in (*plan.program.inputs, *plan.program.outputs)]
+        self._arguments = [buffer_at(s.array[...], tuple(lo for lo, _ in s.box)) for s in given]
         self._scalars = dict(scalars)
         bound = plan.bind(self._arguments, self._scalars, again=True)
         self._plan = plan
@@ -69,6 +70,7 @@ class BoundPipeline:
     def release(self) -> None:
         """Give back the memory that is kept for later runs."""
         self._idle.clear()
+        self._variant.release()  # the iterations of parallel loops have arenas of their own there
 
     def _prepared(self) -> Callable[[], None]:
         """A function for one run at a time, with an arena of its own."""

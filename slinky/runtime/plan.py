@@ -19,7 +19,7 @@ import attrs
 
 from slinky.errors import CallbackError, ExecutionError, ExpressionError
 from slinky.ir.regions import input_regions, output_region
-from slinky.ir.statements import Alloc, Call, Check, For, Program, walk
+from slinky.ir.statements import Alloc, Call, Check, For, Program, Statement, walk
 from slinky.runtime.arena import Arenas
 from slinky.runtime.arguments import bind, require
 from slinky.runtime.buffers import Buffer, buffer_at
@@ -115,9 +115,17 @@ class Variant:
     """One variant of the function of a plan, compiled; `function` is called as `Generated` says."""
 
     def __init__(self, program: Program, kind: Kind) -> None:
-        self.generated: Generated = generate(program, kind)
         self.filename = f"<plan {next(_serial)}>"
-        self.code: CodeType = compile(self.generated.source, self.filename, "exec")
+        try:
+            self.generated: Generated = generate(program, kind)
+            self.code: CodeType = compile(self.generated.source, self.filename, "exec")
+        except (RecursionError, SyntaxError) as error:
+            if isinstance(error, SyntaxError) and "too many" not in str(error.msg):
+                raise
+            raise ExecutionError(
+                f"pipeline {program.name} is nested too deeply for a plan, which Python limits; "
+                f"p.run(..., backend='interpreter') has no such limit"
+            ) from error
         self.arenas = Arenas(self.generated.sites)
         self.inner_arenas = {name: Arenas(kinds) for name, kinds in self.generated.arenas.items()}
         self.function = self.made({**self.generated.objects, **self.inner_arenas})
@@ -320,8 +328,10 @@ class Plan:
         linecache.cache[variant.filename] = (
             len(variant.generated.source), None, variant.generated.source.splitlines(keepends=True), variant.filename,
         )  # fmt: skip
-        if isinstance(error, ZeroDivisionError) and is_own:
+        divides = isinstance(error, ZeroDivisionError) and is_own
+        if divides:
             bind(self.program, arrays, scalars)  # fails where a check of the program is what divides
+        if divides and place is None:
             raise ExpressionError(f"division by zero in the bounds of pipeline {self.program.name}") from error
         if place is None:
             return
@@ -330,6 +340,8 @@ class Plan:
         for p in (*self.program.inputs, *self.program.outputs):
             lengths.update(zip(extents(p), bound.storages[p.name].array.shape, strict=True))
         scene = _Scene(self.program, place, {**bound.values, **lengths, **variables}, bound.storages)
+        if divides:
+            scene.divide(error)
         if isinstance(error, _StopError):
             scene.fail(error)
         if isinstance(place.statement, Call):
@@ -373,8 +385,8 @@ class _Scene:
     def fail(self, error: _StopError) -> NoReturn:
         """Raise what the interpreter raises there."""
         statement = self.place.statement
-        if isinstance(statement, Check):  # as the program has it, whatever the variant knows of it
-            own = next(s for s in walk(self.program.body) if s.id == statement.id)
+        if isinstance(statement, Check):
+            own = self._own()
             assert isinstance(own, Check)
             require(self.program, own, self.values)
         if isinstance(error, _BadFoldError) and isinstance(statement, Alloc):
@@ -398,6 +410,24 @@ class _Scene:
             failure.add_note(self.note())
             raise failure from None
         raise error
+
+    def _own(self) -> Statement:
+        """The statement as the program has it, whatever the variant knows of it."""
+        return next(s for s in walk(self.program.body) if s.id == self.place.statement.id)
+
+    def divide(self, error: BaseException) -> NoReturn:
+        """Raise what the interpreter raises where something divides by zero."""
+        statement = self._own()
+        if isinstance(statement, Call):
+            evaluate_box(statement.box, self.values)
+            try:
+                for _, value in statement.func.arguments:
+                    if isinstance(value, Expr):
+                        evaluate(value, self.values)
+            except ExpressionError as failure:
+                failure.add_note(self.note())
+                raise failure from None
+        raise ExpressionError(f"division by zero in the bounds of pipeline {self.program.name}") from error
 
     def _bounds(self, buffer: str) -> NumericBox:
         return evaluate_box(substitute_box(self.place.boxes[buffer], self.place.ends), self.values)

@@ -71,11 +71,16 @@ def _proved(goal: Condition, known: Facts) -> bool:
 
 def _impossible(known: Facts) -> bool:
     """Whether the facts contradict each other: if the older ones do not, a new one takes part."""
-    if known.contradictory:
-        return True
-    if known.parent is not None and impossible(known.parent):
-        return True
-    return Search(known).refuted(all_of(*known.own))
+    levels: list[Facts] = []
+    level: Facts | None = known
+    while level is not None and FALSE not in level.answers:
+        levels.append(level)
+        level = level.parent
+    answer = level is not None and level.answers[FALSE]
+    for level in reversed(levels):
+        answer = answer or level.contradictory or Search(level).refuted(all_of(*level.own))
+        level.remember(FALSE, answer)
+    return answer
 
 
 def _not_negative(expr: Expr, known: Facts) -> bool:

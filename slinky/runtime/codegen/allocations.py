@@ -1,7 +1,8 @@
 """Allocations: room in an arena, made before anything runs, and the arrays in it.
 
-The room that a site needs is the most that its allocation takes in any iteration of the loops around it. The array
-itself is fetched in the outermost scope that knows its shape. An allocation may also lie in an output (see `in_place`):
+The room that a site needs is the most that its allocation takes in any iteration of the loops around it; in a branch,
+which may never be taken, no room is made before. The array itself is fetched in the outermost scope that knows its
+shape. An allocation may also lie in an output (see `in_place`):
 where it is shown to be just what is written there, and the output turns out to be contiguous.
 
 Invariant: a site that is too small for an array is one whose array is never used.
@@ -77,7 +78,7 @@ class Allocations:
             locals_.update(dict.fromkeys((alloc.id, *site.others), local))
             (rings if folded else heap).append(local)
             if not folded:
-                sizes.append(self._capacity(alloc, site.loops))
+                sizes.append(self._capacity(alloc, site.loops) if site.is_certain else str(UNKNOWN))
         if heap:
             self._write_long(f"{targets(heap)} = {name}[", sizes, "]")
         if rings:
@@ -132,7 +133,8 @@ class Allocations:
         assert self._arena is not None  # a block is written within the arena of its allocations
         target = writer.scope
         if safe_to_move and all(writer.is_safe(e, known) for e in (*extents, *folds)):
-            target = max(self._arena.scope, writer.home(*extents, *folds), key=lambda scope: scope.level)
+            outermost = max(self._arena.scope, writer.home(*extents, *folds), key=lambda scope: scope.level)
+            target = self._where_there_is_one(outermost, extents, folds)
         in_output = self._in_output(alloc, extents)
         self._views.stored[alloc.buffer] = in_output or self._array(alloc, target, extents, folds)
         if self._recording.is_on:
@@ -140,6 +142,21 @@ class Allocations:
             size = self._bytes(alloc, [writer.simplify(e, known) for e in stored])
             self._recording.allocation(alloc.buffer, size)
         writer.scope.facts = writer.facts.after(alloc)
+
+    def _where_there_is_one(self, outermost: CodeScope, extents: Sequence[Expr], folds: Sequence[Expr]) -> CodeScope:
+        """The outermost scope, from this one inwards, in which an array is shown to have such a shape and folds.
+
+        What is computed in a loop or a branch may hold only there: before it, an extent could be negative.
+        """
+        target = self._writer.scope
+        for scope in self._writer.scope.chain():
+            known = scope.facts.known
+            if scope.level < outermost.level or not all(
+                [*(prove(e >= 0, known) for e in extents), *(prove(fold >= 1, known) for fold in folds)]
+            ):
+                break
+            target = scope
+        return target
 
     def _with_ends(self, alloc: Alloc) -> Alloc:
         """An allocation whose ends are cheap."""

@@ -23,14 +23,18 @@ from slinky.runtime.lifetimes import buffers_named, releases
 
 @attrs.frozen
 class SiteAllocs:
-    """The allocations of one site: the one that comes first, the loops around it, and those that take it over."""
+    """The allocations of one site: the one that comes first, the loops around it, and those that take it over.
+
+    It is certain where no condition stands around it.
+    """
 
     alloc: Alloc
     loops: tuple[For, ...]
     others: tuple[int, ...]
+    is_certain: bool
 
 
-def arena_allocs(block: Block, loops: tuple[For, ...] = ()) -> Iterator[SiteAllocs]:
+def arena_allocs(block: Block, loops: tuple[For, ...] = (), *, is_certain: bool = True) -> Iterator[SiteAllocs]:
     """The sites of a block and of the statements inside; not of parallel loops."""
     first = taken_over(block)
     others: dict[int, list[int]] = {}
@@ -40,12 +44,12 @@ def arena_allocs(block: Block, loops: tuple[For, ...] = ()) -> Iterator[SiteAllo
         match statement:
             case Alloc(id=identity):
                 if identity not in first:
-                    yield SiteAllocs(statement, loops, tuple(others.get(identity, ())))
+                    yield SiteAllocs(statement, loops, tuple(others.get(identity, ())), is_certain)
             case For(workers=None, body=body):
-                yield from arena_allocs(body, (*loops, statement))
+                yield from arena_allocs(body, (*loops, statement), is_certain=is_certain)
             case If(body=body, orelse=orelse):
-                yield from arena_allocs(body, loops)
-                yield from arena_allocs(orelse, loops)
+                yield from arena_allocs(body, loops, is_certain=False)
+                yield from arena_allocs(orelse, loops, is_certain=False)
 
 
 def sites(block: Block) -> tuple[SiteKind, ...]:
