@@ -185,14 +185,13 @@ class Pipeline:
         from slinky.runtime.traces import Tracer
 
         tracer = Tracer()
+        statistics: RunStatistics | None = None
         try:
             statistics = self._run(arrays, scalars, "python", False, tracer.hooks(), threads, False)
-        except BaseException:
-            if tracer.has_events:
+            return statistics
+        finally:
+            if statistics is not None or tracer.has_events:
                 tracer.write(path, self.name)
-            raise
-        tracer.write(path, self.name)
-        return statistics
 
     def _rehearse(self, arrays: tuple[object, ...], scalars: dict[str, int], threads: int | None) -> RunStatistics:
         from slinky.runtime.rehearsal import rehearse

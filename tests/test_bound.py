@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scheduled import by_rows, picture, stencil
-from test_plan import chain, in_pieces
+from test_plan import AT_ORIGIN, chain, in_pieces
 
 import slinky as sl
 from slinky.runtime.codegen.generator import Kind
@@ -36,38 +36,14 @@ def test_what_it_prints() -> None:
     )
 
 
-BOUND = """\
-# pipeline f1(b0: float64[1]) -> (b2: float64[1]):
-def bind_f1(arena, b0, b2):
-    (b0_i_size,) = b0.shape
-    (b2_i_size,) = b2.shape
-    b2_is_contiguous = b2.flags.carray
-    if b0_i_size < b2_i_size:
-        check_failed()
-    b1_i_size = min(b2_i_size, 16)
-    (b1_arrays,) = arena[8 * b1_i_size]
-    i_range = range(0, b2_i_size, 16)
-    i_rest = b2_i_size // 16
-
-    def run_f1():
-        for i in i_range[:i_rest]:
-            b2_i = b2[i : i + 16]
-            b1 = b2_i if b2_is_contiguous else b1_arrays[16]
-            f0(b0[i : i + 16], out=b1)
-            f1(b1, out=b2_i)
-        for i in i_range[i_rest:]:  # after the steady state
-            b2_i_1 = b2[i:b2_i_size]
-            b1_1 = b2_i_1 if b2_is_contiguous else b1_arrays[b2_i_size - i]
-            f0(b0[i:b2_i_size], out=b1_1)
-            f1(b1_1, out=b2_i_1)
-
-    return run_f1
-"""
-
-
 def test_what_does_not_change_between_runs_is_computed_once() -> None:
     p = in_pieces(chain(np.negative, np.square), 2, 16)
-    assert p.compile().variant(Kind(at_origin=True, bound=True)).generated.source == BOUND
+    comment, _, *lines = AT_ORIGIN.splitlines()
+    first = next(k for k, line in enumerate(lines) if line.startswith("    for i in "))
+    once = [comment, "def bind_f1(arena, b0, b2):", *lines[:first], ""]
+    each = ["    def run_f1():", *(f"    {line}" for line in lines[first:]), ""]
+    source = p.compile().variant(Kind(at_origin=True, bound=True)).generated.source
+    assert source.splitlines() == [*once, *each, "    return run_f1"]
 
 
 def add(source: np.ndarray, target: np.ndarray, amount: int) -> None:

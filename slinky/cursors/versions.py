@@ -207,6 +207,7 @@ class Version:
         for identity in candidates:
             entry = self.entries[identity]
             if entry.parent == ROOT or entry.parent in self.ancestors(at):
+                # Most names are of one allocation, and nothing uses a name where it means nothing.
                 if len(candidates) == 1 or self._comes_before(identity, at):
                     assert isinstance(entry.statement, Alloc)
                     return entry.statement

@@ -57,6 +57,3 @@ class _Value:
         if not isinstance(other, _Value):
             return NotImplemented
         return self.value is other.value or (self.value == other.value) is True
-
-    def __hash__(self) -> int:
-        return hash(type(self.value))

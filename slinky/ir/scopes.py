@@ -5,7 +5,7 @@ Invariant: every fact holds whenever the statement at that place runs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 import attrs
@@ -15,7 +15,8 @@ from slinky.ir.statements import Alloc, Check, For, If, Program, Statement
 from slinky.symbolic.bounds import bounds
 from slinky.symbolic.expressions import Condition, Expr, Variable, negate
 from slinky.symbolic.intervals import Box, Interval
-from slinky.symbolic.proofs import Facts, facts
+from slinky.symbolic.proofs import Facts, facts, prove
+from slinky.symbolic.traversal import substitute
 
 
 @attrs.frozen(eq=False)
@@ -64,6 +65,22 @@ def over_loops(i: Interval, loops: Iterable[For], known: Facts) -> Interval:
         ranges: dict[Expr, Interval] = {loop.variable: loop.range}
         i = Interval(bounds(i.min, ranges, known).min, bounds(i.max, ranges, known).max)
     return i
+
+
+def one_before_the_other(intervals: Sequence[Interval], loop: For, known: Facts) -> bool:
+    """Whether each interval is shown to end, in any iteration of a loop, before all of them begin in any later one.
+
+    `known` holds before the loop. What ends before the next iteration's begins does so for all later ones, if the
+    beginnings never move back.
+    """
+    onward: dict[Expr, Expr] = {loop.variable: loop.variable + loop.step}
+    known = known.also(loop.range.min <= loop.variable, loop.step >= 1)
+    known = known.also(loop.variable + loop.step <= loop.range.max)
+    return all(
+        prove(a.max < substitute(b.min, onward), known) and prove(b.min <= substitute(b.min, onward), known)
+        for a in intervals
+        for b in intervals
+    )
 
 
 def leading_checks(program: Program) -> Iterator[Check]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from slinky.ir.scopes import Scope, loop_facts, over_loops, program_scope
+from slinky.ir.scopes import Scope, loop_facts, one_before_the_other, over_loops, program_scope
 from slinky.ir.statements import (
     Alloc,
     Block,
@@ -30,9 +30,7 @@ from slinky.ir.statements import (
     walk,
 )
 from slinky.runtime.lifetimes import buffers_named, releases
-from slinky.symbolic.expressions import variable
-from slinky.symbolic.proofs import Facts, prove
-from slinky.symbolic.traversal import substitute
+from slinky.symbolic.proofs import Facts
 
 
 def taken_over(block: Block) -> dict[int, int]:
@@ -105,11 +103,9 @@ def _iterations_are_apart(call: Call, loops: Sequence[For], before: Sequence[Fac
     for n, (loop, known) in enumerate(zip(loops, before, strict=True)):
         if loop.workers is None:
             continue
-        known = known.also(*loop_facts(loop))
-        written = [over_loops(call.box[d], reversed(loops[n + 1 :]), known) for d in output.dims]
-        later = variable(f"<later {loop.variable}>")
-        known = known.also(later >= loop.variable + loop.step, later <= loop.range.max)
-        if not any(prove(i.max < substitute(i.min, {loop.variable: later}), known) for i in written):
+        inside = known.also(*loop_facts(loop))
+        written = (over_loops(call.box[d], reversed(loops[n + 1 :]), inside) for d in output.dims)
+        if not any(one_before_the_other([i], loop, known) for i in written):
             return False
     return True
 

@@ -331,9 +331,9 @@ class Plan:
         divides = isinstance(error, ZeroDivisionError) and is_own
         if divides:
             bind(self.program, arrays, scalars)  # fails where a check of the program is what divides
-        if divides and place is None:
-            raise ExpressionError(f"division by zero in the bounds of pipeline {self.program.name}") from error
         if place is None:
+            if divides:
+                raise ExpressionError(f"division by zero in the bounds of pipeline {self.program.name}") from error
             return
         bound = bind(self.program, arrays, scalars)
         lengths: dict[Expr, int] = {}

@@ -30,7 +30,7 @@ from slinky.cursors.versions import Version
 from slinky.errors import SchedulingError
 from slinky.ir.printer import dimension_names, expression_text, interval_in
 from slinky.ir.regions import input_regions, output_region, parameter_box
-from slinky.ir.scopes import over_loops
+from slinky.ir.scopes import one_before_the_other, over_loops
 from slinky.ir.statements import Alloc, Call, For
 from slinky.sched.coverage import Coverage, contains
 from slinky.sched.touches import (
@@ -358,9 +358,6 @@ class _OwnIteration(Coverage):
 
 def _check_disjoint_writes(version: Version, loop: For, buffer: str, writers: list[Call]) -> None:
     touched = touches(version, buffer, (call.id for call in writers), writes=True)
-    onward: dict[Expr, Expr] = {loop.variable: loop.variable + loop.step}
-    known = version.facts_at(loop.id).also(loop.range.min <= loop.variable, loop.step >= 1)
-    known = known.also(loop.variable + loop.step <= loop.range.max)
     rank = len(touched[0].region)
     for d in range(rank):
         intervals = []
@@ -368,11 +365,7 @@ def _check_disjoint_writes(version: Version, loop: For, buffer: str, writers: li
             around = list(reversed(version.loops_around(touch.call.id)))
             inner = around[: next(n for n, other in enumerate(around) if other.id == loop.id)]
             intervals.append(over_loops(touch.region[d], inner, touch.known))
-        if all(
-            prove(a.max < substitute(b.min, onward), known) and prove(b.min <= substitute(b.min, onward), known)
-            for a in intervals
-            for b in intervals
-        ):
+        if one_before_the_other(intervals, loop, version.facts_at(loop.id)):
             return
     own = f"give each iteration its own {buffer}: store_at(p, {buffer!r}, 'for {loop.variable}')"
     raise SchedulingError(

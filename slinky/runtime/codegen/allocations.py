@@ -151,9 +151,9 @@ class Allocations:
         target = self._writer.scope
         for scope in self._writer.scope.chain():
             known = scope.facts.known
-            if scope.level < outermost.level or not all(
-                [*(prove(e >= 0, known) for e in extents), *(prove(fold >= 1, known) for fold in folds)]
-            ):
+            if scope.level < outermost.level or not all(prove(e >= 0, known) for e in extents):
+                break
+            if not all(prove(fold >= 1, known) for fold in folds):
                 break
             target = scope
         return target

@@ -156,14 +156,15 @@ class _Generator:
                 if line.place is not None:
                     places[len(text)] = line.place
 
-        if not self.kind.bound:
-            add(lines or [Line(1, "pass")], 0)
-            return "\n".join(text) + "\n", places
-        first = next((n for n, line in enumerate(lines) if line.acts), len(lines))
-        add(lines[:first], 0)
-        text += ["", f"{INDENT}def {self.bound_function}({', '.join(self.threads)}):"]
-        add(lines[first:] or [Line(1, "pass")], 1)
-        text += ["", f"{INDENT}return {self.bound_function}"]
+        nothing = [Line(1, "pass")]
+        if self.kind.bound:
+            first = next((n for n, line in enumerate(lines) if line.acts), len(lines))
+            add(lines[:first], 0)
+            text += ["", f"{INDENT}def {self.bound_function}({', '.join(self.threads)}):"]
+            add(lines[first:] or nothing, 1)
+            text += ["", f"{INDENT}return {self.bound_function}"]
+        else:
+            add(lines or nothing, 0)
         return "\n".join(text) + "\n", places
 
     # Statements ---------------------------------------------------------------------------------------------------
