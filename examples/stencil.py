@@ -49,13 +49,13 @@ def steps() -> list[tuple[str, sl.Pipeline]]:
     p, (rows, _, _) = sl.split_loop(p, "stencil.y", 1, rc=True)
     done.append(("The stencil runs row by row.", p))
 
-    p, (add, intm) = sl.compute_at(p, rows.prev(), rows, rc=True)
+    p, fused = sl.compute_at(p, rows.prev(), rows, rc=True)
     done.append(("In the same loop, add makes the three rows that each row of out needs.", p))
 
-    p = sl.slide_window(p, add, rows)
+    p = sl.slide_window(p, fused.call, rows)
     done.append(("Two of them were made before: add makes only the new row, from two iterations before the first.", p))
 
-    p = sl.fold_storage(p, intm, "y")
+    p = sl.fold_storage(p, fused.alloc, "y")
     done.append(("No more than three rows are needed at a time: a row takes the place of the third before it.", p))
     return done
 

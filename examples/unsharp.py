@@ -95,9 +95,9 @@ def schedule(p: sl.Pipeline) -> sl.Pipeline:
     """A strip of rows at a time: all that it needs in one loop, no row of an intermediate made twice or kept longer."""
     p, (strips, last, _) = sl.split_loop(p, "to_pixels.y", STRIP, rc=True)
     for name in ("add_details", "difference", "blur_x", "blur_y", "to_float"):
-        p, (producer, intermediate) = sl.compute_at(p, name, strips, rc=True)
-        p = sl.slide_window(p, producer, strips)
-        p = sl.fold_storage(p, intermediate, last.name())
+        p, fused = sl.compute_at(p, name, strips, rc=True)
+        p = sl.slide_window(p, fused.call, strips)
+        p = sl.fold_storage(p, fused.alloc, last.name())
     return p
 
 

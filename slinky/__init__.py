@@ -42,8 +42,9 @@ from slinky.runtime.buffers import Buffer
 from slinky.runtime.statistics import Hooks, RunStatistics
 from slinky.sched.blocks import reorder_statements
 from slinky.sched.loops import cut_loop, parallelize_loop, reorder_loops, split_loop
-from slinky.sched.operation import ReturnedCursors, sched_op
+from slinky.sched.operation import sched_op
 from slinky.sched.placement import compute_at, compute_root
+from slinky.sched.records import ReturnedCursors
 from slinky.sched.simplification import rename, simplify
 from slinky.sched.sliding import slide_window
 from slinky.sched.storage import fold_storage, lift_alloc, store_at, unfold_storage

@@ -85,7 +85,7 @@ def signal(*radii: int, name: str | None = None) -> sl.Pipeline:
 def by_rows(p: sl.Pipeline, step: Any = 1) -> tuple[sl.Pipeline, sl.LoopCursor, sl.AllocCursor]:
     """The pipeline `stencil` by rows, slid and folded; the loop and the allocation."""
     p, (loop, _, _) = sl.split_loop(p, "stencil.y", step, rc=True)
-    p, (call, alloc) = sl.compute_at(p, "add", loop, rc=True)
+    p, ((alloc,), _, call) = sl.compute_at(p, "add", loop, rc=True)
     p = sl.slide_window(p, call, loop)
     p = sl.fold_storage(p, alloc, "y")
     return p, p.forward(loop), p.forward(alloc)

@@ -52,7 +52,7 @@ def compute_and_fold(p: sl.Pipeline, call: sl.CallCursor, loop: sl.LoopCursor, d
         call: the producer, in the loop.
         alloc: its buffer.
     """
-    p, (call, alloc) = sl.compute_at(p, call, loop, rc=True)
+    p, ((alloc,), _, call) = sl.compute_at(p, call, loop, rc=True)
     p = sl.slide_window(p, call, loop)
     p = sl.fold_storage(p, alloc, dim)
     return p, (call, alloc)

@@ -60,7 +60,7 @@ def test_the_rest_of_a_loop_that_never_runs_never_runs() -> None:
     """Ten rows are made, then rows from 5 on but at most 4, that is none; a tail of these must not start before 5."""
     plain = signal(0, 1)
     p, (loop, _, _) = sl.split_loop(plain, "f1.x", 1, rc=True)
-    p, (call, alloc) = sl.compute_at(p, "f0", loop, rc=True)
+    p, ((alloc,), _, call) = sl.compute_at(p, "f0", loop, rc=True)
     p = sl.slide_window(p, call, loop)
     p = sl.fold_storage(p, alloc, "x")
     p, (_, second) = sl.cut_loop(p, loop, 10, rc=True)
@@ -81,7 +81,7 @@ def test_a_name_of_a_func_means_nothing_but_that_func(name: str) -> None:
     sl.Func(weigh(1), [mid[sl.interval(x - 1, x + 1)]], [out[x]], name="last")
     plain = sl.build_pipeline([inp], [out])
     p, (loop, _, _) = sl.split_loop(plain, "last.x", 2, rc=True)
-    p, (call, alloc) = sl.compute_at(p, "mid = _", loop, rc=True)
+    p, ((alloc,), _, call) = sl.compute_at(p, "mid = _", loop, rc=True)
     assert call.name() == name
     p = sl.slide_window(p, call, loop)
     p = sl.fold_storage(p, alloc, "x")
@@ -102,7 +102,7 @@ def test_loops_and_buffers_of_one_name_are_told_apart() -> None:
     plain = sl.build_pipeline([inp], [out])
     p, (loop, _, _) = sl.split_loop(plain, "last.x", 2, rc=True)
     assert loop.name() == "x_1"
-    p, (call, alloc) = sl.compute_at(p, "x = _", loop, rc=True)
+    p, ((alloc,), _, call) = sl.compute_at(p, "x = _", loop, rc=True)
     p = sl.slide_window(p, call, loop)
     p = sl.fold_storage(p, alloc, "x")
     before, after = compare(plain, p, [line(-1, 21)], [line(0, 20)])
@@ -114,7 +114,7 @@ def test_copies_of_a_buffer_are_told_apart_by_their_place() -> None:
     plain = stencils(2)
     p, (tiles, inner, _) = sl.split_loop(plain, "s2.y", 8, names="tile", rc=True)
     p, (rows, _, _) = sl.split_loop(p, inner, 1, rc=True)
-    p, (call, alloc) = sl.compute_at(p, "s1", rows, rc=True)
+    p, ((alloc,), _, call) = sl.compute_at(p, "s1", rows, rc=True)
     p = sl.store_at(p, alloc, tiles)
     p, (_, second) = sl.cut_loop(p, tiles, 11, rc=True)
     other_rows, other_alloc, other_call = second.find("for y"), second.find("alloc b1"), second.find("s1")
@@ -134,7 +134,7 @@ def test_copies_of_a_buffer_are_told_apart_by_their_place() -> None:
 def test_computing_at_the_top_leaves_a_buffer_of_the_same_name_alone() -> None:
     plain = stencils(2)
     p, (loop, _, _) = sl.split_loop(plain, "s2.y", 2, rc=True)
-    p, (call, alloc) = sl.compute_at(p, "s1", loop, rc=True)
+    p, ((alloc,), _, call) = sl.compute_at(p, "s1", loop, rc=True)
     p = sl.store_at(p, alloc, loop)
     p, (_, second) = sl.cut_loop(p, loop, 11, rc=True)
     other = second.find("s1")
@@ -198,7 +198,7 @@ def test_a_thousand_statements_in_a_row() -> None:
     p, (loop, _, _) = sl.split_loop(plain, f"f{count - 1}.x", 4, rc=True)
     producer = loop.prev()
     for _ in range(5):
-        p, (call, alloc) = sl.compute_at(p, producer, loop, rc=True)
+        p, ((alloc,), _, call) = sl.compute_at(p, producer, loop, rc=True)
         p = sl.slide_window(p, call, loop)
         p, (alloc,) = sl.fold_storage(p, alloc, 0, rc=True)
         producer = alloc.prev()
@@ -243,7 +243,7 @@ def test_callbacks_never_get_an_empty_region_and_always_exactly_what_they_read()
     for step, tail in itertools.product((1, 3, 5), TAILS):
         p, (loop, _, _) = sl.split_loop(plain, "g.x", step, tail=tail, rc=True)
         if tail == "clamp":
-            p, (call, alloc) = sl.compute_at(p, "f", loop, rc=True)
+            p, ((alloc,), _, call) = sl.compute_at(p, "f", loop, rc=True)
             p = sl.slide_window(p, call, loop)
             p = sl.fold_storage(p, alloc, "x")
         for length in LENGTHS:
@@ -258,7 +258,7 @@ def test_a_buffer_of_the_loop_does_not_let_its_producer_go_further_back() -> Non
     p = stencils(2)
     p, (loop, _, _) = sl.split_loop(p, "s2.y", 5, rc=True)
     p = sl.compute_at(p, "s1", loop)
-    p, (_, inner) = sl.compute_at(p, "add", loop, rc=True)
+    p, ((inner,), _, _) = sl.compute_at(p, "add", loop, rc=True)
     p = sl.store_at(p, inner, loop)
     slid = sl.slide_window(p, "s1", loop)
     for height in (1, 5, 12, 13):
@@ -291,7 +291,7 @@ def test_long_windows_slide_like_short_ones(radius: int, step: int) -> None:
     plain = signal(0, radius, 1)
     p, (loop, _, _) = sl.split_loop(plain, "f2.x", step, rc=True)
     for name, window in (("f1", step + 2), ("f0", step + 2 * radius)):
-        p, (call, alloc) = sl.compute_at(p, name, loop, rc=True)
+        p, ((alloc,), _, call) = sl.compute_at(p, name, loop, rc=True)
         p = sl.slide_window(p, call, loop)
         p, (alloc,) = sl.fold_storage(p, alloc, 0, rc=True)
         assert [str(fold) for fold in alloc.storage()] == [str(window)]
@@ -317,7 +317,7 @@ def test_a_callback_that_fails_in_a_tile_that_slides_ends_the_run(workers: int) 
     plain = sl.build_pipeline([inp], [out])
     p, (tiles, inner, _) = sl.split_loop(plain, "g.x", 8, names="tile", rc=True)
     p, (points, _, _) = sl.split_loop(p, inner, 1, rc=True)
-    p, (call, alloc) = sl.compute_at(p, "f", points, rc=True)
+    p, ((alloc,), _, call) = sl.compute_at(p, "f", points, rc=True)
     p = sl.store_at(p, alloc, tiles)
     p = sl.slide_window(p, call, points)
     p = sl.fold_storage(p, alloc, 0)

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import slinky as sl
-from slinky.sched.operation import ReturnedCursors
+from slinky.sched.records import ReturnedCursors
 from slinky.sched.reference import reference
 
 PAGE = Path(__file__).parent.parent / "docs" / "primitives.md"

@@ -14,7 +14,7 @@ from slinky.sched import examples
 
 CHAIN = stencils(3)
 ROWS, (LOOP, _, _) = sl.split_loop(CHAIN, "s3.y", 1, rc=True)
-FUSED, (FUSED_CALL, FUSED_ALLOC) = sl.compute_at(ROWS, "s2", LOOP, rc=True)
+FUSED, ((FUSED_ALLOC,), _, FUSED_CALL) = sl.compute_at(ROWS, "s2", LOOP, rc=True)
 INSIDE = sl.store_at(FUSED, FUSED_ALLOC, LOOP)
 PARALLEL = sl.parallelize_loop(INSIDE, LOOP)
 SLID = sl.slide_window(FUSED, FUSED_CALL, LOOP)

@@ -24,7 +24,7 @@ def slide_chain(p: sl.Pipeline, last: str, dim: str, step: Any, warmup: str = "e
     p, (loop, _, _) = sl.split_loop(p, p.find(last).dim(dim), step, rc=True)
     producer = loop.prev()
     while isinstance(producer, sl.CallCursor):
-        p, (call, alloc) = sl.compute_at(p, producer, loop, rc=True)
+        p, ((alloc,), _, call) = sl.compute_at(p, producer, loop, rc=True)
         p = sl.slide_window(p, call, loop, warmup=warmup)
         p, (alloc,) = sl.fold_storage(p, alloc, dim, rc=True)
         producer = alloc.prev()
@@ -90,7 +90,7 @@ def test_sliding_in_two_nested_loops_computes_no_element_twice(step_y: int, step
     p, (rows, inner, _) = sl.split_loop(plain, "stencil.y", step_y, rc=True)
     p, (columns, _, _) = sl.split_loop(p, inner.call().dim("x"), step_x, rc=True)
     producer = p.forward(rows).prev()
-    p, (call, alloc) = sl.compute_at(p, producer, columns, rc=True)
+    p, ((alloc,), _, call) = sl.compute_at(p, producer, columns, rc=True)
     p = sl.slide_window(p, call, rows)
     p = sl.slide_window(p, call, columns)
     p = sl.fold_storage(p, alloc, "y")
@@ -170,9 +170,9 @@ def slide_in_order(p: sl.Pipeline, last: str, order: list[str], step: int, fold:
     """Compute producers, by name, in the loop of the last func; slide, and fold what is not an output."""
     p, (loop, _, _) = sl.split_loop(p, f"{last}.x", step, rc=True)
     for name in order:
-        p, (call, alloc) = sl.compute_at(p, name, loop, rc=True)
+        p, (allocs, _, call) = sl.compute_at(p, name, loop, rc=True)
         p = sl.slide_window(p, call, loop)
-        if alloc and fold:
+        for alloc in allocs if fold else ():
             p = sl.fold_storage(p, alloc, "x")
     return p
 
@@ -266,7 +266,7 @@ def test_an_output_that_another_func_also_reads(step: int) -> None:
 def test_the_first_window_can_be_peeled(step: int) -> None:
     plain = stencil()
     p, (loop, _, _) = sl.split_loop(plain, "stencil.y", step, rc=True)
-    p, (call, alloc) = sl.compute_at(p, loop.prev(), loop, rc=True)
+    p, ((alloc,), _, call) = sl.compute_at(p, loop.prev(), loop, rc=True)
     p = sl.slide_window(p, call, loop, warmup="first")
     p = sl.fold_storage(p, alloc, "y")
     assert str(p.forward(alloc).storage()[0]) == str(step + 2)
@@ -293,7 +293,7 @@ def test_parallel_tiles_have_a_window_each(tile: int, warmup: str) -> None:
     plain = stencil()
     p, (tiles, inner, _) = sl.split_loop(plain, "stencil.y", tile, names="tile", rc=True)
     p, (rows, _, _) = sl.split_loop(p, inner, 1, rc=True)
-    p, (call, alloc) = sl.compute_at(p, p.forward(tiles).prev(), rows, rc=True)
+    p, ((alloc,), _, call) = sl.compute_at(p, p.forward(tiles).prev(), rows, rc=True)
     p = sl.store_at(p, alloc, tiles)
     p = sl.slide_window(p, call, rows, warmup=warmup)
     p = sl.fold_storage(p, alloc, "y")
@@ -316,7 +316,7 @@ def test_parallel_tiles_have_a_window_each(tile: int, warmup: str) -> None:
 def test_sliding_in_a_parallel_tile_keeps_the_number_of_workers() -> None:
     p, (tiles, inner, _) = sl.split_loop(stencil(), "stencil.y", 8, names="tile", rc=True)
     p, (rows, _, _) = sl.split_loop(p, inner, 1, rc=True)
-    p, (call, alloc) = sl.compute_at(p, "add", rows, rc=True)
+    p, ((alloc,), _, call) = sl.compute_at(p, "add", rows, rc=True)
     p = sl.store_at(p, alloc, tiles)
     p = sl.parallelize_loop(p, tiles, 3)
     p = sl.slide_window(p, call, rows)

@@ -292,7 +292,7 @@ def cut_loop(p: Pipeline, loop: LoopCursor, at: Expr) -> Any:
     """Cut a loop into two loops, one after the other; the second starts at the first iteration from `at` on.
 
         >>> p = compute_at(split_loop(examples.blur(), "blur.x", 1), "scale", "for x")
-        >>> p, (call, loop) = slide_window(p, "scale", "for x", warmup="first", rc=True)
+        >>> p, (_, loop, call) = slide_window(p, "scale", "for x", warmup="first", rc=True)
         >>> print(call.region("scaled")[0])
         select(out.dim(0).min == x, out.dim(0).min - 1, x + 1) .. x + 1
         >>> print(cut_loop(p, loop, loop.bounds().min + 1))

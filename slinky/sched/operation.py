@@ -17,39 +17,18 @@ import keyword
 import re
 import types
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Union
-
-import attrs
 
 from slinky.cursors.base import Cursor, InvalidCursor
 from slinky.cursors.cursors import BlockCursor, DimCursor, GapCursor, StatementCursor
 from slinky.cursors.patterns import find
 from slinky.errors import InvalidCursorError, OperationError, PatternError, RewritingError
 from slinky.pipeline import Pipeline
+from slinky.sched.records import ReturnedCursors, record_class
 from slinky.symbolic.expressions import Expr, as_expr
 
 Converter = Callable[[Pipeline, object], object]
-
-
-class ReturnedCursors:
-    """The cursors that an operation returns: a frozen record that can be iterated and indexed in program order."""
-
-    __slots__ = ()
-
-    def __iter__(self) -> Iterator[Any]:
-        return (getattr(self, name) for name in self.fields())
-
-    def __len__(self) -> int:
-        return len(self.fields())
-
-    def __getitem__(self, index: int) -> Any:
-        return getattr(self, self.fields()[index])
-
-    @classmethod
-    def fields(cls) -> tuple[str, ...]:
-        """The names of the cursors."""
-        return tuple(field.name for field in attrs.fields(cls))  # type: ignore[arg-type]
 
 
 def sched_op(*cursors: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -60,11 +39,14 @@ def sched_op(*cursors: str) -> Callable[[Callable[..., Any]], Callable[..., Any]
     of as many cursors as are named; they may be of older versions (they are forwarded) and an `InvalidCursor` stands
     for none. Describe them in a section `Cursors:` of the docstring, one line `name: what it is` each.
 
-        @sched_op("call", "alloc")
+        @sched_op("allocs", "loop", "call")
         def compute_and_slide(p: Pipeline, call: CallCursor, loop: LoopCursor):
             p, at = compute_at(p, call, loop, rc=True)
-            p = slide_window(p, at.call, loop)
-            return p, (at.call, at.alloc)
+            p = slide_window(p, at.call, at.loop)
+            return p, (at.allocs, at.loop, at.call)
+
+    Return the places that were given, forwarded, and those that were made or changed: a cursor each, or a tuple under a
+    plural name where there may be any number; none that is one step from another.
 
     The operation raises `OperationError` for arguments of the wrong kind, `InvalidCursorError` and `PatternError` for
     places that are not there, and passes on the `SchedulingError` of a refusal; its name is added to all of these.
@@ -73,7 +55,8 @@ def sched_op(*cursors: str) -> Callable[[Callable[..., Any]], Callable[..., Any]
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         name = getattr(function, "__name__", "operation")
-        record = _record_class(name, cursors)
+        title = "".join(part.capitalize() for part in name.split("_")) + "Cursors"
+        record = record_class(title, cursors)
         signature = inspect.signature(function)
         parameters = [*signature.parameters.values()]
         if not parameters or "rc" in signature.parameters:
@@ -144,14 +127,6 @@ def _require_names(cursors: tuple[object, ...]) -> None:
             raise OperationError(f"a cursor cannot be called {name!r}, which the record of cursors has already")
         if cursors.count(name) > 1:
             raise OperationError(f"sched_op names the cursor {name!r} twice")
-
-
-def _record_class(name: str, cursors: tuple[str, ...]) -> type[Any]:
-    title = "".join(part.capitalize() for part in name.split("_")) + "Cursors"
-    made = attrs.make_class(title, list(cursors), bases=(ReturnedCursors,), frozen=True, slots=True)
-    made.__doc__ = f"The cursors that {name} returns: {', '.join(cursors) or 'none'}."
-    made.__module__ = __name__
-    return made
 
 
 def _result(name: str, result: Any, count: int) -> tuple[Pipeline, tuple[Any, ...]]:

@@ -10,8 +10,7 @@ from typing import Any
 
 import attrs
 
-from slinky.cursors.base import Cursor, InvalidCursor
-from slinky.cursors.cursors import AllocCursor, CallCursor, LoopCursor, statement_cursor
+from slinky.cursors.cursors import CallCursor, LoopCursor, statement_cursor
 from slinky.cursors.editing import Edit, Gap
 from slinky.cursors.versions import ROOT, Version
 from slinky.errors import SchedulingError
@@ -29,7 +28,7 @@ from slinky.sched.legality import (
 )
 from slinky.sched.operation import sched_op
 from slinky.sched.ranges import extend_loop, first_reaching
-from slinky.sched.rewriting import bounds_of_dim, finish
+from slinky.sched.rewriting import allocs_of, bounds_of_dim, finish
 from slinky.sched.touches import calls_in
 from slinky.symbolic.bounds import simplify
 from slinky.symbolic.expressions import linear, maximum
@@ -38,7 +37,7 @@ from slinky.symbolic.proofs import Facts, prove
 from slinky.symbolic.traversal import substitute, symbols
 
 
-@sched_op("call", "alloc")
+@sched_op("allocs", "loop", "call")
 def compute_at(p: Pipeline, call: CallCursor, loop: LoopCursor) -> Any:
     """Compute a producer inside a loop over its consumers: in each iteration just what the body reads.
 
@@ -71,8 +70,9 @@ def compute_at(p: Pipeline, call: CallCursor, loop: LoopCursor) -> Any:
     producers: consumers first); a parallel loop whose iterations would then write the same elements.
 
     Cursors:
+        allocs: the allocations of its outputs, but for outputs of the pipeline, which have none.
+        loop: the loop.
         call: the call, in the loop.
-        alloc: the allocation of its first output; an `InvalidCursor` if that is an output of the pipeline.
     """
     version = p._version
     old, target = call._call, loop._loop
@@ -107,7 +107,7 @@ def compute_at(p: Pipeline, call: CallCursor, loop: LoopCursor) -> Any:
         if around.workers is not None:
             check_races(changed, around.id)
     check_folds(changed, [s for i in busy if isinstance(s := changed.statement(i), Call)])
-    return new, (CallCursor(changed, moved.id), _alloc_cursor(changed, moved))
+    return new, (allocs_of(changed, moved), LoopCursor(changed, target.id), CallCursor(changed, moved.id))
 
 
 def _require_before(version: Version, call: CallCursor, loop: LoopCursor) -> None:
@@ -243,12 +243,7 @@ def _extend_to_all(edit: Edit, version: Version, call: Call, loop: For) -> list[
     return extend_loop(edit, version, loop, call.id, Interval(start, end))
 
 
-def _alloc_cursor(version: Version, call: Call) -> Cursor:
-    alloc = version.alloc_of(call.func.outputs[0].buffer, call.id)
-    return AllocCursor(version, alloc.id) if alloc is not None else InvalidCursor()
-
-
-@sched_op("call", "alloc")
+@sched_op("allocs", "call")
 def compute_root(p: Pipeline, call: CallCursor) -> Any:
     """Compute a producer in full, at the top of the program: the inverse of `compute_at`.
 
@@ -271,8 +266,8 @@ def compute_root(p: Pipeline, call: CallCursor) -> Any:
     top (compute their producers at the top first: producers first).
 
     Cursors:
+        allocs: the allocations of its outputs, but for outputs of the pipeline, which have none.
         call: the call, at the top.
-        alloc: the allocation of its first output; an `InvalidCursor` if that is an output of the pipeline.
     """
     version, old = p._version, call._call
     for output in old.func.outputs:
@@ -312,7 +307,7 @@ def compute_root(p: Pipeline, call: CallCursor) -> Any:
     check_readers(changed, [moved])
     check_outputs(changed, (o.buffer for o in old.func.outputs))
     check_folds(changed, [moved])
-    return new, (CallCursor(changed, moved.id), _alloc_cursor(changed, moved))
+    return new, (allocs_of(changed, moved), CallCursor(changed, moved.id))
 
 
 def _delete_with_idle_loops(edit: Edit, identity: int, keep: int | None) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 import slinky.sched
-from slinky.sched.operation import ReturnedCursors
+from slinky.sched.records import ReturnedCursors
 
 GROUPS = {
     "loops": "Loops",

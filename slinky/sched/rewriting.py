@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from slinky.cursors.cursors import statement_cursor
+from slinky.cursors.cursors import AllocCursor, statement_cursor
 from slinky.cursors.editing import Edit
 from slinky.cursors.versions import Version, walk_statements
 from slinky.errors import GraphError, OperationError, SchedulingError
@@ -24,6 +24,13 @@ DEEPEST_NEST = 100
 def finish(edit: Edit, operation: str) -> Pipeline:
     """The pipeline that an edit ends in."""
     return Pipeline(edit.finish(operation))
+
+
+def allocs_of(version: Version, call: Call) -> tuple[AllocCursor, ...]:
+    """The allocations of a call's outputs, in program order; an output of the pipeline has none."""
+    buffers = [output.buffer for output in call.func.outputs]
+    own = {alloc.id for buffer in buffers if (alloc := version.alloc_of(buffer, call.id)) is not None}
+    return tuple(AllocCursor(version, i) for i in version.named(*(("alloc", buffer) for buffer in buffers)) if i in own)
 
 
 def require_name(name: object, what: str) -> None:

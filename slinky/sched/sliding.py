@@ -28,7 +28,7 @@ from slinky.sched.legality import (
 )
 from slinky.sched.operation import sched_op
 from slinky.sched.ranges import added_steps, extend_loop
-from slinky.sched.rewriting import bounds_of_dim, finish
+from slinky.sched.rewriting import allocs_of, bounds_of_dim, finish
 from slinky.symbolic.bounds import simplify
 from slinky.symbolic.comparing import at_most
 from slinky.symbolic.expressions import (
@@ -44,13 +44,13 @@ from slinky.symbolic.traversal import substitute, symbols
 WARMUPS = ("earlier", "first")
 
 
-@sched_op("call", "loop")
+@sched_op("allocs", "loop", "call")
 def slide_window(p: Pipeline, call: CallCursor, loop: LoopCursor, *, warmup: str = "earlier") -> Any:
     """Produce in each iteration of a loop only what earlier iterations have not produced.
 
         >>> p = split_loop(examples.blur(), "blur.x", 1)
-        >>> p, (call, alloc) = compute_at(p, "scale", "for x", rc=True)
-        >>> print(call.parent())
+        >>> p, fused = compute_at(p, "scale", "for x", rc=True)
+        >>> print(fused.loop)
           pipeline blur(inp: float32[1]) -> (out: float32[1]):
             check inp.x.min <= out.x.min - 1
             check out.x.max <= inp.x.max - 1
@@ -58,8 +58,8 @@ def slide_window(p: Pipeline, call: CallCursor, loop: LoopCursor, *, warmup: str
         >   for x in out.x.min..out.x.max:
               scaled[x - 1 .. x + 1] = scale(inp[x - 1 .. x + 1])
               out[x] = blur(scaled[x - 1 .. x + 1])
-        >>> p, (call, loop) = slide_window(p, call, "for x", rc=True)
-        >>> print(loop)
+        >>> p, slid = slide_window(p, fused.call, fused.loop, rc=True)
+        >>> print(slid.loop)
           pipeline blur(inp: float32[1]) -> (out: float32[1]):
             check inp.x.min <= out.x.min - 1
             check out.x.max <= inp.x.max - 1
@@ -80,8 +80,9 @@ def slide_window(p: Pipeline, call: CallCursor, loop: LoopCursor, *, warmup: str
     shown to find what it reads once the call produces less.
 
     Cursors:
-        call: the call.
+        allocs: the allocations of its outputs, but for outputs of the pipeline, which have none.
         loop: the loop.
+        call: the call.
     """
     if warmup not in WARMUPS:
         raise OperationError(f"warmup must be one of {', '.join(WARMUPS)}, got {warmup!r}")
@@ -131,7 +132,7 @@ def slide_window(p: Pipeline, call: CallCursor, loop: LoopCursor, *, warmup: str
     for outer in changed.loops_around(around.id):
         if outer.workers is not None:
             check_races(changed, outer.id)
-    return new, (CallCursor(changed, old.id), LoopCursor(changed, around.id))
+    return new, (allocs_of(changed, old), LoopCursor(changed, around.id), CallCursor(changed, old.id))
 
 
 def _moving_dim(version: Version, call: CallCursor, loop: LoopCursor) -> int:

@@ -39,9 +39,9 @@ def fold_storage(p: Pipeline, alloc: AllocCursor, dim: str | int, factor: Expr |
     """Store a dimension of a buffer modulo a factor: only the window that is live at once takes memory.
 
         >>> p = split_loop(examples.blur(), "blur.x", 1)
-        >>> p, (call, alloc) = compute_at(p, "scale", "for x", rc=True)
-        >>> p = slide_window(p, call, "for x")
-        >>> print(fold_storage(p, alloc, "x"))
+        >>> p, fused = compute_at(p, "scale", "for x", rc=True)
+        >>> p = slide_window(p, fused.call, fused.loop)
+        >>> print(fold_storage(p, fused.alloc, "x"))
         pipeline blur(inp: float32[1]) -> (out: float32[1]):
           check inp.x.min <= out.x.min - 1
           check out.x.max <= inp.x.max - 1
@@ -140,10 +140,10 @@ def unfold_storage(p: Pipeline, alloc: AllocCursor, dim: str | int) -> Any:
     """Store a dimension of a buffer in full again: the inverse of `fold_storage`. Always legal.
 
         >>> p = split_loop(examples.blur(), "blur.x", 1)
-        >>> p, (call, alloc) = compute_at(p, "scale", "for x", rc=True)
-        >>> p = slide_window(p, call, "for x")
-        >>> p = fold_storage(p, alloc, "x")
-        >>> print(p.forward(alloc).storage(), unfold_storage(p, alloc, "x").forward(alloc).storage())
+        >>> p, fused = compute_at(p, "scale", "for x", rc=True)
+        >>> p = slide_window(p, fused.call, fused.loop)
+        >>> p, (alloc,) = fold_storage(p, fused.alloc, "x", rc=True)
+        >>> print(alloc.storage(), unfold_storage(p, alloc, "x").forward(alloc).storage())
         (<3>,) (None,)
 
     Cursors:
@@ -157,7 +157,7 @@ def unfold_storage(p: Pipeline, alloc: AllocCursor, dim: str | int) -> Any:
     return new, (AllocCursor(new._version, old.id),)
 
 
-@sched_op("alloc")
+@sched_op("loop", "alloc")
 def store_at(p: Pipeline, alloc: AllocCursor, loop: LoopCursor) -> Any:
     """Allocate a buffer inside a loop, just large enough for what one iteration reads.
 
@@ -165,8 +165,8 @@ def store_at(p: Pipeline, alloc: AllocCursor, loop: LoopCursor) -> Any:
     bounds of a buffer clamp the call, so they must not cut off what it writes to the others.
 
         >>> p = split_loop(examples.blur(), "blur.x", 8)
-        >>> p, (call, alloc) = compute_at(p, "scale", "for x", rc=True)
-        >>> print(store_at(p, alloc, "for x"))
+        >>> p, fused = compute_at(p, "scale", "for x", rc=True)
+        >>> print(store_at(p, fused.alloc, fused.loop))
         pipeline blur(inp: float32[1]) -> (out: float32[1]):
           check inp.x.min <= out.x.min - 1
           check out.x.max <= inp.x.max - 1
@@ -179,6 +179,7 @@ def store_at(p: Pipeline, alloc: AllocCursor, loop: LoopCursor) -> Any:
     that slides in this loop); a folded buffer whose fold is not shown to hold there.
 
     Cursors:
+        loop: the loop.
         alloc: the allocation, the first statement of the loop's body.
     """
     version, old, target = p._version, alloc._alloc, loop._loop
@@ -225,7 +226,7 @@ def store_at(p: Pipeline, alloc: AllocCursor, loop: LoopCursor) -> Any:
     sunk = changed.statement(old.id)
     assert isinstance(sunk, Alloc)
     check_folds_of(changed, sunk)
-    return new, (AllocCursor(changed, old.id),)
+    return new, (LoopCursor(changed, target.id), AllocCursor(changed, old.id))
 
 
 @sched_op("alloc")
@@ -233,9 +234,9 @@ def lift_alloc(p: Pipeline, alloc: AllocCursor, levels: int = 1) -> Any:
     """Allocate a buffer outside the loops around it, large enough for all their iterations: the inverse of `store_at`.
 
         >>> p = split_loop(examples.blur(), "blur.x", 8)
-        >>> p, (call, alloc) = compute_at(p, "scale", "for x", rc=True)
-        >>> p = store_at(p, alloc, "for x")
-        >>> print(lift_alloc(p, alloc))
+        >>> p, fused = compute_at(p, "scale", "for x", rc=True)
+        >>> p, stored = store_at(p, fused.alloc, fused.loop, rc=True)
+        >>> print(lift_alloc(p, stored.alloc))
         pipeline blur(inp: float32[1]) -> (out: float32[1]):
           check inp.x.min <= out.x.min - 1
           check out.x.max <= inp.x.max - 1
