@@ -5,15 +5,14 @@ from __future__ import annotations
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import attrs
-
+from slinky.cursors.answers import text_in
 from slinky.cursors.base import Cursor
+from slinky.cursors.containment import are_same
 from slinky.cursors.cursors import BlockCursor, block_cursor
 from slinky.cursors.parameters import ArgCursor
 from slinky.cursors.patterns import find, the_match
 from slinky.cursors.versions import Version, origin
 from slinky.errors import ArgumentError, InvalidCursorError
-from slinky.ir.copies import with_fresh_identities
 from slinky.ir.equality import say_the_same
 from slinky.ir.printer import print_program
 from slinky.ir.statements import Program
@@ -62,8 +61,8 @@ class Pipeline:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickles the program, without its history: identities of statements mean nothing in another process."""
-        return _unpickled, (self._program,)
+        """Pickles the version, without its history. Cursors of this version that are pickled with it point into it."""
+        return Pipeline, (self._version,)
 
     @property
     def program(self) -> Program:
@@ -203,7 +202,7 @@ class Pipeline:
 
         Raises `PatternError` if the pattern is not understood, matches nothing, or could mean several things.
         """
-        return the_match(self._version, pattern)
+        return the_match(self._version, self._program.body, pattern, f"pipeline {self.name}")
 
     def find_all(self, pattern: str) -> tuple[Any, ...]:
         """The cursors to all matches of a pattern, in program order; none if nothing matches."""
@@ -227,6 +226,22 @@ class Pipeline:
             raise InvalidCursorError(f"forward() expects a cursor, got {cursor!r}")
         return cursor.forward_to(self._version)
 
+    def same(self, a: Cursor, b: Cursor) -> bool:
+        """Whether two cursors, of this version or of earlier ones, mean the same place in this version.
+
+        Cursors are equal only if they are of one version, too. Gaps are the same if nothing stands between them,
+        whatever their anchors. Raises `InvalidCursorError` if a place is gone or of another pipeline.
+        """
+        return are_same(self.forward(a), self.forward(b))
+
+    def text(self, value: object) -> str:
+        """An expression, a condition, an interval or a box as this program prints it.
+
+        An expression alone does not know what the pipeline calls the dimensions of its buffers: it prints
+        `out.dim(0).min` where the program prints `out.y.min`.
+        """
+        return text_in(self._program, value)
+
     def same_program(self, other: Pipeline) -> bool:
         """Whether both say the same, whatever their histories.
 
@@ -242,7 +257,3 @@ class Pipeline:
         Raises `ProgramError` naming the statement that is not.
         """
         verify_program(self._program)
-
-
-def _unpickled(program: Program) -> Pipeline:
-    return Pipeline(attrs.evolve(program, body=tuple(map(with_fresh_identities, program.body))))

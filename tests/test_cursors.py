@@ -67,7 +67,7 @@ def test_a_loop(p: sl.Pipeline) -> None:
     assert isinstance(loop, sl.LoopCursor)
     assert (loop.name(), str(loop.bounds()), str(loop.step()), loop.workers()) == (
         "y",
-        "out.dim(0).min - 2 .. out.dim(0).max",
+        "out.y.min - 2 .. out.y.max",
         "1",
         None,
     )
@@ -116,7 +116,7 @@ def test_a_pass() -> None:
 def test_dimensions(p: sl.Pipeline) -> None:
     dim = p.find("stencil.x")
     assert isinstance(dim, sl.DimCursor)
-    assert (dim.name(), dim.position(), str(dim.bounds())) == ("x", 1, "out.dim(1).min..out.dim(1).max")
+    assert (dim.name(), dim.position(), str(dim.bounds())) == ("x", 1, "out.x.min..out.x.max")
     assert dim.call() == dim.parent() == p.find("stencil")
     with pytest.raises(sl.InvalidCursorError, match="func stencil has no dimension 'z'; its dimensions are y, x"):
         p.find("stencil").dim("z")
@@ -249,7 +249,6 @@ def test_what_lies_inside_what(p: sl.Pipeline) -> None:
     assert p.body().is_ancestor_of(add)
     assert not loop.body().is_ancestor_of(loop)
     assert not loop.is_ancestor_of(p.args()[0])
-    assert not loop.is_ancestor_of(stencil().find("add")), "another pipeline"
 
 
 # Patterns -------------------------------------------------------------------------------------------------------------
@@ -330,9 +329,7 @@ def test_a_bare_name_that_means_several_things() -> None:
     p = func_like_a_buffer()
     with pytest.raises(sl.PatternError) as caught:
         p.find("mid")
-    assert str(caught.value) == (
-        "the name 'mid' could mean several things: calls of func mid (1); 'alloc mid' (1); say which"
-    )
+    assert str(caught.value) == ("the name 'mid' could mean several things: 'mid(_)' (1); 'alloc mid' (1); say which")
     assert isinstance(p.find("alloc mid"), sl.AllocCursor)
     assert isinstance(p.find("mid = _"), sl.CallCursor)
     p = sl.split_loop(p, "last.x", 1)
@@ -345,10 +342,9 @@ def test_patterns_find_inside_a_place() -> None:
     assert outer.find("_ = _").name() == "s1"
     assert other.find("_ = _").name() == "s2"
     assert outer.find("for _") == outer
-    assert outer.body().find("for _") == sl.InvalidCursor()
+    assert outer.body().find_all("for _") == ()
     assert [c.name() for c in p.body()[-3:].find_all("_ = _")] == ["s1", "s2"]
     assert outer.find("s1").find("s1.x") == p.find("s1.x")
-    assert isinstance(outer.before().find("s1"), sl.InvalidCursor)
     assert p.args()[0].find_all("s1") == ()
     with pytest.raises(sl.PatternError, match="cannot understand"):
         outer.find("for 1")

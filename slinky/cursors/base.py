@@ -3,16 +3,17 @@
 A cursor is a reference to a place in one version of a pipeline. Two cursors are equal when they mean the same place of
 the same version.
 
-Two ways to fail, on purpose: a step off the edge (`next` of the last statement, `parent` of an outermost one, a
-pattern's place that is not there) gives the falsy `InvalidCursor`, on which every further step gives itself: test it.
-What can only be a mistake raises `InvalidCursorError`: using an `InvalidCursor` as an argument, indexing a block out of
-its range, asking for a dimension that a call does not have, forwarding a place that is gone.
+Two ways to fail, on purpose: a step off the edge (`next` of the last statement, `parent` of an outermost one) gives the
+falsy `InvalidCursor`, on which every further step gives itself: test it. What can only be a mistake raises
+`InvalidCursorError`: using an `InvalidCursor` as an argument, indexing a block out of its range, asking for a dimension
+that a call does not have, forwarding a place that is gone; and `PatternError`: finding what is not there. `find_all` is
+how to ask whether something is there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import attrs
 
@@ -20,6 +21,9 @@ from slinky.cursors.versions import Version
 from slinky.errors import InvalidCursorError, NoPlaceError
 
 T = TypeVar("T", bound="Cursor")
+
+IDENTITIES = ("_id", "_first", "_last")
+"""The fields of cursors that hold identities of statements."""
 
 
 @attrs.frozen(repr=False)
@@ -43,17 +47,34 @@ class Cursor:
         """
         raise NotImplementedError
 
-    def find(self, pattern: str) -> Cursor:
-        """The first match of a pattern at or inside this place; an `InvalidCursor` if there is none."""
+    def find(self, pattern: str) -> Any:
+        """The first match of a pattern at or inside this place.
+
+        Raises `PatternError` if the pattern is not understood, matches nothing here, or could mean several things.
+        """
+        from slinky.cursors.patterns import find_first_in
+
+        return find_first_in(self, pattern)
+
+    def find_all(self, pattern: str) -> tuple[Any, ...]:
+        """All matches of a pattern at or inside this place, in program order; none if nothing matches."""
         from slinky.cursors.patterns import find_in
 
-        return next(iter(find_in(self, pattern)), InvalidCursor())
+        return find_in(self, pattern)
 
-    def find_all(self, pattern: str) -> tuple[Cursor, ...]:
-        """All matches of a pattern at or inside this place, in program order."""
-        from slinky.cursors.patterns import find_in
+    def __copy__(self: T) -> T:
+        return self
 
-        return tuple(find_in(self, pattern))
+    def __deepcopy__(self: T, memo: object) -> T:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickles the place with its version. Pickled together with a pipeline of that version, it points into it."""
+        fields: dict[str, Any] = {field.name: getattr(self, field.name) for field in attrs.fields(type(self))}
+        version = fields.get("_version")
+        if isinstance(version, Version):
+            fields |= {name: version.place(fields[name]) for name in IDENTITIES if name in fields}
+        return _unpickled, (type(self), fields)
 
 
 @attrs.frozen(repr=False)
@@ -150,3 +171,10 @@ class InvalidCursor(Cursor):
     def is_ancestor_of(self, other: Cursor) -> bool:
         """False."""
         return False
+
+
+def _unpickled(kind: type[T], fields: dict[str, Any]) -> T:
+    version = fields.get("_version")
+    if isinstance(version, Version):
+        fields = fields | {name: version.identity_at(fields[name]) for name in IDENTITIES if name in fields}
+    return kind(*fields.values())

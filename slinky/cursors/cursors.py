@@ -8,18 +8,27 @@ Invariant: the identity is that of a statement of the version.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator
-from typing import SupportsIndex, TypeAlias, TypeVar, overload
+from functools import reduce
+from typing import Any, TypeVar, overload
 
 import attrs
+import numpy as np
 
+from slinky.cursors.answers import (
+    Dimension,
+    NamedExprs,
+    NamedInterval,
+    dim_position,
+    integer,
+    named_box,
+    regions_in,
+)
 from slinky.cursors.base import Cursor, InvalidCursor
 from slinky.cursors.roles import roles
 from slinky.cursors.versions import ROOT, Version
-from slinky.errors import InvalidCursorError, OperationError
+from slinky.errors import InvalidCursorError
 from slinky.ir.printer import expression_text
-from slinky.ir.regions import input_regions, output_region
 from slinky.ir.statements import (
     Alloc,
     Block,
@@ -30,17 +39,11 @@ from slinky.ir.statements import (
     Pass,
     Statement,
 )
+from slinky.symbolic.bounds import simplify
 from slinky.symbolic.expressions import Condition, Expr
-from slinky.symbolic.intervals import Box, Interval
+from slinky.symbolic.intervals import Box, Interval, hull
 
 T = TypeVar("T", bound="Cursor")
-
-
-def _integer(value: object, what: str) -> int:
-    """A number given by a user."""
-    if not isinstance(value, SupportsIndex):
-        raise OperationError(f"{what} must be an integer, got {value!r}")
-    return operator.index(value)
 
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -87,12 +90,12 @@ class StatementCursor(Cursor):
         """The statement that many places further on in the block; an `InvalidCursor` off its end."""
         entry = self._version.entries[self._id]
         block = self._version.block(entry.parent, entry.field)
-        at = self._version.position(self._id) + _integer(distance, "the distance")
+        at = self._version.position(self._id) + integer(distance, "the distance")
         return statement_cursor(self._version, block[at].id) if 0 <= at < len(block) else InvalidCursor()
 
     def prev(self, distance: int = 1) -> StatementCursor | InvalidCursor:
         """The statement that many places back in the block; an `InvalidCursor` off its start."""
-        return self.next(-_integer(distance, "the distance"))
+        return self.next(-integer(distance, "the distance"))
 
     def before(self) -> GapCursor:
         """The gap before it."""
@@ -121,14 +124,14 @@ class StatementCursor(Cursor):
         return next((e for e in self.expressions() if e.role() == role), InvalidCursor())
 
     def is_ancestor_of(self, other: Cursor) -> bool:
-        """Whether the other place, in the same version, lies inside this statement (or is it)."""
-        inner = place_of(other)
-        if inner is None or inner[0] is not self._version:
-            return False
-        return inner[1] == self._id or self._id in self._version.ancestors(inner[1])
+        """Whether the other place, forwarded to the version of this one, lies inside this statement (or is it).
 
-    def _text(self, expr: Expr | Condition) -> str:
-        return expression_text(self._version.program, expr)
+        The gaps before and after a statement are not inside it. Raises `InvalidCursorError` if the other place is gone
+        or of a version that this one was not made from.
+        """
+        from slinky.cursors.containment import lies_in
+
+        return lies_in(self._version, {self._id}, other)
 
 
 @attrs.frozen(repr=False)
@@ -149,17 +152,30 @@ class AllocCursor(StatementCursor):
         """The names of the buffer's dimensions."""
         return self._alloc.dims
 
-    def bounds(self, dim: str | int) -> Interval:
-        """The interval of coordinates of a dimension, by name or position."""
-        return self._alloc.box[dim_position(self._alloc.dims, dim, f"buffer {self.name()}")]
+    def dtype(self) -> np.dtype[Any]:
+        """The type of its elements."""
+        return self._alloc.dtype
+
+    def rank(self) -> int:
+        """How many dimensions it has."""
+        return len(self._alloc.dims)
+
+    @overload
+    def bounds(self) -> Box: ...
+    @overload
+    def bounds(self, dim: Dimension) -> Interval: ...
+    def bounds(self, dim: Dimension | None = None) -> Interval | Box:
+        """The interval of coordinates of a dimension, by name or position; without one, those of all dimensions."""
+        box = named_box(self._version.program, self._alloc.box)
+        return box if dim is None else box[dim_position(self._alloc.dims, dim, f"buffer {self.name()}")]
 
     def shape(self) -> tuple[Expr, ...]:
         """The extent of each dimension, folds not considered."""
-        return tuple(i.extent for i in self._alloc.box)
+        return NamedExprs(self._version.program, (i.extent for i in self._alloc.box))
 
     def storage(self) -> tuple[Expr | None, ...]:
         """The fold factor of each dimension, None where it is not folded."""
-        return self._alloc.folds
+        return NamedExprs(self._version.program, self._alloc.folds)
 
 
 @attrs.frozen(repr=False)
@@ -192,30 +208,48 @@ class CallCursor(StatementCursor):
         """Its dimensions: the loops that the callback runs inside."""
         return tuple(DimCursor(self._version, self._id, d) for d in range(len(self._call.func.dims)))
 
-    def dim(self, name: str | int) -> DimCursor:
+    def dim(self, name: Dimension) -> DimCursor:
         """A dimension, by name or position.
 
         Raises `InvalidCursorError` if the func has no such dimension.
         """
-        return DimCursor(
-            self._version, self._id, dim_position(self._call.func.dim_names(), name, f"func {self.name()}")
-        )
+        return DimCursor(self._version, self._id, self._position(name))
+
+    def _position(self, dim: Dimension) -> int:
+        return dim_position(self._call.func.dim_names(), dim, f"func {self.name()}")
+
+    @overload
+    def bounds(self) -> Box: ...
+    @overload
+    def bounds(self, dim: Dimension) -> Interval: ...
+    def bounds(self, dim: Dimension | None = None) -> Interval | Box:
+        """The interval of a dimension that it computes, by name or position; without one, its whole box.
+
+        This is before clamping to the bounds of its outputs.
+        """
+        box = named_box(self._version.program, self._call.box)
+        return box if dim is None else box[self._position(dim)]
 
     def region(self, buffer: str) -> Box:
-        """The box of a buffer that it reads or writes, before clamping to the bounds of its outputs. For several
-        accesses of one buffer, the first.
+        """The box of a buffer that it reads or writes, before clamping to the bounds of its outputs.
+
+        Where it reads the buffer several times, the smallest box that holds all that it reads. Raises
+        `InvalidCursorError` if it does not touch the buffer.
+        """
+        regions = regions_in(self._call, buffer)
+        if len(regions) == 1:
+            return named_box(self._version.program, regions[0])
+        known = self._version.facts_at(self._id)
+        whole = [reduce(hull, intervals) for intervals in zip(*regions, strict=True)]
+        ends = tuple(Interval(simplify(i.min, known), simplify(i.max, known)) for i in whole)
+        return named_box(self._version.program, ends)
+
+    def regions(self, buffer: str) -> tuple[Box, ...]:
+        """The box of a buffer at each access to it, in the order in which the callback gets them.
 
         Raises `InvalidCursorError` if it does not touch the buffer.
         """
-        func = self._call.func
-        for output in func.outputs:
-            if output.buffer == buffer:
-                return output_region(output, self._call.box)
-        for access, region in zip(func.inputs, input_regions(func, self._call.box), strict=True):
-            if access.buffer == buffer:
-                return region
-        touched = ", ".join((*self.outputs(), *self.inputs()))
-        raise InvalidCursorError(f"the call of {self.name()} does not touch buffer {buffer!r}; it touches {touched}")
+        return tuple(named_box(self._version.program, region) for region in regions_in(self._call, buffer))
 
 
 @attrs.frozen(repr=False)
@@ -234,7 +268,7 @@ class LoopCursor(StatementCursor):
 
     def bounds(self) -> Interval:
         """The range of its variable."""
-        return self._loop.range
+        return NamedInterval(self._loop.range.min, self._loop.range.max, self._version.program)
 
     def step(self) -> Expr:
         """How far its variable moves from one iteration to the next."""
@@ -350,12 +384,12 @@ class BlockCursor(Cursor):
         ids = self._ids()
         if isinstance(index, slice):
             for end in (index.start, index.stop, index.step):
-                _integer(0 if end is None else end, "an end of a slice")
+                integer(0 if end is None else end, "an end of a slice")
             chosen = ids[index]
             if not chosen or (index.step or 1) != 1:
                 raise InvalidCursorError(f"a block of {len(ids)} statements has no part {index}")
             return BlockCursor(self._version, chosen[0], chosen[-1])
-        if not -len(ids) <= _integer(index, "the index into a block") < len(ids):
+        if not -len(ids) <= integer(index, "the index into a block") < len(ids):
             raise InvalidCursorError(f"a block of {len(ids)} statements has no statement {index}")
         return statement_cursor(self._version, ids[index])
 
@@ -395,8 +429,8 @@ class BlockCursor(Cursor):
     def expand(self, before: int = 0, after: int = 0) -> BlockCursor:
         """A block with so many more neighbours before and after, as far as there are any."""
         block, start, end = self._range()
-        start = max(start - _integer(before, "how far before"), 0)
-        end = min(end + _integer(after, "how far after"), len(block) - 1)
+        start = max(start - integer(before, "how far before"), 0)
+        end = min(end + integer(after, "how far after"), len(block) - 1)
         if start > end:
             raise InvalidCursorError(
                 f"nothing is left of the block {self.describe()}, expanded by {before} and {after}"
@@ -404,8 +438,14 @@ class BlockCursor(Cursor):
         return BlockCursor(self._version, block[start].id, block[end].id)
 
     def is_ancestor_of(self, other: Cursor) -> bool:
-        """Whether the other place lies inside one of its statements."""
-        return any(statement.is_ancestor_of(other) for statement in self)
+        """Whether the other place, forwarded to the version of this one, lies inside the block (or is it).
+
+        The gaps between its statements are inside it. Raises `InvalidCursorError` if the other place is gone or of a
+        version that this one was not made from.
+        """
+        from slinky.cursors.containment import lies_in
+
+        return lies_in(self._version, set(self._ids()), other)
 
 
 @attrs.frozen(repr=False)
@@ -480,7 +520,7 @@ class DimCursor(Cursor):
 
     def bounds(self) -> Interval:
         """The interval that the call computes."""
-        return self.call()._call.box[self._dim]
+        return self.call().bounds(self._dim)
 
     def forward_to(self: T, version: Version) -> T:
         assert isinstance(self, DimCursor)
@@ -501,10 +541,10 @@ class ExprCursor(Cursor):
     _role: str
 
     def describe(self) -> str:
-        return f"{self._role} = {expression_text(self._version.program, self.value())} of: {self.parent().describe()}"
+        return f"{self._role} = {self.text()} of: {self.parent().describe()}"
 
     def __str__(self) -> str:
-        return f"{self.parent()}\n(its {self._role}: {expression_text(self._version.program, self.value())})"
+        return f"{self.parent()}\n(its {self._role}: {self.text()})"
 
     def parent(self) -> StatementCursor:
         """The statement."""
@@ -513,6 +553,10 @@ class ExprCursor(Cursor):
     def role(self) -> str:
         """The role that it plays in the statement."""
         return self._role
+
+    def text(self) -> str:
+        """The expression as the program prints it."""
+        return expression_text(self._version.program, self.value())
 
     def value(self) -> Expr | Condition:
         """The expression."""
@@ -525,33 +569,3 @@ class ExprCursor(Cursor):
         if roles(version.entries[self._id].statement).get(self._role) is not self.value():
             raise InvalidCursorError(f"the expression {self.describe()} was rewritten")
         return type(self)(version, self._id, self._role)
-
-
-# ----------------------------------------------------------------------------------------------------------------
-# What all kinds have in common
-# ----------------------------------------------------------------------------------------------------------------
-
-Place: TypeAlias = tuple[Version, int]
-
-
-def place_of(cursor: Cursor) -> Place | None:
-    """The version of a cursor and the statement that it is at or in; None where it is at no statement."""
-    match cursor:
-        case StatementCursor() | GapCursor() | DimCursor() | ExprCursor():
-            return cursor._version, cursor._id
-        case BlockCursor():
-            return cursor._version, cursor._first
-    return None
-
-
-def dim_position(dims: tuple[str, ...], dim: str | int, what: str) -> int:
-    """The position of a dimension given by name or position.
-
-    Raises `InvalidCursorError` if there is none.
-    """
-    if isinstance(dim, str):
-        if dim in dims:
-            return dims.index(dim)
-    elif not isinstance(dim, bool) and isinstance(dim, int) and -len(dims) <= dim < len(dims):
-        return dim % len(dims)
-    raise InvalidCursorError(f"{what} has no dimension {dim!r}; its dimensions are {', '.join(dims) or 'none'}")

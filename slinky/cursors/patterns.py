@@ -4,20 +4,24 @@
     "alloc intm"    allocations of intm             "alloc _"      all allocations
     "stencil"       calls of the func stencil       "intm = _"     calls that produce intm
     "_(intm)"       calls that consume intm         "_ = _"        all calls
-    "stencil.y"     the dimension y of such calls   "check _"      checks
-    "if _"          ifs                             "pass"         passes
+    "stencil(_)"    the same, where the name alone  "stencil.y"    the dimension y of such calls
+                    could mean something else
+    "check _"       checks                          "if _"         ifs
+    "pass"          passes                          "a .. b"       from a statement to a later one of its block
 
 With ` #k` at the end, the k-th match in program order, from 0. A bare name means a func, or else a buffer (its
-allocation) or a loop variable; where it means several of these, the pattern is refused.
+allocation) or a loop variable; where it means several of these, the pattern is refused, unless the kind of cursor that
+is asked for decides. In `a .. b`, both are patterns of statements; the block ends at the first match of b that does not
+stand before that of a.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator, Sequence
 
 from slinky.cursors.base import Cursor
-from slinky.cursors.cursors import BlockCursor, DimCursor, StatementCursor, place_of, statement_cursor
+from slinky.cursors.cursors import BlockCursor, DimCursor, GapCursor, StatementCursor, statement_cursor
 from slinky.cursors.names import Key
 from slinky.cursors.versions import Version, walk_statements
 from slinky.errors import PatternError
@@ -30,6 +34,7 @@ _SYNTAX = re.compile(
       | (?P<pass>pass)
       | (?P<produced>{_NAME})\s*=\s*_
       | _\s*\(\s*(?P<consumed>{_NAME})\s*\)
+      | (?P<called>{_NAME})\s*\(\s*_\s*\)
       | (?P<func>{_NAME})\s*\.\s*(?P<dim>{_NAME})
       | (?P<bare>{_NAME})
     )\s*(?:\#\s*(?P<index>[0-9]+))?\s*""",
@@ -44,33 +49,43 @@ def find_in(place: Cursor, pattern: str) -> tuple[Cursor, ...]:
 
     Raises `PatternError` for a pattern that is not understood, or a bare name that means several things.
     """
-    where = place_of(place)
-    if where is None:
-        return ()
-    version = where[0]
-    if isinstance(place, BlockCursor):
-        return find(version, [version.statement(i) for i in place._ids()], pattern)
-    if isinstance(place, (StatementCursor, DimCursor)):
-        return find(version, [version.statement(where[1])], pattern)
+    match place:
+        case BlockCursor():
+            return find(place._version, [place._version.statement(i) for i in place._ids()], pattern)
+        case StatementCursor() | DimCursor():
+            return find(place._version, [place._version.statement(place._id)], pattern)
+    _understood(pattern)
     return ()
 
 
+def find_first_in(place: Cursor, pattern: str) -> Cursor:
+    """The first match of a pattern at or inside a place.
+
+    Raises `PatternError` that lists what there is, if nothing matches.
+    """
+    match place:
+        case BlockCursor():
+            inside = [place._version.statement(i) for i in place._ids()]
+            return the_match(place._version, inside, pattern, repr(place))
+        case StatementCursor() | DimCursor():
+            return the_match(place._version, [place._version.statement(place._id)], pattern, repr(place))
+    _understood(pattern)
+    where = "look in its parent() or anchor()" if isinstance(place, GapCursor) else "look in the pipeline"
+    raise PatternError(f"nothing matches {pattern!r} in {place!r}, which holds no statements; {where}")
+
+
 def find(
-    version: Version, statements: Iterable[Statement], pattern: str, kinds: tuple[type[Cursor], ...] = (Cursor,)
+    version: Version, statements: Sequence[Statement], pattern: str, kinds: tuple[type[Cursor], ...] = (Cursor,)
 ) -> tuple[Cursor, ...]:
     """All matches of a pattern among statements and what is inside them, in program order.
 
     With `kinds`, only cursors of these kinds, which also decides what a bare name means.
     """
-    if not isinstance(pattern, str):
-        raise PatternError(f"a pattern is a text such as 'for y', got {pattern!r}")
-    match = _SYNTAX.fullmatch(pattern)
-    if match is None:
-        raise PatternError(
-            f"cannot understand the pattern {pattern!r}; write for instance 'for y', 'alloc b', 'f' (a call of f), "
-            f"'f.y' (a dimension), 'b = _' (what produces b), '_(b)' (what consumes b), with ' #1' for the second match"
-        )
-    given = match.groupdict()
+    ends = _ends(pattern)
+    if ends is not None:
+        blocks = _blocks(version, statements, *ends)
+        return tuple(block for block in blocks if isinstance(block, kinds))
+    given = _understood(pattern)
     inside = _candidates(version, statements, given)
     found = tuple(c for c in _matches(version, inside, given, pattern, kinds) if isinstance(c, kinds))
     if given["index"] is None:
@@ -79,7 +94,49 @@ def find(
     return found[index : index + 1]
 
 
-def _candidates(version: Version, statements: Iterable[Statement], given: dict[str, str | None]) -> list[Statement]:
+def _understood(pattern: str) -> dict[str, str | None]:
+    """The parts of a pattern of one place."""
+    if not isinstance(pattern, str):
+        raise PatternError(f"a pattern is a text such as 'for y', got {pattern!r}")
+    match = _SYNTAX.fullmatch(pattern)
+    if match is None:
+        raise PatternError(
+            f"cannot understand the pattern {pattern!r}; write for instance 'for y', 'alloc b', 'f' (a call of f), "
+            f"'f.y' (a dimension), 'b = _' (what produces b), '_(b)' (what consumes b), 'f .. g' (a block), with ' #1' "
+            f"for the second match"
+        )
+    return match.groupdict()
+
+
+def _ends(pattern: str) -> tuple[str, str] | None:
+    """The patterns of the first and the last statement, of a pattern of a block."""
+    if not isinstance(pattern, str) or ".." not in pattern:
+        return None
+    first, _, last = pattern.partition("..")
+    for end in (first, last):
+        if _understood(end)["func"]:
+            raise PatternError(f"a block is from one statement to another, and {end.strip()!r} is a dimension")
+    return first.strip(), last.strip()
+
+
+def _blocks(version: Version, statements: Sequence[Statement], first: str, last: str) -> Iterator[BlockCursor]:
+    """The blocks from a match of one pattern to the first match of another that stands there or behind it."""
+    ends = [c for c in find(version, statements, last) if isinstance(c, StatementCursor)]
+    for start in find(version, statements, first):
+        assert isinstance(start, StatementCursor)
+        end = next((c for c in ends if stands_not_before(c, start)), None)
+        if end is not None:
+            yield BlockCursor(version, start._id, end._id)
+
+
+def stands_not_before(later: StatementCursor, earlier: StatementCursor) -> bool:
+    """Whether a statement stands in the block of another of the same version, behind it or at its place."""
+    *above, (field, position) = later._version.place(later._id)
+    *others, (other_field, other_position) = earlier._version.place(earlier._id)
+    return (above, field) == (others, other_field) and position >= other_position
+
+
+def _candidates(version: Version, statements: Sequence[Statement], given: dict[str, str | None]) -> list[Statement]:
     """The statements that a pattern could match: in the whole program, of a name the index knows, just those."""
     keys: tuple[Key, ...] = ()
     if statements is version.program.body:
@@ -88,7 +145,8 @@ def _candidates(version: Version, statements: Iterable[Statement], given: dict[s
         elif given["bare"]:
             keys = tuple((kind, given["bare"]) for kind in ("call", "alloc", "for"))
         else:
-            uses = (("write", given["produced"]), ("read", given["consumed"]), ("call", given["func"]))
+            func = given["func"] or given["called"]
+            uses = (("write", given["produced"]), ("read", given["consumed"]), ("call", func))
             keys = tuple((use, name) for use, name in uses if name)
     if not keys or keys[0][1] == "_":
         return list(walk_statements(tuple(statements)))
@@ -120,6 +178,8 @@ def _matches(
         return those(
             lambda s: isinstance(s, Call) and (buffer == "_" or any(a.buffer == buffer for a in s.func.inputs))
         )
+    if given["called"]:
+        return those(lambda s: isinstance(s, Call) and s.func.name == given["called"])
     if given["func"]:
         func, dim = given["func"], given["dim"]
         return tuple(
@@ -135,7 +195,7 @@ def _matches(
     groups = {kind: those(lambda s, k=kind: isinstance(s, k) and _name(s) == name) for kind in (Call, Alloc, For)}  # type: ignore[misc]
     meanings = {kind: cursors for kind, cursors in groups.items() if cursors and isinstance(cursors[0], kinds)}
     if len(meanings) > 1:
-        texts = {Call: f"calls of func {name}", Alloc: f"'alloc {name}'", For: f"'for {name}'"}
+        texts = {Call: f"'{name}(_)'", Alloc: f"'alloc {name}'", For: f"'for {name}'"}
         listed = "; ".join(f"{texts[kind]} ({len(cursors)})" for kind, cursors in meanings.items())
         raise PatternError(f"the name {pattern!r} could mean several things: {listed}; say which")
     return next(iter(meanings.values()), ())
@@ -152,32 +212,39 @@ def _name(statement: Statement) -> str | None:
     return None
 
 
-def the_match(version: Version, pattern: str) -> Cursor:
-    """The first match of a pattern in a version.
+def the_match(version: Version, statements: Sequence[Statement], pattern: str, where: str) -> Cursor:
+    """The first match of a pattern among statements and what is inside them; `where` says whose they are.
 
     Raises `PatternError` that lists what there is, if nothing matches.
     """
-    found = find(version, version.program.body, pattern)
+    found = find(version, statements, pattern)
     if found:
         return found[0]
-    there_is = _dimensions(version, pattern) or _inventory(version)
-    raise PatternError(f"nothing matches {pattern!r} in pipeline {version.program.name}; {there_is}")
+    ends = _ends(pattern)
+    if ends is None:
+        there_is = _dimensions(version, pattern) or _inventory(statements)
+    else:
+        first, last = (the_match(version, statements, end, where) for end in ends)
+        there_is = (
+            f"no {ends[1]!r} stands behind a {ends[0]!r} in the same block; the first ones are {first!r} and {last!r}"
+        )
+    raise PatternError(f"nothing matches {pattern!r} in {where}; {there_is}")
 
 
 def _dimensions(version: Version, pattern: str) -> str | None:
     """What dimensions the func of a pattern such as `"stencil.y"` has, if there is such a func."""
-    given = _SYNTAX.fullmatch(pattern)
-    calls = version.named(("call", given["func"])) if given is not None and given["func"] else []
+    func = _understood(pattern)["func"]
+    calls = version.named(("call", func)) if func else []
     for statement in map(version.statement, calls):
         if isinstance(statement, Call) and statement.func.dim_names():
             return f"{statement.func.name} has the dimensions {', '.join(statement.func.dim_names())}"
     return None
 
 
-def _inventory(version: Version) -> str:
-    """What a program has that patterns can name."""
+def _inventory(statements: Sequence[Statement]) -> str:
+    """What statements have, themselves and inside, that patterns can name."""
     names: dict[type, dict[str, None]] = {Call: {}, Alloc: {}, For: {}}
-    for statement in walk_statements(version.program.body):
+    for statement in walk_statements(tuple(statements)):
         name = _name(statement)
         if name is not None:
             names[type(statement)][name] = None
@@ -186,4 +253,4 @@ def _inventory(version: Version) -> str:
         for kind, what in ((Call, "funcs"), (Alloc, "buffers"), (For, "loops"))
         if names[kind]
     ]
-    return "it has " + "; ".join(parts)
+    return "it has " + ("; ".join(parts) or "nothing that has a name")

@@ -11,12 +11,13 @@ pointers of Myers, "An applicative random-access stack" (1983).
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import attrs
 
 from slinky.cursors.names import Key, Names, names_in, with_changes
 from slinky.errors import InvalidCursorError
+from slinky.ir.copies import with_fresh_identities
 from slinky.ir.regions import global_boxes
 from slinky.ir.scopes import leading_checks, loop_facts
 from slinky.ir.statements import (
@@ -83,6 +84,10 @@ class Entry:
     field: str
 
 
+Place: TypeAlias = tuple[tuple[str, int], ...]
+"""Where a statement stands: from the outermost statement in, the block that each is in and its position there."""
+
+
 class Version:
     """A program, its index and its lineage. Compared by identity; never changes."""
 
@@ -126,6 +131,10 @@ class Version:
     def __deepcopy__(self, memo: object) -> Version:
         return self
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickles the program, without its history: identities of statements mean nothing in another process."""
+        return _unpickled, (self.program,)
+
     def statement(self, identity: int) -> Statement:
         """The statement of this identity, which must be there."""
         return self.entries[identity].statement
@@ -146,6 +155,17 @@ class Version:
             places = {s.id: k for k, s in enumerate(self.block(*key))}
             self._positions[key] = places
         return places[identity]
+
+    def place(self, identity: int) -> Place:
+        """Where a statement stands, whatever its identity: smaller is earlier."""
+        return tuple((self.entries[i].field, self.position(i)) for i in self.path(identity))
+
+    def identity_at(self, place: Place) -> int:
+        """The identity of the statement that stands at a place, which must be there."""
+        identity = ROOT
+        for field, position in place:
+            identity = self.block(identity, field)[position].id
+        return identity
 
     def known_positions(self) -> Mapping[tuple[int, str], dict[int, int]]:
         """The positions in those blocks for which they have been asked, by parent and field."""
@@ -272,11 +292,7 @@ class Version:
             found = list(names.get(keys[0], ()))
         else:
             found = list(dict.fromkeys(identity for key in keys for identity in names.get(key, ())))
-        return found if len(found) < 2 else sorted(found, key=self._place)
-
-    def _place(self, identity: int) -> tuple[tuple[str, int], ...]:
-        """Where a statement stands among all: smaller is earlier."""
-        return tuple((self.entries[i].field, self.position(i)) for i in self.path(identity))
+        return found if len(found) < 2 else sorted(found, key=self.place)
 
     def is_allocated(self, buffer: str) -> bool:
         """Whether an intermediate of this name is allocated anywhere."""
@@ -321,6 +337,10 @@ class Version:
             if identity in step.ended:
                 raise InvalidCursorError(f"{what} is gone: {step.operation} {step.ended[identity]}")
         raise InvalidCursorError(f"{what} is gone")
+
+
+def _unpickled(program: Program) -> Version:
+    return Version(attrs.evolve(program, body=tuple(map(with_fresh_identities, program.body))), origin())
 
 
 def _statement(entry: Entry | None) -> Statement | None:

@@ -294,7 +294,7 @@ def cut_loop(p: Pipeline, loop: LoopCursor, at: Expr) -> Any:
         >>> p = compute_at(split_loop(examples.blur(), "blur.x", 1), "scale", "for x")
         >>> p, (_, loop, call) = slide_window(p, "scale", "for x", warmup="first", rc=True)
         >>> print(call.region("scaled")[0])
-        select(out.dim(0).min == x, out.dim(0).min - 1, x + 1) .. x + 1
+        select(out.x.min == x, out.x.min - 1, x + 1) .. x + 1
         >>> print(cut_loop(p, loop, loop.bounds().min + 1))
         pipeline blur(inp: float32[1]) -> (out: float32[1]):
           check inp.x.min <= out.x.min - 1

@@ -21,8 +21,18 @@ from collections.abc import Callable
 from typing import Any, Union
 
 from slinky.cursors.base import Cursor, InvalidCursor
-from slinky.cursors.cursors import BlockCursor, DimCursor, GapCursor, StatementCursor
-from slinky.cursors.patterns import find
+from slinky.cursors.cursors import (
+    AllocCursor,
+    BlockCursor,
+    CallCursor,
+    DimCursor,
+    ExprCursor,
+    GapCursor,
+    LoopCursor,
+    StatementCursor,
+)
+from slinky.cursors.parameters import ArgCursor
+from slinky.cursors.patterns import find, stands_not_before
 from slinky.errors import InvalidCursorError, OperationError, PatternError, RewritingError
 from slinky.pipeline import Pipeline
 from slinky.sched.records import ReturnedCursors, record_class
@@ -177,11 +187,9 @@ def _cursor_argument(classes: tuple[type[Cursor], ...], optional: bool, p: Pipel
     if value is None and optional:
         return None
     if isinstance(value, str):
-        matches = find(p._version, p.program.body, value, classes)
-        if not matches:
-            p.find(value)  # raises, unless it matches something of another kind
-            raise OperationError(f"expected {_kinds(classes)}, but {value!r} matches {p.find(value)!r}")
-        return matches[0]
+        return _match(classes, p, value)
+    if BlockCursor in classes and isinstance(value, (tuple, list)) and len(value) == 2:
+        return _block_between(p, *value)
     if isinstance(value, InvalidCursor):
         raise InvalidCursorError(f"expected {_kinds(classes)}, got an InvalidCursor, which stands for no place")
     if not isinstance(value, Cursor):
@@ -194,7 +202,35 @@ def _cursor_argument(classes: tuple[type[Cursor], ...], optional: bool, p: Pipel
     raise OperationError(f"expected {_kinds(classes)}, got {cursor!r}")
 
 
-_TITLES: dict[type[Cursor], str] = {DimCursor: "a dimension of a call", BlockCursor: "a block", GapCursor: "a gap"}
+def _match(classes: tuple[type[Cursor], ...], p: Pipeline, pattern: str) -> object:
+    """The first match of a pattern that is of these kinds; where blocks are asked, a statement is one."""
+    matches = find(p._version, p.program.body, pattern, classes)
+    if matches:
+        return matches[0]
+    if BlockCursor in classes:
+        statements = find(p._version, p.program.body, pattern, (StatementCursor,))
+        if isinstance(first := next(iter(statements), None), StatementCursor):
+            return first.as_block()
+    kinds = (CallCursor, AllocCursor, LoopCursor)
+    others = (found for kind in kinds for found in find(p._version, p.program.body, pattern, (kind,)))
+    other = next(others, None) or p.find(pattern)  # raises, unless the pattern matches something of another kind
+    raise OperationError(f"expected {_kinds(classes)}, but {pattern!r} matches {other!r}")
+
+
+def _block_between(p: Pipeline, *ends: object) -> BlockCursor:
+    """The block from one statement to another, each given as a pattern or a cursor."""
+    first, last = (_cursor_argument((StatementCursor,), False, p, end) for end in ends)
+    assert isinstance(first, StatementCursor)
+    assert isinstance(last, StatementCursor)
+    if not stands_not_before(last, first):
+        raise OperationError(f"expected a block, but {last!r} does not stand behind {first!r} in the same block")
+    return BlockCursor(p._version, first._id, last._id)
+
+
+_TITLES: dict[type[Cursor], str] = {
+    DimCursor: "a dimension of a call", BlockCursor: "a block", GapCursor: "a gap", ExprCursor: "an expression",
+    ArgCursor: "a parameter",
+}  # fmt: skip
 
 
 def _kinds(classes: tuple[type[Cursor], ...]) -> str:

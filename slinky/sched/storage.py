@@ -8,7 +8,8 @@ from typing import Any
 import attrs
 import numpy as np
 
-from slinky.cursors.cursors import AllocCursor, LoopCursor, dim_position, statement_cursor
+from slinky.cursors.answers import dim_position
+from slinky.cursors.cursors import AllocCursor, LoopCursor, statement_cursor
 from slinky.cursors.editing import Edit, Gap
 from slinky.cursors.versions import ROOT, Version, walk_statements
 from slinky.errors import OperationError, SchedulingError

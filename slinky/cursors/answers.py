@@ -1,0 +1,125 @@
+"""What cursors answer about dimensions: intervals, boxes and extents that print with the names that the program uses.
+
+An expression is the same object in all programs, so it cannot know what one of them calls the dimensions of its
+buffers; what a cursor answers can.
+
+Invariant: a `NamedInterval` is equal to the plain interval with these ends.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable
+from typing import Any, SupportsIndex, TypeAlias, TypeVar
+
+from slinky.errors import InvalidCursorError, OperationError
+from slinky.ir.printer import expression_text, interval_in
+from slinky.ir.regions import input_regions, output_region
+from slinky.ir.statements import Call, Program
+from slinky.symbolic.expressions import Condition, Expr
+from slinky.symbolic.intervals import Box, Interval
+
+E = TypeVar("E", bound=Expr | None)
+
+Dimension: TypeAlias = str | int
+"""A dimension as users give it: a name, or a position."""
+
+
+class NamedInterval(Interval):
+    """An interval that prints as its program prints it."""
+
+    __slots__ = ("_program",)
+
+    _program: Program | None
+
+    def __init__(self, min: Expr, max: Expr, program: Program | None = None) -> None:
+        super().__init__(min, max)
+        object.__setattr__(self, "_program", program)
+
+    def __str__(self) -> str:
+        return super().__str__() if self._program is None else interval_in(self._program, self)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Interval) and self.min is other.min and self.max is other.max
+
+    __hash__ = Interval.__hash__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Interval, (self.min, self.max)
+
+
+class NamedExprs(tuple[E, ...]):
+    """Expressions, or None where there is none, that print as their program prints them."""
+
+    _program: Program
+
+    def __new__(cls, program: Program, exprs: Iterable[E]) -> NamedExprs[E]:
+        made = super().__new__(cls, exprs)
+        made._program = program
+        return made
+
+    def __repr__(self) -> str:
+        texts = ["None" if e is None else f"<{expression_text(self._program, e)}>" for e in self]
+        return f"({', '.join(texts)}{',' if len(texts) == 1 else ''})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return tuple, (tuple(self),)
+
+
+def named_box(program: Program, box: Box) -> Box:
+    """A box that prints as a program prints it."""
+    return tuple(NamedInterval(i.min, i.max, program) for i in box)
+
+
+def text_in(program: Program, value: object) -> str:
+    """An expression, a condition, an interval or a box as a program prints it.
+
+    Raises `OperationError` for anything else.
+    """
+    match value:
+        case Expr() | Condition():
+            return expression_text(program, value)
+        case Interval():
+            return interval_in(program, value)
+        case tuple():
+            return f"[{', '.join(text_in(program, each) for each in value)}]"
+        case int() | None:
+            return str(value)
+    raise OperationError(f"text() expects an expression, a condition, an interval or a box, got {value!r}")
+
+
+def regions_in(call: Call, buffer: str) -> list[Box]:
+    """The box of each access of a call to a buffer, outputs first, in the order of the accesses.
+
+    Raises `InvalidCursorError` if it does not touch the buffer.
+    """
+    func = call.func
+    found = [output_region(output, call.box) for output in func.outputs if output.buffer == buffer]
+    for access, region in zip(func.inputs, input_regions(func, call.box), strict=True):
+        if access.buffer == buffer:
+            found.append(region)
+    if not found:
+        names = (*(output.buffer for output in func.outputs), *(access.buffer for access in func.inputs))
+        touched = ", ".join(dict.fromkeys(names))
+        raise InvalidCursorError(f"the call of {func.name} does not touch buffer {buffer!r}; it touches {touched}")
+    return found
+
+
+def dim_position(dims: tuple[str, ...], dim: object, what: str) -> int:
+    """The position of a dimension given by name or position.
+
+    Raises `InvalidCursorError` if there is none.
+    """
+    if isinstance(dim, str):
+        if dim in dims:
+            return dims.index(dim)
+    elif not isinstance(dim, bool) and isinstance(dim, int) and -len(dims) <= dim < len(dims):
+        return dim % len(dims)
+    raise InvalidCursorError(f"{what} has no dimension {dim!r}; its dimensions are {', '.join(dims) or 'none'}")
+
+
+def integer(value: object, what: str) -> int:
+    """A number given by a user."""
+    if not isinstance(value, SupportsIndex):
+        raise OperationError(f"{what} must be an integer, got {value!r}")
+    return operator.index(value)

@@ -1,0 +1,56 @@
+"""What lies inside what, and which cursors mean the same place.
+
+Invariant: a gap lies where its neighbours do, not inside its anchor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+
+from slinky.cursors.base import Cursor, InvalidCursor
+from slinky.cursors.cursors import BlockCursor, DimCursor, ExprCursor, GapCursor, StatementCursor
+from slinky.cursors.versions import Version
+from slinky.errors import OperationError, RewritingError
+
+
+def lies_in(version: Version, own: Set[int], other: object) -> bool:
+    """Whether a place, forwarded to a version, lies inside some neighbouring statements, or is one of them.
+
+    Raises `InvalidCursorError` if it cannot be forwarded, `OperationError` if it is no place.
+    """
+    if not isinstance(other, Cursor):
+        raise OperationError(f"is_ancestor_of() expects a cursor, got {other!r}")
+    if isinstance(other, InvalidCursor):
+        return False
+    try:
+        other = other.forward_to(version)
+    except RewritingError as error:
+        error.leave("is_ancestor_of")
+        raise
+
+    def holds(identity: int) -> bool:
+        return identity in own or not own.isdisjoint(version.ancestors(identity))
+
+    match other:
+        case BlockCursor():
+            return holds(other._first) and holds(other._last)
+        case GapCursor():
+            parent, beyond = other.parent(), other.anchor().next(-1 if other.is_before() else 1)
+            between = isinstance(beyond, StatementCursor) and {other._id, beyond._id} <= own
+            return between or (isinstance(parent, StatementCursor) and holds(parent._id))
+        case StatementCursor() | DimCursor() | ExprCursor():
+            return holds(other._id)
+    return False
+
+
+def are_same(a: Cursor, b: Cursor) -> bool:
+    """Whether two cursors of one version mean the same place: two gaps also if they go with different anchors."""
+    if isinstance(a, GapCursor) and isinstance(b, GapCursor):
+        return _without_anchor(a) == _without_anchor(b)
+    return a == b
+
+
+def _without_anchor(gap: GapCursor) -> GapCursor:
+    """The gap as the one behind the statement before it; at the start of a block, before the first statement."""
+    previous = gap.anchor().prev()
+    return previous.after() if gap.is_before() and isinstance(previous, StatementCursor) else gap
