@@ -140,7 +140,7 @@ def test_a_block_lies_inside_only_with_all_its_statements() -> None:
     assert p.body()[-2:].is_ancestor_of(loop.body())
 
 
-def test_an_older_place_is_forwarded_before_it_is_looked_for() -> None:
+def test_the_older_of_two_places_is_forwarded_before_one_is_looked_for_in_the_other() -> None:
     before = stencil()
     p, loop, _ = by_rows(before)
     assert loop.is_ancestor_of(before.find("add"))
@@ -148,9 +148,15 @@ def test_an_older_place_is_forwarded_before_it_is_looked_for() -> None:
     assert not loop.is_ancestor_of(before.find("alloc intm"))
     assert not loop.is_ancestor_of(before.args()[0])
     assert not loop.is_ancestor_of(loop.parent())
-    later = sl.rename(p, "later")
-    with pytest.raises(sl.InvalidCursorError, match=r"^is_ancestor_of: the cursor belongs to a newer version of "):
-        loop.is_ancestor_of(later.find("add"))
+    later = sl.compute_root(p, "add")
+    assert not loop.is_ancestor_of(later.find("add")), "in the later version, it stands before the loop"
+    assert loop.is_ancestor_of(later.find("stencil"))
+    assert loop.is_ancestor_of(later.find("stencil.y"))
+    with pytest.raises(sl.InvalidCursorError, match=r"^is_ancestor_of: the first and the last statement of the block"):
+        loop.body().is_ancestor_of(later.find("stencil"))
+    sibling = sl.rename(before, "sibling")
+    with pytest.raises(sl.InvalidCursorError, match=r"^is_ancestor_of: the cursor belongs to a sibling version of "):
+        loop.is_ancestor_of(sibling.find("add"))
     with pytest.raises(sl.InvalidCursorError, match=r"^is_ancestor_of: the cursor belongs to an unrelated pipeline"):
         loop.body().is_ancestor_of(stencil().find("add"))
     split = sl.split_loop(examples.blur(), "scale.x", 4, names="y")

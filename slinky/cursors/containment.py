@@ -5,28 +5,29 @@ Invariant: a gap lies where its neighbours do, not inside its anchor.
 
 from __future__ import annotations
 
-from collections.abc import Set
-
 from slinky.cursors.base import Cursor, InvalidCursor
 from slinky.cursors.cursors import BlockCursor, DimCursor, ExprCursor, GapCursor, StatementCursor
-from slinky.cursors.versions import Version
+from slinky.cursors.parameters import ArgCursor
 from slinky.errors import OperationError, RewritingError
 
 
-def lies_in(version: Version, own: Set[int], other: object) -> bool:
-    """Whether a place, forwarded to a version, lies inside some neighbouring statements, or is one of them.
+def lies_in(outer: StatementCursor | BlockCursor, other: object) -> bool:
+    """Whether a place lies inside some statements, or is one of them, in the later version of the two.
 
-    Raises `InvalidCursorError` if it cannot be forwarded, `OperationError` if it is no place.
+    Raises `InvalidCursorError` if neither version was made from the other, or one of the places is gone in the later;
+    `OperationError` if the other is no place.
     """
     if not isinstance(other, Cursor):
         raise OperationError(f"is_ancestor_of() expects a cursor, got {other!r}")
     if isinstance(other, InvalidCursor):
         return False
     try:
-        other = other.forward_to(version)
+        outer, other = _in_one_version(outer, other)
     except RewritingError as error:
         error.leave("is_ancestor_of")
         raise
+    version = outer._version
+    own = {outer._id} if isinstance(outer, StatementCursor) else set(outer._ids())
 
     def holds(identity: int) -> bool:
         return identity in own or not own.isdisjoint(version.ancestors(identity))
@@ -41,6 +42,17 @@ def lies_in(version: Version, own: Set[int], other: object) -> bool:
         case StatementCursor() | DimCursor() | ExprCursor():
             return holds(other._id)
     return False
+
+
+def _in_one_version(
+    outer: StatementCursor | BlockCursor, other: Cursor
+) -> tuple[StatementCursor | BlockCursor, Cursor]:
+    """The two cursors, the older one forwarded to the version of the other."""
+    match other:
+        case StatementCursor() | BlockCursor() | GapCursor() | DimCursor() | ExprCursor() | ArgCursor():
+            if other._version.lineage.descends_from(outer._version.lineage):
+                return outer.forward_to(other._version), other
+    return outer, other.forward_to(outer._version)
 
 
 def are_same(a: Cursor, b: Cursor) -> bool:

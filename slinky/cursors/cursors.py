@@ -124,14 +124,13 @@ class StatementCursor(Cursor):
         return next((e for e in self.expressions() if e.role() == role), InvalidCursor())
 
     def is_ancestor_of(self, other: Cursor) -> bool:
-        """Whether the other place, forwarded to the version of this one, lies inside this statement (or is it).
+        """Whether the other place lies inside this statement (or is it). The gaps before and after it are not inside.
 
-        The gaps before and after a statement are not inside it. Raises `InvalidCursorError` if the other place is gone
-        or of a version that this one was not made from.
+        Of cursors of two versions, the older one is forwarded first; raises `InvalidCursorError` if it cannot be.
         """
         from slinky.cursors.containment import lies_in
 
-        return lies_in(self._version, {self._id}, other)
+        return lies_in(self, other)
 
 
 @attrs.frozen(repr=False)
@@ -438,14 +437,13 @@ class BlockCursor(Cursor):
         return BlockCursor(self._version, block[start].id, block[end].id)
 
     def is_ancestor_of(self, other: Cursor) -> bool:
-        """Whether the other place, forwarded to the version of this one, lies inside the block (or is it).
+        """Whether the other place lies inside the block (or is it). The gaps between its statements are inside.
 
-        The gaps between its statements are inside it. Raises `InvalidCursorError` if the other place is gone or of a
-        version that this one was not made from.
+        Of cursors of two versions, the older one is forwarded first; raises `InvalidCursorError` if it cannot be.
         """
         from slinky.cursors.containment import lies_in
 
-        return lies_in(self._version, set(self._ids()), other)
+        return lies_in(self, other)
 
 
 @attrs.frozen(repr=False)
