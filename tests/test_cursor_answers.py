@@ -243,6 +243,21 @@ def test_a_cursor_pickled_alone_brings_its_program() -> None:
     assert nowhere == sl.InvalidCursor()
 
 
+def test_an_older_cursor_pickled_with_a_pipeline_says_what_to_do() -> None:
+    older = copies_in_numpy()
+    p = sl.split_loop(older, "last.y", 2)
+    q, cursor = pickle.loads(pickle.dumps((p, older.find("first"))))
+    assert cursor.describe() == "b0[:, :] = first(inp[:, :])"
+    with pytest.raises(sl.InvalidCursorError) as caught:
+        q.forward(cursor)
+    assert str(caught.value) == (
+        "the cursor belongs to an unrelated pipeline that is called last, too; "
+        "what is pickled has no history: forward the cursor first, and pickle it with the pipeline"
+    )
+    with pytest.raises(sl.InvalidCursorError, match="unrelated pipeline that is called last, too$"):
+        copies_in_numpy().forward(older.find("first"))
+
+
 def test_records_can_be_pickled() -> None:
     p = sl.split_loop(copies_in_numpy(), "last.y", 2)
     made: tuple[sl.Pipeline, Any] = sl.compute_at(p, "first", "for y", rc=True)

@@ -611,7 +611,21 @@ def test_pipelines_and_cursors_never_change(p: sl.Pipeline) -> None:
 
 def test_an_invalid_cursor_has_nothing_of_a_place(p: sl.Pipeline) -> None:
     nowhere = p.find("stencil").next().next()
-    for name in ("name", "bounds", "step", "func", "inputs", "outputs", "region", "shape", "storage", "dims"):
+    asked = (
+        "name",
+        "bounds",
+        "step",
+        "func",
+        "inputs",
+        "outputs",
+        "region",
+        "regions",
+        "dtype",
+        "rank",
+        "shape",
+        "dims",
+    )
+    for name in (*asked, "storage", "text"):
         with pytest.raises(sl.InvalidCursorError, match=f"^an InvalidCursor stands for no place, so it has no {name};"):
             getattr(nowhere, name)()
         assert not hasattr(nowhere, name)

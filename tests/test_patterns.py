@@ -195,3 +195,21 @@ def test_a_block_where_a_statement_is_asked() -> None:
     p = examples.two_branches()
     with pytest.raises(sl.OperationError, match=r"expected a call, but 'left .. right' matches <BlockCursor of 3 stat"):
         sl.compute_root(p, "left .. right")
+
+
+def test_many_blocks_are_found_by_looking_at_each_end_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    from slinky.cursors.versions import Version
+
+    asked = [0]
+    position = Version.position
+
+    def counted(version: Version, identity: int) -> int:
+        asked[0] += 1
+        return position(version, identity)
+
+    p = stencils(300)
+    monkeypatch.setattr(Version, "position", counted)
+    blocks = p.find_all("alloc _ .. _ = _")
+    assert len(blocks) == 300
+    assert asked[0] < 2000
+    assert [len(block) for block in blocks] == [2] * 300

@@ -18,6 +18,7 @@ stand before that of a.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 
 from slinky.cursors.base import Cursor
@@ -121,19 +122,28 @@ def _ends(pattern: str) -> tuple[str, str] | None:
 
 def _blocks(version: Version, statements: Sequence[Statement], first: str, last: str) -> Iterator[BlockCursor]:
     """The blocks from a match of one pattern to the first match of another that stands there or behind it."""
-    ends = [c for c in find(version, statements, last) if isinstance(c, StatementCursor)]
+    ends: dict[tuple[int, str], list[tuple[int, int]]] = {}
+    for end in find(version, statements, last):
+        assert isinstance(end, StatementCursor)
+        ends.setdefault(_block_of(end), []).append((version.position(end._id), end._id))
     for start in find(version, statements, first):
         assert isinstance(start, StatementCursor)
-        end = next((c for c in ends if stands_not_before(c, start)), None)
-        if end is not None:
-            yield BlockCursor(version, start._id, end._id)
+        behind = ends.get(_block_of(start), [])
+        at = bisect_left(behind, (version.position(start._id), 0))
+        if at < len(behind):
+            yield BlockCursor(version, start._id, behind[at][1])
+
+
+def _block_of(cursor: StatementCursor) -> tuple[int, str]:
+    """The block that a statement stands in: of which statement, and which of its blocks."""
+    entry = cursor._version.entries[cursor._id]
+    return entry.parent, entry.field
 
 
 def stands_not_before(later: StatementCursor, earlier: StatementCursor) -> bool:
     """Whether a statement stands in the block of another of the same version, behind it or at its place."""
-    *above, (field, position) = later._version.place(later._id)
-    *others, (other_field, other_position) = earlier._version.place(earlier._id)
-    return (above, field) == (others, other_field) and position >= other_position
+    position = later._version.position
+    return _block_of(later) == _block_of(earlier) and position(later._id) >= position(earlier._id)
 
 
 def _candidates(version: Version, statements: Sequence[Statement], given: dict[str, str | None]) -> list[Statement]:

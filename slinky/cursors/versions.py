@@ -36,6 +36,9 @@ from slinky.symbolic.proofs import Facts, facts
 ROOT = 0
 """Stands for the program itself where the identity of an enclosing statement is asked."""
 
+UNPICKLED = "unpickling"
+"""What a history starts with, instead of `build_pipeline`, where a version came out of a pickle."""
+
 
 @attrs.frozen(eq=False)
 class Lineage:
@@ -324,7 +327,10 @@ class Version:
             raise InvalidCursorError(
                 f"the cursor belongs to a sibling version of pipeline {there}: this version was not made from it"
             )
-        raise InvalidCursorError(f"the cursor belongs to an unrelated pipeline {there}, not to a version of {here}")
+        what = f"{there}, not to a version of {here}" if here != there else f"that is called {here}, too"
+        copied = UNPICKLED in (_root(self.lineage).operation, _root(other.lineage).operation)
+        hint = "; what is pickled has no history: forward the cursor first, and pickle it with the pipeline"
+        raise InvalidCursorError(f"the cursor belongs to an unrelated pipeline {what}{hint if copied else ''}")
 
     def require_statement(self, identity: int, other: Version, what: str) -> None:
         """Check that a statement of another version is still there.
@@ -340,7 +346,7 @@ class Version:
 
 
 def _unpickled(program: Program) -> Version:
-    return Version(attrs.evolve(program, body=tuple(map(with_fresh_identities, program.body))), origin())
+    return Version(attrs.evolve(program, body=tuple(map(with_fresh_identities, program.body))), origin(UNPICKLED))
 
 
 def _statement(entry: Entry | None) -> Statement | None:
