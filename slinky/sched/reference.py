@@ -34,7 +34,8 @@ HEAD = """\
 A primitive takes a pipeline and gives a new one that means the same, or raises `SchedulingError`, which says why it
 does not; the pipeline that it was given never changes. All are in `slinky`. A place is given as a cursor, of this
 pipeline or of one that it was made from, or as a pattern such as `"for y"` ([cursors.md](cursors.md)). With `rc=True` a
-primitive also returns a record of cursors to what it made.
+primitive also returns a record of cursors to what it was given and what it made
+([which ones](cursors.md#what-operations-return)).
 
 The examples start from the small pipelines of `slinky.sched.examples`.
 
