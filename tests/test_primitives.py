@@ -207,7 +207,7 @@ def test_cut_loop() -> None:
 def test_cut_a_loop_that_steps_between_two_of_its_iterations() -> None:
     p = sl.cut_loop(blur_by(8), "for x", 100)
     first, second = p.find_all("for x")
-    assert str(first.bounds()) == "out.dim(0).min .. min(out.dim(0).max, 99)"
+    assert str(first.bounds()) == "out.x.min .. min(out.x.max, 99)"
     assert str(second.bounds().min) == "max(out.dim(0).min, out.dim(0).min - 8*((out.dim(0).min + 4) // 8) + 104)"
 
 
@@ -398,8 +398,8 @@ def test_store_at_and_lift_alloc() -> None:
     one, cursors = sl.lift_alloc(p, alloc, rc=True)
     assert cursors.fields() == ("alloc",)
     assert cursors.alloc == one.forward(alloc) == one.find("for y").body()[0]
-    assert str(cursors.alloc.bounds("x")) == "out.dim(1).min - 1 .. out.dim(1).max + 1"
-    assert str(cursors.alloc.bounds("y")) == "y - 1 .. min(out.dim(0).max + 1, y + 8)"
+    assert str(cursors.alloc.bounds("x")) == "out.x.min - 1 .. out.x.max + 1"
+    assert str(cursors.alloc.bounds("y")) == "y - 1 .. min(out.y.max + 1, y + 8)"
     assert sl.lift_alloc(p, alloc, 2).same_program(before)
     assert sl.lift_alloc(one, alloc).same_program(before)
 
