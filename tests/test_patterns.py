@@ -60,6 +60,8 @@ def test_what_is_not_there_raises_in_a_place_as_in_a_pipeline() -> None:
         p.find("check _").find("s1")
     with pytest.raises(sl.PatternError, match=r"; s1 has the dimensions y, x$"):
         loop.find("s1.q")
+    with pytest.raises(sl.PatternError, match=r"^nothing matches 's2.q' in <LoopCursor for z .*; it has funcs: s1; l"):
+        loop.find("s2.q")
 
 
 def test_nothing_is_found_where_there_are_no_statements() -> None:
@@ -71,8 +73,12 @@ def test_nothing_is_found_where_there_are_no_statements() -> None:
         with pytest.raises(sl.PatternError) as caught:
             place.find("s1")
         assert str(caught.value) == f"nothing matches 's1' in {place!r}, which holds no statements; look in {hint}"
-        with pytest.raises(sl.PatternError, match="cannot understand the pattern 'for 1'"):
-            place.find("for 1")
+        assert place.find_all("s1 .. s2") == ()
+        with pytest.raises(sl.PatternError, match=r"^nothing matches 's1 .. s2' in "):
+            place.find("s1 .. s2")
+        for find in (place.find, place.find_all):
+            with pytest.raises(sl.PatternError, match="cannot understand the pattern 'for 1'"):
+                find("for 1")
     nowhere: Any = loop.parent()
     assert nowhere.find("s1") is nowhere
 

@@ -55,7 +55,7 @@ def find_in(place: Cursor, pattern: str) -> tuple[Cursor, ...]:
             return find(place._version, [place._version.statement(i) for i in place._ids()], pattern)
         case StatementCursor() | DimCursor():
             return find(place._version, [place._version.statement(place._id)], pattern)
-    _understood(pattern)
+    _require_understood(pattern)
     return ()
 
 
@@ -70,7 +70,7 @@ def find_first_in(place: Cursor, pattern: str) -> Cursor:
             return the_match(place._version, inside, pattern, repr(place))
         case StatementCursor() | DimCursor():
             return the_match(place._version, [place._version.statement(place._id)], pattern, repr(place))
-    _understood(pattern)
+    _require_understood(pattern)
     where = "look in its parent() or anchor()" if isinstance(place, GapCursor) else "look in the pipeline"
     raise PatternError(f"nothing matches {pattern!r} in {place!r}, which holds no statements; {where}")
 
@@ -107,6 +107,12 @@ def _understood(pattern: str) -> dict[str, str | None]:
             f"for the second match"
         )
     return match.groupdict()
+
+
+def _require_understood(pattern: str) -> None:
+    """Raise `PatternError` for what is no pattern, of one place or of a block."""
+    if _ends(pattern) is None:
+        _understood(pattern)
 
 
 def _ends(pattern: str) -> tuple[str, str] | None:
@@ -232,7 +238,7 @@ def the_match(version: Version, statements: Sequence[Statement], pattern: str, w
         return found[0]
     ends = _ends(pattern)
     if ends is None:
-        there_is = _dimensions(version, pattern) or _inventory(statements)
+        there_is = _dimensions(statements, pattern) or _inventory(statements)
     else:
         first, last = (the_match(version, statements, end, where) for end in ends)
         there_is = (
@@ -241,12 +247,11 @@ def the_match(version: Version, statements: Sequence[Statement], pattern: str, w
     raise PatternError(f"nothing matches {pattern!r} in {where}; {there_is}")
 
 
-def _dimensions(version: Version, pattern: str) -> str | None:
+def _dimensions(statements: Sequence[Statement], pattern: str) -> str | None:
     """What dimensions the func of a pattern such as `"stencil.y"` has, if there is such a func."""
     func = _understood(pattern)["func"]
-    calls = version.named(("call", func)) if func else []
-    for statement in map(version.statement, calls):
-        if isinstance(statement, Call) and statement.func.dim_names():
+    for statement in walk_statements(tuple(statements)) if func else ():
+        if isinstance(statement, Call) and statement.func.name == func and statement.func.dim_names():
             return f"{statement.func.name} has the dimensions {', '.join(statement.func.dim_names())}"
     return None
 
