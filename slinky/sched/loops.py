@@ -185,12 +185,15 @@ def _split_explicit(p: Pipeline, cursor: LoopCursor, factor: Expr, tail: str, na
     known = known.also(factor >= 1, loop.step >= 1)
     if len(names) not in (0, 2):
         raise OperationError(f"a loop needs two names, of the outer and the inner loop, got {names!r}")
-    outer_name = names[0] if names else f"{loop.variable.name}_outer"
-    make = named_variable if names else fresh_variable
-    v = make(version, loop.id, outer_name, factor)
     inner_variable = loop.variable
-    if names and names[1] != loop.variable.name:
-        inner_variable = named_variable(version, loop.id, names[1], factor)
+    if names:
+        outer_name, inner_name = names
+        given_up = "" if inner_name == loop.variable.name else loop.variable.name
+        v = named_variable(version, loop.id, outer_name, factor, free=given_up)
+        if given_up:
+            inner_variable = named_variable(version, loop.id, inner_name, factor, free=given_up, taken=outer_name)
+    else:
+        v = fresh_variable(version, loop.id, f"{loop.variable.name}_outer", factor)
     span = loop.step * (factor - 1)
     low, high = loop.range.min, loop.range.max
     outer_range, piece = loop.range, Interval(v, minimum(v + span, high))

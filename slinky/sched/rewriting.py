@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from slinky.cursors.cursors import AllocCursor, statement_cursor
 from slinky.cursors.editing import Edit
@@ -47,16 +47,47 @@ def fresh_variable(version: Version, at: int, wanted: str, used: Expr) -> Variab
     Names in `used`, an expression that the same rewrite brings in, are taken, too: its scalars may be new parameters.
     Raises `SchedulingError` if there are too many loops one in the other already.
     """
+    return variable(_free_name(version, wanted, _names_taken(version, at, used)))
+
+
+def named_variable(version: Version, at: int, name: str, used: Expr, *, free: str = "", taken: str = "") -> Variable:
+    """A loop variable of exactly this name, given by the user, for a loop around or inside a statement.
+
+    `free` is a name that the same rewrite gives up, and `taken` one that it gives to another loop. Raises
+    `OperationError` if it is no name, `SchedulingError` if it means something already.
+    """
+    require_name(name, "a loop")
+    found = _free_name(version, name, _names_taken(version, at, used) - {free} | {taken})
+    if found != name:
+        raise SchedulingError(f"the name {name!r} is taken here", hint=f"{found!r} is free")
+    return variable(name)
+
+
+def _names_taken(version: Version, at: int, used: Expr) -> set[str]:
+    """The names of the loops around and inside a statement, and of the scalars in an expression.
+
+    Raises `SchedulingError` if there is no room for one more loop.
+    """
     around = version.loops_around(at)
     if len(around) + _depth(version.statement(at)) >= DEEPEST_NEST:
         raise SchedulingError(f"loops nest at most {DEEPEST_NEST} deep", place=statement_cursor(version, at))
     taken = {loop.variable.name for loop in around}
     taken.update(s.name for s in symbols(used) if isinstance(s, Scalar))
     taken.update(s.variable.name for s in walk_statements((version.statement(at),)) if isinstance(s, For))
+    return taken
+
+
+def _free_name(version: Version, wanted: str, taken: Container[str]) -> str:
+    """A name that is not taken and means nothing in the program: the name wanted, or that with a number."""
     name, count = wanted, 1
-    while name in taken or is_parameter_or_buffer(version, name):
+    while name in taken or _means_something(version, name):
         name, count = f"{wanted}_{count}", count + 1
-    return variable(name)
+    return name
+
+
+def _means_something(version: Version, name: str) -> bool:
+    """Whether a name stands for a parameter, an intermediate or a func."""
+    return is_parameter_or_buffer(version, name) or ("call", name) in version.names()
 
 
 def _depth(statement: Statement) -> int:
@@ -68,18 +99,6 @@ def _depth(statement: Statement) -> int:
         deepest = max(deepest, depth)
         waiting += [(inner, depth) for _, block in blocks_of(statement) for inner in block]
     return deepest
-
-
-def named_variable(version: Version, at: int, name: str, used: Expr) -> Variable:
-    """A loop variable of exactly this name, given by the user.
-
-    Raises `OperationError` if it is none, `SchedulingError` if it is taken.
-    """
-    require_name(name, "a loop")
-    found = fresh_variable(version, at, name, used)
-    if found.name != name:
-        raise SchedulingError(f"the name {name!r} is taken here", hint=f"{found.name!r} is free")
-    return found
 
 
 def is_parameter_or_buffer(version: Version, name: str) -> bool:
