@@ -188,3 +188,40 @@ def test_a_call_that_is_shown_to_do_nothing_reads_nothing() -> None:
     target = np.zeros((3, 4), np.int64)
     program.run(image, target, checked=True)
     assert (target == 90).all()
+
+
+def test_an_earlier_iteration_may_have_written_what_a_call_reads() -> None:
+    below = Call(ADD, (Interval(row + 1, row + 1), wide_x))
+    read = Call(STENCIL, (Interval(row, row), out_x))
+    early = Interval(out_y.min - 2, out_y.max)
+    with_body(PROGRAM, (ALLOC, loop((read, below), range=early))).verify()
+    unwritten = "pipeline stencil, call of stencil: it reads 'intm', which nothing has written"
+    assert fault((ALLOC, loop((read, below), range=early, workers=2))) == unwritten
+    assert fault((loop((ALLOC, read, below), range=early),)) == unwritten
+
+
+def test_the_statements_of_a_slid_loop_may_be_swapped() -> None:
+    """Sliding along two dimensions leaves a call that reads only what earlier iterations wrote."""
+    y, x = sl.variables("y x")
+    inp, b, out = (sl.BufferExpr(name, np.int64, 2) for name in ("inp", "b", "out"))
+    sl.Func(np.square, [inp[y, x]], [b[y, x]], name="g")
+    sl.Func(np.subtract, [b[y + 1, x - 1], b[y - 1, x]], [out[y, x]], name="f")
+    plain = sl.build_pipeline([inp], [out])
+    p = sl.split_loop(sl.split_loop(plain, "f.x", 1), "f.y", 1)
+    p = sl.slide_window(sl.slide_window(sl.compute_at(p, "g", "for y"), "g", "for x"), "g", "for y")
+    p = sl.reorder_statements(p, p.find("g").expand(after=1))
+    p.verify()
+    source = sl.Buffer(np.arange(1600).reshape(40, 40), min=(-10, -10))
+    expected, got = (np.zeros((7, 5), np.int64) for _ in range(2))
+    plain(source, expected)
+    p.run(source, got, checked=True)
+    assert np.array_equal(got, expected)
+
+
+@pytest.mark.parametrize("body", [(PRODUCE, ALLOC, CONSUME), (PRODUCE, CONSUME, ALLOC)])
+def test_no_rewrite_takes_an_allocation_that_stands_behind_its_use(body: Sequence[Statement]) -> None:
+    p = with_body(PROGRAM, body)
+    with pytest.raises(sl.ProgramError, match="buffer 'intm' is not in scope"):
+        p.verify()
+    with pytest.raises(sl.ProgramError, match="buffer 'intm' is used where it is not in scope"):
+        sl.split_loop(p, "add.y", 4)

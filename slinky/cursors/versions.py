@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import attrs
 
 from slinky.cursors.names import Key, Names, names_in, with_changes
-from slinky.errors import InvalidCursorError
+from slinky.errors import InvalidCursorError, ProgramError
 from slinky.ir.copies import with_fresh_identities
 from slinky.ir.regions import global_boxes
 from slinky.ir.scopes import leading_checks, loop_facts
@@ -225,35 +225,36 @@ class Version:
         return self._globals.get(buffer)
 
     def alloc_of(self, buffer: str, at: int) -> Alloc | None:
-        """The allocation that a name means at a statement; None for a parameter or constant, or out of scope."""
-        candidates = self.names().get(("alloc", buffer), ())
-        for identity in candidates:
-            entry = self.entries[identity]
-            if entry.parent == ROOT or entry.parent in self.ancestors(at):
-                # Most names are of one allocation, and nothing uses a name where it means nothing.
-                if len(candidates) == 1 or self._comes_before(identity, at):
-                    assert isinstance(entry.statement, Alloc)
-                    return entry.statement
-        return None
-
-    def _comes_before(self, identity: int, at: int) -> bool:
-        """Whether a statement stands before another, or before one around it, in the same block."""
-        entry = self.entries[identity]
-        for i in (at, *self.ancestors(at)):
-            inner = self.entries[i]
-            if (inner.parent, inner.field) == (entry.parent, entry.field):
-                return self.position(identity) < self.position(i)
-        return False
+        """The allocation that a name means at a statement: the innermost that stands before it, or before a statement
+        around it, in the same block. None for a parameter or constant, and for a buffer that is not in scope there."""
+        candidates = self.names().get(("alloc", buffer))
+        if candidates is None:
+            return None
+        places = [(self.entries[identity], identity) for identity in candidates]
+        while True:
+            here = self.entries[at]
+            for entry, identity in places:
+                if entry.parent == here.parent and entry.field == here.field:
+                    if identity == at or self.position(identity) < self.position(at):
+                        assert isinstance(entry.statement, Alloc)
+                        return entry.statement
+            if here.parent == ROOT:
+                return None
+            at = here.parent
 
     def box_at(self, at: int) -> Callable[[str], Box]:
-        """The bounds of buffers, by name, as seen from a statement."""
+        """The bounds of buffers, by name, as seen from a statement.
+
+        The function raises `ProgramError` for a buffer that is not in scope there.
+        """
 
         def box(buffer: str) -> Box:
             known = self.global_box(buffer)
             if known is not None:
                 return known
             alloc = self.alloc_of(buffer, at)
-            assert alloc is not None, buffer
+            if alloc is None:
+                raise ProgramError(f"pipeline {self.program.name}: buffer {buffer!r} is used where it is not in scope")
             return alloc.box
 
         return box
