@@ -25,6 +25,7 @@ from slinky.graph.funcs import Func
 from slinky.graph.naming import DimensionNames
 from slinky.ir.regions import input_regions, parameter_box
 from slinky.ir.statements import InputAccess, LoweredFunc, OutputAccess
+from slinky.symbolic.clamps import without_cut_off
 from slinky.symbolic.expressions import (
     And,
     Condition,
@@ -311,10 +312,15 @@ class _Walk:
                 continue
             if is_intermediate:
                 earlier = needed[d]
-                needed[d] = i if earlier is None else hull(earlier, i)
+                needed[d] = self._tidied(i if earlier is None else hull(earlier, i))
             else:
                 known = self.read.get((buffer, d))
-                self.read[(buffer, d)] = i if known is None else hull(known, i)
+                self.read[(buffer, d)] = self._tidied(i if known is None else hull(known, i))
+
+    def _tidied(self, i: Interval) -> Interval:
+        """An interval without clamps that other clamps around them make idle: chains of windows stay short so."""
+        known = self.checks.known
+        return Interval(without_cut_off(i.min, known), without_cut_off(i.max, known))
 
     def _text(self, expr: Expr) -> str:
         return self.dimension_names.text(expr, self.boxes)

@@ -26,8 +26,9 @@ from slinky.ir.statements import (
     ScalarParameter,
     Statement,
 )
-from slinky.symbolic.expressions import Condition, Expr, Scalar, constant_value
-from slinky.symbolic.intervals import box_symbols
+from slinky.symbolic.bounds import simplify
+from slinky.symbolic.expressions import Condition, Expr, Max, Min, Scalar, constant_value
+from slinky.symbolic.intervals import Box, Interval, box_symbols
 from slinky.symbolic.traversal import union_of_symbols
 
 
@@ -92,9 +93,19 @@ def _body(graph: Graph, inferred: Inferred, checks: Checks, names: DimensionName
             buffer = access.buffer
             if buffer not in graph.outputs:
                 folds = (None,) * buffer.rank
-                body.append(Alloc(buffer.name, buffer.dtype, names.of(buffer), inferred.boxes[buffer], folds))
-        body.append(Call(inferred.funcs[func], inferred.boxes_of_funcs[func]))
+                box = _simplified(inferred.boxes[buffer], checks)
+                body.append(Alloc(buffer.name, buffer.dtype, names.of(buffer), box, folds))
+        body.append(Call(inferred.funcs[func], _simplified(inferred.boxes_of_funcs[func], checks)))
     return tuple(body)
+
+
+def _simplified(box: Box, checks: Checks) -> Box:
+    """A box without choices that the checks decide: they hold wherever it is used."""
+
+    def decided(end: Expr) -> Expr:
+        return simplify(end, checks.known) if isinstance(end, (Min, Max)) else end
+
+    return tuple(Interval(decided(i.min), decided(i.max)) for i in box)
 
 
 def _scalars(inferred: Inferred, checks: Checks) -> tuple[ScalarParameter, ...]:

@@ -41,6 +41,7 @@ from slinky.sched.touches import (
     touches,
 )
 from slinky.symbolic.comparing import at_most
+from slinky.symbolic.differences import largest_difference
 from slinky.symbolic.explanations import explain
 from slinky.symbolic.expressions import (
     Condition,
@@ -234,8 +235,12 @@ def check_fold(version: Version, alloc: Alloc, dim: int, factor: Expr) -> None:
     # only the facts of the reader (or of the write that a later one could overwrite) may be used.
     pairs = [(write, read, known) for write, _ in window.writes for read, known in window.reads]
     pairs += [(write, other, known) for write, known in window.writes for other, _ in window.writes]
+    ranges: dict[Expr, Interval] = {} if window.loop is None else {window.loop.variable: window.loop.range}
     for write, other, known in pairs:
         if at_most(write.max, other.min + factor - 1, known):
+            continue
+        most = largest_difference(write.max, other.min, ranges, known)
+        if most is not None and prove(most + 1 <= factor, known):
             continue
         fits = write.max - other.min + 1 <= factor
         if not prove(fits, known):

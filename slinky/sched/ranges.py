@@ -2,7 +2,9 @@
 
 Invariant: in the added iterations nothing is computed that the original ones do not compute, but by the calls that the
 loop is extended for. Before the first original iteration, the region of every other call is clamped from below at its
-value in that iteration, unless the bounds of its outputs do so anyway; behind the last one, it must be empty.
+value in that iteration, unless the bounds of its outputs do so anyway; behind the last one, it must be empty. What
+stands inside and depends on the loop has a meaning there, too: ranges of loops may not depend on it, and fold factors
+that do stay at least 1.
 """
 
 from __future__ import annotations
@@ -14,10 +16,10 @@ from slinky.cursors.editing import Edit
 from slinky.cursors.versions import Version, walk_statements
 from slinky.errors import SchedulingError
 from slinky.ir.scopes import loop_facts
-from slinky.ir.statements import Call, For
+from slinky.ir.statements import Alloc, Call, For
 from slinky.sched.coverage import shown
 from slinky.sched.legality import Unproved
-from slinky.sched.rewriting import bounds_of_dim
+from slinky.sched.rewriting import at_least_one, bounds_of_dim
 from slinky.sched.touches import calls_in
 from slinky.symbolic.bounds import bounds, simplify
 from slinky.symbolic.expressions import Constant, Expr, FloorDivide, Max, Min, constant, linear, maximum
@@ -123,7 +125,27 @@ def extend_loop(edit: Edit, version: Version, loop: For, mover: int, wider: Inte
     now = edit.statement(loop.id)
     assert isinstance(now, For)
     edit.update(attrs.evolve(now, range=wider))
+    _keep_folds_positive(edit, version, loop, wider)
     return busy
+
+
+def _keep_folds_positive(edit: Edit, version: Version, loop: For, wider: Interval) -> None:
+    """Let the fold factors inside a loop that depend on it be at least 1 in the added iterations, too.
+
+    Whether they are large enough there is a question of legality.
+    """
+    for statement in walk_statements(loop.body):
+        if not isinstance(statement, Alloc) or all(
+            f is None or loop.variable not in symbols(f) for f in statement.folds
+        ):
+            continue
+        around = version.loops_around(statement.id)
+        inner = around[around.index(loop) + 1 :]
+        known = version.facts_at(loop.id).also(
+            *loop_facts(attrs.evolve(loop, range=wider)), *(fact for within in inner for fact in loop_facts(within))
+        )
+        folds = tuple(None if f is None else at_least_one(f, known) for f in statement.folds)
+        edit.update(attrs.evolve(statement, folds=folds))
 
 
 def _is_idle(version: Version, call: Call, box: Box, loop: For, known: Facts) -> bool:

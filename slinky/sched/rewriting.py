@@ -12,7 +12,7 @@ from slinky.graph.buffers import valid_name
 from slinky.ir.statements import Call, For, Statement, blocks_of
 from slinky.pipeline import Pipeline
 from slinky.sched.legality import Unproved
-from slinky.symbolic.expressions import Expr, Metadata, Scalar, Variable, constant_value, variable
+from slinky.symbolic.expressions import Expr, Metadata, Scalar, Variable, constant_value, maximum, variable
 from slinky.symbolic.intervals import Interval, intersection
 from slinky.symbolic.proofs import Facts, prove
 from slinky.symbolic.traversal import symbols
@@ -166,6 +166,11 @@ def within(i: Interval, limit: Interval, known: Facts) -> Interval:
     if prove(limit.max <= i.max, known):
         hi = limit.max
     return Interval(lo, hi)
+
+
+def at_least_one(factor: Expr, known: Facts) -> Expr:
+    """A fold factor, at least 1 wherever the facts hold."""
+    return factor if prove(factor >= 1, known) else maximum(factor, 1)
 
 
 def is_one(value: Expr) -> bool:

@@ -13,7 +13,7 @@ from slinky.cursors.cursors import AllocCursor, LoopCursor, statement_cursor
 from slinky.cursors.editing import Edit, Gap
 from slinky.cursors.versions import ROOT, Version, walk_statements
 from slinky.errors import OperationError, SchedulingError
-from slinky.ir.scopes import over_loops
+from slinky.ir.scopes import loop_facts, over_loops
 from slinky.ir.statements import Alloc, Call, For
 from slinky.pipeline import Pipeline
 from slinky.sched.legality import (
@@ -26,13 +26,14 @@ from slinky.sched.legality import (
     window_of,
 )
 from slinky.sched.operation import sched_op
-from slinky.sched.rewriting import finish, require_known_symbols, require_positive
+from slinky.sched.rewriting import at_least_one, finish, require_known_symbols, require_positive
 from slinky.sched.touches import touches
 from slinky.symbolic.bounds import bounds, simplify
-from slinky.symbolic.expressions import Expr, IsZero, Min, Select, Variable, linear, maximum
+from slinky.symbolic.differences import cases, largest_difference
+from slinky.symbolic.expressions import Expr, Min, maximum
 from slinky.symbolic.intervals import Interval, hull, intersection
 from slinky.symbolic.proofs import Facts, prove
-from slinky.symbolic.traversal import substitute, symbols
+from slinky.symbolic.traversal import symbols
 
 
 @sched_op("alloc")
@@ -56,8 +57,9 @@ def fold_storage(p: Pipeline, alloc: AllocCursor, dim: str | int, factor: Expr |
         factor: how many coordinates to keep: at least the largest window that is live at once, which is the default.
 
     Refused: a window that is not shown to be the same, or smaller, in every iteration; a factor smaller than what is
-    live; accesses that do not move forward with one loop around them all; that loop being parallel; a second folded
-    dimension (callbacks get plain strided views, and only one dimension of them can wrap around).
+    live; accesses that do not move forward with one loop around them all; that loop being parallel; without a factor,
+    a dimension all of which is live at once, so that nothing would be saved; a second folded dimension (callbacks get
+    plain strided views, and only one dimension of them can wrap around).
 
     Cursors:
         alloc: the allocation.
@@ -72,6 +74,7 @@ def fold_storage(p: Pipeline, alloc: AllocCursor, dim: str | int, factor: Expr |
     edit = Edit(version)
     if factor is None:
         factor = _window_extent(version, alloc, d)
+        _require_saving(version, alloc, d, factor)
     else:
         require_known_symbols(version, factor, "the factor", version.loops_around(old.id))
         edit.add_scalars(symbols(factor))
@@ -80,6 +83,16 @@ def fold_storage(p: Pipeline, alloc: AllocCursor, dim: str | int, factor: Expr |
     edit.update(attrs.evolve(old, folds=(*old.folds[:d], factor, *old.folds[d + 1 :])))
     new = finish(edit, "fold_storage")
     return new, (AllocCursor(new._version, old.id),)
+
+
+def _require_saving(version: Version, alloc: AllocCursor, d: int, factor: Expr) -> None:
+    """Refuse where all of a dimension is live at once, whatever its size."""
+    old = alloc._alloc
+    if prove(old.box[d].extent <= factor, version.facts_at(old.id)):
+        raise SchedulingError(
+            f"a fold along {old.dims[d]} would save nothing: all of {old.buffer}.{old.dims[d]} is live at once",
+            place=alloc,
+        )
 
 
 def _window_extent(version: Version, alloc: AllocCursor, d: int) -> Expr:
@@ -92,8 +105,8 @@ def _window_extent(version: Version, alloc: AllocCursor, d: int) -> Expr:
             place=alloc,
             hint="compute the producer in the loop of its consumers first (compute_at)",
         )
-    known = version.facts_at(window.loop.id).also(window.loop.step >= 1)
-    extents = [_largest_difference(a, b, window, known) for a, b in _pairs(window)]
+    known = version.facts_at(window.loop.id).also(*loop_facts(window.loop))
+    extents = [_largest_extent(high, low, window.loop, known) for high, low in _pairs(window)]
     factor = simplify(maximum(*extents), known)
     if window.loop.variable in symbols(factor):
         raise SchedulingError(
@@ -101,39 +114,33 @@ def _window_extent(version: Version, alloc: AllocCursor, d: int) -> Expr:
             f"{window.loop.variable}",
             place=alloc,
         )
-    return factor if prove(factor >= 1, known) else maximum(factor, 1)
+    # It is evaluated where the buffer is allocated, also where the loop around the accesses never runs.
+    return at_least_one(factor, version.facts_at(old.id))
 
 
-def _pairs(window: Window) -> Iterable[tuple[Interval, Interval]]:
+def _pairs(window: Window) -> Iterable[tuple[Expr, Expr]]:
     for write, _ in window.writes:
         for other, _ in (*window.reads, *window.writes):
-            yield write, other
+            yield write.max, other.min
 
 
-def _largest_difference(high: Interval, low: Interval, window: Window, known: Facts) -> Expr:
-    """The largest `high.max - low.min + 1` over the loop; of a minimum, the operand that does not move is enough."""
-    assert window.loop is not None
-    extent = high.max - low.min + 1
-    y = window.loop.variable
+def _largest_extent(high: Expr, low: Expr, loop: For, known: Facts) -> Expr:
+    """The largest `high - low + 1` over a loop."""
+    extent = high - low + 1
+    y = loop.variable
     if y not in symbols(extent):
         return extent
-    if isinstance(extent, Min):
-        steady = [e for e in extent.operands if y not in symbols(e)]
-        if steady:
-            return steady[0]
-    if isinstance(extent, Select):
-        return maximum(*(bounds(e, {y: window.loop.range}, known).max for e in _branches(extent, y)))
-    return bounds(extent, {y: window.loop.range}, known).max
-
-
-def _branches(choice: Select, y: Variable) -> tuple[Expr, Expr]:
-    """The two values of a select; where it asks for one value of y, the first at that value."""
-    condition = choice.condition
-    if isinstance(condition, IsZero):
-        factor = dict(linear(condition.expr)[1]).get(y, 0)
-        if abs(factor) == 1:
-            return substitute(choice.then, {y: y - factor * condition.expr}), choice.otherwise
-    return choice.then, choice.otherwise
+    ranges: dict[Expr, Interval] = {y: loop.range}
+    most = largest_difference(high, low, ranges, known)
+    if most is not None:
+        return most + 1
+    found = []
+    for (first, second), within in cases((high, low), known):
+        extent = first - second + 1
+        # Of a minimum, the operand that does not move is enough.
+        steady = [e for e in extent.operands if y not in symbols(e)] if isinstance(extent, Min) else []
+        found.append(steady[0] if steady else bounds(extent, ranges, within).max)
+    return maximum(*found)
 
 
 @sched_op("alloc")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TypeVar, cast
 
 from slinky.symbolic.arithmetic import spread
+from slinky.symbolic.clamps import without_cut_off
 from slinky.symbolic.expressions import (
     FALSE,
     TRUE,
@@ -50,8 +51,13 @@ def decide(condition: Condition, known: Facts) -> Condition:
 
 def simplify(node: N, known: Facts = NO_FACTS) -> N:
     """An expression or condition of the same value under the facts, without choices that the facts decide."""
-    known_results: dict[Node, Node] = {}
-    return cast(N, fold(node, lambda inner, parts: _simplify_one(inner, parts, known), known_results))
+    found: Node = node
+    while True:
+        results: dict[Node, Node] = {}
+        found = fold(found, lambda inner, parts: _simplify_one(inner, parts, known), results)
+        if not isinstance(found, Expr) or (smaller := without_cut_off(found, known)) is found:
+            return cast(N, found)
+        found = smaller
 
 
 def _simplify_one(node: Node, parts: list[Node], known: Facts) -> Node:

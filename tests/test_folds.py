@@ -1,0 +1,178 @@
+"""Folds where windows are clamped at borders, where loops start earlier, and where a fold would save nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import slinky as sl
+
+HEIGHT, WIDTH, STRIP = 400, 7, 8
+
+
+def sums(source: sl.Buffer, target: sl.Buffer, first: int, last: int) -> None:
+    """The sum of three rows; beyond the border stands the row at the border."""
+    y = np.arange(target.min[0], target.max[0] + 1)
+    rows = (np.clip(y + k, first, last) - source.min[0] for k in (-1, 0, 1))
+    target.array[...] = sum(source.array[r] for r in rows)
+
+
+def plain(a: np.ndarray, stages: int) -> np.ndarray:
+    for _ in range(stages):
+        b = np.pad(a, ((1, 1), (0, 0)), mode="edge")
+        a = b[:-2] + b[1:-1] + b[2:]
+    return a
+
+
+def clamped_sums(stages: int, *, ends: str, assigned: bool, equal: bool) -> sl.Pipeline:
+    """Sums of three rows one after the other, their windows clamped to the borders of the input or the output;
+    intermediates may be assigned these bounds, and both arrays required to have the same."""
+    y, x = sl.variables("y x")
+    buffers = [sl.BufferExpr(f"b{k}", np.int64, rank=2) for k in range(stages + 1)]
+    inp, out = buffers[0], buffers[-1]
+    border = inp if ends == "input" else out
+    first, last = border.dim(0).min, border.dim(0).max
+
+    def clamp(e: Any) -> Any:
+        return sl.minimum(sl.maximum(e, first), last)
+
+    for k in range(stages):
+        window = buffers[k][sl.interval(clamp(y - 1), clamp(y + 1)), x]
+        arguments = {"first": first, "last": last}
+        sl.Func(sums, [window], [buffers[k + 1][y, x]], name=f"f{k}", pass_buffers=True, arguments=arguments)
+    if assigned:
+        for b in buffers[1:-1]:
+            b.dim(0).min, b.dim(0).max = first, last
+    same = [sl.equal(inp.dim(0).min, out.dim(0).min), sl.equal(inp.dim(0).max, out.dim(0).max)]
+    return sl.build_pipeline([inp], [out], require=same if equal else [])
+
+
+def by_strips(p: sl.Pipeline, stages: int, warmup: str) -> sl.Pipeline:
+    p, split = sl.split_loop(p, f"f{stages - 1}.y", STRIP, rc=True)
+    for k in reversed(range(stages - 1)):
+        p, at = sl.compute_at(p, f"f{k}", split.outer, rc=True)
+        p = sl.slide_window(p, at.call, split.outer, warmup=warmup)
+        p = sl.fold_storage(p, at.alloc, "y")
+    return p
+
+
+CLAMPED = [
+    (ends, assigned, equal, warmup)
+    for ends in ("input", "output")
+    for assigned in (False, True)
+    for equal, warmup in ((True, "earlier"), (True, "first"), (False, "first"))
+    if equal or ends == "input"
+]
+
+
+@pytest.mark.parametrize("stages", [2, 3, 5])
+@pytest.mark.parametrize(("ends", "assigned", "equal", "warmup"), CLAMPED)
+def test_clamped_windows_fold_to_their_rows(stages: int, ends: str, assigned: bool, equal: bool, warmup: str) -> None:
+    described = clamped_sums(stages, ends=ends, assigned=assigned, equal=equal)
+    p = by_strips(described, stages, warmup)
+    p.verify()
+    # What is computed beyond the border, with what is below it, is larger by at most two rows a stage.
+    limit = STRIP + 2 * stages
+    for k in range(1, stages):
+        (fold, _) = p.find(f"alloc b{k}").storage()
+        assert int(str(fold)) <= limit, str(fold)
+    for height in (1, 2, 5, 8, 9, 50):
+        a = np.random.default_rng(height).integers(0, 9, (height, WIDTH))
+        got = np.zeros_like(a)
+        p.run(a, got, checked=True)
+        assert np.array_equal(got, plain(a, stages))
+        assert np.array_equal(p(a, np.zeros_like(a)), got)
+
+
+def test_clamped_windows_fold_where_the_output_lies_elsewhere() -> None:
+    """Nothing relates the output to the input: the same rows as of the whole picture, before and behind it, too."""
+    described = clamped_sums(3, ends="input", assigned=False, equal=False)
+    p = by_strips(described, 3, "first")
+    a = np.random.default_rng(0).integers(0, 9, (20, WIDTH))
+    for start, height in ((-30, 5), (-5, 40), (3, 4), (10, 30), (60, 3)):
+        expected, got = (sl.Buffer(np.zeros((height, WIDTH), np.int64), min=(start, 0)) for _ in range(2))
+        described(a, expected)
+        p.run(a, got, checked=True)
+        assert np.array_equal(got.array, expected.array)
+
+
+@pytest.mark.parametrize("stages", [2, 5, 12])
+def test_bounds_of_clamped_chains_do_not_grow(stages: int) -> None:
+    p = clamped_sums(stages, ends="input", assigned=False, equal=False)
+    lengths = [len(str(alloc.bounds("y"))) for alloc in p.find_all("alloc _")]
+    assert max(lengths) <= 240
+
+
+def chain(stages: int, radius: int) -> sl.Pipeline:
+    """Funcs f0, f1, ... that read this many rows around theirs; the last but one has a second output, nobody's."""
+    y, x = sl.variables("y x")
+    inp, out, unread = (sl.BufferExpr(name, np.int64, rank=2) for name in ("inp", "out", "unread"))
+    between = [sl.BufferExpr(f"b{k}", np.int64, rank=2) for k in range(stages - 1)]
+
+    def middle(source: np.ndarray, *targets: np.ndarray) -> None:
+        for target in targets:
+            target[...] = source[radius:-radius]
+
+    for k, (source, target) in enumerate(zip((inp, *between), (*between, out), strict=True)):
+        outputs = [target[y, x], unread[y, x]] if k == stages - 2 else [target[y, x]]
+        window = source[sl.interval(y - radius, y + radius), x]
+        sl.Func(middle, [window], outputs, name=f"f{k}")
+    return sl.build_pipeline([inp], [out])
+
+
+@pytest.mark.parametrize("factor", ["growing", "default"])
+def test_a_fold_in_a_loop_that_then_starts_earlier_stays_positive(factor: str) -> None:
+    described = chain(4, 2)
+    p = sl.split_loop(sl.split_loop(described, "f3.y", 1), "f3.x", 4)
+    p = sl.store_at(sl.compute_at(p, "f2", "for y"), "alloc b2", "for y")
+    p = sl.compute_at(sl.store_at(p, "alloc unread", "for y"), "f2", "for x")
+    p = sl.slide_window(sl.compute_at(p, "f1", "for y"), "f1", "for y")
+    if factor == "growing":
+        (y,) = sl.variables("y")
+        for buffer in ("b2", "unread"):
+            p = sl.fold_storage(p, f"alloc {buffer}", "y", sl.maximum(y - p.find("for y").bounds().min + 1, 1))
+    else:
+        p = sl.fold_storage(p, "alloc unread", "y")
+    p = sl.slide_window(sl.compute_at(p, "f0", "for y"), "f0", "for y")
+    p.verify()
+    source = sl.Buffer(np.arange(3200).reshape(80, 40), min=(-20, -10))
+    for shape in ((9, 9), (1, 1), (2, 5)):
+        expected, got = (np.zeros(shape, np.int64) for _ in range(2))
+        described(source, expected)
+        p.run(source, got, checked=True)
+        assert np.array_equal(got, expected)
+        assert np.array_equal(p(source, np.zeros(shape, np.int64)), expected)
+
+
+def test_a_fold_that_depends_on_the_loop_is_proved_again_when_it_starts_earlier() -> None:
+    """Five rows are live; five and more are kept in each iteration that there is. Two more then come before them."""
+    described = chain(3, 2)
+    p = sl.split_loop(sl.split_loop(described, "f2.y", 1), "f2.x", 4)
+    p = sl.store_at(sl.compute_at(p, "f1", "for y"), "alloc b1", "for y")
+    p = sl.compute_at(p, "f1", "for x")
+    (y,) = sl.variables("y")
+    p = sl.fold_storage(p, "alloc b1", "y", y - p.find("for y").bounds().min + 5)
+    assert "fold y - out.y.min + 5" in str(p)
+    p = sl.slide_window(sl.compute_at(p, "f0", "for y"), "f0", "for y")
+    assert "fold max(y - out.y.min + 5, 1)" in str(p)
+    source = sl.Buffer(np.arange(1600).reshape(40, 40), min=(-10, -10))
+    expected, got = (np.zeros((9, 9), np.int64) for _ in range(2))
+    described(source, expected)
+    p.run(source, got, checked=True)
+    assert np.array_equal(got, expected)
+    assert np.array_equal(p(source, np.zeros((9, 9), np.int64)), expected)
+
+
+def test_a_fold_that_saves_nothing_says_so() -> None:
+    y, x = sl.variables("y x")
+    inp, b, out = (sl.BufferExpr(name, np.int64, rank=2) for name in ("inp", "b", "out"))
+    sl.Func(np.square, [inp[y, x]], [b[y, x]], name="square")
+    sl.Func(np.negative, [b[y, x]], [out[y, x]], name="negative")
+    p = sl.compute_at(sl.split_loop(sl.build_pipeline([inp], [out]), "negative.y", 1), "square", "for y")
+    with pytest.raises(sl.SchedulingError) as refused:
+        sl.fold_storage(p, "alloc b", "x")
+    assert refused.value.reason == "a fold along x would save nothing: all of b.x is live at once"
+    assert str(sl.fold_storage(p, "alloc b", "y").find("alloc b").storage()[0]) == "1"
+    assert str(sl.fold_storage(p, "alloc b", "y", 100).find("alloc b").storage()[0]) == "100", "asked for"
