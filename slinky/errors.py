@@ -45,6 +45,10 @@ class OverwrittenReadError(ExecutionError):
     """Checked mode only: a call reads an element whose storage now holds another coordinate (a fold too small)."""
 
 
+class RaceError(ExecutionError):
+    """Checked mode only: iterations of a parallel loop touch the same element, and one of them writes it."""
+
+
 class MissingExtraError(SlinkyError, ImportError):
     """Something needs a package that is not installed; the message names the extra that brings it."""
 

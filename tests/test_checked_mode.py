@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import attrs
 import numpy as np
 import pytest
 from handmade import alloc, at, by_rows, funcs, out_x, out_y, picture, row, stencil, wide_x, with_body
+from hypothesis import given
+from hypothesis import strategies as st
 
 import slinky as sl
-from slinky.ir.statements import Call, InputAccess
+from slinky.cursors.editing import Edit
+from slinky.ir.statements import Call, For, InputAccess
+from slinky.runtime import interpreter
+from slinky.runtime.races import LoopRun
+from slinky.runtime.shadow import Shadow
+from slinky.symbolic.expressions import as_expr, variable
 from slinky.symbolic.intervals import Interval
 
 
@@ -196,3 +204,151 @@ def test_whatever_is_written_is_no_mistake(dtype: Any) -> None:
             result = np.empty(count, dtype)
             p.run(np.full(count, value).astype(dtype), result, checked=True)
             assert (result == np.full(count, value).astype(dtype)).all()
+
+
+# Iterations of parallel loops that touch the same elements -------------------------------------------------------------
+
+
+def forced(p: sl.Pipeline, loop: str, workers: int | None = 1) -> sl.Pipeline:
+    """A pipeline with a loop marked parallel that no primitive would mark, or unmarked."""
+    edit = Edit(p._version)
+    edit.update(attrs.evolve(p.find(loop)._loop, workers=workers))
+    return sl.Pipeline(edit.finish("by_force"))
+
+
+def race_of(p: sl.Pipeline, *arguments: object) -> str:
+    """What checked mode says of a race. The values are right: the same program runs through in order."""
+    with pytest.raises(sl.RaceError) as caught:
+        p.run(*arguments, checked=True, threads=1)
+    return str(caught.value)
+
+
+def test_an_element_of_an_output_that_two_iterations_write() -> None:
+    p = sl.split_loop(stencil(), "stencil.y", 4, tail="shift")
+    inp, out, right = picture(6, 5)
+    p.run(inp, out, checked=True)
+    np.testing.assert_array_equal(out, right)
+    assert race_of(forced(p, "for y"), inp, out) == (
+        "stencil[2..5, 0..4] writes out[2..5, 0..4]: element [2, 0] was written in the iteration y = 0, "
+        "and this is y = 4, of the parallel loop y"
+    )
+
+
+def test_a_loop_in_order_may_write_an_element_twice_in_each_parallel_iteration() -> None:
+    p = sl.split_loop(stencil(), "stencil.x", 4, names="tile")
+    p = sl.split_loop(p, "stencil.y", 4, tail="shift")
+    p = sl.parallelize_loop(p, "for tile", 2)
+    inp, out, right = picture(6, 11)
+    p.run(inp, out, checked=True)
+    np.testing.assert_array_equal(out, right)
+
+
+def test_an_element_of_an_intermediate_that_two_iterations_write() -> None:
+    p = sl.compute_at(sl.split_loop(stencil(), "stencil.y", 4), "add", "for y")
+    inp, out, _ = picture(6, 5)
+    p.run(inp, out, checked=True)
+    assert race_of(forced(p, "for y"), inp, out) == (
+        "add[3..6, -1..5] writes intm[3..6, -1..5]: element [3, -1] was written in the iteration y = 0, "
+        "and this is y = 4, of the parallel loop y"
+    )
+    own = sl.store_at(p, "alloc intm", "for y")
+    forced(own, "for y").run(inp, out, checked=True, threads=2)
+
+
+def test_an_element_that_an_iteration_reads_and_another_one_writes() -> None:
+    """Rows that lie one apart: each iteration reads what the one before it has written."""
+    slid = by_rows(fold=None)
+    inp, out, _ = picture(6, 5)
+    slid.run(inp, out, checked=True)
+    assert race_of(forced(slid, "for row"), inp, out) == (
+        "stencil[0, 0..4] reads intm[-1..1, -1..5]: element [-1, -1] was written in the iteration row = -2, "
+        "and this is row = 0, of the parallel loop row"
+    )
+
+
+def test_an_element_that_an_iteration_writes_after_another_one_has_read_it() -> None:
+    """All is written before the loop, and each row again in the iteration before the one that reads it last."""
+    program = stencil().program
+    add, stencil_func = funcs(program)["add"], funcs(program)["stencil"]
+    before = Call(add, (Interval(out_y.min - 1, out_y.max + 1), wide_x))
+    again = Call(add, (at(row - 1), wide_x))
+    loop = For(row, out_y, as_expr(1), None, (Call(stencil_func, (at(row), out_x)), again))
+    p = with_body(program, (alloc(program), before, loop))
+    inp, out, right = picture(6, 5)
+    p.run(inp, out, checked=True)
+    np.testing.assert_array_equal(out, right)
+    assert race_of(forced(p, "for row"), inp, out) == (
+        "add[0, -1..5] writes intm[0, -1..5]: element [0, -1] was read in the iteration row = 0, "
+        "and this is row = 1, of the parallel loop row"
+    )
+
+
+def test_iterations_in_another_order_than_that_of_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    p = forced(sl.split_loop(stencil(), "stencil.y", 4, tail="shift"), "for y")
+    inp, out, _ = picture(6, 5)
+    in_order = interpreter.run_parallel
+    monkeypatch.setattr(interpreter, "run_parallel", lambda values, body, _: in_order(values[::-1], body, 1))
+    assert "element [2, 0] was written in the iteration y = 4, and this is y = 0, of the" in race_of(p, inp, out)
+
+
+def nest(*workers: int | None) -> sl.Pipeline:
+    """The stencil in two nested loops over rows, of which the inner one repeats what the outer one says."""
+    program = stencil().program
+    add, stencil_func = funcs(program)["add"], funcs(program)["stencil"]
+    before = Call(add, (Interval(out_y.min - 1, out_y.max + 1), wide_x))
+    again = variable("again")
+    inner = For(again, Interval(0, 1), as_expr(1), workers[1], (Call(stencil_func, (at(row), out_x)),))
+    return with_body(program, (alloc(program), before, For(row, out_y, as_expr(1), workers[0], (inner,))))
+
+
+def test_nested_parallel_loops() -> None:
+    """Only iterations of the same run of a loop are in no order: the inner loop starts anew in each of the outer one."""
+    inp, out, right = picture(6, 5)
+    nest(1, None).run(inp, out, checked=True)
+    np.testing.assert_array_equal(out, right)
+    for outer, text in ((None, "again"), (1, "row = 0, again")):
+        assert race_of(nest(outer, 1), inp, out) == (
+            f"stencil[0, 0..4] writes out[0, 0..4]: element [0, 0] was written in the iteration {text} = 0, "
+            f"and this is {text} = 1, of the parallel loop again"
+        )
+
+
+def access() -> st.SearchStrategy[Any]:
+    """A read, a write, or a parallel loop: what its iterations do, one after the other."""
+    leaves = st.sampled_from(["read", "read", "read", "write"])
+    block = st.recursive(
+        leaves, lambda inner: st.lists(st.lists(inner, max_size=3), min_size=1, max_size=3), max_leaves=12
+    )
+    return st.lists(block, min_size=1, max_size=4)
+
+
+@given(access())
+def test_a_race_is_found_whoever_the_many_are_that_read(block: list[Any]) -> None:
+    """Not all who read an element are kept. Against all pairs of accesses that have a parallel loop in common."""
+    shadow = Shadow("b", (), ())
+    everything: list[tuple[str, tuple[Any, ...]]] = []
+    shadow.write((), "before", ())
+
+    def run(block: list[Any], around: tuple[Any, ...]) -> None:
+        for item in block:
+            if isinstance(item, str):
+                everything.append((item, around))
+                (shadow.read if item == "read" else shadow.write)((), item, around)
+            else:
+                loop = LoopRun("v")
+                for value, body in enumerate(item):
+                    run(body, (*around, (loop, value)))
+
+    try:
+        run(block, ())
+    except sl.RaceError:
+        found = True
+    else:
+        found = False
+    pairs = itertools.combinations(everything, 2)
+    assert found == any("write" in (a, b) and unordered(first, second) for (a, first), (b, second) in pairs)
+
+
+def unordered(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
+    """Whether there is a run of a loop of which two places lie in different iterations."""
+    return any(run is other and value != there for run, value in a for other, there in b)

@@ -4,7 +4,8 @@ Invariants: a callback gets views of exactly the regions of its call, never an e
 buffer; a buffer is released after the last statement of its block that names it, and when an error ends the run.
 
 In checked mode each buffer has a shadow (see `shadow`), callbacks that write to their inputs, or leave elements of
-their outputs alone, are caught, and every element of the outputs must have been written at the end.
+their outputs alone, are caught, iterations of a parallel loop must not touch what another one writes, and every element
+of the outputs must have been written at the end.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from slinky.runtime.arguments import bind, require
 from slinky.runtime.buffers import Buffer
 from slinky.runtime.callbacks import Poison, array_of, call_callback, check_in_place
 from slinky.runtime.lifetimes import releases
+from slinky.runtime.races import Iteration, LoopRun
 from slinky.runtime.shadow import Shadow
 from slinky.runtime.statistics import Hooks, Recorder, RunStatistics
 from slinky.runtime.storage import NumericBox, Storage, allocate, box_text, program_bytes
@@ -76,14 +78,18 @@ def interpret(
 
 @attrs.frozen(eq=False)
 class _Frame:
-    """What is in scope: buffers, values of symbols, and in checked mode the shadows of what is written here."""
+    """What is in scope: buffers, values of symbols, in checked mode the shadows of what is written here, and the
+    iteration of the parallel loops around."""
 
     storages: dict[str, Storage]
     values: dict[Expr, int]
     shadows: dict[str, Shadow] | None
+    iteration: Iteration = ()
 
-    def copy(self) -> _Frame:
-        return _Frame(dict(self.storages), dict(self.values), None if self.shadows is None else dict(self.shadows))
+    def copy(self, *inner: tuple[LoopRun, int]) -> _Frame:
+        """The same in a loop, of which an iteration is given if it is parallel."""
+        shadows = None if self.shadows is None else dict(self.shadows)
+        return _Frame(dict(self.storages), dict(self.values), shadows, (*self.iteration, *inner))
 
 
 @attrs.frozen(eq=False)
@@ -163,7 +169,8 @@ class _Machine:
             for value in iterations:
                 iterate(value, inner)
             return
-        run_parallel(iterations, lambda value: iterate(value, frame.copy()), loop.workers or self.threads)
+        run = LoopRun(loop.variable.name)
+        run_parallel(iterations, lambda value: iterate(value, frame.copy((run, value))), loop.workers or self.threads)
 
     # Calls --------------------------------------------------------------------------------------------------------
 
@@ -187,7 +194,7 @@ class _Machine:
                 shadow = frame.shadows.get(access.buffer)
                 if shadow is not None:
                     frame.storages[access.buffer].view(region)
-                    shadow.read(region, name)
+                    shadow.read(region, name, frame.iteration)
         inputs = [self._operand(func, access.buffer, region, frame) for access, region in reads]
         outputs = [self._operand(func, access.buffer, region, frame) for access, region in writes]
         arguments = {
@@ -200,7 +207,7 @@ class _Machine:
         self._run(func, name, box, inputs, outputs, arguments, guarded=frame.shadows is not None)
         if frame.shadows is not None:
             for output, region in writes:
-                frame.shadows[output.buffer].write(region)
+                frame.shadows[output.buffer].write(region, name, frame.iteration)
 
     def _clamped(self, call: Call, frame: _Frame) -> NumericBox:
         box = list(evaluate_box(call.box, frame.values))

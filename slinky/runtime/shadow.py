@@ -2,7 +2,7 @@
 
 A shadow has the shape of the program's own storage (a folded dimension has its fold, even where the real storage is
 unfolded) and holds, per element, the number of the coordinate written there last, or -1. A read finds another number
-exactly where the schedule is wrong.
+exactly where the schedule is wrong. It also notes which iterations of parallel loops touch each element (see `races`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from slinky.errors import OverwrittenReadError, UninitializedReadError
+from slinky.errors import OverwrittenReadError, RaceError, UninitializedReadError
+from slinky.runtime.races import Accesses, Iteration, Race
 from slinky.runtime.storage import NumericBox, box_text, shape_of
 
 
@@ -26,6 +27,7 @@ class Shadow:
         self.folds = [f if f is not None and f < extent else None for f, extent in zip(folds, self.shape, strict=True)]
         stored = [extent if f is None else f for f, extent in zip(self.folds, self.shape, strict=True)]
         self.held = np.full(stored, -1, np.int64)
+        self.accesses = Accesses(stored)
 
     def _places(self, box: NumericBox) -> tuple[np.ndarray[Any, Any], ...]:
         """Index arrays of where the points of a box are stored."""
@@ -50,15 +52,29 @@ class Shadow:
             point.append(first + place)
         return tuple(reversed(point))
 
-    def write(self, box: NumericBox) -> None:
-        """Note that the points of a box were written. Within a folded dimension the last of equal places stays."""
-        self.held[self._places(box)] = self._numbers(box)
+    def write(self, box: NumericBox, writer: str, iteration: Iteration) -> None:
+        """Note that the points of a box were written. Within a folded dimension the last of equal places stays.
 
-    def read(self, box: NumericBox, reader: str) -> None:
-        """Check that every point of a box is held.
-
-        Raises `UninitializedReadError` or `OverwrittenReadError`, naming the reader, buffer and coordinate.
+        Raises `RaceError`, naming the writer, buffer and coordinate, if another iteration touched one of them.
         """
+        places = self._places(box)
+        race = self.accesses.write(places, iteration)
+        if race is not None:
+            raise self._error(race, f"{writer} writes", box)
+        self.held[places] = self._numbers(box)
+
+    def _error(self, race: Race, who: str, box: NumericBox) -> RaceError:
+        point = [lo + offset for (lo, _), offset in zip(box, race.place, strict=True)]
+        return RaceError(f"{who} {self.name}{box_text(box)}: element {point} {race}")
+
+    def read(self, box: NumericBox, reader: str, iteration: Iteration) -> None:
+        """Check that every point of a box is held, and was not written in another iteration of a parallel loop.
+
+        Raises `UninitializedReadError`, `OverwrittenReadError` or `RaceError`, naming the reader, buffer and coordinate.
+        """
+        race = self.accesses.read(self._places(box), iteration)
+        if race is not None:
+            raise self._error(race, f"{reader} reads", box)
         expected = np.broadcast_to(self._numbers(box), shape_of(box))
         held = np.broadcast_to(self.held[self._places(box)], expected.shape)
         wrong = np.argwhere(held != expected)
