@@ -206,7 +206,7 @@ def test_whatever_is_written_is_no_mistake(dtype: Any) -> None:
             assert (result == np.full(count, value).astype(dtype)).all()
 
 
-# Iterations of parallel loops that touch the same elements -------------------------------------------------------------
+# Iterations of parallel loops that touch the same elements ------------------------------------------------------------
 
 
 def forced(p: sl.Pipeline, loop: str, workers: int | None = 1) -> sl.Pipeline:
@@ -302,7 +302,7 @@ def nest(*workers: int | None) -> sl.Pipeline:
 
 
 def test_nested_parallel_loops() -> None:
-    """Only iterations of the same run of a loop are in no order: the inner loop starts anew in each of the outer one."""
+    """Only iterations of one run of a loop are in no order: the inner one runs anew in each of the outer one."""
     inp, out, right = picture(6, 5)
     nest(1, None).run(inp, out, checked=True)
     np.testing.assert_array_equal(out, right)

@@ -70,7 +70,7 @@ class Shadow:
     def read(self, box: NumericBox, reader: str, iteration: Iteration) -> None:
         """Check that every point of a box is held, and was not written in another iteration of a parallel loop.
 
-        Raises `UninitializedReadError`, `OverwrittenReadError` or `RaceError`, naming the reader, buffer and coordinate.
+        Raises `UninitializedReadError`, `OverwrittenReadError` or `RaceError`, naming reader, buffer and coordinate.
         """
         race = self.accesses.read(self._places(box), iteration)
         if race is not None:
