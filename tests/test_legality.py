@@ -1,0 +1,299 @@
+"""Every check of legality is there for a program that would be wrong without it.
+
+Each case is a rewrite that is refused. Made with no check at all, the same rewrite gives a program that checked mode
+finds wrong: it reads what is not there, leaves out elements of an output, or races.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from scheduled import Array, add_1, compare, line, picture, signal, stencil
+
+import slinky as sl
+from slinky.ir.statements import Alloc, Call, For, Program, Statement
+from slinky.sched import blocks, loops, placement, sliding, storage
+from slinky.symbolic.expressions import as_expr, metadata, variable
+from slinky.symbolic.intervals import Interval
+
+y, x = sl.variables("y x")
+
+Run = Callable[[sl.Pipeline], object]
+
+
+def unchecked(rewrite: Callable[[], sl.Pipeline]) -> sl.Pipeline:
+    """What a rewrite makes if nothing checks what it makes."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (blocks, loops, placement, sliding, storage):
+            for name in vars(module):
+                if name.startswith("check_"):
+                    patch.setattr(module, name, lambda *_, **__: None)
+        return rewrite()
+
+
+def refused_as_wrong(
+    rewrite: Callable[[], sl.Pipeline], reason: str, *arguments: object, error: type[Exception]
+) -> None:
+    """Check that a rewrite is refused, and that what it would have made fails with this error in checked mode."""
+    with pytest.raises(sl.SchedulingError, match=reason):
+        rewrite()
+    wrong = unchecked(rewrite)
+    with pytest.raises(error):
+        wrong.run(*arguments, checked=True, threads=1)
+
+
+def zeros(*shape: int, min: Sequence[int] | None = None, dtype: Any = np.int32) -> sl.Buffer:
+    """An output."""
+    return sl.Buffer(np.zeros(shape, dtype), min=tuple(min) if min is not None else (0,) * len(shape))
+
+
+def numbers(*shape: int, min: Sequence[int] | None = None) -> sl.Buffer:
+    """An input."""
+    values = np.arange(int(np.prod(shape)), dtype=np.int32).reshape(shape)
+    return sl.Buffer(values, min=tuple(min) if min is not None else (0,) * len(shape))
+
+
+def total(*arrays: Array) -> None:
+    """Every element is the sum of all that is read."""
+    *sources, target = arrays
+    target[...] = sum(int(source.sum()) for source in sources)
+
+
+def same(source: Array, target: Array) -> None:
+    """The same values."""
+    target[...] = source
+
+
+# Races ----------------------------------------------------------------------------------------------------------------
+
+
+def test_a_parallel_loop_whose_pieces_shift() -> None:
+    """The last piece does again what the one before it does at the same time."""
+    p = sl.parallelize_loop(sl.split_loop(stencil(), "stencil.y", 1), "for y")
+    refused_as_wrong(
+        lambda: sl.split_loop(p, "for y", 4, tail="shift"),
+        "iterations of loop y_outer are not shown to write different parts of out",
+        *picture(6, 5, 1),
+        error=sl.RaceError,
+    )
+
+
+def test_sliding_lets_a_neighbour_compute_more() -> None:
+    """What `wide` computes shrinks from both sides, so it is more in the iterations that are added for `narrow`: there
+    it reaches into what the next iteration of the parallel loop computes."""
+    t, w, i, j = sl.variables("t w i j")
+    inp, wide, narrow, out = (sl.BufferExpr(name, np.int32, rank) for name, rank in
+                              (("inp", 1), ("wide", 1), ("narrow", 1), ("out", 2)))  # fmt: skip
+    sl.Func(same, [inp[i]], [wide[i]], name="wide_func")
+    sl.Func(same, [inp[j]], [narrow[j]], name="narrow_func")
+    reads = [wide[6 * t + w], wide[6 * t + 5 - w], narrow[sl.interval(w - 1, w + 1)]]
+    sl.Func(total, reads, [out[t, w]], name="join")
+    p = sl.build_pipeline([inp], [out], require=[out.dim(1).min >= 0, out.dim(1).max <= 2])
+    p = sl.split_loop(sl.split_loop(p, "join.t", 1), "join.w", 1)
+    p = sl.compute_at(p, "wide_func", "for w")
+    p = sl.compute_at(p, "narrow_func", "for w")
+    p = sl.store_at(p, "alloc narrow", "for t")
+    p = sl.parallelize_loop(p, "for t")
+    inputs = numbers(40, min=(-5,)), zeros(3, 2)
+    p.run(*inputs, checked=True)
+    refused_as_wrong(
+        lambda: sl.slide_window(p, "narrow_func", "for w"),
+        "iterations of loop t are not shown to write different parts of wide",
+        *inputs,
+        error=sl.RaceError,
+    )
+
+
+def diagonal() -> sl.Pipeline:
+    """A func that reads along diagonals what is computed for each element anew."""
+    i, *_ = sl.variables("i")
+    inp, b, out = (sl.BufferExpr(name, np.int32, rank) for name, rank in (("inp", 1), ("b", 1), ("out", 2)))
+    sl.Func(same, [inp[i]], [b[i]], name="f")
+    sl.Func(total, [b[x + y]], [out[y, x]], name="g")
+    p = sl.build_pipeline([inp], [out])
+    return sl.compute_at(sl.split_loop(sl.split_loop(p, "g.y", 1), "g.x", 1), "f", "for x")
+
+
+def test_a_parallel_loop_that_becomes_the_outer_one() -> None:
+    """In one row, iterations over x write different elements of b, in different rows the same ones."""
+    p = sl.parallelize_loop(diagonal(), "for x")
+    inputs = numbers(9), zeros(3, 4)
+    p.run(*inputs, checked=True, threads=1)
+    refused_as_wrong(lambda: sl.reorder_loops(p, "for y"), "loop x are not shown to write", *inputs, error=sl.RaceError)
+
+
+def test_beginnings_that_move_back() -> None:
+    """Iterations 0, 1 and 2 write 0..5, nothing (6..2), and 3..8. Each ends before the next one begins, and yet the
+    first and the last write the same elements."""
+    i = sl.variables("i")[0]
+    inp, out = sl.BufferExpr("inp", np.int32, 1), sl.BufferExpr("out", np.int32, 1)
+    sl.Func(same, [inp[i]], [out[i]], name="f")
+    plain = sl.build_pipeline([inp], [out]).program
+    call, t, w = calls(plain)["f"], variable("t"), variable("w")
+    first, last = sl.minimum(6 * t, 9 - 3 * t), sl.maximum(5 - 3 * t, 6 * t - 4)
+    p = handmade(plain, loop(t, 0, 2, loop(w, first, last, Call(call.func, (Interval(w, w),)))))
+    inputs = numbers(9), zeros(9)
+    p.run(*inputs, checked=True)
+    refused_as_wrong(
+        lambda: sl.parallelize_loop(p, "for t"), "iterations of loop t are not shown", *inputs, error=sl.RaceError
+    )
+
+
+# Folds ----------------------------------------------------------------------------------------------------------------
+
+
+def slid_twice() -> sl.Pipeline:
+    """The stencil, each element of its producer computed once in a nest of loops over rows and columns."""
+    p = sl.split_loop(sl.split_loop(stencil(), "stencil.y", 1), "stencil.x", 1)
+    p = sl.compute_at(p, "add", "for x")
+    return sl.slide_window(sl.slide_window(p, "add", "for x"), "add", "for y")
+
+
+def test_loops_that_swap_around_a_fold() -> None:
+    """By columns, a window of three rows no longer holds what the next column reads."""
+    plain, p = stencil(), slid_twice()
+    compare(plain, sl.reorder_loops(p, "for y"), *([b] for b in picture(6, 5, 1)))
+    folded = sl.fold_storage(p, "alloc intm", "y")
+    refused_as_wrong(
+        lambda: sl.reorder_loops(folded, "for y"), "fold", *picture(6, 5, 1), error=sl.OverwrittenReadError
+    )
+
+
+def test_pieces_of_a_loop_that_shift_over_a_fold() -> None:
+    """The last piece starts with rows of which the fold keeps nothing any more."""
+    p = sl.compute_at(sl.split_loop(stencil(), "stencil.y", 1), "add", "for y")
+    p = sl.fold_storage(sl.slide_window(p, "add", "for y"), "alloc intm", "y")
+    refused_as_wrong(
+        lambda: sl.split_loop(p, "for y", 4, tail="shift"),
+        "fold",
+        *picture(7, 5, 1),
+        error=sl.OverwrittenReadError,
+    )
+
+
+# Coverage -------------------------------------------------------------------------------------------------------------
+
+
+def with_row(read: Callable[[sl.BufferExpr], object], **settings: Any) -> sl.Pipeline:
+    """Rows of weights, an output as well, that all elements of another output read; in a loop over these."""
+    i = sl.variables("i")[0]
+    inp, row, out = (sl.BufferExpr(name, np.int32, 1) for name in ("inp", "row", "out"))
+    sl.Func(same, [inp[i]], [row[i]], name="weights")
+    sl.Func(total, [read(row)], [out[x]], name="apply")
+    return sl.split_loop(sl.build_pipeline([inp], [row, out], **settings), "apply.x", 1)
+
+
+def test_a_loop_that_may_not_run_writes_nothing() -> None:
+    p = with_row(lambda row: row[sl.interval(0, 3)])
+    refused_as_wrong(
+        lambda: sl.compute_at(p, "weights", "for x"),
+        "not shown that all of output row is written",
+        numbers(4),
+        zeros(4),
+        zeros(0),
+        error=sl.UninitializedReadError,
+    )
+
+
+def test_a_loop_that_runs_writes() -> None:
+    """The same where the pipeline takes no empty output."""
+    out = sl.BufferExpr("out", np.int32, 1)
+    plain = with_row(lambda row: row[sl.interval(0, 3)], require=[out.dim(0).extent >= 1])
+    compare(plain, sl.compute_at(plain, "weights", "for x"), [line(0, 3)], [zeros(4), zeros(2)])
+
+
+def test_what_lies_between_the_elements_that_are_read() -> None:
+    """Every second element of an output is read: computed where it is read, the others would be left out."""
+    p = with_row(lambda row: row[2 * x])
+    refused_as_wrong(
+        lambda: sl.compute_at(p, "weights", "for x"),
+        "not shown that all of output row is written",
+        numbers(7),
+        zeros(7),
+        zeros(4),
+        error=sl.UninitializedReadError,
+    )
+    p = with_row(lambda row: row[sl.interval(2 * x, 2 * x + 1)])
+    compare(p, sl.compute_at(p, "weights", "for x"), [line(0, 7)], [zeros(8), zeros(4)])
+
+
+def test_a_call_that_is_empty_in_a_dimension_that_an_output_lacks() -> None:
+    """In the iterations that are added for `narrow`, `both` has no column to compute and is not called, so that there
+    are no sums for `scale`, which has no columns and runs all the same."""
+    inp, image, sums, scales, narrow, out = (sl.BufferExpr(name, np.int32, rank) for name, rank in
+                            (("inp", 2), ("image", 2), ("sums", 1), ("scales", 1), ("narrow", 1), ("out", 2)))  # fmt: skip
+
+    def both(source: Array, target: Array, row_sums: Array) -> None:
+        target[...] = source[:, : target.shape[1]]
+        row_sums[...] = source.sum(axis=1)
+
+    sl.Func(both, [inp[y, :]], [image[y, x], sums[y]], name="both")
+    sl.Func(same, [sums[y]], [scales[y]], name="scale")
+    sl.Func(same, [inp[0, x]], [narrow[x]], name="narrow_func")
+    sl.Func(total, [image[y, x], scales[y], narrow[sl.interval(x - 1, x + 1)]], [out[y, x]], name="join")
+    p = sl.split_loop(sl.build_pipeline([inp], [out]), "join.x", 1)
+    for func in ("scale", "both", "narrow_func"):
+        p = sl.compute_at(p, func, "for x")
+    inputs = numbers(3, 9, min=(0, -1)), zeros(3, 5)
+    p.run(*inputs, checked=True)
+    refused_as_wrong(
+        lambda: sl.slide_window(p, "narrow_func", "for x"),
+        r"not shown that scale finds all of sums\[",
+        *inputs,
+        error=sl.UninitializedReadError,
+    )
+
+
+def test_loops_that_swap_around_what_the_next_column_wrote() -> None:
+    """An element reads the one above and to the right: by rows that was written before, by columns it comes later."""
+    inp, b, out = (sl.BufferExpr(name, np.int32, 2) for name in ("inp", "b", "out"))
+    sl.Func(add_1, [inp[y, x]], [b[y, x]], name="f")
+    sl.Func(same, [b[y - 1, x + 1]], [out[y, x]], name="g")
+    plain = sl.build_pipeline([inp], [out]).program
+    found, rows, columns = calls(plain), variable("row"), variable("column")
+    box = (Interval(rows, rows), Interval(columns, columns))
+    inner = loop(columns, low("out", 1), high("out", 1) + 1, Call(found["f"].func, box), Call(found["g"].func, box))
+    alloc = next(s for s in plain.body if isinstance(s, Alloc))
+    p = handmade(plain, alloc, loop(rows, low("out", 0) - 1, high("out", 0), inner))
+    inputs = numbers(4, 6, min=(-1, 0)), zeros(3, 4)
+    p.run(*inputs, checked=True)
+    refused_as_wrong(
+        lambda: sl.reorder_loops(p, "for row"), "not shown that g finds", *inputs, error=sl.UninitializedReadError
+    )
+
+
+# Programs made by hand ------------------------------------------------------------------------------------------------
+
+
+def calls(program: Program) -> dict[str, Call]:
+    """The calls of a program, by func."""
+    return {s.func.name: s for s in program.body if isinstance(s, Call)}
+
+
+def low(name: str, dim: int) -> Any:
+    """The first coordinate of an input or output."""
+    return metadata(name, dim, "min")
+
+
+def high(name: str, dim: int) -> Any:
+    """The last coordinate of an input or output."""
+    return metadata(name, dim, "max")
+
+
+def loop(v: Any, first: Any, last: Any, *body: Statement, step: Any = 1, workers: int | None = None) -> For:
+    """A loop."""
+    return For(v, Interval(first, last), as_expr(step), workers, body)
+
+
+def handmade(program: Program, *body: Statement) -> sl.Pipeline:
+    """A program with another body, which is well formed."""
+    import attrs
+
+    from slinky.ir.scopes import leading_checks
+
+    p = sl.Pipeline(attrs.evolve(program, body=(*leading_checks(program), *body)))
+    p.verify()
+    return p
