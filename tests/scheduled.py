@@ -61,14 +61,14 @@ def stencils(count: int) -> sl.Pipeline:
     return sl.build_pipeline([inp], [out], name="stencils")
 
 
-def stencil() -> sl.Pipeline:
-    """`intm = add(inp)`, then one 3 x 3 stencil, of int16: the first pipeline of the documents."""
+def stencil(**settings: Any) -> sl.Pipeline:
+    """`intm = add(inp)`, then one 3 x 3 stencil, of int16: the first pipeline of the documents. Built with settings."""
     y, x = sl.variables("y x")
     inp, intm, out = (sl.BufferExpr(name, np.int16, 2) for name in ("inp", "intm", "out"))
     sl.Func(add_1, [inp[y, x]], [intm[y, x]], name="add")
     window = intm[sl.interval(y - 1, y + 1), sl.interval(x - 1, x + 1)]
     sl.Func(sum_3x3, [window], [out[y, x]], name="stencil")
-    return sl.build_pipeline([inp], [out])
+    return sl.build_pipeline([inp], [out], **settings)
 
 
 def signal(*radii: int, name: str | None = None) -> sl.Pipeline:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 
 import slinky as sl
 from slinky.ir.statements import Alloc, Call, For
-from slinky.symbolic.expressions import constant
+from slinky.symbolic.expressions import constant, variable
 from slinky.symbolic.intervals import Interval
 
 Array = np.ndarray
@@ -25,14 +26,16 @@ class Step:
         self.__name__ = name
         self.outputs = outputs
         self.is_clean = True
+        self.lock = threading.Lock()
         self.inputs_at: list[tuple[int, ...]] = []
         self.outputs_at: list[tuple[int, ...]] = []
 
     def __call__(self, *operands: Array) -> None:
         """The outputs come after the inputs."""
         inputs, outputs = operands[: -self.outputs], operands[-self.outputs :]
-        self.inputs_at.append(tuple(a.ctypes.data for a in inputs))
-        self.outputs_at.append(tuple(a.ctypes.data for a in outputs))
+        with self.lock:
+            self.inputs_at.append(tuple(a.ctypes.data for a in inputs))
+            self.outputs_at.append(tuple(a.ctypes.data for a in outputs))
         for a, b in itertools.product(inputs, outputs):
             self.is_clean &= a.ctypes.data == b.ctypes.data or not np.shares_memory(a, b)
         result = sum(a.astype(np.float64) for a in inputs) + 1
@@ -444,16 +447,22 @@ def test_an_intermediate_that_is_larger_than_what_is_written_of_the_output(befor
     assert not any(map(is_in_place, steps))
 
 
+@pytest.mark.parametrize("around", [False, True])
 @pytest.mark.parametrize("inner", [None, 3])
 @pytest.mark.parametrize(("step", "workers"), [(8, 2), (9, 2), (7, 2), (1, 2), (7, None)])
-def test_iterations_that_write_the_same_elements(step: int, workers: int | None, inner: int | None) -> None:
-    """In parallel, one would see the intermediate of the other. They write 8 elements each, in an inner loop or not."""
+def test_iterations_that_write_the_same_elements(
+    step: int, workers: int | None, inner: int | None, around: bool
+) -> None:
+    """In parallel, one would see the intermediate of the other. They write 8 elements each, in an inner loop or not,
+    and all of it twice or not."""
     p, steps = chain(3, in_place=True)
     if inner is not None:
         p = sl.split_loop(p, "f2.i", 8)
     p = in_pieces(p, 3, inner or 8)
     *checks, loop = p.program.body
     loop = attrs.evolve(loop, step=constant(step), workers=workers)
+    if around:
+        loop = For(variable("again"), Interval(constant(0), constant(1)), constant(1), None, (loop,))
     p = sl.Pipeline(attrs.evolve(p.program, body=(*checks, loop)))
     p.verify()
     a, out = np.arange(50.0), np.zeros(50)
@@ -464,8 +473,9 @@ def test_iterations_that_write_the_same_elements(step: int, workers: int | None,
     assert is_in_place(steps[2]) == (workers is None or step >= 8)
 
 
+@pytest.mark.parametrize("workers", [None, 2])
 @pytest.mark.parametrize("dim", ["y", "x"])
-def test_parts_of_an_output_in_two_dimensions(dim: str) -> None:
+def test_parts_of_an_output_in_two_dimensions(dim: str, workers: int | None) -> None:
     """Rows follow each other in memory, parts of rows do not: what callbacks get is contiguous as it was."""
     y, x = sl.variables("y x")
     a, b, out = (buffer(name, 2) for name in ("a", "b", "out"))
@@ -475,6 +485,8 @@ def test_parts_of_an_output_in_two_dimensions(dim: str) -> None:
     p, (loop, _, _) = sl.split_loop(sl.build_pipeline([a], [out]), f"g.{dim}", 4, rc=True)
     p, f = sl.compute_at(p, "f", loop, rc=True)
     p = sl.store_at(p, f.alloc, loop)
+    if workers is not None:
+        p = sl.parallelize_loop(p, loop, workers)
     source = np.arange(63.0).reshape(9, 7)
     for order in "CF":
         result = np.zeros((9, 7), order=order)

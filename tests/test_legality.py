@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import attrs
 import numpy as np
 import pytest
-from scheduled import Array, add_1, compare, line, picture, signal, stencil
+from scheduled import Array, add_1, compare, line, picture, stencil
 
 import slinky as sl
+from slinky.ir.scopes import leading_checks
 from slinky.ir.statements import Alloc, Call, For, Program, Statement
 from slinky.sched import blocks, loops, placement, sliding, storage
 from slinky.symbolic.expressions import as_expr, metadata, variable
@@ -174,6 +176,50 @@ def test_pieces_of_a_loop_that_shift_over_a_fold() -> None:
     )
 
 
+def test_a_fold_goes_where_its_buffer_goes() -> None:
+    """A window of rows in tiles of columns: lifted out of the tiles, it still holds what is live; and sunk again."""
+    plain = stencil()
+    p = sl.split_loop(sl.split_loop(plain, "stencil.x", 4, names="tile"), "stencil.y", 1)
+    p = sl.store_at(sl.compute_at(p, "add", "for y"), "alloc intm", "for tile")
+    folded = sl.fold_storage(sl.slide_window(p, "add", "for y"), "alloc intm", "y")
+    lifted = sl.lift_alloc(folded, "alloc intm")
+    sunk = sl.store_at(lifted, "alloc intm", "for tile")
+    for size in ((6, 11), (2, 4), (0, 3)):
+        images = [[b] for b in picture(*size, 1)]
+        _, before = compare(plain, folded, *images)
+        _, outside = compare(plain, lifted, *images)
+        assert compare(plain, sunk, *images)[1] == before
+        assert outside.elements == before.elements
+        assert outside.peak_bytes <= 3 * (size[1] + 2) * 2
+    assert str(sunk) == str(folded)
+
+
+def test_a_fold_that_depends_on_the_loop_stays_in_it() -> None:
+    p = sl.split_loop(sl.split_loop(stencil(), "stencil.x", 4, names="tile"), "stencil.y", 1)
+    p = sl.store_at(sl.compute_at(p, "add", "for y"), "alloc intm", "for tile")
+    tile = variable("tile")
+    p = sl.fold_storage(p, "alloc intm", "y", tile - p.find("for tile").bounds().min + 3)
+    with pytest.raises(sl.SchedulingError, match="the fold of intm depends on loop tile"):
+        sl.lift_alloc(p, "alloc intm")
+
+
+def test_a_buffer_that_is_lifted_keeps_cutting_off_what_it_cut_off() -> None:
+    """A call that asks for eleven rows writes the three that the buffer has, in the loop as well as outside of it."""
+    program = stencil().program
+    found, row = calls(program), variable("row")
+    add, apply = found["add"], found["stencil"]
+    columns = add.box[1]
+    alloc = attrs.evolve(
+        next(s for s in program.body if isinstance(s, Alloc)), box=(Interval(row - 1, row + 1), columns)
+    )
+    body = (alloc, Call(add.func, (Interval(row - 5, row + 5), columns)))
+    body = (*body, Call(apply.func, (Interval(row, row), apply.box[1])))
+    p = handmade(program, loop(row, low("out", 0), high("out", 0), *body))
+    _, before = compare(stencil(), p, *([b] for b in picture(6, 5, 1)))
+    _, after = compare(stencil(), sl.lift_alloc(p, "alloc intm"), *([b] for b in picture(6, 5, 1)))
+    assert before.elements == after.elements == {"add": 6 * 3 * 7, "stencil": 6 * 5}
+
+
 # Coverage -------------------------------------------------------------------------------------------------------------
 
 
@@ -223,8 +269,8 @@ def test_what_lies_between_the_elements_that_are_read() -> None:
 def test_a_call_that_is_empty_in_a_dimension_that_an_output_lacks() -> None:
     """In the iterations that are added for `narrow`, `both` has no column to compute and is not called, so that there
     are no sums for `scale`, which has no columns and runs all the same."""
-    inp, image, sums, scales, narrow, out = (sl.BufferExpr(name, np.int32, rank) for name, rank in
-                            (("inp", 2), ("image", 2), ("sums", 1), ("scales", 1), ("narrow", 1), ("out", 2)))  # fmt: skip
+    inp, image, out = (sl.BufferExpr(name, np.int32, 2) for name in ("inp", "image", "out"))
+    sums, scales, narrow = (sl.BufferExpr(name, np.int32, 1) for name in ("sums", "scales", "narrow"))
 
     def both(source: Array, target: Array, row_sums: Array) -> None:
         target[...] = source[:, : target.shape[1]]
@@ -265,6 +311,32 @@ def test_loops_that_swap_around_what_the_next_column_wrote() -> None:
     )
 
 
+# Loops that depend on each other --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("what", "first", "last", "step"),
+    [("start", y, 5, 1), ("end", 0, y, 1), ("step", 0, 5, sl.maximum(y, 1))],
+)
+def test_an_inner_loop_that_depends_on_the_outer_one_stays_inside(what: str, first: Any, last: Any, step: Any) -> None:
+    program = stencil().program
+    box = (Interval(y, y), Interval(x, x))
+    inner = loop(x, first, last, Call(calls(program)["stencil"].func, box), step=step)
+    rest = [s for s in program.body if isinstance(s, Alloc) or (isinstance(s, Call) and s.func.name == "add")]
+    p = handmade(program, *rest, loop(y, low("out", 0), high("out", 0), inner))
+    with pytest.raises(sl.SchedulingError, match=f"the {what} of loop x depends on loop y"):
+        sl.reorder_loops(p, "for y")
+
+
+def test_iterations_that_do_not_come_out_even() -> None:
+    p = sl.split_loop(stencil(), "stencil.y", 1)
+    with pytest.raises(sl.SchedulingError, match="not shown that the pieces come out even"):
+        sl.split_loop(p, "for y", 4, tail="perfect")
+    out = sl.BufferExpr("out", np.int16, 2)
+    even = sl.split_loop(stencil(require=[sl.equal(out.dim(0).extent % 4, 0)]), "stencil.y", 1)
+    compare(stencil(), sl.split_loop(even, "for y", 4, tail="perfect"), *([b] for b in picture(8, 5, 1)))
+
+
 # Programs made by hand ------------------------------------------------------------------------------------------------
 
 
@@ -290,10 +362,6 @@ def loop(v: Any, first: Any, last: Any, *body: Statement, step: Any = 1, workers
 
 def handmade(program: Program, *body: Statement) -> sl.Pipeline:
     """A program with another body, which is well formed."""
-    import attrs
-
-    from slinky.ir.scopes import leading_checks
-
     p = sl.Pipeline(attrs.evolve(program, body=(*leading_checks(program), *body)))
     p.verify()
     return p
