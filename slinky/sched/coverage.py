@@ -12,6 +12,8 @@ the facts, by the calls that write the buffer since it was allocated.
 
 from __future__ import annotations
 
+import itertools
+
 import attrs
 
 from slinky.cursors.versions import ROOT, Version
@@ -42,12 +44,13 @@ from slinky.symbolic.traversal import substitute, symbols
 class _Contribution:
     """Elements that are surely written: by which call, and in which loops around it all iterations are over.
 
-    `loops` are the loops (and ifs) between the reader's surroundings and the call, innermost first. `prior` is the
-    loop around both whose earlier iterations are meant, or None for the iteration at hand.
+    `around` are the loops between the reader's surroundings and the call, and of the ifs there the conditions under
+    which they come to the call, innermost first. `prior` is the loop around both whose earlier iterations are meant, or
+    None for the iteration at hand.
     """
 
     call: Call
-    around: tuple[For | If, ...]
+    around: tuple[For | Condition, ...]
     prior: For | None
 
 
@@ -85,7 +88,7 @@ class Coverage:
             common += 1
         call = version.statement(identity)
         assert isinstance(call, Call)
-        inside = [s for i in own[:-1] if isinstance(s := version.statement(i), (For, If))]
+        inside = [self._loop_or_condition(outer, inner) for outer, inner in itertools.pairwise(own)]
         around = tuple(reversed(inside[common:]))
         if not path:
             self.straight.append(_Contribution(call, around, None))
@@ -100,6 +103,15 @@ class Coverage:
                 self.prior.setdefault(loop.id, []).append(_Contribution(call, between, loop))
                 if loop not in self.loops:
                     self.loops.append(loop)
+
+    def _loop_or_condition(self, outer: int, inner: int) -> For | Condition:
+        """A loop, or the condition under which an if comes to a statement in it."""
+        statement = self.version.statement(outer)
+        if isinstance(statement, If):
+            in_body = self.version.entries[inner].field == "body"
+            return statement.condition if in_body else negate(statement.condition)
+        assert isinstance(statement, For)
+        return statement
 
     def covers(self, region: Box, known: Facts) -> bool:
         """Whether a region is shown to be written."""
@@ -165,8 +177,8 @@ class Coverage:
             context = context.also(*sweep.conditions())
         contexts = [known] * len(sweeps)
         for statement in reversed(contribution.around):
-            if isinstance(statement, If):
-                if not prove(substitute(statement.condition, renamed), context):
+            if not isinstance(statement, For):
+                if not prove(substitute(statement, renamed), context):
                     return None
                 continue
             range_, step = substitute_interval(statement.range, renamed), substitute(statement.step, renamed)

@@ -1,0 +1,198 @@
+"""What legality says of small programs made by hand, side by side with what checked mode finds when they run.
+
+`make` writes elements of `b`, `use` reads some. Of each wrong program legality must say so, for the case may be the one
+that a check exists for; the right ones next to them show that it does not refuse everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from test_legality import loop
+
+import slinky as sl
+from slinky.ir.statements import (
+    Alloc,
+    Call,
+    Check,
+    For,
+    If,
+    InputAccess,
+    LoweredFunc,
+    OutputAccess,
+    Pass,
+    Program,
+    ScalarParameter,
+    Statement,
+    walk,
+)
+from slinky.sched.legality import check_folds_of, check_races, check_reads
+from slinky.symbolic.expressions import as_expr, variable
+from slinky.symbolic.intervals import Interval
+
+N, T, V = sl.scalar("n"), variable("t"), variable("v")
+
+
+def func(name: str, callback: Callable[..., None], reads: tuple[int, ...], writes: str) -> LoweredFunc:
+    """A func of two dimensions; what it reads of b is as far from where it writes as given."""
+    i, j = variable(f"{name}.i"), variable(f"{name}.j")
+    boxes = [(Interval(i + offset, i + offset), Interval(j, j)) for offset in reads]
+    inputs = tuple(InputAccess("b", box) for box in boxes)
+    return LoweredFunc(name, callback, (i, j), inputs, (OutputAccess(writes, (0, 1)),))
+
+
+def fill(target: Any) -> None:
+    """Something."""
+    target[...] = 1
+
+
+def last(*operands: Any) -> None:
+    """What was read last."""
+    operands[-1][...] = operands[-2]
+
+
+MAKE, USE = func("make", fill, (), "b"), func("use", last, (0,), "c")
+USE_TWO = func("use_two", last, (0, 1), "c")
+
+
+def box(i: tuple[Any, Any], j: tuple[int, int]) -> tuple[Interval, Interval]:
+    """A box."""
+    return Interval(as_expr(i[0]), as_expr(i[1])), Interval(as_expr(j[0]), as_expr(j[1]))
+
+
+def make(*i: Any, j: tuple[int, int] = (0, 0)) -> Call:
+    """Write these elements, one or from the first to the last."""
+    return Call(MAKE, box((i[0], i[-1]), j))
+
+
+def use(*i: Any, j: tuple[int, int] = (0, 0), by: LoweredFunc = USE) -> If:
+    """Read these elements, one or from the first to the last."""
+    own = Alloc("c", np.dtype(np.int8), ("i", "j"), box((-99, 99), (0, 9)), (None, None))
+    return If(as_expr(0) <= 0, (own, Call(by, box((i[0], i[-1]), j))))
+
+
+def b(fold: int | None = None) -> Alloc:
+    """The buffer."""
+    folds = (None if fold is None else as_expr(fold), None)
+    return Alloc("b", np.dtype(np.int8), ("i", "j"), box((-50, 50), (0, 9)), folds)
+
+
+def program(*body: Statement) -> sl.Pipeline:
+    """A program of a scalar n, from 0 to 20."""
+    statements = (Check(as_expr(0) <= N, "n must be 0 or more"), Check(N <= 20, "n must be 20 at most"), *body)
+    return sl.Pipeline(Program("case", (), (), (ScalarParameter("n"),), (), statements))
+
+
+def is_found_right(p: sl.Pipeline) -> bool:
+    """What legality says."""
+    version, statements = p._version, list(walk(p.program.body))
+    try:
+        check_reads(version, [s.id for s in statements if isinstance(s, Call)])
+        for s in statements:
+            if isinstance(s, Alloc):
+                check_folds_of(version, s)
+            if isinstance(s, For) and s.workers is not None:
+                check_races(version, s.id)
+    except sl.SchedulingError:
+        return False
+    return True
+
+
+def is_right(p: sl.Pipeline) -> bool:
+    """What checked mode finds."""
+    try:
+        for n in range(6):
+            p.run(n=n, checked=True, threads=1)
+    except sl.ExecutionError:
+        return False
+    return True
+
+
+RIGHT: dict[str, tuple[Statement, ...]] = {
+    "all at once": (b(), make(0, 3), use(0, 3)),
+    "two parts": (b(), make(0, 1), make(2, 5), use(0, 5)),
+    "in a loop": (b(), loop(V, 0, 3, make(V)), use(0, 3)),
+    "in a loop by steps": (b(), loop(V, 0, N, make(V, V + 1), step=2), use(0, N)),
+    "two parts in each iteration": (b(), loop(V, 0, 3, make(V), make(V + 1), use(V, V + 1))),
+    "in an if": (b(), loop(V, 0, 3, make(V), If(V <= 1, (use(V),)))),
+    "an else": (b(), make(2, 9), loop(V, 0, 3, If(V <= 1, (), (use(V),)))),
+    "in an else": (b(), If(N < 0, (), (make(0, 3),)), use(0, 3)),
+    "a window": (b(), make(-1), loop(V, 0, N, make(V), use(V - 1, V))),
+    "a fold": (b(2), loop(V, 0, 9, make(V, V + 1), use(V, V + 1))),
+    "its own element": (b(), loop(V, 0, N, make(V), use(V), workers=1)),
+}
+
+WRONG: dict[str, tuple[Statement, ...]] = {
+    # Coverage: what stands before
+    "the other branch": (b(), If(N <= 1, (make(0, 3),), (Pass(), use(0, 3)))),
+    "only if": (b(), If(N <= 1, (make(0, 3),)), use(0, 3)),
+    "in the else of what holds": (b(), If(N >= 0, (), (make(0, 3),)), use(0, 3)),
+    "in the else, less is known": (b(), make(0, 1), loop(V, 0, 3, If(V <= 1, (), (use(V),)))),
+    "written later": (b(), loop(V, 0, 3, use(V), make(V))),
+    "before the first": (b(), loop(V, 0, 3, use(V - 1), make(V))),
+    "in another iteration of a parallel loop": (b(), loop(V, 0, 3, make(V), If(V >= 1, (use(V - 1),)), workers=1)),
+    "another buffer of this name": (loop(V, 0, 0, b(), make(0, 3)), loop(V, 0, 0, b(), use(0, 3), make(5))),
+    "a second read": (b(), make(0, 3), use(0, 3, by=USE_TWO)),
+    # Coverage: loops
+    "a loop that may not run": (b(), loop(V, 0, N - 1, make(0, 3)), use(0, 3)),
+    "steps that do not reach the end": (b(), loop(V, 0, N, make(V, V + 1), step=2), use(0, N + 1)),
+    "every second element": (b(), loop(V, 0, 3, make(2 * V)), use(0, 6)),
+    "a diagonal": (b(), loop(V, 0, 3, Call(MAKE, (Interval(V, V), Interval(V, V + 3)))), use(0, 3, j=(0, 3))),
+    "clamped from below": (b(), loop(V, 0, 3, make(sl.maximum(V, 2), V + 1)), use(0, 4)),
+    "clamped from above": (b(), loop(V, 0, 3, make(V, sl.minimum(V + 1, 2))), use(0, 4)),
+    "loops of the same name": (b(), loop(V, 0, 3, make(2 * V)), loop(V, 5, 6, use(0, 6))),
+    # Coverage: several boxes
+    "too short above": (b(), make(0, 2), use(0, 3)),
+    "too short below": (b(), make(1, 3), use(0, 3)),
+    "two that leave a gap": (b(), make(0, 1), make(3, 5), use(0, 5)),
+    "two that end too early": (b(), make(0, 1), make(2, 3), use(0, 4)),
+    "a corner is missing": (b(), make(0, 1, j=(0, 1)), make(2, 3, j=(0, 3)), use(0, 3, j=(0, 3))),
+    "side by side in two directions": (b(), make(0, 1, j=(0, 3)), make(0, 3, j=(2, 3)), use(0, 3, j=(0, 3))),
+    # Folds
+    "one less than is live": (b(2), loop(V, 0, 9, make(V, V + 2), use(V, V + 2))),
+    "one write over another": (b(2), loop(V, 0, 3, make(V + 2), make(V), use(V + 2))),
+    "two loops of the same name": (b(1), loop(V, 0, 3, make(V)), loop(V, 0, 3, use(V))),
+    "two inner loops": (b(3), loop(T, 0, 3, loop(V, 0, 3, loop(variable("w"), 0, 3, make(V))), use(0, 3))),
+    "beginnings that move back": (b(3), loop(V, 0, 1, make(V + 2, sl.minimum(V + 2, 2)), make(-V, 1), use(2))),
+    "ends that move back": (
+        b(3),
+        loop(V, 0, 2, make(sl.minimum(3 * V, 3), sl.minimum(3 * V, 4 - V)), use(0, sl.minimum(0, V - 2))),
+    ),
+    "read when nothing is written": (
+        b(2),
+        loop(V, 0, 5, make(V, sl.minimum(V, 3)), use(10 - 2 * V, sl.minimum(10 - 2 * V, 0))),
+    ),
+    "a fold in a parallel loop": (b(1), loop(V, 0, 3, make(V), use(V), workers=1)),
+    # Races
+    "the same elements": (b(), loop(V, 0, 3, make(0, 1), use(0, 1), workers=1)),
+    "one element of two": (b(), loop(V, 0, 3, make(V, V + 1), use(V, V + 1), workers=1)),
+    "two calls": (b(), loop(V, 0, 3, make(V), make(V + 1), workers=1)),
+    "two calls that reach the next piece": (b(), loop(V, 0, 9, make(V), make(V + 4), workers=1, step=2)),
+    "written before and by others": (b(), make(-1, 9), loop(V, 0, 3, use(V - 1, V), make(V), workers=1)),
+    "what others write again": (
+        b(),
+        loop(T, 0, 1, loop(V, 0, 3, make(V), use(sl.maximum(V - T, 0), V), workers=1)),
+    ),
+    "inner loops that meet": (b(), loop(T, 0, 3, loop(V, 0, 3, make(3 * T + V)), workers=1)),
+    "inner loops that meet, of two": (
+        b(),
+        loop(T, 0, 1, loop(V, 0, 3, loop(variable("w"), 0, 1, make(4 * T + V + variable("w")))), workers=1),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_a_right_program(name: str) -> None:
+    p = program(*RIGHT[name])
+    assert is_right(p)
+    assert is_found_right(p)
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_program(name: str) -> None:
+    p = program(*WRONG[name])
+    assert not is_right(p)
+    assert not is_found_right(p)
