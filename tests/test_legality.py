@@ -12,11 +12,11 @@ from typing import Any
 import attrs
 import numpy as np
 import pytest
-from scheduled import Array, add_1, compare, line, picture, stencil
+from scheduled import Array, add_1, compare, line, picture, stencil, stencils
 
 import slinky as sl
 from slinky.ir.scopes import leading_checks
-from slinky.ir.statements import Alloc, Call, For, Program, Statement
+from slinky.ir.statements import Alloc, Call, For, Program, Statement, fresh_identity
 from slinky.sched import blocks, loops, placement, sliding, storage
 from slinky.symbolic.expressions import as_expr, metadata, variable
 from slinky.symbolic.intervals import Interval
@@ -308,6 +308,73 @@ def test_loops_that_swap_around_what_the_next_column_wrote() -> None:
     p.run(*inputs, checked=True)
     refused_as_wrong(
         lambda: sl.reorder_loops(p, "for row"), "not shown that g finds", *inputs, error=sl.UninitializedReadError
+    )
+
+
+def test_a_window_that_slides_over_other_columns_in_each_row() -> None:
+    """Row y has columns from y to y + 3, so the rows before it have not produced the last of what it reads."""
+    program = stencil().program
+    found = calls(program)
+    row, column = variable("row"), variable("column")
+    columns = found["add"].box[1]
+    alloc = next(s for s in program.body if isinstance(s, Alloc))
+    add = Call(found["add"].func, (Interval(row - 1, row + 1), Interval(column - 1, column + 1)))
+    apply = Call(found["stencil"].func, (Interval(row, row), Interval(column, column)))
+    before = loop(row, low("out", 0), high("out", 0), Call(apply.func, (Interval(row, row), found["stencil"].box[1])))
+    whole = Call(found["add"].func, (Interval(low("out", 0) - 1, high("out", 0) + 1), columns))
+    again = attrs.evolve(alloc)
+    inner = loop(column, row, row + 3, add, apply)
+    p = handmade(
+        program,
+        loop(variable("first"), 0, 0, alloc, whole, before),
+        loop(variable("then"), 0, 0, attrs.evolve(again, id=fresh_identity()), loop(row, 0, 5, inner)),
+    )
+    inputs = picture(6, 9, 1)
+    p.run(*inputs, checked=True)
+    refused_as_wrong(
+        lambda: sl.slide_window(p, p.find("add #1"), p.find("for row #1"), warmup="first"),
+        r"not shown that stencil finds all of intm\[",
+        *inputs,
+        error=sl.UninitializedReadError,
+    )
+
+
+# Inputs ---------------------------------------------------------------------------------------------------------------
+
+
+def test_sliding_lets_a_neighbour_read_beyond_an_input() -> None:
+    """What `wide` computes shrinks from both sides, so it is more in the iterations that are added for `narrow`."""
+    w, i, j = sl.variables("w i j")
+    inp, wide, narrow, out = (sl.BufferExpr(name, np.int32, 1) for name in ("inp", "wide", "narrow", "out"))
+    sl.Func(same, [inp[i]], [wide[i]], name="wide_func")
+    sl.Func(same, [inp[j]], [narrow[j]], name="narrow_func")
+    sl.Func(total, [wide[w], wide[5 - w], narrow[sl.interval(w - 1, w + 1)]], [out[w]], name="join")
+    p = sl.build_pipeline([inp], [out], require=[out.dim(0).min >= 0, out.dim(0).max <= 2])
+    p = sl.compute_at(sl.split_loop(p, "join.w", 1), "wide_func", "for w")
+    p = sl.compute_at(sl.store_at(p, "alloc wide", "for w"), "narrow_func", "for w")
+    inputs = numbers(7, min=(-1,)), zeros(3)
+    p.run(*inputs, checked=True)
+    refused_as_wrong(
+        lambda: sl.slide_window(p, "narrow_func", "for w"),
+        r"not shown that wide_func finds all of inp\[",
+        *inputs,
+        error=sl.ExecutionError,
+    )
+
+
+def test_a_buffer_that_has_grown_is_not_filled() -> None:
+    """Lifted out of a loop that starts earlier by now, a buffer has rows for which the input has none."""
+    p = sl.split_loop(stencils(2), "s2.y", 1)
+    p = sl.compute_at(sl.compute_at(p, "s1", "for y"), "add", "for y")
+    p = sl.slide_window(sl.store_at(p, "alloc b0", "for y"), "s1", "for y")
+    p = sl.lift_alloc(p, "alloc b0")
+    inputs = picture(6, 5, 2)
+    p.run(*inputs, checked=True)
+    refused_as_wrong(
+        lambda: sl.compute_root(p, "add"),
+        r"not shown that add finds all of inp\[",
+        *inputs,
+        error=sl.ExecutionError,
     )
 
 
