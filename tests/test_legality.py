@@ -342,16 +342,22 @@ def test_a_window_that_slides_over_other_columns_in_each_row() -> None:
 # Inputs ---------------------------------------------------------------------------------------------------------------
 
 
-def test_sliding_lets_a_neighbour_read_beyond_an_input() -> None:
-    """What `wide` computes shrinks from both sides, so it is more in the iterations that are added for `narrow`."""
+def shrinking(outputs: Sequence[str] = ("out",)) -> sl.Pipeline:
+    """What `wide` computes shrinks from both sides, into a buffer of each iteration."""
     w, i, j = sl.variables("w i j")
     inp, wide, narrow, out = (sl.BufferExpr(name, np.int32, 1) for name in ("inp", "wide", "narrow", "out"))
     sl.Func(same, [inp[i]], [wide[i]], name="wide_func")
     sl.Func(same, [inp[j]], [narrow[j]], name="narrow_func")
     sl.Func(total, [wide[w], wide[5 - w], narrow[sl.interval(w - 1, w + 1)]], [out[w]], name="join")
-    p = sl.build_pipeline([inp], [out], require=[out.dim(0).min >= 0, out.dim(0).max <= 2])
+    given = [b for b in (narrow, out) if b.name in outputs]
+    p = sl.build_pipeline([inp], given, require=[out.dim(0).min >= 0, out.dim(0).max <= 2])
     p = sl.compute_at(sl.split_loop(p, "join.w", 1), "wide_func", "for w")
-    p = sl.compute_at(sl.store_at(p, "alloc wide", "for w"), "narrow_func", "for w")
+    return sl.store_at(p, "alloc wide", "for w")
+
+
+def test_sliding_lets_a_neighbour_read_beyond_an_input() -> None:
+    """What `wide` computes is more in the iterations that are added for `narrow`."""
+    p = sl.compute_at(shrinking(), "narrow_func", "for w")
     inputs = numbers(7, min=(-1,)), zeros(3)
     p.run(*inputs, checked=True)
     refused_as_wrong(
@@ -360,6 +366,38 @@ def test_sliding_lets_a_neighbour_read_beyond_an_input() -> None:
         *inputs,
         error=sl.ExecutionError,
     )
+
+
+def test_what_does_not_move_forward_keeps_a_loop_as_it_is() -> None:
+    """`wide` would start anew behind the last iteration; its window has no end that moves forward; and where one starts
+    further down in each iteration, it cannot be kept from starting earlier than in the first."""
+    with pytest.raises(sl.SchedulingError, match="would have to run longer, and wide_func is not shown to do nothing"):
+        sl.compute_at(shrinking(("narrow", "out")), "narrow_func", "for w")
+    p = sl.lift_alloc(shrinking(), "alloc wide")
+    with pytest.raises(sl.SchedulingError, match="the end of what wide_func produces moves forward"):
+        sl.slide_window(p, "wide_func", "for w")
+    w, i, j = sl.variables("w i j")
+    inp, back, narrow, out = (sl.BufferExpr(name, np.int32, 1) for name in ("inp", "back", "narrow", "out"))
+    sl.Func(same, [inp[i]], [back[i]], name="back_func")
+    sl.Func(same, [inp[j]], [narrow[j]], name="narrow_func")
+    sl.Func(total, [back[-w], narrow[sl.interval(w - 1, w + 1)]], [out[w]], name="join")
+    p = sl.split_loop(sl.build_pipeline([inp], [out]), "join.w", 1)
+    p = sl.compute_at(sl.compute_at(p, "back_func", "for w"), "narrow_func", "for w")
+    with pytest.raises(sl.SchedulingError, match="not shown that what back_func computes moves forward"):
+        sl.slide_window(p, "narrow_func", "for w")
+    first = sl.slide_window(p, "narrow_func", "for w", warmup="first")
+    compare(p, first, [line(-9, 9)], [zeros(5)])
+
+
+def test_a_window_of_which_an_output_knows_nothing() -> None:
+    """Sums of rows would be sums of what is new in each iteration."""
+    inp, image, out = (sl.BufferExpr(name, np.int32, 2) for name in ("inp", "image", "out"))
+    sums = sl.BufferExpr("sums", np.int32, 1)
+    sl.Func(total, [inp[y, x]], [image[y, x], sums[y]], name="both")
+    sl.Func(total, [image[y, sl.interval(x - 1, x + 1)], sums[y]], [out[y, x]], name="join")
+    p = sl.compute_at(sl.split_loop(sl.build_pipeline([inp], [out]), "join.x", 1), "both", "for x")
+    with pytest.raises(sl.SchedulingError, match="output sums of both does not have the dimension that moves"):
+        sl.slide_window(p, "both", "for x")
 
 
 def test_a_buffer_that_has_grown_is_not_filled() -> None:
