@@ -266,33 +266,6 @@ def test_what_lies_between_the_elements_that_are_read() -> None:
     compare(p, sl.compute_at(p, "weights", "for x"), [line(0, 7)], [zeros(8), zeros(4)])
 
 
-def test_a_call_that_is_empty_in_a_dimension_that_an_output_lacks() -> None:
-    """In the iterations that are added for `narrow`, `both` has no column to compute and is not called, so that there
-    are no sums for `scale`, which has no columns and runs all the same."""
-    inp, image, out = (sl.BufferExpr(name, np.int32, 2) for name in ("inp", "image", "out"))
-    sums, scales, narrow = (sl.BufferExpr(name, np.int32, 1) for name in ("sums", "scales", "narrow"))
-
-    def both(source: Array, target: Array, row_sums: Array) -> None:
-        target[...] = source[:, : target.shape[1]]
-        row_sums[...] = source.sum(axis=1)
-
-    sl.Func(both, [inp[y, :]], [image[y, x], sums[y]], name="both")
-    sl.Func(same, [sums[y]], [scales[y]], name="scale")
-    sl.Func(same, [inp[0, x]], [narrow[x]], name="narrow_func")
-    sl.Func(total, [image[y, x], scales[y], narrow[sl.interval(x - 1, x + 1)]], [out[y, x]], name="join")
-    p = sl.split_loop(sl.build_pipeline([inp], [out]), "join.x", 1)
-    for func in ("scale", "both", "narrow_func"):
-        p = sl.compute_at(p, func, "for x")
-    inputs = numbers(3, 9, min=(0, -1)), zeros(3, 5)
-    p.run(*inputs, checked=True)
-    refused_as_wrong(
-        lambda: sl.slide_window(p, "narrow_func", "for x"),
-        r"not shown that scale finds all of sums\[",
-        *inputs,
-        error=sl.UninitializedReadError,
-    )
-
-
 def test_loops_that_swap_around_what_the_next_column_wrote() -> None:
     """An element reads the one above and to the right: by rows that was written before, by columns it comes later."""
     inp, b, out = (sl.BufferExpr(name, np.int32, 2) for name in ("inp", "b", "out"))
@@ -337,6 +310,34 @@ def test_a_window_that_slides_over_other_columns_in_each_row() -> None:
         *inputs,
         error=sl.UninitializedReadError,
     )
+
+
+# Values ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sums_are_output", [False, True])
+def test_sums_of_rows_are_sums_of_whole_rows(sums_are_output: bool) -> None:
+    """A func that writes rows and their sums computes whole rows wherever it stands, also for a reader of columns."""
+    inp, image, out = (sl.BufferExpr(name, np.int32, 2) for name in ("inp", "image", "out"))
+    sums = sl.BufferExpr("sums", np.int32, 1)
+
+    def both(source: Array, target: Array, row_sums: Array) -> None:
+        target[...] = source
+        row_sums[...] = source.sum(axis=1)
+
+    def join(a: Array, b: Array, target: Array) -> None:
+        target[...] = a + b[:, None]
+
+    sl.Func(both, [inp[y, x]], [image[y, x], sums[y]], name="both")
+    sl.Func(join, [image[y, x], sums[y]], [out[y, x]], name="join")
+    plain = sl.build_pipeline([inp], [sums, out] if sums_are_output else [out])
+    outputs = [zeros(3), zeros(3, 4)] if sums_are_output else [zeros(3, 4)]
+    for dim in "xy":
+        p = sl.compute_at(sl.split_loop(plain, f"join.{dim}", 2), "both", f"for {dim}")
+        compare(plain, p, [numbers(3, 4)], outputs)
+        if not sums_are_output:
+            p = sl.store_at(sl.store_at(p, "alloc image", f"for {dim}"), "alloc sums", f"for {dim}")
+            compare(plain, p, [numbers(3, 4)], outputs)
 
 
 # Inputs ---------------------------------------------------------------------------------------------------------------
@@ -395,9 +396,14 @@ def test_a_window_of_which_an_output_knows_nothing() -> None:
     sums = sl.BufferExpr("sums", np.int32, 1)
     sl.Func(total, [inp[y, x]], [image[y, x], sums[y]], name="both")
     sl.Func(total, [image[y, sl.interval(x - 1, x + 1)], sums[y]], [out[y, x]], name="join")
-    p = sl.compute_at(sl.split_loop(sl.build_pipeline([inp], [out]), "join.x", 1), "both", "for x")
+    plain = sl.build_pipeline([inp], [out]).program
+    found, column = calls(plain), variable("column")
+    both = Call(found["both"].func, (found["both"].box[0], Interval(column - 1, column + 1)))
+    join = Call(found["join"].func, (found["join"].box[0], Interval(column, column)))
+    allocs = [s for s in plain.body if isinstance(s, Alloc)]
+    p = handmade(plain, *allocs, loop(column, low("out", 1), high("out", 1), both, join))
     with pytest.raises(sl.SchedulingError, match="output sums of both does not have the dimension that moves"):
-        sl.slide_window(p, "both", "for x")
+        sl.slide_window(p, "both", "for column")
 
 
 def test_a_buffer_that_has_grown_is_not_filled() -> None:

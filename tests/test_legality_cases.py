@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import attrs
 import numpy as np
 import pytest
 from test_legality import loop
@@ -55,6 +56,7 @@ def last(*operands: Any) -> None:
 
 
 MAKE, USE = func("make", fill, (), "b"), func("use", last, (0,), "c")
+MAKE_OF_MORE = attrs.evolve(MAKE, dims=(*MAKE.dims, variable("make.more")))
 USE_TWO = func("use_two", last, (0, 1), "c")
 
 
@@ -119,6 +121,11 @@ RIGHT: dict[str, tuple[Statement, ...]] = {
     "two parts in each iteration": (b(), loop(V, 0, 3, make(V), make(V + 1), use(V, V + 1))),
     "in an if": (b(), loop(V, 0, 3, make(V), If(V <= 1, (use(V),)))),
     "an else": (b(), make(2, 9), loop(V, 0, 3, If(V <= 1, (), (use(V),)))),
+    "something of a dimension that b lacks": (
+        b(),
+        Call(MAKE_OF_MORE, (*box((0, 3), (0, 0)), Interval(as_expr(0), N))),
+        use(0, 3),
+    ),
     "in an else": (b(), If(N < 0, (), (make(0, 3),)), use(0, 3)),
     "a window": (b(), make(-1), loop(V, 0, N, make(V), use(V - 1, V))),
     "a fold": (b(2), loop(V, 0, 9, make(V, V + 1), use(V, V + 1))),
@@ -137,6 +144,11 @@ WRONG: dict[str, tuple[Statement, ...]] = {
     "in another iteration of a parallel loop": (b(), loop(V, 0, 3, make(V), If(V >= 1, (use(V - 1),)), workers=1)),
     "another buffer of this name": (loop(V, 0, 0, b(), make(0, 3)), loop(V, 0, 0, b(), use(0, 3), make(5))),
     "a second read": (b(), make(0, 3), use(0, 3, by=USE_TWO)),
+    "nothing of a dimension that b lacks": (
+        b(),
+        Call(MAKE_OF_MORE, (*box((0, 3), (0, 0)), Interval(as_expr(1), N))),
+        use(0, 3),
+    ),
     # Coverage: loops
     "a loop that may not run": (b(), loop(V, 0, N - 1, make(0, 3)), use(0, 3)),
     "steps that do not reach the end": (b(), loop(V, 0, N, make(V, V + 1), step=2), use(0, N + 1)),

@@ -190,11 +190,15 @@ def need_of(version: Version, call: Call, loop: For) -> list[Interval | None] | 
 def _box_in_loop(
     version: Version, call: Call, needed: list[Interval | None], loop: For, known: Facts, *, is_output: bool
 ) -> Box:
-    """What a call computes in one iteration. Of a pipeline's output, all of the dimensions that do not move."""
+    """What a call computes in one iteration. Of a pipeline's output, all of the dimensions that do not move.
+
+    And all of a dimension that some output lacks: what the call writes there comes from all of it (sums of rows, say).
+    """
     box: list[Interval] = []
+    everywhere = set.intersection(*(set(output.dims) for output in call.func.outputs))
     for d, (i, own) in enumerate(zip(needed, call.box, strict=True)):
         moves = i is not None and (loop.variable in symbols(i.min) or loop.variable in symbols(i.max))
-        if i is None or (is_output and not moves):
+        if i is None or d not in everywhere or (is_output and not moves):
             box.append(own)
             continue
         i = Interval(simplify(i.min, known), simplify(i.max, known))
