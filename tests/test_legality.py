@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 import numpy as np
 import pytest
-from scheduled import Array, add_1, compare, line, picture, stencil, stencils
+from scheduled import Array, add_1, compare, line, picture, signal, stencil, stencils
 
 import slinky as sl
 from slinky.ir.scopes import leading_checks
@@ -218,6 +218,15 @@ def test_a_buffer_that_is_lifted_keeps_cutting_off_what_it_cut_off() -> None:
     _, before = compare(stencil(), p, *([b] for b in picture(6, 5, 1)))
     _, after = compare(stencil(), sl.lift_alloc(p, "alloc intm"), *([b] for b in picture(6, 5, 1)))
     assert before.elements == after.elements == {"add": 6 * 3 * 7, "stencil": 6 * 5}
+
+
+def test_a_fold_in_a_parallel_loop() -> None:
+    """Iterations that have an element each would share its place."""
+    p = sl.compute_at(sl.split_loop(signal(0, 0), "f1.x", 1), "f0", "for x")
+    p = sl.parallelize_loop(p, "for x", 1)
+    inputs = line(0, 5), zeros(6)
+    p.run(*inputs, checked=True)
+    refused_as_wrong(lambda: sl.fold_storage(p, "alloc b0", "x", 1), "parallel", *inputs, error=sl.RaceError)
 
 
 # Coverage -------------------------------------------------------------------------------------------------------------
