@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -313,13 +314,39 @@ def test_an_inverted_interval() -> None:
     inp, out = buffer("inp"), buffer("out")
     sl.Func(nothing, [inp[sl.interval(y, 2 * y), x]], [out[y, x]], name="f")
     assert refused(lambda: sl.build_pipeline([inp], [out])) == (
-        "func 'f': the interval y..2*y of its input inp[y..2*y, x] is not shown never to be empty"
+        "func 'f': the interval y..2*y of its input inp must not be empty, as it is for y = -1; "
+        "sl.interval(y, sl.maximum(y, 2*y)) never is"
     )
     out = buffer("out")
     sl.Func(nothing, [inp[sl.interval(y + 1, y), x]], [out[y, x]], name="f")
     assert refused(lambda: sl.build_pipeline([inp], [out])) == (
         "this can never hold: the interval y + 1 .. y of inp, read by func f, must not be empty"
     )
+
+
+@pytest.mark.parametrize(("radius", "requirements"), [(1, []), (r, [r >= 0])])
+def test_a_boundary_that_leaves_nothing(radius: Any, requirements: list[Any]) -> None:
+    """The natural way to write it is empty far outside. The way that the message gives is not."""
+    inp = buffer("inp")
+    first, last = inp.dim(0).min, inp.dim(0).max
+    natural = sl.interval(sl.maximum(y - radius, first), sl.minimum(y + radius, last))
+    sl.Func(nothing, [inp[natural, x]], [(out := buffer("out"))[y, x]], name="f")
+    message = refused(lambda: sl.build_pipeline([inp], [out], require=requirements))
+    assert " of its input inp must not be empty, as it is for y = " in message
+    _, _, advice = message.partition("keep both ends inside: ")
+    code, _, require = advice.partition(", and let the pipeline require it: build_pipeline(..., require=")
+    assert not require
+    instead = eval(code, {"sl": sl, "inp": inp, "y": y, "r": r})
+    sl.Func(nothing, [inp[instead, x]], [(out := buffer("out"))[y, x]], name="f")
+    sl.build_pipeline([inp], [out], require=requirements).verify()
+
+
+def test_a_boundary_that_needs_a_requirement() -> None:
+    inp, out = buffer("inp"), buffer("out")
+    first, last = inp.dim(0).min, inp.dim(0).max
+    sl.Func(nothing, [inp[sl.interval(sl.maximum(y - r, first), sl.minimum(y + r, last)), x]], [out[y, x]], name="f")
+    message = refused(lambda: sl.build_pipeline([inp], [out]))
+    assert message.endswith(", and let the pipeline require it: build_pipeline(..., require=[r >= 0])")
 
 
 def test_arguments_of_callbacks() -> None:

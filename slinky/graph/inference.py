@@ -20,6 +20,7 @@ import attrs
 from slinky.errors import GraphError
 from slinky.graph.buffers import Access, BufferExpr
 from slinky.graph.collecting import Graph, unique_names
+from slinky.graph.emptiness import why_empty
 from slinky.graph.extents import allowed_by_inputs, assigned_bounds, output_dims, with_values
 from slinky.graph.funcs import Func
 from slinky.graph.naming import DimensionNames
@@ -296,7 +297,8 @@ class _Walk:
         width = i.max - i.min
         if any(isinstance(s, Variable) and not isinstance(s, Scalar) for s in symbols(width)):
             raise GraphError(
-                f"func {self.names[func]!r}: the interval {i} of its input {access} is not shown never to be empty"
+                f"func {self.names[func]!r}: the interval {i} of its input {access.buffer.name} "
+                f"{why_empty(i, self.checks.known)}"
             )
         if all(isinstance(s, Scalar) for s in symbols(width)):
             what = f"the interval {i} of {access.buffer.name}, read by func {self.names[func]}, must not be empty"

@@ -20,7 +20,9 @@ from slinky.symbolic.expressions import (
     IsZero,
     Metadata,
     Node,
+    Or,
     all_of,
+    any_of,
     children,
     metadata,
     negate,
@@ -38,6 +40,10 @@ _ATTEMPTS = 400
 _WORK = 40_000
 _MOST_SYMBOLS = 40
 _SHOWN = 8
+_MOST_ALTERNATIVES = 16
+
+LONGEST = 160
+"""How many characters of an expression or condition a message shows."""
 
 
 @attrs.frozen(eq=False)
@@ -68,6 +74,51 @@ class Explanation:
         return f"it does not hold for {', '.join(values[:_SHOWN])}{more}"
 
 
+def brief(node: Node, names: DimensionNames = positional, longest: int = LONGEST) -> str:
+    """An expression or condition as text for a message: of a long one, the part that is easiest to read.
+
+    Of its parts the shortest are written, and how many more there are; what stands in parentheses becomes `...`.
+    """
+    text = to_text(node, names)
+    if len(text) <= longest:
+        return text
+    if not isinstance(node, (And, Or)):
+        return _cut(text, longest)
+    parts = sorted(node.operands, key=lambda part: len(to_text(part, names)))
+    joint, more = (" and ", " and {} more") if isinstance(node, And) else (" or ", " or one of {} more")
+    shown: list[str] = []
+    for part in parts:
+        piece = brief(part, names, longest - len(more))
+        piece = f"({piece})" if isinstance(part, (And, Or)) else piece
+        if shown and len(joint.join((*shown, piece, more))) > longest:
+            break
+        shown.append(piece)
+    return joint.join(shown) + (more.format(len(parts) - len(shown)) if len(shown) < len(parts) else "")
+
+
+def _cut(text: str, longest: int) -> str:
+    """A text without what stands in its longest parentheses, or without its end, so that it is not longer than that."""
+    for inside in (60, 30, 12, 3):
+        if len(text) > longest:
+            text = _elided(text, inside)
+    return text if len(text) <= longest else text[: longest - 4].rstrip() + " ..."
+
+
+def _elided(text: str, longest: int) -> str:
+    """The text with `...` for what stands in a pair of parentheses and is longer than that."""
+    begins: list[int] = []
+    kept: list[str] = []
+    for character in text:
+        if character == ")" and begins:
+            begin = begins.pop()
+            if len("".join(kept[begin:])) > longest:
+                kept[begin:] = ["..."]
+        kept.append(character)
+        if character == "(":
+            begins.append(len(kept))
+    return "".join(kept)
+
+
 def explain(condition: Condition, known: Facts = NO_FACTS) -> Explanation:
     """Which part of a condition cannot be shown under the facts, with a counterexample where one is found."""
     part = _not_shown(condition, known)
@@ -83,7 +134,12 @@ def _not_shown(condition: Condition, known: Facts) -> Condition | None:
         parts = condition.operands
     elif isinstance(condition, IsZero):
         parts = (nonnegative(condition.expr), nonnegative(scale(condition.expr, -1)))
-    return next((part for part in parts if not prove(part, known)), None)
+    part = next((part for part in parts if not prove(part, known)), None)
+    if not isinstance(part, Or) or len(part.operands) > _MOST_ALTERNATIVES:
+        return part
+    # What the facts exclude is no way to show it.
+    ways = [way for way in part.operands if not prove(negate(way), known)]
+    return any_of(*ways) if ways else part
 
 
 def _counterexample(goal: Condition, known: Facts) -> dict[Expr, int] | None:

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from slinky.symbolic.bounds import upper_bound
-from slinky.symbolic.explanations import explain
+from slinky.symbolic.explanations import brief, explain
 from slinky.symbolic.expressions import Expr, as_expr, equal, maximum, metadata, minimum, scalar, select, variable
 from slinky.symbolic.facts import NO_FACTS, Facts, facts
 from slinky.symbolic.proofs import prove
@@ -50,6 +50,30 @@ def test_no_counterexample_where_there_is_none() -> None:
     assert found.not_shown is not None
     assert found.counterexample is None
     assert str(found) == f"{found.not_shown} is not shown"
+
+
+def test_what_the_facts_exclude_is_no_way_to_show_it() -> None:
+    known = facts(x >= 5)
+    found = explain((x <= 4) | (y <= 3) | (x <= o), known)
+    assert found.not_shown is (y <= 3) | (x <= o)
+    assert explain((x <= 4) | (o <= -x), facts(x >= 5, o >= 0)).not_shown is (x <= 4) | (o <= -x)
+
+
+def test_a_long_text_in_short() -> None:
+    ends = [variable(f"a_long_name_of_a_variable_{k}") for k in range(12)]
+    least = minimum(*ends)
+    assert brief(least) == "min(...)"
+    assert brief(x <= y) == "x <= y"
+    ways = (x <= ends[0]) | (y <= 3) | (m <= ends[1]) | (n <= ends[2]) | (o <= ends[3]) | (s <= ends[4])
+    assert brief(ways, longest=100) == f"y <= 3 or x <= {ends[0]} or m <= {ends[1]} or one of 3 more"
+    both = (x <= ends[0]) & (y <= 3) & (m <= ends[1]) & (n <= ends[2])
+    assert brief(both, longest=80) == f"y <= 3 and x <= {ends[0]} and 2 more"
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_what_is_brief_is_not_long(seed: int) -> None:
+    condition = condition_of(random_condition(random.Random(seed), 3))
+    assert len(brief(condition, longest=80)) <= 100
 
 
 def test_names_of_dimensions_in_the_text() -> None:
