@@ -6,7 +6,9 @@ exception that a Python programmer would expect (`TypeError`, `ValueError`), so 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from textwrap import indent
+from typing import Protocol
 
 
 class SlinkyError(Exception):
@@ -99,33 +101,90 @@ class PatternError(RewritingError, LookupError):
     """A pattern is not understood, finds nothing, or could mean several things."""
 
 
+class Attempt(Protocol):
+    """The operation that was refused, with its pipeline and arguments: who can try what may help."""
+
+    @property
+    def pipeline(self) -> object:
+        """The pipeline that it was given."""
+
+    def advice(self, remedies: Sequence[object]) -> tuple[str, str]:
+        """Words on the first remedy that is accepted, and its code; empty if none is."""
+
+
 class SchedulingError(RewritingError, ValueError):
     """A primitive refused to rewrite a pipeline, which is as it was.
 
     `operation` is the name of the primitive, `reason` why it refused, `place` the cursor at the place (or None), in the
-    pipeline given or in the one that it would have become, `condition` what could not be proved (or None) and `hint`
-    what would help (or an empty string). The message is put together only when somebody reads it, so that a refusal is
-    cheap for a schedule that searches.
+    pipeline given or in the one that it would have become, `condition` what could not be proved (or None), `example` a
+    small run in which it goes wrong, `hint` what would help and `remedy` the code of that (or empty strings).
+
+    The parts are put together only when somebody reads them, so that a refusal is cheap for a schedule that searches.
+    A remedy has then been tried on the pipeline that was refused, `attempt.pipeline`: the code of a hint works there.
     """
 
     def __init__(
-        self, reason: str | Callable[[], str], *, place: object = None, condition: object = None, hint: str = ""
+        self,
+        reason: str | Callable[[], str],
+        *,
+        place: object = None,
+        condition: object = None,
+        example: Callable[[], str] | None = None,
+        hint: str | Callable[[], str] = "",
+        remedies: Callable[[], Sequence[object]] | None = None,
     ) -> None:
         super().__init__()
         self._reason = reason
+        self._example: str | Callable[[], str] = "" if example is None else example
+        self._hint = hint
+        self._remedies = remedies
+        self._advice: tuple[str, str] | None = None
         self.place = place
         self.condition = condition
-        self.hint = hint
+        self.attempt: Attempt | None = None
 
     @property
     def reason(self) -> str:
         """Why the primitive refused."""
-        return self._reason if isinstance(self._reason, str) else self._reason()
+        if not isinstance(self._reason, str):
+            self._reason = self._reason()
+        return self._reason
+
+    @property
+    def example(self) -> str:
+        """A run on small arrays in which what the primitive would have made goes wrong, if one is found."""
+        if not isinstance(self._example, str):
+            self._example = self._example()
+        return self._example
+
+    @property
+    def hint(self) -> str:
+        """What would help: words, and code if a remedy is known and accepted."""
+        words, code = self._advised()
+        if code:
+            return f"{words}:\n{indent(code, '  ')}"
+        return self._hint if isinstance(self._hint, str) else self._hint()
+
+    @property
+    def remedy(self) -> str:
+        """The code of the hint, for the pipeline `p` that was refused and slinky as `sl`; it has been tried."""
+        return self._advised()[1]
+
+    def remedies(self) -> Sequence[object]:
+        """What may help, best first; not tried yet."""
+        return () if self._remedies is None else self._remedies()
+
+    def _advised(self) -> tuple[str, str]:
+        if self._advice is None:
+            self._advice = ("", "") if self.attempt is None else self.attempt.advice(self.remedies())
+        return self._advice
 
     def __str__(self) -> str:
         condition = "" if self.condition is None else str(self.condition)
-        # Of a condition that never holds, nothing is left to show.
-        details = f"\nnot shown: {condition}" if condition not in ("", "False") else ""
+        # Where it is known to go wrong, or a condition never holds, nothing is left to show.
+        is_open = condition not in ("", "False") and not self.example
+        details = f"\nnot shown: {condition}" if is_open else ""
+        details += f"\nfor example: {self.example}" if self.example else ""
         details += f"\nhint: {self.hint}" if self.hint else ""
         place = f"\nat:\n{self.place}" if self.place is not None else ""
         return self._text(self.reason, details) + place

@@ -34,7 +34,7 @@ class Chain:
     primitives: dict[str, tuple[Primitive, int]] = field(default_factory=dict)
     applied: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
-    messages: list[str] = field(default_factory=list)
+    errors: list[SchedulingError] = field(default_factory=list)
     versions: list[tuple[sl.Pipeline, str]] = field(default_factory=list)
     cursors: list[tuple[sl.Cursor, str, int]] = field(default_factory=list)
 
@@ -59,7 +59,7 @@ class Chain:
             new = self.primitives[name][0](self)
         except SchedulingError as error:
             self.refused.append(name)
-            self.messages.append(str(error))
+            self.errors.append(error)
             return
         self.applied.append(name)
         self.pipeline = new

@@ -20,19 +20,23 @@ a(u) for the iteration u <= v that wrote e, so it is not written from then on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import cast
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeAlias, cast
 
 import attrs
 
 from slinky.cursors.cursors import statement_cursor
 from slinky.cursors.versions import Version
 from slinky.errors import SchedulingError
-from slinky.ir.printer import dimension_names, expression_text, interval_in
+from slinky.ir.printer import dimension_names, interval_in
 from slinky.ir.regions import input_regions, output_region, parameter_box
 from slinky.ir.scopes import one_before_the_other, over_loops
 from slinky.ir.statements import Alloc, Call, For
+from slinky.pipeline import Pipeline
 from slinky.sched.coverage import Coverage, contains
+from slinky.sched.remedies import Place, Remedy, first, instead, unfold_first
+from slinky.sched.small_runs import Finding, overwritten, race, unwritten_output, unwritten_read
 from slinky.sched.touches import (
     Touch,
     allocs_touched,
@@ -42,14 +46,16 @@ from slinky.sched.touches import (
 )
 from slinky.symbolic.comparing import at_most
 from slinky.symbolic.differences import largest_difference
-from slinky.symbolic.explanations import explain
+from slinky.symbolic.explanations import LONGEST, brief, explain
 from slinky.symbolic.expressions import (
     Condition,
     Expr,
+    Max,
+    Min,
+    negate,
 )
-from slinky.symbolic.intervals import Box, Interval, hull, not_empty
+from slinky.symbolic.intervals import Box, Interval, hull, interval_text, not_empty
 from slinky.symbolic.proofs import Facts, prove
-from slinky.symbolic.text import to_text
 from slinky.symbolic.traversal import substitute, symbols
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -65,20 +71,46 @@ class Gap:
     region: Box
     call: Call | None
 
-    def refuse(self, version: Version, *, hint: str = "") -> SchedulingError:
+    def refuse(self, version: Version, remedies: RemediesFor | None = None) -> SchedulingError:
         """The refusal that this is."""
+        program, call = version.program, self.call
+
+        @functools.cache
+        def found() -> Finding | None:
+            if call is None:
+                return unwritten_output(program, self.buffer)
+            return unwritten_read(program, self.buffer, call.id)
 
         def reason() -> str:
-            region = ", ".join(interval_in(version.program, i) for i in self.region)
-            if self.call is None:
-                return f"not shown that all of output {self.buffer} is written"
-            return f"not shown that {self.call.func.name} finds all of {self.buffer}[{region}], which it reads, written"
+            if call is None:
+                return f"not {'' if found() else 'shown that '}all of output {self.buffer} is written"
+            name = call.func.name
+            rest = f"all of {self.buffer}[{_brief_region(version, self.region)}], which it reads, written"
+            return f"{name} does not find {rest}" if found() else f"not shown that {name} finds {rest}"
 
-        place = statement_cursor(version, self.call.id) if self.call is not None else None
-        return SchedulingError(reason, place=place, hint=hint)
+        return SchedulingError(
+            reason,
+            place=statement_cursor(version, call.id) if call is not None else None,
+            example=lambda: str(found() or ""),
+            remedies=None if remedies is None else lambda: remedies(self),
+        )
 
 
-def check_reads(version: Version, calls: Iterable[int], *, hint: str = "") -> None:
+def _brief_region(version: Version, region: Box) -> str:
+    """A region as the program prints it; ends that are long, in short."""
+    text = ", ".join(interval_in(version.program, i) for i in region)
+    if len(text) <= LONGEST:
+        return text
+    names, each = dimension_names(version.program), LONGEST // (2 * len(region))
+    ends = [(brief(i.min, names, each), brief(i.max, names, each)) for i in region]
+    return ", ".join(interval_text(lo, hi) for lo, hi in ends)
+
+
+RemediesFor: TypeAlias = Callable[[Gap], Sequence[Remedy]]
+"""What may help where a call does not find what it reads."""
+
+
+def check_reads(version: Version, calls: Iterable[int], remedies: RemediesFor | None = None) -> None:
     """Check that calls, given by identity, find all that they read.
 
     Raises `SchedulingError` for the first that does not.
@@ -89,10 +121,10 @@ def check_reads(version: Version, calls: Iterable[int], *, hint: str = "") -> No
         for buffer, touch in reads_of_call(version, call):
             gap = _uncovered(version, buffer, touch)
             if gap is not None:
-                raise gap.refuse(version, hint=hint)
+                raise gap.refuse(version, remedies)
 
 
-def check_readers(version: Version, writers: Iterable[Call], *, hint: str = "") -> None:
+def check_readers(version: Version, writers: Iterable[Call], remedies: RemediesFor | None = None) -> None:
     """Check that whoever reads what some calls write still finds it, after they write less, elsewhere, or later.
 
     What the readers read of other buffers is as it was. Raises `SchedulingError` for the first read that is not shown.
@@ -101,7 +133,7 @@ def check_readers(version: Version, writers: Iterable[Call], *, hint: str = "") 
         for touch in touches(version, buffer, version.readers(buffer), writes=False):
             gap = _uncovered(version, buffer, touch)
             if gap is not None:
-                raise gap.refuse(version, hint=hint)
+                raise gap.refuse(version, remedies)
 
 
 def check_inputs(version: Version, identity: int) -> None:
@@ -244,15 +276,7 @@ def check_fold(version: Version, alloc: Alloc, dim: int, factor: Expr) -> None:
             continue
         fits = write.max - other.min + 1 <= factor
         if not prove(fits, known):
-            raise SchedulingError(
-                lambda: (
-                    f"not shown that a fold of {expression_text(version.program, factor)} holds all that is live "
-                    f"of {name} at once"
-                ),
-                place=place,
-                condition=Unproved(version, fits, known),
-                hint="slide the producer first, or sink the allocation into the loop (store_at)",
-            )
+            raise _too_small(version, alloc, dim, factor, Unproved(version, fits, known))
     if window.loop is None:
         return
     loop = window.loop
@@ -260,7 +284,7 @@ def check_fold(version: Version, alloc: Alloc, dim: int, factor: Expr) -> None:
         raise SchedulingError(
             f"the parallel loop {loop.variable} would share the folded buffer {alloc.buffer} between its iterations",
             place=place,
-            hint=f"sink it into the loop first: store_at(p, {alloc.buffer!r}, 'for {loop.variable}')",
+            remedies=lambda: own_buffers(version, loop, alloc.buffer),
         )
     onward: dict[Expr, Expr] = {loop.variable: loop.variable + loop.step}
     for write, _ in window.writes:
@@ -269,11 +293,55 @@ def check_fold(version: Version, alloc: Alloc, dim: int, factor: Expr) -> None:
         for end in (write.min, write.max):
             later = substitute(end, onward)
             if not at_most(end, later, going) and not prove(advances := end <= later, going):
-                raise SchedulingError(
-                    f"not shown that what is produced of {name} moves forward with loop {loop.variable}",
+                raise Unproved(version, advances, going).refuse(
+                    f"what is produced of {name} moves forward with loop {loop.variable}",
+                    f"what is produced of {name} does not move forward with loop {loop.variable}",
                     place=place,
-                    condition=Unproved(version, advances, going),
                 )
+
+
+def _too_small(version: Version, alloc: Alloc, dim: int, factor: Expr, condition: Unproved) -> SchedulingError:
+    """The refusal of a fold that does not, or is not shown to, hold what is live."""
+    program = version.program
+    folds = (*alloc.folds[:dim], factor, *alloc.folds[dim + 1 :])
+    found = functools.cache(lambda: overwritten(program, alloc, folds))
+
+    def reason() -> str:
+        fold = brief(factor, dimension_names(program))
+        live = f"all that is live of {alloc.buffer}.{alloc.dims[dim]} at once"
+        return f"a fold of {fold} does not hold {live}" if found() else f"not shown that a fold of {fold} holds {live}"
+
+    def needed(p: Pipeline) -> str:
+        folded = p._version.statement(alloc.id)
+        assert isinstance(folded, Alloc)
+        fold = folded.folds[dim]
+        return "the default" if fold is None else f"it needs {brief(fold, dimension_names(p.program))}, the default"
+
+    def remedies() -> list[Remedy]:
+        window = window_of(version, alloc, dim)
+        if factor is alloc.folds[dim]:
+            return [unfold_first(f"store {alloc.buffer} in full first", alloc, dim)]
+        helping = [instead(needed, factor=None)]
+        if window.loop is not None:
+            loop = Place(window.loop.id)
+            slides = [("slide_window", Place(i), loop) for i in _writers_of(version, alloc)]
+            slid = first("slide the producer first", *slides)
+            helping += [slid, attrs.evolve(slid, change=lambda arguments: {**arguments, "factor": None})]
+            helping.append(first("sink the allocation into the loop first", ("store_at", Place(alloc.id), loop)))
+        return helping
+
+    return SchedulingError(
+        reason,
+        place=statement_cursor(version, alloc.id),
+        condition=condition,
+        example=lambda: str(found() or ""),
+        remedies=remedies,
+    )
+
+
+def _writers_of(version: Version, alloc: Alloc) -> list[int]:
+    """The calls that write an intermediate."""
+    return [i for i in version.writers(alloc.buffer) if version.alloc_of(alloc.buffer, i) is alloc]
 
 
 def check_folds_of(version: Version, alloc: Alloc) -> None:
@@ -304,11 +372,44 @@ class Unproved:
     condition: Condition
     known: Facts
 
+    def refuse(
+        self,
+        wanted: str,
+        refuted: str,
+        *,
+        place: object = None,
+        remedies: Callable[[], Sequence[Remedy]] | None = None,
+        hint: str = "",
+    ) -> SchedulingError:
+        """The refusal that what is wanted is not shown; in other words where the condition is shown never to hold."""
+        condition = _UnlessRefuted(self)
+        return SchedulingError(
+            lambda: refuted if condition.is_refuted() else f"not shown that {wanted}",
+            place=place,
+            condition=condition,
+            hint=hint,
+            remedies=remedies,
+        )
+
     def __str__(self) -> str:
         names = dimension_names(self.version.program)
         found = explain(self.condition, self.known)
-        missing = to_text(self.condition if found.not_shown is None else found.not_shown, names)
+        missing = brief(self.condition if found.not_shown is None else found.not_shown, names)
         return "; ".join(filter(None, (missing, found.example(names))))
+
+
+@attrs.frozen
+class _UnlessRefuted:
+    """A condition that was not shown, of which nothing is left to say where it is shown never to hold."""
+
+    unproved: Unproved
+
+    def is_refuted(self) -> bool:
+        """Whether the condition is shown never to hold."""
+        return prove(negate(self.unproved.condition), self.unproved.known)
+
+    def __str__(self) -> str:
+        return "False" if self.is_refuted() else str(self.unproved)
 
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -316,15 +417,16 @@ class Unproved:
 # ----------------------------------------------------------------------------------------------------------------
 
 
-def check_races(version: Version, loop_id: int) -> None:
+def check_races(version: Version, loop_id: int, *, hint: str = "") -> None:
     """Check that the iterations of a loop, marked parallel, do not depend on each other or share what they write.
 
-    Raises `SchedulingError` if that is not shown.
+    Raises `SchedulingError` if that is not shown; `hint` says what helps where no remedy is accepted.
     """
     loop = version.statement(loop_id)
     assert isinstance(loop, For)
     place = statement_cursor(version, loop_id)
     inside = calls_in(version, loop_id)
+    depend = f"iterations of loop {loop.variable} depend on each other"
     written = dict.fromkeys(o.buffer for call in inside for o in call.func.outputs)
     for buffer in written:
         writers = [c for c in inside if any(o.buffer == buffer for o in c.func.outputs)]
@@ -335,20 +437,73 @@ def check_races(version: Version, loop_id: int) -> None:
             raise SchedulingError(
                 f"iterations of loop {loop.variable} share the folded buffer {buffer}",
                 place=place,
-                hint=f"sink it into the loop first: store_at(p, {buffer!r}, 'for {loop.variable}')",
+                remedies=functools.partial(own_buffers, version, loop, buffer),
             )
-        _check_disjoint_writes(version, loop, buffer, writers)
+        _check_disjoint_writes(version, loop, buffer, writers, hint)
         for call in inside:
             for name, touch in reads_of_call(version, call):
                 if name == buffer and not _OwnIteration(version, buffer, alloc, call.id, loop).covers(
                     touch.region, touch.known
                 ):
-                    raise SchedulingError(
-                        f"iterations of loop {loop.variable} depend on each other: {call.func.name} is not shown to "
-                        f"find all that it reads of {buffer} written in its own iteration",
-                        place=place,
-                        hint=f"give each iteration its own {buffer}: store_at(p, {buffer!r}, 'for {loop.variable}')",
+                    raise _shared(
+                        version,
+                        loop,
+                        buffer,
+                        f"{depend}: one reads of {buffer} what another writes",
+                        f"{depend}: {call.func.name} is not shown to find all that it reads of {buffer} written in its "
+                        f"own iteration",
+                        hint,
                     )
+
+
+def _shared(
+    version: Version, loop: For, buffer: str, decided: str, undecided: str, hint: str | Callable[[], str]
+) -> SchedulingError:
+    """The refusal of iterations that need the same elements of a buffer, in words for where that is certain."""
+    found = functools.cache(lambda: race(version.program, buffer, loop.id))
+    return SchedulingError(
+        lambda: decided if found() else undecided,
+        place=statement_cursor(version, loop.id),
+        example=lambda: str(found() or ""),
+        hint=hint,
+        remedies=lambda: own_buffers(version, loop, buffer),
+    )
+
+
+def _why_written_twice(version: Version, loop: For, buffer: str) -> str:
+    """Words where no remedy is known: an output cannot be stored in the loop."""
+    writers = [c for c in calls_in(version, loop.id) if any(o.buffer == buffer for o in c.func.outputs)]
+    if version.global_box(buffer) is None or not any(isinstance(i.min, (Min, Max)) for c in writers for i in c.box):
+        return ""
+    return "a tail that shifts writes some elements twice: split with another tail"
+
+
+def own_buffers(version: Version, loop: For, buffer: str) -> list[Remedy]:
+    """Remedies that give each iteration of a loop a buffer of its own: this one, then all that are written in the loop.
+
+    What slides in the loop, or stands there as part of a chain, must be computed in full by each iteration.
+    """
+    inside = calls_in(version, loop.id)
+    allocs = {a.id: a for c in inside for o in c.func.outputs if (a := version.alloc_of(o.buffer, c.id)) is not None}
+    shared = [a for a in allocs.values() if loop.id not in version.ancestors(a.id)]
+    own = [a for a in shared if a.buffer == buffer]
+    around = Place(loop.id)
+
+    def stored(these: Sequence[Alloc]) -> list[tuple[object, ...]]:
+        return [("store_at", Place(a.id), around) for a in these]
+
+    if not own:
+        return []
+    names = {a.buffer for a in shared}
+    producers = [c for c in inside if any(o.buffer in names for o in c.func.outputs)]
+    whole: list[tuple[object, ...]] = [("compute_root", Place(c.id)) for c in producers]
+    whole += [("compute_at", Place(c.id), around) for c in reversed(producers)]
+    in_full = f"let each iteration compute all that it needs of {buffer}, in a buffer of its own"
+    return [
+        first(f"give each iteration its own {buffer} first", *stored(own)),
+        first("give each iteration buffers of its own first", *stored(shared)),
+        first(in_full, *whole, *stored(shared)),
+    ]
 
 
 class _OwnIteration(Coverage):
@@ -361,7 +516,7 @@ class _OwnIteration(Coverage):
         self.loops = [inner for inner in self.loops if inner.id not in outer]
 
 
-def _check_disjoint_writes(version: Version, loop: For, buffer: str, writers: list[Call]) -> None:
+def _check_disjoint_writes(version: Version, loop: For, buffer: str, writers: list[Call], hint: str) -> None:
     touched = touches(version, buffer, (call.id for call in writers), writes=True)
     rank = len(touched[0].region)
     for d in range(rank):
@@ -372,11 +527,11 @@ def _check_disjoint_writes(version: Version, loop: For, buffer: str, writers: li
             intervals.append(over_loops(touch.region[d], inner, touch.known))
         if one_before_the_other(intervals, loop, version.facts_at(loop.id)):
             return
-    own = f"give each iteration its own {buffer}: store_at(p, {buffer!r}, 'for {loop.variable}')"
-    raise SchedulingError(
+    raise _shared(
+        version,
+        loop,
+        buffer,
+        f"iterations of loop {loop.variable} write the same elements of {buffer}",
         f"iterations of loop {loop.variable} are not shown to write different parts of {buffer}",
-        place=statement_cursor(version, loop.id),
-        hint="a tail that shifts writes some elements twice: split with another tail"
-        if version.global_box(buffer) is not None
-        else own,
+        hint or functools.partial(_why_written_twice, version, loop, buffer),
     )

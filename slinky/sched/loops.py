@@ -20,11 +20,12 @@ from slinky.cursors.cursors import DimCursor, LoopCursor, statement_cursor
 from slinky.cursors.editing import Edit, Gap
 from slinky.cursors.versions import Version
 from slinky.errors import OperationError, SchedulingError
-from slinky.ir.statements import Call, For, Statement, fresh_identity
+from slinky.ir.statements import Alloc, Call, For, Statement, fresh_identity
 from slinky.ir.substitution import substitute_block
 from slinky.pipeline import Pipeline
 from slinky.sched.legality import Unproved, check_folds, check_races, check_readers
 from slinky.sched.operation import sched_op
+from slinky.sched.remedies import Place, Remedy, first, instead
 from slinky.sched.rewriting import (
     bounds_of_dim,
     finish,
@@ -169,11 +170,13 @@ def _with(call: Call, d: int, i: Interval) -> tuple[Interval, ...]:
 def _require_perfect(version: Version, identity: int, extent: Expr, factor: Expr, known: Facts) -> None:
     condition = equal(extent, factor * (extent // factor))
     if not prove(condition, known):
-        raise SchedulingError(
-            "not shown that the pieces come out even",
+        required = "let the pipeline require it (build_pipeline(..., require=[...]))"
+        raise Unproved(version, condition, known).refuse(
+            "the pieces come out even",
+            "the pieces do not come out even",
             place=statement_cursor(version, identity),
-            condition=Unproved(version, condition, known),
-            hint="use another tail, or let the pipeline require it (build_pipeline(..., require=[...]))",
+            hint=required,
+            remedies=lambda: [instead(f"use another tail, or {required}", tail=None)],
         )
 
 
@@ -212,7 +215,11 @@ def _split_explicit(p: Pipeline, cursor: LoopCursor, factor: Expr, tail: str, na
             rest = (attrs.evolve(copy, range=Interval(start, high)),)
         case "shift":
             if not is_one(loop.step):
-                raise SchedulingError("pieces of a loop can be shifted only if its step is 1", place=cursor)
+                raise SchedulingError(
+                    "pieces of a loop can be shifted only if its step is 1",
+                    place=cursor,
+                    remedies=lambda: [instead("use another tail", tail=None)],
+                )
             start = maximum(minimum(v, high - span), low)
             piece = Interval(start, minimum(start + span, high))
     body = loop.body
@@ -270,6 +277,7 @@ def reorder_loops(p: Pipeline, outer: LoopCursor) -> Any:
             f"the body of loop {loop.variable} is not just one loop",
             place=outer,
             hint="only perfectly nested loops swap",
+            remedies=lambda: _empty_body(loop),
         )
     inner = loop.body[0]
     for what, e in (("start", inner.range.min), ("end", inner.range.max), ("step", inner.step)):
@@ -288,6 +296,16 @@ def reorder_loops(p: Pipeline, outer: LoopCursor) -> Any:
         if swapped.workers is not None:
             check_races(changed, swapped.id)
     return new, (LoopCursor(changed, new_outer.id), LoopCursor(changed, new_inner.id))
+
+
+def _empty_body(loop: For) -> list[Remedy]:
+    """A remedy for a loop whose body is not just one loop: what else stands there goes before it."""
+    others = [s for s in loop.body if not isinstance(s, For)]
+    steps = [("compute_root", Place(s.id)) for s in others if isinstance(s, Call)]
+    steps = [*(("lift_alloc", Place(s.id)) for s in others if isinstance(s, Alloc)), *steps]
+    if len(loop.body) != len(others) + 1 or len(steps) != len(others):
+        return []
+    return [first("only perfectly nested loops swap; move out what else stands there", *steps)]
 
 
 @sched_op("first", "second")

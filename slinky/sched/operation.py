@@ -33,9 +33,10 @@ from slinky.cursors.cursors import (
 )
 from slinky.cursors.parameters import ArgCursor
 from slinky.cursors.patterns import find, stands_not_before
-from slinky.errors import InvalidCursorError, OperationError, PatternError, RewritingError
+from slinky.errors import InvalidCursorError, OperationError, PatternError, RewritingError, SchedulingError
 from slinky.pipeline import Pipeline
 from slinky.sched.records import ReturnedCursors, record_class
+from slinky.sched.remedies import Attempt
 from slinky.symbolic.expressions import Expr, as_expr
 
 Converter = Callable[[Pipeline, object], object]
@@ -72,6 +73,8 @@ def sched_op(*cursors: str) -> Callable[[Callable[..., Any]], Callable[..., Any]
         if not parameters or "rc" in signature.parameters:
             raise OperationError(f"{name}: an operation takes a pipeline first, and sched_op adds rc itself")
         names = [p.name for p in parameters[1:]]
+        can_repeat = all(p.kind is not p.VAR_POSITIONAL and p.kind is not p.POSITIONAL_ONLY for p in parameters[1:])
+        positional = tuple(p.name for p in parameters[1:] if p.kind is p.POSITIONAL_OR_KEYWORD)
         converters = functools.cache(lambda: _converters(function))
 
         def convert(p: Pipeline, key: str, value: object) -> object:
@@ -93,6 +96,9 @@ def sched_op(*cursors: str) -> Callable[[Callable[..., Any]], Callable[..., Any]
                 named = {key: convert(p, key, value) for key, value in kwargs.items()}
                 result = function(p, *given, **named)
             except RewritingError as error:
+                if can_repeat and isinstance(error, SchedulingError) and not error.operation:
+                    arguments = {**dict(zip(names, given, strict=False)), **named}
+                    error.attempt = Attempt(operation, positional, p, arguments)
                 error.leave(name)
                 raise
             except TypeError:

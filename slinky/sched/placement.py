@@ -6,6 +6,7 @@ what it reads itself. What one iteration needs is the hull of what the calls in 
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import attrs
@@ -28,6 +29,7 @@ from slinky.sched.legality import (
 )
 from slinky.sched.operation import sched_op
 from slinky.sched.ranges import extend_loop, first_reaching
+from slinky.sched.remedies import Place, Remedy, first, instead
 from slinky.sched.rewriting import allocs_of, bounds_of_dim, finish
 from slinky.sched.touches import calls_in
 from slinky.symbolic.bounds import simplify
@@ -82,7 +84,8 @@ def compute_at(p: Pipeline, call: CallCursor, loop: LoopCursor) -> Any:
         raise SchedulingError(
             f"{version.statement(outside).func.name} reads it outside loop {target.variable}",  # type: ignore[union-attr]
             place=statement_cursor(version, outside),
-            hint=_where_all_readers_are(version, old, target),
+            hint=functools.partial(_why_readers_are_outside, version, old),
+            remedies=lambda: _bring_readers_together(version, old, target),
         )
     needed = need_of(version, old, target)
     if needed is None:
@@ -99,13 +102,14 @@ def compute_at(p: Pipeline, call: CallCursor, loop: LoopCursor) -> Any:
     changed = new._version
     for identity in busy[1:]:
         check_inputs(changed, identity)
-    check_reads(changed, busy, hint="move it before its own producers: consumers first")
+    check_reads(changed, busy, lambda gap: _producers_at_the_top(version, gap.buffer))
     check_readers(changed, [moved])
     if is_output:
         check_outputs(changed, (o.buffer for o in old.func.outputs))
     for around in (*changed.loops_around(target.id), target):
         if around.workers is not None:
-            check_races(changed, around.id)
+            hint = "compute it there, and give each iteration its own buffer (store_at), before the loop is parallel"
+            check_races(changed, around.id, hint=hint)
     check_folds(changed, [s for i in busy if isinstance(s := changed.statement(i), Call)])
     return new, (allocs_of(changed, moved), LoopCursor(changed, target.id), CallCursor(changed, moved.id))
 
@@ -121,7 +125,7 @@ def _require_before(version: Version, call: CallCursor, loop: LoopCursor) -> Non
         raise SchedulingError(
             f"the call of {call.name()} stands in a loop of its own, not in a block around loop {loop.name()}",
             place=call,
-            hint=f"move it out first: compute_root(p, {call.name()!r})",
+            remedies=lambda: [first("move it out first", ("compute_root", Place(call._id)))],
         )
     sibling = path[around.index(parent)]
     same_block = version.entries[sibling].field == version.entries[call._id].field
@@ -129,19 +133,31 @@ def _require_before(version: Version, call: CallCursor, loop: LoopCursor) -> Non
         raise SchedulingError(f"the call of {call.name()} does not stand before loop {loop.name()}", place=call)
 
 
-def _where_all_readers_are(version: Version, call: Call, loop: For) -> str:
-    """What would help where a call has readers outside a loop."""
+def _bring_readers_together(version: Version, call: Call, loop: For) -> list[Remedy]:
+    """Remedies where a call has readers outside a loop: move them there first, or compute it in a loop around all."""
     readers = _readers(version, call)
-    if set.intersection(*({around.id for around in version.loops_around(i)} for i in readers)):
-        return "compute it at a loop around all its readers"
-    calls = [s for i in readers if isinstance(s := version.statement(i), Call)]
-    names = [reader.func.name for reader in calls]
+    outside = [
+        s for i in readers if loop.id not in version.ancestors(i) and isinstance(s := version.statement(i), Call)
+    ]
+    names = ", ".join(reader.func.name for reader in outside)
+    move = first(f"compute {names} there first", *(("compute_at", Place(s.id), Place(loop.id)) for s in outside))
+    common = [around for around in version.loops_around(readers[0]) if _contains_all(version, around, readers)]
+    return [move, *(instead("compute it in a loop around all its readers", loop=Place(c.id)) for c in reversed(common))]
+
+
+def _contains_all(version: Version, loop: For, calls: list[int]) -> bool:
+    return all(loop.id in version.ancestors(i) for i in calls)
+
+
+def _why_readers_are_outside(version: Version, call: Call) -> str:
+    """Words on why a call has readers that are in no loop together; nothing where they are."""
+    readers = _readers(version, call)
+    if any(_contains_all(version, loop, readers) for loop in version.loops_around(readers[0])):
+        return ""
+    names = [s.func.name for i in readers if isinstance(s := version.statement(i), Call)]
     copied = next((name for name in names if names.count(name) > 1), None)
     if copied is not None:
         return f"there are {names.count(copied)} calls of {copied}: a split with another tail, or no cut, leaves one"
-    outside = [reader for reader in calls if loop.id not in version.ancestors(reader.id)]
-    if all(not version.loops_around(reader.id) and _readers(version, reader) for reader in outside):
-        return f"compute {', '.join(reader.func.name for reader in outside)} there first: consumers before producers"
     return f"its readers ({', '.join(names)}) are in no loop together, so it stays before them"
 
 
@@ -280,7 +296,7 @@ def compute_root(p: Pipeline, call: CallCursor) -> Any:
             raise SchedulingError(
                 f"{output.buffer} is allocated inside a loop",
                 place=statement_cursor(version, alloc.id),
-                hint=f"lift the allocation first: lift_alloc(p, {output.buffer!r}, levels=...)",
+                remedies=functools.partial(_lift_to_the_top, version, alloc),
             )
     name = old.func.outputs[0].buffer
     home = version.alloc_of(name, old.id)
@@ -307,11 +323,24 @@ def compute_root(p: Pipeline, call: CallCursor) -> Any:
     new = finish(edit, "compute_root")
     changed = new._version
     check_inputs(changed, moved.id)
-    check_reads(changed, [moved.id], hint="compute its own producers at the top first: producers first")
+    check_reads(changed, [moved.id], lambda gap: _producers_at_the_top(version, gap.buffer))
     check_readers(changed, [moved])
     check_outputs(changed, (o.buffer for o in old.func.outputs))
     check_folds(changed, [moved])
     return new, (allocs_of(changed, moved), CallCursor(changed, moved.id))
+
+
+def _lift_to_the_top(version: Version, alloc: Alloc) -> list[Remedy]:
+    levels = len(version.ancestors(alloc.id))
+    return [first("lift the allocation first", ("lift_alloc", Place(alloc.id), levels))]
+
+
+def _producers_at_the_top(version: Version, buffer: str) -> list[Remedy]:
+    """A remedy where a call does not find what it reads: what produces that is computed in full first."""
+    writers = [s for i in version.writers(buffer) if isinstance(s := version.statement(i), Call)]
+    names = ", ".join(dict.fromkeys(call.func.name for call in writers))
+    steps = [("compute_root", Place(call.id)) for call in writers[:1]]
+    return [first(f"compute {names} at the top first", *steps)] if steps else []
 
 
 def _delete_with_idle_loops(edit: Edit, identity: int, keep: int | None) -> None:

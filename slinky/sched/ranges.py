@@ -19,6 +19,7 @@ from slinky.ir.scopes import loop_facts
 from slinky.ir.statements import Alloc, Call, For
 from slinky.sched.coverage import shown
 from slinky.sched.legality import Unproved
+from slinky.sched.remedies import instead
 from slinky.sched.rewriting import at_least_one, bounds_of_dim
 from slinky.sched.touches import calls_in
 from slinky.symbolic.bounds import bounds, simplify
@@ -170,11 +171,11 @@ def _clamped_from_below(version: Version, call: Call, d: int, loop: For, before:
     known = version.facts_at(call.id).also(loop.step >= 1)
     floor = substitute(i.min, {loop.variable: loop.range.min})
     if not shown(floor, i.min, known):
-        raise SchedulingError(
-            f"not shown that what {call.func.name} computes moves forward with loop {loop.variable}",
+        raise Unproved(version, floor <= i.min, known).refuse(
+            f"what {call.func.name} computes moves forward with loop {loop.variable}",
+            f"what {call.func.name} computes does not move forward with loop {loop.variable}",
             place=statement_cursor(version, call.id),
-            condition=Unproved(version, floor <= i.min, known),
-            hint='warmup="first" leaves the range of the loop as it is',
+            remedies=lambda: [instead("leave the range of the loop as it is", warmup="first")],
         )
     if shown(floor, bounds_of_dim(version, call, d).min, before):
         return i
@@ -201,5 +202,5 @@ def _require_steady_inner_loops(version: Version, loop: For) -> None:
             raise SchedulingError(
                 f"the range of loop {statement.variable} depends on loop {loop.variable}, so that cannot be extended",
                 place=statement_cursor(version, statement.id),
-                hint='warmup="first" leaves the range of the loop as it is',
+                remedies=lambda: [instead("leave the range of the loop as it is", warmup="first")],
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 
 from slinky.cursors.cursors import AllocCursor, statement_cursor
 from slinky.cursors.editing import Edit
@@ -12,6 +12,7 @@ from slinky.graph.buffers import valid_name
 from slinky.ir.statements import Call, For, Statement, blocks_of
 from slinky.pipeline import Pipeline
 from slinky.sched.legality import Unproved
+from slinky.sched.remedies import Remedy
 from slinky.symbolic.expressions import Expr, Metadata, Scalar, Variable, constant_value, maximum, variable
 from slinky.symbolic.intervals import Interval, intersection
 from slinky.symbolic.proofs import Facts, prove
@@ -59,7 +60,11 @@ def named_variable(version: Version, at: int, name: str, used: Expr, *, free: st
     require_name(name, "a loop")
     found = _free_name(version, name, _names_taken(version, at, used) - {free} | {taken})
     if found != name:
-        raise SchedulingError(f"the name {name!r} is taken here", hint=f"{found!r} is free")
+        raise SchedulingError(
+            f"the name {name!r} is taken here",
+            hint=f"{found!r} is free",
+            remedies=lambda: [Remedy("take a name that is free", change=lambda old: _renamed(old, name, found))],
+        )
     return variable(name)
 
 
@@ -99,6 +104,14 @@ def _depth(statement: Statement) -> int:
         deepest = max(deepest, depth)
         waiting += [(inner, depth) for _, block in blocks_of(statement) for inner in block]
     return deepest
+
+
+def _renamed(arguments: Mapping[str, object], name: str, free: str) -> dict[str, object]:
+    """The arguments of a split with another name for a loop."""
+    names = arguments.get("names")
+    if isinstance(names, (tuple, list)):
+        return {**arguments, "names": tuple(free if n == name else n for n in names)}
+    return {**arguments, "names": free}
 
 
 def is_parameter_or_buffer(version: Version, name: str) -> bool:

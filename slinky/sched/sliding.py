@@ -9,13 +9,14 @@ is clamped from below at its value in the first original iteration, unless the b
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from slinky.cursors.cursors import CallCursor, LoopCursor, statement_cursor
 from slinky.cursors.editing import Edit
 from slinky.cursors.versions import Version
 from slinky.errors import OperationError, SchedulingError
-from slinky.ir.statements import Call
+from slinky.ir.statements import Alloc, Call
 from slinky.pipeline import Pipeline
 from slinky.sched.legality import (
     Unproved,
@@ -28,6 +29,7 @@ from slinky.sched.legality import (
 )
 from slinky.sched.operation import sched_op
 from slinky.sched.ranges import added_steps, extend_loop
+from slinky.sched.remedies import Place, Remedy, first, instead, unfold_first
 from slinky.sched.rewriting import allocs_of, bounds_of_dim, finish
 from slinky.symbolic.bounds import simplify
 from slinky.symbolic.comparing import at_most
@@ -111,7 +113,7 @@ def slide_window(p: Pipeline, call: CallCursor, loop: LoopCursor, *, warmup: str
                 f"not shown how many iterations before the first produce its window of {old.func.name}",
                 place=call,
                 condition=Unproved(version, condition, ranges),
-                hint='warmup="first" produces the first window in the first iteration',
+                remedies=_first_at_once,
             )
         busy = extend_loop(edit, version, around, old.id, Interval(start, around.range.max))
         inside = ranges.also(start <= y, y <= around.range.max)
@@ -125,14 +127,18 @@ def slide_window(p: Pipeline, call: CallCursor, loop: LoopCursor, *, warmup: str
     affected = [s for i in busy if isinstance(s := changed.statement(i), Call)]
     for identity in busy[1:]:
         check_inputs(changed, identity)
-    check_reads(changed, busy)
-    check_readers(changed, affected[:1])
+    check_reads(changed, busy, lambda gap: _first_at_once())
+    check_readers(changed, affected[:1], lambda gap: _first_at_once())
     check_outputs(changed, (o.buffer for o in old.func.outputs))
     check_folds(changed, affected)
     for outer in changed.loops_around(around.id):
         if outer.workers is not None:
             check_races(changed, outer.id)
     return new, (allocs_of(changed, old), LoopCursor(changed, around.id), CallCursor(changed, old.id))
+
+
+def _first_at_once() -> list[Remedy]:
+    return [instead("produce the first window in the first iteration, and leave the range of the loop", warmup="first")]
 
 
 def _moving_dim(version: Version, call: CallCursor, loop: LoopCursor) -> int:
@@ -142,7 +148,7 @@ def _moving_dim(version: Version, call: CallCursor, loop: LoopCursor) -> int:
         raise SchedulingError(
             f"the call of {old.func.name} is not in loop {around.variable}",
             place=call,
-            hint=f"compute it there first: compute_at(p, {old.func.name!r}, 'for {around.variable}')",
+            remedies=lambda: [first("compute it there first", ("compute_at", Place(old.id), Place(around.id)))],
         )
     if around.workers is not None:
         raise SchedulingError(
@@ -162,7 +168,7 @@ def _moving_dim(version: Version, call: CallCursor, loop: LoopCursor) -> int:
                 f"{output.buffer} is allocated inside loop {around.variable}, so nothing of it lasts from one "
                 f"iteration to the next",
                 place=statement_cursor(version, alloc.id),
-                hint=f"lift the allocation first: lift_alloc(p, {output.buffer!r})",
+                remedies=functools.partial(_lift, version, alloc, loop._id),
             )
         if d not in output.dims:
             raise SchedulingError(f"output {output.buffer} of {old.func.name} does not have the dimension that moves")
@@ -170,9 +176,18 @@ def _moving_dim(version: Version, call: CallCursor, loop: LoopCursor) -> int:
             raise SchedulingError(
                 f"{output.buffer} is folded along the dimension that moves",
                 place=statement_cursor(version, alloc.id),
-                hint=f"unfold_storage(p, {output.buffer!r}, ...) first, and fold after sliding",
+                remedies=functools.partial(_unfold, alloc, output.dims.index(d)),
             )
     return d
+
+
+def _lift(version: Version, alloc: Alloc, loop: int) -> list[Remedy]:
+    levels = version.ancestors(alloc.id).index(loop) + 1
+    return [first("lift the allocation first", ("lift_alloc", Place(alloc.id), levels))]
+
+
+def _unfold(alloc: Alloc, dim: int) -> list[Remedy]:
+    return [unfold_first("store it in full first, and fold it after sliding", alloc, dim)]
 
 
 def _require_forward(version: Version, call: CallCursor, loop: LoopCursor, window: Interval, known: Facts) -> None:
@@ -181,8 +196,7 @@ def _require_forward(version: Version, call: CallCursor, loop: LoopCursor, windo
     for name, end in (("start", window.min), ("end", window.max)):
         later = substitute(end, {y: y + step})
         if not at_most(end, later, known) and not prove(condition := end <= later, known):
-            raise SchedulingError(
-                f"not shown that the {name} of what {call.name()} produces moves forward with loop {y}",
-                place=call,
-                condition=Unproved(version, condition, known),
+            what = f"the {name} of what {call.name()} produces"
+            raise Unproved(version, condition, known).refuse(
+                f"{what} moves forward with loop {y}", f"{what} does not move forward with loop {y}", place=call
             )

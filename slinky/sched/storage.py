@@ -11,6 +11,7 @@ it writes to other buffers as well, and those of one that is lifted get clamps i
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from typing import Any
 
@@ -32,6 +33,7 @@ from slinky.sched.legality import (
     window_of,
 )
 from slinky.sched.operation import sched_op
+from slinky.sched.remedies import Place, Remedy, first, instead, unfold_first
 from slinky.sched.rewriting import at_least_one, finish, require_known_symbols, require_positive
 from slinky.sched.touches import touches
 from slinky.symbolic.bounds import bounds, simplify
@@ -75,7 +77,9 @@ def fold_storage(p: Pipeline, alloc: AllocCursor, dim: str | int, factor: Expr |
     for other, fold in enumerate(old.folds):
         if fold is not None and other != d:
             raise SchedulingError(
-                f"{old.buffer} is already folded along {old.dims[other]}; only one dimension can be", place=alloc
+                f"{old.buffer} is already folded along {old.dims[other]}; only one dimension can be",
+                place=alloc,
+                remedies=functools.partial(_store_other_in_full, old, other),
             )
     edit = Edit(version)
     if factor is None:
@@ -101,6 +105,25 @@ def _require_saving(version: Version, alloc: AllocCursor, d: int, factor: Expr) 
         )
 
 
+def _store_other_in_full(alloc: Alloc, other: int) -> list[Remedy]:
+    return [unfold_first(f"store dimension {alloc.dims[other]} in full first", alloc, other)]
+
+
+def _compute_in_one_loop(version: Version, alloc: Alloc) -> list[Remedy]:
+    """Remedies where a producer and its readers stand in no loop together: compute it in a loop around the readers."""
+    readers = [i for i in version.readers(alloc.buffer) if version.alloc_of(alloc.buffer, i) is alloc]
+    writers = [i for i in version.writers(alloc.buffer) if version.alloc_of(alloc.buffer, i) is alloc]
+    loops = version.loops_around(readers[0]) if readers else []
+    common = [loop for loop in loops if all(loop.id in version.ancestors(i) for i in readers)]
+    words = "compute the producer in the loop of its readers first"
+    found = []
+    for loop in common:
+        moves = [("compute_at", Place(i), Place(loop.id)) for i in writers]
+        slides = [("slide_window", Place(i), Place(loop.id)) for i in writers]
+        found += [first(f"{words}, and slide it", *moves, *slides), first(words, *moves)]
+    return found
+
+
 def _window_extent(version: Version, alloc: AllocCursor, d: int) -> Expr:
     """The largest extent of what is live of a dimension at once, over the iterations of the loop around all."""
     old = alloc._alloc
@@ -110,15 +133,21 @@ def _window_extent(version: Version, alloc: AllocCursor, d: int) -> Expr:
             f"the accesses of {old.buffer} do not stand in one loop",
             place=alloc,
             hint="compute the producer in the loop of its consumers first (compute_at)",
+            remedies=lambda: _compute_in_one_loop(version, old),
         )
     known = version.facts_at(window.loop.id).also(*loop_facts(window.loop))
     extents = [_largest_extent(high, low, window.loop, known) for high, low in _pairs(window)]
     factor = simplify(maximum(*extents), known)
+    around = window.loop
     if window.loop.variable in symbols(factor):
         raise SchedulingError(
             f"not shown that the window of {old.buffer}.{old.dims[d]} is the same in every iteration of loop "
             f"{window.loop.variable}",
             place=alloc,
+            remedies=lambda: [
+                first("slide the producer first", ("slide_window", Place(i), Place(around.id)))
+                for i in version.writers(old.buffer)
+            ],
         )
     # It is evaluated where the buffer is allocated, also where the loop around the accesses never runs.
     return at_least_one(factor, version.facts_at(old.id))
@@ -141,8 +170,8 @@ def _largest_extent(high: Expr, low: Expr, loop: For, known: Facts) -> Expr:
     if most is not None:
         return most + 1
     found = []
-    for (first, second), within in cases((high, low), known):
-        extent = first - second + 1
+    for (above, below), within in cases((high, low), known):
+        extent = above - below + 1
         # Of a minimum, the operand that does not move is enough.
         steady = [e for e in extent.operands if y not in symbols(e)] if isinstance(extent, Min) else []
         found.append(steady[0] if steady else bounds(extent, ranges, within).max)
@@ -200,12 +229,20 @@ def store_at(p: Pipeline, alloc: AllocCursor, loop: LoopCursor) -> Any:
     if version.entries[old.id].parent not in (ROOT, *version.ancestors(target.id)) or target.id in version.ancestors(
         old.id
     ):
-        raise SchedulingError(f"loop {target.variable} is not in the scope of {old.buffer}", place=alloc)
+        levels = len(version.ancestors(old.id))
+        lift = first("lift the allocation first", ("lift_alloc", Place(old.id), levels))
+        raise SchedulingError(
+            f"loop {target.variable} is not in the scope of {old.buffer}",
+            place=alloc,
+            remedies=lambda: [] if target.id in version.ancestors(old.id) else [lift],
+        )
     calls = _accesses(version, old)
     for identity in calls:
         if target.id not in version.ancestors(identity):
             raise SchedulingError(
-                f"{old.buffer} is used outside loop {target.variable}", place=statement_cursor(version, identity)
+                f"{old.buffer} is used outside loop {target.variable}",
+                place=statement_cursor(version, identity),
+                remedies=functools.partial(_compute_there, version, identity, target),
             )
     known = version.facts_at(target.body[0].id)
     touched = touches(version, old.buffer, [i for i in calls if i in version.readers(old.buffer)], writes=False)
@@ -234,7 +271,13 @@ def store_at(p: Pipeline, alloc: AllocCursor, loop: LoopCursor) -> Any:
     check_readers(
         changed,
         writers,
-        hint="an iteration needs what earlier ones wrote: store it outside the loop",
+        lambda gap: [
+            first(
+                "an iteration needs what earlier ones wrote; let each compute all that it needs",
+                *(("compute_root", Place(c.id)) for c in writers),
+                *(("compute_at", Place(c.id), Place(target.id)) for c in writers),
+            )
+        ],
     )
     return new, (LoopCursor(changed, target.id), AllocCursor(changed, old.id))
 
@@ -272,7 +315,9 @@ def lift_alloc(p: Pipeline, alloc: AllocCursor, levels: int = 1) -> Any:
     ancestors = version.ancestors(old.id)
     if levels > len(ancestors):
         raise SchedulingError(
-            f"{old.buffer} cannot be lifted out of {levels} loops; there are {len(ancestors)} around it", place=alloc
+            f"{old.buffer} cannot be lifted out of {levels} loops; there {_is_or_are(len(ancestors))} around it",
+            place=alloc,
+            remedies=lambda: [instead("lift it out of all of them", levels=len(ancestors))] if ancestors else [],
         )
     left = [version.statement(i) for i in ancestors[:levels]]
     known = version.facts_at(old.id)
@@ -299,6 +344,15 @@ def lift_alloc(p: Pipeline, alloc: AllocCursor, levels: int = 1) -> Any:
             _keep_clamped(edit, version, identity, old, box)
     new = finish(edit, "lift_alloc")
     return new, (AllocCursor(new._version, old.id),)
+
+
+def _compute_there(version: Version, identity: int, loop: For) -> list[Remedy]:
+    names = [call.func.name for call in _calls(version, [identity])]
+    return [first(f"compute {names[0]} there first", ("compute_at", Place(identity), Place(loop.id)))]
+
+
+def _is_or_are(count: int) -> str:
+    return "is 1" if count == 1 else f"are {count}"
 
 
 def _require_free_name(version: Version, alloc: Alloc, sibling: int) -> None:

@@ -1,0 +1,447 @@
+"""What a program does on small arrays: an element that is read before it is written, two iterations that write one.
+
+A refusal says that something is not shown. Often it is not so, either, and then nothing tells better than an example.
+So the statements are followed with integers for all symbols, without callbacks, and each buffer notes what is written.
+
+Invariant: what is found happens in a run on arrays of these bounds, all checks of the program passed. Not finding
+anything says nothing, for only a few sizes are tried, and of these none that takes many calls.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+
+import attrs
+import numpy as np
+
+from slinky.errors import ExpressionError
+from slinky.ir.printer import dimension_names
+from slinky.ir.regions import end_symbols, input_templates, parameter_box
+from slinky.ir.scopes import leading_checks
+from slinky.ir.statements import Alloc, Block, Call, Check, For, If, Pass, Program
+from slinky.symbolic.expressions import Expr, all_of, equal, metadata, scalar
+from slinky.symbolic.intervals import Box
+from slinky.symbolic.proofs import NO_FACTS
+from slinky.symbolic.search import Search
+from slinky.symbolic.traversal import evaluate
+
+NumericBox = tuple[tuple[int, int], ...]
+Element = tuple[int, ...]
+
+_EXTENTS = (1, 2, 3, 5, 9, 17, 40)
+"""How long the outputs are."""
+
+_MARGINS = (0, 1, 2, 4, 8, 16, 64)
+"""By how much the inputs are longer on either side: the first with which all checks pass."""
+
+_SCALARS = (2, 1, 3)
+_MOST_CALLS = 500
+_MOST_ITERATIONS = 5_000
+_MOST_ELEMENTS = 100_000
+"""How much a run may take."""
+
+_MOST_CALLS_IN_ALL = 1_500
+
+
+class _TooMuchError(Exception):
+    """A run takes more calls or elements than an example is worth, or does what the program cannot mean."""
+
+
+class _FoundError(Exception):
+    """Ends a run at what was looked for."""
+
+
+@attrs.frozen
+class Finding:
+    """What happens in a run: words on it, and the run in which it does."""
+
+    what: str
+    where: str
+
+    def __str__(self) -> str:
+        return f"{self.where}, {self.what}"
+
+
+def unwritten_read(program: Program, buffer: str, call: int) -> Finding | None:
+    """An element of a buffer that a call, given by identity, reads and that is not there, on some small size."""
+    return _search(program, lambda values: _Reads(program, values, buffer, call))
+
+
+def unwritten_output(program: Program, buffer: str) -> Finding | None:
+    """An element of an output that is never written, on some small size."""
+    return _search(program, lambda values: _Outputs(program, values, buffer))
+
+
+def race(program: Program, buffer: str, loop: int) -> Finding | None:
+    """Two iterations of a loop, given by identity, that write one element of a buffer, or one that reads what another
+    writes, on some small size."""
+    return _search(program, lambda values: _Races(program, values, buffer, loop))
+
+
+def overwritten(program: Program, alloc: Alloc, folds: tuple[Expr | None, ...]) -> Finding | None:
+    """An element of a buffer that is read when another has taken its place, on some small size, if an allocation had
+    these folds."""
+    return _search(program, lambda values: _Folded(program, values, alloc, folds))
+
+
+def elements_computed(programs: tuple[Program, ...]) -> list[int] | None:
+    """How many elements the calls of programs with the same parameters compute, all on one size: the largest of the
+    small ones that all can be followed on."""
+    counts: list[int] | None = None
+    for values in _sizes(programs[0]):
+        try:
+            runs = [_Run(program, values) for program in programs]
+            for run in runs:
+                run.follow()
+        except (_TooMuchError, ExpressionError):
+            break
+        counts = [run.elements for run in runs]
+    return counts
+
+
+def _search(program: Program, make: Callable[[Mapping[Expr, int]], _Run]) -> Finding | None:
+    calls = 0
+    for values in _sizes(program):
+        try:
+            run = make(values)
+            run.follow()
+        except _FoundError as found:
+            return Finding(str(found), run.where())
+        except (_TooMuchError, ExpressionError):
+            break
+        calls += run.calls
+        if calls > _MOST_CALLS_IN_ALL:
+            break
+    return None
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Sizes
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def _sizes(program: Program) -> Iterator[dict[Expr, int]]:
+    """Values of all parameters, with which all checks at the start of the program pass."""
+    checks = [check.condition for check in leading_checks(program)]
+    for extent in _EXTENTS:
+        for values in _candidates(program, extent):
+            try:
+                if all(evaluate(condition, values) for condition in checks):
+                    yield values
+                    break
+            except ExpressionError:
+                continue
+
+
+def _candidates(program: Program, extent: int) -> Iterator[dict[Expr, int]]:
+    for number in _SCALARS if program.scalars else (0,):
+        given: dict[Expr, int] = {scalar(s.name): number for s in program.scalars}
+        for parameter in program.outputs:
+            _set(given, parameter.name, parameter.rank, 0, extent - 1)
+        for margin in _MARGINS:
+            values = dict(given)
+            for parameter in program.inputs:
+                _set(values, parameter.name, parameter.rank, -margin, extent - 1 + margin)
+            yield values
+        ends = [metadata(p.name, d, end) for p in program.outputs for d in range(p.rank) for end in ("min", "max")]
+        wanted = [equal(symbol, given[symbol]) for symbol in (*ends, *(scalar(s.name) for s in program.scalars))]
+        search = Search(NO_FACTS)
+        search.refuted(all_of(*wanted, *(check.condition for check in leading_checks(program))))
+        values = dict(given)
+        for parameter in program.inputs:
+            for d in range(parameter.rank):
+                lo = search.found.get(metadata(parameter.name, d, "min"), 0)
+                hi = search.found.get(metadata(parameter.name, d, "max"), extent - 1)
+                _set_dim(values, parameter.name, d, lo, hi)
+        yield values
+
+
+def _set(values: dict[Expr, int], buffer: str, rank: int, lo: int, hi: int) -> None:
+    for d in range(rank):
+        _set_dim(values, buffer, d, lo, hi)
+
+
+def _set_dim(values: dict[Expr, int], buffer: str, d: int, lo: int, hi: int) -> None:
+    values[metadata(buffer, d, "min")], values[metadata(buffer, d, "max")] = lo, hi
+    values[metadata(buffer, d, "fold_factor")] = max(hi - lo + 1, 1)
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Following a program
+# ----------------------------------------------------------------------------------------------------------------
+
+
+class _Memory:
+    """What is written of a buffer. Of a folded one, each place holds the coordinate that was written there last."""
+
+    def __init__(self, box: NumericBox, folds: tuple[int | None, ...]) -> None:
+        self.box = box
+        self.folds = folds
+        extents = [max(hi - lo + 1, 0) for lo, hi in box]
+        shape = [n if fold is None else min(n, fold) for n, fold in zip(extents, folds, strict=True)]
+        if math.prod(shape) > _MOST_ELEMENTS:
+            raise _TooMuchError
+        self.held = np.full(shape, -1, np.int64)
+        self.iteration = np.full(shape, -1, np.int64)
+        """In which iteration of the loop that is asked about a place was written; -1: in none."""
+
+    def contains(self, region: NumericBox) -> bool:
+        """Whether a region lies within the bounds."""
+        return all(first <= lo and hi <= last for (lo, hi), (first, last) in zip(region, self.box, strict=True))
+
+    def places(self, region: NumericBox) -> tuple[np.ndarray[tuple[int, ...], np.dtype[np.intp]], ...]:
+        """Where the elements of a region, which lies within the bounds, are."""
+        along = [np.arange(lo - first, hi - first + 1) for (lo, hi), (first, _) in zip(region, self.box, strict=True)]
+        return np.ix_(*(a if fold is None else a % fold for a, fold in zip(along, self.folds, strict=True)))
+
+    def labels(self, region: NumericBox) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+        """What the places of a region hold where its elements are there."""
+        label = np.zeros([hi - lo + 1 for lo, hi in region], np.int64)
+        for d, ((lo, hi), (first, _), fold) in enumerate(zip(region, self.box, self.folds, strict=True)):
+            if fold is not None:
+                shape = [-1 if k == d else 1 for k in range(len(region))]
+                label = label + np.arange(lo - first, hi - first + 1).reshape(shape)
+        return label
+
+    def write(self, region: NumericBox, iteration: int) -> None:
+        """Note that a region is written."""
+        places = self.places(region)
+        self.held[places] = self.labels(region)
+        self.iteration[places] = iteration
+
+    def missing(self, region: NumericBox) -> Element | None:
+        """An element of a region that is not there."""
+        for d, ((lo, hi), (first, last)) in enumerate(zip(region, self.box, strict=True)):
+            if lo < first or hi > last:
+                return tuple((lo if lo < first else hi) if k == d else each[0] for k, each in enumerate(region))
+        wrong = np.argwhere(self.held[self.places(region)] != self.labels(region))
+        return _element(region, wrong[0]) if len(wrong) else None
+
+    def is_lost(self, element: Element) -> bool:
+        """Whether an element is not there because another has taken its place."""
+        region = tuple((k, k) for k in element)
+        return self.contains(region) and bool((self.held[self.places(region)] >= 0).any())
+
+
+def _element(region: NumericBox, offset: np.ndarray[tuple[int, ...], np.dtype[np.intp]]) -> Element:
+    return tuple(lo + int(k) for (lo, _), k in zip(region, offset, strict=True))
+
+
+class _Run:
+    """One run on one size. What is looked for stands in the methods that are told of reads and writes."""
+
+    def __init__(self, program: Program, values: Mapping[Expr, int]) -> None:
+        self.program = program
+        self.values = dict(values)
+        self.memories: dict[str, _Memory] = {}
+        self.calls = self.elements = self.iterations = 0
+        self.iteration = -1
+        self.loops: list[For] = []
+        self.folds: dict[int, tuple[Expr | None, ...]] = {}
+        for parameter in program.outputs:
+            box = self.box(parameter_box(parameter.name, parameter.rank))
+            self.memories[parameter.name] = _Memory(box, (None,) * len(box))
+
+    def follow(self) -> None:
+        """Follow the program to its end."""
+        self.block(self.program.body)
+
+    def block(self, block: Block) -> None:
+        """Follow the statements of a block."""
+        hidden = dict(self.memories)
+        for statement in block:
+            match statement:
+                case Alloc(buffer=buffer, box=box, folds=folds):
+                    folds = self.folds.get(statement.id, folds)
+                    numbers = tuple(None if fold is None else self.number(fold) for fold in folds)
+                    if any(n is not None and n < 1 for n in numbers):
+                        raise _TooMuchError
+                    self.memories[buffer] = _Memory(self.box(box), numbers)
+                case For():
+                    self.loop(statement)
+                case If(condition=condition, body=body, orelse=orelse):
+                    self.block(body if evaluate(condition, self.values) else orelse)
+                case Check(condition=condition):
+                    if not evaluate(condition, self.values):
+                        raise _TooMuchError
+                case Call():
+                    self.call(statement)
+                case Pass():
+                    pass
+        self.memories = hidden
+
+    def loop(self, loop: For) -> None:
+        """Follow a loop."""
+        step = self.number(loop.step)
+        if step < 1:
+            raise _TooMuchError
+        self.loops.append(loop)
+        for value in range(self.number(loop.range.min), self.number(loop.range.max) + 1, step):
+            self.iterations += 1
+            if self.iterations > _MOST_ITERATIONS:
+                raise _TooMuchError
+            self.values[loop.variable] = value
+            self.begin(loop, value)
+            self.block(loop.body)
+        self.end(loop)
+        self.values.pop(loop.variable, None)
+        self.loops.pop()
+
+    def begin(self, loop: For, value: int) -> None:
+        """An iteration begins."""
+
+    def end(self, loop: For) -> None:
+        """A loop has ended."""
+
+    def call(self, call: Call) -> None:
+        """Follow a call."""
+        box = list(self.box(call.box))
+        for access in call.func.outputs:
+            memory = self.memories.get(access.buffer)
+            if memory is None:
+                raise _TooMuchError
+            for d, (first, last) in zip(access.dims, memory.box, strict=True):
+                box[d] = max(box[d][0], first), min(box[d][1], last)
+        if any(lo > hi for lo, hi in box):
+            return
+        self.calls += 1
+        self.elements += math.prod(hi - lo + 1 for lo, hi in box)
+        if self.calls > _MOST_CALLS or self.elements > _MOST_ELEMENTS:
+            raise _TooMuchError
+        inner = dict(self.values)
+        for (lo_symbol, hi_symbol), (lo, hi) in zip(end_symbols(call.func), box, strict=True):
+            inner[lo_symbol], inner[hi_symbol] = lo, hi
+        for read, template in zip(call.func.inputs, input_templates(call.func), strict=True):
+            region = tuple((evaluate(i.min, inner), evaluate(i.max, inner)) for i in template)
+            memory = self.memories.get(read.buffer)
+            if memory is not None and all(lo <= hi for lo, hi in region):
+                self.read(call, read.buffer, memory, region)
+        for access in call.func.outputs:
+            region = tuple(box[d] for d in access.dims)
+            memory = self.memories[access.buffer]
+            self.write(call, access.buffer, memory, region)
+            memory.write(region, self.iteration)
+
+    def read(self, call: Call, buffer: str, memory: _Memory, region: NumericBox) -> None:
+        """A call reads a region of an intermediate or an output."""
+
+    def write(self, call: Call, buffer: str, memory: _Memory, region: NumericBox) -> None:
+        """A call is about to write a region, which lies within the bounds."""
+
+    def number(self, e: Expr) -> int:
+        """The value of an expression here."""
+        return evaluate(e, self.values)
+
+    def box(self, box: Box) -> NumericBox:
+        """The box that expressions stand for here."""
+        return tuple((self.number(i.min), self.number(i.max)) for i in box)
+
+    def where(self) -> str:
+        """The run, and the iteration that it is in, as words."""
+        names = dimension_names(self.program)
+        given = [
+            f"{names(p.name, d)} = {self.values[metadata(p.name, d, 'min')]}..{self.values[metadata(p.name, d, 'max')]}"
+            for p in self.program.outputs
+            for d in range(p.rank)
+        ]
+        given += [f"{s.name} = {self.values[scalar(s.name)]}" for s in self.program.scalars]
+        around = [
+            f"{loop.variable} = {self.values[loop.variable]}" for loop in self.loops if loop.variable in self.values
+        ]
+        return f"with {', '.join(given)}" + (f", in iteration {', '.join(around)}" if around else "")
+
+
+def _text(buffer: str, element: Element) -> str:
+    return f"{buffer}[{', '.join(map(str, element))}]"
+
+
+class _Reads(_Run):
+    """Looks for a read by one call of an element that is not there."""
+
+    def __init__(self, program: Program, values: Mapping[Expr, int], buffer: str, call: int) -> None:
+        super().__init__(program, values)
+        self.wanted = (buffer, call)
+
+    def read(self, call: Call, buffer: str, memory: _Memory, region: NumericBox) -> None:
+        if (buffer, call.id) != self.wanted:
+            return
+        element = memory.missing(region)
+        if element is not None:
+            why = "whose place another element has taken" if memory.is_lost(element) else "not written by then"
+            raise _FoundError(f"{call.func.name} reads {_text(buffer, element)}, {why}")
+
+
+class _Folded(_Run):
+    """Looks for a read of an element whose place another has taken."""
+
+    def __init__(
+        self, program: Program, values: Mapping[Expr, int], alloc: Alloc, folds: tuple[Expr | None, ...]
+    ) -> None:
+        super().__init__(program, values)
+        self.folds[alloc.id] = folds
+        self.wanted = alloc.buffer
+
+    def read(self, call: Call, buffer: str, memory: _Memory, region: NumericBox) -> None:
+        if buffer == self.wanted:
+            element = memory.missing(region)
+            if element is not None and memory.is_lost(element):
+                raise _FoundError(
+                    f"{call.func.name} reads {_text(buffer, element)}, whose place another element has taken"
+                )
+
+
+class _Outputs(_Run):
+    """Looks for an element of an output that is not written in the end."""
+
+    def __init__(self, program: Program, values: Mapping[Expr, int], buffer: str) -> None:
+        super().__init__(program, values)
+        self.wanted = buffer
+
+    def follow(self) -> None:
+        super().follow()
+        memory = self.memories[self.wanted]
+        element = memory.missing(memory.box) if all(lo <= hi for lo, hi in memory.box) else None
+        if element is not None:
+            raise _FoundError(f"nothing writes {_text(self.wanted, element)}")
+
+
+class _Races(_Run):
+    """Looks for two iterations of a loop that need the same element, one at least to write it."""
+
+    def __init__(self, program: Program, values: Mapping[Expr, int], buffer: str, loop: int) -> None:
+        super().__init__(program, values)
+        self.wanted = buffer
+        self.asked = loop
+        self.first = 0
+        self.name = ""
+
+    def begin(self, loop: For, value: int) -> None:
+        if loop.id == self.asked:
+            self.first = self.number(loop.range.min)
+            self.iteration = value - self.first
+            self.name = loop.variable.name
+
+    def end(self, loop: For) -> None:
+        if loop.id == self.asked:
+            self.iteration = -1
+            for memory in self.memories.values():
+                memory.iteration.fill(-1)
+
+    def read(self, call: Call, buffer: str, memory: _Memory, region: NumericBox) -> None:
+        if buffer == self.wanted and memory.contains(region):
+            self._compare(memory, region, f"{call.func.name} reads {{}}, which is written in iteration {{}}")
+
+    def write(self, call: Call, buffer: str, memory: _Memory, region: NumericBox) -> None:
+        if buffer == self.wanted:
+            self._compare(memory, region, f"{call.func.name} writes {{}}, which is also written in iteration {{}}")
+
+    def _compare(self, memory: _Memory, region: NumericBox, what: str) -> None:
+        if self.iteration < 0:
+            return
+        written = memory.iteration[memory.places(region)]
+        others = np.argwhere((written >= 0) & (written != self.iteration))
+        if len(others):
+            element = _text(self.wanted, _element(region, others[0]))
+            other = f"{self.name} = {int(written[tuple(others[0])]) + self.first}"
+            raise _FoundError(what.format(element, other))

@@ -1,0 +1,195 @@
+"""What refusals say beyond the reason: hints whose code works as given, and examples that are so."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_graphs import Graph, build, graphs, image_graphs, run_and_compare
+from random_schedules import Chain
+from scheduled import by_rows, compare, picture, stencil, stencils
+
+import slinky as sl
+from slinky.sched.remedies import Attempt
+
+LONGEST = 300
+SEEN: Counter[str] = Counter()
+
+
+def refusal(rewrite: Callable[[], object]) -> sl.SchedulingError:
+    with pytest.raises(sl.SchedulingError) as caught:
+        rewrite()
+    return caught.value
+
+
+def followed(error: sl.SchedulingError) -> sl.Pipeline:
+    """The pipeline after the code of a hint, executed as it is given."""
+    assert isinstance(error.attempt, Attempt)
+    names: dict[str, Any] = {"p": error.attempt.pipeline, "sl": sl}
+    exec(error.remedy, names)
+    result = names["p"]
+    assert isinstance(result, sl.Pipeline)
+    return result
+
+
+@given(st.one_of(image_graphs(), image_graphs(), graphs(max_stages=5)), st.integers(0, 2**32), st.integers(8, 20))
+@settings(max_examples=settings().max_examples // 2)
+def test_hints_of_random_refusals_are_legal(graph: Graph, seed: int, steps: int) -> None:
+    chain = Chain(build(graph), random.Random(seed).choice)
+    for _ in range(steps):
+        chain.step()
+    hints = 0
+    for error in chain.errors[-5:]:
+        SEEN["refusals"] += 1
+        assert len(error.reason) <= LONGEST
+        assert len(str(error.condition)) <= LONGEST
+        assert len(error.example) <= LONGEST
+        SEEN["examples"] += bool(error.example)
+        if not error.remedy:
+            continue
+        SEEN["hints"] += 1
+        hints += 1
+        new = followed(error)
+        new.verify()
+        if hints == 1:
+            run_and_compare(graph, new)
+        last = error.remedy.splitlines()[-1]
+        goes_on = last.startswith(f"p = sl.{error.operation}(p, ")
+        SEEN["hints that lead on"] += goes_on
+        assert goes_on or "(a step only: " in error.hint
+
+
+def test_many_refusals_have_hints_and_examples() -> None:
+    if not SEEN:
+        pytest.skip("it counts what the property above has seen, which has not run")
+    assert SEEN["hints"] >= SEEN["refusals"] // 10, SEEN
+    assert SEEN["examples"] >= SEEN["refusals"] // 20, SEEN
+    assert SEEN["hints that lead on"] >= SEEN["hints"] * 3 // 4, SEEN
+
+
+# Examples -------------------------------------------------------------------------------------------------------------
+
+
+def rows() -> sl.Pipeline:
+    """Three stencils in a row, the second computed in the loop over the rows of the third, and slid."""
+    p = sl.compute_at(sl.split_loop(stencils(3), "s3.y", 1), "s2", "for y")
+    return sl.slide_window(p, "s2", "for y")
+
+
+GONE_WRONG: dict[str, Callable[[], object]] = {
+    "store what slides": lambda: sl.store_at(rows(), "alloc b2", "for y"),
+    "consumers before producers": lambda: sl.compute_root(
+        sl.compute_at(sl.compute_at(sl.split_loop(stencils(3), "s3.y", 1), "s2", "for y"), "s1", "for y"), "s2"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", GONE_WRONG)
+def test_an_example_is_so(name: str) -> None:
+    """The program that the primitive would have made reads what is not there, on arrays of these bounds."""
+    error = refusal(GONE_WRONG[name])
+    sizes = re.findall(r"out\.[yx] = (-?\d+)\.\.(-?\d+)", error.example)
+    assert len(sizes) == 2
+    (top, bottom), (left, right) = [(int(lo), int(hi)) for lo, hi in sizes]
+    image, out = picture(bottom - top + 1, right - left + 1, 3, (top, left))
+    would_be = sl.Pipeline(error.place._version)  # type: ignore[attr-defined]
+    with pytest.raises(sl.UninitializedReadError) as caught:
+        would_be.run(image, out, checked=True)
+    reader = re.search(r", (\w+) reads (\w+)\[", error.example)
+    assert reader is not None
+    assert all(word in str(caught.value) for word in reader.groups())
+
+
+def test_a_fold_that_is_too_small_loses_what_the_example_says() -> None:
+    p, _, alloc = by_rows(stencil())
+    error = refusal(lambda: sl.fold_storage(p, alloc, "y", 2))
+    assert error.example == (
+        "with out.y = 0..0, out.x = 0..0, in iteration y = 0, stencil reads intm[-1, -1], whose place another element "
+        "has taken"
+    )
+    assert error.hint == 'it needs 3, the default:\n  p = sl.fold_storage(p, "alloc intm", "y")'
+
+
+def test_where_nothing_goes_wrong_there_is_no_example() -> None:
+    """An even split is not shown for any size, and nothing is read wrongly."""
+    error = refusal(lambda: sl.split_loop(stencils(1), "s1.y", 4, tail="perfect"))
+    assert error.example == ""
+    assert "not shown" in error.reason
+
+
+# Hints ----------------------------------------------------------------------------------------------------------------
+
+
+def test_a_hint_is_a_chain_where_one_step_is_not_enough() -> None:
+    p = sl.split_loop(stencils(4), "s4.y", 4)
+    error = refusal(lambda: sl.compute_at(p, "add", "for y"))
+    assert error.remedy == "\n".join(f'p = sl.compute_at(p, "{func}", "for y")' for func in ("s3", "s2", "s1", "add"))
+    assert followed(error).find("add").parent().name() == "y"
+
+
+def test_places_of_a_hint_are_told_apart() -> None:
+    """Two loops have one name: the code of the hint means the right one."""
+    p = sl.cut_loop(sl.compute_at(sl.split_loop(stencils(2), "s2.y", 2), "s1", "for y"), "for y", 5)
+    second = p.find_all("for y")[1]
+    p = sl.split_loop(p, "s2.x #1", 4, names="z")
+    error = refusal(lambda: sl.split_loop(p, p.forward(second), 2, tail="shift"))
+    assert error.remedy == 'p = sl.split_loop(p, "for y #1", 2)'
+    assert len(followed(error).find_all("for y_outer")) == 1
+
+
+def test_a_hint_that_multiplies_the_work_says_so() -> None:
+    p, loop, _ = by_rows(stencil())
+    error = refusal(lambda: sl.parallelize_loop(p, loop))
+    assert "(on small arrays, it computes 2.0 times as many elements)" in error.hint
+    image, out = picture(40, 40, 1)
+    before, after = compare(p, followed(error), [image], [out], threads=2)
+    assert sum(after.elements.values()) > 1.7 * sum(before.elements.values())
+    cheap = refusal(lambda: sl.slide_window(p, "add", loop))
+    assert "times as many elements" not in cheap.hint
+
+
+def test_no_hint_is_better_than_one_that_is_refused_in_turn() -> None:
+    """A consumer's loop is parallel and the producer writes a buffer outside: nothing that is done now mends that."""
+    p = sl.parallelize_loop(sl.split_loop(stencils(1), "s1.y", 1), "for y")
+    error = refusal(lambda: sl.compute_at(p, "add", "for y"))
+    assert error.remedy == ""
+    assert (
+        error.hint == "compute it there, and give each iteration its own buffer (store_at), before the loop is parallel"
+    )
+
+
+def test_hints_of_operations_of_ones_own() -> None:
+    """The innermost operation has been refused: the hint is for the pipeline that it was given."""
+
+    @sl.sched_op()
+    def compute_and_fold(p: sl.Pipeline, call: sl.CallCursor, loop: sl.LoopCursor) -> Any:
+        """Compute a producer in a loop and fold its rows, too few of them."""
+        p, fused = sl.compute_at(p, call, loop, rc=True)
+        return sl.fold_storage(sl.slide_window(p, fused.call, loop), fused.alloc, "y", 1), ()
+
+    error = refusal(lambda: compute_and_fold(sl.split_loop(stencil(), "stencil.y", 1), "add", "for y"))
+    assert (error.operation, error.within) == ("fold_storage", ["compute_and_fold"])
+    assert error.remedy == 'p = sl.fold_storage(p, "alloc intm", "y")'
+    assert str(followed(error)).count("fold 3") == 1
+
+
+def test_a_scalar_in_the_code_of_a_hint() -> None:
+    p = sl.split_loop(stencils(1), "s1.y", 2)
+    error = refusal(lambda: sl.split_loop(p, "for y", sl.scalar("t"), tail="shift"))
+    assert error.remedy == 'p = sl.split_loop(p, "for y", sl.scalar("t"))'
+    assert [a.name() for a in followed(error).args()] == ["inp", "out", "t"]
+
+
+def test_a_refusal_that_is_read_later_or_twice_says_the_same() -> None:
+    p = sl.split_loop(stencils(2), "s2.y", 1)
+    error = refusal(lambda: sl.slide_window(p, "s1", "for y"))
+    first = str(error)
+    sl.compute_at(p, "s1", "for y")
+    assert str(error) == first
+    assert len([line for line in first.splitlines() if line.startswith("  p = ")]) == 2
