@@ -136,7 +136,7 @@ def test_a_callback_that_writes_its_input(pass_buffers: bool) -> None:
 
     (x,) = sl.variables("x")
     inp, out = sl.BufferExpr("inp", np.int64, 1), sl.BufferExpr("out", np.int64, 1)
-    sl.Func(spoil, [inp[x]], [out[x]], name="spoil", pass_buffers=pass_buffers)
+    sl.Func(spoil, [inp[x]], [out[x]], name="spoil", pass_buffers=pass_buffers, writable_inputs=True)
     pipeline = sl.build_pipeline([inp], [out])
     with pytest.raises(sl.CallbackError, match=r"^the callback of spoil\[0..4\] wrote to one of its inputs"):
         pipeline.run(np.arange(5), np.zeros(5, np.int64), checked=True)

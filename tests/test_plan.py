@@ -66,6 +66,7 @@ def test_the_source_of_the_stencil() -> None:
 STENCIL = """\
 # pipeline stencil(inp: int64[2]) -> (out: int64[2]):
 def run_stencil(arena, inp, inp_min, out, out_min):
+    inp_read_only = read_only(inp)
     inp_y_min, inp_x_min = inp_min
     inp_y_size, inp_x_size = inp.shape
     inp_y_max = inp_y_min + inp_y_size - 1
@@ -84,7 +85,8 @@ def run_stencil(arena, inp, inp_min, out, out_min):
         check_failed()
     (intm_windows,) = arena.rings
     intm_window = intm_windows[out_y_max - out_y_min + 3, out_x_max - out_x_min + 3, 3]
-    inp_x = inp[:, out_x_min - inp_x_min - 1 : out_x_max - inp_x_min + 2]
+    intm_read_only = intm_window.read_only
+    inp_x = inp_read_only[:, out_x_min - inp_x_min - 1 : out_x_max - inp_x_min + 2]
     inp_y = 1 - inp_y_min
     inp_y_end = 2 - inp_y_min
     intm_y = 2 - out_y_min
@@ -95,7 +97,7 @@ def run_stencil(arena, inp, inp_min, out, out_min):
     for y in range(out_y_min, out_y_max + 1):
         if (result := add(inp_x[y + inp_y : y + inp_y_end], written := intm_window(y + intm_y, 1))) is not None:
             check_result(result, written)
-        operand1 = intm_window(y - out_y_min, 3)
+        operand1 = intm_read_only(y - out_y_min, 3)
         if (result := stencil(operand1, written := out[y - out_y_min : y + out_y_end])) is not None:
             check_result(result, written)
 """

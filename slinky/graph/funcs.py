@@ -34,6 +34,9 @@ class Func:
       dtype that it reads at the same points. Plans then write an intermediate over one that nobody reads any more, or
       keep it in an output. By default this holds for elementwise ufuncs and for nothing else; checked mode tests what
       is declared.
+    * `writable_inputs`: what the callback reads is read-only, so that it cannot destroy the caller's data. With this, it
+      is writable, for what takes no other arrays, such as `torch.from_dlpack`. The callback must not write to it even
+      so.
 
     Making a func makes it the producer of its outputs. Raises `GraphError`, naming func and buffer, for what can be
     no part of a pipeline; nothing is changed then.
@@ -49,6 +52,7 @@ class Func:
         arguments: Mapping[str, Any] | None = None,
         pass_buffers: bool = False,
         in_place: bool | None = None,
+        writable_inputs: bool = False,
     ) -> None:
         if not callable(callback):
             raise GraphError(f"a func needs a callable, got {callback!r}")
@@ -60,7 +64,8 @@ class Func:
         if arguments is not None and not isinstance(arguments, Mapping):
             raise GraphError(f"func {self.name!r}: arguments must be a dictionary, values by name, got {arguments!r}")
         self.arguments = dict(arguments or {})
-        self.pass_buffers = pass_buffers
+        self.pass_buffers = self._flag(pass_buffers, "pass_buffers")
+        self.writable_inputs = self._flag(writable_inputs, "writable_inputs")
         if in_place is not None and not isinstance(in_place, bool):
             raise GraphError(f"func {self.name!r}: in_place must be True, False or None, got {in_place!r}")
         self.in_place = _is_elementwise(callback) if in_place is None else in_place
@@ -76,6 +81,11 @@ class Func:
             access.buffer.is_read = True
         for access in self.outputs:
             access.buffer.producer = self
+
+    def _flag(self, given: object, what: str) -> bool:
+        if not isinstance(given, (bool, np.bool_)):
+            raise GraphError(f"func {self.name!r}: {what} must be True or False, got {given!r}")
+        return bool(given)
 
     def _check_ufunc(self) -> None:
         """Of a ufunc it is known how it is called."""

@@ -125,6 +125,7 @@ class _Walk:
             tuple(func.arguments.items()),
             func.pass_buffers,
             func.in_place,
+            func.writable_inputs,
             self._known_of_divisors(func),
         )
         self.lowered[func] = lowered

@@ -38,8 +38,8 @@ def say_the_same(a: Program, b: Program) -> bool:
 
 def _said_of_func(func: LoweredFunc) -> tuple[object, ...]:
     arguments = tuple((name, _Value(value)) for name, value in func.arguments)
-    said = func.name, func.dims, func.inputs, func.outputs, func.pass_buffers, func.in_place, func.known
-    return *said, _Value(func.callback), arguments
+    declared = func.pass_buffers, func.in_place, func.writable_inputs, func.known
+    return func.name, func.dims, func.inputs, func.outputs, *declared, _Value(func.callback), arguments
 
 
 def _said_of_constant(constant: ConstantBuffer) -> tuple[object, ...]:

@@ -95,7 +95,7 @@ class LoweredFunc:
     exactly the box that the access gives for B. `dims` are variables of its own (`stencil.y`), bound nowhere else.
     `known` are conditions that the program checks and on which the regions that it reads rest (a divisor is positive).
     With `in_place`, the callback gives the same result where an output is the memory of an input of the same dtype
-    that it reads at the same points.
+    that it reads at the same points. With `writable_inputs`, it is given inputs that NumPy lets it write to.
     """
 
     name: str
@@ -106,6 +106,7 @@ class LoweredFunc:
     arguments: tuple[tuple[str, Any], ...] = ()
     pass_buffers: bool = False
     in_place: bool = False
+    writable_inputs: bool = False
     known: tuple[Condition, ...] = ()
 
     def dim_names(self) -> tuple[str, ...]:

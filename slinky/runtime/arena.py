@@ -22,7 +22,7 @@ import attrs
 import numpy as np
 
 from slinky.runtime import mirrored
-from slinky.runtime.buffers import Array
+from slinky.runtime.buffers import Array, read_only
 from slinky.runtime.storage import Ring, ring_size
 
 ALIGNMENT = 64
@@ -60,15 +60,23 @@ def aligned_bytes(size: int) -> Array:
 class Site(dict[Shape, Array]):
     """The arrays at one place of an arena, by shape (an integer for rank 1). Made when first asked for.
 
+    `read_only` has a read-only view of each, which is there once the array has been asked for.
+
     A plan may ask for an array before it knows whether the loop that uses it has any iteration. One that is larger
     than what was reserved is never used, and takes no memory.
     """
 
     def __init__(self, kind: SiteKind) -> None:
         super().__init__()
+        self.read_only: dict[Shape, Array] = {}
         self._dtype = kind.dtype
         self._memory: Array | None = None
         self._kept = 0
+
+    def clear(self) -> None:
+        """Forget all arrays."""
+        super().clear()
+        self.read_only.clear()
 
     def move(self, memory: Array | None) -> None:
         """Use this memory from now on; None where it is not known how much will be needed."""
@@ -95,12 +103,14 @@ class Site(dict[Shape, Array]):
         else:
             array = np.broadcast_to(np.empty((), self._dtype), extents)
         self[shape] = array
+        self.read_only[shape] = read_only(array)
         return array
 
 
 Window: TypeAlias = Callable[..., Array]
 """Takes, for each folded dimension, the distance of the first coordinate from that of the buffer, and how many; gives
-a view that is cropped there. Its attribute `rows` says, per folded dimension, how many there may be."""
+a view that is cropped there. Its attribute `rows` says, per folded dimension, how many there may be; `read_only` is a
+function that gives read-only views of the same."""
 
 
 class RingSite(dict[tuple[int, ...], Window]):
@@ -158,12 +168,13 @@ def make_window(
         if size is not None:
             ring = Ring(ring_memory(size), size, kind.dtype, shape, dim)
             rows[position] = ring.rows
-            window = _ring_window(kind, ring, position)
+            window, reading = (_ring_window(kind, r, position) for r in (ring, ring.read_only()))
             break
     else:
-        memory = heap_memory(math.prod(shape) * kind.dtype.itemsize)
-        window = _crop_window(kind.folded, np.ndarray(shape, kind.dtype, memory))
+        array = np.ndarray(shape, kind.dtype, heap_memory(math.prod(shape) * kind.dtype.itemsize))
+        window, reading = (_crop_window(kind.folded, a) for a in (array, read_only(array)))
     window.rows = tuple(rows)  # type: ignore[attr-defined]
+    window.read_only = reading  # type: ignore[attr-defined]
     return window
 
 

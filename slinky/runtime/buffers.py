@@ -68,6 +68,13 @@ def buffer_at(array: Array, min: tuple[int, ...]) -> Buffer:
     return buffer
 
 
+def read_only(array: Array) -> Array:
+    """A view of an array through which nobody can write, and of which no view can be written through either."""
+    view = array.view()
+    view.setflags(write=False)
+    return view
+
+
 def view_as_array(given: object) -> Array:
     """An ndarray on the memory of `given`: an array, or anything with DLPack, `__array_interface__` or a buffer.
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from slinky.errors import CallbackError
 from slinky.ir.statements import LoweredFunc
-from slinky.runtime.buffers import Array, Buffer, buffer_at
+from slinky.runtime.buffers import Array, Buffer, buffer_at, read_only
 from slinky.runtime.in_place import sharing
 
 
@@ -55,7 +55,8 @@ def check_in_place(
         if source.dtype != expected.dtype:
             continue
         shared = source.copy()
-        given = [_with(x, shared) if a.buffer == read else x for x, a in zip(inputs, func.inputs, strict=True)]
+        reading = shared if func.writable_inputs else read_only(shared)
+        given = [_with(x, reading) if a.buffer == read else x for x, a in zip(inputs, func.inputs, strict=True)]
         results = [_with(x, np.empty_like(array_of(x))) for x in outputs]
         results[o] = _with(outputs[o], shared)
         call_callback(func.callback, name, given, results, arguments)

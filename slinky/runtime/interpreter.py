@@ -1,7 +1,8 @@
 """The reference interpreter: it defines what the statements of a program mean. Clear before fast.
 
 Invariants: a callback gets views of exactly the regions of its call, never an empty one and never one that leaves its
-buffer; a buffer is released after the last statement of its block that names it, and when an error ends the run.
+buffer, and those that it reads are read-only; a buffer is released after the last statement of its block that names it,
+and when an error ends the run.
 
 In checked mode each buffer has a shadow (see `shadow`), callbacks that write to their inputs, or leave elements of
 their outputs alone, are caught, iterations of a parallel loop must not touch what another one writes, and every element
@@ -32,7 +33,7 @@ from slinky.ir.statements import (
     walk,
 )
 from slinky.runtime.arguments import bind, require
-from slinky.runtime.buffers import Buffer
+from slinky.runtime.buffers import Array, Buffer, read_only
 from slinky.runtime.callbacks import Poison, array_of, call_callback, check_in_place
 from slinky.runtime.lifetimes import releases
 from slinky.runtime.races import Iteration, LoopRun
@@ -195,8 +196,8 @@ class _Machine:
                 if shadow is not None:
                     frame.storages[access.buffer].view(region)
                     shadow.read(region, name, frame.iteration)
-        inputs = [self._operand(func, access.buffer, region, frame) for access, region in reads]
-        outputs = [self._operand(func, access.buffer, region, frame) for access, region in writes]
+        inputs = [self._input(func, access.buffer, region, frame) for access, region in reads]
+        outputs = [self._output(func, access.buffer, region, frame) for access, region in writes]
         arguments = {
             key: evaluate(value, frame.values) if isinstance(value, Expr) else value for key, value in func.arguments
         }
@@ -224,9 +225,15 @@ class _Machine:
             values[lo_symbol], values[hi_symbol] = lo, hi
         return [evaluate_box(template, values) for template in input_templates(func)]
 
-    @staticmethod
-    def _operand(func: LoweredFunc, buffer: str, region: NumericBox, frame: _Frame) -> Any:
+    def _input(self, func: LoweredFunc, buffer: str, region: NumericBox, frame: _Frame) -> Any:
         view = frame.storages[buffer].view(region)
+        return self._operand(func, view if func.writable_inputs else read_only(view), region)
+
+    def _output(self, func: LoweredFunc, buffer: str, region: NumericBox, frame: _Frame) -> Any:
+        return self._operand(func, frame.storages[buffer].view(region), region)
+
+    @staticmethod
+    def _operand(func: LoweredFunc, view: Array, region: NumericBox) -> Any:
         return Buffer(view, tuple(lo for lo, _ in region)) if func.pass_buffers else view
 
     def _run(

@@ -22,7 +22,7 @@ from slinky.ir.regions import input_regions, output_region
 from slinky.ir.statements import Alloc, Call, Check, For, Program, Statement, walk
 from slinky.runtime.arena import Arenas
 from slinky.runtime.arguments import bind, require
-from slinky.runtime.buffers import Buffer, buffer_at
+from slinky.runtime.buffers import Buffer, buffer_at, read_only
 from slinky.runtime.codegen.generator import Generated, Kind, generate
 from slinky.runtime.codegen.origin import at_origin, extents
 from slinky.runtime.codegen.writer import Place
@@ -101,6 +101,7 @@ _HELPERS: dict[str, Any] = {
     "buffer_at": buffer_at,
     "check_failed": _check_failed,
     "check_result": _check_result,
+    "read_only": read_only,
     "run_parallel": run_parallel,
 }
 

@@ -90,6 +90,10 @@ class _Site:
     def __init__(self, kind: SiteKind) -> None:
         self.kind = kind
 
+    @property
+    def read_only(self) -> _Site:
+        return self
+
     def __getitem__(self, shape: int | tuple[int, ...]) -> Array:
         return _without_memory(self.kind, (shape,) if isinstance(shape, int) else shape)
 

@@ -45,7 +45,7 @@ class Ring:
     `shape` are the extents of the whole buffer. A window has its rows one behind the other, each in C order.
     """
 
-    memory: Array
+    memory: Array | memoryview
     size: int
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
@@ -60,6 +60,11 @@ class Ring:
     def rows(self) -> int:
         """How many rows the ring holds at a time."""
         return self.size // self.row
+
+    def read_only(self) -> Ring:
+        """The same ring, whose windows are read-only."""
+        # On a memoryview NumPy makes an array about as fast as on a writable array; on a read-only one it takes longer.
+        return attrs.evolve(self, memory=memoryview(cast(Any, self.memory)).toreadonly())
 
     def window(self) -> Callable[[int, int], Array]:
         """A function that gives the view of some rows: of the coordinate of the first, and how many."""

@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, cast
 
 import attrs
 
@@ -180,17 +179,23 @@ class Allocations:
         assert arena is not None
         site = arena.sites[alloc.id]
         key = ("array", site, *extents, *folds)
-        known: Any = None if self._recording.is_on else target.values.get(key)
-        if known is not None:
-            return cast(Stored, known)
+        known: Stored | None = None if self._recording.is_on else target.values.get(key)
+        if known is not None and self._suffices(known, alloc):
+            return known
         current, writer.scope = writer.scope, target
         named = [(e, f"{hint}_size") for e, hint in zip(extents, _hints(alloc), strict=True)]
         items = [writer.text(e, hint) for e, hint in [*named, *((fold, "fold") for fold in folds)]]
         folded = tuple(d for d, fold in enumerate(alloc.folds) if fold is not None)
         name = writer.names.fresh(f"{alloc.buffer}_window" if folded else alloc.buffer)
-        target.write(f"{name} = {site}[{', '.join(items) or '()'}]")
+        shape = f"[{', '.join(items) or '()'}]"
+        target.write(f"{name} = {site}{shape}")
+        reading = None
+        if alloc.buffer in self._views.given_read_only:
+            # At once: later the site may have forgotten the array.
+            reading = writer.names.fresh(f"{alloc.buffer}_read_only")
+            target.write(f"{reading} = {f'{name}.read_only' if folded else f'{site}.read_only{shape}'}")
         writer.scope = current
-        stored = Stored(name, target, folded)
+        stored = Stored(name, target, folded, reading)
         if not self._recording.is_on:
             target.values[key] = stored
         return stored
@@ -202,9 +207,9 @@ class Allocations:
             return None
         assert arena is not None
         site = arena.sites[alloc.id]
-        known: Any = writer.scope.lookup(("in output", site))
-        if known is not None:
-            return cast(Stored, known)
+        known: Stored | None = writer.scope.lookup(("in output", site))
+        if known is not None and self._suffices(known, alloc):
+            return known
         (access,) = call.func.outputs
         region = output_region(access, clamped_box(writer, call, writer.facts.boxes, writer.known))
         limits = writer.facts.boxes[access.buffer]
@@ -214,9 +219,17 @@ class Allocations:
         items = ", ".join(writer.text(e, f"{hint}_size") for e, hint in zip(extents, _hints(alloc), strict=True))
         name = writer.names.fresh(alloc.buffer)
         writer.scope.write(f"{name} = {part} if {is_contiguous} else {site}[{items or '()'}]")
-        stored = Stored(name, writer.scope)
+        reading = None
+        if alloc.buffer in self._views.given_read_only:
+            reading = writer.names.fresh(f"{alloc.buffer}_read_only")
+            writer.scope.write(f"{reading} = read_only({name})")
+        stored = Stored(name, writer.scope, read_only=reading)
         writer.scope.values["in output", site] = stored
         return stored
+
+    def _suffices(self, stored: Stored, alloc: Alloc) -> bool:
+        """Whether what another allocation of the same site has got does for this one, too."""
+        return stored.read_only is not None or alloc.buffer not in self._views.given_read_only
 
     def _same(self, a: Interval, b: Interval) -> bool:
         difference = self._writer.difference

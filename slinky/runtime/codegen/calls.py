@@ -73,8 +73,8 @@ class Calls:
             self._require_fold(call, buffer, region, number)
         for number, (buffer, region) in enumerate(writes, len(reads)):
             self._require_fold(call, buffer, region, number)
-        inputs = [self._views.operand(func, buffer, region) for buffer, region in reads]
-        outputs = [self._views.operand(func, buffer, region) for buffer, region in writes]
+        inputs = [self._views.input(func, buffer, region) for buffer, region in reads]
+        outputs = [self._views.output(func, buffer, region) for buffer, region in writes]
         arguments = [f"{key}={self._argument(func, key, value)}" for key, value in func.arguments]
         callback = self._globals.callback(func)
         with self._recording.call(call, box):

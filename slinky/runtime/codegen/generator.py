@@ -38,7 +38,7 @@ from slinky.runtime.codegen.parameters import Parameters
 from slinky.runtime.codegen.recording import Recording
 from slinky.runtime.codegen.scopes import INDENT, CodeScope, Line
 from slinky.runtime.codegen.sites import sites
-from slinky.runtime.codegen.views import Views
+from slinky.runtime.codegen.views import Views, buffers_given_read_only
 from slinky.runtime.codegen.writer import Place, Writer, also
 from slinky.runtime.in_place import in_outputs
 from slinky.symbolic.bounds import decide
@@ -47,7 +47,7 @@ from slinky.symbolic.intervals import substitute_box
 from slinky.symbolic.proofs import prove
 
 HELPERS = (
-    "bad_fold", "bad_region", "bad_step", "buffer_at", "check_failed", "check_result", "run_parallel",
+    "bad_fold", "bad_region", "bad_step", "buffer_at", "check_failed", "check_result", "read_only", "run_parallel",
 )  # fmt: skip
 """The globals of every plan: see `plan`."""
 
@@ -112,7 +112,8 @@ class _Generator:
             CodeScope(None, 0, 1, 0, _known_at_start(program, kind)), names, Examples(program, kind.at_origin)
         )
         self.globals = Globals(names)
-        views = Views(writer, {p.name: p.dims for p in (*program.inputs, *program.outputs)})
+        dims = {p.name: p.dims for p in (*program.inputs, *program.outputs)}
+        views = Views(writer, dims, buffers_given_read_only(program))
         self.parameters = Parameters(program, writer, views, self.globals, kind.at_origin)
         self.recording = Recording(writer, record_name)
         self.calls = Calls(writer, views, self.globals, self.recording)

@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 
 from slinky.ir.statements import BufferParameter, Program
+from slinky.runtime.buffers import read_only
 from slinky.runtime.codegen.names import Globals
 from slinky.runtime.codegen.origin import extents
 from slinky.runtime.codegen.views import Stored, Views
@@ -36,14 +37,18 @@ class Parameters:
             self.names.append(name)
             writer.bind(scalar(s.name), name, writer.root)
         for c in program.constants:
-            views.stored[c.name] = Stored(globals_.name_of(c.array, c.name), writer.root)
+            # A constant that was pickled is writable there.
+            constant = globals_.name_of(read_only(c.array), c.name)
+            views.stored[c.name] = Stored(constant, writer.root, read_only=constant)
 
     def _add(self, p: BufferParameter) -> None:
         writer, root = self._writer, self._writer.root
         fresh = writer.names.fresh
         array = fresh(p.name)
         self.names.append(array)
-        self._views.stored[p.name] = Stored(array, root)
+        reading = fresh(f"{p.name}_read_only")
+        self._views.stored[p.name] = Stored(array, root, read_only=reading)
+        self._headers.append(((reading,), f"{reading} = read_only({array})"))
         sizes, minima = [], []
         later: list[tuple[tuple[str, ...], str]] = []
         for d, dim in enumerate(p.dims):

@@ -3,6 +3,9 @@
 Each dimension of a region is cropped in the outermost scope that knows both of its ends, so that a crop that does not
 change in a loop is made before it, and a dimension that is not cropped is not sliced.
 
+What a callback reads, it is given read-only: views of one read-only view of the whole buffer, so that it costs nothing
+where the callback is called. Ufuncs, which never write to what they read, are given plain views.
+
 Invariant: a view that is made in an outer scope is the one that would be made where it is used.
 """
 
@@ -12,8 +15,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import cast
 
 import attrs
+import numpy as np
 
-from slinky.ir.statements import LoweredFunc
+from slinky.ir.statements import Call, LoweredFunc, Program, walk
 from slinky.runtime.codegen.scopes import CodeScope
 from slinky.runtime.codegen.writer import Writer
 from slinky.symbolic.expressions import Expr, constant_value, maximum
@@ -26,12 +30,14 @@ class Stored:
     """A buffer of the generated code: its local and the scope of the local.
 
     The local is an array, or where dimensions are `folded`, a function that takes, for each of them, the distance of
-    the first coordinate from that of the buffer and how many there are, and gives the view.
+    the first coordinate from that of the buffer and how many there are, and gives the view. `read_only` is the local of
+    what is the same but read-only, if there is one.
     """
 
     name: str
     scope: CodeScope
     folded: tuple[int, ...] = ()
+    read_only: str | None = None
 
 
 @attrs.frozen(eq=False)
@@ -56,21 +62,44 @@ class Crop:
         return f"{self.buffer}_{self.name}"
 
 
+def is_given_read_only(func: LoweredFunc) -> bool:
+    """Whether what a func reads is given to its callback read-only."""
+    return not func.writable_inputs and not isinstance(func.callback, np.ufunc)
+
+
+def buffers_given_read_only(program: Program) -> frozenset[str]:
+    """The buffers of which any callback is given a read-only view."""
+    calls = (s for s in walk(program.body) if isinstance(s, Call) and is_given_read_only(s.func))
+    return frozenset(access.buffer for call in calls for access in call.func.inputs)
+
+
 class Views:
     """Writes views. `stored` are the buffers that there are; `dims` names the dimensions of those not allocated.
 
-    `contiguous` are the locals that say whether an output is contiguous.
+    `contiguous` are the locals that say whether an output is contiguous, `given_read_only` the buffers that a callback
+    is given read-only.
     """
 
-    def __init__(self, writer: Writer, dims: Mapping[str, Sequence[str]]) -> None:
+    def __init__(self, writer: Writer, dims: Mapping[str, Sequence[str]], given_read_only: frozenset[str]) -> None:
         self._writer = writer
         self._dims = dims
+        self.given_read_only = given_read_only
         self.stored: dict[str, Stored] = {}
         self.contiguous: dict[str, str] = {}
 
-    def operand(self, func: LoweredFunc, buffer: str, region: Box) -> str:
-        """What a callback is given for a region: an array, or a buffer where it asks for buffers."""
-        view = self._view(buffer, region)
+    def input(self, func: LoweredFunc, buffer: str, region: Box) -> str:
+        """What a callback is given for a region that it reads: an array, or a buffer where it asks for buffers."""
+        stored = self.stored[buffer]
+        if is_given_read_only(func):
+            assert stored.read_only is not None  # the buffer is among those given read-only
+            stored = attrs.evolve(stored, name=stored.read_only)
+        return self._operand(func, self._view(stored, buffer, region), region)
+
+    def output(self, func: LoweredFunc, buffer: str, region: Box) -> str:
+        """What a callback is given for a region that it writes."""
+        return self._operand(func, self._view(self.stored[buffer], buffer, region), region)
+
+    def _operand(self, func: LoweredFunc, view: str, region: Box) -> str:
         if not func.pass_buffers:
             return view
         minima = ", ".join(self._writer.text(i.min) for i in region) + "," * (len(region) == 1)
@@ -78,16 +107,15 @@ class Views:
 
     def part(self, output: str, region: Box) -> tuple[str, str]:
         """The local of the part of an output for a region, and that which says whether the output is contiguous."""
-        return self._view(output, region, keep=True), self.contiguous[output]
+        return self._view(self.stored[output], output, region, keep=True), self.contiguous[output]
 
     def rows(self, buffer: str, dim: int) -> str:
         """How many coordinates of a folded dimension there may be in a view."""
         stored = self.stored[buffer]
         return f"{stored.name}.rows[{stored.folded.index(dim)}]"
 
-    def _view(self, buffer: str, region: Box, *, keep: bool = False) -> str:
+    def _view(self, stored: Stored, buffer: str, region: Box, *, keep: bool = False) -> str:
         """The view for a region: as text where it is used, unless it shall be kept in a local."""
-        stored = self.stored[buffer]
         crops = self._crops(buffer, region)
         array, base = stored.name, stored.scope
         if stored.folded:
