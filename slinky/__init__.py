@@ -36,8 +36,9 @@ from slinky.errors import (
     SlinkyError,
     UninitializedReadError,
 )
-from slinky.graph.buffers import BufferExpr, constant, scalar, variables
+from slinky.graph.buffers import BufferExpr, constant, same_bounds, scalar, variables
 from slinky.graph.funcs import Func
+from slinky.graph.returning import returns
 from slinky.pipeline import Pipeline
 from slinky.runtime.buffers import Buffer
 from slinky.runtime.statistics import Hooks, RunStatistics
@@ -107,6 +108,8 @@ __all__ = [
     "rename",
     "reorder_loops",
     "reorder_statements",
+    "returns",
+    "same_bounds",
     "scalar",
     "sched_op",
     "select",

@@ -17,7 +17,8 @@ from slinky.ir.equality import say_the_same
 from slinky.ir.printer import print_program
 from slinky.ir.statements import Program
 from slinky.ir.verifier import verify_program
-from slinky.runtime.interpreter import interpret
+from slinky.runtime.callbacks import is_debugging
+from slinky.runtime.interpreter import Checked, interpret
 from slinky.runtime.statistics import Hooks, RunStatistics
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ class Pipeline:
         /,
         *arrays: object,
         backend: str = "python",
-        checked: bool = False,
+        checked: Checked = False,
         hooks: Hooks | None = None,
         threads: int | None = None,
         progress: bool = False,
@@ -114,10 +115,11 @@ class Pipeline:
     ) -> RunStatistics:
         """Run as by calling, and return what was used.
 
-        `backend` is `"python"`, the plan that `compile` makes, or `"interpreter"`, the reference. With `checked`, the
-        interpreter runs and checks every read to find what the program promises: slow, for tests. `hooks` are told of
-        calls and allocations. `threads` is how many threads a parallel loop uses that does not say it itself. With
-        `progress`, a bar shows the share of elements computed (needs the extra `progress`).
+        `backend` is `"python"`, the plan that `compile` makes, or `"interpreter"`, the reference. With `checked=True`,
+        the interpreter runs and checks every read to find what the program promises: slow, for tests. With
+        `checked="first"`, the first call of each func must write all of its outputs, and nothing else is checked.
+        `hooks` are told of calls and allocations. `threads` is how many threads a parallel loop uses that does not say
+        it itself. With `progress`, a bar shows the share of elements computed (needs the extra `progress`).
         """
         return self._run(arrays, scalars, backend, checked, Hooks() if hooks is None else hooks, threads, progress)
 
@@ -126,7 +128,7 @@ class Pipeline:
         arrays: tuple[object, ...],
         scalars: dict[str, int],
         backend: str,
-        checked: bool,
+        checked: Checked,
         hooks: Hooks,
         threads: int | None,
         progress: bool,
@@ -135,15 +137,18 @@ class Pipeline:
             raise ArgumentError(f"hooks must be sl.Hooks, got {hooks!r}")
         if backend not in ("python", "interpreter"):
             raise ArgumentError(f"there is no back end {backend!r}; there are 'python' and 'interpreter'")
+        if not isinstance(checked, bool) and not (isinstance(checked, str) and checked == "first"):
+            raise ArgumentError(f"checked must be False, True or 'first', got {checked!r}")
+        checked = checked or ("first" if is_debugging() else False)
         if progress:
             from slinky.runtime.progress import progress_hooks
 
             total = sum(self._rehearse(arrays, scalars, threads).elements.values())
             with progress_hooks(total, self.name, hooks) as told:
                 return self._run(arrays, scalars, backend, checked, told, threads, False)
-        if checked or backend == "interpreter":
+        if checked is True or backend == "interpreter":
             return interpret(self._program, arrays, dict(scalars), checked=checked, hooks=hooks, threads=threads)[1]
-        return self.compile().record(arrays, scalars, hooks, threads)
+        return self.compile().record(arrays, scalars, hooks, threads, guarded=checked == "first")
 
     def compile(self) -> Plan:
         """The plan that runs this pipeline, made at the first use. It may run in many threads at once.

@@ -369,3 +369,112 @@ def test_empty_outputs_run_nothing(shape: tuple[int, int]) -> None:
     pipeline, callback = blur()
     pipeline(zeros(shape[0] + 2, shape[1]), inner(zeros(*shape)))
     assert callback.runs == 0
+
+
+# Arrays by name, arrays of other libraries, bounds that agree ---------------------------------------------------------
+
+
+def test_arrays_go_by_position() -> None:
+    pipeline, _ = blur()
+    with pytest.raises(sl.ArgumentError) as refused:
+        pipeline(inp=zeros(5, 4), out=zeros(3, 4))
+    assert str(refused.value) == (
+        "pipeline blur takes 2 arrays (inp, out), got 0 and inp, out by name; arrays go by position, in this order, "
+        "and only scalars by name"
+    )
+    with pytest.raises(sl.ArgumentError, match=r"got 1 and out by name; arrays go by position"):
+        pipeline(zeros(5, 4), out=zeros(3, 4))
+    with pytest.raises(
+        sl.ArgumentError, match=r"has no scalar 'out' \(scalars: none\); it is an array, and arrays go by position$"
+    ):
+        pipeline(zeros(5, 4), zeros(3, 4), out=zeros(3, 4))
+
+
+class Labelled:
+    """An array with names for its dimensions, as xarray's are: NumPy cannot tell that it holds an ndarray."""
+
+    def __init__(self, data: object, dims: tuple[str, ...]) -> None:
+        self.data = data
+        self.dims = dims
+
+    def __array__(self, dtype: object = None, copy: object = None) -> np.ndarray:
+        return np.array(self.data)
+
+
+def test_an_array_with_labels_is_the_array_in_it() -> None:
+    pipeline, _ = blur()
+    inp, out = np.arange(20, dtype=np.float32).reshape(5, 4), zeros(3, 4)
+    labelled = Labelled(out, ("y", "x"))
+    pipeline(Labelled(inp, ("y", "x")), sl.Buffer(labelled, min=(1, 0)))
+    assert np.array_equal(out, inp[1:-1])
+    with pytest.raises(sl.ArgumentError, match="without a mask"):
+        sl.Buffer(Labelled(np.ma.masked_array([1.0], [True]), ("x",)))
+
+
+def test_arrays_that_would_have_to_be_computed() -> None:
+    lazy = Labelled(object(), ("y", "x"))
+    expected = (
+        "expected an array that NumPy can see without copying, got Labelled, whose elements would have to be computed, "
+        "read or copied: give np.asarray(...) of it as an input, and a NumPy array as an output"
+    )
+    assert refused(lazy, zeros(3, 4)) == f"argument inp: {expected}"
+    assert refused(zeros(5, 4), lazy) == f"argument out: {expected}"
+
+
+def test_arrays_on_another_device() -> None:
+    class OnDevice:
+        @property
+        def __cuda_array_interface__(self) -> dict[str, object]:
+            return {"shape": (5, 4)}
+
+        def __array__(self) -> np.ndarray:
+            raise TypeError("implicit conversion is not allowed")
+
+    assert refused(OnDevice(), zeros(3, 4)).endswith(
+        "got OnDevice: it is on another device; copy it to the host first, as in OnDevice.get() or cupy.asnumpy(...)"
+    )
+
+
+def test_an_output_with_more_elements_than_there_is_memory() -> None:
+    for shape, strides in (((1 << 31, 1 << 31), (0, 0)), ((1 << 60,), (0,)), ((1 << 30, 1 << 31), (1, 0))):
+        out = np.lib.stride_tricks.as_strided(np.zeros(4, np.uint8), shape, strides)
+        inp = sl.BufferExpr("inp", np.uint8, 0)
+        target = sl.BufferExpr("out", np.uint8, len(shape))
+        sl.Func(np.negative, [inp[()]], [target[tuple(sl.variables("y x")[: len(shape)])]])
+        with pytest.raises(sl.ArgumentError, match="the elements of an output must not share memory"):
+            sl.build_pipeline([inp], [target])(np.zeros((), np.uint8), out)
+
+
+def test_buffers_that_must_have_the_same_bounds() -> None:
+    inp, out = (sl.BufferExpr(name, np.float32, 2) for name in ("inp", "out"))
+    sl.Func(np.negative, [inp[y, x]], [out[y, x]])
+    loose = sl.build_pipeline([inp], [out])
+    loose(zeros(5, 4), zeros(3, 4))  # a part of the input is read
+    strict = sl.build_pipeline([inp], [out], require=[sl.same_bounds(inp, out)])
+    strict(zeros(5, 4), zeros(5, 4))
+    with pytest.raises(sl.CheckFailedError, match=r"requires out.y.max == inp.y.max, got inp.y.max = 4, out.y.max = 2"):
+        strict(zeros(5, 4), zeros(3, 4))
+    with pytest.raises(sl.CheckFailedError, match=r"requires out.y.min == inp.y.min, got inp.y.min = 0, out.y.min = 1"):
+        strict(zeros(5, 4), inner(zeros(5, 4)))
+    with pytest.raises(sl.GraphError, match="cannot have the same bounds: their ranks are 2 and 1"):
+        sl.same_bounds(inp, sl.BufferExpr("line", np.float32, 1))
+    with pytest.raises(sl.GraphError, match=r"same_bounds\(\) expects two buffers, got 3"):
+        sl.same_bounds(inp, 3)
+
+
+def test_bounds_that_are_assigned() -> None:
+    inp, intm, out = (sl.BufferExpr(name, np.float32, 1) for name in ("inp", "intm", "out"))
+    sl.Func(np.negative, [inp[x]], [intm[x]])
+    sl.Func(np.negative, [intm[x]], [out[x]])
+    intm.dim(0).bounds = inp.dim(0).bounds
+    out.dim(0).bounds = sl.interval(1, inp.dim(0).max - 1)
+    pipeline = sl.build_pipeline([inp], [out])
+    assert "alloc intm: float32[inp.x.min..inp.x.max]" in str(pipeline)
+    pipeline(zeros(5), sl.Buffer(zeros(3), min=(1,)))
+    with pytest.raises(sl.CheckFailedError, match=r"requires out.x.max == inp.x.max - 1"):
+        pipeline(zeros(5), sl.Buffer(zeros(2), min=(1,)))
+    for given in (3, (0, 3), None, x):
+        with pytest.raises(sl.GraphError, match=r"the bounds of dimension 0 of buffer 'out' are an interval, such as"):
+            out.dim(0).bounds = given
+    with pytest.raises(sl.GraphError, match=r"the max of dimension 0 of buffer 'out' is the same everywhere"):
+        out.dim(0).bounds = sl.interval(0, x)

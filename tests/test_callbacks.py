@@ -227,3 +227,235 @@ def test_programs_whose_funcs_are_given_other_arrays_are_not_the_same() -> None:
     spy = Spy()
     assert chain(spy).same_program(chain(spy))
     assert not chain(spy).same_program(chain(spy, writable_inputs=True))
+
+
+# Outputs that are not written -----------------------------------------------------------------------------------------
+
+
+def forgets(source: np.ndarray, target: np.ndarray) -> None:
+    """Makes a new array and forgets it."""
+    target = source + 1  # noqa: F841
+
+
+class Sometimes:
+    """Leaves its output alone in calls from number `at` on, counted from 0."""
+
+    def __init__(self, at: int) -> None:
+        self.at = at
+        self.calls = 0
+
+    def __call__(self, source: np.ndarray, target: np.ndarray) -> None:
+        if self.calls < self.at:
+            np.copyto(target, source)
+        self.calls += 1
+
+
+def two(callback: Any, **options: Any) -> sl.Pipeline:
+    a, b, c = (sl.BufferExpr(name, np.float64, 2) for name in "abc")
+    sl.Func(callback, [a[y, x]], [b[y, x]], name="f", **options)
+    sl.Func(np.positive, [b[y, x]], [c[y, x]], name="g")
+    p = sl.build_pipeline([a], [c])
+    p, (rows, _, _) = sl.split_loop(p, "g.y", 2, rc=True)
+    p = sl.compute_at(p, "f", rows)
+    return sl.store_at(p, "alloc b", rows)
+
+
+NOT_WRITTEN = r"^the callback of f\[0..1, 0..2\] did not write all of b: element \[0, 0\], for one, is what it was"
+
+
+@pytest.mark.parametrize("workers", [None, 2])
+@pytest.mark.parametrize("backend", ["python", "interpreter"])
+@pytest.mark.parametrize("pass_buffers", [False, True])
+def test_the_first_call_of_a_func_must_write_its_output(backend: str, workers: int | None, pass_buffers: bool) -> None:
+    def f(source: Any, target: Any) -> None:
+        forgets(source.array, target.array) if pass_buffers else forgets(source, target)
+
+    p = two(f, pass_buffers=pass_buffers)
+    if workers is not None:
+        p = sl.parallelize_loop(p, "for y", workers)
+    a, c = np.ones((6, 3)), np.zeros((6, 3))
+    p.run(a, c, backend=backend)  # unnoticed
+    with pytest.raises(sl.CallbackError, match=NOT_WRITTEN if workers is None else "did not write all of b") as refused:
+        p.run(a, c, backend=backend, checked="first")
+    assert len(refused.value.__notes__) == 1
+    assert refused.value.__notes__[0].startswith("in the call f[")
+
+
+@pytest.mark.parametrize("backend", ["python", "interpreter"])
+def test_only_the_first_call_of_a_run_is_tested(backend: str) -> None:
+    callback = Sometimes(at=1)
+    p = two(callback)
+    a, c = np.ones((6, 3)), np.zeros((6, 3))
+    p.run(a, c, backend=backend, checked="first")
+    assert callback.calls == 3
+    with pytest.raises(sl.CallbackError, match=NOT_WRITTEN):
+        p.run(a, c, backend=backend, checked="first")
+
+
+@pytest.mark.parametrize("backend", ["python", "interpreter"])
+@pytest.mark.parametrize("writes", [True, False])
+def test_the_first_call_of_a_func_that_works_in_place(backend: str, writes: bool) -> None:
+    """Noise in its output must not be noise in its input, which is the same memory."""
+
+    def add_1(source: np.ndarray, target: np.ndarray) -> None:
+        assert not source.flags.writeable
+        if writes:
+            np.add(source, 1, out=target)
+
+    buffers = [sl.BufferExpr(f"b{k}", np.float64, 1) for k in range(4)]
+    for k, (a, b) in enumerate(itertools.pairwise(buffers)):
+        sl.Func(add_1 if k == 1 else np.negative, [a[x]], [b[x]], name=f"f{k}", in_place=True)
+    p = sl.build_pipeline([buffers[0]], [buffers[-1]])
+    target = np.zeros(5)
+    if writes:
+        p.run(np.arange(5.0), target, backend=backend, checked="first")
+        assert target.tolist() == [-1, 0, 1, 2, 3]
+    else:
+        with pytest.raises(sl.CallbackError, match=r"did not write all of b2: element \[0\]"):
+            p.run(np.arange(5.0), target, backend=backend, checked="first")
+
+
+def test_statistics_and_results_are_those_of_any_run() -> None:
+    p = folded(chain(Spy()))
+    inp, out = arrays()
+    _, right = arrays()
+    assert p.run(inp, out, checked="first") == p.run(inp, right)
+    np.testing.assert_array_equal(out.array, right.array)
+
+
+def test_a_debug_switch_tests_every_way_to_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLINKY_DEBUG", "1")
+    a, c = np.ones((6, 3)), np.zeros((6, 3))
+    for run in BACKENDS:
+        with pytest.raises(sl.CallbackError, match=NOT_WRITTEN if run is not by_checked else "did not write all"):
+            run(two(forgets), a, c)
+    p = two(Sometimes(at=3))
+    assert p(a, c) is c  # three calls, of which the first is tested
+    with pytest.raises(sl.CallbackError, match=NOT_WRITTEN):
+        p(sl.Buffer(a), c)
+    monkeypatch.setenv("SLINKY_DEBUG", "0")
+    assert two(forgets)(a, c) is c
+    monkeypatch.setenv("SLINKY_DEBUG", "yes")
+    with pytest.raises(sl.ArgumentError, match="SLINKY_DEBUG must be 0 or 1, got 'yes'"):
+        two(forgets)(a, c)
+
+
+@pytest.mark.parametrize("checked", ["all", "", 1, 0, None, np.ones(2)])
+def test_what_checked_may_be(checked: Any) -> None:
+    with pytest.raises(sl.ArgumentError, match=r"^checked must be False, True or 'first', got "):
+        two(forgets).run(np.ones((6, 3)), np.zeros((6, 3)), checked=checked)
+
+
+# Functions that return their results ----------------------------------------------------------------------------------
+
+
+def double(source: np.ndarray) -> np.ndarray:
+    return 2 * source
+
+
+def both_signs(source: np.ndarray, *, by: int) -> tuple[np.ndarray, np.ndarray]:
+    return source + by, source - by
+
+
+def one_func(callback: Any, outputs: int = 1, dtype: Any = np.float64, **options: Any) -> sl.Pipeline:
+    inp = sl.BufferExpr("inp", np.float64, 1)
+    targets = [sl.BufferExpr(f"out{k}", dtype, 1) for k in range(outputs)]
+    sl.Func(callback, [inp[x]], [t[x] for t in targets], **options)
+    return sl.build_pipeline([inp], targets)
+
+
+@pytest.mark.parametrize("run", BACKENDS)
+def test_a_function_that_returns_its_result(run: Run) -> None:
+    p = sl.split_loop(one_func(sl.returns(double)), "double.x", 2)
+    out = np.zeros(5)
+    run(p, np.arange(5.0), out)
+    assert out.tolist() == [0, 2, 4, 6, 8]
+    copied = pickle.loads(pickle.dumps(p))
+    assert str(copied) == str(p)
+    assert copied.same_program(p)
+    run(copied, np.ones(5), out)
+    assert (out == 2).all()
+
+
+@pytest.mark.parametrize("run", BACKENDS)
+def test_a_function_that_returns_several_results_and_takes_arguments(run: Run) -> None:
+    p = one_func(sl.returns(both_signs), 2, arguments={"by": 3})
+    high, low = np.zeros(3), np.zeros(3)
+    run(p, np.arange(3.0), high, low)
+    assert (high.tolist(), low.tolist()) == ([3, 4, 5], [-3, -2, -1])
+
+
+def test_a_returned_result_in_place_and_with_coordinates() -> None:
+    def move(source: sl.Buffer) -> np.ndarray:
+        return source.array + source.min[0]
+
+    p = one_func(sl.returns(move), pass_buffers=True, in_place=True)
+    p = sl.split_loop(p, "move.x", 2)
+    assert p(np.zeros(5), np.zeros(5)).tolist() == [0, 0, 2, 2, 4]
+
+
+@pytest.mark.parametrize(
+    ("function", "outputs", "message"),
+    [
+        (
+            lambda a: a[1:],
+            1,
+            r"what <lambda> returned has shape \(2,\) and dtype float64, but its output has shape \(3,\)",
+        ),
+        (lambda a: a.sum(), 1, r"has shape \(\) and dtype float64, but its output has shape \(3,\)"),
+        (lambda a: a.astype(np.float32), 1, r"has shape \(3,\) and dtype float32, but its output .* dtype float64"),
+        (lambda a: (a, a[1:]), 2, r"what <lambda> returned as result 2 has shape \(2,\)"),
+        (lambda a: (a,), 2, r"<lambda> must return a tuple of 2 results, got 1 results"),
+        (lambda a: a, 2, r"<lambda> must return a tuple of 2 results, got ndarray"),
+        (lambda a: None, 1, r"<lambda> returned None; sl.returns\(...\) is for functions that return results"),
+    ],
+)
+def test_results_that_do_not_fit(function: Any, outputs: int, message: str) -> None:
+    targets = [np.full(3, 7.0) for _ in range(outputs)]
+    with pytest.raises(sl.CallbackError, match=message) as refused:
+        one_func(sl.returns(function), outputs, name="f")(np.arange(3.0), *targets)
+    assert refused.value.__notes__ == ["in the call f[0..2] of pipeline f"]
+    assert all((t == 7).all() for t in targets)
+
+
+def test_what_cannot_be_wrapped() -> None:
+    with pytest.raises(sl.GraphError, match=r"^returns\(\) expects a function, got 3$"):
+        sl.returns(3)
+    with pytest.raises(
+        sl.GraphError, match=r"^the ufunc sqrt writes to its outputs by itself: it needs no returns\(\)$"
+    ):
+        sl.returns(np.sqrt)
+    assert sl.returns(sl.returns(double)) == sl.returns(double)
+    assert repr(sl.returns(double)) == "returns(double)"
+
+
+HINT = "If it is a function that returns its result, wrap it: sl.returns(...)"
+
+
+@pytest.mark.parametrize("run", BACKENDS)
+def test_an_error_says_what_a_callback_that_returns_needs(run: Run) -> None:
+    with pytest.raises(sl.CallbackError) as refused:
+        run(one_func(lambda a, b: a + b, name="f"), np.ones(3), np.ones(3))
+    assert str(refused.value) == (
+        "the callback of f[0..2] returned ndarray; a callback writes to its outputs, which come after its inputs, "
+        "and returns None. " + HINT
+    )
+    with pytest.raises(TypeError) as refused_too:
+        run(one_func(double), np.ones(3), np.ones(3))
+    assert refused_too.value.__notes__ == [
+        "in the call double[0..2] of pipeline double",
+        f"the callback of double is called as f(inp, out0): its outputs come after its inputs. {HINT}",
+    ]
+    with pytest.raises(Exception) as of_numpy:
+        run(one_func(np.cumsum), np.ones(3), np.ones(3))
+    assert of_numpy.value.__notes__[-1].endswith(HINT)
+
+
+@pytest.mark.parametrize("run", BACKENDS)
+def test_an_error_of_a_callback_that_is_called_right_has_no_such_hint(run: Run) -> None:
+    def fails(a: np.ndarray, b: np.ndarray) -> None:
+        raise TypeError("boom")
+
+    with pytest.raises(TypeError, match="boom") as refused:
+        run(one_func(fails), np.ones(3), np.ones(3))
+    assert refused.value.__notes__ == ["in the call fails[0..2] of pipeline fails"]

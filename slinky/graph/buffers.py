@@ -19,6 +19,7 @@ from slinky.symbolic.expressions import (
     Node,
     Scalar,
     Variable,
+    all_of,
     as_expr,
     equal,
     metadata,
@@ -172,7 +173,8 @@ def _dtype(name: str, given: npt.DTypeLike) -> np.dtype[Any]:
 
 
 class Dimension:
-    """What is known of one dimension of a buffer, as expressions: `min`, `max`, `extent`, `stride`, `fold_factor`.
+    """What is known of one dimension of a buffer, as expressions: `min`, `max`, `extent`, `stride`, `fold_factor`;
+    `bounds` is the interval of the first two.
 
     Assigning to one is a constraint. For an input or output it becomes a check of the pipeline. For an intermediate,
     `min`, `max` and `extent` say what is to be produced instead of just what is needed, for example a padded extent;
@@ -191,6 +193,10 @@ class Dimension:
         return metadata(self.buffer.name, self.index, field)
 
     def _set(self, field: str, value: ExprLike) -> None:
+        self.buffer.assigned[(self.index, field)] = self._value(field, value)
+
+    def _value(self, field: str, value: ExprLike) -> Expr:
+        """What is assigned, as an expression."""
         try:
             expr = as_expr(value)
         except TypeError as error:
@@ -200,7 +206,7 @@ class Dimension:
             raise GraphError(
                 f"the {field} of {self} is the same everywhere, so it cannot depend on variable {named[0]}"
             )
-        self.buffer.assigned[(self.index, field)] = expr
+        return expr
 
     def __str__(self) -> str:
         return f"dimension {self.index} of buffer {self.buffer.name!r}"
@@ -251,8 +257,18 @@ class Dimension:
 
     @property
     def bounds(self) -> Interval:
-        """The interval from `min` to `max`."""
+        """The interval from `min` to `max`. To assign it is to assign both."""
         return Interval(self.min, self.max)
+
+    @bounds.setter
+    def bounds(self, value: Interval) -> None:
+        if not isinstance(value, Interval):
+            raise GraphError(
+                f"the bounds of {self} are an interval, such as inp.dim(0).bounds or sl.interval(0, 9), got {value!r}"
+            )
+        lo, hi = self._value("min", value.min), self._value("max", value.max)
+        self.buffer.assigned[(self.index, "min")] = lo
+        self.buffer.assigned[(self.index, "max")] = hi
 
 
 def constant(name: str, array: npt.ArrayLike, min: Sequence[int] | None = None) -> BufferExpr:
@@ -274,6 +290,30 @@ def constant(name: str, array: npt.ArrayLike, min: Sequence[int] | None = None) 
         buffer.assigned[(d, "min")] = as_expr(lo)
         buffer.assigned[(d, "max")] = as_expr(lo + extent - 1)
     return buffer
+
+
+def same_bounds(a: BufferExpr, b: BufferExpr) -> Condition:
+    """That two buffers have the same bounds in every dimension, for `build_pipeline(..., require=[...])`.
+
+    Raises `GraphError` for what is no buffer, or if the ranks differ.
+    """
+    for buffer in (a, b):
+        if not isinstance(buffer, BufferExpr):
+            raise GraphError(f"same_bounds() expects two buffers, got {buffer!r}")
+    if a.rank != b.rank:
+        raise GraphError(
+            f"{a.name!r} and {b.name!r} cannot have the same bounds: their ranks are {a.rank} and {b.rank}"
+        )
+    ends = [(field(a.dim(d)), field(b.dim(d))) for d in range(a.rank) for field in (_first, _last)]
+    return all_of(*(equal(one, other) for one, other in ends))
+
+
+def _first(dim: Dimension) -> Expr:
+    return dim.min
+
+
+def _last(dim: Dimension) -> Expr:
+    return dim.max
 
 
 def loop_variables(node: Node) -> list[Variable]:

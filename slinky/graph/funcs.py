@@ -6,10 +6,12 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+import attrs
 import numpy as np
 
 from slinky.errors import GraphError
 from slinky.graph.buffers import Access, BufferExpr, valid_name
+from slinky.graph.returning import Returning
 from slinky.symbolic.expressions import Expr, Metadata, Node, Scalar, Variable
 from slinky.symbolic.traversal import symbols
 
@@ -34,9 +36,9 @@ class Func:
       dtype that it reads at the same points. Plans then write an intermediate over one that nobody reads any more, or
       keep it in an output. By default this holds for elementwise ufuncs and for nothing else; checked mode tests what
       is declared.
-    * `writable_inputs`: what the callback reads is read-only, so that it cannot destroy the caller's data. With this, it
-      is writable, for what takes no other arrays, such as `torch.from_dlpack`. The callback must not write to it even
-      so.
+    * `writable_inputs`: what the callback reads is read-only, so that it cannot destroy the caller's data. With this,
+      it is writable, for what takes no other arrays, such as `torch.from_dlpack`. The callback must not write to it
+      even so.
 
     Making a func makes it the producer of its outputs. Raises `GraphError`, naming func and buffer, for what can be
     no part of a pipeline; nothing is changed then.
@@ -56,11 +58,13 @@ class Func:
     ) -> None:
         if not callable(callback):
             raise GraphError(f"a func needs a callable, got {callback!r}")
-        self.callback = callback
         self.named = name is not None
         self.name = valid_name(name, "a func") if name is not None else _default_name(callback)
         self.inputs = _accesses(inputs, self.name, "input")
         self.outputs = _accesses(outputs, self.name, "output")
+        if isinstance(callback, Returning):
+            callback = attrs.evolve(callback, outputs=len(self.outputs))
+        self.callback = callback
         if arguments is not None and not isinstance(arguments, Mapping):
             raise GraphError(f"func {self.name!r}: arguments must be a dictionary, values by name, got {arguments!r}")
         self.arguments = dict(arguments or {})

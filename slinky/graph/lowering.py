@@ -27,7 +27,7 @@ from slinky.ir.statements import (
     Statement,
 )
 from slinky.symbolic.bounds import simplify
-from slinky.symbolic.expressions import Condition, Expr, Max, Min, Scalar, constant_value
+from slinky.symbolic.expressions import And, Condition, Expr, Max, Min, Scalar, constant_value
 from slinky.symbolic.intervals import Box, Interval, box_symbols
 from slinky.symbolic.traversal import union_of_symbols
 
@@ -52,7 +52,8 @@ def lower(
         named = loop_variables(condition)
         if named:
             raise GraphError(f"{condition} is required before anything runs: variable {named[0]} has no value then")
-        checks.require(condition, f"{condition} is required of the pipeline")
+        for part in condition.operands if isinstance(condition, And) else (condition,):
+            checks.require(part, f"{part} is required of the pipeline")
     for buffer in (*graph.inputs, *graph.outputs):
         for condition in constraints(buffer):
             checks.require(condition, f"assigned to a dimension of {buffer.name}")

@@ -34,7 +34,11 @@ def bind(program: Program, arrays: Sequence[object], scalars: Mapping[str, objec
     parameters = (*program.inputs, *program.outputs)
     if len(arrays) != len(parameters):
         names = ", ".join(p.name for p in parameters)
-        raise ArgumentError(f"pipeline {program.name} takes {len(parameters)} arrays ({names}), got {len(arrays)}")
+        what = f"pipeline {program.name} takes {len(parameters)} arrays ({names}), got {len(arrays)}"
+        by_name = [p.name for p in parameters if p.name in scalars]
+        if by_name:
+            what += f" and {', '.join(by_name)} by name; arrays go by position, in this order, and only scalars by name"
+        raise ArgumentError(what)
     storages: dict[str, Storage] = {}
     values = _scalar_values(program, scalars)
     for parameter, given in zip(parameters, arrays, strict=True):
@@ -67,7 +71,9 @@ def _scalar_values(program: Program, scalars: Mapping[str, object]) -> dict[Expr
         )
     if unknown:
         known = ", ".join(expected) or "none"
-        raise ArgumentError(f"pipeline {program.name} has no scalar {unknown[0]!r} (scalars: {known})")
+        is_array = unknown[0] in (p.name for p in (*program.inputs, *program.outputs))
+        hint = "; it is an array, and arrays go by position" if is_array else ""
+        raise ArgumentError(f"pipeline {program.name} has no scalar {unknown[0]!r} (scalars: {known}){hint}")
     values: dict[Expr, int] = {}
     for name in expected:
         try:
@@ -105,7 +111,7 @@ def shares_own_memory(array: Array) -> bool:
     """Whether two elements of an array lie on the same bytes.
 
     Taken by their strides, each dimension mostly steps over all that the smaller ones reach, and then nothing overlaps.
-    Otherwise the places of the elements are compared.
+    If there is less memory than the elements take, some overlap. Otherwise the places of the elements are compared.
     """
     if array.flags.forc or not array.size:
         return False
@@ -116,6 +122,9 @@ def shares_own_memory(array: Array) -> bool:
         reach += stride * (extent - 1)
     else:
         return False
+    extent_in_bytes = sum(abs(s) * (n - 1) for s, n in zip(array.strides, array.shape, strict=True)) + array.itemsize
+    if array.size * array.itemsize > extent_in_bytes:
+        return True
     places = np.zeros((1,), np.int64)
     for stride, extent in zip(array.strides, array.shape, strict=True):
         places = (places[:, None] + stride * np.arange(extent)).reshape(-1)

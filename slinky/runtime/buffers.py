@@ -76,7 +76,8 @@ def read_only(array: Array) -> Array:
 
 
 def view_as_array(given: object) -> Array:
-    """An ndarray on the memory of `given`: an array, or anything with DLPack, `__array_interface__` or a buffer.
+    """An ndarray on the memory of `given`: an array, or anything with DLPack, `__array_interface__` or a buffer, or an
+    array with labels (xarray) that has its elements in an ndarray.
 
     Raises `ArgumentError` for what would have to be copied, such as a list, or memory on another device.
     """
@@ -86,6 +87,8 @@ def view_as_array(given: object) -> Array:
         return given
     if isinstance(given, Buffer):
         return given.array
+    if hasattr(given, "dims") and isinstance(data := getattr(given, "data", None), np.ndarray):
+        return view_as_array(data)  # an array with labels, as those of xarray are
     try:
         if hasattr(given, "__array_interface__") and not isinstance(given, np.generic):
             return np.asarray(given)
@@ -105,4 +108,11 @@ def _described(given: object, error: Exception) -> str:
         return f"{kind}: wrap it, as in np.array({given})"
     if isinstance(given, (list, tuple)):
         return f"{kind}: make it an array first, as in np.array(...)"
+    if hasattr(given, "__cuda_array_interface__"):
+        return f"{kind}: it is on another device; copy it to the host first, as in {kind}.get() or cupy.asnumpy(...)"
+    if hasattr(given, "__array__"):
+        return (
+            f"{kind}, whose elements would have to be computed, read or copied: "
+            f"give np.asarray(...) of it as an input, and a NumPy array as an output"
+        )
     return f"{kind}: {error}"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 import math
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from slinky.errors import CallbackError
+from slinky.errors import ArgumentError, CallbackError
 from slinky.ir.statements import LoweredFunc
 from slinky.runtime.buffers import Array, Buffer, buffer_at, read_only
 from slinky.runtime.in_place import sharing
@@ -31,12 +33,46 @@ def call_callback(
         callback(*inputs, out=tuple(outputs), **arguments)
         return
     result = callback(*inputs, *outputs, **arguments)
+    if not is_accepted(result, outputs):
+        raise result_error(name, type(result).__name__)
+
+
+def is_accepted(result: object, outputs: Sequence[object]) -> bool:
+    """Whether a callback may return this: nothing, or its own outputs."""
     returned = result if isinstance(result, tuple) else (result,)
-    if not all(value is None or any(value is output for output in outputs) for value in returned):
-        raise CallbackError(
-            f"the callback of {name} returned {type(result).__name__}; a callback writes to its outputs, "
-            f"which come after its inputs, and returns None"
-        )
+    return all(value is None or any(value is output for output in outputs) for value in returned)
+
+
+def result_error(name: str, kind: str) -> CallbackError:
+    """The error of a call whose callback returned something of this type."""
+    return CallbackError(
+        f"the callback of {name} returned {kind}; a callback writes to its outputs, which come after its inputs, "
+        f"and returns None. If it is a function that returns its result, wrap it: sl.returns(...)"
+    )
+
+
+def note_of_error(func: LoweredFunc, error: BaseException) -> str | None:
+    """What to say of an error of a callback that seems not to know that it is given its outputs, too."""
+    callback = func.callback
+    if not isinstance(error, (TypeError, ValueError, AttributeError)) or isinstance(callback, np.ufunc):
+        return None
+    given = [None] * (len(func.inputs) + len(func.outputs))
+    try:
+        inspect.signature(callback).bind(*given, **dict(func.arguments))
+        fits = True
+    except TypeError:
+        fits = False
+    except ValueError:  # it does not tell its signature
+        fits = True
+    of_a_library = str(getattr(callback, "__module__", "")).partition(".")[0] in ("numpy", "scipy")
+    if fits and not of_a_library:
+        return None
+    names = ", ".join([*(access.buffer for access in func.inputs), *(access.buffer for access in func.outputs)])
+    named = "".join(f", {name}=..." for name, _ in func.arguments)
+    return (
+        f"the callback of {func.name} is called as f({names}{named}): its outputs come after its inputs. "
+        f"If it is a function that returns its result, wrap it: sl.returns(...)"
+    )
 
 
 def check_in_place(
@@ -67,6 +103,82 @@ def check_in_place(
             )
 
 
+def is_debugging() -> bool:
+    """Whether the environment says `SLINKY_DEBUG=1`: each run tests the first call of each func.
+
+    Raises `ArgumentError` if it says something that is not understood.
+    """
+    setting = os.environ.get("SLINKY_DEBUG", "")
+    if setting not in ("", "0", "1"):
+        raise ArgumentError(f"SLINKY_DEBUG must be 0 or 1, got {setting!r}")
+    return setting == "1"
+
+
+class UnwrittenError(Exception):
+    """A callback left alone an element, at `place`, of the output of this `number`."""
+
+    def __init__(self, number: int, place: tuple[int, ...]) -> None:
+        super().__init__(number, place)
+        self.number = number
+        self.place = place
+
+
+def unwritten_error(
+    func: LoweredFunc, name: str, box: Sequence[tuple[int, int]], found: UnwrittenError
+) -> CallbackError:
+    """What to say of it, where the call is that of a func over a box."""
+    access = func.outputs[found.number]
+    element = [box[d][0] + k for d, k in zip(access.dims, found.place, strict=True)]
+    return CallbackError(
+        f"the callback of {name} did not write all of {access.buffer}: "
+        f"element {element}, for one, is what it was before"
+    )
+
+
+class FirstCalls:
+    """Tests the first call of each func in a run: does its callback write all of its outputs?
+
+    Runs at the same time may make each other test more than one call.
+    """
+
+    def __init__(self) -> None:
+        self._tested: set[str] = set()
+        self._random = np.random.default_rng(0)
+
+    def begin(self) -> None:
+        """A run begins."""
+        self._tested.clear()
+
+    def guard(self, func: LoweredFunc) -> Callable[..., Any]:
+        """The callback of a func, with the test; it raises `UnwrittenError`. Of ufuncs nothing is asked."""
+        if isinstance(func.callback, np.ufunc):
+            return func.callback
+
+        def guarded(*operands: Any, **arguments: Any) -> Any:
+            if func.name in self._tested:
+                return func.callback(*operands, **arguments)
+            self._tested.add(func.name)
+            outputs = operands[len(func.inputs) :]
+            # Where it works in place, noise in the output would be noise in the input.
+            inputs = [_apart(x, outputs, func) for x in operands[: len(func.inputs)]]
+            poison = Poison(outputs, self._random)
+            result = func.callback(*inputs, *outputs, **arguments)
+            missing = poison.unwritten(outputs) if is_accepted(result, outputs) else None
+            if missing is not None:
+                raise missing
+            return result
+
+        return guarded
+
+
+def _apart(operand: Array | Buffer, outputs: Sequence[Any], func: LoweredFunc) -> Array | Buffer:
+    """An operand, or if it may share memory with an output, a copy."""
+    array = array_of(operand)
+    if not any(np.may_share_memory(array, array_of(output)) for output in outputs):
+        return operand
+    return _with(operand, array.copy("K") if func.writable_inputs else read_only(array.copy("K")))
+
+
 class Poison:
     """Random bytes in the outputs of a call, to see which elements its callback leaves alone.
 
@@ -85,15 +197,15 @@ class Poison:
             array[...] = noise
             self._before.append(noise)
 
-    def unwritten(self, outputs: Sequence[Any]) -> tuple[int, tuple[int, ...]] | None:
-        """An output that was not fully written, by its number, and the place of an element in it, if there is one."""
+    def unwritten(self, outputs: Sequence[Any]) -> UnwrittenError | None:
+        """An output that was not fully written, and the place of an element in it, if there is one."""
         for number, (operand, noise) in enumerate(zip(outputs, self._before, strict=True)):
             if noise is None:
                 continue
             now, before = (a.reshape(-1, 1).view(np.uint8) for a in (array_of(operand), noise))
             kept = np.flatnonzero((now == before).all(axis=1))
             if len(kept) and _is_no_chance(len(kept), noise.size, 8 * noise.itemsize):
-                return number, tuple(int(k) for k in np.unravel_index(kept[0], noise.shape))
+                return UnwrittenError(number, tuple(int(k) for k in np.unravel_index(kept[0], noise.shape)))
         return None
 
 

@@ -12,7 +12,7 @@ of the outputs must have been written at the end.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import attrs
 import numpy as np
@@ -34,7 +34,16 @@ from slinky.ir.statements import (
 )
 from slinky.runtime.arguments import bind, require
 from slinky.runtime.buffers import Array, Buffer, read_only
-from slinky.runtime.callbacks import Poison, array_of, call_callback, check_in_place
+from slinky.runtime.callbacks import (
+    FirstCalls,
+    Poison,
+    UnwrittenError,
+    array_of,
+    call_callback,
+    check_in_place,
+    note_of_error,
+    unwritten_error,
+)
 from slinky.runtime.lifetimes import releases
 from slinky.runtime.races import Iteration, LoopRun
 from slinky.runtime.shadow import Shadow
@@ -45,13 +54,16 @@ from slinky.symbolic.expressions import Expr
 from slinky.symbolic.intervals import evaluate_box
 from slinky.symbolic.traversal import evaluate
 
+Checked: TypeAlias = bool | Literal["first"]
+"""What is checked: everything, that the first call of each func writes its outputs, or nothing."""
+
 
 def interpret(
     program: Program,
     arrays: Sequence[object],
     scalars: dict[str, object],
     *,
-    checked: bool = False,
+    checked: Checked = False,
     hooks: Hooks | None = None,
     threads: int | None = None,
 ) -> tuple[tuple[object, ...], RunStatistics]:
@@ -64,10 +76,11 @@ def interpret(
     bound = bind(program, arrays, scalars)
     recorder = Recorder([s.func.name for s in walk(program.body) if isinstance(s, Call)], hooks or Hooks())
     shadows: dict[str, Shadow] | None = None
-    if checked:
+    if checked is True:
         outputs = [bound.storages[p.name] for p in program.outputs]
         shadows = {s.name: Shadow(s.name, s.box, [None] * len(s.box)) for s in outputs}
-    machine = _Machine(program, recorder, workers_or_default(threads))
+    tested = FirstCalls() if checked == "first" else None
+    machine = _Machine(program, recorder, workers_or_default(threads), tested)
     frame = _Frame(dict(bound.storages), dict(bound.values), dict(shadows) if shadows is not None else None)
     machine.block(program.body, frame)
     for shadow in (shadows or {}).values():
@@ -100,6 +113,7 @@ class _Machine:
     program: Program
     recorder: Recorder
     threads: int
+    tested: FirstCalls | None
     random: np.random.Generator = attrs.field(factory=lambda: np.random.default_rng(0))
 
     def block(self, block: Block, frame: _Frame) -> None:
@@ -184,6 +198,9 @@ class _Machine:
             self._compute(call.func, name, box, frame)
         except BaseException as error:
             error.add_note(f"in the call {name} of pipeline {self.program.name}")
+            further = note_of_error(call.func, error)
+            if further is not None:
+                error.add_note(further)
             raise
 
     def _compute(self, func: LoweredFunc, name: str, box: NumericBox, frame: _Frame) -> None:
@@ -253,7 +270,10 @@ class _Machine:
         if hooks.call_begin is not None:
             hooks.call_begin(func.name, box)
         try:
-            call_callback(func.callback, name, inputs, outputs, arguments)
+            callback = func.callback if self.tested is None else self.tested.guard(func)
+            call_callback(callback, name, inputs, outputs, arguments)
+        except UnwrittenError as error:
+            raise unwritten_error(func, name, box, error) from None
         finally:
             if hooks.call_end is not None:
                 hooks.call_end(func.name, box)
@@ -262,10 +282,5 @@ class _Machine:
                 raise CallbackError(f"the callback of {name} wrote to one of its inputs")
             missing = poison.unwritten(outputs) if poison is not None else None
             if missing is not None:
-                access, place = func.outputs[missing[0]], missing[1]
-                element = [box[d][0] + k for d, k in zip(access.dims, place, strict=True)]
-                raise CallbackError(
-                    f"the callback of {name} did not write all of {access.buffer}: "
-                    f"element {element}, for one, is what it was before"
-                )
+                raise unwritten_error(func, name, box, missing)
             check_in_place(func, name, inputs, outputs, arguments)

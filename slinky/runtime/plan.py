@@ -17,12 +17,21 @@ from typing import Any, NoReturn
 
 import attrs
 
-from slinky.errors import CallbackError, ExecutionError, ExpressionError
+from slinky.errors import ExecutionError, ExpressionError
 from slinky.ir.regions import input_regions, output_region
 from slinky.ir.statements import Alloc, Call, Check, For, Program, Statement, walk
 from slinky.runtime.arena import Arenas
 from slinky.runtime.arguments import bind, require
 from slinky.runtime.buffers import Buffer, buffer_at, read_only
+from slinky.runtime.callbacks import (
+    FirstCalls,
+    UnwrittenError,
+    is_accepted,
+    is_debugging,
+    note_of_error,
+    result_error,
+    unwritten_error,
+)
 from slinky.runtime.codegen.generator import Generated, Kind, generate
 from slinky.runtime.codegen.origin import at_origin, extents
 from slinky.runtime.codegen.writer import Place
@@ -89,8 +98,7 @@ def _check_failed() -> NoReturn:
 
 def _check_result(result: object, *outputs: object) -> None:
     """Accept the result of a callback if it is nothing but its own outputs."""
-    returned = result if isinstance(result, tuple) else (result,)
-    if not all(value is None or any(value is output for output in outputs) for value in returned):
+    if not is_accepted(result, outputs):
         raise _BadResultError(type(result).__name__)
 
 
@@ -129,7 +137,17 @@ class Variant:
             ) from error
         self.arenas = Arenas(self.generated.sites)
         self.inner_arenas = {name: Arenas(kinds) for name, kinds in self.generated.arenas.items()}
-        self.function = self.made({**self.generated.objects, **self.inner_arenas})
+        self._first_calls = FirstCalls() if kind.guarded else None
+        callbacks = {} if self._first_calls is None else self._guarded(self._first_calls)
+        self.function = self.made({**self.generated.objects, **self.inner_arenas, **callbacks})
+
+    def _guarded(self, first_calls: FirstCalls) -> dict[str, Any]:
+        return {name: first_calls.guard(func) for name, func in self.generated.callbacks.items()}
+
+    def begin(self) -> None:
+        """A run begins, which tests the first calls of its funcs if the variant is `guarded`."""
+        if self._first_calls is not None:
+            self._first_calls.begin()
 
     def made(self, objects: Mapping[str, Any]) -> Callable[..., Any]:
         """The function, with these objects as its globals beside the helpers."""
@@ -173,7 +191,7 @@ class Plan:
         self._at_origin = at_origin(program)
         self._variants: dict[Kind, Variant] = {}
         self._lock = threading.Lock()
-        self._usual = Kind(at_origin=self._at_origin is not None)
+        self._usual = Kind(at_origin=self._at_origin is not None, guarded=is_debugging())
         this = weakref.ref(self)  # the entry must not keep the plan alive: its arenas end with it
         self.enter: Entry = self._entry(
             self._usual, lambda arrays, scalars: _alive(this)._enter_anywhere(arrays, scalars)
@@ -204,7 +222,7 @@ class Plan:
     def _entry(self, kind: Kind, other: Entry) -> Entry:
         """The short way to the variant of a kind."""
         variant, this = self.variant(kind), weakref.ref(self)
-        return make_entry(
+        entry = make_entry(
             self.program,
             kind.at_origin,
             variant.function,
@@ -213,6 +231,14 @@ class Plan:
             other,
             lambda error, arrays, scalars: _alive(this).explain(error, variant, arrays, scalars),
         )
+        if not kind.guarded:
+            return entry
+
+        def guarded(arrays: Sequence[object], scalars: dict[str, Any]) -> Any:
+            variant.begin()
+            return entry(arrays, scalars)
+
+        return guarded
 
     def release(self) -> None:
         """Give back the memory that is kept for later runs."""
@@ -227,7 +253,8 @@ class Plan:
             return self._run_bound(arrays, scalars)
         if self._anywhere is None:
             this = weakref.ref(self)
-            self._anywhere = self._entry(Kind(), lambda arrays, scalars: _alive(this)._run_bound(arrays, scalars))
+            kind = attrs.evolve(self._usual, at_origin=False)
+            self._anywhere = self._entry(kind, lambda arrays, scalars: _alive(this)._run_bound(arrays, scalars))
         return self._anywhere(arrays, scalars)
 
     def _run_bound(self, arrays: Sequence[object], scalars: Mapping[str, object]) -> Any:
@@ -236,6 +263,7 @@ class Plan:
         variant = self.variant(bound.kind)
         arena = variant.arenas.take()
         further = [default_workers()] if variant.generated.threaded else []
+        variant.begin()
         try:
             variant.function(arena, *further, *bound.values)
         except BaseException as error:
@@ -246,11 +274,18 @@ class Plan:
         return outputs[0] if len(outputs) == 1 else outputs
 
     def record(
-        self, arrays: Sequence[object], scalars: Mapping[str, object], hooks: Hooks, threads: int | None
+        self,
+        arrays: Sequence[object],
+        scalars: Mapping[str, object],
+        hooks: Hooks,
+        threads: int | None,
+        *,
+        guarded: bool = False,
     ) -> RunStatistics:
-        """Run; tell the hooks, and return what was used."""
-        bound = self.bind(arrays, scalars, recorded=True)
+        """Run; tell the hooks, and return what was used. If `guarded`, test the first call of each func."""
+        bound = self.bind(arrays, scalars, recorded=True, guarded=guarded)
         variant = self.variant(bound.kind)
+        variant.begin()
         recorder = Recorder(self._funcs, hooks)
         arena = variant.arenas.take()
         try:
@@ -296,7 +331,13 @@ class Plan:
     # Arguments ----------------------------------------------------------------------------------------------------
 
     def bind(
-        self, arrays: Sequence[object], scalars: Mapping[str, object], *, recorded: bool = False, again: bool = False
+        self,
+        arrays: Sequence[object],
+        scalars: Mapping[str, object],
+        *,
+        recorded: bool = False,
+        again: bool = False,
+        guarded: bool = False,
     ) -> BoundCall:
         """Arguments as the function takes them, with every check; of the variant that runs `again` and again, if so."""
         bound = bind(self.program, arrays, scalars)
@@ -306,6 +347,7 @@ class Plan:
             nonempty=all(storage.array.size > 0 for storage in storages),
             at_origin=self._usual.at_origin and all(lo == 0 for storage in storages for lo, _ in storage.box),
             bound=again,
+            guarded=guarded or self._usual.guarded,
         )
         values: list[Any] = []
         for storage in storages:
@@ -343,10 +385,13 @@ class Plan:
         scene = _Scene(self.program, place, {**bound.values, **lengths, **variables}, bound.storages)
         if divides:
             scene.divide(error)
-        if isinstance(error, _StopError):
+        if isinstance(error, (_StopError, UnwrittenError)):
             scene.fail(error)
         if isinstance(place.statement, Call):
             error.add_note(scene.note())
+            further = note_of_error(place.statement.func, error)
+            if further is not None:
+                error.add_note(further)
 
 
 def _where(error: BaseException, variant: Variant) -> tuple[Place | None, dict[Expr, int], bool]:
@@ -383,7 +428,7 @@ class _Scene:
         """Which call it is."""
         return f"in the call {self._name()} of pipeline {self.program.name}"
 
-    def fail(self, error: _StopError) -> NoReturn:
+    def fail(self, error: _StopError | UnwrittenError) -> NoReturn:
         """Raise what the interpreter raises there."""
         statement = self.place.statement
         if isinstance(statement, Check):
@@ -401,10 +446,9 @@ class _Scene:
             raise ExecutionError(f"the step of loop {statement.variable} is {step}; needs 1 or more") from None
         try:
             if isinstance(error, _BadResultError):
-                raise CallbackError(
-                    f"the callback of {self._name()} returned {error.kind}; a callback writes to its outputs, "
-                    f"which come after its inputs, and returns None"
-                )
+                raise result_error(self._name(), error.kind)
+            if isinstance(error, UnwrittenError):
+                raise unwritten_error(self._call().func, self._name(), self._box(), error)
             if isinstance(error, _BadRegionError):
                 self._view(error.number)
         except ExecutionError as failure:

@@ -10,7 +10,7 @@ There are variants of the function. `recorded` tells a recorder of every call an
 nothing. `nonempty` relies on every input and output having at least one element, which decides many questions.
 `at_origin` relies on all of them beginning at coordinate 0, which makes most sums shorter. `bound` is for arguments
 that are used again and again: the function does what comes before the first callback and returns a function that does
-the rest, any number of times.
+the rest, any number of times. `guarded` is the same source, run with callbacks that are tested (see `plan`).
 
 Invariant: on arguments that meet the program's checks, a variant calls the same callbacks on the same elements in the
 same order as the interpreter (order within a parallel loop aside), and fails where it fails.
@@ -26,7 +26,7 @@ import attrs
 from slinky.errors import ExecutionError
 from slinky.ir.printer import program_header
 from slinky.ir.scopes import Scope, program_scope
-from slinky.ir.statements import Alloc, Block, Call, Check, For, If, Pass, Program, Statement, walk
+from slinky.ir.statements import Alloc, Block, Call, Check, For, If, LoweredFunc, Pass, Program, Statement, walk
 from slinky.runtime.arena import SiteKind
 from slinky.runtime.codegen.allocations import Allocations
 from slinky.runtime.codegen.calls import Calls
@@ -60,6 +60,7 @@ class Kind:
     nonempty: bool = True
     at_origin: bool = False
     bound: bool = False
+    guarded: bool = False
 
 
 @attrs.frozen(eq=False)
@@ -69,7 +70,7 @@ class Generated:
     The function takes an arena, the recorder if `recorded`, the number of threads if `threaded`, per input and output
     the array and, unless `at_origin`, the coordinates of its first element, and the scalars. If `bound`, the function
     that it returns takes the number of threads instead, and the arena is its own. `objects` are the globals
-    that it uses beside the helpers of the runtime, `callbacks` the names of those that are callbacks. `sites` are those
+    that it uses beside the helpers of the runtime, `callbacks` the funcs of those that are callbacks. `sites` are those
     of its arena, `arenas[name]` those of the body of a parallel loop.
     """
 
@@ -77,7 +78,7 @@ class Generated:
     function: str
     places: dict[int, Place]
     objects: dict[str, Any]
-    callbacks: frozenset[str]
+    callbacks: dict[str, LoweredFunc]
     sites: tuple[SiteKind, ...]
     arenas: dict[str, tuple[SiteKind, ...]]
     threaded: bool
@@ -136,7 +137,7 @@ class _Generator:
             self.function,
             places,
             self.globals.objects,
-            frozenset(self.globals.callbacks),
+            self.globals.callbacks,
             sites(body),
             self.loops.arenas,
             self.threaded,

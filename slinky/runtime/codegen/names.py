@@ -52,14 +52,14 @@ class Names:
 class Globals:
     """The objects that generated code uses as globals, because the source cannot spell them.
 
-    `objects` has them by name; `callbacks` are the names of those that are callbacks.
+    `objects` has them by name; `callbacks` are the funcs of those that are callbacks.
     """
 
     def __init__(self, names: Names) -> None:
         self._names = names
         self._known: dict[tuple[str, int], str] = {}
         self.objects: dict[str, Any] = {}
-        self.callbacks: set[str] = set()
+        self.callbacks: dict[str, LoweredFunc] = {}
 
     def name_of(self, value: object, wanted: str) -> str:
         """The global of an object. One object has one global per wanted name."""
@@ -72,5 +72,5 @@ class Globals:
     def callback(self, func: LoweredFunc) -> str:
         """The global of a func's callback."""
         name = self.name_of(func.callback, func.name)
-        self.callbacks.add(name)
+        self.callbacks[name] = func
         return name
