@@ -39,6 +39,10 @@ class Func:
     * `writable_inputs`: what the callback reads is read-only, so that it cannot destroy the caller's data. With this,
       it is writable, for what takes no other arrays, such as `torch.from_dlpack`. The callback must not write to it
       even so.
+    * `whole`: the dimensions, by variable or name, of which the callback cannot compute a part, because each element
+      depends on where the box ends: softmax along a row, an FFT, a filter that runs from one end to the other. Such a
+      dimension is never split, and no rewrite makes a call compute less of it than all: the bounds of an output of the
+      pipeline, as the arrays say; for an intermediate, all that its inputs allow, or the bounds assigned to it.
 
     Making a func makes it the producer of its outputs. Raises `GraphError`, naming func and buffer, for what can be
     no part of a pipeline; nothing is changed then.
@@ -55,6 +59,7 @@ class Func:
         pass_buffers: bool = False,
         in_place: bool | None = None,
         writable_inputs: bool = False,
+        whole: Iterable[Variable | str] = (),
     ) -> None:
         if not callable(callback):
             raise GraphError(f"a func needs a callable, got {callback!r}")
@@ -78,6 +83,7 @@ class Func:
             raise GraphError(f"func {self.name!r} produces nothing: give at least one output access")
         self._check_ufunc()
         self.dims = self._dims()
+        self.whole = self._whole(whole)
         self._check_outputs()
         self._check_symbols()
         self._check_cycle()
@@ -127,6 +133,19 @@ class Func:
                 own.add(i.min)
                 dims[i.min] = None
         return tuple(dims)
+
+    def _whole(self, given: Iterable[Variable | str]) -> tuple[Variable, ...]:
+        """The dimensions of which a call computes all, in the order of the func's."""
+        if isinstance(given, (str, Variable)) or not isinstance(given, Iterable):
+            raise GraphError(f"func {self.name!r}: whole must be a list of dimensions, such as ['x'], got {given!r}")
+        chosen = set()
+        for each in given:
+            dim = next((dim for dim in self.dims if each is dim or (isinstance(each, str) and each == dim.name)), None)
+            if dim is None:
+                dims = ", ".join(map(str, self.dims)) or "none"
+                raise GraphError(f"func {self.name!r} cannot compute {each!s} whole: its dimensions are {dims}")
+            chosen.add(dim)
+        return tuple(dim for dim in self.dims if dim in chosen)
 
     def _check_outputs(self) -> None:
         seen: set[BufferExpr] = set()

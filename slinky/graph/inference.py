@@ -13,7 +13,7 @@ Invariant: the box of each buffer contains every region that a call of the progr
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 
 import attrs
 
@@ -126,6 +126,7 @@ class _Walk:
             func.pass_buffers,
             func.in_place,
             func.writable_inputs,
+            tuple((position[dim], box[dim]) for dim in func.whole),
             self._known_of_divisors(func),
         )
         self.lowered[func] = lowered
@@ -139,7 +140,7 @@ class _Walk:
         given: set[Variable] = set()
         for access in sorted(func.outputs, key=lambda a: a.buffer not in self.parameters):
             is_given = access.buffer in self.parameters
-            asked = self.boxes[access.buffer] if is_given else self._asked_box(func, access)
+            asked = self.boxes[access.buffer] if is_given else self._asked_box(func, access, given)
             for dim, own in zip(output_dims(access), asked, strict=True):
                 if own is None:
                     continue
@@ -178,20 +179,24 @@ class _Walk:
                     what = f"func {self.names[func]} writes {access.buffer.name} for all {dim}, which must not be empty"
                     self.checks.require(any_of(box[dim].min <= box[dim].max, *nothing_to_write), what)
 
-    def _asked_box(self, func: Func, access: Access) -> list[Interval | None]:
+    def _asked_box(self, func: Func, access: Access, given: Set[Variable]) -> list[Interval | None]:
         """What the readers of an intermediate need of it, or what was assigned to its dimensions instead.
 
-        None where nothing is asked for: all readers, if any, take the dimension whole.
+        A dimension that the func computes whole is all that its inputs allow, for a part of it would have other values;
+        unless it is among those `given` by an output of the pipeline. None where nothing is asked for: all readers, if
+        any, take the dimension whole.
         """
         buffer = access.buffer
         box: list[Interval | None] = []
-        for d, needed in enumerate(self.needed.get(buffer, [None] * buffer.rank)):
+        needs = self.needed.get(buffer, [None] * buffer.rank)
+        for d, (dim, needed) in enumerate(zip(output_dims(access), needs, strict=True)):
+            is_whole = dim in func.whole and dim not in given
             assigned = {field: e for (dim, field), e in buffer.assigned.items() if dim == d}
             if "stride" in assigned:
                 raise GraphError(f"the stride of {buffer.name!r} cannot be assigned: slinky stores intermediates")
-            if assigned:
+            if assigned or is_whole:
                 default = needed
-                if needed is None and assigned_bounds(buffer, d) is None:
+                if (needed is None or is_whole) and assigned_bounds(buffer, d) is None:
                     default = self._allowed_by_inputs(func, access, d)
                 needed = self._with_assignments(buffer, d, assigned, default, needed)
             box.append(needed)
@@ -215,7 +220,8 @@ class _Walk:
             agree = f"min, max and extent of dimension {d} of {buffer.name} must agree"
             self.checks.require(equal(values["extent"], bounds.extent), agree)
         if needed is not None:
-            what = f"dimension {d} of {buffer.name} is assigned {bounds}, which must contain {needed}"
+            how = "assigned" if assigned else "computed whole, which is"
+            what = f"dimension {d} of {buffer.name} is {how} {bounds}; that must contain {needed}"
             for condition in (bounds.min <= needed.min, needed.max <= bounds.max):
                 if not prove(condition, self.checks.known):
                     self.checks.require(condition, what)
@@ -227,9 +233,10 @@ class _Walk:
         allowed = allowed_by_inputs(func, dim, self._available)
         if allowed is None:
             name = access.buffer.name
+            why = "its producer computes it whole" if dim in func.whole else "its readers take it whole (:)"
             raise GraphError(
-                f"nothing determines dimension {d} of {name!r}: its readers take it whole (:), and no input of its "
-                f"producer {self.names[func]!r} bounds it; assign {name}.dim({d}).min and .max"
+                f"nothing determines dimension {d} of {name!r}: {why}, and no input of its "
+                f"producer {self.names[func]!r} bounds it; assign {name}.dim({d}).min and .max, or .bounds"
             )
         return allowed
 

@@ -83,9 +83,10 @@ def _check_symbols(
 
 
 def _substituted(func: LoweredFunc, replacements: dict[Expr, Expr]) -> LoweredFunc:
-    """The func with symbols replaced in its accesses and arguments."""
+    """The func with symbols replaced in its accesses, arguments and whole dimensions."""
     inputs = tuple(InputAccess(a.buffer, substitute_box(a.box, replacements)) for a in func.inputs)
     arguments: tuple[tuple[str, Any], ...] = tuple(
         (name, substitute(value, replacements) if isinstance(value, Expr) else value) for name, value in func.arguments
     )
-    return attrs.evolve(func, inputs=inputs, arguments=arguments)
+    whole = tuple((d, substitute_box((i,), replacements)[0]) for d, i in func.whole)
+    return attrs.evolve(func, inputs=inputs, arguments=arguments, whole=whole)

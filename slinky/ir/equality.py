@@ -38,7 +38,7 @@ def say_the_same(a: Program, b: Program) -> bool:
 
 def _said_of_func(func: LoweredFunc) -> tuple[object, ...]:
     arguments = tuple((name, _Value(value)) for name, value in func.arguments)
-    declared = func.pass_buffers, func.in_place, func.writable_inputs, func.known
+    declared = func.pass_buffers, func.in_place, func.writable_inputs, func.whole, func.known
     return func.name, func.dims, func.inputs, func.outputs, *declared, _Value(func.callback), arguments
 
 

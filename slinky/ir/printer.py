@@ -26,6 +26,7 @@ from slinky.ir.statements import (
     Pass,
     Program,
     Statement,
+    walk,
 )
 from slinky.symbolic.expressions import Expr, Node, constant_value
 from slinky.symbolic.intervals import Box, Interval, interval_text
@@ -56,10 +57,18 @@ def program_lines(program: Program) -> list[Line]:
     writer = _Writer(program)
     lines = [Line(0, writer.header(), None)]
     lines += [Line(1, writer.constant(c), None) for c in program.constants]
+    lines += [Line(1, text, None) for text in _whole_dimensions(program)]
     writer.block(program.body, 1, lines)
     if len(lines) == 1:
         lines.append(Line(1, "pass", None))
     return lines
+
+
+def _whole_dimensions(program: Program) -> list[str]:
+    """A line for each dimension that a func computes whole."""
+    funcs = dict.fromkeys(s.func for s in walk(program.body) if isinstance(s, Call) and s.func.whole)
+    texts = [f"whole {func.name}.{func.dim_names()[d]}" for func in funcs for d, _ in func.whole]
+    return list(dict.fromkeys(texts))
 
 
 def program_header(program: Program) -> str:

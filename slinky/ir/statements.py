@@ -96,6 +96,9 @@ class LoweredFunc:
     `known` are conditions that the program checks and on which the regions that it reads rest (a divisor is positive).
     With `in_place`, the callback gives the same result where an output is the memory of an input of the same dtype
     that it reads at the same points. With `writable_inputs`, it is given inputs that NumPy lets it write to.
+
+    `whole` are the dimensions, by position, of which the callback cannot compute a part, and the interval that all of
+    each is: whenever a call computes anything, its clamped box is just that interval there.
     """
 
     name: str
@@ -107,6 +110,7 @@ class LoweredFunc:
     pass_buffers: bool = False
     in_place: bool = False
     writable_inputs: bool = False
+    whole: tuple[tuple[int, Interval], ...] = ()
     known: tuple[Condition, ...] = ()
 
     def dim_names(self) -> tuple[str, ...]:

@@ -47,6 +47,7 @@ def _substitute_func(func: LoweredFunc, replacements: Mapping[Expr, Expr]) -> Lo
         inputs=tuple(attrs.evolve(a, box=substitute_box(a.box, replacements)) for a in func.inputs),
         arguments=tuple((k, substitute(v, replacements) if isinstance(v, Expr) else v) for k, v in func.arguments),
         known=tuple(substitute(c, replacements) for c in func.known),
+        whole=tuple((d, substitute_interval(i, replacements)) for d, i in func.whole),
     )
 
 

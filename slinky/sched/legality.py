@@ -7,7 +7,9 @@ they overlap, and nothing else writes the buffer. A program therefore means the 
    was allocated, and at the end every element of the pipeline's outputs has been written;
 2. *folds*: no element is overwritten, through a fold, between being written and being read last;
 3. *races*: iterations of a parallel loop write disjoint regions of what they share, read none that others write, and
-   need nothing of each other.
+   need nothing of each other;
+4. *whole dimensions*: calls of one func agree where they overlap only if its callback can compute any part of its
+   dimensions. Of a dimension that it computes whole, every call computes all or nothing.
 
 Primitives make the program that they would return and ask here whether it keeps these; what is not proved is refused.
 A rewrite that cannot break one of them need not ask for it.
@@ -34,13 +36,14 @@ from slinky.ir.regions import input_regions, output_region, parameter_box
 from slinky.ir.scopes import one_before_the_other, over_loops
 from slinky.ir.statements import Alloc, Call, For
 from slinky.pipeline import Pipeline
-from slinky.sched.coverage import Coverage, contains
+from slinky.sched.coverage import Coverage, contains, inside
 from slinky.sched.remedies import Place, Remedy, first, instead, unfold_first
 from slinky.sched.small_runs import Finding, overwritten, race, unwritten_output, unwritten_read
 from slinky.sched.touches import (
     Touch,
     allocs_touched,
     calls_in,
+    effective_box,
     reads_of_call,
     touches,
 )
@@ -410,6 +413,46 @@ class _UnlessRefuted:
 
     def __str__(self) -> str:
         return "False" if self.is_refuted() else str(self.unproved)
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Whole dimensions
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def check_whole(version: Version, touched: Iterable[int]) -> None:
+    """Check that calls compute all of the dimensions that their funcs compute whole.
+
+    `touched` are the statements, by identity, that an edit put, changed or took away: a call, or the allocation whose
+    bounds clamp it. Raises `SchedulingError` for the first call that is not shown to.
+    """
+    calls: dict[int, Call] = {}
+    for identity in touched:
+        entry = version.entries.get(identity)
+        statement = entry.statement if entry is not None else None
+        if isinstance(statement, Call):
+            calls[identity] = statement
+        elif isinstance(statement, Alloc):
+            for writer in version.writers(statement.buffer):
+                call = version.statement(writer)
+                assert isinstance(call, Call)
+                calls[writer] = call
+    for call in calls.values():
+        for d, all_of_it in call.func.whole:
+            box = effective_box(version, call)
+            known = version.facts_at(call.id).also(not_empty(box))
+            if not (inside(all_of_it, box[d], known) and inside(box[d], all_of_it, known)):
+                raise computes_part(version, call, d)
+
+
+def computes_part(version: Version, call: Call, dim: int, *, hint: str = "") -> SchedulingError:
+    """The refusal of a rewrite after which a call would compute part of a dimension."""
+    name = call.func.dim_names()[dim]
+    return SchedulingError(
+        f"{call.func.name} computes {name} whole, and would compute part of it here",
+        place=statement_cursor(version, call.id),
+        hint=hint,
+    )
 
 
 # ----------------------------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from slinky.errors import OperationError, SchedulingError
 from slinky.ir.statements import Alloc, Call, For, Statement, fresh_identity
 from slinky.ir.substitution import substitute_block
 from slinky.pipeline import Pipeline
-from slinky.sched.legality import Unproved, check_folds, check_races, check_readers
+from slinky.sched.legality import Unproved, check_folds, check_races, check_readers, computes_part
 from slinky.sched.operation import sched_op
 from slinky.sched.remedies import Place, Remedy, first, instead
 from slinky.sched.rewriting import (
@@ -91,8 +91,9 @@ def split_loop(
         names: the name of the new loop; of an explicit loop, of the outer and the inner loop. By default the loop of a
             dimension is called like it, and the outer loop `y_outer` if the inner one is `y`, which keeps its name.
 
-    Refused: a dimension that not all outputs of the func have; a perfect split that is not proved; a factor that is
-    not positive or depends on a loop; shifting the pieces of a loop that is not shown to allow it.
+    Refused: a dimension that not all outputs of the func have, or that it computes whole; a perfect split that is not
+    proved; a factor that is not positive or depends on a loop; shifting the pieces of a loop that is not shown to allow
+    it.
 
     Cursors:
         outer: the new loop.
@@ -118,6 +119,8 @@ def _split_dim(p: Pipeline, cursor: DimCursor, factor: Expr, tail: str, names: t
     known = version.facts_at(call.id)
     require_positive(edit, factor, "the factor", known)
     known = known.also(factor >= 1)
+    if any(d == whole for whole, _ in call.func.whole):
+        raise computes_part(version, call, d, hint="split another dimension of it")
     for access in call.func.outputs:
         if d not in access.dims:
             raise SchedulingError(

@@ -26,6 +26,7 @@ from slinky.sched.legality import (
     check_races,
     check_readers,
     check_reads,
+    computes_part,
 )
 from slinky.sched.operation import sched_op
 from slinky.sched.ranges import extend_loop, first_reaching
@@ -68,8 +69,9 @@ def compute_at(p: Pipeline, call: CallCursor, loop: LoopCursor) -> Any:
     so the loop then also covers what no reader needs; the readers do nothing in the added iterations.
 
     Refused: a call that does not stand before the loop, in a block around it; a buffer that is read outside the loop,
-    or not read in it; inputs that are not shown to be there in the loop (compute the producer before its own
-    producers: consumers first); a parallel loop whose iterations would then write the same elements.
+    or not read in it; a loop that needs but part of a dimension that the func computes whole; inputs that are not shown
+    to be there in the loop (compute the producer before its own producers: consumers first); a parallel loop whose
+    iterations would then write the same elements.
 
     Cursors:
         allocs: the allocations of its outputs, but for outputs of the pipeline, which have none.
@@ -212,7 +214,12 @@ def _box_in_loop(
     """
     box: list[Interval] = []
     everywhere = set.intersection(*(set(output.dims) for output in call.func.outputs))
+    whole = {d for d, _ in call.func.whole}
     for d, (i, own) in enumerate(zip(needed, call.box, strict=True)):
+        if d in whole:
+            _require_no_part(version, call, d, i, loop)
+            box.append(own)
+            continue
         moves = i is not None and (loop.variable in symbols(i.min) or loop.variable in symbols(i.max))
         if i is None or d not in everywhere or (is_output and not moves):
             box.append(own)
@@ -224,6 +231,16 @@ def _box_in_loop(
             i = limit
         box.append(i)
     return tuple(box)
+
+
+def _require_no_part(version: Version, call: Call, d: int, needed: Interval | None, loop: For) -> None:
+    """Check that a dimension that a func computes whole is not needed bit by bit: it would be computed for each."""
+    used = symbols(needed.min) | symbols(needed.max) if needed is not None else frozenset()
+    around = [*version.loops_around(loop.id), loop]
+    for k, outer in enumerate(around):
+        if outer.variable in used:
+            hint = f"compute it at loop {around[k - 1].variable}" if k else f"leave it before loop {outer.variable}"
+            raise computes_part(version, call, d, hint=hint)
 
 
 def _first_reader(version: Version, call: Call, loop: For) -> int:

@@ -11,7 +11,7 @@ from slinky.errors import GraphError, OperationError, SchedulingError
 from slinky.graph.buffers import valid_name
 from slinky.ir.statements import Call, For, Statement, blocks_of
 from slinky.pipeline import Pipeline
-from slinky.sched.legality import Unproved
+from slinky.sched.legality import Unproved, check_whole
 from slinky.sched.remedies import Remedy
 from slinky.symbolic.expressions import Expr, Metadata, Scalar, Variable, constant_value, maximum, variable
 from slinky.symbolic.intervals import Interval, intersection
@@ -23,8 +23,13 @@ DEEPEST_NEST = 100
 
 
 def finish(edit: Edit, operation: str) -> Pipeline:
-    """The pipeline that an edit ends in."""
-    return Pipeline(edit.finish(operation))
+    """The pipeline that an edit ends in.
+
+    Raises `SchedulingError` if a call would compute part of what its func computes whole.
+    """
+    version = edit.finish(operation)
+    check_whole(version, edit.touched)
+    return Pipeline(version)
 
 
 def allocs_of(version: Version, call: Call) -> tuple[AllocCursor, ...]:

@@ -205,7 +205,8 @@ def store_at(p: Pipeline, alloc: AllocCursor, loop: LoopCursor) -> Any:
     """Allocate a buffer inside a loop, just large enough for what one iteration reads.
 
     Of a buffer that is written together with others (a func of several outputs), the call's box counts as well: the
-    bounds of a buffer clamp the call, so they must not cut off what it writes to the others.
+    bounds of a buffer clamp the call, so they must not cut off what it writes to the others. A dimension that a func
+    computes whole stays as it is.
 
         >>> p = split_loop(examples.blur(), "blur.x", 8)
         >>> p, fused = compute_at(p, "scale", "for x", rc=True)
@@ -249,6 +250,8 @@ def store_at(p: Pipeline, alloc: AllocCursor, loop: LoopCursor) -> Any:
     writers = [c for c in _calls(version, calls) if any(o.buffer == old.buffer for o in c.func.outputs)]
     together = [c.id for c in writers if len(c.func.outputs) > 1]
     touched += touches(version, old.buffer, together, writes=True)
+    outputs = [(c, o) for c in writers for o in c.func.outputs if o.buffer == old.buffer]
+    whole = {o.dims.index(d) for c, o in outputs for d, _ in c.func.whole if d in o.dims}
     box = []
     for d, bound in enumerate(old.box):
         needed: Interval | None = None
@@ -257,7 +260,7 @@ def store_at(p: Pipeline, alloc: AllocCursor, loop: LoopCursor) -> Any:
             inner = around[: next(n for n, other in enumerate(around) if other.id == target.id)]
             i = over_loops(touch.region[d], inner, touch.known)
             needed = i if needed is None else hull(needed, i)
-        if needed is None:
+        if needed is None or d in whole:
             needed = bound
         # What is read lies within the bounds; where that is not shown, the bounds say so.
         if not prove(bound.min <= needed.min, known) or not prove(needed.max <= bound.max, known):
