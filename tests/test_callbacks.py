@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import gc
 import itertools
 import pickle
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -459,3 +461,45 @@ def test_an_error_of_a_callback_that_is_called_right_has_no_such_hint(run: Run) 
     with pytest.raises(TypeError, match="boom") as refused:
         run(one_func(fails), np.ones(3), np.ones(3))
     assert refused.value.__notes__ == ["in the call fails[0..2] of pipeline fails"]
+
+
+# Memory ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("place", [0, 1, 2, 3])
+def test_a_callback_anywhere_in_a_chain_that_works_in_place(place: int) -> None:
+    """Intermediates share memory; only some of them are given to the callback."""
+    spy = Spy()
+    buffers = [sl.BufferExpr(f"b{k}", np.float64, 1) for k in range(5)]
+    for k, (a, b) in enumerate(itertools.pairwise(buffers)):
+        sl.Func(spy if k == place else np.negative, [a[x]], [b[x]], name=f"f{k}", in_place=True)
+    p = sl.split_loop(sl.build_pipeline([buffers[0]], [buffers[-1]]), "f3.x", 2)
+    for name in ("f2", "f1", "f0"):
+        p = sl.compute_at(p, name, "for x")
+    for name in ("b3", "b2", "b1"):
+        p = sl.store_at(p, f"alloc {name}", "for x")
+    for target in (np.zeros(5), np.zeros(10)[::2]):
+        for run in BACKENDS:
+            run(p, np.arange(5.0), target)
+            assert target.tolist() == [0, -1, -2, -3, -4]
+    assert not any(spy.inputs)
+
+
+def test_memory_that_became_too_small_is_given_back() -> None:
+    memories: list[weakref.ref[np.ndarray]] = []
+
+    def remember(source: np.ndarray, target: np.ndarray) -> None:
+        memory = source
+        while isinstance(memory.base, np.ndarray):
+            memory = memory.base
+        memories.append(weakref.ref(memory))
+        np.copyto(target, source)
+
+    a, b, c = (sl.BufferExpr(name, np.float64, 1) for name in "abc")
+    sl.Func(np.positive, [a[x]], [b[x]])
+    sl.Func(remember, [b[x]], [c[x]])
+    p = sl.build_pipeline([a], [c])
+    for n in (10, 1000):
+        p(np.zeros(n), np.zeros(n))
+    gc.collect()
+    assert [memory() is None for memory in memories] == [True, False]

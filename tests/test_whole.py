@@ -284,3 +284,27 @@ def test_any_schedule_computes_rows_as_a_whole(data: st.DataObject) -> None:
     for shape in ((5, 7), (1, 2)):
         np.testing.assert_allclose(run(p, shape, checked=True), expected(shape))
         np.testing.assert_allclose(run(p, shape), expected(shape))
+
+
+def test_bounds_that_are_those_of_another_intermediate() -> None:
+    inp, doubled, soft, out = buffers("inp", "doubled", "soft", "out")
+    sl.Func(double, [inp[y, x]], [doubled[y, x]], name="double")
+    doubled.dim(1).bounds = inp.dim(1).bounds
+    sl.Func(softmax, [doubled[y, :]], [soft[y, x]], name="softmax", whole=["x"])
+    soft.dim(1).bounds = doubled.dim(1).bounds
+    sl.Func(np.add, [soft[y, x - 1], soft[y, x]], [out[y, x]], name="pairs")
+    p, (rows, _, _) = sl.split_loop(sl.build_pipeline([inp], [out]), "pairs.y", 2, rc=True)
+    p = sl.compute_at(p, "softmax", rows)
+    np.testing.assert_allclose(run(p, (5, 7), checked=True), expected((5, 7)))
+    with pytest.raises(sl.SchedulingError, match=REASON):
+        sl.split_loop(p, "softmax.x", 2)
+
+
+def test_what_is_whole_is_part_of_a_func() -> None:
+    def of(whole: list[str]) -> sl.Pipeline:
+        inp, out = buffers("inp", "out")
+        sl.Func(softmax, [inp[y, x]], [out[y, x]], name="softmax", whole=whole)
+        return sl.build_pipeline([inp], [out])
+
+    assert of(["x"]).same_program(of(["x"]))
+    assert not of(["x"]).same_program(of([]))
