@@ -152,7 +152,11 @@ def test_swapped_arguments_destroy_nothing(run: Run, is_intermediate: bool) -> N
     data = np.arange(4.0)
     with pytest.raises(ValueError, match="read-only") as refused:
         run(p, data, np.zeros(4))
-    assert refused.value.__notes__ == ["in the call swapped[0..3] of pipeline swapped"]
+    assert refused.value.__notes__ == [
+        "in the call swapped[0..3] of pipeline swapped",
+        "what a callback reads comes first, and is read-only. If it takes none but writable arrays, "
+        "let it be given these: Func(..., writable_inputs=True)",
+    ]
     assert data.tolist() == [0, 1, 2, 3]
 
 
@@ -448,6 +452,14 @@ def test_an_error_says_what_a_callback_that_returns_needs(run: Run) -> None:
         "in the call double[0..2] of pipeline double",
         f"the callback of double is called as f(inp, out0): its outputs come after its inputs. {HINT}",
     ]
+
+    def gaussian_filter(a: np.ndarray, sigma: float) -> np.ndarray:
+        raise RuntimeError("sequence argument must have length equal to input rank")
+
+    gaussian_filter.__module__ = "scipy.ndimage"  # says just that of an output in the place of sigma
+    with pytest.raises(RuntimeError) as of_scipy:
+        run(one_func(gaussian_filter), np.ones(3), np.ones(3))
+    assert of_scipy.value.__notes__[-1].endswith(HINT)
     with pytest.raises(Exception) as of_numpy:
         run(one_func(np.cumsum), np.ones(3), np.ones(3))
     assert of_numpy.value.__notes__[-1].endswith(HINT)

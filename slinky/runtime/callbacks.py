@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import os
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -52,20 +53,16 @@ def result_error(name: str, kind: str) -> CallbackError:
 
 
 def note_of_error(func: LoweredFunc, error: BaseException) -> str | None:
-    """What to say of an error of a callback that seems not to know that it is given its outputs, too."""
+    """What to say of an error of a callback that seems not to know how it is called."""
     callback = func.callback
-    if not isinstance(error, (TypeError, ValueError, AttributeError)) or isinstance(callback, np.ufunc):
+    if not isinstance(error, Exception) or isinstance(callback, np.ufunc):
         return None
-    given = [None] * (len(func.inputs) + len(func.outputs))
-    try:
-        inspect.signature(callback).bind(*given, **dict(func.arguments))
-        fits = True
-    except TypeError:
-        fits = False
-    except ValueError:  # it does not tell its signature
-        fits = True
-    of_a_library = str(getattr(callback, "__module__", "")).partition(".")[0] in ("numpy", "scipy")
-    if fits and not of_a_library:
+    if _speaks_of_read_only(error) and not func.writable_inputs:
+        return (
+            "what a callback reads comes first, and is read-only. If it takes none but writable arrays, "
+            "let it be given these: Func(..., writable_inputs=True)"
+        )
+    if not _is_of_a_library(callback) and not (isinstance(error, TypeError) and not _takes_its_outputs(func)):
         return None
     names = ", ".join([*(access.buffer for access in func.inputs), *(access.buffer for access in func.outputs)])
     named = "".join(f", {name}=..." for name, _ in func.arguments)
@@ -73,6 +70,28 @@ def note_of_error(func: LoweredFunc, error: BaseException) -> str | None:
         f"the callback of {func.name} is called as f({names}{named}): its outputs come after its inputs. "
         f"If it is a function that returns its result, wrap it: sl.returns(...)"
     )
+
+
+def _speaks_of_read_only(error: Exception) -> bool:
+    is_of_arrays = isinstance(error, (TypeError, ValueError, BufferError, RuntimeError))
+    return is_of_arrays and re.search(r"read-?only", str(error), re.IGNORECASE) is not None
+
+
+def _is_of_a_library(callback: Callable[..., Any]) -> bool:
+    """Whether it is a function of NumPy or SciPy. Most of these return results, and take other things by position."""
+    return str(getattr(callback, "__module__", "")).partition(".")[0] in ("numpy", "scipy")
+
+
+def _takes_its_outputs(func: LoweredFunc) -> bool:
+    """Whether a callback can be called with as many arrays as it is given; true where it does not say."""
+    given = [None] * (len(func.inputs) + len(func.outputs))
+    try:
+        inspect.signature(func.callback).bind(*given, **dict(func.arguments))
+    except TypeError:
+        return False
+    except ValueError:
+        return True
+    return True
 
 
 def check_in_place(
