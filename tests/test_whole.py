@@ -100,7 +100,7 @@ def test_bounds_may_be_assigned_instead() -> None:
     right = np.zeros((3, 6))
     softmax(source, right)
     np.testing.assert_allclose(p(source, np.zeros((3, 4))), -right[:, :4])
-    with pytest.raises(sl.CheckFailedError, match=r"dimension 1 of soft is assigned .*; that must contain"):
+    with pytest.raises(sl.CheckFailedError, match=r"dimension 1 of soft is assigned .*, which must contain"):
         p(source, np.zeros((3, 7)))
 
 

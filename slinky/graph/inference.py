@@ -220,8 +220,8 @@ class _Walk:
             agree = f"min, max and extent of dimension {d} of {buffer.name} must agree"
             self.checks.require(equal(values["extent"], bounds.extent), agree)
         if needed is not None:
-            how = "assigned" if assigned else "computed whole, which is"
-            what = f"dimension {d} of {buffer.name} is {how} {bounds}; that must contain {needed}"
+            how = "assigned" if assigned else "computed whole, over"
+            what = f"dimension {d} of {buffer.name} is {how} {bounds}, which must contain {needed}"
             for condition in (bounds.min <= needed.min, needed.max <= bounds.max):
                 if not prove(condition, self.checks.known):
                     self.checks.require(condition, what)
@@ -236,7 +236,7 @@ class _Walk:
             why = "its producer computes it whole" if dim in func.whole else "its readers take it whole (:)"
             raise GraphError(
                 f"nothing determines dimension {d} of {name!r}: {why}, and no input of its "
-                f"producer {self.names[func]!r} bounds it; assign {name}.dim({d}).min and .max, or .bounds"
+                f"producer {self.names[func]!r} bounds it; assign {name}.dim({d}).min and .max"
             )
         return allowed
 
