@@ -76,14 +76,14 @@ def as_built(p: sl.Pipeline) -> sl.Pipeline:
 
 def folded(p: sl.Pipeline) -> sl.Pipeline:
     p, (rows, _, _) = sl.split_loop(p, "second.y", 1, rc=True)
-    p, (call, alloc) = sl.compute_at(p, "first", rows, rc=True)
+    p, ((alloc,), _, call) = sl.compute_at(p, "first", rows, rc=True)
     p = sl.slide_window(p, call, rows)
     return sl.fold_storage(p, alloc, "y")
 
 
 def in_parallel(p: sl.Pipeline) -> sl.Pipeline:
     p, (rows, _, _) = sl.split_loop(p, "second.y", 2, rc=True)
-    p, (_, alloc) = sl.compute_at(p, "first", rows, rc=True)
+    p, ((alloc,), _, _) = sl.compute_at(p, "first", rows, rc=True)
     p = sl.store_at(p, alloc, rows)
     return sl.parallelize_loop(p, rows)
 

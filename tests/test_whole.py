@@ -182,9 +182,9 @@ def test_what_it_reads_can_be_computed_by_parts() -> None:
 
 def by_rows() -> sl.Pipeline:
     p, (rows, _, _) = sl.split_loop(head_and_tail(whole=["x"]), "pairs.y", 2, rc=True)
-    p, (_, alloc) = sl.compute_at(p, "softmax", rows, rc=True)
+    p, ((alloc,), _, _) = sl.compute_at(p, "softmax", rows, rc=True)
     p = sl.store_at(p, alloc, rows)
-    p, (_, alloc) = sl.compute_at(p, "double", rows, rc=True)
+    p, ((alloc,), _, _) = sl.compute_at(p, "double", rows, rc=True)
     return sl.store_at(p, alloc, rows)
 
 
@@ -204,7 +204,7 @@ def test_a_window_of_rows_slides() -> None:
     sl.Func(np.add, [soft[y - 1, x], soft[y, x]], [out[y, x]], name="pairs")
     p = sl.build_pipeline([inp], [out])
     p, (rows, _, _) = sl.split_loop(p, "pairs.y", 1, rc=True)
-    p, (call, alloc) = sl.compute_at(p, "softmax", rows, rc=True)
+    p, ((alloc,), _, call) = sl.compute_at(p, "softmax", rows, rc=True)
     p = sl.slide_window(p, call, rows)
     p = sl.fold_storage(p, alloc, "y")
     source, right = np.random.default_rng(0).normal(size=(5, 600)), np.zeros((5, 600))
