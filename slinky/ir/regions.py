@@ -15,6 +15,7 @@ from slinky.ir.statements import Call, ConstantBuffer, LoweredFunc, OutputAccess
 from slinky.symbolic.bounds import bounds
 from slinky.symbolic.expressions import Expr, constant, metadata, variable
 from slinky.symbolic.intervals import Box, Interval, intersection, substitute_box
+from slinky.symbolic.patience import endless_patience
 from slinky.symbolic.proofs import facts
 
 BoundsOf: TypeAlias = Callable[[str], Box]
@@ -32,10 +33,11 @@ def input_templates(func: LoweredFunc) -> tuple[Box, ...]:
     """The region of each input, in terms of `end_symbols`."""
     ranges: dict[Expr, Interval] = {dim: Interval(lo, hi) for dim, (lo, hi) in zip(func.dims, _ends(func), strict=True)}
     known = facts(*func.known)
-    return tuple(
-        tuple(Interval(bounds(i.min, ranges, known).min, bounds(i.max, ranges, known).max) for i in access.box)
-        for access in func.inputs
-    )
+    with endless_patience():  # what a func reads does not depend on the rewrite that asks
+        return tuple(
+            tuple(Interval(bounds(i.min, ranges, known).min, bounds(i.max, ranges, known).max) for i in access.box)
+            for access in func.inputs
+        )
 
 
 def end_values(func: LoweredFunc, box: Box) -> dict[Expr, Expr]:

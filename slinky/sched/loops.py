@@ -23,6 +23,7 @@ from slinky.errors import OperationError, SchedulingError
 from slinky.ir.statements import Alloc, Call, For, Statement, fresh_identity
 from slinky.ir.substitution import substitute_block
 from slinky.pipeline import Pipeline
+from slinky.sched.grids import grid_origin
 from slinky.sched.legality import Unproved, check_folds, check_races, check_readers, computes_part
 from slinky.sched.operation import sched_op
 from slinky.sched.remedies import Place, Remedy, first, instead
@@ -223,8 +224,8 @@ def _split_explicit(p: Pipeline, cursor: LoopCursor, factor: Expr, tail: str, na
                     place=cursor,
                     remedies=lambda: [instead("use another tail", tail=None)],
                 )
-            start = maximum(minimum(v, high - span), low)
-            piece = Interval(start, minimum(start + span, high))
+            # Where all fit in one piece that is not full, both ends are the loop's own: v is never before the first.
+            piece = Interval(maximum(minimum(v, high - span), low), minimum(v + span, high))
     body = loop.body
     if inner_variable is not loop.variable:
         body = substitute_block(body, {loop.variable: inner_variable})
@@ -347,7 +348,8 @@ def cut_loop(p: Pipeline, loop: LoopCursor, at: Expr) -> Any:
     edit.add_scalars(symbols(at))
     known = version.facts_at(old.id).also(old.step >= 1)
     low, high, step = old.range.min, old.range.max, old.step
-    start = at if is_one(step) else low + step * ((at - low + step - 1) // step)
+    on_grid = grid_origin(low, step)
+    start = at if is_one(step) else on_grid + step * ((at - on_grid + step - 1) // step)
     end = start - step if not is_one(step) else at - 1
     if not prove(low <= start, known):
         start = maximum(start, low)

@@ -38,6 +38,7 @@ from slinky.pipeline import Pipeline
 from slinky.sched.records import ReturnedCursors, record_class
 from slinky.sched.remedies import Attempt
 from slinky.symbolic.expressions import Expr, as_expr
+from slinky.symbolic.patience import limited_patience
 
 Converter = Callable[[Pipeline, object], object]
 
@@ -94,7 +95,8 @@ def sched_op(*cursors: str) -> Callable[[Callable[..., Any]], Callable[..., Any]
                 given = [convert(p, key, value) for key, value in zip(names, args, strict=False)]
                 given += args[len(names) :]
                 named = {key: convert(p, key, value) for key, value in kwargs.items()}
-                result = function(p, *given, **named)
+                with limited_patience():
+                    result = function(p, *given, **named)
             except RewritingError as error:
                 if can_repeat and isinstance(error, SchedulingError) and not error.operation:
                     arguments = {**dict(zip(names, given, strict=False)), **named}

@@ -6,7 +6,9 @@ Invariants.
   just one atom with coefficient one. An atom is anything but a `Sum` or a `Constant`.
 * A sum does not hold exactly one *choice* (`Min`, `Max`, `Select`): the rest moves into the choice's operands, so
   that `min(y, n) - y` becomes `min(0, n - y)` and cancels by itself. A choice between more than `WIDEST` cases is
-  left alone, here and in divisions and comparisons: the cost of a step is bounded, and so is its depth.
+  left alone, here and in divisions and comparisons: the cost of a step is bounded, and so is its depth. Atoms heavier
+  than `HEAVIEST_MOVED` stay outside the choice, for each operand would hold a copy: what is written grows with what
+  it is built of, and not with a power of the depth.
 * `x % d` is `x - d * (x // d)` and `extent` is `max - min + 1`: one word for each idea.
 * In `n // d` with a constant `d`: `d > 0`, the first coefficient of `n` is positive, nothing in `n` is a multiple
   of `d`, and the coefficients share no divisor with `d`.
@@ -30,15 +32,17 @@ from slinky.symbolic.nodes import (
     Metadata,
     Min,
     Product,
+    Scalar,
     Select,
     Sum,
     Truth,
+    Variable,
     as_expr,
     constant,
     constant_value,
     intern,
 )
-from slinky.symbolic.order import order_key
+from slinky.symbolic.order import order_key, weight
 from slinky.symbolic.remainders import between
 
 Terms: TypeAlias = tuple[tuple[Expr, int], ...]
@@ -50,6 +54,9 @@ METADATA_FIELDS = ("min", "max", "extent", "stride", "fold_factor")
 
 WIDEST = 64
 """The largest number of cases of a choice that the constructors still look into."""
+
+HEAVIEST_MOVED = 100
+"""The largest weight of an atom that moves into the operands of a choice."""
 
 
 def metadata(buffer: str, dim: int, field: str) -> Expr:
@@ -109,8 +116,24 @@ def _sum(offset: int, coefficients: Mapping[Expr, int]) -> Expr:
     last = terms[-1][0]  # choices come last
     if type(last) in _CHOICES and last._spread <= WIDEST:  # type: ignore[attr-defined]
         if len(terms) == 1 or type(terms[-2][0]) not in _CHOICES:
-            return _push(terms[-1], offset, terms[:-1])
+            heavy = [term for term in terms[:-1] if _is_heavy(term[0])]
+            return _push_around(terms, offset, heavy) if heavy else _push(terms[-1], offset, terms[:-1])
     return intern(Sum, offset, tuple(terms))
+
+
+_LIGHT = frozenset((Metadata, Variable, Scalar))
+
+
+def _is_heavy(atom: Expr) -> bool:
+    return type(atom) not in _LIGHT and (atom._weight or weight(atom)) > HEAVIEST_MOVED
+
+
+def _push_around(terms: list[tuple[Expr, int]], offset: int, heavy: list[tuple[Expr, int]]) -> Expr:
+    """Move into the only choice of a sum, its last term, what is not heavy."""
+    choice, light = terms[-1], [term for term in terms[:-1] if term not in heavy]
+    if not light and not offset and choice[1] == 1:
+        return intern(Sum, 0, tuple(terms))
+    return linear_sum(0, [*heavy, (_push(choice, offset, light), 1)])
 
 
 def _push(choice: tuple[Expr, int], offset: int, rest: list[tuple[Expr, int]]) -> Expr:
@@ -135,6 +158,8 @@ def plus(a: Expr, offset: int) -> Expr:
         terms: Terms = a.terms  # type: ignore[attr-defined]
         if offset == 0 and len(terms) == 1 and terms[0][1] == 1:
             return terms[0][0]
+        if type(terms[-1][0]) in _CHOICES:
+            return _sum(offset, dict(terms))
         return intern(Sum, offset, terms)
     if kind is Constant:
         return constant(offset + a.value)  # type: ignore[attr-defined]

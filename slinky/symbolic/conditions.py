@@ -4,7 +4,8 @@ Invariants.
 
 * A comparison that `remainders` decide is a truth.
 * A condition is built of `0 <= e` and `0 == e` by `And` and `Or` alone. Choices in a comparison are split into cases,
-  unless there are more than `WIDEST`, and constants are tightened to integers (`0 <= 2*x + 1` is `0 <= x`).
+  unless there are more than `WIDEST` or the comparison is heavier than `HEAVIEST_SPLIT`, and constants are tightened
+  to integers (`0 <= 2*x + 1` is `0 <= x`).
 * `And` and `Or` are flat, sorted, and hold nothing twice. There is no "not": `negate` turns a condition around.
 """
 
@@ -33,10 +34,18 @@ from slinky.symbolic.nodes import (
     intern,
     truth,
 )
-from slinky.symbolic.order import order_key
+from slinky.symbolic.order import order_key, weight
 from slinky.symbolic.remainders import between
 
 _CHOICES = frozenset((Min, Max, Select))
+
+HEAVIEST_SPLIT = 1_000
+"""The largest weight of a comparison that is split into cases: each case holds a copy of the rest."""
+
+
+def _is_split(expr: Expr, last: Expr) -> bool:
+    """Whether a comparison of a sum, given its last term, is split into cases."""
+    return type(last) in _CHOICES and spread(expr) <= WIDEST and weight(expr) <= HEAVIEST_SPLIT
 
 
 def nonnegative(expr: Expr) -> Condition:
@@ -44,7 +53,7 @@ def nonnegative(expr: Expr) -> Condition:
     offset, terms = linear(expr)
     if not terms:
         return truth(offset >= 0)
-    if type(terms[-1][0]) in _CHOICES and spread(expr) <= WIDEST:  # choices come last
+    if _is_split(expr, terms[-1][0]):  # choices come last
         atom, c = next(term for term in terms if type(term[0]) in _CHOICES)
         return _split_choice(atom, c, offset, terms)
     if len(terms) == 1:
@@ -86,7 +95,7 @@ def is_zero(expr: Expr) -> Condition:
     offset, terms = linear(expr)
     if not terms:
         return truth(offset == 0)
-    if any(type(atom) in _CHOICES for atom, _ in terms):
+    if _is_split(expr, terms[-1][0]):
         return all_of(nonnegative(expr), nonnegative(scale(expr, -1)))
     divisor = math.gcd(*[c for _, c in terms])
     if offset % divisor:

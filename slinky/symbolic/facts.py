@@ -64,6 +64,8 @@ class Facts:
     downward: dict[Expr, Rows]
     """The rows in which an atom has a negative coefficient."""
     answers: dict[Condition, bool] = attrs.field(factory=dict, init=False)
+    costs: dict[Condition, int] = attrs.field(factory=dict, init=False)
+    """What the answers cost that took a search (see `patience`)."""
     witnesses: list[dict[Expr, int]] = attrs.field(factory=list, init=False)
     """Integers for some atoms that agree with everything known of them: what they refute cannot be proved."""
 
@@ -85,11 +87,14 @@ class Facts:
             level = level.parent
         return tuple(condition for own in reversed(levels) for condition in own)
 
-    def remember(self, goal: Condition, answer: bool) -> None:
-        """Keep an answer."""
+    def remember(self, goal: Condition, answer: bool, cost: int = 0) -> None:
+        """Keep an answer, and what it cost to find."""
         if len(self.answers) >= _ANSWERS:
             self.answers.clear()
+            self.costs.clear()
         self.answers[goal] = answer
+        if cost:
+            self.costs[goal] = cost
 
     def remember_witness(self, witness: dict[Expr, int]) -> None:
         """Keep integers that refute goals; only the latest few."""

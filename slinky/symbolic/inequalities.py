@@ -52,10 +52,11 @@ class _TooLargeError(Exception):
 
 
 class Work:
-    """How many rows may still be made for a question."""
+    """How many rows may still be made for a question, and how many coefficients were looked at so far."""
 
     def __init__(self, limit: int = WORK_LIMIT) -> None:
         self.left = limit
+        self.coefficients = 0
 
     def take(self, rows: int) -> None:
         """Count rows that are about to be made. Raises `_TooLargeError` where they are too many."""
@@ -85,8 +86,8 @@ def solve(rows: Iterable[Row], work: Work) -> list[int] | Outcome:
     return Outcome.NO_SOLUTION
 
 
-def _add(system: _System, coefficients: Row, offset: int) -> None:
-    """Add a row in normal form, unless a tighter one of its direction is there.
+def _add(system: _System, coefficients: Row, offset: int) -> Row | None:
+    """Add a row in normal form, unless a tighter one of its direction is there; its coefficients if they are new.
 
     Raises `_ContradictionError` if it contradicts the row of the opposite direction.
     """
@@ -95,7 +96,7 @@ def _add(system: _System, coefficients: Row, offset: int) -> None:
         if divisor == 0:
             if offset < 0:
                 raise _ContradictionError
-            return
+            return None
         coefficients, offset = tuple([a // divisor for a in coefficients]), offset // divisor
     known = system.get(coefficients)
     if known is None or offset < known:
@@ -103,6 +104,7 @@ def _add(system: _System, coefficients: Row, offset: int) -> None:
         opposite = system.get(tuple([-a for a in coefficients]))
         if opposite is not None and opposite + offset < 0:
             raise _ContradictionError
+    return coefficients if known is None else None
 
 
 class _Elimination:
@@ -114,6 +116,7 @@ class _Elimination:
         self.system: _System = {}
         self.steps: list[_Removed | _Changed] = []
         self.combinations = 0
+        work.coefficients += len(rows) * self.width
         for row in rows:
             _add(self.system, row[:-1], row[-1])
 
@@ -121,6 +124,7 @@ class _Elimination:
         """A solution, or the two rows of a split. Raises where there is no solution, or too much work."""
         while self._solve_equation():
             pass
+        self._count()
         while self.system:
             column = self._cheapest_column()
             self._eliminate(column)
@@ -152,7 +156,10 @@ class _Elimination:
         sign = coefficients[column]
         low, high = (equation, opposite) if sign > 0 else (opposite, equation)
         self.steps.append(_Removed(column, [low], [high]))
-        self._replace([_plus_multiple(row, equation, -row[0][column] * sign) for row in self.system.items()])
+        self._replace([
+            _plus_multiple(row, equation, -row[0][column] * sign) if row[0][column] else row
+            for row in self.system.items()
+        ])  # fmt: skip
         return True
 
     def _equation(self) -> tuple[Row, int] | None:
@@ -162,10 +169,28 @@ class _Elimination:
         return None
 
     def _replace(self, rows: Sequence[tuple[Row, int]]) -> None:
-        self.work.take(len(rows))
+        self._take(len(rows))
         self.system = {}
         for coefficients, offset in rows:
             _add(self.system, coefficients, offset)
+
+    def _take(self, rows: int) -> None:
+        self.work.take(rows)
+        self.work.coefficients += rows * self.width
+
+    def _count(self) -> None:
+        """How many rows bound each unknown from below and from above; eliminations keep it so."""
+        self.lower = [0] * self.width
+        self.upper = [0] * self.width
+        for coefficients in self.system:
+            self._count_row(coefficients, 1)
+
+    def _count_row(self, coefficients: Row, times: int) -> None:
+        for column, a in enumerate(coefficients):
+            if a > 0:
+                self.lower[column] += times
+            elif a:
+                self.upper[column] += times
 
     def _cheapest_column(self) -> int:
         """The column whose elimination adds the fewest rows, exact ones first.
@@ -173,18 +198,19 @@ class _Elimination:
         A column of one sign is best, for it only removes rows. An elimination loses no integer solution, and so is
         exact, where all lower or all upper rows have the coefficient one.
         """
-        best, best_cost = -1, (2, 0)
-        for column, entries in enumerate(zip(*self.system, strict=True)):
-            zeros = entries.count(0)
-            if zeros == len(entries):
-                continue
-            positive = sum(map((0).__lt__, entries))
-            negative = len(entries) - zeros - positive
-            exact = not positive or not negative or max(entries) == 1 or min(entries) == -1
-            cost = (0 if exact else 1, positive * negative - positive - negative)
-            if best < 0 or cost < best_cost:
-                best, best_cost = column, cost
-        return best
+        counted = [(n, p, q) for n, (p, q) in enumerate(zip(self.lower, self.upper, strict=True)) if p or q]
+        best = min([(0, -p - q, n) for n, p, q in counted if not p or not q], default=(2, 0, -1))
+        two_sided = sorted([(p * q - p - q, n) for n, p, q in counted if p and q])
+        for rows, n in two_sided:
+            if (0, rows, n) > best:
+                break
+            if self._is_exact(n):
+                return n
+        return best[2] if best[0] == 0 else two_sided[0][1]
+
+    def _is_exact(self, column: int) -> bool:
+        entries = [coefficients[column] for coefficients in self.system]
+        return max(entries) == 1 or min(entries) == -1
 
     def _eliminate(self, column: int) -> None:
         """Go on with what follows for the other unknowns."""
@@ -197,17 +223,21 @@ class _Elimination:
                 rest[row[0]] = row[1]
             else:
                 (lower if a > 0 else upper).append(row)
+                self._count_row(row[0], -1)
+        self.work.coefficients += 2 * self.width + len(self.system)  # to choose the unknown, and to find its rows
         self.combinations += len(lower) * len(upper)
         if self.combinations > COMBINATION_LIMIT:
             raise _TooLargeError
-        self.work.take(len(lower) * len(upper))
+        self._take(len(lower) * len(upper))
         self.steps.append(_Removed(column, lower, upper))
         for low, low_offset in lower:
             a = low[column]
             for high, high_offset in upper:
                 b = -high[column]
                 combined = tuple([b * x + a * y for x, y in zip(low, high, strict=True)])
-                _add(rest, combined, b * low_offset + a * high_offset)
+                new = _add(rest, combined, b * low_offset + a * high_offset)
+                if new is not None:
+                    self._count_row(new, 1)
         self.system = rest
 
     def _in_first_unknowns(self, split: tuple[int, int]) -> tuple[Row, Row]:

@@ -76,11 +76,12 @@ def _forget(reference: _Reference, lock: Any = _lock) -> None:
 class Node:
     """An expression or a condition. Compared by identity, which for canonical nodes is equality.
 
-    The underscored fields remember what `order_key`, `symbols` and `str` found, once each.
+    The underscored fields remember what `order_key`, `weight`, `symbols` and `str` found, once each.
     """
 
     table: ClassVar[dict[tuple[object, ...], _Reference]]
     _order: tuple[int, str] | None = attrs.field(default=None, init=False)
+    _weight: int = attrs.field(default=0, init=False)
     _symbols: frozenset[Expr] | None = attrs.field(default=None, init=False)
     _text: str | None = attrs.field(default=None, init=False)
 

@@ -1,4 +1,4 @@
-"""The order of nodes among their siblings, and what a node is made of.
+"""The order of nodes among their siblings, what a node is made of, and of how much.
 
 Invariant: the order depends on the structure of nodes alone, never on hashes or on when they were made, so the same
 program prints the same text in every process.
@@ -35,6 +35,9 @@ _RANK: dict[type[Node], int] = {
 
 _LONGEST_KEY = 160
 
+_HEAVIEST = 1 << 40
+"""Where to stop counting: shared parts make weights grow with the power of the depth."""
+
 
 def order_key(node: Node) -> tuple[int, str]:
     """The place of a node among its siblings. It depends on structure alone, never on hashes or creation order.
@@ -58,6 +61,23 @@ def order_key(node: Node) -> tuple[int, str]:
             text = f"{text[: _LONGEST_KEY // 2]}~{digest}"
         object.__setattr__(top, "_order", (_RANK.get(type(top), 10), text))
     return cast("tuple[int, str]", node._order)
+
+
+def weight(node: Node) -> int:
+    """How many nodes a node is written with: a part that stands in several places counts in each of them."""
+    if node._weight:
+        return node._weight
+    stack = [node]
+    while stack:
+        top = stack[-1]
+        parts = children(top)
+        missing = [part for part in parts if not part._weight]
+        if missing:
+            stack.extend(missing)
+            continue
+        stack.pop()
+        object.__setattr__(top, "_weight", min(1 + sum([part._weight for part in parts]), _HEAVIEST))
+    return node._weight
 
 
 def children(node: Node) -> tuple[Node, ...]:

@@ -29,6 +29,7 @@ from slinky.symbolic.expressions import (
     scale,
 )
 from slinky.symbolic.facts import NO_FACTS, Facts, facts
+from slinky.symbolic.patience import current_patience
 from slinky.symbolic.products import at_least, constant_lower_bound
 from slinky.symbolic.search import Search
 
@@ -38,9 +39,17 @@ __all__ = ["NO_FACTS", "Facts", "constant_lower_bound", "facts", "impossible", "
 def prove(goal: Condition, known: Facts = NO_FACTS) -> bool:
     """Whether `goal` is shown to hold for every assignment that meets the facts. False means "not shown"."""
     answer = known.answers.get(goal)
-    if answer is None:
-        answer = _proved(goal, known)
-        known.remember(goal, answer)
+    if answer is not None:
+        cost = known.costs.get(goal)
+        if cost is not None:
+            current_patience().spend_once((known, goal), cost)
+        return answer
+    patience = current_patience()
+    spent, given_up = patience.spent, patience.given_up
+    answer = _proved(goal, known)
+    if answer or patience.given_up == given_up:
+        known.remember(goal, answer, patience.spent - spent)
+        patience.has_paid((known, goal))
     return answer
 
 
@@ -77,9 +86,12 @@ def _impossible(known: Facts) -> bool:
         levels.append(level)
         level = level.parent
     answer = level is not None and level.answers[FALSE]
+    patience = current_patience()
+    spent, given_up = patience.spent, patience.given_up
     for level in reversed(levels):
         answer = answer or level.contradictory or Search(level).refuted(all_of(*level.own))
-        level.remember(FALSE, answer)
+        if answer or patience.given_up == given_up:
+            level.remember(FALSE, answer, patience.spent - spent)
     return answer
 
 

@@ -37,6 +37,7 @@ from slinky.symbolic.expressions import (
 from slinky.symbolic.facts import Facts, Linear, Rows, split
 from slinky.symbolic.inequalities import Outcome, Work, solve
 from slinky.symbolic.meaning import lasting_rows
+from slinky.symbolic.patience import current_patience
 from slinky.symbolic.products import multiplied_rows, product_rows, quotient_rows
 from slinky.symbolic.traversal import symbols
 
@@ -165,6 +166,7 @@ class Search:
         self.known = known
         self.budget = BRANCH_BUDGET
         self.work = Work()
+        self.patience = current_patience()
         self.found: dict[Expr, int] = {}
         self.conclusive = False
 
@@ -173,12 +175,19 @@ class Search:
         rows, cases = split((condition,))
         if rows is None or self.known.contradictory:
             return True
+        if self.patience.is_used_up(0):
+            return False
         system = System(self.known)
         system.add(rows, cases)
-        return self.refute(system)
+        try:
+            return self.refute(system)
+        finally:
+            self.patience.spend(self.work.coefficients)
 
     def refute(self, system: System) -> bool:
         """Whether a system and its cases are shown to have no solution."""
+        if self.patience.is_used_up(self.work.coefficients):
+            return False
         solution = system.solution(self.work)
         if solution is Outcome.NO_SOLUTION:
             return True

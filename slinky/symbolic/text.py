@@ -1,13 +1,15 @@
 """Expressions as text that a person reads and that never changes from run to run.
 
 Invariant: Python would read the text as the same expression (with `min`, `max` and `select` as functions), so it is
-never ambiguous. Positive terms come before negative ones, the constant last; a comparison is written with its
-negative terms on the left (`a <= b - 1`); `n - d * (n // d)` is written `n % d`.
+never ambiguous. Where parts that stand in several places would make it long, each is written once, with a name
+(`(part1 := x // 3)`), and is that name further to the right. Positive terms come before negative ones, the constant
+last; a comparison is written with its negative terms on the left (`a <= b - 1`); `n - d * (n // d)` is written `n % d`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import count
 from typing import TypeAlias
 
 from slinky.symbolic.expressions import (
@@ -32,6 +34,8 @@ from slinky.symbolic.expressions import (
     multiply,
     product,
 )
+from slinky.symbolic.order import weight
+from slinky.symbolic.traversal import symbols
 
 DimensionNames: TypeAlias = Callable[[str, int], str]
 """How to write a dimension of a buffer, given the buffer's name and the position of the dimension."""
@@ -43,6 +47,13 @@ _Piece: TypeAlias = str | tuple[Node, int]
 """Text, or a node still to be written, with the strength that its place asks for."""
 
 
+_LONGEST = 2_000
+"""The weight of the longest expressions in which nothing has a name."""
+
+_LONGEST_REPEATED = 6
+"""The weight of the longest parts that are written again and again, for a name says less."""
+
+
 def positional(buffer: str, dim: int) -> str:
     """Write a dimension by its position: `inp.dim(0)`."""
     return f"{buffer}.dim({dim})"
@@ -50,6 +61,10 @@ def positional(buffer: str, dim: int) -> str:
 
 def to_text(node: Node, names: DimensionNames = positional) -> str:
     """The text of an expression or condition."""
+    unnamed = _shared(node, names) if weight(node) > _LONGEST else frozenset()
+    taken = {symbol.name for symbol in symbols(node) if isinstance(symbol, Variable)} if unnamed else set()
+    fresh = (name for k in count(1) if (name := f"part{k}") not in taken)
+    named: dict[Node, str] = {}
     done: list[str] = []
     waiting: list[_Piece] = [(node, _JUNCTION)]
     while waiting:
@@ -58,11 +73,32 @@ def to_text(node: Node, names: DimensionNames = positional) -> str:
             done.append(piece)
             continue
         inner, wanted = piece
+        if inner in named:
+            done.append(named[inner])
+            continue
         strength, pieces = _pieces(inner, names)
-        if strength < wanted:
+        if inner in unnamed:
+            named[inner] = next(fresh)
+            pieces = [f"({named[inner]} := ", *pieces, ")"]
+        elif strength < wanted:
             pieces = ["(", *pieces, ")"]
         waiting.extend(reversed(pieces))
     return "".join(done)
+
+
+def _shared(root: Node, names: DimensionNames) -> frozenset[Node]:
+    """The parts that stand in several places of a text and are too long to be repeated."""
+    met: set[Node] = set()
+    shared: set[Node] = set()
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if node not in met:
+            met.add(node)
+            waiting += [piece[0] for piece in _pieces(node, names)[1] if not isinstance(piece, str)]
+        elif weight(node) > _LONGEST_REPEATED:
+            shared.add(node)
+    return frozenset(shared)
 
 
 def _pieces(node: Node, names: DimensionNames) -> tuple[int, list[_Piece]]:

@@ -1,0 +1,90 @@
+"""How much searching may be done for one rewrite, over all its questions together.
+
+A question is bounded by itself (`search`), but a rewrite of a large program asks hundreds. When the patience of a
+rewrite is used up, what takes a search counts as not shown: the rewrite is refused, or its expressions stay as they
+are, in bounded time. Counted are the coefficients of inequalities that are looked at, never seconds, so that the same
+schedule is refused, or not, on every machine. An answer that is remembered costs what it cost to find.
+
+Invariant: what was not shown because the patience was used up is not remembered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+COEFFICIENTS_PER_REWRITE = 2_500_000
+"""About a second of searching; ordinary rewrites take less than a tenth of that."""
+
+
+class Patience:
+    """What is left for a rewrite, and how many questions were not searched for want of it."""
+
+    def __init__(self, left: float) -> None:
+        self.left = left
+        self.spent = 0
+        self.given_up = 0
+        self.paid: set[object] = set()
+
+    def spend(self, coefficients: int) -> None:
+        """Count work that was done."""
+        self.left -= coefficients
+        self.spent += coefficients
+
+    def spend_once(self, answer: object, coefficients: int) -> None:
+        """Count work for an answer that is remembered, unless it was counted before."""
+        if answer not in self.paid:
+            self.paid.add(answer)
+            self.spend(coefficients)
+
+    def has_paid(self, answer: object) -> None:
+        """Note that an answer was found in this rewrite: to ask for it again costs nothing."""
+        self.paid.add(answer)
+
+    def is_used_up(self, underway: int) -> bool:
+        """Whether a question must end here, that many coefficients into its search; counts the question if so."""
+        if self.left > underway:
+            return False
+        self.given_up += 1
+        return True
+
+
+class _Endless(Patience):
+    """Outside all rewrites each question is bounded by itself alone."""
+
+    def spend_once(self, answer: object, coefficients: int) -> None:
+        """Count nothing: there is no end to come to."""
+
+    def has_paid(self, answer: object) -> None:
+        """Note nothing, for the same reason."""
+
+
+_ENDLESS = _Endless(float("inf"))
+_current: ContextVar[Patience] = ContextVar("patience", default=_ENDLESS)
+
+
+def current_patience() -> Patience:
+    """The patience of the rewrite that is being done; endless outside all rewrites."""
+    return _current.get()
+
+
+@contextmanager
+def endless_patience() -> Iterator[Patience]:
+    """Search as long as each question asks for: what is found must not depend on the rewrite that needs it first."""
+    token = _current.set(_ENDLESS)
+    try:
+        yield _ENDLESS
+    finally:
+        _current.reset(token)
+
+
+@contextmanager
+def limited_patience(coefficients: int = COEFFICIENTS_PER_REWRITE) -> Iterator[Patience]:
+    """Bound the searching that is done within the block."""
+    patience = Patience(coefficients)
+    token = _current.set(patience)
+    try:
+        yield patience
+    finally:
+        _current.reset(token)
