@@ -10,7 +10,7 @@ Invariant: what was not shown because the patience was used up is not remembered
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -64,9 +64,8 @@ _ENDLESS = _Endless(float("inf"))
 _current: ContextVar[Patience] = ContextVar("patience", default=_ENDLESS)
 
 
-def current_patience() -> Patience:
-    """The patience of the rewrite that is being done; endless outside all rewrites."""
-    return _current.get()
+current_patience: Callable[[], Patience] = _current.get
+"""The patience of the rewrite that is being done; endless outside all rewrites."""
 
 
 @contextmanager

@@ -40,16 +40,17 @@ def prove(goal: Condition, known: Facts = NO_FACTS) -> bool:
     """Whether `goal` is shown to hold for every assignment that meets the facts. False means "not shown"."""
     answer = known.answers.get(goal)
     if answer is not None:
-        cost = known.costs.get(goal)
-        if cost is not None:
-            current_patience().spend_once((known, goal), cost)
+        if known.costs and goal in known.costs:
+            current_patience().spend_once((known, goal), known.costs[goal])
         return answer
     patience = current_patience()
     spent, given_up = patience.spent, patience.given_up
     answer = _proved(goal, known)
     if answer or patience.given_up == given_up:
-        known.remember(goal, answer, patience.spent - spent)
-        patience.has_paid((known, goal))
+        cost = patience.spent - spent
+        known.remember(goal, answer, cost)
+        if cost:
+            patience.has_paid((known, goal))
     return answer
 
 
