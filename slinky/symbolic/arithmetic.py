@@ -116,7 +116,7 @@ def _sum(offset: int, coefficients: Mapping[Expr, int]) -> Expr:
     last = terms[-1][0]  # choices come last
     if type(last) in _CHOICES and last._spread <= WIDEST:  # type: ignore[attr-defined]
         if len(terms) == 1 or type(terms[-2][0]) not in _CHOICES:
-            heavy = [term for term in terms[:-1] if _is_heavy(term[0])]
+            heavy = [term for term in terms[:-1] if type(term[0]) not in _LIGHT and _is_heavy(term[0])]
             return _push_around(terms, offset, heavy) if heavy else _push(terms[-1], offset, terms[:-1])
     return intern(Sum, offset, tuple(terms))
 
@@ -125,7 +125,7 @@ _LIGHT = frozenset((Metadata, Variable, Scalar))
 
 
 def _is_heavy(atom: Expr) -> bool:
-    return type(atom) not in _LIGHT and (atom._weight or weight(atom)) > HEAVIEST_MOVED
+    return (atom._weight or weight(atom)) > HEAVIEST_MOVED
 
 
 def _push_around(terms: list[tuple[Expr, int]], offset: int, heavy: list[tuple[Expr, int]]) -> Expr:

@@ -43,9 +43,9 @@ HEAVIEST_SPLIT = 1_000
 """The largest weight of a comparison that is split into cases: each case holds a copy of the rest."""
 
 
-def _is_split(expr: Expr, last: Expr) -> bool:
-    """Whether a comparison of a sum, given its last term, is split into cases."""
-    return type(last) in _CHOICES and spread(expr) <= WIDEST and weight(expr) <= HEAVIEST_SPLIT
+def _is_split(expr: Expr) -> bool:
+    """Whether a comparison of a sum that holds a choice is split into cases."""
+    return spread(expr) <= WIDEST and weight(expr) <= HEAVIEST_SPLIT
 
 
 def nonnegative(expr: Expr) -> Condition:
@@ -53,7 +53,7 @@ def nonnegative(expr: Expr) -> Condition:
     offset, terms = linear(expr)
     if not terms:
         return truth(offset >= 0)
-    if _is_split(expr, terms[-1][0]):  # choices come last
+    if type(terms[-1][0]) in _CHOICES and _is_split(expr):  # choices come last
         atom, c = next(term for term in terms if type(term[0]) in _CHOICES)
         return _split_choice(atom, c, offset, terms)
     if len(terms) == 1:
@@ -95,7 +95,7 @@ def is_zero(expr: Expr) -> Condition:
     offset, terms = linear(expr)
     if not terms:
         return truth(offset == 0)
-    if _is_split(expr, terms[-1][0]):
+    if type(terms[-1][0]) in _CHOICES and _is_split(expr):
         return all_of(nonnegative(expr), nonnegative(scale(expr, -1)))
     divisor = math.gcd(*[c for _, c in terms])
     if offset % divisor:

@@ -180,10 +180,9 @@ class _Elimination:
 
     def _count(self) -> None:
         """How many rows bound each unknown from below and from above; eliminations keep it so."""
-        self.lower = [0] * self.width
-        self.upper = [0] * self.width
-        for coefficients in self.system:
-            self._count_row(coefficients, 1)
+        columns = list(zip(*self.system, strict=True)) or [()] * self.width
+        self.lower = [sum(map((0).__lt__, entries)) for entries in columns]
+        self.upper = [sum(map((0).__gt__, entries)) for entries in columns]
 
     def _count_row(self, coefficients: Row, times: int) -> None:
         for column, a in enumerate(coefficients):
