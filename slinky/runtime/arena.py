@@ -63,7 +63,7 @@ class Site(dict[Shape, Array]):
     `read_only` has a read-only view of each, which is there once the array has been asked for.
 
     A plan may ask for an array before it knows whether the loop that uses it has any iteration. One that is larger
-    than what was reserved is never used, and takes no memory.
+    than what was reserved is never used: an array without elements is given out in its place.
     """
 
     def __init__(self, kind: SiteKind) -> None:
@@ -99,12 +99,22 @@ class Site(dict[Shape, Array]):
                 self._kept = size
             array: Array = np.ndarray(extents, self._dtype, aligned_bytes(size))
         elif size <= self._memory.size:
-            array = np.ndarray(extents, self._dtype, self._memory)
+            array = array_on(self._memory, extents, self._dtype)
         else:
-            array = np.broadcast_to(np.empty((), self._dtype), extents)
+            array = np.empty((0,) * len(extents), self._dtype)
         self[shape] = array
         self.read_only[shape] = read_only(array)
         return array
+
+
+def array_on(memory: Array, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """An array on some bytes. NumPy has none that is longer than memory could be, even without elements."""
+    try:
+        return np.ndarray(shape, dtype, memory)
+    except ValueError:
+        if 0 not in shape:
+            raise
+        return np.ndarray(tuple(min(extent, 1) for extent in shape), dtype, memory)
 
 
 Window: TypeAlias = Callable[..., Array]

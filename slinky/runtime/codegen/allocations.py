@@ -1,11 +1,13 @@
 """Allocations: room in an arena, made before anything runs, and the arrays in it.
 
 The room that a site needs is the most that its allocation takes in any iteration of the loops around it; in a branch,
-which may never be taken, no room is made before. The array itself is fetched in the outermost scope that knows its
-shape. An allocation may also lie in an output (see `in_place`):
-where it is shown to be just what is written there, and the output turns out to be contiguous.
+which may never be taken, or where a loop around turns out to have no iteration, no room is made before. The array
+itself is fetched in the outermost scope that knows its shape; where it needs memory of its own, in the outermost that
+is shown to need it. An allocation may also lie in an output (see `in_place`): where it is shown to be just what is
+written there, and the output turns out to be contiguous.
 
-Invariant: a site that is too small for an array is one whose array is never used.
+Invariants: a site that is too small for an array is one whose array is never used; no memory is asked for that the
+program does not come to.
 """
 
 from __future__ import annotations
@@ -26,7 +28,18 @@ from slinky.runtime.codegen.sites import arena_allocs
 from slinky.runtime.codegen.views import Stored, Views
 from slinky.runtime.codegen.writer import Writer, is_costly, targets
 from slinky.symbolic.bounds import bounds
-from slinky.symbolic.expressions import Constant, Expr, constant_value, maximum, minimum
+from slinky.symbolic.expressions import (
+    Condition,
+    Constant,
+    Expr,
+    Max,
+    Min,
+    NonNegative,
+    Select,
+    constant_value,
+    maximum,
+    minimum,
+)
 from slinky.symbolic.intervals import Interval
 from slinky.symbolic.proofs import Facts, prove
 
@@ -38,10 +51,14 @@ def simplified(writer: Writer, alloc: Alloc, known: Facts) -> Alloc:
 
 @attrs.frozen(eq=False)
 class _Arena:
-    """An arena of the generated code: the scope that has it, and the locals of its sites by statement."""
+    """An arena of the generated code: the scope that has it, and the locals of its sites by statement.
+
+    The arrays of sites that are `reserved` are there before they are asked for.
+    """
 
     scope: CodeScope
-    sites: dict[int, str]
+    sites: dict[int, str] = attrs.field(factory=dict)
+    reserved: set[str] = attrs.field(factory=set)
 
 
 class Allocations:
@@ -60,13 +77,13 @@ class Allocations:
     def arena(self, name: str, block: Block) -> Iterator[None]:
         """What follows allocates from the arena in this local, which is told how much room the block needs."""
         outer = self._arena
-        self._arena = _Arena(self._writer.scope, self._reserve(name, block))
+        self._arena = self._reserved(name, block)
         yield
         self._arena = outer
 
-    def _reserve(self, name: str, block: Block) -> dict[int, str]:
-        """Reserve room for the allocations of a block; the locals of their sites."""
-        locals_: dict[int, str] = {}
+    def _reserved(self, name: str, block: Block) -> _Arena:
+        """Reserve room for the allocations of a block."""
+        arena = _Arena(self._writer.scope)
         heap: list[str] = []
         rings: list[str] = []
         sizes: list[str] = []
@@ -74,15 +91,17 @@ class Allocations:
             alloc = site.alloc
             folded = any(fold is not None for fold in alloc.folds)
             local = self._writer.names.fresh(f"{alloc.buffer}_{'windows' if folded else 'arrays'}")
-            locals_.update(dict.fromkeys((alloc.id, *site.others), local))
+            arena.sites.update(dict.fromkeys((alloc.id, *site.others), local))
             (rings if folded else heap).append(local)
             if not folded:
-                sizes.append(self._capacity(alloc, site.loops) if site.is_certain else str(UNKNOWN))
+                sizes.append(self._room(alloc, site.loops) if site.is_certain else str(UNKNOWN))
+                if sizes[-1] != str(UNKNOWN):
+                    arena.reserved.add(local)
         if heap:
             self._write_long(f"{targets(heap)} = {name}[", sizes, "]")
         if rings:
             self._writer.scope.write(f"{targets(rings)} = {name}.rings")
-        return locals_
+        return arena
 
     def _write_long(self, before: str, items: Sequence[str], after: str) -> None:
         """A line that ends with a list in brackets; an item a line where it would be too long."""
@@ -95,6 +114,29 @@ class Allocations:
         for item in items:
             scope.write(f"{INDENT}{item},")
         scope.write(after)
+
+    def _room(self, alloc: Alloc, loops: tuple[For, ...]) -> str:
+        """How many bytes an allocation needs: nothing where a loop around it is known early to have no iteration."""
+        capacity = self._capacity(alloc, loops)
+        if capacity == str(UNKNOWN) or capacity.isdigit():
+            return capacity
+        tests = [self._writer.text(condition) for condition in self._unsure(loops)]
+        return f"{capacity} if {' and '.join(tests)} else 0" if tests else capacity
+
+    def _unsure(self, loops: tuple[For, ...]) -> list[Condition]:
+        """Conditions without which one of some loops, given outermost first, never has an iteration."""
+        writer, known = self._writer, self._writer.known
+        conditions: dict[Condition, None] = {}
+        for n, loop in enumerate(loops):
+            length = loop.range.max - loop.range.min
+            for outer in reversed(loops[:n]):
+                length = bounds(length, {outer.variable: outer.range}, known).max
+            if isinstance(length, (Min, Max, Select)):
+                length = writer.simplify(length, known)
+            runs = length >= 0
+            if isinstance(runs, NonNegative) and writer.is_safe(runs, known) and not prove(runs, known):
+                conditions[runs] = None
+        return list(conditions)
 
     def _capacity(self, alloc: Alloc, loops: Sequence[For]) -> str:
         """The most bytes that an allocation takes in any iteration of the loops around it, if known early."""
@@ -133,7 +175,8 @@ class Allocations:
         target = writer.scope
         if safe_to_move and all(writer.is_safe(e, known) for e in (*extents, *folds)):
             outermost = max(self._arena.scope, writer.home(*extents, *folds), key=lambda scope: scope.level)
-            target = self._where_there_is_one(outermost, extents, folds)
+            is_reserved = self._arena.sites[alloc.id] in self._arena.reserved
+            target = self._where_there_is_one(outermost, extents, folds, is_reserved)
         in_output = self._in_output(alloc, extents)
         self._views.stored[alloc.buffer] = in_output or self._array(alloc, target, extents, folds)
         if self._recording.is_on:
@@ -142,10 +185,13 @@ class Allocations:
             self._recording.allocation(alloc.buffer, size)
         writer.scope.facts = writer.facts.after(alloc)
 
-    def _where_there_is_one(self, outermost: CodeScope, extents: Sequence[Expr], folds: Sequence[Expr]) -> CodeScope:
+    def _where_there_is_one(
+        self, outermost: CodeScope, extents: Sequence[Expr], folds: Sequence[Expr], is_reserved: bool
+    ) -> CodeScope:
         """The outermost scope, from this one inwards, in which an array is shown to have such a shape and folds.
 
-        What is computed in a loop or a branch may hold only there: before it, an extent could be negative.
+        What is computed in a loop or a branch may hold only there: before it, an extent could be negative. Nor is there
+        an array before it that is not reserved, unless it is certain to be needed: it could be of any size.
         """
         target = self._writer.scope
         for scope in self._writer.scope.chain():
@@ -155,6 +201,8 @@ class Allocations:
             if not all(prove(fold >= 1, known) for fold in folds):
                 break
             target = scope
+            if not (is_reserved or scope.is_certain):
+                break
         return target
 
     def _with_ends(self, alloc: Alloc) -> Alloc:

@@ -55,23 +55,25 @@ class Loops:
         if loop.workers is not None:
             self._parallel(loop)
             return
-        for piece in pieces(writer, loop):
-            self._serial(loop, piece)
+        parts = pieces(writer, loop)
+        is_certain = len(parts) == 1 and prove(lo <= hi, writer.known)
+        for piece in parts:
+            self._serial(loop, piece, is_certain)
 
-    def _serial(self, loop: For, piece: Piece) -> None:
+    def _serial(self, loop: For, piece: Piece, is_certain: bool) -> None:
         writer = self._writer
         facts = also(writer.facts.enter(loop, "body"), *piece.facts)
         name = self._name(loop)
         remark = f"  # {piece.comment}" if piece.comment else ""
         header = f"for {name} in {piece.iterations}:{remark}"
         if writer.scope.blocks < _BLOCKS_PER_FUNCTION:
-            with writer.inside(header, facts) as inner:
+            with writer.inside(header, facts, is_certain=is_certain) as inner:
                 writer.bind(loop.variable, name, inner)
                 self._write_block(loop.body)
             return
         body = writer.names.fresh(f"for_{variable_hint(loop)}")
         count = len(writer.scope.lines)
-        with writer.inside(f"def {body}({name}):", facts, blocks=-1) as inner:
+        with writer.inside(f"def {body}({name}):", facts, blocks=-1, is_certain=is_certain) as inner:
             writer.bind(loop.variable, name, inner)
             self._write_block(loop.body)
         if len(writer.scope.lines) > count and inner.lines:

@@ -67,7 +67,8 @@ class CodeScope:
     """A run of lines in which the same symbols have values.
 
     `values` are the names of expressions and views that are known here. `blocks` counts the blocks of Python around
-    these lines within one function, of which Python allows only so many.
+    these lines within one function, of which Python allows only so many. A scope that `is_certain` is shown to run, at
+    least once, where the lines before it do.
     """
 
     around: CodeScope | None
@@ -75,6 +76,7 @@ class CodeScope:
     depth: int
     blocks: int
     facts: Scope
+    is_certain: bool = False
     lines: list[Line] = attrs.field(factory=list)
     values: dict[Any, Any] = attrs.field(factory=dict)
 
@@ -140,7 +142,9 @@ class ScopedWriter:
     # Blocks -------------------------------------------------------------------------------------------------------
 
     @contextmanager
-    def inside(self, header: str, facts: Scope, blocks: int = 1, place: object = None) -> Iterator[CodeScope]:
+    def inside(
+        self, header: str, facts: Scope, blocks: int = 1, place: object = None, *, is_certain: bool = False
+    ) -> Iterator[CodeScope]:
         """Write what follows inside a compound statement; the statement itself is dropped if that is nothing.
 
         Without a header what follows stands where it is, in a scope of its own. `blocks` is how many blocks of Python
@@ -148,6 +152,7 @@ class ScopedWriter:
         """
         outer = self.scope
         inner = outer.inside(facts, blocks=outer.blocks + blocks if blocks >= 0 else 0, deeper=int(bool(header)))
+        inner.is_certain = is_certain or not header
         self.scope = inner
         try:
             yield inner

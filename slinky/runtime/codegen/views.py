@@ -22,7 +22,7 @@ from slinky.runtime.codegen.scopes import CodeScope
 from slinky.runtime.codegen.writer import Writer
 from slinky.symbolic.expressions import Expr, constant_value, maximum
 from slinky.symbolic.intervals import Box, Interval
-from slinky.symbolic.proofs import prove
+from slinky.symbolic.proofs import Facts, prove
 
 
 @attrs.frozen(eq=False)
@@ -121,10 +121,8 @@ class Views:
         if stored.folded:
             folded = [c for c in crops if c.dim in stored.folded]
             base = max([base, *(c.home for c in folded)], key=lambda scope: scope.level)
-            if not all(prove(c.extent >= 0, base.facts.known) for c in folded):
-                base = (
-                    self._writer.scope
-                )  # unlike a slice, a window of fewer than no rows fails: not before it is needed
+            if not self._there_are_such_windows(buffer, folded, base.facts.known):
+                base = self._writer.scope
             array = self._window(array, buffer, folded, self._around(base))
             crops = [c for c in crops if c.dim not in stored.folded]
         for level in sorted({max(crop.home.level, base.level) for crop in crops}):
@@ -132,6 +130,17 @@ class Views:
             target = self._around(group[0].home if group[0].home.level == level else base)
             array = self._cropped(array, buffer, len(region), group, target, keep)
         return array
+
+    def _there_are_such_windows(self, buffer: str, crops: Iterable[Crop], known: Facts) -> bool:
+        """Whether windows of these lengths are shown to exist: unlike a slice, a window of no such length fails.
+
+        Where a loop or a branch never runs, its regions may have any length; what is shown there holds there alone.
+        """
+        folds = self._writer.facts.allocs[buffer].folds
+        return all(
+            prove(c.extent >= 0, known) and (fold := folds[c.dim]) is not None and prove(c.extent <= fold, known)
+            for c in crops
+        )
 
     def _around(self, scope: CodeScope) -> CodeScope:
         """The scope of this level around the current one."""
