@@ -116,3 +116,17 @@ def test_memory_that_cannot_be_had_is_an_error_once_it_is_needed(fold: int | Non
     with pytest.raises((MemoryError, ValueError, OverflowError, OSError)):
         p(source, np.zeros(10), **arguments)
     in_every_way(p, n=3, m=2)
+
+
+def test_a_division_by_a_first_coordinate_runs_where_that_is_not_zero() -> None:
+    (i,) = sl.variables("i")
+    a, b = (sl.BufferExpr(name, np.float64, 1) for name in "ab")
+    sl.Func(np.negative, [a[i]], [b[i]], name="f")
+    p, (loop, _, _) = sl.split_loop(sl.build_pipeline([a], [b]), "f.i", 2, rc=True)
+    p = sl.cut_loop(p, loop, b.dim(0).max // b.dim(0).min)
+    source, result = sl.Buffer(np.arange(9.0), min=(2,)), sl.Buffer(np.zeros(9), min=(2,))
+    p(source, result)
+    np.testing.assert_array_equal(result.array, -np.arange(9.0))
+    for run in (p, lambda *arrays: p.run(*arrays, backend="interpreter")):
+        with pytest.raises(sl.ExpressionError, match="division by zero"):
+            run(np.arange(9.0), np.zeros(9))

@@ -6,15 +6,12 @@ Invariant: what is resolved names bounds of inputs and outputs, and scalars, and
 from __future__ import annotations
 
 from collections.abc import Set
-from typing import Any
-
-import attrs
 
 from slinky.errors import GraphError
 from slinky.graph.buffers import BufferExpr
 from slinky.graph.collecting import Graph
 from slinky.graph.inference import Checks, Inferred
-from slinky.ir.statements import InputAccess, LoweredFunc
+from slinky.ir.substitution import substitute_func
 from slinky.symbolic.expressions import Expr, Metadata, metadata
 from slinky.symbolic.intervals import box_symbols, substitute_box
 from slinky.symbolic.traversal import substitute, symbols, union_of_symbols
@@ -37,7 +34,7 @@ def resolve(graph: Graph, inferred: Inferred, checks: Checks) -> tuple[Inferred,
     return (
         Inferred(
             {b: substitute_box(box, known) for b, box in inferred.boxes.items()},
-            {func: _substituted(lowered, known) for func, lowered in inferred.funcs.items()},
+            {func: substitute_func(lowered, known) for func, lowered in inferred.funcs.items()},
             {f: substitute_box(box, known) for f, box in inferred.boxes_of_funcs.items()},
             {key: substitute_box((i,), known)[0] for key, i in inferred.read.items()},
         ),
@@ -47,14 +44,23 @@ def resolve(graph: Graph, inferred: Inferred, checks: Checks) -> tuple[Inferred,
 
 def _untangled(replacements: dict[Expr, Expr]) -> dict[Expr, Expr]:
     """The same replacements, none of which names what another replaces."""
-    pending = {s: e for s, e in replacements.items() if not replacements.keys().isdisjoint(symbols(e))}
-    resolved = {s: e for s, e in replacements.items() if s not in pending}
-    while pending:
-        ready = [s for s, e in pending.items() if pending.keys().isdisjoint(symbols(e))]
-        if not ready:
-            names_of = ", ".join(sorted({str(s) for s in pending}))
-            raise GraphError(f"these bounds depend on themselves: {names_of}")
-        resolved.update({s: substitute(pending.pop(s), resolved) for s in ready})
+    waits_for = {s: [other for other in symbols(e) if other in replacements] for s, e in replacements.items()}
+    needed_by: dict[Expr, list[Expr]] = {}
+    for symbol, others in waits_for.items():
+        for other in others:
+            needed_by.setdefault(other, []).append(symbol)
+    left = {s: len(others) for s, others in waits_for.items()}
+    ready = [s for s, count in left.items() if count == 0]
+    resolved: dict[Expr, Expr] = {}
+    for symbol in ready:  # grows while it is walked
+        del left[symbol]
+        resolved[symbol] = substitute(replacements[symbol], resolved)
+        for other in needed_by.get(symbol, ()):
+            left[other] -= 1
+            if left[other] == 0:
+                ready.append(other)
+    if left:
+        raise GraphError(f"these bounds depend on themselves: {', '.join(sorted(map(str, left)))}")
     return resolved
 
 
@@ -80,13 +86,3 @@ def _check_symbols(
             raise GraphError(f"{where} names {symbol}, but {symbol.buffer!r} has rank {buffer.rank}")
         if symbol.field == "stride" and buffer in intermediates:
             raise GraphError(f"{where} names {symbol}, but slinky chooses the strides of intermediates")
-
-
-def _substituted(func: LoweredFunc, replacements: dict[Expr, Expr]) -> LoweredFunc:
-    """The func with symbols replaced in its accesses, arguments and whole dimensions."""
-    inputs = tuple(InputAccess(a.buffer, substitute_box(a.box, replacements)) for a in func.inputs)
-    arguments: tuple[tuple[str, Any], ...] = tuple(
-        (name, substitute(value, replacements) if isinstance(value, Expr) else value) for name, value in func.arguments
-    )
-    whole = tuple((d, substitute_box((i,), replacements)[0]) for d, i in func.whole)
-    return attrs.evolve(func, inputs=inputs, arguments=arguments, whole=whole)

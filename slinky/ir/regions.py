@@ -22,13 +22,13 @@ BoundsOf: TypeAlias = Callable[[str], Box]
 """The bounds of a buffer, by its name."""
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=32768)
 def _ends(func: LoweredFunc) -> tuple[tuple[Expr, Expr], ...]:
     """The symbols that stand for the ends of a func's box in its templates."""
     return tuple((variable(f"{dim.name}.min"), variable(f"{dim.name}.max")) for dim in func.dims)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=32768)
 def input_templates(func: LoweredFunc) -> tuple[Box, ...]:
     """The region of each input, in terms of `end_symbols`."""
     ranges: dict[Expr, Interval] = {dim: Interval(lo, hi) for dim, (lo, hi) in zip(func.dims, _ends(func), strict=True)}

@@ -10,6 +10,7 @@ from functools import lru_cache
 
 import attrs
 
+from slinky.ir.layers import Layers
 from slinky.ir.regions import global_boxes
 from slinky.ir.statements import Alloc, Check, For, If, Program, Statement
 from slinky.symbolic.bounds import bounds
@@ -23,8 +24,8 @@ from slinky.symbolic.traversal import substitute
 class Scope:
     """The names and facts at one place. `enter` and `after` give those of other places."""
 
-    boxes: dict[str, Box]
-    allocs: dict[str, Alloc]
+    boxes: Layers[Box]
+    allocs: Layers[Alloc]
     loops: tuple[For, ...]
     known: Facts
 
@@ -32,7 +33,8 @@ class Scope:
         """The scope behind a statement, in the same block."""
         match statement:
             case Alloc(buffer=buffer, box=box):
-                return attrs.evolve(self, boxes={**self.boxes, buffer: box}, allocs={**self.allocs, buffer: statement})
+                boxes, allocs = self.boxes.plus(buffer, box), self.allocs.plus(buffer, statement)
+                return Scope(boxes, allocs, self.loops, self.known)
             case Check(condition=condition):
                 return attrs.evolve(self, known=self.known.also(condition))
         return self
@@ -93,4 +95,4 @@ def leading_checks(program: Program) -> Iterator[Check]:
 
 def program_scope(program: Program) -> Scope:
     """The scope at the start of a program, with the facts of its leading checks."""
-    return Scope(global_boxes(program), {}, (), facts(*(c.condition for c in leading_checks(program))))
+    return Scope(Layers(global_boxes(program)), Layers({}), (), facts(*(c.condition for c in leading_checks(program))))

@@ -10,7 +10,7 @@ from slinky.ir.copies import rewritten
 from slinky.ir.statements import Alloc, Block, Call, Check, For, If, LoweredFunc, Program, Statement
 from slinky.symbolic.expressions import Expr, Variable
 from slinky.symbolic.intervals import substitute_box, substitute_interval
-from slinky.symbolic.traversal import substitute
+from slinky.symbolic.traversal import substitute, union_of_symbols
 
 
 def substitute_statement(statement: Statement, replacements: Mapping[Expr, Expr]) -> Statement:
@@ -34,14 +34,21 @@ def substitute_program(program: Program, replacements: Mapping[Expr, Expr]) -> P
         if isinstance(statement, Call):
             func = funcs.get(statement.func)
             if func is None:
-                func = funcs[statement.func] = _substitute_func(statement.func, replacements)
+                func = funcs[statement.func] = substitute_func(statement.func, replacements)
             statement = Call(func, statement.box, id=statement.id)
         return _replace(statement, replacements)
 
     return attrs.evolve(program, body=tuple(rewritten(s, change) for s in program.body))
 
 
-def _substitute_func(func: LoweredFunc, replacements: Mapping[Expr, Expr]) -> LoweredFunc:
+def substitute_func(func: LoweredFunc, replacements: Mapping[Expr, Expr]) -> LoweredFunc:
+    """A func with symbols replaced; the same one if it names none of them, so that what is known of it stays known."""
+    intervals = (*(i for access in func.inputs for i in access.box), *(i for _, i in func.whole))
+    named = union_of_symbols(
+        (*func.known, *(v for _, v in func.arguments if isinstance(v, Expr)), *(e for i in intervals for e in (i.min, i.max)))
+    )
+    if not any(symbol in replacements for symbol in named):
+        return func
     return attrs.evolve(
         func,
         inputs=tuple(attrs.evolve(a, box=substitute_box(a.box, replacements)) for a in func.inputs),

@@ -29,10 +29,11 @@ from slinky.ir.statements import (
     blocks_of,
     walk,
 )
-from slinky.runtime.lifetimes import buffers_named, releases
+from slinky.runtime.lifetimes import buffers_named, once_per_block, releases
 from slinky.symbolic.proofs import Facts
 
 
+@once_per_block
 def taken_over(block: Block) -> dict[int, int]:
     """For each allocation of a block that takes over memory, the first allocation that has that memory; identities.
 

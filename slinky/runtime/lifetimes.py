@@ -2,13 +2,36 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Callable
+from functools import wraps
+from typing import TypeVar
 
 from slinky.ir.statements import Alloc, Block, Call, Statement, walk
 
+R = TypeVar("R")
 
-@lru_cache(maxsize=4096)
-def _releases(identities: tuple[int, ...], block: Block) -> dict[int, tuple[str, ...]]:
+_REMEMBERED_BLOCKS = 4096
+
+
+def once_per_block(find: Callable[[Block], R]) -> Callable[[Block], R]:
+    """Remember what is found for a block. It never changes, so it is known by identity: to compare two takes long."""
+    known: dict[int, tuple[Block, R]] = {}
+
+    @wraps(find)
+    def found(block: Block) -> R:
+        entry = known.get(id(block))
+        if entry is None or entry[0] is not block:
+            if len(known) >= _REMEMBERED_BLOCKS:
+                known.clear()
+            entry = known[id(block)] = (block, find(block))  # keeps the block, so that its number stays its own
+        return entry[1]
+
+    return found
+
+
+@once_per_block
+def releases(block: Block) -> dict[int, tuple[str, ...]]:
+    """After which statement of a block, by position, which of the block's buffers is not named any more."""
     own = {s.buffer for s in block if isinstance(s, Alloc)}
     last: dict[str, int] = {}
     if own:
@@ -19,11 +42,6 @@ def _releases(identities: tuple[int, ...], block: Block) -> dict[int, tuple[str,
     for name, position in last.items():
         found.setdefault(position, []).append(name)
     return {position: tuple(names) for position, names in found.items()}
-
-
-def releases(block: Block) -> dict[int, tuple[str, ...]]:
-    """After which statement of a block, by position, which of the block's buffers is not named any more."""
-    return _releases(tuple(s.id for s in block), block)
 
 
 def buffers_named(statement: Statement) -> list[str]:

@@ -40,13 +40,18 @@ from slinky.symbolic.expressions import (
     maximum,
     minimum,
 )
-from slinky.symbolic.intervals import Interval
+from slinky.symbolic.intervals import Box, Interval
 from slinky.symbolic.proofs import Facts, prove
 
 
 def simplified(writer: Writer, alloc: Alloc, known: Facts) -> Alloc:
     """An allocation without the choices in its box that the facts decide."""
-    return attrs.evolve(alloc, box=tuple(writer.simplified(i, known) for i in alloc.box))
+    return with_box(alloc, tuple(writer.simplified(i, known) for i in alloc.box))
+
+
+def with_box(alloc: Alloc, box: Box) -> Alloc:
+    """An allocation of another box; the same one if it is that box already."""
+    return alloc if box == alloc.box else attrs.evolve(alloc, box=box)
 
 
 @attrs.frozen(eq=False)
@@ -208,12 +213,11 @@ class Allocations:
     def _with_ends(self, alloc: Alloc) -> Alloc:
         """An allocation whose ends are cheap."""
         end = self._writer.end
-        return attrs.evolve(
-            alloc,
-            box=tuple(
-                Interval(end(i.min, f"{hint}_min"), end(i.max, f"{hint}_max"))
-                for i, hint in zip(alloc.box, _hints(alloc), strict=True)
-            ),
+        if not any(is_costly(e) for i in alloc.box for e in (i.min, i.max)):
+            return alloc
+        hints = zip(alloc.box, _hints(alloc), strict=True)
+        return with_box(
+            alloc, tuple(Interval(end(i.min, f"{hint}_min"), end(i.max, f"{hint}_max")) for i, hint in hints)
         )
 
     def _extents(self, alloc: Alloc) -> list[Expr]:

@@ -16,7 +16,7 @@ from slinky.runtime.codegen.names import Globals
 from slinky.runtime.codegen.recording import Recording
 from slinky.runtime.codegen.scopes import INDENT
 from slinky.runtime.codegen.views import Views
-from slinky.runtime.codegen.writer import Place, Writer, also
+from slinky.runtime.codegen.writer import Place, Writer, also, is_costly
 from slinky.symbolic.expressions import Expr, all_of, maximum, minimum, negate
 from slinky.symbolic.intervals import Box, Interval
 from slinky.symbolic.proofs import Facts, prove
@@ -50,11 +50,12 @@ class Calls:
         unsure = [i for i in box if not prove(i.min <= i.max, writer.known)]
         if any(prove(i.max < i.min, writer.known) for i in unsure):
             return
-        box = tuple(
-            Interval(writer.end(i.min, f"{name}_from"), writer.end(i.max, f"{name}_to"))
-            for i, name in zip(box, call.func.dim_names(), strict=True)
-        )
-        unsure = [i for i in box if not prove(i.min <= i.max, writer.known)]
+        if any(is_costly(end) for i in box for end in (i.min, i.max)):
+            box = tuple(
+                Interval(writer.end(i.min, f"{name}_from"), writer.end(i.max, f"{name}_to"))
+                for i, name in zip(box, call.func.dim_names(), strict=True)
+            )
+            unsure = [i for i in box if not prove(i.min <= i.max, writer.known)]
         if not unsure:
             self._compute(call, box)
             return
@@ -127,6 +128,8 @@ class Calls:
     def _require_inside(self, call: Call, buffer: str, region: Box, number: int) -> None:
         """Refuse a region that leaves its buffer, unless it is shown not to."""
         for i, limit in zip(region, self._writer.facts.boxes[buffer], strict=True):
+            if i == limit:
+                continue
             for condition in (limit.min <= i.min, i.max <= limit.max):
                 if not prove(condition, self._writer.known):
                     self._writer.fail_if(negate(condition), "bad_region", call, str(number))

@@ -24,6 +24,7 @@ from typing import Any
 import attrs
 
 from slinky.errors import ExecutionError
+from slinky.ir.layers import Layers
 from slinky.ir.printer import program_header
 from slinky.ir.scopes import Scope, program_scope
 from slinky.ir.statements import Alloc, Block, Call, Check, For, If, LoweredFunc, Pass, Program, Statement, walk
@@ -233,7 +234,8 @@ def _known_at_start(program: Program, kind: Kind) -> Scope:
     scope = program_scope(program)
     if kind.at_origin:
         known = ends(program)
-        scope = attrs.evolve(scope, boxes={name: substitute_box(box, known) for name, box in scope.boxes.items()})
+        boxes = {name: substitute_box(box, known) for name, box in scope.boxes.items()}
+        scope = attrs.evolve(scope, boxes=Layers(boxes))
     conditions = [s.condition for s in program.body if isinstance(s, Check)]
     if kind.nonempty:
         for p in (*program.inputs, *program.outputs):

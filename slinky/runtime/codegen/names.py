@@ -37,14 +37,16 @@ class Names:
 
     def __init__(self) -> None:
         self.taken: set[str] = set()
+        self._last: dict[str, int] = {}
 
     def fresh(self, wanted: str) -> str:
         """A name that is not taken, like the wanted one; it is taken from now on."""
         base = identifier(wanted)
-        name, n = base, 0
+        name, n = base, self._last.get(base, 0)
         while name in self.taken:
             n += 1
             name = f"{base}_{n}"
+        self._last[base] = n
         self.taken.add(name)
         return name
 

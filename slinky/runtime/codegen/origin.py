@@ -34,6 +34,6 @@ def at_origin(program: Program) -> Program | None:
     """The program with these ends; None if it cannot run so, because a check rules it out."""
     try:
         moved = substitute_program(program, ends(program))
-    except ExpressionError:  # a division by a first coordinate
+    except (ExpressionError, ZeroDivisionError):  # a division by a first coordinate
         return None
     return None if any(isinstance(s, Check) and s.condition is FALSE for s in moved.body) else moved

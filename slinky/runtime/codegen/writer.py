@@ -9,7 +9,7 @@ say so.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import attrs
@@ -37,7 +37,7 @@ class Place:
     """
 
     statement: Statement
-    boxes: dict[str, Box]
+    boxes: Mapping[str, Box]
     variables: dict[Expr, str]
     ends: dict[Expr, Expr]
 
@@ -49,6 +49,7 @@ class Writer(ScopedWriter):
         super().__init__(root, names)
         self._examples = examples
         self._ends: dict[Expr, Expr] = {}
+        self._simplified: dict[tuple[Expr, Facts], Expr] = {}
 
     @property
     def facts(self) -> Scope:
@@ -68,6 +69,12 @@ class Writer(ScopedWriter):
         """The expression without choices that the facts decide."""
         if not is_costly(expr):
             return expr
+        found = self._simplified.get((expr, known))
+        if found is None:
+            found = self._simplified[expr, known] = self._without_choices(expr, known)
+        return found
+
+    def _without_choices(self, expr: Expr, known: Facts) -> Expr:
         if isinstance(expr, (Min, Max)) and self._examples.is_needed(expr, known):
             if not any(is_costly(operand) for operand in expr.operands):
                 return expr
@@ -75,6 +82,8 @@ class Writer(ScopedWriter):
 
     def simplified(self, i: Interval, known: Facts) -> Interval:
         """The interval without choices that the facts decide."""
+        if not is_costly(i.min) and not is_costly(i.max):
+            return i
         return Interval(self.simplify(i.min, known), self.simplify(i.max, known))
 
     def assume(self, *conditions: Condition) -> None:
@@ -129,7 +138,7 @@ class Writer(ScopedWriter):
 
     def difference(self, a: Expr, b: Expr) -> Expr:
         """`a - b`, as a constant where it is one."""
-        if a is b:
+        if a is b or not self._ends:
             return a - b
         expanded = self._expanded(a) - self._expanded(b)
         return expanded if isinstance(expanded, Constant) else a - b
