@@ -39,11 +39,17 @@ from slinky.runtime.entry import Entry, make_entry
 from slinky.runtime.statistics import Hooks, Recorder, RunStatistics
 from slinky.runtime.storage import NumericBox, Storage, allocate, box_text
 from slinky.runtime.threads import default_workers, run_parallel, workers_or_default
+from slinky.symbolic.patience import limited_patience
 from slinky.symbolic.expressions import Expr, constant
 from slinky.symbolic.intervals import Interval, evaluate_box, substitute_box
 from slinky.symbolic.traversal import evaluate
 
 _serial = itertools.count(1)
+
+_PATIENCE, _PATIENCE_PER_STATEMENT = 1_000_000, 2_000
+"""How much the search for proofs may do for a variant of a plan (see `symbolic.patience`). What is not shown is asked in each run:
+a program of loops within loops, with sizes that have nothing to do with each other, has few proofs and long searches.
+"""
 
 
 class _StopError(Exception):
@@ -126,7 +132,8 @@ class Variant:
     def __init__(self, program: Program, kind: Kind) -> None:
         self.filename = f"<plan {next(_serial)}>"
         try:
-            self.generated: Generated = generate(program, kind)
+            with limited_patience(_PATIENCE + _PATIENCE_PER_STATEMENT * sum(1 for _ in walk(program.body))):
+                self.generated: Generated = generate(program, kind)
             self.code: CodeType = compile(self.generated.source, self.filename, "exec")
         except (RecursionError, SyntaxError) as error:
             if isinstance(error, SyntaxError) and "too many" not in str(error.msg):

@@ -41,6 +41,9 @@ _SCALAR = 2
 _SLACK = 1 << 20
 """By how much the inputs are larger than they must be, for outputs of many elements."""
 
+_MOST = 24
+"""How many examples facts have: in deep nests, those that differ in the outermost and in the innermost loops."""
+
 _WITNESSES = 4
 """How many examples the prover gets; it keeps only a few."""
 
@@ -89,7 +92,10 @@ class Examples:
             waiting.append(facts)
             facts = facts.parent
         for facts in reversed(waiting):
-            self._known[facts] = examples = list(self._made(facts))
+            examples = list(self._made(facts))
+            if len(examples) > _MOST:
+                examples = examples[: _MOST // 2] + examples[-_MOST // 2 :]
+            self._known[facts] = examples
             if not facts.witnesses:
                 for example in examples[:_WITNESSES]:
                     facts.remember_witness(example.values)

@@ -32,6 +32,9 @@ from slinky.symbolic.intervals import Interval
 from slinky.symbolic.proofs import Facts, prove
 from slinky.symbolic.traversal import children, symbols
 
+_MOST_COMPARED = 16
+"""More thresholds of one kind are kept as they are: comparing each with each would cost too much."""
+
 
 @attrs.frozen
 class Thresholds:
@@ -133,6 +136,8 @@ def _threshold(condition: Condition, variable: Variable) -> tuple[Expr, bool] | 
 def _strongest(found: Iterable[Expr], known: Facts, sign: int) -> tuple[Expr, ...]:
     """Thresholds without those that follow from another."""
     kept = list(found)
+    if len(kept) > _MOST_COMPARED:
+        return tuple(kept)
     for threshold in list(kept):
         others = [other for other in kept if other is not threshold]
         if any(prove(sign * (other - threshold) >= 0, known) for other in others):

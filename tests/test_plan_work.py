@@ -1,0 +1,135 @@
+"""Making a plan takes bounded work, whatever the program: it asks in a run what takes too long to prove."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import slinky as sl
+from slinky.ir.layers import Layers
+from slinky.symbolic import proofs, search
+from slinky.symbolic.patience import limited_patience
+from slinky.symbolic.expressions import variable
+
+
+def in_nested_loops(factors: list[int]) -> sl.Pipeline:
+    """Two stencils, the second in a loop for each factor, none of which divides another."""
+    (x,) = sl.variables("x")
+    inp, between, out = (sl.BufferExpr(name, np.float64, 1) for name in ("inp", "between", "out"))
+    for k, (source, target) in enumerate(((inp, between), (between, out))):
+        sl.Func(middle, [source[sl.interval(x - 1, x + 1)]], [target[x]], name=f"f{k}")
+    p = sl.build_pipeline([inp], [out])
+    for factor in factors:
+        p = sl.split_loop(p, "f1.x", factor)
+    return p
+
+
+def middle(source: np.ndarray, target: np.ndarray) -> None:
+    """The middle of three."""
+    target[...] = source[1:-1]
+
+
+@pytest.mark.parametrize("count", [8, 20, 60])
+def test_loops_with_unrelated_factors_take_bounded_work(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    p = in_nested_loops([10**6 - 1009 * k - k * k for k in range(count)])
+    work: Counter[str] = Counter()
+    solution, proved = search.System.solution, proofs._proved
+
+    def counted_solution(system: search.System, work_left: Any) -> Any:
+        work["numbers"] += len(system.rows) * len(system.atoms)
+        return solution(system, work_left)
+
+    def counted_proved(*question: Any) -> bool:
+        work["questions"] += 1
+        return proved(*question)
+
+    monkeypatch.setattr(search.System, "solution", counted_solution)
+    monkeypatch.setattr(proofs, "_proved", counted_proved)
+    p.compile()
+    assert work["numbers"] <= 3_000_000
+    assert work["questions"] <= 150 * count
+    monkeypatch.undo()
+    source = sl.Buffer(np.arange(33.0), min=(-2,))
+    result, right = np.zeros(29), np.zeros(29)
+    p(source, result)
+    p.run(source, right, backend="interpreter")
+    np.testing.assert_array_equal(result, right)
+    np.testing.assert_array_equal(result, np.arange(2.0, 31.0))
+
+
+def chain(count: int) -> Callable[[], object]:
+    """Build and plan a chain of funcs."""
+    (x,) = sl.variables("x")
+    buffers = [sl.BufferExpr(f"b{k}", np.float64, 1) for k in range(count + 1)]
+    for k in range(count):
+        sl.Func(np.negative, [buffers[k][x]], [buffers[k + 1][x]], name=f"f{k}")
+    return lambda: sl.build_pipeline([buffers[0]], [buffers[-1]]).to_python()
+
+
+def bounds_of_bounds(count: int) -> Callable[[], object]:
+    """Build a chain of funcs whose bounds are those of the one before."""
+    (x,) = sl.variables("x")
+    buffers = [sl.BufferExpr(f"b{k}", np.float64, 1) for k in range(count + 1)]
+    for k in range(count):
+        sl.Func(middle, [buffers[k][:]], [buffers[k + 1][x]], name=f"f{k}")
+        if k + 1 < count:
+            buffers[k + 1].dim(0).min = buffers[k].dim(0).min
+            buffers[k + 1].dim(0).max = buffers[k].dim(0).max
+    return lambda: sl.build_pipeline([buffers[0]], [buffers[-1]]).to_python()
+
+
+@pytest.mark.parametrize("program", [chain, bounds_of_bounds])
+def test_building_and_planning_grow_with_the_program(program: Callable[[int], Callable[[], object]]) -> None:
+    program(10)()  # what is done once
+    small, large = (calls_made(program(count)) for count in (150, 600))
+    assert large <= 4.2 * small
+
+
+def calls_made(action: Callable[[], object]) -> int:
+    """How many functions are called."""
+    count = 0
+
+    def called(_frame: object, event: str, _argument: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(called)
+    try:
+        action()
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+def test_what_is_in_scope_is_not_copied_for_every_statement() -> None:
+    names = Layers({"out": -1})
+    copied = 0
+    for k in range(4096):
+        earlier, names = names, names.plus(f"b{k % 3000}", k)
+        copied += len(names._layers[0])
+        assert earlier.get(f"b{k}") is None or k >= 3000
+    assert copied <= 4096 * (16 + 12)
+    assert len(names._layers) <= 12
+    assert dict(names) == {"out": -1, **{f"b{k % 3000}": k for k in range(4096)}}
+    assert "b3000" not in names
+    with pytest.raises(KeyError):
+        names["b3000"]
+
+
+def test_what_was_not_searched_for_is_not_remembered() -> None:
+    a, b, c = map(variable, "abc")
+    known = proofs.facts(2 * a - 3 * b >= 0, 3 * b - 2 * c - 1 >= 0, a + b <= c * 5 // 3)
+    goal = 2 * a >= 2 * c + 1
+    harder = sl.maximum(a, b) + sl.minimum(b, c) >= a + c
+    alone = [proofs.prove(g, proofs.facts(*known.conditions(), a + 10**9 >= 0)) for g in (goal, harder)]
+    with limited_patience(0):
+        proofs.prove(goal, known)
+        proofs.prove(harder, known)
+    assert [proofs.prove(g, known) for g in (goal, harder)] == alone
+    assert any(alone)
