@@ -14,7 +14,7 @@ from test_plan_properties import ring_wherever_possible
 import slinky as sl
 from slinky.ir.statements import Alloc, Block, Call, For, If
 from slinky.runtime import arena, storage
-from slinky.symbolic.expressions import all_of, as_expr, variable
+from slinky.symbolic.expressions import all_of, as_expr, maximum, variable
 from slinky.symbolic.intervals import Interval
 
 n, m = sl.scalar("n"), sl.scalar("m")
@@ -116,6 +116,21 @@ def test_memory_that_cannot_be_had_is_an_error_once_it_is_needed(fold: int | Non
     with pytest.raises((MemoryError, ValueError, OverflowError, OSError)):
         p(source, np.zeros(10), **arguments)
     in_every_way(p, n=3, m=2)
+
+
+@pytest.mark.parametrize("step", [1, 2])
+def test_a_steady_state_is_not_looked_for_where_that_may_divide_by_zero(step: int) -> None:
+    """The loop that would divide by zero never runs."""
+
+    def loop(t: Alloc, call: Call) -> Block:
+        last = as_expr(9)
+        t = attrs.evolve(t, box=(Interval(as_expr(0), last),))
+        body = (t, attrs.evolve(call, box=(Interval(maximum(v, 5 // n), last),)))
+        return (For(v, Interval(as_expr(0), m), as_expr(step), None, body),)
+
+    p = with_a_block(loop, all_of(n <= 5, m <= 5))
+    in_every_way(p, n=2, m=4)
+    in_every_way(p, n=0, m=-1)
 
 
 def test_a_division_by_a_first_coordinate_runs_where_that_is_not_zero() -> None:

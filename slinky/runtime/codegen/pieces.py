@@ -89,7 +89,10 @@ def _steady_state(writer: Writer, loop: For) -> Thresholds:
                 conditions += [i.min <= i.max for i in box]
             case If(condition=condition):
                 conditions.append(condition)
-    return thresholds(loop.variable, loop.range, exprs, conditions, known)
+    found = thresholds(loop.variable, loop.range, exprs, conditions, known)
+    # They are computed before the loop, which may have no iteration: a divisor may be known in its body alone.
+    lower, upper = (tuple(t for t in ts if writer.is_safe(t, writer.known)) for ts in (found.lower, found.upper))
+    return Thresholds(lower, upper)
 
 
 def _cut_range(writer: Writer, loop: For, found: Thresholds) -> tuple[str, str, str, bool]:
