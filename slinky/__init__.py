@@ -34,6 +34,7 @@ from slinky.errors import (
     RaceError,
     SchedulingError,
     SlinkyError,
+    StorageError,
     UninitializedReadError,
 )
 from slinky.graph.buffers import BufferExpr, constant, same_bounds, scalar, variables
@@ -92,6 +93,7 @@ __all__ = [
     "SchedulingError",
     "SlinkyError",
     "StatementCursor",
+    "StorageError",
     "UninitializedReadError",
     "build_pipeline",
     "compute_at",

@@ -39,6 +39,10 @@ class ExecutionError(SlinkyError, RuntimeError):
     """A statement cannot be carried out as written, for example because a region leaves its buffer."""
 
 
+class StorageError(ExecutionError, MemoryError):
+    """There is no memory for an intermediate, or the system cannot map it; the message says which, and how much."""
+
+
 class UninitializedReadError(ExecutionError):
     """Checked mode only: a call reads an element that was never written."""
 

@@ -572,6 +572,32 @@ def test_iterations_of_a_parallel_loop_overlap() -> None:
     assert p(np.arange(3.0), np.zeros(3)).tolist() == [0, 1, 2]
 
 
+def test_a_loop_runs_on_the_threads_that_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the system gives none, on its own; when it gives some again, on those, too."""
+    monkeypatch.setenv("SLINKY_NUM_THREADS", "4")
+    monkeypatch.setattr(threads, "_pool", threads._Pool())
+    p = sl.parallelize_loop(*loop_of(sl.split_loop(chain(np.negative), "f0.i", 1)), 3)
+    asked: list[int] = []
+
+    def refuse(_thread: threading.Thread) -> None:
+        asked.append(1)
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        for _ in range(5):
+            assert p(np.arange(3.0), np.zeros(3)).tolist() == [0, -1, -2]
+        assert len(asked) == 5
+    meeting = threading.Barrier(3, timeout=20)
+
+    def meet(source: np.ndarray, target: np.ndarray) -> None:
+        meeting.wait()
+        target[...] = source
+
+    p = sl.parallelize_loop(*loop_of(sl.split_loop(chain(meet), "f0.i", 1)), 3)
+    assert p(np.arange(3.0), np.zeros(3)).tolist() == [0, 1, 2]
+
+
 def loop_of(p: sl.Pipeline) -> tuple[sl.Pipeline, Any]:
     return p, p.find("for _")
 

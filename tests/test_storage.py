@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 import warnings
 import weakref
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -246,3 +249,82 @@ def test_a_platform_without_the_system_calls_says_so(monkeypatch: pytest.MonkeyP
         assert mirrored.available() is False
     finally:
         mirrored.available.cache_clear()
+
+
+# Without memory -------------------------------------------------------------------------------------------------------
+
+
+@needs_mirror
+@pytest.mark.parametrize("way", [{"backend": "python"}, {"backend": "interpreter"}, {"checked": True}])
+@pytest.mark.parametrize("is_first", [False, True])
+def test_a_ring_that_cannot_be_mapped(monkeypatch: pytest.MonkeyPatch, way: dict[str, Any], is_first: bool) -> None:
+    from handmade import by_rows, picture
+
+    def refuse(*_arguments: object) -> int:
+        raise OSError(24, "Too many open files")
+
+    inp, out, right = picture(40, 4096)
+    p = by_rows()
+    message = (
+        rf"^there is no memory for intm, which needs a ring of {25 * PAGE} bytes: \[Errno 24\] Too many open files$"
+    )
+    with monkeypatch.context() as patch:
+        patch.setattr(mirrored.os, "memfd_create", refuse)
+        if is_first:
+            mirrored.available.cache_clear()
+        with pytest.raises(sl.StorageError, match=message) as refused:
+            p.run(inp, out, **way)
+        assert isinstance(refused.value, MemoryError)
+        assert isinstance(refused.value, sl.ExecutionError)
+        assert p.memory(inp, out) > 0
+    p.run(inp, out, **way)
+    np.testing.assert_array_equal(out, right)
+
+
+@needs_mirror
+@pytest.mark.skipif(sys.platform != "linux", reason="what is mapped is limited in another way")
+def test_a_limit_on_what_is_mapped() -> None:
+    """A real one, in a process of its own; the pipeline runs again when the limit is gone."""
+    script = """
+import resource
+import numpy as np
+import slinky as sl
+from handmade import by_rows, picture
+
+inp, out, right = picture(40, 1 << 18)
+p = by_rows()
+p.compile()
+mapped = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+before = resource.getrlimit(resource.RLIMIT_AS)
+resource.setrlimit(resource.RLIMIT_AS, (mapped + 4_000_000, before[1]))
+try:
+    p(inp, out)
+except sl.StorageError as error:
+    message = str(error)
+resource.setrlimit(resource.RLIMIT_AS, before)
+p(inp, out)
+assert np.array_equal(out, right)
+print(message)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, cwd=Path(__file__).parent, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    size = -(-3 * 8 * ((1 << 18) + 2) // PAGE) * PAGE
+    assert done.stdout.startswith(f"there is no memory for intm, which needs a ring of {size} bytes: [Errno 12]")
+
+
+@pytest.mark.parametrize("way", [{"backend": "python"}, {"backend": "interpreter"}])
+def test_intermediates_that_no_memory_holds(way: dict[str, Any]) -> None:
+    y, x, n = *sl.variables("y x"), sl.scalar("n")
+    column, row, out = (sl.BufferExpr(name, np.float64, 1) for name in ("column", "row", "out"))
+    product, root = (sl.BufferExpr(name, np.float64, 2) for name in ("product", "root"))
+    sl.Func(np.multiply, [column[y], row[x]], [product[y, x]])
+    sl.Func(lambda source, target: np.sqrt(source, out=target), [product[y, x]], [root[y, x]], name="root")
+    sl.Func(np.sqrt, [root[y, sl.interval(0, n - 1)]], [out[y]])
+    p = sl.build_pipeline([column, row], [out])
+    size = 1 << 23
+    named = "product" if way["backend"] == "interpreter" else "product, root"
+    with pytest.raises(sl.StorageError, match=rf"^there is no memory for {named}, which needs \d+ bytes: ") as refused:
+        p.run(np.zeros(size), np.zeros(size), np.zeros(size), n=size, **way)
+    assert str(8 * size**2) in str(refused.value) or str(16 * size**2) in str(refused.value)

@@ -23,7 +23,7 @@ import numpy as np
 
 from slinky.runtime import mirrored
 from slinky.runtime.buffers import Array, read_only
-from slinky.runtime.storage import Ring, ring_size
+from slinky.runtime.storage import Ring, reserve, ring_size
 
 ALIGNMENT = 64
 _REMEMBERED_SHAPES = 64
@@ -40,7 +40,8 @@ Shape: TypeAlias = "int | tuple[int, ...]"
 class SiteKind:
     """What is known of a site before any run: its dtype and its lifetime, in positions of the program.
 
-    `folded` are the dimensions that have a fold; such a site has memory of its own, mirrored where possible.
+    `buffer` is the first that lies there, for messages. `folded` are the dimensions that have a fold; such a site has
+    memory of its own, mirrored where possible.
     """
 
     dtype: np.dtype[Any]
@@ -48,6 +49,7 @@ class SiteKind:
     born: int
     dies: int
     folded: tuple[int, ...] = ()
+    buffer: str = ""
 
 
 def aligned_bytes(size: int) -> Array:
@@ -69,7 +71,7 @@ class Site(dict[Shape, Array]):
     def __init__(self, kind: SiteKind) -> None:
         super().__init__()
         self.read_only: dict[Shape, Array] = {}
-        self._dtype = kind.dtype
+        self._kind = kind
         self._memory: Array | None = None
         self._kept = 0
 
@@ -91,17 +93,18 @@ class Site(dict[Shape, Array]):
         if len(self) >= _REMEMBERED_SHAPES:
             self.clear()
         extents = (shape,) if isinstance(shape, int) else shape
-        size = math.prod(extents) * self._dtype.itemsize
+        dtype = self._kind.dtype
+        size = math.prod(extents) * dtype.itemsize
         if self._memory is None:
             self._kept += size
             if self._kept > _SPARE * size:
                 self.clear()
                 self._kept = size
-            array: Array = np.ndarray(extents, self._dtype, aligned_bytes(size))
+            array: Array = np.ndarray(extents, dtype, reserve(aligned_bytes, size, self._kind.buffer))
         elif size <= self._memory.size:
-            array = array_on(self._memory, extents, self._dtype)
+            array = array_on(self._memory, extents, dtype)
         else:
-            array = np.empty((0,) * len(extents), self._dtype)
+            array = np.empty((0,) * len(extents), dtype)
         self[shape] = array
         self.read_only[shape] = read_only(array)
         return array
@@ -139,7 +142,9 @@ class RingSite(dict[tuple[int, ...], Window]):
         pool = self._pool
         if len(self) >= _REMEMBERED_SHAPES:
             self.clear()
-        ring_memory, heap_memory = (partial(pool.take, make) for make in (mirrored.mirrored, aligned_bytes))
+        ring_memory, heap_memory = (
+            partial(pool.take, self._kind.buffer, make) for make in (mirrored.mirrored, aligned_bytes)
+        )
         self[key] = window = make_window(self._kind, key, ring_memory, heap_memory)
         return window
 
@@ -155,15 +160,15 @@ class _Pool:
         self.sites: list[RingSite] = []
         self._memories: dict[tuple[Callable[[int], Array], int], Array] = {}
 
-    def take(self, make: Callable[[int], Array], size: int) -> Array:
-        """Memory of this size; that of other sizes is given up where it is too much."""
+    def take(self, buffer: str, make: Callable[[int], Array], size: int) -> Array:
+        """Memory of this size for a buffer; that of other sizes is given up where it is too much."""
         memory = self._memories.get((make, size))
         if memory is None:
             if sum(kept for _, kept in self._memories) + size > _SPARE * size:
                 self._memories.clear()
                 for site in self.sites:
                     site.clear()
-            memory = self._memories[make, size] = make(size)
+            memory = self._memories[make, size] = reserve(make, size, buffer)
         return memory
 
 
@@ -245,8 +250,10 @@ class Arena(dict[Shape, tuple[Site, ...]]):
 
     def _lay_out(self, sizes: Sequence[int]) -> None:
         self.clear()
-        offsets, self._total = pack(sizes, alive_together(self._kinds))
-        memory = aligned_bytes(self._total)
+        offsets, total = pack(sizes, alive_together(self._kinds))
+        largest_first = sorted(range(len(sizes)), key=lambda site: -sizes[site])
+        memory = reserve(aligned_bytes, total, *(self._kinds[site].buffer for site in largest_first))
+        self._total = total
         for site, offset, size in zip(self._sites, offsets, sizes, strict=True):
             site.move(memory[offset : offset + size] if size != UNKNOWN else None)
 

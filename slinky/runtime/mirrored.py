@@ -3,17 +3,27 @@
 A ring of N bytes is N bytes of a file in memory, mapped at an address A and again at A + N. Reading N bytes from
 any A + k with k < N then yields the ring from k on, wrapped. N must be a multiple of the page size. Available where
 `memfd_create` and POSIX `mmap` are (Linux); elsewhere `available()` is false and buffers are stored unfolded.
+
+Both mappings are shared ones, which a forked child would have in common with its parent. So `forks` has the rings
+copied into one file before the fork (`Copies`), and the child puts that file in their place, at the same addresses,
+before it runs anything else.
+
+Invariant: no two processes have a ring in common. A child that cannot be given its own loses access to the pages.
 """
 
 from __future__ import annotations
 
 import ctypes
+import errno
 import functools
 import mmap
 import os
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+import attrs
 import numpy as np
 
 PAGE = mmap.PAGESIZE
@@ -38,17 +48,28 @@ def _libc() -> ctypes.CDLL | None:
         )  # fmt: skip
         libc.munmap.restype = ctypes.c_int
         libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+        libc.mprotect.restype = ctypes.c_int
+        libc.mprotect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
     except (OSError, AttributeError):
         return None
     return libc
 
 
+_SCARCE = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.ENOSPC)
+"""What the system says if something has run out, not if it cannot map memory twice."""
+
+
 @functools.cache
 def available() -> bool:
-    """Whether this machine can map memory twice. Tried once, on one page."""
+    """Whether this machine can map memory twice. Tried once, on one page.
+
+    Raises `OSError`, and tries again the next time, if there is no room for the page.
+    """
     try:
         ring = mirrored(PAGE)
-    except OSError:
+    except OSError as error:
+        if error.errno in _SCARCE:
+            raise
         return False
     ring[0] = 1
     return bool(ring[PAGE] == 1)
@@ -62,22 +83,107 @@ def mirrored(size: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
     libc = _libc()
     if libc is None:
         raise OSError("this platform cannot map memory twice")
-    descriptor = os.memfd_create("slinky", os.MFD_CLOEXEC)
-    try:
-        os.ftruncate(descriptor, size)
+    with _file(size) as descriptor:
         base = libc.mmap(None, 2 * size, _NO_ACCESS, _PRIVATE_ANONYMOUS, -1, 0)
         if base == _FAILED:
             raise OSError(ctypes.get_errno(), f"cannot reserve {2 * size} bytes of address space")
-        for address in (base, base + size):
-            if libc.mmap(address, size, _READ_WRITE, _SHARED_FIXED, descriptor, 0) == _FAILED:
-                error = ctypes.get_errno()
-                libc.munmap(base, 2 * size)
-                raise OSError(error, f"cannot map {size} bytes twice")
+        try:
+            _map_twice(base, size, descriptor, 0)
+        except OSError:
+            libc.munmap(base, 2 * size)
+            raise
+    memory = (ctypes.c_uint8 * (2 * size)).from_address(base)
+    _rings[base] = weakref.ref(memory)
+    weakref.finalize(memory, _unmap, base, size)
+    return np.ndarray(2 * size, np.uint8, memoryview(memory))
+
+
+@contextmanager
+def _file(size: int) -> Iterator[int]:
+    """The descriptor of a new file in memory, open for as long as the context."""
+    descriptor = os.memfd_create("slinky", os.MFD_CLOEXEC)
+    try:
+        os.ftruncate(descriptor, size)
+        yield descriptor
     finally:
         os.close(descriptor)
-    memory = (ctypes.c_uint8 * (2 * size)).from_address(base)
-    weakref.finalize(memory, libc.munmap, base, 2 * size)
-    return np.ndarray(2 * size, np.uint8, memoryview(memory))
+
+
+def _map_twice(base: int, size: int, descriptor: int, offset: int) -> None:
+    """Put bytes of a file in place of what is mapped at `base`, and once more behind."""
+    libc = _libc()
+    assert libc is not None
+    for address in (base, base + size):
+        if libc.mmap(address, size, _READ_WRITE, _SHARED_FIXED, descriptor, offset) == _FAILED:
+            raise OSError(ctypes.get_errno(), f"cannot map {size} bytes twice")
+
+
+def _unmap(base: int, size: int) -> None:
+    _rings.pop(base, None)  # first: another ring may be mapped there at once
+    libc = _libc()
+    assert libc is not None
+    libc.munmap(base, 2 * size)
+
+
+# Forks ----------------------------------------------------------------------------------------------------------------
+
+_rings: dict[int, weakref.ref[ctypes.Array[ctypes.c_uint8]]] = {}
+"""All rings of this process, by their addresses."""
+
+
+@attrs.define(eq=False)
+class Copies:
+    """What was in the rings at one moment, as one file, for a process that will be forked.
+
+    As long as they are there, so are the rings.
+    """
+
+    descriptor: int
+    offsets: dict[int, int]
+    rings: list[ctypes.Array[ctypes.c_uint8]]
+
+    def close(self) -> None:
+        """The file ends with the last of its mappings."""
+        os.close(self.descriptor)
+
+
+def copies(*, beside: Copies | None = None) -> Copies | None:
+    """Copies of all rings (of those that others do not have); None if there are none. Raises `OSError`."""
+    known = beside.offsets if beside is not None else {}
+    rings = [ring for ring in (reference() for reference in list(_rings.values())) if ring is not None]
+    rings = [ring for ring in rings if ctypes.addressof(ring) not in known]
+    if not rings:
+        return None
+    descriptor = os.memfd_create("slinky", os.MFD_CLOEXEC)
+    offsets: dict[int, int] = {}
+    end = 0
+    try:
+        for ring in rings:
+            offsets[ctypes.addressof(ring)] = end
+            left = memoryview(ring).cast("B")[: len(ring) // 2]
+            while left:
+                written = os.pwrite(descriptor, left, end)
+                left, end = left[written:], end + written
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return Copies(descriptor, offsets, rings)
+
+
+def own(copies: Copies) -> None:
+    """In a forked child: put the copies in place of the rings that the parent has, too. Raises `OSError`."""
+    for ring in copies.rings:
+        base = ctypes.addressof(ring)
+        _map_twice(base, len(ring) // 2, copies.descriptor, copies.offsets[base])
+
+
+def forbid() -> None:
+    """In a forked child for which there are no copies: let nobody touch what belongs to the parent."""
+    libc = _libc()
+    for reference in list(_rings.values()):
+        ring = reference()
+        if ring is not None and libc is not None:
+            libc.mprotect(ctypes.addressof(ring), len(ring), _NO_ACCESS)
 
 
 def whole_pages(size: int) -> int:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import linecache
-import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from types import CodeType
@@ -20,6 +19,7 @@ import attrs
 from slinky.errors import ExecutionError, ExpressionError
 from slinky.ir.regions import input_regions, output_region
 from slinky.ir.statements import Alloc, Call, Check, For, Program, Statement, walk
+from slinky.runtime import forks
 from slinky.runtime.arena import Arenas
 from slinky.runtime.arguments import bind, require
 from slinky.runtime.buffers import Buffer, buffer_at, read_only
@@ -197,7 +197,7 @@ class Plan:
         self._funcs = [s.func.name for s in walk(program.body) if isinstance(s, Call)]
         self._at_origin = at_origin(program)
         self._variants: dict[Kind, Variant] = {}
-        self._lock = threading.Lock()
+        self._lock = forks.lock()
         self._usual = Kind(at_origin=self._at_origin is not None, guarded=is_debugging())
         this = weakref.ref(self)  # the entry must not keep the plan alive: its arenas end with it
         self.enter: Entry = self._entry(

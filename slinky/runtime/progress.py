@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from slinky.errors import MissingExtraError
+from slinky.runtime import forks
 from slinky.runtime.statistics import Hooks, Span
 
 
@@ -19,7 +19,7 @@ def progress_hooks(total: int, label: str, further: Hooks) -> Iterator[Hooks]:
     Raises `MissingExtraError` where tqdm is not installed.
     """
     bar = _bar(total, label)
-    lock = threading.Lock()
+    lock = forks.lock()
 
     def call_end(_func: str, box: Span) -> None:
         with lock:

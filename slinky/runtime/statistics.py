@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import heapq
 import math
-import threading
 from collections.abc import Callable, Iterable
 from typing import ParamSpec, TypeAlias
 
 import attrs
 
 from slinky.errors import ArgumentError
+from slinky.runtime import forks
 
 Span: TypeAlias = tuple[tuple[int, int], ...]
 
@@ -82,7 +82,7 @@ class Recorder:
     """Counts while a run goes on, from any thread."""
 
     def __init__(self, funcs: list[str], hooks: Hooks) -> None:
-        self._lock = threading.Lock()
+        self._lock = forks.lock()
         self.hooks = hooks
         self._live = 0
         self._peak = 0

@@ -20,7 +20,7 @@ from typing import Any, TypeAlias, cast
 import attrs
 import numpy as np
 
-from slinky.errors import ExecutionError
+from slinky.errors import ExecutionError, StorageError
 from slinky.runtime import mirrored
 from slinky.runtime.buffers import Array
 
@@ -137,8 +137,22 @@ def allocate(name: str, dtype: np.dtype[Any], box: NumericBox, folds: Sequence[i
         if factor is not None and factor < shape[d]:
             size = ring_size(dtype, shape, d, factor)
             if size is not None:
-                return Storage(name, box, Ring(mirrored.mirrored(size), size, dtype, shape, d))
-    return Storage(name, box, np.empty(shape, dtype))
+                return Storage(name, box, Ring(reserve(mirrored.mirrored, size, name), size, dtype, shape, d))
+    return Storage(name, box, reserve(lambda _: np.empty(shape, dtype), math.prod(shape) * dtype.itemsize, name))
+
+
+def reserve(make: Callable[[int], Array], size: int, *buffers: str) -> Array:
+    """Memory of so many bytes for these buffers. Raises `StorageError` if there is none."""
+    try:
+        return make(size)
+    except (OSError, MemoryError, ValueError, OverflowError) as error:
+        names = ", ".join(buffers[:_NAMED]) + (f" and {len(buffers) - _NAMED} more" if len(buffers) > _NAMED else "")
+        kind = "a ring of " if make is mirrored.mirrored else ""
+        raise StorageError(f"there is no memory for {names}, which needs {kind}{size} bytes: {error}") from error
+
+
+_NAMED = 3
+"""So many buffers are named in a message."""
 
 
 def ring_size(dtype: np.dtype[Any], shape: tuple[int, ...], dim: int, factor: int) -> int | None:
@@ -147,10 +161,13 @@ def ring_size(dtype: np.dtype[Any], shape: tuple[int, ...], dim: int, factor: in
     size = mirrored.whole_pages(factor * row)
     if size >= row * shape[dim]:
         return None
-    if not mirrored.available():
-        _warn_unfolded()
-        return None
-    return size
+    try:
+        if mirrored.available():
+            return size
+    except OSError:
+        return size  # there is no room even for the page to try it on: who asks for the ring says so
+    _warn_unfolded()
+    return None
 
 
 def _warn_unfolded() -> None:

@@ -7,6 +7,10 @@ that are idle, at worst none but its own. There are never more helpers than `def
 Each worker takes the next iteration that nobody has taken. After an error (or an interrupt of the thread that started
 the loop) no further iteration starts; those under way finish; then the first error is raised, once. Nothing of the
 loop is running then.
+
+A process that is forked by one of the threads has no other. If that thread goes on with the loop in the child, it does
+the iterations that the others were in again: whatever they had written, an iteration reads nothing that it has not
+written itself, or that was there before the loop. If it was a helper, it ends with its loop, and the child with it.
 """
 
 from __future__ import annotations
@@ -21,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from slinky.errors import ArgumentError
+from slinky.runtime import forks
 
 
 def default_workers() -> int:
@@ -57,25 +62,28 @@ class _Team:
 
     def __init__(self, iterations: Sequence[int], body: Callable[[int], None]) -> None:
         self._remaining = iter(iterations)
+        self._lost: list[int] = []
+        self._running: dict[int, int] = {}
         self._body = body
-        self._lock = threading.Lock()
+        self._lock = forks.lock()
         self._done = threading.Condition(self._lock)
-        self._helpers = 0
+        self._helpers: set[int] = set()
         self._stopped = False
         self.error: BaseException | None = None
+        forks.after_fork_in_child(self._lose_threads)
 
     def join(self) -> bool:
         """Take part as a helper; False if there is nothing left to do."""
         with self._lock:
             if self._stopped:
                 return False
-            self._helpers += 1
+            self._helpers.add(threading.get_ident())
             return True
 
     def leave(self) -> None:
         """A helper has finished its last iteration."""
         with self._done:
-            self._helpers -= 1
+            self._helpers.discard(threading.get_ident())
             self._done.notify_all()
 
     def stop(self, error: BaseException | None = None) -> None:
@@ -87,26 +95,44 @@ class _Team:
 
     def work(self) -> None:
         """Run iterations until none is left or the loop is stopped."""
+        me = threading.get_ident()
         while True:
             with self._lock:
-                iteration = None if self._stopped else next(self._remaining, None)
+                self._running.pop(me, None)
+                iteration = None if self._stopped else self._next()
                 if iteration is None:
                     self._stopped = True
                     return
+                self._running[me] = iteration
             try:
                 self._body(iteration)
             except BaseException as error:
                 self.stop(error)
+
+    def _next(self) -> int | None:
+        return self._lost.pop() if self._lost else next(self._remaining, None)
 
     def wait(self) -> None:
         """Wait for the helpers to finish the iterations they are in, interrupted or not."""
         while True:
             try:
                 with self._done:
-                    self._done.wait_for(lambda: self._helpers == 0)
-                return
+                    self._done.wait_for(lambda: not self._helpers)
+                if not self._lost or self.error is not None:
+                    return
+                self.work()  # the process was forked while this thread waited, and in the child nobody else does it
             except BaseException as error:
                 self.stop(error)
+
+    def _lose_threads(self) -> None:
+        """In a forked child: there is this thread only."""
+        me = threading.get_ident()
+        self._lost += [iteration for thread, iteration in self._running.items() if thread != me]
+        self._running = {thread: iteration for thread, iteration in self._running.items() if thread == me}
+        self._helpers &= {me}
+        if self._lost and self.error is None:
+            self._stopped = False
+        self._done.notify_all()
 
 
 class _Pool:
@@ -127,9 +153,19 @@ class _Pool:
                 self._calls.append((team, contextvars.copy_context(), errors))
             missing = min(len(self._calls) - self._idle, limit - self._threads)
             for _ in range(missing):
-                self._threads += 1
-                threading.Thread(target=self._serve, name=f"slinky-{self._threads}", daemon=True).start()
+                if not self._start_thread():
+                    break
             self._wanted.notify(helpers)
+
+    def _start_thread(self) -> bool:
+        """Start one more thread, if the system has one: a loop runs on the threads that there are."""
+        self._threads += 1
+        try:
+            threading.Thread(target=self._serve, name=f"slinky-{self._threads}", daemon=True).start()
+        except RuntimeError:
+            self._threads -= 1
+            return False
+        return True
 
     def dismiss(self, team: _Team) -> None:
         """Withdraw the calls that nobody has answered."""
@@ -138,7 +174,7 @@ class _Pool:
                 self._calls = deque(call for call in self._calls if call[0] is not team)
 
     def _serve(self) -> None:
-        while True:
+        while self is _pool:  # not so in a child that was forked while this thread helped
             with self._wanted:
                 self._idle += 1
                 while not self._calls:

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from slinky.runtime import forks
 from slinky.runtime.statistics import Hooks, Span
 from slinky.runtime.storage import box_text
 
@@ -22,7 +23,7 @@ class Tracer:
         self._begun = threading.local()
         self._threads: dict[int, tuple[int, str]] = {}
         self._live = 0
-        self._lock = threading.Lock()
+        self._lock = forks.lock()
 
     def hooks(self) -> Hooks:
         """The hooks to run with."""

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import numbers
 import operator
+import os
 import threading
 from collections import deque
+from contextlib import suppress
 from typing import Any, ClassVar, NoReturn, Self, TypeAlias, TypeVar, cast
 from weakref import ref
 
@@ -32,6 +34,17 @@ class _Reference(ref["Node"]):
 
 
 _lock = threading.RLock()  # re-entrant: a node may die, and be forgotten, while another is being made
+
+
+def _unlock_in_child() -> None:
+    """Let go of the lock that the forking thread took; it has none if whoever forked in C did not say so before."""
+    with suppress(RuntimeError):
+        _lock.release()
+
+
+if hasattr(os, "register_at_fork"):  # no other thread shall hold the lock when the process is forked
+    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_unlock_in_child)
+
 _lately: deque[Node] = deque(maxlen=8192)
 """The nodes made last stay alive for a while: the parts of a longer formula die young and are soon made again."""
 

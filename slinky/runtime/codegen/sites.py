@@ -74,7 +74,7 @@ def sites(block: Block) -> tuple[SiteKind, ...]:
                     folded = tuple(d for d, fold in enumerate(folds) if fold is not None)
                     own[identity] = len(kinds)
                     unused.add(buffer)
-                    kinds.append(SiteKind(dtype, len(dims), now, now, folded))
+                    kinds.append(SiteKind(dtype, len(dims), now, now, folded, buffer))
                 case For(workers=None, body=body):
                     visit(body)
                 case If(body=body, orelse=orelse):

@@ -1,0 +1,116 @@
+"""Forks: what a process that is forked, and its child, must not have in common.
+
+A forked child has the memory of its parent, but only the thread that forked. Three things would go wrong by themselves:
+
+* *Rings* (see `mirrored`) are shared mappings: parent and child would write the same pages. The child gets copies of
+  its own, at the same addresses. What is in them may matter: a callback may fork, and the run go on in both.
+* *Locks* that other threads hold would stay locked in the child for ever.
+* *Loops* that other threads work on would wait for these threads for ever (see `threads`).
+
+So the thread that forks first takes all locks of slinky, which stops the books of every loop, and then copies the
+rings. What it needs to go on lies in pages that nobody else writes meanwhile; what other threads are in the middle of
+is done again by the child, if it needs it. Everything else that a run keeps is private memory, of which the system
+itself gives the child its own as it was at the fork.
+
+Invariant: a child gives right answers, whatever went on in its parent at the fork, in new runs, in bound pipelines, and
+in the run that the forking thread was in. Neither process sees what the other writes.
+
+The limits: this rests on the hooks of `os.register_at_fork`, so on forks that Python knows of, as those of `os` and
+`multiprocessing` are. Who forks in C must call `PyOS_BeforeFork` and so on, as Python demands; without the
+first of these calls, a run that the child goes on with is lost. `vfork` and `posix_spawn` need nothing: their child
+becomes another program at once. A child for which there is no memory, or no descriptor, cannot touch the rings: it is told so on
+`stderr`, and ends with a segmentation fault if it uses one. The statistics of a run that a child goes on with count
+what it does again.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import slinky.symbolic.nodes  # noqa: F401  # its hooks come first, so that its lock, taken within others, is taken last
+from slinky.errors import StorageError
+from slinky.runtime import mirrored
+
+_locks: set[weakref.ref[Any]] = set()
+_menders: set[weakref.WeakMethod[Callable[[], None]]] = set()
+
+
+def lock() -> Any:
+    """A re-entrant lock that no other thread holds at a fork. Who holds one takes no other of these."""
+    made = threading.RLock()
+    _locks.add(weakref.ref(made, _locks.discard))
+    return made
+
+
+def after_fork_in_child(method: Callable[[], None]) -> None:
+    """Have a method called in every forked child, with all locks held. Its object is not kept alive."""
+    _menders.add(weakref.WeakMethod(method, _menders.discard))
+
+
+class _Fork:
+    """The fork that is under way, if any: what was taken and copied for it."""
+
+    def __init__(self) -> None:
+        self._one_at_a_time = threading.RLock()
+        self._held: list[Any] = []
+        self._copies: mirrored.Copies | None = None
+        self._is_under_way = False
+
+    def before(self) -> None:
+        """In the parent, on the thread that forks."""
+        self._one_at_a_time.acquire()
+        self._is_under_way = True
+        for reference in list(_locks):
+            found = reference()
+            if found is not None:
+                found.acquire()
+                self._held.append(found)
+        try:
+            self._copies = mirrored.copies()
+        except OSError:
+            self._copies = None  # the child tries again, and says what is wrong if it cannot
+
+    def in_parent(self) -> None:
+        """In the parent, also if there is no child."""
+        if self._copies is not None:
+            self._copies.close()
+        self._release()
+
+    def in_child(self) -> None:
+        """In the child, which has one thread."""
+        try:
+            self._own_rings()
+        finally:
+            for reference in list(_menders):
+                mend = reference()
+                if mend is not None:
+                    mend()
+            self._release()
+
+    def _own_rings(self) -> None:
+        try:
+            for copies in (self._copies, mirrored.copies(beside=self._copies)):
+                if copies is not None:
+                    mirrored.own(copies)
+                    copies.close()
+        except OSError as error:
+            mirrored.forbid()
+            raise StorageError(f"a forked process cannot have its own memory for folded buffers: {error}") from error
+
+    def _release(self) -> None:
+        self._copies = None
+        held, self._held = self._held, []
+        for found in reversed(held):
+            found.release()
+        if self._is_under_way:  # else nobody has called `before`
+            self._is_under_way = False
+            self._one_at_a_time.release()
+
+
+if hasattr(os, "register_at_fork"):
+    _fork = _Fork()
+    os.register_at_fork(before=_fork.before, after_in_parent=_fork.in_parent, after_in_child=_fork.in_child)
