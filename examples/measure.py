@@ -33,7 +33,7 @@ def compare(plain: Callable[[], object], result_bytes: int, run: Callable[[], sl
     """A table of time and memory of plain NumPy and of a pipeline.
 
     Plain NumPy makes its result anew and a pipeline is given it, so the result is counted for neither. A pipeline keeps
-    the memory of its intermediates for its next run, where it cannot be seen. It is therefore taken from the program,
+    the memory of its intermediates for its next run, where it cannot be seen. It is therefore what the run tells of it,
     and the most that callbacks take inside is added: the sum is never less than what the run really takes.
     """
     plain_time, pipeline_time = milliseconds(plain), milliseconds(run)

@@ -87,9 +87,9 @@ def main() -> None:
         if not np.array_equal(out, plain(image)):
             raise SystemExit("stencil: the pipeline and plain NumPy differ")
         print(text, pipeline, sep="\n\n", end="\n\n")
-        elements = statistics.peak_bytes // out.itemsize
+        elements = statistics.program_bytes // out.itemsize
         made = statistics.elements["add"]
-        print(f"  intm takes {statistics.peak_bytes} bytes ({elements} elements); add made {made} elements\n")
+        print(f"  intm takes {statistics.program_bytes} bytes ({elements} elements); add made {made} elements\n")
     print(f"{size.width} x {size.height}: equal to plain NumPy after every step")
 
 

@@ -165,7 +165,7 @@ def main() -> None:
             raise SystemExit("unsharp: the pipeline and plain NumPy differ")
     height, width, _ = pixels.shape
     print(f"{options.image.name}, {width} x {height} pixels: equal to plain NumPy in every pixel")
-    before, after = (megabytes(each.memory(inp, out)) for each in (described, pipeline))
+    before, after = (megabytes(each.memory(inp, out).peak_bytes) for each in (described, pipeline))
     print(f"intermediates: {before} as described, {after} as scheduled")
     print(compare(lambda: plain(padded), out.nbytes, lambda: pipeline.run(inp, out)), end="\n\n")
     write(out, options.output)

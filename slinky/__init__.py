@@ -42,7 +42,7 @@ from slinky.graph.funcs import Func
 from slinky.graph.returning import returns
 from slinky.pipeline import Pipeline
 from slinky.runtime.buffers import Buffer
-from slinky.runtime.statistics import Hooks, RunStatistics
+from slinky.runtime.statistics import Hooks, Memory, RunStatistics
 from slinky.sched.blocks import reorder_statements
 from slinky.sched.loops import cut_loop, parallelize_loop, reorder_loops, split_loop
 from slinky.sched.operation import sched_op
@@ -81,6 +81,7 @@ __all__ = [
     "InvalidCursor",
     "InvalidCursorError",
     "LoopCursor",
+    "Memory",
     "OperationError",
     "OverwrittenReadError",
     "PassCursor",

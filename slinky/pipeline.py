@@ -19,7 +19,7 @@ from slinky.ir.statements import Program
 from slinky.ir.verifier import verify_program
 from slinky.runtime.callbacks import is_debugging
 from slinky.runtime.interpreter import Checked, interpret
-from slinky.runtime.statistics import Hooks, RunStatistics
+from slinky.runtime.statistics import Hooks, Memory, RunStatistics
 
 if TYPE_CHECKING:
     from slinky.runtime.bound import BoundPipeline
@@ -166,13 +166,14 @@ class Pipeline:
         """The Python source of the plan: the function that runs when no input or output is empty."""
         return self.compile().source
 
-    def memory(self, /, *arrays: object, threads: int | None = None, **scalars: int) -> int:
-        """The most bytes that intermediates take at any time in a run on arrays like these: its `peak_bytes`.
+    def memory(self, /, *arrays: object, threads: int | None = None, **scalars: int) -> Memory:
+        """What the intermediates of a run on arrays like these take: the `program_bytes` and `peak_bytes` of `run`.
 
         Nothing runs. Instead of an array, its shape will do, a tuple of integers. Where parallel loops allocate, it
         is the most that a run can take; how much their iterations overlap in a run is chance.
         """
-        return self._rehearse(arrays, scalars, threads).peak_bytes
+        rehearsed = self._rehearse(arrays, scalars, threads)
+        return Memory(rehearsed.program_bytes, rehearsed.peak_bytes)
 
     def trace(
         self,

@@ -26,7 +26,7 @@ def test_a_right_schedule_passes() -> None:
     inp, out, right = picture(8, 5)
     statistics = by_rows().run(inp, out, checked=True)
     np.testing.assert_array_equal(out, right)
-    assert statistics.peak_bytes == 3 * 7 * 8
+    assert statistics.program_bytes == 3 * 7 * 8
     assert statistics.elements == {"add": 10 * 7, "stencil": 8 * 5}
     assert statistics.calls == {"add": 10, "stencil": 8}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import re
 import subprocess
 import sys
@@ -125,7 +126,7 @@ def test_unsharp_says_what_its_schedule_saves(tmp_path: Path) -> None:
     strip = 20 * row + 8 * row + 3 * 8 * 512 * 3 * 4
     whole = re.search(r"intermediates: ([\d.]+) MB as described, ([\d.]+) MB as scheduled", done.stdout)
     assert whole is not None
-    assert float(whole[2]) == round(strip / 1e6, 2)
+    assert round(strip / 1e6, 2) <= float(whole[2]) <= round((strip + 3 * mmap.PAGESIZE) / 1e6, 2)
     assert float(whole[1]) > rows * row / 1e6
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import attrs
 import numpy as np
 import pytest
+from handmade import by_the_program
 from test_plan import chain, in_pieces
 
 import slinky as sl
@@ -45,8 +46,11 @@ def in_every_way(p: sl.Pipeline, **scalars: int) -> None:
     """Run; all ways give the same."""
     a, results = np.arange(10.0), [np.zeros(10) for _ in range(4)]
     right = p.run(a, results[0], backend="interpreter", **scalars)
-    assert p.run(a, results[1], **scalars) == right
-    assert p.memory(a, results[1], **scalars) == right.peak_bytes
+    found = p.run(a, results[1], **scalars)
+    assert by_the_program(found) == by_the_program(right)
+    promised = p.memory(a, results[1], **scalars)
+    assert promised.program_bytes == right.program_bytes
+    assert promised.peak_bytes >= found.peak_bytes
     p(a, results[2], **scalars)
     p.bind(a, results[3], **scalars)()
     for result in results:

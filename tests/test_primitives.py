@@ -375,7 +375,7 @@ def test_store_at_keeps_what_the_call_writes_to_other_buffers() -> None:
     statistics = p.run(source, full, shifted, checked=True)
     np.testing.assert_array_equal(full, source + 2)
     np.testing.assert_array_equal(shifted, -(source[:, 1:] + 1))
-    assert statistics.peak_bytes == 5 * 8
+    assert statistics.program_bytes == 5 * 8
 
 
 def test_store_at_and_lift_alloc() -> None:

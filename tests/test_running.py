@@ -66,6 +66,7 @@ def test_statistics_of_the_stencil(way: dict[str, object]) -> None:
     statistics = stencil().run(inp, out, **way)
     np.testing.assert_array_equal(out, right)
     assert statistics == sl.RunStatistics(
+        program_bytes=(6 + 2) * (9 + 2) * 8,
         peak_bytes=(6 + 2) * (9 + 2) * 8,
         allocations=1,
         calls={"add": 1, "stencil": 1},
@@ -77,7 +78,7 @@ def test_statistics_of_the_stencil(way: dict[str, object]) -> None:
 @every_way
 def test_statistics_without_intermediates(way: dict[str, object]) -> None:
     statistics = chain(np.negative).run(np.arange(5), np.zeros(5, np.int64), **way)
-    assert statistics == sl.RunStatistics(0, 0, {"f0": 1}, {"f0": 5}, 0)
+    assert statistics == sl.RunStatistics(0, 0, 0, {"f0": 1}, {"f0": 5}, 0)
 
 
 @every_way
@@ -85,7 +86,7 @@ def test_a_buffer_is_released_after_its_last_use(way: dict[str, object]) -> None
     log = Log()
     statistics = chain(*[np.negative] * 5).run(np.arange(10), np.zeros(10, np.int64), hooks=log.hooks, **way)
     assert statistics.allocations == 4
-    assert statistics.peak_bytes == 2 * 10 * 8
+    assert statistics.program_bytes == 2 * 10 * 8
     box = ((0, 9),)
     assert log.events == [
         ("allocate", "b0", 80), ("begin", "f0", box), ("end", "f0", box),
@@ -130,7 +131,7 @@ def test_empty_calls_do_not_count(way: dict[str, object]) -> None:
     statistics = by_rows().run(*picture(8, 5)[:2], **way)
     assert statistics.calls == {"add": 10, "stencil": 8}
     nothing = chain(np.negative, np.negative).run(np.zeros(0, np.int64), np.zeros(0, np.int64), **way)
-    assert nothing == sl.RunStatistics(0, 1, {"f0": 0, "f1": 0}, {"f0": 0, "f1": 0}, 0)
+    assert nothing == sl.RunStatistics(0, 0, 1, {"f0": 0, "f1": 0}, {"f0": 0, "f1": 0}, 0)
 
 
 @every_way
@@ -143,7 +144,7 @@ def test_a_padded_extent_is_computed_and_paid_for(way: dict[str, object]) -> Non
     for size, padded in ((8, 8), (9, 16), (1, 8)):
         statistics = pipeline.run(np.arange(16), np.zeros(size, np.int64), **way)
         assert statistics.elements == {"f": padded, "g": size}
-        assert statistics.peak_bytes == padded * 8
+        assert statistics.program_bytes == padded * 8
     with pytest.raises(sl.CheckFailedError):
         pipeline(np.arange(15), np.zeros(9, np.int64))
 
@@ -446,7 +447,7 @@ def test_a_pipeline_runs_in_many_threads_at_once(way: dict[str, object]) -> None
         target, statistics = results[n]
         np.testing.assert_array_equal(target, -np.arange(5 + n) * n)
         assert statistics.elements == dict.fromkeys(("f0", "f1", "f2"), 5 + n)
-        assert statistics.peak_bytes == 2 * (5 + n) * 8
+        assert statistics.program_bytes == 2 * (5 + n) * 8
 
 
 @every_way

@@ -42,7 +42,7 @@ def test_a_chain_of_stencils_by_rows_keeps_a_window_of_each_intermediate(count: 
     assert [alloc.storage()[0] for alloc in p.find_all("alloc _")] == [sl.interval(0, step + 1).extent] * count
     inp, out = picture(H, W, count)
     _, after = compare(plain, p, [inp], [out])
-    assert after.peak_bytes == 2 * sum((step + 2) * (W + 2 * k) for k in range(1, count + 1))
+    assert after.program_bytes == 2 * sum((step + 2) * (W + 2 * k) for k in range(1, count + 1))
     assert after.elements["add"] == (H + 2 * count) * (W + 2 * count)
     for k in range(1, count + 1):
         margin = 2 * (count - k)
@@ -55,7 +55,7 @@ def test_the_stencil_of_the_first_page(step: int) -> None:
     assert str(alloc.storage()[0]) == str(step + 2)
     inp, out = picture(H, W, 1)
     _, after = compare(stencil(), p, [inp], [out])
-    assert after.peak_bytes == (W + 2) * (step + 2) * inp.array.itemsize
+    assert after.program_bytes == (W + 2) * (step + 2) * inp.array.itemsize
     assert after.elements == {"add": (W + 2) * (H + 2), "stencil": W * H}
 
 
@@ -75,9 +75,9 @@ def test_sizes_and_coordinates_of_every_kind(size: tuple[int, int], origin: tupl
             rows = [min(step + 2, size[0] + 2 * k) for k in (1, 2, 3)]
             first_window = 2 * sum((size[1] + 2 * k) * (size[0] + 2 * k) for k in (1, 2, 3))
             exact = 2 * sum(r * (size[1] + 2 * k) for r, k in zip(rows, (1, 2, 3), strict=True))
-            assert after.peak_bytes <= first_window
+            assert after.program_bytes <= first_window
             if warmup == "earlier":
-                assert after.peak_bytes == exact
+                assert after.program_bytes == exact
 
 
 # Two nested loops -----------------------------------------------------------------------------------------------------
@@ -98,7 +98,7 @@ def test_sliding_in_two_nested_loops_computes_no_element_twice(step_y: int, step
         inp, out = picture(*size, 1)
         before, after = compare(plain, p, [inp], [out])
         assert after.elements == before.elements
-        assert after.peak_bytes == 2 * min(step_y + 2, size[0] + 2) * (size[1] + 2)
+        assert after.program_bytes == 2 * min(step_y + 2, size[0] + 2) * (size[1] + 2)
 
 
 # Symbolic steps and radii ---------------------------------------------------------------------------------------------
@@ -132,7 +132,7 @@ def test_symbolic_steps_and_radii_are_as_exact(symbolic_step: bool) -> None:
             scalars = {"r": r, "s": s} if symbolic_step else {"r": r}
             _, after = compare(plain, p, [inp], [out], **scalars)
             assert after.elements == {"add": (height + 2 * r) * width, "column": height * width}
-            assert after.peak_bytes == 2 * width * min(s + 2 * r, height + 2 * r)
+            assert after.program_bytes == 2 * width * min(s + 2 * r, height + 2 * r)
 
 
 def test_a_symbolic_step_becomes_a_parameter_that_is_checked() -> None:
@@ -143,7 +143,7 @@ def test_a_symbolic_step_becomes_a_parameter_that_is_checked() -> None:
     for s in (1, 2, 7, 30, 1000):
         _, after = compare(stencil(), p, [inp], [out], s=s)
         assert after.elements == {"add": (W + 2) * (H + 2), "stencil": W * H}
-        assert after.peak_bytes == 2 * (W + 2) * min(s + 2, H + 2)
+        assert after.program_bytes == 2 * (W + 2) * min(s + 2, H + 2)
     with pytest.raises(sl.CheckFailedError, match="1 <= s"):
         p.run(inp, out, s=0)
 
@@ -234,7 +234,7 @@ def test_a_skip_connection_over_a_pyramid_level(step: int) -> None:
         assert after.elements == before.elements
     # What is live is a few elements at each level, however long the signal is.
     _, after = compare(plain, p, [line(-40, 1040)], [line(0, 1000)])
-    assert after.peak_bytes <= 4 * (2 * step + 10)
+    assert after.program_bytes <= 4 * (2 * step + 10)
 
 
 def an_output_that_is_also_read() -> sl.Pipeline:
@@ -307,8 +307,8 @@ def test_parallel_tiles_have_a_window_each(tile: int, warmup: str) -> None:
         before, after = compare(plain, p, [inp], [out], threads=threads)
         assert after.elements["add"] == (H + 2 * count) * (W + 2)
         assert after.elements["stencil"] == before.elements["stencil"]
-        assert window <= after.peak_bytes <= threads * window
-    assert p.memory(inp, out, threads=1) == window
+        assert window <= after.program_bytes <= threads * window
+    assert p.memory(inp, out, threads=1).program_bytes == window
     for size in SIZES:
         compare(plain, p, *([b] for b in picture(*size, 1)), threads=2)
 
@@ -346,7 +346,7 @@ def test_a_window_longer_than_the_step_warms_up_in_whole_steps() -> None:
         assert str(p.find("for x").bounds().min) == f"out.dim(0).min - {added}"
         before, after = compare(plain, p, [line(-6, 46)], [line(0, 40)])
         assert after.elements == before.elements
-        assert after.peak_bytes == 4 * min(step + 12, 53)
+        assert after.program_bytes == 4 * min(step + 12, 53)
 
 
 def test_a_copy_through_folded_storage_keeps_every_value() -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import Any, TypeAlias, cast
 
@@ -27,7 +27,7 @@ from slinky.runtime.storage import Ring, reserve, ring_size
 
 ALIGNMENT = 64
 _REMEMBERED_SHAPES = 64
-_SPARE = 4
+SPARE = 4
 """An arena that is this many times larger than needed is given back."""
 
 UNKNOWN = -1
@@ -59,6 +59,18 @@ def aligned_bytes(size: int) -> Array:
     return memory[start : start + size]
 
 
+class Kept(dict[Hashable, int]):
+    """The sizes of memory that is kept for what may be asked for again: no more than `SPARE` times what came last."""
+
+    def add(self, key: Hashable, size: int) -> bool:
+        """Keep this, too; whether all that was there before had to be given up."""
+        crowded = sum(self.values()) + size > SPARE * size
+        if crowded:
+            self.clear()
+        self[key] = size
+        return crowded
+
+
 class Site(dict[Shape, Array]):
     """The arrays at one place of an arena, by shape (an integer for rank 1). Made when first asked for.
 
@@ -73,7 +85,7 @@ class Site(dict[Shape, Array]):
         self.read_only: dict[Shape, Array] = {}
         self._kind = kind
         self._memory: Array | None = None
-        self._kept = 0
+        self._kept = Kept()
 
     def clear(self) -> None:
         """Forget all arrays."""
@@ -83,6 +95,7 @@ class Site(dict[Shape, Array]):
     def move(self, memory: Array | None) -> None:
         """Use this memory from now on; None where it is not known how much will be needed."""
         self.clear()
+        self._kept.clear()
         self._memory = memory
 
     def has_room(self, size: int) -> bool:
@@ -92,14 +105,13 @@ class Site(dict[Shape, Array]):
     def __missing__(self, shape: Shape) -> Array:
         if len(self) >= _REMEMBERED_SHAPES:
             self.clear()
+            self._kept.clear()
         extents = (shape,) if isinstance(shape, int) else shape
         dtype = self._kind.dtype
         size = math.prod(extents) * dtype.itemsize
         if self._memory is None:
-            self._kept += size
-            if self._kept > _SPARE * size:
+            if self._kept.add(shape, size):
                 self.clear()
-                self._kept = size
             array: Array = np.ndarray(extents, dtype, reserve(aligned_bytes, size, self._kind.buffer))
         elif size <= self._memory.size:
             array = array_on(self._memory, extents, dtype)
@@ -152,19 +164,20 @@ class RingSite(dict[tuple[int, ...], Window]):
 class _Pool:
     """The memory of folded buffers no two of which are alive at the same time, by how it is made and its size.
 
-    A ring fits one size only. So the memory for earlier sizes is kept, but no more than `_SPARE` times what was last
+    A ring fits one size only. So the memory for earlier sizes is kept, but no more than `SPARE` times what was last
     asked for.
     """
 
     def __init__(self) -> None:
         self.sites: list[RingSite] = []
         self._memories: dict[tuple[Callable[[int], Array], int], Array] = {}
+        self._kept = Kept()
 
     def take(self, buffer: str, make: Callable[[int], Array], size: int) -> Array:
         """Memory of this size for a buffer; that of other sizes is given up where it is too much."""
         memory = self._memories.get((make, size))
         if memory is None:
-            if sum(kept for _, kept in self._memories) + size > _SPARE * size:
+            if self._kept.add((make, size), size):
                 self._memories.clear()
                 for site in self.sites:
                     site.clear()
@@ -176,21 +189,35 @@ def make_window(
     kind: SiteKind, key: tuple[int, ...], ring_memory: Callable[[int], Array], heap_memory: Callable[[int], Array]
 ) -> Window:
     """The window function of a folded buffer with this shape and these folds, on memory that is made as needed."""
-    shape, factors = key[: kind.rank], key[kind.rank :]
+    shape = key[: kind.rank]
     rows = [shape[d] for d in kind.folded]
-    for position, (dim, factor) in enumerate(zip(kind.folded, factors, strict=True)):
-        size = ring_size(kind.dtype, shape, dim, factor) if factor < shape[dim] else None
-        if size is not None:
-            ring = Ring(ring_memory(size), size, kind.dtype, shape, dim)
-            rows[position] = ring.rows
-            window, reading = (_ring_window(kind, r, position) for r in (ring, ring.read_only()))
-            break
+    position, size = _place_of_window(kind, key)
+    if position is not None:
+        ring = Ring(ring_memory(size), size, kind.dtype, shape, kind.folded[position])
+        rows[position] = ring.rows
+        window, reading = (_ring_window(kind, r, position) for r in (ring, ring.read_only()))
     else:
-        array = np.ndarray(shape, kind.dtype, heap_memory(math.prod(shape) * kind.dtype.itemsize))
+        array = np.ndarray(shape, kind.dtype, heap_memory(size))
         window, reading = (_crop_window(kind.folded, a) for a in (array, read_only(array)))
     window.rows = tuple(rows)  # type: ignore[attr-defined]
     window.read_only = reading  # type: ignore[attr-defined]
     return window
+
+
+def window_memory(kind: SiteKind, key: tuple[int, ...]) -> tuple[bool, int]:
+    """Whether the windows on a folded buffer with this shape and these folds are on a ring, and of how many bytes."""
+    position, size = _place_of_window(kind, key)
+    return position is not None, size
+
+
+def _place_of_window(kind: SiteKind, key: tuple[int, ...]) -> tuple[int | None, int]:
+    """Which of the folded dimensions is a ring, if any, and the bytes that the buffer takes."""
+    shape, factors = key[: kind.rank], key[kind.rank :]
+    for position, (dim, factor) in enumerate(zip(kind.folded, factors, strict=True)):
+        size = ring_size(kind.dtype, shape, dim, factor) if factor < shape[dim] else None
+        if size is not None:
+            return position, size
+    return None, math.prod(shape) * kind.dtype.itemsize
 
 
 def _ring_window(kind: SiteKind, ring: Ring, position: int) -> Window:
@@ -235,13 +262,13 @@ class Arena(dict[Shape, tuple[Site, ...]]):
         rings = [kind for kind in kinds if kind.folded]
         pools: dict[int, _Pool] = {}
         self.rings = tuple(
-            RingSite(kind, pools.setdefault(color, _Pool())) for kind, color in zip(rings, _colors(rings), strict=True)
+            RingSite(kind, pools.setdefault(color, _Pool())) for kind, color in zip(rings, colors(rings), strict=True)
         )
 
     def __missing__(self, needed: Shape) -> tuple[Site, ...]:
         sizes = (needed,) if isinstance(needed, int) else needed
         fits = all(site.has_room(size) for size, site in zip(sizes, self._sites, strict=True))
-        if not fits or self._total > _SPARE * sum(sizes) + ALIGNMENT * len(sizes):
+        if not fits or self._total > SPARE * sum(sizes) + ALIGNMENT * len(sizes):
             self._lay_out(sizes)
         if len(self) >= _REMEMBERED_SHAPES:
             self.clear()
@@ -290,7 +317,7 @@ def alive_together(kinds: Sequence[SiteKind]) -> list[list[int]]:
     return together
 
 
-def _colors(kinds: Sequence[SiteKind]) -> list[int]:
+def colors(kinds: Sequence[SiteKind]) -> list[int]:
     """A number for each site, so that sites of one number are never alive at the same time."""
     colors = [0] * len(kinds)
     last_use: list[int] = []

@@ -16,10 +16,10 @@ Invariant: a child gives right answers, whatever went on in its parent at the fo
 in the run that the forking thread was in. Neither process sees what the other writes.
 
 The limits: this rests on the hooks of `os.register_at_fork`, so on forks that Python knows of, as those of `os` and
-`multiprocessing` are. Who forks in C must call `PyOS_BeforeFork` and so on, as Python demands; without the
-first of these calls, a run that the child goes on with is lost. `vfork` and `posix_spawn` need nothing: their child
-becomes another program at once. A child for which there is no memory, or no descriptor, cannot touch the rings: it is told so on
-`stderr`, and ends with a segmentation fault if it uses one. The statistics of a run that a child goes on with count
+`multiprocessing` are. Who forks in C must call `PyOS_BeforeFork` and so on, as Python demands; without the first of
+these calls, a run that the child goes on with is lost. `vfork` and `posix_spawn` need nothing: their child becomes
+another program at once. A child for which there is no memory, or no descriptor, cannot touch the rings: it is told so
+on `stderr`, and ends with a segmentation fault if it uses one. The statistics of a run that a child goes on with count
 what it does again.
 """
 

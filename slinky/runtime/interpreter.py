@@ -47,7 +47,7 @@ from slinky.runtime.callbacks import (
 from slinky.runtime.lifetimes import releases
 from slinky.runtime.races import Iteration, LoopRun
 from slinky.runtime.shadow import Shadow
-from slinky.runtime.statistics import Hooks, Recorder, RunStatistics
+from slinky.runtime.statistics import Hooks, Meter, Recorder, RunStatistics
 from slinky.runtime.storage import NumericBox, Storage, allocate, box_text, program_bytes
 from slinky.runtime.threads import run_parallel, workers_or_default
 from slinky.symbolic.expressions import Expr
@@ -87,7 +87,7 @@ def interpret(
         missing = shadow.unwritten()
         if missing is not None:
             raise UninitializedReadError(f"element {list(missing)} of output {shadow.name} was never written")
-    return bound.results, recorder.statistics()
+    return bound.results, recorder.statistics(machine.meter.peak)
 
 
 @attrs.frozen(eq=False)
@@ -114,6 +114,7 @@ class _Machine:
     recorder: Recorder
     threads: int
     tested: FirstCalls | None
+    meter: Meter = attrs.field(factory=Meter)
     random: np.random.Generator = attrs.field(factory=lambda: np.random.default_rng(0))
 
     def block(self, block: Block, frame: _Frame) -> None:
@@ -141,14 +142,15 @@ class _Machine:
                     f"dimension {alloc.dims[d]} of {alloc.buffer} is folded by {fold}; needs 1 or more"
                 )
         size = program_bytes(alloc.dtype, box, folds)
-        frame.storages[alloc.buffer] = allocate(alloc.buffer, alloc.dtype, box, folds)
+        frame.storages[alloc.buffer] = storage = allocate(alloc.buffer, alloc.dtype, box, folds)
+        self.meter.add(storage.nbytes)
         if frame.shadows is not None:
             frame.shadows[alloc.buffer] = Shadow(alloc.buffer, box, folds)
         self.recorder.allocated(alloc.buffer, size)
         return size
 
     def _free(self, name: str, sizes: dict[str, int], frame: _Frame) -> None:
-        del frame.storages[name]
+        self.meter.add(-frame.storages.pop(name).nbytes)
         if frame.shadows is not None:
             del frame.shadows[name]
         self.recorder.freed(name, sizes.pop(name))

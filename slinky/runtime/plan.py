@@ -36,6 +36,7 @@ from slinky.runtime.codegen.generator import Generated, Kind, generate
 from slinky.runtime.codegen.origin import at_origin, extents
 from slinky.runtime.codegen.writer import Place
 from slinky.runtime.entry import Entry, make_entry
+from slinky.runtime.reservations import MeasuredArenas, Reservations
 from slinky.runtime.statistics import Hooks, Recorder, RunStatistics
 from slinky.runtime.storage import NumericBox, Storage, allocate, box_text
 from slinky.runtime.threads import default_workers, run_parallel, workers_or_default
@@ -179,10 +180,10 @@ class BoundCall:
 
 @attrs.frozen(eq=False)
 class StandIns:
-    """What to run a function with instead of its own objects and arena."""
+    """What to run a function with instead of its own objects, and what reserves its memory."""
 
     objects: dict[str, Any]
-    arena: object
+    reservations: Reservations
 
 
 class Plan:
@@ -295,13 +296,19 @@ class Plan:
         variant.begin()
         recorder = Recorder(self._funcs, hooks)
         arena = variant.arenas.take()
+        reservations = Reservations(variant.generated.sites, arena)
+        loops = {name: MeasuredArenas(variant.generated.arenas[name], a) for name, a in variant.inner_arenas.items()}
+        reservations.loops += loops.values()
+        function = variant.made({**variant.generated.objects, **loops}) if loops else variant.function
         try:
-            self._call_recorded(variant, variant.function, arena, recorder, threads, bound)
+            self._call_recorded(variant, function, reservations, recorder, threads, bound)
         except BaseException as error:
             self.explain(error, variant, arrays, scalars)
             raise
         variant.arenas.give(arena)
-        return recorder.statistics()
+        for loop in loops.values():
+            loop.end()
+        return recorder.statistics(reservations.bytes())
 
     def rehearse(
         self,
@@ -316,24 +323,25 @@ class Plan:
         recorder = Recorder(self._funcs, Hooks())
         stand_in = stand_ins(variant.generated, recorder)
         try:
-            self._call_recorded(variant, variant.made(stand_in.objects), stand_in.arena, recorder, threads, bound)
+            function = variant.made(stand_in.objects)
+            self._call_recorded(variant, function, stand_in.reservations, recorder, threads, bound)
         except BaseException as error:
             self.explain(error, variant, arrays, scalars)
             raise
-        return recorder.statistics()
+        return recorder.statistics(stand_in.reservations.bytes())
 
     @staticmethod
     def _call_recorded(
         variant: Variant,
         function: Callable[..., None],
-        arena: object,
+        reservations: Reservations,
         recorder: Recorder,
         threads: int | None,
         bound: BoundCall,
     ) -> None:
         workers = workers_or_default(threads)
         further = [workers] if variant.generated.threaded else []
-        function(arena, recorder, *further, *bound.values)
+        function(reservations.arena, recorder, *further, *bound.values)
 
     # Arguments ----------------------------------------------------------------------------------------------------
 

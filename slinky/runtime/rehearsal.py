@@ -22,8 +22,9 @@ from slinky.runtime.arena import SiteKind, make_window
 from slinky.runtime.buffers import Array
 from slinky.runtime.codegen.generator import Generated
 from slinky.runtime.plan import Plan, StandIns
+from slinky.runtime.reservations import Layout, MeasuredArena, Reservations, Room
 from slinky.runtime.statistics import Recorder, RunStatistics
-from slinky.runtime.threads import default_workers
+from slinky.runtime.threads import default_workers, most_threads
 
 
 def rehearse(
@@ -44,9 +45,11 @@ def rehearse(
 
 def _stand_ins(generated: Generated, recorder: Recorder) -> StandIns:
     silent = dict.fromkeys(generated.callbacks, _nothing)
-    arenas = {name: _Arenas(kinds) for name, kinds in generated.arenas.items()}
-    objects = {**generated.objects, **silent, **arenas, "run_parallel": _overlapping(recorder)}
-    return StandIns(objects, _Arena(generated.sites))
+    threads = _Threads(recorder)
+    arenas = {name: _Arenas(kinds, threads) for name, kinds in generated.arenas.items()}
+    reservations = Reservations(generated.sites, _Arena(generated.sites))
+    reservations.loops += arenas.values()
+    return StandIns({**generated.objects, **silent, **arenas, "run_parallel": threads.run}, reservations)
 
 
 def _nothing(*_operands: object, **_arguments: object) -> None:
@@ -116,24 +119,37 @@ class _Arena:
         return self._sites
 
 
+class _Threads:
+    """In place of threads: one iteration after the other, counted as if the largest ran at the same time."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self.together = 1
+
+    def run(self, iterations: Sequence[int], body: Callable[[int], None], workers: int) -> None:
+        """In place of `run_parallel`."""
+        most = max(min(workers, default_workers()), 1)
+        outer = self.together
+        self.together = min(outer * min(most, max(len(iterations), 1)), max(most_threads(), outer))
+        self._recorder.overlap((functools.partial(body, i) for i in iterations), most)
+        self.together = outer
+
+
 class _Arenas:
-    """In place of `arena.Arenas`."""
+    """In place of `arena.Arenas`. `bytes` counts as many arenas as iterations may run at the same time."""
 
-    def __init__(self, kinds: Sequence[SiteKind]) -> None:
-        self._kinds = kinds
+    def __init__(self, kinds: Sequence[SiteKind], threads: _Threads) -> None:
+        self._threads = threads
+        self._arena = MeasuredArena(Room(Layout(kinds)), _Arena(kinds))
+        self._together = 0
 
-    def take(self) -> _Arena:
-        return _Arena(self._kinds)
+    def take(self) -> MeasuredArena:
+        self._together = max(self._together, self._threads.together)
+        return self._arena
 
-    def give(self, arena: _Arena) -> None:
+    def give(self, arena: MeasuredArena) -> None:
         pass
 
-
-def _overlapping(recorder: Recorder) -> Callable[[Sequence[int], Callable[[int], None], int], None]:
-    """In place of `run_parallel`: one iteration after the other, counted as if the largest ran at the same time."""
-
-    def run(iterations: Sequence[int], body: Callable[[int], None], workers: int) -> None:
-        together = max(min(workers, default_workers()), 1)
-        recorder.overlap((functools.partial(body, i) for i in iterations), together)
-
-    return run
+    def bytes(self) -> int:
+        """What the iterations take in all."""
+        return self._arena.room.of_several(self._together)

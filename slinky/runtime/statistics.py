@@ -1,4 +1,4 @@
-"""What a run used: memory, calls, elements. Counted as the program says, whatever the back end."""
+"""What a run used: memory, calls, elements. But for `peak_bytes`, as the program says, whatever the back end."""
 
 from __future__ import annotations
 
@@ -16,17 +16,31 @@ Span: TypeAlias = tuple[tuple[int, int], ...]
 
 
 @attrs.frozen
+class Memory:
+    """What the intermediates of a run take, in bytes.
+
+    * `program_bytes`: the most at any time by the program, whatever runs it: a buffer lives from its `alloc` to the
+      last statement that names it, and a folded dimension counts its fold.
+    * `peak_bytes`: what the run really reserves. Buffers that are needed one after the other share bytes, those that
+      lie in an output take none, and rings are whole pages.
+    """
+
+    program_bytes: int
+    peak_bytes: int
+
+
+@attrs.frozen
 class RunStatistics:
     """What one run used.
 
-    * `peak_bytes`: the most memory that intermediates took at any time, in bytes, by the program: a folded dimension
-      counts its fold. Storage may round a fold up to whole pages.
+    * `program_bytes`, `peak_bytes`: the memory of intermediates, as in `Memory`. The second is the back end's own.
     * `allocations`: how many buffers were allocated.
     * `calls`: per func, how often its callback ran. Calls of empty boxes do not count.
     * `elements`: per func, how many points of its dimensions were computed, counting repetitions.
     * `bytes_copied`: bytes moved by copies that slinky made itself.
     """
 
+    program_bytes: int
     peak_bytes: int
     allocations: int
     calls: dict[str, int]
@@ -132,10 +146,25 @@ class Recorder:
         """A context for the allocations of a block: those not freed in it are freed when it ends."""
         return BlockRecord(self)
 
-    def statistics(self) -> RunStatistics:
-        """What was counted."""
+    def statistics(self, peak_bytes: int) -> RunStatistics:
+        """What was counted, of a run that reserved so many bytes."""
         with self._lock:
-            return RunStatistics(self._peak, self._allocations, dict(self._calls), dict(self._elements))
+            return RunStatistics(self._peak, peak_bytes, self._allocations, dict(self._calls), dict(self._elements))
+
+
+class Meter:
+    """The most bytes that are in use at any time, told from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = forks.lock()
+        self._live = 0
+        self.peak = 0
+
+    def add(self, size: int) -> None:
+        """So many more; fewer, if negative."""
+        with self._lock:
+            self._live += size
+            self.peak = max(self.peak, self._live)
 
 
 class CallRecord:

@@ -104,6 +104,11 @@ class Storage:
         assert isinstance(self.place, np.ndarray)
         return self.place
 
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the array or the ring."""
+        return self.place.size if isinstance(self.place, Ring) else self.place.nbytes
+
     def view(self, box: NumericBox) -> Array:
         """The elements of a box; always a view, also of a buffer without dimensions.
 

@@ -45,6 +45,11 @@ def default_workers() -> int:
     return os.cpu_count() or 1
 
 
+def most_threads() -> int:
+    """How many threads may run iterations at the same time."""
+    return max(default_workers(), _pool.size + 1)
+
+
 def workers_or_default(threads: int | None) -> int:
     """How many threads a parallel loop without a number of its own uses in a run with this argument.
 
@@ -144,6 +149,11 @@ class _Pool:
         self._calls: deque[tuple[_Team, contextvars.Context, dict[str, Any]]] = deque()
         self._threads = 0
         self._idle = 0
+
+    @property
+    def size(self) -> int:
+        """How many threads there are."""
+        return self._threads
 
     def call_for_help(self, team: _Team, helpers: int, limit: int) -> None:
         """Ask for helpers; the pool grows to at most `limit` threads."""
