@@ -13,6 +13,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -451,6 +452,35 @@ def test_a_child_that_cannot_have_rings_of_its_own_is_told() -> None:
     assert done.stdout.split() == [str(int(signal.SIGSEGV)), "5"]
     message = "a forked process cannot have its own memory for folded buffers: [Errno 24] Too many open files"
     assert message in done.stderr
+
+
+FORKED_IN_C = """
+import ctypes, os
+from test_forks import described, folded, in_parallel, repeat
+
+p, q = folded(described()), in_parallel(described())
+repeat(p, 0, 1)
+repeat(q, 0, 1)
+child = ctypes.PyDLL(None).fork()
+if child == 0:
+    ctypes.pythonapi.PyOS_AfterFork_Child()
+    repeat(p, 100)
+    repeat(q, 100)
+    os._exit(0)
+repeat(p, 0)
+repeat(q, 0)
+assert os.waitpid(child, 0)[1] == 0
+"""
+
+
+@needs_mirror
+@pytest.mark.usefixtures("four_threads")
+def test_a_fork_in_c_that_python_is_told_of_afterwards() -> None:
+    """As servers do that embed Python."""
+    done = subprocess.run(
+        [sys.executable, "-c", FORKED_IN_C], capture_output=True, text=True, cwd=Path(__file__).parent, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_nothing_is_left_of_a_fork() -> None:

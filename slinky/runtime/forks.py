@@ -85,10 +85,11 @@ class _Fork:
         try:
             self._own_rings()
         finally:
-            for reference in list(_menders):
-                mend = reference()
-                if mend is not None:
-                    mend()
+            if self._is_under_way:  # else nobody has called `before`, and no lock is held
+                for reference in list(_menders):
+                    mend = reference()
+                    if mend is not None:
+                        mend()
             self._release()
 
     def _own_rings(self) -> None:
@@ -106,7 +107,7 @@ class _Fork:
         held, self._held = self._held, []
         for found in reversed(held):
             found.release()
-        if self._is_under_way:  # else nobody has called `before`
+        if self._is_under_way:
             self._is_under_way = False
             self._one_at_a_time.release()
 

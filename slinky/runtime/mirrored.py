@@ -94,7 +94,8 @@ def mirrored(size: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
             raise
     memory = (ctypes.c_uint8 * (2 * size)).from_address(base)
     _rings[base] = weakref.ref(memory)
-    weakref.finalize(memory, _unmap, base, size)
+    # At the end of the process threads may still use it, and the system takes everything back.
+    weakref.finalize(memory, _unmap, base, size).atexit = False
     return np.ndarray(2 * size, np.uint8, memoryview(memory))
 
 
