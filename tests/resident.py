@@ -49,7 +49,7 @@ def in_strips(p: sl.Pipeline, count: int, rows: int, fold: bool = False) -> sl.P
     """By strips of rows, all producers in the loop, each window slid and folded or not."""
     p, (strips, _, _) = sl.split_loop(p, f"f{count - 1}.y", rows, rc=True)
     for n in reversed(range(count - 1)):
-        p, (call, alloc) = sl.compute_at(p, f"f{n}", strips, rc=True)
+        p, ((alloc,), _, call) = sl.compute_at(p, f"f{n}", strips, rc=True)
         if fold:
             p = sl.slide_window(p, call, strips)
             p = sl.fold_storage(p, alloc, "y")
@@ -72,7 +72,7 @@ def parallel_rings() -> sl.Pipeline:
     """Tiles with a ring each, on two threads."""
     p, (tiles, inner, _) = sl.split_loop(stencils(2), "f1.y", 8, names="tile", rc=True)
     p, (rows, _, _) = sl.split_loop(p, inner, 1, rc=True)
-    p, (call, alloc) = sl.compute_at(p, "f0", rows, rc=True)
+    p, ((alloc,), _, call) = sl.compute_at(p, "f0", rows, rc=True)
     p = sl.store_at(p, alloc, tiles)
     p = sl.slide_window(p, call, rows)
     p = sl.fold_storage(p, alloc, "y")

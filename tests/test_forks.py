@@ -99,7 +99,7 @@ def described(add: Any = add_1, stencil: Any = sum_3) -> sl.Pipeline:
 def folded(p: sl.Pipeline) -> sl.Pipeline:
     """By rows, with a ring of three rows."""
     p, (rows, _, _) = sl.split_loop(p, "stencil.y", 1, rc=True)
-    p, (add, intm) = sl.compute_at(p, "add", rows, rc=True)
+    p, ((intm,), _, add) = sl.compute_at(p, "add", rows, rc=True)
     p = sl.slide_window(p, add, rows)
     return sl.fold_storage(p, intm, "y")
 
@@ -108,7 +108,7 @@ def in_parallel(p: sl.Pipeline, rows: int = 4) -> sl.Pipeline:
     """By tiles of rows, each with a ring of its own."""
     p, (tiles, inner, _) = sl.split_loop(p, "stencil.y", rows, names="tile", rc=True)
     p, (each, _, _) = sl.split_loop(p, inner, 1, rc=True)
-    p, (add, intm) = sl.compute_at(p, "add", each, rc=True)
+    p, ((intm,), _, add) = sl.compute_at(p, "add", each, rc=True)
     p = sl.store_at(p, intm, tiles)
     p = sl.slide_window(p, add, each)
     p = sl.fold_storage(p, intm, "y")
@@ -342,7 +342,7 @@ def test_a_helper_that_forks() -> None:
             children.append(os.fork())
         sum_3(source, target)
 
-    p = in_parallel(described(stencil=stencil), 1)
+    p = in_parallel(described(stencil=stencil))
     parent = os.getpid()
     try:
         repeat(p, 0, 3)

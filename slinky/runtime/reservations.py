@@ -128,25 +128,25 @@ class MeasuredArena:
         measured = self._sites.get(needed)
         if measured is None:
             measured = self._sites[needed] = tuple(
-                _MeasuredSite(room, number, site, used, sizes[number] == UNKNOWN) for number, site in enumerate(sites)
+                _MeasuredSite(room, number, site, used, sizes[number]) for number, site in enumerate(sites)
             )
         return measured
 
 
 class _MeasuredSite:
-    def __init__(self, room: Room, number: int, site: Giving[Array], used: list[int], has_own_memory: bool) -> None:
+    def __init__(self, room: Room, number: int, site: Giving[Array], used: list[int], needed: int) -> None:
         self._room = room
         self._number = number
         self._site = site
         self._used = used
-        self._has_own_memory = has_own_memory
+        self._needed = needed
         self._item = room.layout.heap[number].dtype.itemsize
 
     def __getitem__(self, shape: Shape) -> Array:
         size = (shape if isinstance(shape, int) else math.prod(shape)) * self._item
-        if self._has_own_memory:
+        if self._needed == UNKNOWN:
             self._room.keep(("site", self._number), shape, size)
-        elif size > self._used[self._number]:
+        elif self._used[self._number] < size <= self._needed:  # a larger array is never used
             self._used[self._number] = size
         return self._site[shape]
 
