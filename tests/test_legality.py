@@ -190,7 +190,7 @@ def test_a_fold_goes_where_its_buffer_goes() -> None:
         _, outside = compare(plain, lifted, *images)
         assert compare(plain, sunk, *images)[1] == before
         assert outside.elements == before.elements
-        assert outside.peak_bytes <= 3 * (size[1] + 2) * 2
+        assert outside.program_bytes <= 3 * (size[1] + 2) * 2
     assert str(sunk) == str(folded)
 
 
