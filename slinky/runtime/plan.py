@@ -48,8 +48,8 @@ from slinky.symbolic.traversal import evaluate
 _serial = itertools.count(1)
 
 _PATIENCE, _PATIENCE_PER_STATEMENT = 1_000_000, 2_000
-"""How much the search for proofs may do for a variant of a plan (see `symbolic.patience`). What is not shown is asked in each run:
-a program of loops within loops, with sizes that have nothing to do with each other, has few proofs and long searches.
+"""How much searching for proofs a variant of a plan is worth (see `symbolic.patience`). What is not shown is asked in
+each run: loops within loops, with sizes that have nothing to do with each other, have few proofs and long searches.
 """
 
 
