@@ -13,8 +13,8 @@ import pytest
 import slinky as sl
 from slinky.ir.layers import Layers
 from slinky.symbolic import proofs, search
-from slinky.symbolic.patience import limited_patience
 from slinky.symbolic.expressions import variable
+from slinky.symbolic.patience import limited_patience
 
 
 def in_nested_loops(factors: list[int]) -> sl.Pipeline:

@@ -45,7 +45,11 @@ def substitute_func(func: LoweredFunc, replacements: Mapping[Expr, Expr]) -> Low
     """A func with symbols replaced; the same one if it names none of them, so that what is known of it stays known."""
     intervals = (*(i for access in func.inputs for i in access.box), *(i for _, i in func.whole))
     named = union_of_symbols(
-        (*func.known, *(v for _, v in func.arguments if isinstance(v, Expr)), *(e for i in intervals for e in (i.min, i.max)))
+        (
+            *func.known,
+            *(v for _, v in func.arguments if isinstance(v, Expr)),
+            *(e for i in intervals for e in (i.min, i.max)),
+        )
     )
     if not any(symbol in replacements for symbol in named):
         return func

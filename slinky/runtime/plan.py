@@ -40,9 +40,9 @@ from slinky.runtime.reservations import MeasuredArenas, Reservations
 from slinky.runtime.statistics import Hooks, Recorder, RunStatistics
 from slinky.runtime.storage import NumericBox, Storage, allocate, box_text
 from slinky.runtime.threads import default_workers, run_parallel, workers_or_default
-from slinky.symbolic.patience import limited_patience
 from slinky.symbolic.expressions import Expr, constant
 from slinky.symbolic.intervals import Interval, evaluate_box, substitute_box
+from slinky.symbolic.patience import limited_patience
 from slinky.symbolic.traversal import evaluate
 
 _serial = itertools.count(1)

@@ -38,7 +38,7 @@ from slinky.sched.rewriting import at_least_one, finish, require_known_symbols, 
 from slinky.sched.touches import touches
 from slinky.symbolic.bounds import bounds, simplify
 from slinky.symbolic.differences import cases, largest_difference
-from slinky.symbolic.expressions import Expr, Min, maximum
+from slinky.symbolic.expressions import Expr, Min, Scalar, maximum
 from slinky.symbolic.intervals import Interval, hull, intersection
 from slinky.symbolic.proofs import Facts, prove
 from slinky.symbolic.traversal import symbols
@@ -96,9 +96,10 @@ def fold_storage(p: Pipeline, alloc: AllocCursor, dim: str | int, factor: Expr |
 
 
 def _require_saving(version: Version, alloc: AllocCursor, d: int, factor: Expr) -> None:
-    """Refuse where all of a dimension is live at once, whatever its size."""
+    """Refuse where all of a dimension is live at once, however long it is. A few rows, all of them, may be folded."""
     old = alloc._alloc
-    if prove(old.box[d].extent <= factor, version.facts_at(old.id)):
+    is_short = all(isinstance(s, Scalar) for s in symbols(old.box[d].extent))
+    if not is_short and prove(old.box[d].extent <= factor, version.facts_at(old.id)):
         raise SchedulingError(
             f"a fold along {old.dims[d]} would save nothing: all of {old.buffer}.{old.dims[d]} is live at once",
             place=alloc,

@@ -2,8 +2,9 @@
 
 A question is bounded by itself (`search`), but a rewrite of a large program asks hundreds. When the patience of a
 rewrite is used up, what takes a search counts as not shown: the rewrite is refused, or its expressions stay as they
-are, in bounded time; a plan asks in each run. Counted are the coefficients of inequalities that are looked at, never seconds, so that the same
-schedule is refused, or not, on every machine. An answer that is remembered costs what it cost to find.
+are, in bounded time; a plan asks in each run. Counted are the coefficients of inequalities that are looked at, never
+seconds, so that the same schedule is refused, or not, on every machine. An answer that is remembered costs what it cost
+to find.
 
 Invariant: what was not shown because the patience was used up is not remembered.
 """
