@@ -37,7 +37,7 @@ from slinky.errors import (
     StorageError,
     UninitializedReadError,
 )
-from slinky.graph.buffers import BufferExpr, constant, same_bounds, scalar, variables
+from slinky.graph.buffers import BufferExpr, constant, same_shape, scalar, variables
 from slinky.graph.funcs import Func
 from slinky.graph.returning import returns
 from slinky.pipeline import Pipeline
@@ -112,7 +112,7 @@ __all__ = [
     "reorder_loops",
     "reorder_statements",
     "returns",
-    "same_bounds",
+    "same_shape",
     "scalar",
     "sched_op",
     "select",

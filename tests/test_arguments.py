@@ -450,16 +450,16 @@ def test_buffers_that_must_have_the_same_bounds() -> None:
     sl.Func(np.negative, [inp[y, x]], [out[y, x]])
     loose = sl.build_pipeline([inp], [out])
     loose(zeros(5, 4), zeros(3, 4))  # a part of the input is read
-    strict = sl.build_pipeline([inp], [out], require=[sl.same_bounds(inp, out)])
+    strict = sl.build_pipeline([inp], [out], require=[sl.same_shape(inp, out)])
     strict(zeros(5, 4), zeros(5, 4))
     with pytest.raises(sl.CheckFailedError, match=r"requires out.y.max == inp.y.max, got inp.y.max = 4, out.y.max = 2"):
         strict(zeros(5, 4), zeros(3, 4))
     with pytest.raises(sl.CheckFailedError, match=r"requires out.y.min == inp.y.min, got inp.y.min = 0, out.y.min = 1"):
         strict(zeros(5, 4), inner(zeros(5, 4)))
     with pytest.raises(sl.GraphError, match="cannot have the same bounds: their ranks are 2 and 1"):
-        sl.same_bounds(inp, sl.BufferExpr("line", np.float32, 1))
-    with pytest.raises(sl.GraphError, match=r"same_bounds\(\) expects two buffers, got 3"):
-        sl.same_bounds(inp, 3)
+        sl.same_shape(inp, sl.BufferExpr("line", np.float32, 1))
+    with pytest.raises(sl.GraphError, match=r"same_shape\(\) expects two buffers, got 3"):
+        sl.same_shape(inp, 3)
 
 
 def test_bounds_that_are_assigned() -> None:

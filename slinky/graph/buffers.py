@@ -292,14 +292,14 @@ def constant(name: str, array: npt.ArrayLike, min: Sequence[int] | None = None) 
     return buffer
 
 
-def same_bounds(a: BufferExpr, b: BufferExpr) -> Condition:
+def same_shape(a: BufferExpr, b: BufferExpr) -> Condition:
     """That two buffers have the same bounds in every dimension, for `build_pipeline(..., require=[...])`.
 
     Raises `GraphError` for what is no buffer, or if the ranks differ.
     """
     for buffer in (a, b):
         if not isinstance(buffer, BufferExpr):
-            raise GraphError(f"same_bounds() expects two buffers, got {buffer!r}")
+            raise GraphError(f"same_shape() expects two buffers, got {buffer!r}")
     if a.rank != b.rank:
         raise GraphError(
             f"{a.name!r} and {b.name!r} cannot have the same bounds: their ranks are {a.rank} and {b.rank}"

@@ -36,6 +36,14 @@ class Giving(Protocol[T_co]):
         """What there is for a key."""
 
 
+class SiteLike(Giving[Array], Protocol):
+    """What gives the arrays at one place of an arena."""
+
+    @property
+    def read_only(self) -> Giving[Array]:
+        """Read-only views of the arrays that were asked for."""
+
+
 class ArenaLike(Protocol):
     """What gives a run its memory: an arena, or what stands in for one."""
 
@@ -43,7 +51,7 @@ class ArenaLike(Protocol):
     def rings(self) -> Sequence[Giving[Window]]:
         """The windows on each folded site."""
 
-    def __getitem__(self, needed: Any, /) -> Sequence[Giving[Array]]:
+    def __getitem__(self, needed: Any, /) -> Sequence[SiteLike]:
         """The other sites, with room for so many bytes each."""
 
 
@@ -134,13 +142,18 @@ class MeasuredArena:
 
 
 class _MeasuredSite:
-    def __init__(self, room: Room, number: int, site: Giving[Array], used: list[int], needed: int) -> None:
+    def __init__(self, room: Room, number: int, site: SiteLike, used: list[int], needed: int) -> None:
         self._room = room
         self._number = number
         self._site = site
         self._used = used
         self._needed = needed
         self._item = room.layout.heap[number].dtype.itemsize
+
+    @property
+    def read_only(self) -> Giving[Array]:
+        """Read-only views of the arrays that were asked for."""
+        return self._site.read_only
 
     def __getitem__(self, shape: Shape) -> Array:
         size = (shape if isinstance(shape, int) else math.prod(shape)) * self._item
