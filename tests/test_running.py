@@ -344,7 +344,7 @@ def test_a_callback_that_returns_instead_of_writing(
         chain(callback).run(np.arange(4), np.zeros(4, np.int64), **way)
     assert str(caught.value) == (
         f"the callback of f0[0..3] returned {returned}; a callback writes to its outputs, which come after its "
-        f"inputs, and returns None"
+        f"inputs, and returns None. If it is a function that returns its result, wrap it: sl.returns(...)"
     )
 
 

@@ -147,7 +147,8 @@ class Variant:
         self.inner_arenas = {name: Arenas(kinds) for name, kinds in self.generated.arenas.items()}
         self._first_calls = FirstCalls() if kind.guarded else None
         callbacks = {} if self._first_calls is None else self._guarded(self._first_calls)
-        self.function = self.made({**self.generated.objects, **self.inner_arenas, **callbacks})
+        self.objects: dict[str, Any] = {**self.generated.objects, **self.inner_arenas, **callbacks}
+        self.function = self.made(self.objects)
 
     def _guarded(self, first_calls: FirstCalls) -> dict[str, Any]:
         return {name: first_calls.guard(func) for name, func in self.generated.callbacks.items()}
@@ -299,7 +300,7 @@ class Plan:
         reservations = Reservations(variant.generated.sites, arena)
         loops = {name: MeasuredArenas(variant.generated.arenas[name], a) for name, a in variant.inner_arenas.items()}
         reservations.loops += loops.values()
-        function = variant.made({**variant.generated.objects, **loops}) if loops else variant.function
+        function = variant.made({**variant.objects, **loops}) if loops else variant.function
         try:
             self._call_recorded(variant, function, reservations, recorder, threads, bound)
         except BaseException as error:
