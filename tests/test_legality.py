@@ -203,6 +203,19 @@ def test_a_fold_that_depends_on_the_loop_stays_in_it() -> None:
         sl.lift_alloc(p, "alloc intm")
 
 
+def test_a_fold_that_is_positive_in_its_loop_alone_is_lifted() -> None:
+    """Where there are no columns, a multiple of how many there are is no fold; no tile of columns runs then."""
+    out = sl.BufferExpr("out", np.int16, 2)
+    p = sl.split_loop(sl.split_loop(stencil(), "stencil.x", 4, names="tile"), "stencil.y", 1)
+    p = sl.store_at(sl.compute_at(p, "add", "for y"), "alloc intm", "for tile")
+    folded = sl.fold_storage(p, "alloc intm", "y", 3 * out.dim(1).extent)
+    lifted = sl.lift_alloc(folded, "alloc intm")
+    for size in ((6, 5), (3, 0)):
+        images = [[b] for b in picture(*size, 1)]
+        compare(stencil(), folded, *images)
+        compare(stencil(), lifted, *images)
+
+
 def test_a_buffer_that_is_lifted_keeps_cutting_off_what_it_cut_off() -> None:
     """A call that asks for eleven rows writes the three that the buffer has, in the loop as well as outside of it."""
     program = stencil().program

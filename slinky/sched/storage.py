@@ -342,7 +342,9 @@ def lift_alloc(p: Pipeline, alloc: AllocCursor, levels: int = 1) -> Any:
     box = tuple(Interval(simplify(i.min, outside), simplify(i.max, outside)) for i in grown)
     edit = Edit(version)
     edit.delete(old.id)
-    edit.insert(Gap.before(outermost), (attrs.evolve(old, box=box),))
+    # A fold is evaluated where the buffer is allocated, now also where the loops around it never ran.
+    folds = tuple(None if f is None else at_least_one(f, outside) for f in old.folds)
+    edit.insert(Gap.before(outermost), (attrs.evolve(old, box=box, folds=folds),))
     for identity in version.writers(old.buffer):
         if version.alloc_of(old.buffer, identity) is old:
             _keep_clamped(edit, version, identity, old, box)
