@@ -127,6 +127,23 @@ def test_a_parallel_loop_that_becomes_the_outer_one() -> None:
     refused_as_wrong(lambda: sl.reorder_loops(p, "for y"), "loop x write the same", *inputs, error=sl.RaceError)
 
 
+def test_a_producer_in_a_serial_loop_of_a_parallel_one() -> None:
+    """Of the loops around a call, one further out may race."""
+    i = sl.variables("i")[0]
+    inp, b, out = (sl.BufferExpr(name, np.int32, rank) for name, rank in (("inp", 1), ("b", 1), ("out", 2)))
+    sl.Func(same, [inp[i]], [b[i]], name="f")
+    sl.Func(total, [b[x + y]], [out[y, x]], name="g")
+    p = sl.split_loop(sl.split_loop(sl.build_pipeline([inp], [out]), "g.y", 1), "g.x", 1)
+    p = sl.parallelize_loop(p, "for y")
+    refused_as_wrong(
+        lambda: sl.compute_at(p, "f", "for x"),
+        "iterations of loop y write the same elements of b",
+        numbers(9),
+        zeros(3, 4),
+        error=sl.RaceError,
+    )
+
+
 def test_beginnings_that_move_back() -> None:
     """Iterations 0, 1 and 2 write 0..5, nothing (6..2), and 3..8. Each ends before the next one begins, and yet the
     first and the last write the same elements."""
@@ -162,6 +179,27 @@ def test_loops_that_swap_around_a_fold() -> None:
     refused_as_wrong(
         lambda: sl.reorder_loops(folded, "for y"), "fold", *picture(6, 5, 1), error=sl.OverwrittenReadError
     )
+
+
+def chain_by_elements() -> sl.Pipeline:
+    """Two stencils one after the other, the second one element by element."""
+    return sl.split_loop(sl.split_loop(stencils(2), "s2.y", 1), "s2.x", 1)
+
+
+def test_loops_that_swap_around_the_second_of_two_buffers() -> None:
+    """What the calls read first has no fold, what they write has one."""
+    p = sl.compute_at(chain_by_elements(), "s1", "for x")
+    p = sl.slide_window(sl.slide_window(p, "s1", "for x"), "s1", "for y")
+    p = sl.fold_storage(p, "alloc b1", "y")
+    refused_as_wrong(lambda: sl.reorder_loops(p, "for y"), "fold", *picture(6, 5, 2), error=sl.OverwrittenReadError)
+
+
+def test_a_call_that_reads_more_of_a_fold_where_it_goes() -> None:
+    """Anew for each element, s1 reads rows that the window, made for one new row of it, has let go of."""
+    p = sl.compute_at(sl.compute_at(chain_by_elements(), "s1", "for y"), "add", "for y")
+    p = sl.slide_window(sl.slide_window(p, "s1", "for y"), "add", "for y")
+    p = sl.fold_storage(p, "alloc b0", "y")
+    refused_as_wrong(lambda: sl.compute_at(p, "s1", "for x"), "fold", *picture(6, 5, 2), error=sl.OverwrittenReadError)
 
 
 def test_pieces_of_a_loop_that_shift_over_a_fold() -> None:
@@ -306,6 +344,28 @@ def test_loops_that_swap_around_what_the_next_column_wrote() -> None:
     )
 
 
+def test_loops_that_swap_around_the_second_output_of_a_call() -> None:
+    """The same with a func of two outputs, of which the first is read where it is written."""
+    inp, a, b, out = (sl.BufferExpr(name, np.int32, 2) for name in ("inp", "a", "b", "out"))
+
+    def twice(source: Array, one: Array, other: Array) -> None:
+        one[...] = other[...] = source
+
+    sl.Func(twice, [inp[y, x]], [a[y, x], b[y, x]], name="f")
+    sl.Func(total, [a[y, x], b[y - 1, x + 1]], [out[y, x]], name="g")
+    plain = sl.build_pipeline([inp], [out]).program
+    found, rows, columns = calls(plain), variable("row"), variable("column")
+    box = (Interval(rows, rows), Interval(columns, columns))
+    inner = loop(columns, low("out", 1), high("out", 1) + 1, Call(found["f"].func, box), Call(found["g"].func, box))
+    allocs = [s for s in plain.body if isinstance(s, Alloc)]
+    p = handmade(plain, *allocs, loop(rows, low("out", 0) - 1, high("out", 0), inner))
+    inputs = numbers(4, 6, min=(-1, 0)), zeros(3, 4)
+    p.run(*inputs, checked=True)
+    refused_as_wrong(
+        lambda: sl.reorder_loops(p, "for row"), r"g does not find all of b\[", *inputs, error=sl.UninitializedReadError
+    )
+
+
 def test_a_window_that_slides_over_other_columns_in_each_row() -> None:
     """Row y has columns from y to y + 3, so the rows before it have not produced the last of what it reads."""
     program = stencil().program
@@ -353,95 +413,13 @@ def test_sums_of_rows_are_sums_of_whole_rows(sums_are_output: bool) -> None:
     sl.Func(both, [inp[y, x]], [image[y, x], sums[y]], name="both")
     sl.Func(join, [image[y, x], sums[y]], [out[y, x]], name="join")
     plain = sl.build_pipeline([inp], [sums, out] if sums_are_output else [out])
-    outputs = [zeros(3), zeros(3, 4)] if sums_are_output else [zeros(3, 4)]
+    outputs = [zeros(5), zeros(3, 4)] if sums_are_output else [zeros(3, 4)]
     for dim in "xy":
         p = sl.compute_at(sl.split_loop(plain, f"join.{dim}", 2), "both", f"for {dim}")
-        compare(plain, p, [numbers(3, 4)], outputs)
+        compare(plain, p, [numbers(5, 4)], outputs)
         if not sums_are_output:
             p = sl.store_at(sl.store_at(p, "alloc image", f"for {dim}"), "alloc sums", f"for {dim}")
-            compare(plain, p, [numbers(3, 4)], outputs)
-
-
-# Inputs ---------------------------------------------------------------------------------------------------------------
-
-
-def shrinking(outputs: Sequence[str] = ("out",)) -> sl.Pipeline:
-    """What `wide` computes shrinks from both sides, into a buffer of each iteration."""
-    w, i, j = sl.variables("w i j")
-    inp, wide, narrow, out = (sl.BufferExpr(name, np.int32, 1) for name in ("inp", "wide", "narrow", "out"))
-    sl.Func(same, [inp[i]], [wide[i]], name="wide_func")
-    sl.Func(same, [inp[j]], [narrow[j]], name="narrow_func")
-    sl.Func(total, [wide[w], wide[5 - w], narrow[sl.interval(w - 1, w + 1)]], [out[w]], name="join")
-    given = [b for b in (narrow, out) if b.name in outputs]
-    p = sl.build_pipeline([inp], given, require=[out.dim(0).min >= 0, out.dim(0).max <= 2])
-    p = sl.compute_at(sl.split_loop(p, "join.w", 1), "wide_func", "for w")
-    return sl.store_at(p, "alloc wide", "for w")
-
-
-def test_sliding_lets_a_neighbour_read_beyond_an_input() -> None:
-    """What `wide` computes is more in the iterations that are added for `narrow`."""
-    p = sl.compute_at(shrinking(), "narrow_func", "for w")
-    inputs = numbers(7, min=(-1,)), zeros(3)
-    p.run(*inputs, checked=True)
-    refused_as_wrong(
-        lambda: sl.slide_window(p, "narrow_func", "for w"),
-        r"not shown that wide_func finds all of inp\[",
-        *inputs,
-        error=sl.ExecutionError,
-    )
-
-
-def test_what_does_not_move_forward_keeps_a_loop_as_it_is() -> None:
-    """`wide` would start anew behind the last iteration; its window has no end that moves forward; and where one starts
-    further down in each iteration, it cannot be kept from starting earlier than in the first."""
-    with pytest.raises(sl.SchedulingError, match="would have to run longer, and wide_func is not shown to do nothing"):
-        sl.compute_at(shrinking(("narrow", "out")), "narrow_func", "for w")
-    p = sl.lift_alloc(shrinking(), "alloc wide")
-    with pytest.raises(sl.SchedulingError, match="the end of what wide_func produces does not move forward"):
-        sl.slide_window(p, "wide_func", "for w")
-    w, i, j = sl.variables("w i j")
-    inp, back, narrow, out = (sl.BufferExpr(name, np.int32, 1) for name in ("inp", "back", "narrow", "out"))
-    sl.Func(same, [inp[i]], [back[i]], name="back_func")
-    sl.Func(same, [inp[j]], [narrow[j]], name="narrow_func")
-    sl.Func(total, [back[-w], narrow[sl.interval(w - 1, w + 1)]], [out[w]], name="join")
-    p = sl.split_loop(sl.build_pipeline([inp], [out]), "join.w", 1)
-    p = sl.compute_at(sl.compute_at(p, "back_func", "for w"), "narrow_func", "for w")
-    with pytest.raises(sl.SchedulingError, match="not shown that what back_func computes moves forward"):
-        sl.slide_window(p, "narrow_func", "for w")
-    first = sl.slide_window(p, "narrow_func", "for w", warmup="first")
-    compare(p, first, [line(-9, 9)], [zeros(5)])
-
-
-def test_a_window_of_which_an_output_knows_nothing() -> None:
-    """Sums of rows would be sums of what is new in each iteration."""
-    inp, image, out = (sl.BufferExpr(name, np.int32, 2) for name in ("inp", "image", "out"))
-    sums = sl.BufferExpr("sums", np.int32, 1)
-    sl.Func(total, [inp[y, x]], [image[y, x], sums[y]], name="both")
-    sl.Func(total, [image[y, sl.interval(x - 1, x + 1)], sums[y]], [out[y, x]], name="join")
-    plain = sl.build_pipeline([inp], [out]).program
-    found, column = calls(plain), variable("column")
-    both = Call(found["both"].func, (found["both"].box[0], Interval(column - 1, column + 1)))
-    join = Call(found["join"].func, (found["join"].box[0], Interval(column, column)))
-    allocs = [s for s in plain.body if isinstance(s, Alloc)]
-    p = handmade(plain, *allocs, loop(column, low("out", 1), high("out", 1), both, join))
-    with pytest.raises(sl.SchedulingError, match="output sums of both does not have the dimension that moves"):
-        sl.slide_window(p, "both", "for column")
-
-
-def test_a_buffer_that_has_grown_is_not_filled() -> None:
-    """Lifted out of a loop that starts earlier by now, a buffer has rows for which the input has none."""
-    p = sl.split_loop(stencils(2), "s2.y", 1)
-    p = sl.compute_at(sl.compute_at(p, "s1", "for y"), "add", "for y")
-    p = sl.slide_window(sl.store_at(p, "alloc b0", "for y"), "s1", "for y")
-    p = sl.lift_alloc(p, "alloc b0")
-    inputs = picture(6, 5, 2)
-    p.run(*inputs, checked=True)
-    refused_as_wrong(
-        lambda: sl.compute_root(p, "add"),
-        r"not shown that add finds all of inp\[",
-        *inputs,
-        error=sl.ExecutionError,
-    )
+            compare(plain, p, [numbers(5, 4)], outputs)
 
 
 # Loops that depend on each other --------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ from slinky.ir.statements import (
     Program,
     ScalarParameter,
     Statement,
+    fresh_identity,
     walk,
 )
 from slinky.sched.legality import check_folds_of, check_races, check_reads
@@ -174,6 +175,10 @@ WRONG: dict[str, tuple[Statement, ...]] = {
         b(3),
         loop(V, 0, 2, make(sl.minimum(3 * V, 3), sl.minimum(3 * V, 4 - V)), use(0, sl.minimum(0, V - 2))),
     ),
+    "ends that move back, over what was written": (
+        b(3),
+        loop(V, 0, 2, make(sl.minimum(V, 1), sl.minimum(1 + 2 * V, 4 - V)), use(0, sl.minimum(0, V - 2))),
+    ),
     "read when nothing is written": (
         b(2),
         loop(V, 0, 5, make(V, sl.minimum(V, 3)), use(10 - 2 * V, sl.minimum(10 - 2 * V, 0))),
@@ -209,3 +214,28 @@ def test_a_wrong_program(name: str) -> None:
     p = program(*WRONG[name])
     assert not is_right(p)
     assert not is_found_right(p)
+
+
+# Rewrites -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_call_in_the_other_branch_does_not_stand_before_a_loop() -> None:
+    p = program(b(), If(N <= 1, (Pass(), make(0, 3), loop(V, 0, 3, use(V))), (make(0, 3),)))
+    assert is_right(p)
+    with pytest.raises(sl.SchedulingError, match="the call of make does not stand before loop v"):
+        sl.compute_at(p, "make #1", "for v")
+
+
+def test_a_buffer_that_is_sunk_cuts_off_what_it_cut_off() -> None:
+    """Two elements are read, in two of four iterations; the bounds of b leave just them of ten that `copy` asks for."""
+    i, j = variable("copy.i"), variable("copy.j")
+    reads = (InputAccess("a", (Interval(i, i), Interval(j, j))),)
+    copy = LoweredFunc("copy", last, (i, j), reads, (OutputAccess("b", (0, 1)),))
+    source, target = (attrs.evolve(b(), buffer=name, box=box((0, 1), (0, 9)), id=fresh_identity()) for name in "ab")
+    made = Call(attrs.evolve(MAKE, outputs=(OutputAccess("a", (0, 1)),)), box((0, 1), (0, 0)))
+    copied, read = Call(copy, box((0, 9), (0, 0))), loop(V, 0, 3, If(V <= 1, (use(V),)))
+    p = program(source, target, made, loop(T, 0, 3, copied, read))
+    assert is_right(p)
+    sunk = sl.store_at(p, "alloc b", "for t")
+    assert is_right(sunk)
+    assert "    alloc b: int8[0..1, 0]\n" in str(sunk)
