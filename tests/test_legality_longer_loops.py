@@ -10,16 +10,26 @@ from collections.abc import Sequence
 import attrs
 import numpy as np
 import pytest
-from scheduled import compare, line, picture, stencils
+from scheduled import Array, compare, line, picture, stencils
 from test_legality import calls, handmade, high, loop, low, numbers, refused_as_wrong, same, total, with_row, zeros
 
 import slinky as sl
 from slinky.ir.scopes import leading_checks
-from slinky.ir.statements import Alloc, Call
+from slinky.ir.statements import Alloc, Call, Statement
 from slinky.symbolic.expressions import variable
 from slinky.symbolic.intervals import Interval
 
 y, x = sl.variables("y x")
+
+
+def statements(p: sl.Pipeline) -> Sequence[Statement]:
+    """The statements of a pipeline behind its checks."""
+    return p.program.body[len(list(leading_checks(p.program))) :]
+
+
+def fill(target: Array) -> None:
+    """Something."""
+    target[...] = 1
 
 
 def shrinking(outputs: Sequence[str] = ("out",)) -> sl.Pipeline:
@@ -66,7 +76,7 @@ def test_an_output_lets_a_neighbour_read_beyond_its_source(source: str) -> None:
     p = sl.store_at(sl.compute_at(sl.split_loop(p, "join.w", 1), "wide_func", "for w"), "alloc wide", "for w")
     around = p.find("for w")._loop
     longer = attrs.evolve(around, range=Interval(around.range.min, around.range.max + 2))
-    p = handmade(p.program, *p.program.body[len(list(leading_checks(p.program))) : -1], longer)
+    p = handmade(p.program, *statements(p)[:-1], longer)
     inputs = numbers(9, min=(-3,)), zeros(7, min=(-3,)), zeros(3)
     p.run(*inputs, checked=True)
     refused_as_wrong(
@@ -167,6 +177,31 @@ def test_a_loop_that_started_earlier_starts_no_later_for_an_output() -> None:
     p = sl.compute_at(p, "weights", "for x")
     for first in (0, -5):
         compare(plain, p, [line(-9, 9)], [zeros(4 - first, min=(first,)), zeros(4)])
+
+
+def test_an_output_lets_neighbours_fill_a_window_more_than_full() -> None:
+    """From 0 on `f` and `h` compute an element at a time; in the iterations before, several."""
+    i, j, k = sl.variables("i j k")
+    inp, b, c, row, out = (sl.BufferExpr(name, np.int32, 1) for name in ("inp", "b", "c", "row", "out"))
+    sl.Func(fill, [], [b[i]], name="f")
+    sl.Func(same, [b[k]], [c[k]], name="h")
+    sl.Func(same, [inp[j]], [row[j]], name="weights")
+    sl.Func(total, [c[x], row[x]], [out[x]], name="g")
+    p = sl.build_pipeline([inp], [row, out], require=[out.dim(0).min >= 0])
+    p = sl.compute_at(sl.compute_at(sl.split_loop(p, "g.x", 1), "h", "for x"), "f", "for x")
+    around = p.find("for x")._loop
+    several = Interval(around.variable, sl.maximum(around.variable, -2 * around.variable))
+    more = [attrs.evolve(s, box=(several,)) if s.func.name in "fh" else s for s in around.body]
+    p = handmade(p.program, *statements(p)[:-1], attrs.evolve(around, body=tuple(more)))
+    p = sl.fold_storage(p, "alloc b", 0, 1)
+    inputs = numbers(8, min=(-3,)), zeros(6, min=(-2,)), zeros(4)
+    p.run(*inputs, checked=True)
+    refused_as_wrong(
+        lambda: sl.compute_at(p, "weights", "for x"),
+        "not shown that a fold of 1 holds all that is live of b.i at once",
+        *inputs,
+        error=sl.OverwrittenReadError,
+    )
 
 
 def test_a_loop_that_would_not_run_does_for_an_output() -> None:

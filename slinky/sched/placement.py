@@ -105,6 +105,8 @@ def compute_at(p: Pipeline, call: CallCursor, loop: LoopCursor) -> Any:
     for identity in busy[1:]:
         check_inputs(changed, identity)
     check_reads(changed, busy, lambda gap: _producers_at_the_top(version, gap.buffer))
+    # Implied, for the call computes the hull of what its readers ask for in the iterations that there were before, and
+    # those that are busy in others are among the reads above. It stands guard over that hull.
     check_readers(changed, [moved])
     if is_output:
         check_outputs(changed, (o.buffer for o in old.func.outputs))
@@ -341,6 +343,9 @@ def compute_root(p: Pipeline, call: CallCursor) -> Any:
     changed = new._version
     check_inputs(changed, moved.id)
     check_reads(changed, [moved.id], lambda gap: _producers_at_the_top(version, gap.buffer))
+    # These three only stand guard. The call computes all that the bounds let any of those that it replaces compute, and
+    # before whoever found what they had written. It has no folds of its own left; and what it finds folded was written
+    # before the statement at the top that it stood in: no loop was around both, so the fold held all of it at once.
     check_readers(changed, [moved])
     check_outputs(changed, (o.buffer for o in old.func.outputs))
     check_folds(changed, [moved])

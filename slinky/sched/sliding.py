@@ -128,6 +128,7 @@ def slide_window(p: Pipeline, call: CallCursor, loop: LoopCursor, *, warmup: str
     for identity in busy[1:]:
         check_inputs(changed, identity)
     check_reads(changed, busy, lambda gap: _first_at_once())
+    # Only the call writes less now: the others write what they wrote, if not more in the added iterations.
     check_readers(changed, affected[:1], lambda gap: _first_at_once())
     check_outputs(changed, (o.buffer for o in old.func.outputs))
     check_folds(changed, affected)
