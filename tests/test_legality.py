@@ -394,6 +394,24 @@ def test_a_window_that_slides_over_other_columns_in_each_row() -> None:
     )
 
 
+def test_an_output_that_slides_over_other_columns_in_each_row() -> None:
+    """The second iteration over rows has one column more than the first, also of the rows that the first produced."""
+    inp, out = sl.BufferExpr("inp", np.int32, 2), sl.BufferExpr("out", np.int32, 2)
+    sl.Func(same, [inp[y, x]], [out[y, x]], name="f")
+    plain = sl.build_pipeline([inp], [out]).program
+    row, column = variable("row"), variable("column")
+    call = Call(calls(plain)["f"].func, (Interval(row - 1, row + 1), Interval(column - 1, column + 1)))
+    p = handmade(plain, loop(row, 0, 1, loop(column, row, row + 3, call)))
+    inputs = numbers(3, 6), zeros(3, 6)
+    p.run(*inputs, checked=True)
+    refused_as_wrong(
+        lambda: sl.slide_window(p, "f", "for row", warmup="first"),
+        "all of output out is written",
+        *inputs,
+        error=sl.UninitializedReadError,
+    )
+
+
 # Values ---------------------------------------------------------------------------------------------------------------
 
 

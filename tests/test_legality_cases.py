@@ -239,3 +239,17 @@ def test_a_buffer_that_is_sunk_cuts_off_what_it_cut_off() -> None:
     sunk = sl.store_at(p, "alloc b", "for t")
     assert is_right(sunk)
     assert "    alloc b: int8[0..1, 0]\n" in str(sunk)
+
+
+def test_what_is_left_of_a_loop_that_ends_before_it_begins() -> None:
+    """There is nothing left, however far behind its end it would begin."""
+    p = program(b(), make(5, 20), loop(V, 5, N - 1, use(V)))
+    assert is_right(p)
+    assert is_right(sl.split_loop(p, "for v", 2, tail="cut"))
+
+
+def test_a_piece_that_shifts_stays_in_the_box_of_its_call() -> None:
+    """Two elements are no piece of five; those before them were never written."""
+    p = program(b(), make(2, 3), use(2, 3))
+    assert is_right(p)
+    assert is_right(sl.split_loop(p, p.find("use").dim(0), 5, tail="shift"))

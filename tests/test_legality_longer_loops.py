@@ -6,6 +6,7 @@ The cases are like those of `test_legality`, and are judged by its means.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import attrs
 import numpy as np
@@ -179,26 +180,29 @@ def test_a_loop_that_started_earlier_starts_no_later_for_an_output() -> None:
         compare(plain, p, [line(-9, 9)], [zeros(4 - first, min=(first,)), zeros(4)])
 
 
-def test_an_output_lets_neighbours_fill_a_window_more_than_full() -> None:
-    """From 0 on `f` and `h` compute an element at a time; in the iterations before, several."""
+@pytest.mark.parametrize("row_is_output", [True, False])
+def test_neighbours_fill_a_window_more_than_full(row_is_output: bool) -> None:
+    """From 0 on `f` and `h` compute an element at a time; in the iterations before, several. These are added to compute
+    all of `row`, an output, or where it slides."""
     i, j, k = sl.variables("i j k")
     inp, b, c, row, out = (sl.BufferExpr(name, np.int32, 1) for name in ("inp", "b", "c", "row", "out"))
     sl.Func(fill, [], [b[i]], name="f")
     sl.Func(same, [b[k]], [c[k]], name="h")
     sl.Func(same, [inp[j]], [row[j]], name="weights")
-    sl.Func(total, [c[x], row[x]], [out[x]], name="g")
-    p = sl.build_pipeline([inp], [row, out], require=[out.dim(0).min >= 0])
+    sl.Func(total, [c[x], row[x if row_is_output else sl.interval(x - 1, x + 1)]], [out[x]], name="g")
+    p = sl.build_pipeline([inp], [row, out] if row_is_output else [out], require=[out.dim(0).min >= 0])
     p = sl.compute_at(sl.compute_at(sl.split_loop(p, "g.x", 1), "h", "for x"), "f", "for x")
+    p = p if row_is_output else sl.compute_at(p, "weights", "for x")
     around = p.find("for x")._loop
     several = Interval(around.variable, sl.maximum(around.variable, -2 * around.variable))
-    more = [attrs.evolve(s, box=(several,)) if s.func.name in "fh" else s for s in around.body]
+    more = [attrs.evolve(s, box=(several,)) if s.func.name in ("f", "h") else s for s in around.body]
     p = handmade(p.program, *statements(p)[:-1], attrs.evolve(around, body=tuple(more)))
     p = sl.fold_storage(p, "alloc b", 0, 1)
-    inputs = numbers(8, min=(-3,)), zeros(6, min=(-2,)), zeros(4)
+    inputs = numbers(8, min=(-3,)), *([zeros(6, min=(-2,))] if row_is_output else []), zeros(4)
     p.run(*inputs, checked=True)
     refused_as_wrong(
-        lambda: sl.compute_at(p, "weights", "for x"),
-        "not shown that a fold of 1 holds all that is live of b.i at once",
+        lambda: sl.compute_at(p, "weights", "for x") if row_is_output else sl.slide_window(p, "weights", "for x"),
+        "a fold of 1 ",
         *inputs,
         error=sl.OverwrittenReadError,
     )
@@ -208,6 +212,43 @@ def test_a_loop_that_would_not_run_does_for_an_output() -> None:
     """Nothing reads the two elements of `row` where `out` is empty."""
     p = with_row(lambda row: row[sl.interval(x - 1, x + 1)])
     compare(p, sl.compute_at(p, "weights", "for x"), [line(0, 9)], [zeros(2, min=(8,)), zeros(0, min=(9,))])
+
+
+def no_line(at: Any, *, row_is_output: bool) -> sl.Pipeline:
+    """A window around a place that is no line over x, in a loop over x."""
+    j = sl.variables("j")[0]
+    inp, row, out = (sl.BufferExpr(name, np.int32, 1) for name in ("inp", "row", "out"))
+    sl.Func(same, [inp[j]], [row[j]], name="weights")
+    sl.Func(total, [row[sl.interval(at - 1, at + 1)]], [out[x]], name="g")
+    return sl.split_loop(sl.build_pipeline([inp], [row, out] if row_is_output else [out]), "g.x", 1)
+
+
+@pytest.mark.parametrize("at", [x // 2 + x // 3, x + x // 2])
+def test_an_output_whose_end_is_no_line(at: Any) -> None:
+    """Which iterations it takes is not found out: that is a refusal, and nothing else."""
+    with pytest.raises(sl.SchedulingError, match="it is not clear which iterations of loop x"):
+        sl.compute_at(no_line(at, row_is_output=True), "weights", "for x")
+
+
+def test_a_window_whose_end_is_no_line() -> None:
+    """The number of iterations that one part asks for may be enough, or not."""
+    p = sl.compute_at(no_line(x // 2 + x // 3, row_is_output=False), "weights", "for x")
+    with pytest.raises(sl.SchedulingError, match="not shown how many iterations before the first"):
+        sl.slide_window(p, "weights", "for x")
+    compare(p, sl.slide_window(p, "weights", "for x", warmup="first"), [line(-9, 20)], [zeros(6)])
+    p = sl.compute_at(no_line(x + x // 2, row_is_output=False), "weights", "for x")
+    compare(p, sl.slide_window(p, "weights", "for x"), [line(-9, 20)], [zeros(6)])
+
+
+def test_a_loop_inside_whose_end_depends_on_one_that_is_extended() -> None:
+    """It would end elsewhere in the iterations that are added."""
+    p = sl.compute_at(sl.split_loop(stencils(1), "s1.y", 1), "add", "for y")
+    around = p.find("for y")._loop
+    add, s1 = around.body
+    again = loop(variable("again"), around.range.min, around.variable, s1)
+    p = handmade(p.program, *statements(p)[:-1], attrs.evolve(around, body=(add, again)))
+    with pytest.raises(sl.SchedulingError, match="the range of loop again depends on loop y"):
+        sl.slide_window(p, "add", "for y")
 
 
 def test_an_output_of_which_a_diagonal_is_read() -> None:

@@ -93,11 +93,13 @@ class Coverage:
         if not path:
             self.straight.append(_Contribution(call, around, None))
             return
+        # No call reads what it writes, so the two stand at different positions.
         here, there = version.entries[path[common]], version.entries[own[common]]
         if here.field == there.field and version.position(own[common]) < version.position(path[common]):
             self.straight.append(_Contribution(call, around, None))
         for depth in range(common):
             loop = inside[depth]
+            # What other iterations of a parallel loop wrote does not count. Such a read is also refused as a race.
             if path[depth] in shared and isinstance(loop, For) and loop.workers is None:
                 between = tuple(reversed(inside[depth + 1 :]))
                 self.prior.setdefault(loop.id, []).append(_Contribution(call, between, loop))

@@ -179,7 +179,8 @@ def _find_gap(version: Version, buffer: str, touch: Touch) -> Gap | None:
     writers = version.writers(buffer)
     alloc = version.alloc_of(buffer, touch.call.id)
     if alloc is None and version.global_box(buffer) is None:
-        return Gap(buffer, touch.region, touch.call)  # it is not in scope where the call has moved
+        # It is not in scope where the call has moved, nor are its writers before the call.
+        return Gap(buffer, touch.region, touch.call)
     if alloc is None and not writers:
         return None  # an input or constant: the checks guarantee it for all that the outputs' bounds let a call compute
     if Coverage(version, buffer, alloc, touch.call.id).covers(touch.region, touch.known):
@@ -246,7 +247,7 @@ def _as_written(touch: Touch, buffer: str, *, writes: bool) -> Touch:
 
 
 def _forget(known: Facts, loops: Sequence[For]) -> Facts:
-    """The facts without those that speak of loop variables that have been ranged over."""
+    """The facts without those that speak of loop variables that have been ranged over: true, but of no more use."""
     gone = frozenset[Expr](loop.variable for loop in loops)
     if not gone:
         return known
