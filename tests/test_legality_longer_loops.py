@@ -5,7 +5,7 @@ The cases are like those of `test_legality`, and are judged by its means.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import attrs
@@ -180,23 +180,36 @@ def test_a_loop_that_started_earlier_starts_no_later_for_an_output() -> None:
         compare(plain, p, [line(-9, 9)], [zeros(4 - first, min=(first,)), zeros(4)])
 
 
-@pytest.mark.parametrize("row_is_output", [True, False])
-def test_neighbours_fill_a_window_more_than_full(row_is_output: bool) -> None:
-    """From 0 on `f` and `h` compute an element at a time; in the iterations before, several. These are added to compute
-    all of `row`, an output, or where it slides."""
+def neighbours(read: Callable[[sl.BufferExpr], object], given: Sequence[str], **ends: sl.Expr) -> sl.Pipeline:
+    """In a loop over x, from 0 on, `h` computes from what `f` computes, and `g` from that and what it reads of `row`.
+
+    The calls named compute all up to these ends, the others an element in each iteration.
+    """
     i, j, k = sl.variables("i j k")
     inp, b, c, row, out = (sl.BufferExpr(name, np.int32, 1) for name in ("inp", "b", "c", "row", "out"))
     sl.Func(fill, [], [b[i]], name="f")
     sl.Func(same, [b[k]], [c[k]], name="h")
     sl.Func(same, [inp[j]], [row[j]], name="weights")
-    sl.Func(total, [c[x], row[x if row_is_output else sl.interval(x - 1, x + 1)]], [out[x]], name="g")
-    p = sl.build_pipeline([inp], [row, out] if row_is_output else [out], require=[out.dim(0).min >= 0])
+    sl.Func(total, [c[x], read(row)], [out[x]], name="g")
+    outputs = [o for o in (row, out) if o.name in given]
+    p = sl.build_pipeline([inp], outputs, require=[sl.equal(out.dim(0).min, 0)])
     p = sl.compute_at(sl.compute_at(sl.split_loop(p, "g.x", 1), "h", "for x"), "f", "for x")
-    p = p if row_is_output else sl.compute_at(p, "weights", "for x")
+    p = p if "row" in given else sl.compute_at(p, "weights", "for x")
     around = p.find("for x")._loop
-    several = Interval(around.variable, sl.maximum(around.variable, -2 * around.variable))
-    more = [attrs.evolve(s, box=(several,)) if s.func.name in ("f", "h") else s for s in around.body]
-    p = handmade(p.program, *statements(p)[:-1], attrs.evolve(around, body=tuple(more)))
+    boxes = {name: (Interval(around.variable, end),) for name, end in ends.items()}
+    body = [attrs.evolve(s, box=boxes.get(s.func.name, s.box)) for s in around.body]
+    return handmade(p.program, *statements(p)[:-1], attrs.evolve(around, body=tuple(body)))
+
+
+@pytest.mark.parametrize("row_is_output", [True, False])
+def test_neighbours_fill_a_window_more_than_full(row_is_output: bool) -> None:
+    """From 0 on `f` and `h` compute an element at a time; in the iterations before, several. These are added to compute
+    all of `row`, an output, or where it slides."""
+    end = sl.maximum(x, -2 * x)
+    if row_is_output:
+        p = neighbours(lambda row: row[x], ["row", "out"], f=end, h=end)
+    else:
+        p = neighbours(lambda row: row[sl.interval(x - 1, x + 1)], ["out"], f=end, h=end)
     p = sl.fold_storage(p, "alloc b", 0, 1)
     inputs = numbers(8, min=(-3,)), *([zeros(6, min=(-2,))] if row_is_output else []), zeros(4)
     p.run(*inputs, checked=True)
@@ -205,6 +218,19 @@ def test_neighbours_fill_a_window_more_than_full(row_is_output: bool) -> None:
         "a fold of 1 ",
         *inputs,
         error=sl.OverwrittenReadError,
+    )
+
+
+def test_a_neighbour_that_computes_but_its_first_element_is_not_idle() -> None:
+    """In the iteration before 0, `h` would compute element 0 already, and `f` has not."""
+    p = neighbours(lambda row: row[sl.interval(x, x + 1)], ["out"], h=sl.maximum(x, -x - 1))
+    inputs = numbers(8, min=(-3,)), zeros(4)
+    p.run(*inputs, checked=True)
+    refused_as_wrong(
+        lambda: sl.slide_window(p, "weights", "for x"),
+        r"h does not find all of b\[|not shown that h finds all of b\[",
+        *inputs,
+        error=sl.UninitializedReadError,
     )
 
 
