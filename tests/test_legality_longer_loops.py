@@ -6,7 +6,6 @@ The cases are like those of `test_legality`, and are judged by its means.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import attrs
 import numpy as np
@@ -240,29 +239,32 @@ def test_a_loop_that_would_not_run_does_for_an_output() -> None:
     compare(p, sl.compute_at(p, "weights", "for x"), [line(0, 9)], [zeros(2, min=(8,)), zeros(0, min=(9,))])
 
 
-def no_line(at: Any, *, row_is_output: bool) -> sl.Pipeline:
-    """A window around a place that is no line over x, in a loop over x."""
+def window(read: Interval, *, row_is_output: bool) -> sl.Pipeline:
+    """What reads a window of `row`, in a loop over x."""
     j = sl.variables("j")[0]
     inp, row, out = (sl.BufferExpr(name, np.int32, 1) for name in ("inp", "row", "out"))
     sl.Func(same, [inp[j]], [row[j]], name="weights")
-    sl.Func(total, [row[sl.interval(at - 1, at + 1)]], [out[x]], name="g")
+    sl.Func(total, [row[read]], [out[x]], name="g")
     return sl.split_loop(sl.build_pipeline([inp], [row, out] if row_is_output else [out]), "g.x", 1)
 
 
-@pytest.mark.parametrize("at", [x // 2 + x // 3, x + x // 2])
-def test_an_output_whose_end_is_no_line(at: Any) -> None:
+BENT = [sl.interval(at - 1, at + 1) for at in (x // 2 + x // 3, x + x // 2)]
+
+
+@pytest.mark.parametrize("read", BENT)
+def test_an_output_whose_end_is_no_line_upwards(read: Interval) -> None:
     """Which iterations it takes is not found out: that is a refusal, and nothing else."""
     with pytest.raises(sl.SchedulingError, match="it is not clear which iterations of loop x"):
-        sl.compute_at(no_line(at, row_is_output=True), "weights", "for x")
+        sl.compute_at(window(read, row_is_output=True), "weights", "for x")
 
 
 def test_a_window_whose_end_is_no_line() -> None:
     """The number of iterations that one part asks for may be enough, or not."""
-    p = sl.compute_at(no_line(x // 2 + x // 3, row_is_output=False), "weights", "for x")
+    p = sl.compute_at(window(BENT[0], row_is_output=False), "weights", "for x")
     with pytest.raises(sl.SchedulingError, match="not shown how many iterations before the first"):
         sl.slide_window(p, "weights", "for x")
     compare(p, sl.slide_window(p, "weights", "for x", warmup="first"), [line(-9, 20)], [zeros(6)])
-    p = sl.compute_at(no_line(x + x // 2, row_is_output=False), "weights", "for x")
+    p = sl.compute_at(window(BENT[1], row_is_output=False), "weights", "for x")
     compare(p, sl.slide_window(p, "weights", "for x"), [line(-9, 20)], [zeros(6)])
 
 
@@ -275,6 +277,18 @@ def test_a_loop_inside_whose_end_depends_on_one_that_is_extended() -> None:
     p = handmade(p.program, *statements(p)[:-1], attrs.evolve(around, body=(add, again)))
     with pytest.raises(sl.SchedulingError, match="the range of loop again depends on loop y"):
         sl.slide_window(p, "add", "for y")
+
+
+def test_an_output_of_which_less_is_read_in_each_iteration() -> None:
+    """Later iterations would produce no more of it."""
+    w, i = sl.variables("w i")
+    inp, wide, out = (sl.BufferExpr(name, np.int32, 1) for name in ("inp", "wide", "out"))
+    sl.Func(same, [inp[i]], [wide[i]], name="wide_func")
+    sl.Func(total, [wide[w], wide[5 - w]], [out[w]], name="join")
+    required = [out.dim(0).min >= 0, out.dim(0).max <= 2]
+    p = sl.split_loop(sl.build_pipeline([inp], [wide, out], require=required), "join.w", 1)
+    with pytest.raises(sl.SchedulingError, match="it is not clear which iterations of loop w"):
+        sl.compute_at(p, "wide_func", "for w")
 
 
 def test_an_output_of_which_a_diagonal_is_read() -> None:
