@@ -1,9 +1,10 @@
 """Primitives on storage: fold and unfold, sink into a loop, lift out of it.
 
 An allocation that is sunk or lifted takes its fold with it, which then holds there, too. Calls do the same in the same
-order, and coordinates share storage as before, so a read finds what was stored last in its place. Where iterations find
+order, but for elements that a sunk buffer lacks, and these nobody reads; and of the coordinates within one iteration's
+bounds, those that share storage did before. So a read finds what was stored last in its place. Where iterations find
 all that they read written in the same iteration (which coverage says of a buffer in the loop), that was stored in this
-iteration, be the buffer older or not.
+iteration, be the buffer older or not. A factor that is lifted is at least 1 also where the loops never run.
 
 Nor are outputs and races looked at: a call keeps its box. The bounds of a buffer that is sunk contain what it writes if
 it writes to other buffers as well, and those of one that is lifted get clamps in their place.
