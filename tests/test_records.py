@@ -96,6 +96,12 @@ def test_index_by_position_name_and_slice() -> None:
         (-4, "SplitLoopCursors has no cursor -4; it has outer, inner, tail"),
         (1.0, "SplitLoopCursors is indexed by a position, a name or a slice, got 1.0"),
         (None, "SplitLoopCursors is indexed by a position, a name or a slice, got None"),
+        (slice(0, 2, 0), "SplitLoopCursors has no part slice(0, 2, 0): slice step cannot be zero"),
+        (
+            slice("outer", "tail"),
+            "SplitLoopCursors has no part slice('outer', 'tail', None): "
+            "slice indices must be integers or None or have an __index__ method",
+        ),
     ],
 )
 def test_a_cursor_that_a_record_does_not_have(index: Any, message: str) -> None:
@@ -103,7 +109,7 @@ def test_a_cursor_that_a_record_does_not_have(index: Any, message: str) -> None:
     with pytest.raises(sl.SlinkyError) as caught:
         _ = record[index]
     assert str(caught.value) == message
-    assert isinstance(caught.value, TypeError if index in (1.0, None) else LookupError)
+    assert isinstance(caught.value, LookupError if isinstance(index, (str, int)) else TypeError)
 
 
 def test_an_attribute_that_a_record_does_not_have() -> None:

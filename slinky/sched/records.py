@@ -37,7 +37,10 @@ class ReturnedCursors:
 
     def __getitem__(self, index: SupportsIndex | str | slice) -> Any:
         if isinstance(index, slice):
-            return tuple(self)[index]
+            try:
+                return tuple(self)[index]
+            except (TypeError, ValueError) as error:
+                raise OperationError(f"{type(self).__name__} has no part {index!r}: {error}") from None
         if isinstance(index, str):
             if index not in self.fields() and f"{index}s" not in self.fields():
                 raise PatternError(self._lacks(index))
