@@ -381,6 +381,16 @@ REFUSALS: dict[str, Refusal] = {
         "fold_storage: the factor must be 1 or more, got 0",
         "",
     ),
+    "fold by a scalar, of which a check says that it is 1 or more": (
+        FUSED,
+        lambda p: sl.fold_storage(p, FUSED_ALLOC, "y", sl.scalar("n")),
+        "fold_storage: a fold of n does not hold all that is live of b2.y at once\n"
+        "for example: with out.y = 0..0, out.x = 0..0, n = 2, in iteration y = 0, s3 reads b2[-1, -1], whose place "
+        "another element has taken\n"
+        "hint: it needs 3, the default:\n"
+        '  p = sl.fold_storage(p, "alloc b2", "y")',
+        "alloc b2: int16[out.y.min - 1 .. out.y.max + 1, out.x.min - 1 .. out.x.max + 1]",
+    ),
     "fold backwards": (
         backwards(),
         lambda p: sl.fold_storage(p, "alloc m", "x"),

@@ -82,18 +82,25 @@ def fold_storage(p: Pipeline, alloc: AllocCursor, dim: str | int, factor: Expr |
                 place=alloc,
                 remedies=functools.partial(_store_other_in_full, old, other),
             )
-    edit = Edit(version)
     if factor is None:
         factor = _window_extent(version, alloc, d)
         _require_saving(version, alloc, d, factor)
     else:
         require_known_symbols(version, factor, "the factor", version.loops_around(old.id))
-        edit.add_scalars(symbols(factor))
-        require_positive(edit, factor, "the factor", version.facts_at(old.id))
+        version = _with_positive(version, old, factor)
     check_fold(version, old, d, factor)
+    edit = Edit(version)
     edit.update(attrs.evolve(old, folds=(*old.folds[:d], factor, *old.folds[d + 1 :])))
     new = finish(edit, "fold_storage")
     return new, (AllocCursor(new._version, old.id),)
+
+
+def _with_positive(version: Version, alloc: Alloc, factor: Expr) -> Version:
+    """A version that has the scalars of a factor, and checks that it is at least 1: a fold is shown by that, too."""
+    edit = Edit(version)
+    edit.add_scalars(symbols(factor))
+    require_positive(edit, factor, "the factor", version.facts_at(alloc.id))
+    return version if edit.program is version.program else edit.finish("fold_storage")
 
 
 def _require_saving(version: Version, alloc: AllocCursor, d: int, factor: Expr) -> None:
