@@ -211,7 +211,7 @@ def test_blocks_are_sequences(p: sl.Pipeline) -> None:
     for wrong in (6, -7):
         with pytest.raises(sl.InvalidCursorError, match=f"a block of 6 statements has no statement {wrong}"):
             body[wrong]
-    for empty in (slice(2, 2), slice(7, 9), slice(0, 4, 2)):
+    for empty in (slice(2, 2), slice(7, 9), slice(0, 4, 2), slice(None, None, 0), slice(None, None, -1)):
         with pytest.raises(sl.InvalidCursorError, match="has no part slice"):
             body[empty]
 

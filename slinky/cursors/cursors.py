@@ -384,8 +384,8 @@ class BlockCursor(Cursor):
         if isinstance(index, slice):
             for end in (index.start, index.stop, index.step):
                 integer(0 if end is None else end, "an end of a slice")
-            chosen = ids[index]
-            if not chosen or (index.step or 1) != 1:
+            chosen = ids[index.start : index.stop]
+            if not chosen or index.step not in (None, 1):
                 raise InvalidCursorError(f"a block of {len(ids)} statements has no part {index}")
             return BlockCursor(self._version, chosen[0], chosen[-1])
         if not -len(ids) <= integer(index, "the index into a block") < len(ids):
