@@ -424,7 +424,7 @@ REFUSALS: dict[str, Refusal] = {
     "store where it is": (
         INSIDE,
         lambda p: sl.store_at(p, FUSED_ALLOC, LOOP),
-        "store_at: loop y is not in the scope of b2",
+        "store_at: b2 is already allocated inside loop y",
         "alloc b2: int16[y - 1 .. y + 1, out.x.min - 1 .. out.x.max + 1]",
     ),
     "lift too far": (

@@ -236,15 +236,14 @@ def store_at(p: Pipeline, alloc: AllocCursor, loop: LoopCursor) -> Any:
         alloc: the allocation, the first statement of the loop's body.
     """
     version, old, target = p._version, alloc._alloc, loop._loop
-    if version.entries[old.id].parent not in (ROOT, *version.ancestors(target.id)) or target.id in version.ancestors(
-        old.id
-    ):
+    if target.id in version.ancestors(old.id):
+        raise SchedulingError(f"{old.buffer} is already allocated inside loop {target.variable}", place=alloc)
+    if version.entries[old.id].parent not in (ROOT, *version.ancestors(target.id)):
         levels = len(version.ancestors(old.id))
-        lift = first("lift the allocation first", ("lift_alloc", Place(old.id), levels))
         raise SchedulingError(
             f"loop {target.variable} is not in the scope of {old.buffer}",
             place=alloc,
-            remedies=lambda: [] if target.id in version.ancestors(old.id) else [lift],
+            remedies=lambda: [first("lift the allocation first", ("lift_alloc", Place(old.id), levels))],
         )
     calls = _accesses(version, old)
     for identity in calls:
