@@ -86,6 +86,33 @@ def test_clamped_windows_fold_to_their_rows(stages: int, ends: str, assigned: bo
         assert np.array_equal(p(a, np.zeros_like(a)), got)
 
 
+@pytest.mark.parametrize(("stages", "equal"), [(2, False), (2, True), (4, True)])
+@pytest.mark.parametrize("strip", [1, STRIP])
+def test_clamped_windows_fold_inside_tiles_where_the_first_iteration_produces_more(
+    stages: int, equal: bool, strip: int
+) -> None:
+    """Each tile has buffers of its own, whose bounds clamp what is produced once more."""
+    p, tiles = sl.split_loop(
+        clamped_sums(stages, ends="input", assigned=False, equal=equal), f"f{stages - 1}.y", 24, names="tile", rc=True
+    )
+    p, rows = sl.split_loop(p, f"f{stages - 1}.y", strip, rc=True)
+    for k in reversed(range(stages - 1)):
+        p, at = sl.compute_at(p, f"f{k}", rows.outer, rc=True)
+        p = sl.store_at(p, at.alloc, tiles.outer)
+        p = sl.slide_window(p, at.call, rows.outer, warmup="first")
+        p = sl.fold_storage(p, at.alloc, "y")
+        (fold, _) = p.find(f"alloc b{k + 1}").storage()
+        assert int(str(fold)) <= strip + 2 * stages
+    p = sl.parallelize_loop(p, tiles.outer)
+    p.verify()
+    for height in (1, 2, 23, 24, 25, 61):
+        a = np.random.default_rng(height).integers(0, 9, (height, WIDTH))
+        got = np.zeros_like(a)
+        p.run(a, got, checked=True)
+        assert np.array_equal(got, plain(a, stages))
+        assert np.array_equal(p(a, np.zeros_like(a)), got)
+
+
 def test_clamped_windows_fold_where_the_output_lies_elsewhere() -> None:
     """Nothing relates the output to the input: the same rows as of the whole picture, before and behind it, too."""
     described = clamped_sums(3, ends="input", assigned=False, equal=False)

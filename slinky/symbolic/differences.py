@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from slinky.symbolic.bounds import bounds
+from slinky.symbolic.comparing import at_most
 from slinky.symbolic.expressions import (
     Condition,
     Expr,
@@ -79,6 +80,14 @@ def cases(exprs: Sequence[Expr], known: Facts) -> Iterator[tuple[tuple[Expr, ...
             if value is not None:
                 chosen = tuple(substitute(e, value) for e in chosen)
             waiting.append((chosen, narrowed, depth + 1))
+
+
+def at_most_in_all_cases(a: Expr, b: Expr, known: Facts) -> bool:
+    """Whether `a <= b` is shown for each way that the conditions of selects in them can come out."""
+    return all(
+        at_most(first, second, within) or prove(first <= second, within)
+        for (first, second), within in cases((a, b), known)
+    )
 
 
 def _conditions(expr: Expr) -> Iterator[Condition]:
