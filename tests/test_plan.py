@@ -575,7 +575,8 @@ def test_iterations_of_a_parallel_loop_overlap() -> None:
     assert p(np.arange(3.0), np.zeros(3)).tolist() == [0, 1, 2]
 
 
-def test_a_loop_runs_on_the_threads_that_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("error", [RuntimeError("can't start new thread"), MemoryError()], ids=["threads", "memory"])
+def test_a_loop_runs_on_the_threads_that_there_are(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     """Where the system gives none, on its own; when it gives some again, on those, too."""
     monkeypatch.setenv("SLINKY_NUM_THREADS", "4")
     monkeypatch.setattr(threads, "_pool", threads._Pool())
@@ -584,7 +585,7 @@ def test_a_loop_runs_on_the_threads_that_there_are(monkeypatch: pytest.MonkeyPat
 
     def refuse(_thread: threading.Thread) -> None:
         asked.append(1)
-        raise RuntimeError("can't start new thread")
+        raise error
 
     with monkeypatch.context() as patch:
         patch.setattr(threading.Thread, "start", refuse)

@@ -172,7 +172,7 @@ class _Pool:
         self._threads += 1
         try:
             threading.Thread(target=self._serve, name=f"slinky-{self._threads}", daemon=True).start()
-        except RuntimeError:
+        except (RuntimeError, MemoryError):
             self._threads -= 1
             return False
         return True
