@@ -534,6 +534,44 @@ def test_checked_mode_tests_what_is_declared() -> None:
     np.testing.assert_array_equal(result, 3 * np.arange(5))
 
 
+def test_checked_mode_tests_all_outputs_of_what_is_declared() -> None:
+    """What is written over an input too early shows in another output."""
+
+    def both(source: Array, minus: Array, same: Array) -> None:
+        np.negative(source, out=minus)
+        same[...] = source  # too late, where `minus` is the memory of `source`
+
+    (i,) = sl.variables("i")
+    a, minus, same = buffer("a"), buffer("minus"), buffer("same")
+    sl.Func(both, [a[i]], [minus[i], same[i]], in_place=True)
+    p = sl.build_pipeline([a], [minus, same])
+    with pytest.raises(sl.CallbackError, match="something else where minus is the memory of a"):
+        p.run(np.arange(5.0), np.zeros(5), np.zeros(5), checked=True)
+
+
+@pytest.mark.parametrize("dtype", [np.longdouble, np.clongdouble, np.dtype([("a", "u1"), ("b", "g")], align=True)])
+def test_padding_may_hold_anything(dtype: Any) -> None:
+    """The bytes of an element that are no part of its value are no sign that a callback does not work in place."""
+
+    def scribble(source: Array, target: Array) -> None:
+        numbers = [source[n] for n in source.dtype.names] if source.dtype.names else [source]
+        values = [n * 2 for n in numbers]
+        target.view(np.uint8)[...] = len(calls) + 1  # other padding in each call
+        calls.append(1)
+        for field, value in zip(source.dtype.names or [...], values, strict=True):
+            target[field].real = value.real if field is ... or field == "b" else value
+            if np.iscomplexobj(target):
+                target.imag = value.imag
+
+    calls: list[int] = []
+    (i,) = sl.variables("i")
+    a, b = sl.BufferExpr("a", dtype, rank=1), sl.BufferExpr("b", dtype, rank=1)
+    sl.Func(scribble, [a[i]], [b[i]], in_place=True)
+    source = np.zeros(5, dtype)
+    sl.build_pipeline([a], [b]).run(source, np.zeros(5, dtype), checked=True)
+    assert len(calls) > 1
+
+
 def test_checked_mode_leaves_results_and_counts_alone() -> None:
     p, steps = chain(3, in_place=True)
     out = np.zeros(6)
