@@ -413,6 +413,7 @@ def test_a_returned_result_in_place_and_with_coordinates() -> None:
         (lambda a: (a, a[1:]), 2, r"what <lambda> returned as result 2 has shape \(2,\)"),
         (lambda a: (a,), 2, r"<lambda> must return a tuple of 2 results, got 1 results"),
         (lambda a: a, 2, r"<lambda> must return a tuple of 2 results, got ndarray"),
+        (lambda a: np.ma.masked_less(a, 1), 1, r"what <lambda> returned is a masked array, whose mask would be lost"),
         (lambda a: None, 1, r"<lambda> returned None; sl.returns\(...\) is for functions that return results"),
     ],
 )

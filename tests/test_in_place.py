@@ -572,6 +572,25 @@ def test_padding_may_hold_anything(dtype: Any) -> None:
     assert len(calls) > 1
 
 
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_function_that_returns_its_input_works_in_place(swapped: bool) -> None:
+    """Its results are what it returned, even if one is a view of an input that another is written over."""
+
+    def both(source: Array) -> tuple[Array, Array]:
+        return -source, source[:]
+
+    (i,) = sl.variables("i")
+    a, b, minus, same, out = (buffer(name) for name in ("a", "b", "minus", "same", "out"))
+    sl.Func(np.square, [a[i]], [b[i]])
+    outputs = [same[i], minus[i]] if swapped else [minus[i], same[i]]
+    sl.Func(sl.returns(both), [b[i]], outputs, in_place=True)
+    sl.Func(lambda m, s, target: np.add(10 * m, s, out=target), [minus[i], same[i]], [out[i]], name="last")
+    p = sl.build_pipeline([a], [out])
+    expected = (9 if swapped else -9) * np.arange(5.0) ** 2
+    np.testing.assert_array_equal(p(np.arange(5.0), np.zeros(5)), expected)
+    p.run(np.arange(5.0), np.zeros(5), checked=True)
+
+
 def test_checked_mode_leaves_results_and_counts_alone() -> None:
     p, steps = chain(3, in_place=True)
     out = np.zeros(6)

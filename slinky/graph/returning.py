@@ -1,7 +1,8 @@
 """Functions that return their result, as callbacks, which write it to their outputs.
 
 Invariant: what is written is just what the function returned: shape and dtype must be those of the output, nothing is
-broadcast or converted on the way.
+broadcast, converted, or stripped of a mask on the way, also where a result is a view of an input, and an output is the
+memory of that input (`in_place`).
 """
 
 from __future__ import annotations
@@ -38,11 +39,19 @@ class Returning:
         targets = [getattr(output, "array", output) for output in outputs]
         arrays = [np.asanyarray(each) for each in results]
         for number, (array, target) in enumerate(zip(arrays, targets, strict=True)):
+            if isinstance(array, np.ma.MaskedArray):
+                raise CallbackError(
+                    f"{self._what(number)} is a masked array, whose mask would be lost; "
+                    f"return .filled(...) or .data of it"
+                )
             if array.shape != target.shape or array.dtype != target.dtype:
                 raise CallbackError(
                     f"{self._what(number)} has shape {array.shape} and dtype {array.dtype}, but its output has shape "
                     f"{target.shape} and dtype {target.dtype}"
                 )
+        for number, array in enumerate(arrays):
+            if any(np.may_share_memory(array, target) for target in targets[:number]):
+                arrays[number] = array.copy()  # writing an earlier result would change this one
         for array, target in zip(arrays, targets, strict=True):
             target[...] = array
 
