@@ -41,7 +41,7 @@ _SCALAR = 2
 _SLACK = 1 << 20
 """By how much the inputs are larger than they must be, for outputs of many elements."""
 
-_MOST = 24
+_MOST = 16
 """How many examples facts have: in deep nests, those that differ in the outermost and in the innermost loops."""
 
 _WITNESSES = 4

@@ -21,7 +21,9 @@ def identifier(name: str) -> str:
 
     Never a keyword or the name of a builtin. Two names may give the same identifier; `Names` tells them apart.
     """
-    text = re.sub(r"[^0-9A-Za-z_]+", "_", unicodedata.normalize("NFKD", name))
+    text = name
+    if not (name.isascii() and name.isidentifier()):  # most are, and this is asked for every line
+        text = re.sub(r"[^0-9A-Za-z_]+", "_", unicodedata.normalize("NFKD", name))
     if not text.strip("_") or text[0].isdigit() or text.startswith("__"):
         text = f"v_{text.strip('_')}"
     return f"{text}_" if keyword.iskeyword(text) or text in _BUILTINS else text
