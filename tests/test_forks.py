@@ -353,6 +353,30 @@ def test_a_helper_that_forks() -> None:
 
 
 @pytest.mark.usefixtures("four_threads")
+def test_a_helper_that_forks_within_loops_within_loops() -> None:
+    """The child has started threads of its own when its iteration ends; it ends with it all the same."""
+    caller, children = threading.get_ident(), list[int]()
+    parent = os.getpid()
+
+    def inner(_n: int) -> None:
+        time.sleep(0.005)
+
+    def outer(_n: int) -> None:
+        if threading.get_ident() == caller:
+            time.sleep(0.05)
+        elif not children:
+            children.append(os.fork())
+        threads.run_parallel(range(8), inner, 3)
+
+    try:
+        threads.run_parallel(range(12), outer, 3)
+    finally:
+        if os.getpid() != parent:
+            os._exit(3)
+    ends_well(children[0])
+
+
+@pytest.mark.usefixtures("four_threads")
 def test_forks_while_other_threads_run() -> None:
     """The child has locks, loops and memory of its own, whatever the other threads were in the middle of."""
     p, plain = in_parallel(described()), folded(described())

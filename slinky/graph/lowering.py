@@ -8,6 +8,7 @@ Invariant: on arguments that pass the checks, no call of the program reads what 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 
 from slinky.errors import GraphError
@@ -29,6 +30,7 @@ from slinky.ir.statements import (
 from slinky.symbolic.bounds import simplify
 from slinky.symbolic.expressions import And, Condition, Expr, Max, Min, Scalar, constant_value
 from slinky.symbolic.intervals import Box, Interval, box_symbols
+from slinky.symbolic.proofs import facts, impossible
 from slinky.symbolic.traversal import union_of_symbols
 
 
@@ -60,6 +62,7 @@ def lower(
     inferred, checks = resolve(graph, infer(graph, checks), checks)
     names = DimensionNames(graph.funcs)
     _check_reads(graph, inferred, checks, names)
+    _require_possible(checks, names, inferred)
     first = graph.outputs[0].producer
     assert first is not None
     body = _body(graph, inferred, checks, names)
@@ -84,6 +87,16 @@ def _check_reads(graph: Graph, inferred: Inferred, checks: Checks, names: Dimens
         what = f"the pipeline reads {buffer.name} along {along} from {lo} to {hi}"
         checks.require(limit.min <= i.min, what)
         checks.require(i.max <= limit.max, what)
+
+
+def _require_possible(checks: Checks, names: DimensionNames, inferred: Inferred) -> None:
+    """Raise `GraphError` if the checks are shown to contradict each other: no arrays could ever be given."""
+    if not impossible(checks.known):
+        return
+    pairs = itertools.combinations(checks.messages, 2)
+    against = next((pair for pair in pairs if impossible(facts(*pair))), tuple(checks.messages))
+    listed = "; ".join(f"{names.text(c, inferred.boxes)} ({checks.messages[c]})" for c in against)
+    raise GraphError(f"no arrays can meet all that this pipeline requires: {listed}")
 
 
 def _body(graph: Graph, inferred: Inferred, checks: Checks, names: DimensionNames) -> tuple[Statement, ...]:

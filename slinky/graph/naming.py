@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from slinky.graph.buffers import Access, BufferExpr
 from slinky.graph.funcs import Func
-from slinky.symbolic.expressions import Expr, Scalar, Variable
+from slinky.symbolic.expressions import Condition, Expr, Scalar, Variable
 from slinky.symbolic.intervals import Interval
 from slinky.symbolic.text import positional, to_text
 from slinky.symbolic.traversal import symbols
@@ -31,8 +31,8 @@ class DimensionNames:
             names.append(name)
         return tuple(names)
 
-    def text(self, expr: Expr, mentioned: Iterable[BufferExpr]) -> str:
-        """An expression as the program will print it; `mentioned` are buffers that it may speak of."""
+    def text(self, expr: Expr | Condition, mentioned: Iterable[BufferExpr]) -> str:
+        """An expression or condition as the program will print it; `mentioned` are buffers that it may speak of."""
         buffers = {buffer.name: buffer for buffer in mentioned}
 
         def named(buffer: str, d: int) -> str:

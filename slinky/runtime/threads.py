@@ -10,13 +10,15 @@ loop is running then.
 
 A process that is forked by one of the threads has no other. If that thread goes on with the loop in the child, it does
 the iterations that the others were in again: whatever they had written, an iteration reads nothing that it has not
-written itself, or that was there before the loop. If it was a helper, it ends with its loop, and the child with it.
+written itself, or that was there before the loop. If it was a helper, nobody waits for it in the child: it ends with
+the iteration that it is in, and the child with it.
 """
 
 from __future__ import annotations
 
 import contextvars
 import os
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -135,7 +137,9 @@ class _Team:
         self._lost += [iteration for thread, iteration in self._running.items() if thread != me]
         self._running = {thread: iteration for thread, iteration in self._running.items() if thread == me}
         self._helpers &= {me}
-        if self._lost and self.error is None:
+        if self._helpers:
+            self._stopped = True  # it helps a thread that is not there
+        elif self._lost and self.error is None:
             self._stopped = False
         self._done.notify_all()
 
@@ -197,6 +201,11 @@ class _Pool:
                 finally:
                     team.leave()
             del team, context, errors  # what a loop used must not live until the next call
+        # The child ends with the only thread that it began with, whatever threads its own loops have started.
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+        os._exit(0)
 
 
 def _help(team: _Team, errors: dict[str, Any]) -> None:
