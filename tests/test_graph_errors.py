@@ -512,3 +512,20 @@ def test_a_divisor_that_may_be_zero() -> None:
         "let the pipeline require it: build_pipeline(..., require=[r >= 1])"
     )
     assert "check 1 <= r" in str(sl.build_pipeline([inp], [out], require=[r >= 1]))
+
+
+def test_checks_that_no_arrays_can_meet() -> None:
+    """A window needs more rows than the output has, which is required to be as large as the input."""
+    y, x = sl.variables("y x")
+    inp, between, out = (sl.BufferExpr(name, np.float32, 2) for name in ("inp", "between", "out"))
+    sl.Func(np.square, [inp[y, x]], [between[y, x]], name="square")
+    sl.Func(np.negative, [between[sl.interval(y - 1, y + 1), x]], [out[y, x]], name="middle")
+    with pytest.raises(sl.GraphError) as refused:
+        sl.build_pipeline([inp], [out], require=[sl.same_shape(inp, out)])
+    assert str(refused.value) == (
+        "no arrays can meet all that this pipeline requires: "
+        "out.y.min == inp.y.min (out.dim(0).min == inp.dim(0).min is required of the pipeline); "
+        "inp.y.min <= out.y.min - 1 (the pipeline reads inp along y from out.y.min - 1 to out.y.max + 1)"
+    )
+    with pytest.raises(sl.GraphError, match="no arrays can meet all that this pipeline requires"):
+        sl.build_pipeline([inp], [out], require=[inp.dim(0).max <= 3, out.dim(0).min >= 10, out.dim(0).extent >= 1])

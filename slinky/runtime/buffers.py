@@ -81,14 +81,17 @@ def view_as_array(given: object) -> Array:
 
     Raises `ArgumentError` for what would have to be copied, such as a list, or memory on another device.
     """
-    if isinstance(given, np.ma.MaskedArray):
-        raise ArgumentError("expected an array without a mask, which would be lost; use .filled(...) or .data")
-    if isinstance(given, np.ndarray):
-        return given
     if isinstance(given, Buffer):
         return given.array
-    if hasattr(given, "dims") and isinstance(data := getattr(given, "data", None), np.ndarray):
-        return view_as_array(data)  # an array with labels, as those of xarray are
+    try:
+        # Of an array with labels, as those of xarray are, the array inside.
+        found = given.data if hasattr(given, "dims") and hasattr(given, "data") else given
+    except (TypeError, ValueError, RuntimeError):
+        found = given
+    if isinstance(found, np.ma.MaskedArray):
+        raise ArgumentError("expected an array without a mask, which would be lost; use .filled(...) or .data")
+    if isinstance(found, np.ndarray):
+        return found
     try:
         if hasattr(given, "__array_interface__") and not isinstance(given, np.generic):
             return np.asarray(given)

@@ -104,12 +104,13 @@ def _with_positive(version: Version, alloc: Alloc, factor: Expr) -> Version:
 
 
 def _require_saving(version: Version, alloc: AllocCursor, d: int, factor: Expr) -> None:
-    """Refuse where all of a dimension is live at once, however long it is. A few rows, all of them, may be folded."""
+    """Refuse a default that is as long as the dimension, however long that is. All of a few rows may be folded."""
     old = alloc._alloc
     is_short = all(isinstance(s, Scalar) for s in symbols(old.box[d].extent))
     if not is_short and prove(old.box[d].extent <= factor, version.facts_at(old.id)):
         raise SchedulingError(
-            f"a fold along {old.dims[d]} would save nothing: all of {old.buffer}.{old.dims[d]} is live at once",
+            f"the default fold along {old.dims[d]} would save nothing: not shown that less than all of "
+            f"{old.buffer}.{old.dims[d]} is live at once",
             place=alloc,
         )
 
@@ -144,6 +145,8 @@ def _window_extent(version: Version, alloc: AllocCursor, d: int) -> Expr:
             hint="compute the producer in the loop of its consumers first (compute_at)",
             remedies=lambda: _compute_in_one_loop(version, old),
         )
+    if not window.writes:
+        raise SchedulingError(f"no call writes {old.buffer}, so there is nothing to keep", place=alloc)
     known = version.facts_at(window.loop.id).also(*loop_facts(window.loop))
     extents = [_largest_extent(high, low, window.loop, known) for high, low in _pairs(window)]
     factor = simplify(maximum(*extents), known)
