@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.metadata
 import json
 import re
@@ -9,7 +10,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import slinky as sl
+from slinky.sched.reference import operations
 
 PACKAGE = Path(sl.__file__).parent
 
@@ -50,3 +54,18 @@ def test_every_error_is_a_slinky_error() -> None:
     errors = [value for name in sl.__all__ if isinstance(value := getattr(sl, name), type) and name.endswith("Error")]
     assert len(errors) >= 10
     assert all(issubclass(error, sl.SlinkyError) for error in errors)
+
+
+@pytest.mark.parametrize("room", ["slinky.sched", "slinky.symbolic"])
+def test_the_front_doors_of_rooms(room: str) -> None:
+    """What a room offers can be imported from it alone, in a process that has imported nothing else."""
+    offered = importlib.import_module(room).__all__
+    assert offered == sorted(offered)
+    code = f"from {room} import {', '.join(offered)}"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_all_primitives_are_offered_by_the_room_of_schedules() -> None:
+    names = {operation.__name__ for operation in operations()}
+    assert names <= set(importlib.import_module("slinky.sched").__all__)
+    assert names <= set(sl.__all__)
