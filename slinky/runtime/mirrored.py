@@ -20,7 +20,7 @@ import mmap
 import os
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import attrs
@@ -158,16 +158,15 @@ def copies(*, beside: Copies | None = None) -> Copies | None:
     descriptor = os.memfd_create("slinky", os.MFD_CLOEXEC)
     offsets: dict[int, int] = {}
     end = 0
-    try:
+    with ExitStack() as after_failure:
+        after_failure.callback(os.close, descriptor)
         for ring in rings:
             offsets[ctypes.addressof(ring)] = end
             left = memoryview(ring).cast("B")[: len(ring) // 2]
             while left:
                 written = os.pwrite(descriptor, left, end)
                 left, end = left[written:], end + written
-    except BaseException:
-        os.close(descriptor)
-        raise
+        after_failure.pop_all()
     return Copies(descriptor, offsets, rings)
 
 
