@@ -41,7 +41,7 @@ def test_random_schedules_change_nothing_but_the_order(graph: Graph, seed: int, 
     run_and_compare(graph, random.Random(seed).choice(chain.versions)[0])
     chain.check_old_versions()
     assert all(error.operation.isidentifier() for error in chain.errors)
-    assert all(str(error).startswith(f"{error.operation}: ") for error in chain.errors[-1:])
+    assert all(str(error).startswith(f"{error.operation}: ") for error in chain.errors)
 
 
 def test_at_least_half_of_the_steps_apply() -> None:
