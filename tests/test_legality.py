@@ -17,7 +17,7 @@ from scheduled import Array, add_1, compare, line, picture, signal, stencil, ste
 import slinky as sl
 from slinky.ir.scopes import leading_checks
 from slinky.ir.statements import Alloc, Call, For, Program, Statement, fresh_identity
-from slinky.sched import blocks, loops, placement, sliding, storage
+from slinky.sched.primitives import blocks, loops, placement, sliding, storage
 from slinky.symbolic.expressions import as_expr, metadata, variable
 from slinky.symbolic.intervals import Interval
 

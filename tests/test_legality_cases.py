@@ -31,7 +31,9 @@ from slinky.ir.statements import (
     fresh_identity,
     walk,
 )
-from slinky.sched.legality import check_folds_of, check_races, check_reads
+from slinky.sched.legality.folds import check_folds_of
+from slinky.sched.legality.races import check_races
+from slinky.sched.legality.reads import check_reads
 from slinky.symbolic.expressions import as_expr, variable
 from slinky.symbolic.intervals import Interval
 

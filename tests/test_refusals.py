@@ -513,14 +513,14 @@ def test_a_message_is_put_together_when_it_is_read(monkeypatch: pytest.MonkeyPat
         monkeypatch.setattr(name, lambda *args: work.append(name) or result)
 
     counted("slinky.cursors.display.program_lines", [])
-    counted("slinky.sched.legality.brief", "(text)")
+    counted("slinky.sched.legality.folds.brief", "(text)")
     counted("slinky.sched.small_runs._search", None)
     counted("slinky.sched.remedies._Search.solve", None)
     with pytest.raises(sl.SchedulingError) as caught:
         sl.fold_storage(SLID, FUSED_ALLOC, "y", 2)
     assert not work
     assert caught.value.reason == "not shown that a fold of (text) holds all that is live of b2.y at once"
-    assert work == ["slinky.sched.legality.brief", "slinky.sched.small_runs._search"]
+    assert work == ["slinky.sched.legality.folds.brief", "slinky.sched.small_runs._search"]
     assert caught.value.hint == ""
     assert work.count("slinky.sched.remedies._Search.solve") >= 1
     with pytest.raises(StopIteration):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import slinky as sl
 from slinky.cursors.editing import Edit
 from slinky.ir.statements import Alloc, Call
-from slinky.sched.rewriting import finish
+from slinky.sched.primitives.rewriting import finish
 from slinky.symbolic.intervals import Interval
 
 y, x = sl.variables("y x")

@@ -87,7 +87,7 @@ class Entry:
     field: str
 
 
-Place: TypeAlias = tuple[tuple[str, int], ...]
+Route: TypeAlias = tuple[tuple[str, int], ...]
 """Where a statement stands: from the outermost statement in, the block that each is in and its position there."""
 
 
@@ -159,11 +159,11 @@ class Version:
             self._positions[key] = places
         return places[identity]
 
-    def place(self, identity: int) -> Place:
+    def place(self, identity: int) -> Route:
         """Where a statement stands, whatever its identity: smaller is earlier."""
         return tuple((self.entries[i].field, self.position(i)) for i in self.path(identity))
 
-    def identity_at(self, place: Place) -> int:
+    def identity_at(self, place: Route) -> int:
         """The identity of the statement that stands at a place, which must be there."""
         identity = ROOT
         for field, position in place:

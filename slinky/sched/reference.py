@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-import slinky.sched
+import slinky.sched.primitives
 from slinky.sched.records import ReturnedCursors
 
 GROUPS = {
@@ -46,16 +46,16 @@ SECTION = re.compile(r"(Parameters|Refused|Returns):(.*)")
 
 
 def operations() -> list[Callable[..., Any]]:
-    """All operations on pipelines that the modules of this room define, in the order of the page."""
+    """All operations on pipelines that the modules of primitives define, in the order of the page."""
     found: list[Callable[..., Any]] = []
     for name in _modules():
-        module = importlib.import_module(f"slinky.sched.{name}")
+        module = importlib.import_module(f"slinky.sched.primitives.{name}")
         found += [value for value in vars(module).values() if _is_operation_of(value, module.__name__)]
     return found
 
 
 def _modules() -> list[str]:
-    names = [module.name for module in pkgutil.iter_modules(slinky.sched.__path__)]
+    names = [module.name for module in pkgutil.iter_modules(slinky.sched.primitives.__path__)]
     order = list(GROUPS)
     return sorted(names, key=lambda name: (order.index(name) if name in GROUPS else len(order), name))
 

@@ -35,7 +35,7 @@ _MUCH_MORE_WORK = 1.25
 
 
 @attrs.frozen
-class Place:
+class PlaceOf:
     """A statement, by its identity, in whatever pipeline a step is applied to."""
 
     identity: int
@@ -43,7 +43,7 @@ class Place:
 
 @attrs.frozen
 class Step:
-    """An operation of slinky, by name, with its arguments; a place is given as `Place`."""
+    """An operation of slinky, by name, with its arguments; a place is given as `PlaceOf`."""
 
     operation: str
     arguments: tuple[object, ...]
@@ -73,7 +73,7 @@ def instead(words: str | Callable[[Pipeline], str], **changes: object) -> Remedy
 
 def unfold_first(words: str, alloc: Alloc, dim: int) -> Remedy:
     """A dimension of a buffer stored in full before the refused operation."""
-    return first(words, ("unfold_storage", Place(alloc.id), alloc.dims[dim]))
+    return first(words, ("unfold_storage", PlaceOf(alloc.id), alloc.dims[dim]))
 
 
 @attrs.frozen
@@ -232,7 +232,7 @@ def _names(operation: Callable[..., Any]) -> tuple[str, ...]:
 
 def _located(version: Version, value: object) -> object:
     """An argument for a version: of a place, the cursor to it."""
-    if not isinstance(value, Place):
+    if not isinstance(value, PlaceOf):
         return value
     if value.identity not in version.entries:
         raise InvalidCursorError("the statement is gone")
@@ -241,7 +241,7 @@ def _located(version: Version, value: object) -> object:
 
 def _written(version: Version, value: object) -> str | None:
     """An argument as code; None where there is no short way to write it."""
-    if isinstance(value, Place):
+    if isinstance(value, PlaceOf):
         value = _located(version, value)
     if isinstance(value, Cursor):
         pattern = _pattern(version, value.forward_to(version))

@@ -19,20 +19,15 @@ from slinky.ir.regions import input_regions
 from slinky.ir.scopes import over_loops
 from slinky.ir.statements import Alloc, Call, For, If, Pass
 from slinky.pipeline import Pipeline
-from slinky.sched.legality import (
-    check_folds,
-    check_inputs,
-    check_outputs,
-    check_races,
-    check_readers,
-    check_reads,
-    computes_part,
-)
+from slinky.sched.legality.folds import check_folds
+from slinky.sched.legality.races import check_races
+from slinky.sched.legality.reads import check_inputs, check_outputs, check_readers, check_reads
+from slinky.sched.legality.touches import calls_in
+from slinky.sched.legality.wholes import computes_part
 from slinky.sched.operation import sched_op
-from slinky.sched.ranges import extend_loop, first_reaching
-from slinky.sched.remedies import Place, Remedy, first, instead
-from slinky.sched.rewriting import allocs_of, bounds_of_dim, finish
-from slinky.sched.touches import calls_in
+from slinky.sched.primitives.ranges import extend_loop, first_reaching
+from slinky.sched.primitives.rewriting import allocs_of, bounds_of_dim, finish
+from slinky.sched.remedies import PlaceOf, Remedy, first, instead
 from slinky.symbolic.bounds import simplify
 from slinky.symbolic.expressions import linear, maximum
 from slinky.symbolic.intervals import Box, Interval, hull
@@ -99,14 +94,14 @@ def compute_at(p: Pipeline, call: CallCursor, loop: LoopCursor) -> Any:
     edit = Edit(version)
     edit.delete(old.id)
     edit.insert(Gap.before(_first_reader(version, old, target)), (moved,))
-    busy = _extend_to_all(edit, version, moved, target) if is_output else [moved.id]
+    working = _extend_to_all(edit, version, moved, target) if is_output else [moved.id]
     new = finish(edit, "compute_at")
     changed = new._version
-    for identity in busy[1:]:
+    for identity in working[1:]:
         check_inputs(changed, identity)
-    check_reads(changed, busy, lambda gap: _producers_at_the_top(version, gap.buffer))
+    check_reads(changed, working, lambda gap: _producers_at_the_top(version, gap.buffer))
     # Implied, for the call computes the hull of what its readers ask for in the iterations that there were before, and
-    # those that are busy in others are among the reads above. It stands guard over that hull.
+    # those that compute in others are among the reads above. It stands guard over that hull.
     check_readers(changed, [moved])
     if is_output:
         check_outputs(changed, (o.buffer for o in old.func.outputs))
@@ -114,7 +109,7 @@ def compute_at(p: Pipeline, call: CallCursor, loop: LoopCursor) -> Any:
         if around.workers is not None:
             hint = "compute it there, and give each iteration its own buffer (store_at), before the loop is parallel"
             check_races(changed, around.id, hint=hint)
-    check_folds(changed, [s for i in busy if isinstance(s := changed.statement(i), Call)])
+    check_folds(changed, [s for i in working if isinstance(s := changed.statement(i), Call)])
     return new, (allocs_of(changed, moved), LoopCursor(changed, target.id), CallCursor(changed, moved.id))
 
 
@@ -129,7 +124,7 @@ def _require_before(version: Version, call: CallCursor, loop: LoopCursor) -> Non
         raise SchedulingError(
             f"the call of {call.name()} stands in a loop of its own, not in a block around loop {loop.name()}",
             place=call,
-            remedies=lambda: [first("move it out first", ("compute_root", Place(call._id)))],
+            remedies=lambda: [first("move it out first", ("compute_root", PlaceOf(call._id)))],
         )
     sibling = path[around.index(parent)]
     same_block = version.entries[sibling].field == version.entries[call._id].field
@@ -144,9 +139,10 @@ def _bring_readers_together(version: Version, call: Call, loop: For) -> list[Rem
         s for i in readers if loop.id not in version.ancestors(i) and isinstance(s := version.statement(i), Call)
     ]
     names = ", ".join(reader.func.name for reader in outside)
-    move = first(f"compute {names} there first", *(("compute_at", Place(s.id), Place(loop.id)) for s in outside))
+    move = first(f"compute {names} there first", *(("compute_at", PlaceOf(s.id), PlaceOf(loop.id)) for s in outside))
     common = [around for around in version.loops_around(readers[0]) if _contains_all(version, around, readers)]
-    return [move, *(instead("compute it in a loop around all its readers", loop=Place(c.id)) for c in reversed(common))]
+    words = "compute it in a loop around all its readers"
+    return [move, *(instead(words, loop=PlaceOf(around.id)) for around in reversed(common))]
 
 
 def _contains_all(version: Version, loop: For, calls: list[int]) -> bool:
@@ -257,7 +253,7 @@ def _first_reader(version: Version, call: Call, loop: For) -> int:
 def _extend_to_all(edit: Edit, version: Version, call: Call, loop: For) -> list[int]:
     """Let a loop start earlier and end later, so that a call in it computes all of an output of the pipeline.
 
-    Returns the calls that are busy in the added iterations.
+    Returns the calls that compute something in the added iterations.
     """
     y, step = loop.variable, loop.step
     moving = [d for d, i in enumerate(call.box) if y in symbols(i.min) or y in symbols(i.max)]
@@ -354,14 +350,14 @@ def compute_root(p: Pipeline, call: CallCursor) -> Any:
 
 def _lift_to_the_top(version: Version, alloc: Alloc) -> list[Remedy]:
     levels = len(version.ancestors(alloc.id))
-    return [first("lift the allocation first", ("lift_alloc", Place(alloc.id), levels))]
+    return [first("lift the allocation first", ("lift_alloc", PlaceOf(alloc.id), levels))]
 
 
 def _producers_at_the_top(version: Version, buffer: str) -> list[Remedy]:
     """A remedy where a call does not find what it reads: what produces that is computed in full first."""
     writers = [s for i in version.writers(buffer) if isinstance(s := version.statement(i), Call)]
     names = ", ".join(dict.fromkeys(call.func.name for call in writers))
-    steps = [("compute_root", Place(call.id)) for call in writers[:1]]
+    steps = [("compute_root", PlaceOf(call.id)) for call in writers[:1]]
     return [first(f"compute {names} at the top first", *steps)] if steps else []
 
 

@@ -11,7 +11,8 @@ from slinky.errors import GraphError, OperationError, SchedulingError
 from slinky.graph.buffers import valid_name
 from slinky.ir.statements import Call, For, Statement, blocks_of
 from slinky.pipeline import Pipeline
-from slinky.sched.legality import Unproved, check_whole
+from slinky.sched.legality.refusals import Unproved
+from slinky.sched.legality.wholes import check_whole
 from slinky.sched.remedies import Remedy
 from slinky.symbolic.expressions import Expr, Metadata, Scalar, Variable, constant_value, maximum, variable
 from slinky.symbolic.intervals import Interval, intersection

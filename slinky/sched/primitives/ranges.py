@@ -17,11 +17,11 @@ from slinky.cursors.versions import Version, walk_statements
 from slinky.errors import SchedulingError
 from slinky.ir.scopes import loop_facts
 from slinky.ir.statements import Alloc, Call, For
-from slinky.sched.coverage import shown
-from slinky.sched.legality import Unproved
+from slinky.sched.legality.coverage import shown
+from slinky.sched.legality.refusals import Unproved
+from slinky.sched.legality.touches import calls_in
+from slinky.sched.primitives.rewriting import at_least_one, bounds_of_dim
 from slinky.sched.remedies import instead
-from slinky.sched.rewriting import at_least_one, bounds_of_dim
-from slinky.sched.touches import calls_in
 from slinky.symbolic.bounds import bounds, simplify
 from slinky.symbolic.expressions import Constant, Expr, FloorDivide, Max, Min, constant, linear, maximum
 from slinky.symbolic.intervals import Box, Interval, point
@@ -95,23 +95,23 @@ def first_reaching(high: Expr, y: Expr, target: Expr) -> Expr | None:
     return (wanted - rest + factor - 1) // factor
 
 
-def extend_loop(edit: Edit, version: Version, loop: For, mover: int, wider: Interval) -> list[int]:
+def extend_loop(edit: Edit, version: Version, loop: For, cause: int, wider: Interval) -> list[int]:
     """Give a loop a wider range, for one call (its identity), so that no other call computes anything new.
 
     Returns the calls that are not shown to be idle in the added iterations: what they read there is to be checked. The
-    mover is always among them. Raises `SchedulingError` where a call is not shown to compute nothing new.
+    cause is always among them. Raises `SchedulingError` where a call is not shown to compute nothing new.
     """
     starts_earlier = wider.min is not loop.range.min
     ends_later = wider.max is not loop.range.max
     if not starts_earlier and not ends_later:
-        return [mover]
+        return [cause]
     _require_steady_inner_loops(version, loop)
-    busy = [mover]
+    working = [cause]
     added = version.facts_at(loop.id).also(
         loop.step >= 1, wider.min <= loop.variable, loop.variable + loop.step <= loop.range.min
     )
     for call in calls_in(version, loop.id):
-        if call.id == mover:
+        if call.id == cause:
             continue
         if ends_later:
             _require_nothing_behind(version, call, loop)
@@ -122,12 +122,12 @@ def extend_loop(edit: Edit, version: Version, loop: For, mover: int, wider: Inte
             if box != call.box:
                 edit.update(Call(call.func, box, id=call.id))
             if not _is_idle(version, call, box, loop, before):
-                busy.append(call.id)
+                working.append(call.id)
     now = edit.statement(loop.id)
     assert isinstance(now, For)
     edit.update(attrs.evolve(now, range=wider))
     _keep_folds_positive(edit, version, loop, wider)
-    return busy
+    return working
 
 
 def _keep_folds_positive(edit: Edit, version: Version, loop: For, wider: Interval) -> None:

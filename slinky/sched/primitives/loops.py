@@ -23,11 +23,15 @@ from slinky.errors import OperationError, SchedulingError
 from slinky.ir.statements import Alloc, Call, For, Statement, fresh_identity
 from slinky.ir.substitution import substitute_block
 from slinky.pipeline import Pipeline
-from slinky.sched.grids import grid_origin
-from slinky.sched.legality import Unproved, check_folds, check_races, check_readers, computes_part
+from slinky.sched.legality.folds import check_folds
+from slinky.sched.legality.races import check_races
+from slinky.sched.legality.reads import check_readers
+from slinky.sched.legality.refusals import Unproved
+from slinky.sched.legality.touches import calls_in
+from slinky.sched.legality.wholes import computes_part
 from slinky.sched.operation import sched_op
-from slinky.sched.remedies import Place, Remedy, first, instead
-from slinky.sched.rewriting import (
+from slinky.sched.primitives.grids import grid_origin
+from slinky.sched.primitives.rewriting import (
     bounds_of_dim,
     finish,
     fresh_variable,
@@ -37,8 +41,8 @@ from slinky.sched.rewriting import (
     require_positive,
     within,
 )
-from slinky.sched.simplification import simplified_block
-from slinky.sched.touches import calls_in
+from slinky.sched.primitives.simplification import simplified_block
+from slinky.sched.remedies import PlaceOf, Remedy, first, instead
 from slinky.symbolic.expressions import Expr, equal, maximum, minimum
 from slinky.symbolic.intervals import Interval
 from slinky.symbolic.proofs import Facts, prove
@@ -305,8 +309,8 @@ def reorder_loops(p: Pipeline, outer: LoopCursor) -> Any:
 def _empty_body(loop: For) -> list[Remedy]:
     """A remedy for a loop whose body is not just one loop: what else stands there goes before it."""
     others = [s for s in loop.body if not isinstance(s, For)]
-    steps = [("compute_root", Place(s.id)) for s in others if isinstance(s, Call)]
-    steps = [*(("lift_alloc", Place(s.id)) for s in others if isinstance(s, Alloc)), *steps]
+    steps = [("compute_root", PlaceOf(s.id)) for s in others if isinstance(s, Call)]
+    steps = [*(("lift_alloc", PlaceOf(s.id)) for s in others if isinstance(s, Alloc)), *steps]
     if len(loop.body) != len(others) + 1 or len(steps) != len(others):
         return []
     return [first("only perfectly nested loops swap; move out what else stands there", *steps)]

@@ -19,7 +19,7 @@ import attrs
 from slinky.cursors.versions import ROOT, Version
 from slinky.ir.regions import output_region
 from slinky.ir.statements import Alloc, Call, For, If
-from slinky.sched.touches import effective_box
+from slinky.sched.legality.touches import effective_box
 from slinky.symbolic.bounds import bounds
 from slinky.symbolic.comparing import at_most
 from slinky.symbolic.expressions import (
@@ -145,12 +145,12 @@ class Coverage:
         """
         if not loops:
             return _cover(region, boxes, known) or impossible(known)
-        if _cover_at_a_glance(region, boxes, known):
+        if _cover_by_comparing(region, boxes, known):
             return True
         loop, inner = loops[0], loops[1:]
         at_first: dict[Expr, Expr] = {loop.variable: loop.range.min}
         needed, started = substitute_box(region, at_first), [substitute_box(box, at_first) for box in boxes]
-        if not _cover_at_a_glance(needed, started, known):
+        if not _cover_by_comparing(needed, started, known):
             first = known.also(equal(loop.variable, loop.range.min), substitute(not_empty(region), at_first))
             if not self._cover_by_cases(needed, started, first, inner):
                 return False
@@ -284,10 +284,10 @@ def _cover(region: Box, boxes: list[Box], known: Facts) -> bool:
     """Whether boxes together contain a region: one alone, or one that cuts off an end of a dimension, and the rest."""
     if not region:
         return bool(boxes)
-    return _cover_at_a_glance(region, boxes, known) or _cover_by_proofs(region, boxes, known)
+    return _cover_by_comparing(region, boxes, known) or _cover_by_proofs(region, boxes, known)
 
 
-def _cover_at_a_glance(region: Box, boxes: list[Box], known: Facts) -> bool:
+def _cover_by_comparing(region: Box, boxes: list[Box], known: Facts) -> bool:
     """Whether a short look finds a box that contains the region, or two that do, side by side in one dimension.
 
     A window that slides is such a pair: what earlier iterations wrote, and what this one adds. What the first of two

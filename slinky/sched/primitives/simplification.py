@@ -12,7 +12,7 @@ from slinky.ir.scopes import loop_facts
 from slinky.ir.statements import Alloc, Block, Call, Check, For, If, Pass, Statement
 from slinky.pipeline import Pipeline
 from slinky.sched.operation import sched_op
-from slinky.sched.rewriting import finish, require_name
+from slinky.sched.primitives.rewriting import finish, require_name
 from slinky.symbolic.bounds import decide
 from slinky.symbolic.bounds import simplify as simplify_expression
 from slinky.symbolic.expressions import FALSE, TRUE, equal, negate

@@ -10,10 +10,11 @@ from slinky.cursors.versions import walk_statements
 from slinky.errors import SchedulingError
 from slinky.ir.statements import Alloc, Call, Check, Statement
 from slinky.pipeline import Pipeline
-from slinky.sched.legality import check_folds, check_reads
+from slinky.sched.legality.folds import check_folds
+from slinky.sched.legality.reads import check_reads
+from slinky.sched.legality.touches import calls_in
 from slinky.sched.operation import sched_op
-from slinky.sched.rewriting import finish
-from slinky.sched.touches import calls_in
+from slinky.sched.primitives.rewriting import finish
 
 
 @sched_op("block")

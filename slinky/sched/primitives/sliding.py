@@ -18,19 +18,14 @@ from slinky.cursors.versions import Version
 from slinky.errors import OperationError, SchedulingError
 from slinky.ir.statements import Alloc, Call
 from slinky.pipeline import Pipeline
-from slinky.sched.legality import (
-    Unproved,
-    check_folds,
-    check_inputs,
-    check_outputs,
-    check_races,
-    check_readers,
-    check_reads,
-)
+from slinky.sched.legality.folds import check_folds
+from slinky.sched.legality.races import check_races
+from slinky.sched.legality.reads import check_inputs, check_outputs, check_readers, check_reads
+from slinky.sched.legality.refusals import Unproved
 from slinky.sched.operation import sched_op
-from slinky.sched.ranges import added_steps, extend_loop
-from slinky.sched.remedies import Place, Remedy, first, instead, unfold_first
-from slinky.sched.rewriting import allocs_of, bounds_of_dim, finish
+from slinky.sched.primitives.ranges import added_steps, extend_loop
+from slinky.sched.primitives.rewriting import allocs_of, bounds_of_dim, finish
+from slinky.sched.remedies import PlaceOf, Remedy, first, instead, unfold_first
 from slinky.symbolic.bounds import simplify
 from slinky.symbolic.comparing import at_most
 from slinky.symbolic.expressions import (
@@ -100,7 +95,7 @@ def slide_window(p: Pipeline, call: CallCursor, loop: LoopCursor, *, warmup: str
     first_low = simplify(maximum(substitute(window.min, at_first), limit.min), ranges)
     fresh_low = substitute(window.max, before) + 1
     edit = Edit(version)
-    busy = [old.id]
+    working = [old.id]
     if warmup == "first":
         low = select(equal(y, around.range.min), first_low, fresh_low)
         edit.update(Call(old.func, (*old.box[:d], Interval(low, window.max), *old.box[d + 1 :]), id=old.id))
@@ -115,7 +110,7 @@ def slide_window(p: Pipeline, call: CallCursor, loop: LoopCursor, *, warmup: str
                 condition=Unproved(version, condition, ranges),
                 remedies=_first_at_once,
             )
-        busy = extend_loop(edit, version, around, old.id, Interval(start, around.range.max))
+        working = extend_loop(edit, version, around, old.id, Interval(start, around.range.max))
         inside = ranges.also(start <= y, y <= around.range.max)
         low = fresh_low
         if not prove(maximum(fresh_low, first_low) <= maximum(fresh_low, limit.min), inside):
@@ -124,10 +119,10 @@ def slide_window(p: Pipeline, call: CallCursor, loop: LoopCursor, *, warmup: str
         edit.update(Call(old.func, (*old.box[:d], slid, *old.box[d + 1 :]), id=old.id))
     new = finish(edit, "slide_window")
     changed = new._version
-    affected = [s for i in busy if isinstance(s := changed.statement(i), Call)]
-    for identity in busy[1:]:
+    affected = [s for i in working if isinstance(s := changed.statement(i), Call)]
+    for identity in working[1:]:
         check_inputs(changed, identity)
-    check_reads(changed, busy, lambda gap: _first_at_once())
+    check_reads(changed, working, lambda gap: _first_at_once())
     # Only the call writes less now: the others write what they wrote, if not more in the added iterations.
     check_readers(changed, affected[:1], lambda gap: _first_at_once())
     check_outputs(changed, (o.buffer for o in old.func.outputs))
@@ -149,7 +144,7 @@ def _moving_dim(version: Version, call: CallCursor, loop: LoopCursor) -> int:
         raise SchedulingError(
             f"the call of {old.func.name} is not in loop {around.variable}",
             place=call,
-            remedies=lambda: [first("compute it there first", ("compute_at", Place(old.id), Place(around.id)))],
+            remedies=lambda: [first("compute it there first", ("compute_at", PlaceOf(old.id), PlaceOf(around.id)))],
         )
     if around.workers is not None:
         raise SchedulingError(
@@ -184,7 +179,7 @@ def _moving_dim(version: Version, call: CallCursor, loop: LoopCursor) -> int:
 
 def _lift(version: Version, alloc: Alloc, loop: int) -> list[Remedy]:
     levels = version.ancestors(alloc.id).index(loop) + 1
-    return [first("lift the allocation first", ("lift_alloc", Place(alloc.id), levels))]
+    return [first("lift the allocation first", ("lift_alloc", PlaceOf(alloc.id), levels))]
 
 
 def _unfold(alloc: Alloc, dim: int) -> list[Remedy]:

@@ -27,16 +27,12 @@ from slinky.errors import OperationError, SchedulingError
 from slinky.ir.scopes import loop_facts, over_loops
 from slinky.ir.statements import Alloc, Call, For
 from slinky.pipeline import Pipeline
-from slinky.sched.legality import (
-    Window,
-    check_fold,
-    check_readers,
-    window_of,
-)
+from slinky.sched.legality.folds import Usage, check_fold, usage_of
+from slinky.sched.legality.reads import check_readers
+from slinky.sched.legality.touches import touches
 from slinky.sched.operation import sched_op
-from slinky.sched.remedies import Place, Remedy, first, instead, unfold_first
-from slinky.sched.rewriting import at_least_one, finish, require_known_symbols, require_positive
-from slinky.sched.touches import touches
+from slinky.sched.primitives.rewriting import at_least_one, finish, require_known_symbols, require_positive
+from slinky.sched.remedies import PlaceOf, Remedy, first, instead, unfold_first
 from slinky.symbolic.bounds import bounds, simplify
 from slinky.symbolic.differences import cases, largest_difference
 from slinky.symbolic.expressions import Expr, Min, Scalar, maximum
@@ -128,8 +124,8 @@ def _compute_in_one_loop(version: Version, alloc: Alloc) -> list[Remedy]:
     words = "compute the producer in the loop of its readers first"
     found = []
     for loop in common:
-        moves = [("compute_at", Place(i), Place(loop.id)) for i in writers]
-        slides = [("slide_window", Place(i), Place(loop.id)) for i in writers]
+        moves = [("compute_at", PlaceOf(i), PlaceOf(loop.id)) for i in writers]
+        slides = [("slide_window", PlaceOf(i), PlaceOf(loop.id)) for i in writers]
         found += [first(f"{words}, and slide it", *moves, *slides), first(words, *moves)]
     return found
 
@@ -137,7 +133,7 @@ def _compute_in_one_loop(version: Version, alloc: Alloc) -> list[Remedy]:
 def _window_extent(version: Version, alloc: AllocCursor, d: int) -> Expr:
     """The largest extent of what is live of a dimension at once, over the iterations of the loop around all."""
     old = alloc._alloc
-    window = window_of(version, old, d, clamped=False)
+    window = usage_of(version, old, d, clamped=False)
     if window.loop is None:
         raise SchedulingError(
             f"the accesses of {old.buffer} do not stand in one loop",
@@ -157,7 +153,7 @@ def _window_extent(version: Version, alloc: AllocCursor, d: int) -> Expr:
             f"{window.loop.variable}",
             place=alloc,
             remedies=lambda: [
-                first("slide the producer first", ("slide_window", Place(i), Place(around.id)))
+                first("slide the producer first", ("slide_window", PlaceOf(i), PlaceOf(around.id)))
                 for i in version.writers(old.buffer)
             ],
         )
@@ -165,7 +161,7 @@ def _window_extent(version: Version, alloc: AllocCursor, d: int) -> Expr:
     return at_least_one(factor, version.facts_at(old.id))
 
 
-def _pairs(window: Window) -> Iterable[tuple[Expr, Expr]]:
+def _pairs(window: Usage) -> Iterable[tuple[Expr, Expr]]:
     for write, _ in window.writes:
         for other, _ in (*window.reads, *window.writes):
             yield write.max, other.min
@@ -246,7 +242,7 @@ def store_at(p: Pipeline, alloc: AllocCursor, loop: LoopCursor) -> Any:
         raise SchedulingError(
             f"loop {target.variable} is not in the scope of {old.buffer}",
             place=alloc,
-            remedies=lambda: [first("lift the allocation first", ("lift_alloc", Place(old.id), levels))],
+            remedies=lambda: [first("lift the allocation first", ("lift_alloc", PlaceOf(old.id), levels))],
         )
     calls = _accesses(version, old)
     for identity in calls:
@@ -288,8 +284,8 @@ def store_at(p: Pipeline, alloc: AllocCursor, loop: LoopCursor) -> Any:
         lambda gap: [
             first(
                 "an iteration needs what earlier ones wrote; let each compute all that it needs",
-                *(("compute_root", Place(c.id)) for c in writers),
-                *(("compute_at", Place(c.id), Place(target.id)) for c in writers),
+                *(("compute_root", PlaceOf(c.id)) for c in writers),
+                *(("compute_at", PlaceOf(c.id), PlaceOf(target.id)) for c in writers),
             )
         ],
     )
@@ -364,7 +360,7 @@ def lift_alloc(p: Pipeline, alloc: AllocCursor, levels: int = 1) -> Any:
 
 def _compute_there(version: Version, identity: int, loop: For) -> list[Remedy]:
     names = [call.func.name for call in _calls(version, [identity])]
-    return [first(f"compute {names[0]} there first", ("compute_at", Place(identity), Place(loop.id)))]
+    return [first(f"compute {names[0]} there first", ("compute_at", PlaceOf(identity), PlaceOf(loop.id)))]
 
 
 def _is_or_are(count: int) -> str:

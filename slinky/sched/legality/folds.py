@@ -1,0 +1,213 @@
+"""Whether a fold keeps every element until it has been read last."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Sequence
+
+import attrs
+
+from slinky.cursors.cursors import statement_cursor
+from slinky.cursors.versions import Version
+from slinky.errors import SchedulingError
+from slinky.ir.printer import dimension_names
+from slinky.ir.regions import input_regions, output_region
+from slinky.ir.scopes import over_loops
+from slinky.ir.statements import Alloc, Call, For
+from slinky.pipeline import Pipeline
+from slinky.sched.legality.races import own_buffers
+from slinky.sched.legality.refusals import Unproved
+from slinky.sched.legality.touches import (
+    Touch,
+    allocs_touched,
+    touches,
+)
+from slinky.sched.remedies import PlaceOf, Remedy, first, instead, unfold_first
+from slinky.sched.small_runs import overwritten
+from slinky.symbolic.comparing import at_most
+from slinky.symbolic.differences import at_most_in_all_cases, largest_difference
+from slinky.symbolic.explanations import brief
+from slinky.symbolic.expressions import (
+    Condition,
+    Expr,
+)
+from slinky.symbolic.intervals import Interval, hull
+from slinky.symbolic.proofs import Facts, prove
+from slinky.symbolic.traversal import substitute, symbols
+
+
+@attrs.frozen
+class Usage:
+    """The accesses of a buffer, and the outermost loop around all of them since its allocation (None: there is none).
+
+    `touches` are intervals of one dimension, each the hull of one access over the loops inside `loop`.
+    """
+
+    loop: For | None
+    reads: tuple[tuple[Interval, Facts], ...]
+    writes: tuple[tuple[Interval, Facts], ...]
+
+
+def usage_of(version: Version, alloc: Alloc, dim: int, *, clamped: bool = True) -> Usage:
+    """How a dimension of a buffer is used in one iteration of the loop around all its accesses.
+
+    With `clamped`, regions are as the calls clamp them, under the facts that hold when they run; without, as written.
+    """
+    writers = [i for i in version.writers(alloc.buffer) if version.alloc_of(alloc.buffer, i) is alloc]
+    readers = [i for i in version.readers(alloc.buffer) if version.alloc_of(alloc.buffer, i) is alloc]
+    depth = len(version.ancestors(alloc.id))
+    outermost = {version.path(i)[depth] for i in (*writers, *readers)}
+    loop: For | None = None
+    if len(outermost) == 1:
+        statement = version.statement(outermost.pop())
+        loop = statement if isinstance(statement, For) else None
+
+    def along(touch: Touch) -> tuple[Interval, Facts]:
+        around = list(reversed(version.loops_around(touch.call.id)))
+        home = len(version.loops_around(alloc.id))
+        inner = around[: len(around) - home - (1 if loop is not None else 0)]
+        return over_loops(touch.region[dim], inner, touch.known), _forget(touch.known, inner)
+
+    def of(calls: list[int], *, writes: bool) -> tuple[tuple[Interval, Facts], ...]:
+        found = touches(version, alloc.buffer, calls, writes=writes)
+        if not clamped:
+            found = [_as_written(t, alloc.buffer, writes=writes) for t in found]
+        return tuple(map(along, found))
+
+    return Usage(loop, of(readers, writes=False), of(writers, writes=True))
+
+
+def _as_written(touch: Touch, buffer: str, *, writes: bool) -> Touch:
+    func, box = touch.call.func, touch.call.box
+    if writes:
+        region = next(output_region(o, box) for o in func.outputs if o.buffer == buffer)
+        return Touch(touch.call, region, touch.known)
+    regions = [r for a, r in zip(func.inputs, input_regions(func, box), strict=True) if a.buffer == buffer]
+    region = regions[0]
+    for other in regions[1:]:
+        region = tuple(hull(a, b) for a, b in zip(region, other, strict=True))
+    return Touch(touch.call, region, touch.known)
+
+
+def _forget(known: Facts, loops: Sequence[For]) -> Facts:
+    """The facts without those that speak of loop variables that have been ranged over: true, but of no more use."""
+    gone = frozenset[Expr](loop.variable for loop in loops)
+    if not gone:
+        return known
+    level: Facts = known
+    kept: list[Condition] = []
+    while level.parent is not None and any(not symbols(c).isdisjoint(gone) for c in level.own):
+        kept = [c for c in level.own if symbols(c).isdisjoint(gone)] + kept
+        level = level.parent
+    return level.also(*kept)
+
+
+def check_fold(version: Version, alloc: Alloc, dim: int, factor: Expr) -> None:
+    """Check that a fold of a dimension keeps every element until it has been read last.
+
+    Raises `SchedulingError` if that is not shown.
+    """
+    window = usage_of(version, alloc, dim)
+    place = statement_cursor(version, alloc.id)
+    name = f"{alloc.buffer}.{alloc.dims[dim]}"
+    # What may have been written by the time of a read counts whether or not the producer runs in that iteration, so
+    # only the facts of the reader (or of the write that a later one could overwrite) may be used.
+    pairs = [(write, read, known) for write, _ in window.writes for read, known in window.reads]
+    pairs += [(write, other, known) for write, known in window.writes for other, _ in window.writes]
+    ranges: dict[Expr, Interval] = {} if window.loop is None else {window.loop.variable: window.loop.range}
+    for write, other, known in pairs:
+        if at_most(write.max, other.min + factor - 1, known):
+            continue
+        most = largest_difference(write.max, other.min, ranges, known)
+        if most is not None and prove(most + 1 <= factor, known):
+            continue
+        fits = write.max - other.min + 1 <= factor
+        if not prove(fits, known):
+            raise _too_small(version, alloc, dim, factor, Unproved(version, fits, known))
+    if window.loop is None:
+        return
+    loop = window.loop
+    if loop.workers is not None:
+        raise SchedulingError(
+            f"the parallel loop {loop.variable} would share the folded buffer {alloc.buffer} between its iterations",
+            place=place,
+            remedies=lambda: own_buffers(version, loop, alloc.buffer),
+        )
+    onward: dict[Expr, Expr] = {loop.variable: loop.variable + loop.step}
+    for write, _ in window.writes:
+        going = version.facts_at(loop.id).also(loop.range.min <= loop.variable, loop.step >= 1)
+        going = going.also(loop.variable + loop.step <= loop.range.max)
+        for end in (write.min, write.max):
+            later = substitute(end, onward)
+            advances = end <= later
+            if not at_most(end, later, going) and not prove(advances, going):
+                if at_most_in_all_cases(end, later, going):
+                    continue
+                raise Unproved(version, advances, going).refuse(
+                    f"what is produced of {name} moves forward with loop {loop.variable}",
+                    f"what is produced of {name} does not move forward with loop {loop.variable}",
+                    place=place,
+                )
+
+
+def _too_small(version: Version, alloc: Alloc, dim: int, factor: Expr, condition: Unproved) -> SchedulingError:
+    """The refusal of a fold that does not, or is not shown to, hold what is live."""
+    program = version.program
+    folds = (*alloc.folds[:dim], factor, *alloc.folds[dim + 1 :])
+    found = functools.cache(lambda: overwritten(program, alloc, folds))
+
+    def reason() -> str:
+        fold = brief(factor, dimension_names(program))
+        live = f"all that is live of {alloc.buffer}.{alloc.dims[dim]} at once"
+        return f"a fold of {fold} does not hold {live}" if found() else f"not shown that a fold of {fold} holds {live}"
+
+    def needed(p: Pipeline) -> str:
+        folded = p._version.statement(alloc.id)
+        assert isinstance(folded, Alloc)
+        fold = folded.folds[dim]
+        return "the default" if fold is None else f"it needs {brief(fold, dimension_names(p.program))}, the default"
+
+    def remedies() -> list[Remedy]:
+        window = usage_of(version, alloc, dim)
+        if factor is alloc.folds[dim]:
+            return [unfold_first(f"store {alloc.buffer} in full first", alloc, dim)]
+        helping = [instead(needed, factor=None)]
+        if window.loop is not None:
+            loop = PlaceOf(window.loop.id)
+            slides = [("slide_window", PlaceOf(i), loop) for i in _writers_of(version, alloc)]
+            slid = first("slide the producer first", *slides)
+            helping += [slid, attrs.evolve(slid, change=lambda arguments: {**arguments, "factor": None})]
+            helping.append(first("sink the allocation into the loop first", ("store_at", PlaceOf(alloc.id), loop)))
+        return helping
+
+    return SchedulingError(
+        reason,
+        place=statement_cursor(version, alloc.id),
+        condition=condition,
+        example=lambda: str(found() or ""),
+        remedies=remedies,
+    )
+
+
+def _writers_of(version: Version, alloc: Alloc) -> list[int]:
+    """The calls that write an intermediate."""
+    return [i for i in version.writers(alloc.buffer) if version.alloc_of(alloc.buffer, i) is alloc]
+
+
+def check_folds_of(version: Version, alloc: Alloc) -> None:
+    """Check the folds that an allocation has.
+
+    Raises `SchedulingError` for the first that is not shown to hold.
+    """
+    for dim, fold in enumerate(alloc.folds):
+        if fold is not None:
+            check_fold(version, alloc, dim, fold)
+
+
+def check_folds(version: Version, calls: Iterable[Call]) -> None:
+    """Check every fold of what some calls read or write, after a change of when or where they do.
+
+    Raises `SchedulingError` for the first that is not shown to hold.
+    """
+    for alloc in allocs_touched(version, calls):
+        check_folds_of(version, alloc)

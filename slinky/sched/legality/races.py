@@ -1,0 +1,144 @@
+"""Whether the iterations of a parallel loop are independent of each other."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+
+from slinky.cursors.cursors import statement_cursor
+from slinky.cursors.versions import Version
+from slinky.errors import SchedulingError
+from slinky.ir.scopes import one_before_the_other, over_loops
+from slinky.ir.statements import Alloc, Call, For
+from slinky.sched.legality.coverage import Coverage
+from slinky.sched.legality.touches import (
+    calls_in,
+    reads_of_call,
+    touches,
+)
+from slinky.sched.remedies import PlaceOf, Remedy, first
+from slinky.sched.small_runs import race
+from slinky.symbolic.expressions import (
+    Max,
+    Min,
+)
+
+
+def check_races(version: Version, loop_id: int, *, hint: str = "") -> None:
+    """Check that the iterations of a loop, marked parallel, do not depend on each other or share what they write.
+
+    Raises `SchedulingError` if that is not shown; `hint` says what helps where no remedy is accepted.
+    """
+    loop = version.statement(loop_id)
+    assert isinstance(loop, For)
+    place = statement_cursor(version, loop_id)
+    inside = calls_in(version, loop_id)
+    depend = f"iterations of loop {loop.variable} depend on each other"
+    written = dict.fromkeys(o.buffer for call in inside for o in call.func.outputs)
+    for buffer in written:
+        writers = [c for c in inside if any(o.buffer == buffer for o in c.func.outputs)]
+        alloc = version.alloc_of(buffer, writers[0].id)
+        if alloc is not None and loop_id in version.ancestors(alloc.id):
+            continue
+        if alloc is not None and any(fold is not None for fold in alloc.folds):
+            raise SchedulingError(
+                f"iterations of loop {loop.variable} share the folded buffer {buffer}",
+                place=place,
+                remedies=functools.partial(own_buffers, version, loop, buffer),
+            )
+        _check_disjoint_writes(version, loop, buffer, writers, hint)
+        for call in inside:
+            for name, touch in reads_of_call(version, call):
+                if name == buffer and not _OwnIteration(version, buffer, alloc, call.id, loop).covers(
+                    touch.region, touch.known
+                ):
+                    raise _shared(
+                        version,
+                        loop,
+                        buffer,
+                        f"{depend}: one reads of {buffer} what another writes",
+                        f"{depend}: {call.func.name} is not shown to find all that it reads of {buffer} written in its "
+                        f"own iteration",
+                        hint,
+                    )
+
+
+def _shared(
+    version: Version, loop: For, buffer: str, decided: str, undecided: str, hint: str | Callable[[], str]
+) -> SchedulingError:
+    """The refusal of iterations that need the same elements of a buffer, in words for where that is certain."""
+    found = functools.cache(lambda: race(version.program, buffer, loop.id))
+    return SchedulingError(
+        lambda: decided if found() else undecided,
+        place=statement_cursor(version, loop.id),
+        example=lambda: str(found() or ""),
+        hint=hint,
+        remedies=lambda: own_buffers(version, loop, buffer),
+    )
+
+
+def _why_written_twice(version: Version, loop: For, buffer: str) -> str:
+    """Words where no remedy is known: an output cannot be stored in the loop."""
+    writers = [c for c in calls_in(version, loop.id) if any(o.buffer == buffer for o in c.func.outputs)]
+    if version.global_box(buffer) is None or not any(isinstance(i.min, (Min, Max)) for c in writers for i in c.box):
+        return ""
+    return "a tail that shifts writes some elements twice: split with another tail"
+
+
+def own_buffers(version: Version, loop: For, buffer: str) -> list[Remedy]:
+    """Remedies that give each iteration of a loop a buffer of its own: this one, then all that are written in the loop.
+
+    What slides in the loop, or stands there as part of a chain, must be computed in full by each iteration.
+    """
+    inside = calls_in(version, loop.id)
+    allocs = {a.id: a for c in inside for o in c.func.outputs if (a := version.alloc_of(o.buffer, c.id)) is not None}
+    shared = [a for a in allocs.values() if loop.id not in version.ancestors(a.id)]
+    own = [a for a in shared if a.buffer == buffer]
+    around = PlaceOf(loop.id)
+
+    def stored(these: Sequence[Alloc]) -> list[tuple[object, ...]]:
+        return [("store_at", PlaceOf(a.id), around) for a in these]
+
+    if not own:
+        return []
+    names = {a.buffer for a in shared}
+    producers = [c for c in inside if any(o.buffer in names for o in c.func.outputs)]
+    whole: list[tuple[object, ...]] = [("compute_root", PlaceOf(c.id)) for c in producers]
+    whole += [("compute_at", PlaceOf(c.id), around) for c in reversed(producers)]
+    in_full = f"let each iteration compute all that it needs of {buffer}, in a buffer of its own"
+    return [
+        first(f"give each iteration its own {buffer} first", *stored(own)),
+        first("give each iteration buffers of its own first", *stored(shared)),
+        first(in_full, *whole, *stored(shared)),
+    ]
+
+
+class _OwnIteration(Coverage):
+    """Coverage by what the same iteration of a loop has written, and nothing from before the loop."""
+
+    def __init__(self, version: Version, buffer: str, alloc: Alloc | None, reader: int, loop: For) -> None:
+        super().__init__(version, buffer, alloc, reader)
+        self.straight = [c for c in self.straight if loop.id in version.ancestors(c.call.id)]
+        outer = {loop.id, *version.ancestors(loop.id)}
+        self.loops = [inner for inner in self.loops if inner.id not in outer]
+
+
+def _check_disjoint_writes(version: Version, loop: For, buffer: str, writers: list[Call], hint: str) -> None:
+    touched = touches(version, buffer, (call.id for call in writers), writes=True)
+    rank = len(touched[0].region)
+    for d in range(rank):
+        intervals = []
+        for touch in touched:
+            around = list(reversed(version.loops_around(touch.call.id)))
+            inner = around[: next(n for n, other in enumerate(around) if other.id == loop.id)]
+            intervals.append(over_loops(touch.region[d], inner, touch.known))
+        if one_before_the_other(intervals, loop, version.facts_at(loop.id)):
+            return
+    raise _shared(
+        version,
+        loop,
+        buffer,
+        f"iterations of loop {loop.variable} write the same elements of {buffer}",
+        f"iterations of loop {loop.variable} are not shown to write different parts of {buffer}",
+        hint or functools.partial(_why_written_twice, version, loop, buffer),
+    )

@@ -1,0 +1,148 @@
+"""Whether calls find what they read, and the outputs are written: refusals for what is not shown covered."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeAlias, cast
+
+import attrs
+
+from slinky.cursors.cursors import statement_cursor
+from slinky.cursors.versions import Version
+from slinky.errors import SchedulingError
+from slinky.ir.printer import dimension_names, interval_in
+from slinky.ir.regions import parameter_box
+from slinky.ir.statements import Call
+from slinky.sched.legality.coverage import Coverage, contains
+from slinky.sched.legality.touches import (
+    Touch,
+    reads_of_call,
+    touches,
+)
+from slinky.sched.remedies import Remedy
+from slinky.sched.small_runs import Finding, unwritten_output, unwritten_read
+from slinky.symbolic.explanations import LONGEST, brief
+from slinky.symbolic.intervals import Box, interval_text, not_empty
+
+
+@attrs.frozen
+class Uncovered:
+    """A read that is not shown to find what it needs."""
+
+    buffer: str
+    region: Box
+    call: Call | None
+
+    def refuse(self, version: Version, remedies: RemediesFor | None = None) -> SchedulingError:
+        """The refusal that this is."""
+        program, call = version.program, self.call
+
+        @functools.cache
+        def found() -> Finding | None:
+            if call is None:
+                return unwritten_output(program, self.buffer)
+            return unwritten_read(program, self.buffer, call.id)
+
+        def reason() -> str:
+            if call is None:
+                return f"not {'' if found() else 'shown that '}all of output {self.buffer} is written"
+            name = call.func.name
+            rest = f"all of {self.buffer}[{_brief_region(version, self.region)}], which it reads, written"
+            return f"{name} does not find {rest}" if found() else f"not shown that {name} finds {rest}"
+
+        return SchedulingError(
+            reason,
+            place=statement_cursor(version, call.id) if call is not None else None,
+            example=lambda: str(found() or ""),
+            remedies=None if remedies is None else lambda: remedies(self),
+        )
+
+
+def _brief_region(version: Version, region: Box) -> str:
+    """A region as the program prints it; ends that are long, in short."""
+    text = ", ".join(interval_in(version.program, i) for i in region)
+    if len(text) <= LONGEST:
+        return text
+    names, each = dimension_names(version.program), LONGEST // (2 * len(region))
+    ends = [(brief(i.min, names, each), brief(i.max, names, each)) for i in region]
+    return ", ".join(interval_text(lo, hi) for lo, hi in ends)
+
+
+RemediesFor: TypeAlias = Callable[[Uncovered], Sequence[Remedy]]
+"""What may help where a call does not find what it reads."""
+
+
+def check_reads(version: Version, calls: Iterable[int], remedies: RemediesFor | None = None) -> None:
+    """Check that calls, given by identity, find all that they read.
+
+    Raises `SchedulingError` for the first that does not.
+    """
+    for identity in calls:
+        call = version.statement(identity)
+        assert isinstance(call, Call)
+        for buffer, touch in reads_of_call(version, call):
+            gap = _uncovered(version, buffer, touch)
+            if gap is not None:
+                raise gap.refuse(version, remedies)
+
+
+def check_readers(version: Version, writers: Iterable[Call], remedies: RemediesFor | None = None) -> None:
+    """Check that whoever reads what some calls write still finds it, after they write less, elsewhere, or later.
+
+    What the readers read of other buffers is as it was. Raises `SchedulingError` for the first read that is not shown.
+    """
+    for buffer in dict.fromkeys(output.buffer for call in writers for output in call.func.outputs):
+        for touch in touches(version, buffer, version.readers(buffer), writes=False):
+            gap = _uncovered(version, buffer, touch)
+            if gap is not None:
+                raise gap.refuse(version, remedies)
+
+
+def check_inputs(version: Version, identity: int) -> None:
+    """Check that a call whose box may have grown stays within the pipeline's inputs.
+
+    Raises `SchedulingError` if that is not shown.
+    """
+    call = version.statement(identity)
+    assert isinstance(call, Call)
+    for buffer, touch in reads_of_call(version, call):
+        limits = version.global_box(buffer)
+        if limits is not None and not contains(limits, touch.region, touch.known):
+            raise Uncovered(buffer, touch.region, call).refuse(version)
+
+
+def check_outputs(version: Version, names: Iterable[str]) -> None:
+    """Check that outputs of the pipeline are written in full.
+
+    Raises `SchedulingError` for the first that is not.
+    """
+    for name in names:
+        parameter = next((p for p in version.program.outputs if p.name == name), None)
+        if parameter is None:
+            continue
+        box = parameter_box(name, parameter.rank)
+        known = version.base_facts().also(not_empty(box))
+        if not Coverage(version, name, None, None).covers(box, known):
+            raise Uncovered(name, box, None).refuse(version)
+
+
+def _uncovered(version: Version, buffer: str, touch: Touch) -> Uncovered | None:
+    """The read as a gap, if it is not shown to find what it needs; remembered with the version."""
+    key = ("gap", buffer, touch.call.id, touch.region)
+    if key not in version.remembered:
+        version.remembered[key] = _find_gap(version, buffer, touch)
+    return cast("Uncovered | None", version.remembered[key])
+
+
+def _find_gap(version: Version, buffer: str, touch: Touch) -> Uncovered | None:
+    writers = version.writers(buffer)
+    alloc = version.alloc_of(buffer, touch.call.id)
+    if alloc is None and version.global_box(buffer) is None:
+        # It is not in scope where the call has moved, nor are its writers before the call.
+        return Uncovered(buffer, touch.region, touch.call)
+    if alloc is None and not writers:
+        return None  # an input or constant: the checks guarantee it for all that the outputs' bounds let a call compute
+    if Coverage(version, buffer, alloc, touch.call.id).covers(touch.region, touch.known):
+        return None
+    return Uncovered(buffer, touch.region, touch.call)

@@ -1,0 +1,67 @@
+"""What a refusal says of a condition that was not shown: the part that is missing, and a counterexample."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import attrs
+
+from slinky.cursors.versions import Version
+from slinky.errors import SchedulingError
+from slinky.ir.printer import dimension_names
+from slinky.sched.remedies import Remedy
+from slinky.symbolic.explanations import brief, explain
+from slinky.symbolic.expressions import (
+    Condition,
+    negate,
+)
+from slinky.symbolic.proofs import Facts, prove
+
+
+@attrs.frozen
+class Unproved:
+    """A condition that was not shown under these facts. As text, with the part that is missing, and an assignment for
+    which it does not hold where one is found: put together when somebody reads it."""
+
+    version: Version
+    condition: Condition
+    known: Facts
+
+    def refuse(
+        self,
+        wanted: str,
+        refuted: str,
+        *,
+        place: object = None,
+        remedies: Callable[[], Sequence[Remedy]] | None = None,
+        hint: str = "",
+    ) -> SchedulingError:
+        """The refusal that what is wanted is not shown; in other words where the condition is shown never to hold."""
+        condition = _UnlessRefuted(self)
+        return SchedulingError(
+            lambda: refuted if condition.is_refuted() else f"not shown that {wanted}",
+            place=place,
+            condition=condition,
+            hint=hint,
+            remedies=remedies,
+        )
+
+    def __str__(self) -> str:
+        names = dimension_names(self.version.program)
+        found = explain(self.condition, self.known)
+        missing = brief(self.condition if found.not_shown is None else found.not_shown, names)
+        return "; ".join(filter(None, (missing, found.example(names))))
+
+
+@attrs.frozen
+class _UnlessRefuted:
+    """A condition that was not shown, of which nothing is left to say where it is shown never to hold."""
+
+    unproved: Unproved
+
+    def is_refuted(self) -> bool:
+        """Whether the condition is shown never to hold."""
+        return prove(negate(self.unproved.condition), self.unproved.known)
+
+    def __str__(self) -> str:
+        return "False" if self.is_refuted() else str(self.unproved)

@@ -1,0 +1,25 @@
+"""The rewrites, grouped by what they change. Each is its edit, its returned cursors and its refusals."""
+
+from slinky.sched.primitives.blocks import reorder_statements
+from slinky.sched.primitives.loops import cut_loop, parallelize_loop, reorder_loops, split_loop
+from slinky.sched.primitives.placement import compute_at, compute_root
+from slinky.sched.primitives.simplification import rename, simplify
+from slinky.sched.primitives.sliding import slide_window
+from slinky.sched.primitives.storage import fold_storage, lift_alloc, store_at, unfold_storage
+
+__all__ = [
+    "compute_at",
+    "compute_root",
+    "cut_loop",
+    "fold_storage",
+    "lift_alloc",
+    "parallelize_loop",
+    "rename",
+    "reorder_loops",
+    "reorder_statements",
+    "simplify",
+    "slide_window",
+    "split_loop",
+    "store_at",
+    "unfold_storage",
+]
