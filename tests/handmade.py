@@ -8,7 +8,8 @@ import attrs
 import numpy as np
 
 import slinky as sl
-from slinky.ir.statements import Alloc, Call, Check, For, LoweredFunc, Program, Statement
+from slinky.ir.copies import with_box, with_identity
+from slinky.ir.statements import SERIAL, Alloc, Call, Check, For, Mode, Parallel, Program, Statement, fresh_identity
 from slinky.symbolic.expressions import Expr, as_expr, metadata, variable
 from slinky.symbolic.intervals import Interval
 
@@ -42,9 +43,19 @@ def stencil() -> sl.Pipeline:
     return sl.build_pipeline([inp], [out])
 
 
-def funcs(program: Program) -> dict[str, LoweredFunc]:
-    """The funcs of a program by name."""
-    return {s.func.name: s.func for s in program.body if isinstance(s, Call)}
+def calls_of(program: Program) -> dict[str, Call]:
+    """The calls of a program by the name of their func."""
+    return {s.func.name: s for s in program.body if isinstance(s, Call)}
+
+
+def over(call: Call, box: Sequence[Interval]) -> Call:
+    """Another call of a func on the same buffers, over this box."""
+    return with_identity(with_box(call, tuple(box)), fresh_identity())
+
+
+def mode(workers: int | None) -> Mode:
+    """How a loop runs: serial (None), or on so many threads (0: as many as there are)."""
+    return SERIAL if workers is None else Parallel(workers or None)
 
 
 def alloc(program: Program) -> Alloc:
@@ -69,11 +80,11 @@ def by_rows(
 ) -> sl.Pipeline:
     """The stencil by rows, slid and folded. The arguments make it wrong in one way or another."""
     program = stencil().program
-    add, stencil_func = funcs(program)["add"], funcs(program)["stencil"]
+    add, stencil_call = calls_of(program)["add"], calls_of(program)["stencil"]
     produced = at(row + 1) if produced is None else produced
     folded = attrs.evolve(alloc(program), folds=(None if fold is None else as_expr(fold), None))
-    body = (Call(add, (produced, wide_x)), Call(stencil_func, (at(row), out_x)))
-    loop = For(row, Interval(out_y.min + start, out_y.max), as_expr(1), workers, body)
+    body = (over(add, (produced, wide_x)), over(stencil_call, (at(row), out_x)))
+    loop = For(row, Interval(out_y.min + start, out_y.max), as_expr(1), mode(workers), body)
     return with_body(program, (folded, loop))
 
 

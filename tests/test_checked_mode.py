@@ -8,13 +8,14 @@ from typing import Any
 import attrs
 import numpy as np
 import pytest
-from handmade import alloc, at, by_rows, funcs, out_x, out_y, picture, row, stencil, wide_x, with_body
+from handmade import alloc, at, by_rows, calls_of, mode, out_x, out_y, over, picture, row, stencil, wide_x, with_body
 from hypothesis import given
 from hypothesis import strategies as st
 
 import slinky as sl
 from slinky.cursors.editing import Edit
-from slinky.ir.statements import Call, For, InputAccess
+from slinky.ir.copies import with_func, with_mode
+from slinky.ir.statements import SERIAL, Call, For
 from slinky.runtime import interpreter
 from slinky.runtime.races import LoopRun
 from slinky.runtime.shadow import Shadow
@@ -65,9 +66,9 @@ def test_a_warm_up_too_short() -> None:
 
 def test_a_produced_region_too_small() -> None:
     program = stencil().program
-    calls = funcs(program)
-    narrow = Call(calls["add"], (Interval(out_y.min - 1, out_y.max + 1), Interval(out_x.min, out_x.max + 1)))
-    wrong = with_body(program, (alloc(program), narrow, Call(calls["stencil"], (out_y, out_x))))
+    calls = calls_of(program)
+    narrow = over(calls["add"], (Interval(out_y.min - 1, out_y.max + 1), Interval(out_x.min, out_x.max + 1)))
+    wrong = with_body(program, (alloc(program), narrow, over(calls["stencil"], (out_y, out_x))))
     inp, out, _ = picture(3, 4)
     with pytest.raises(sl.UninitializedReadError) as caught:
         wrong.run(inp, out, checked=True)
@@ -77,10 +78,10 @@ def test_a_produced_region_too_small() -> None:
 @pytest.mark.parametrize("checked", [True, False])
 def test_a_buffer_too_small(checked: bool) -> None:
     program = stencil().program
-    calls = funcs(program)
+    calls = calls_of(program)
     short = attrs.evolve(alloc(program), box=(Interval(out_y.min, out_y.max + 1), wide_x))
-    body = (short, Call(calls["add"], (Interval(out_y.min - 1, out_y.max + 1), wide_x)))
-    wrong = with_body(program, (*body, Call(calls["stencil"], (out_y, out_x))))
+    body = (short, over(calls["add"], (Interval(out_y.min - 1, out_y.max + 1), wide_x)))
+    wrong = with_body(program, (*body, over(calls["stencil"], (out_y, out_x))))
     inp, out, _ = picture(3, 4)
     with pytest.raises(sl.ExecutionError) as caught:
         wrong.run(inp, out, checked=checked)
@@ -90,22 +91,23 @@ def test_a_buffer_too_small(checked: bool) -> None:
 
 def test_an_access_that_says_less_than_the_callback_reads() -> None:
     program = stencil().program
-    calls = funcs(program)
-    dim_y, dim_x = calls["stencil"].dims
-    read = InputAccess("intm", (at(dim_y, dim_y + 1), at(dim_x - 1, dim_x + 1)))
-    lying = attrs.evolve(calls["stencil"], inputs=(read,))
-    first = (alloc(program), Call(calls["add"], (Interval(out_y.min - 1, out_y.max + 1), wide_x)))
+    calls = calls_of(program)
+    func = calls["stencil"].func
+    dim_y, dim_x = func.dims
+    read = attrs.evolve(func.inputs[0], box=(at(dim_y, dim_y + 1), at(dim_x - 1, dim_x + 1)))
+    lying = with_func(calls["stencil"], attrs.evolve(func, inputs=(read,)))
+    first = (alloc(program), over(calls["add"], (Interval(out_y.min - 1, out_y.max + 1), wide_x)))
     inp, out, _ = picture(3, 4)
     with pytest.raises(ValueError, match="could not be broadcast") as caught:
-        with_body(program, (*first, Call(lying, (out_y, out_x)))).run(inp, out, checked=True)
+        with_body(program, (*first, over(lying, (out_y, out_x)))).run(inp, out, checked=True)
     assert caught.value.__notes__ == ["in the call stencil[0..2, 0..3] of pipeline stencil"]
 
 
 def test_an_output_that_is_not_fully_written() -> None:
     program = stencil().program
-    calls = funcs(program)
-    first = (alloc(program), Call(calls["add"], (Interval(out_y.min - 1, out_y.max + 1), wide_x)))
-    but_the_last_row = Call(calls["stencil"], (Interval(out_y.min, out_y.max - 1), out_x))
+    calls = calls_of(program)
+    first = (alloc(program), over(calls["add"], (Interval(out_y.min - 1, out_y.max + 1), wide_x)))
+    but_the_last_row = over(calls["stencil"], (Interval(out_y.min, out_y.max - 1), out_x))
     wrong = with_body(program, (*first, but_the_last_row))
     inp, out, _ = picture(3, 4)
     with pytest.raises(sl.UninitializedReadError) as caught:
@@ -212,7 +214,7 @@ def test_whatever_is_written_is_no_mistake(dtype: Any) -> None:
 def forced(p: sl.Pipeline, loop: str, workers: int | None = 1) -> sl.Pipeline:
     """A pipeline with a loop marked parallel that no primitive would mark, or unmarked."""
     edit = Edit(p._version)
-    edit.update(attrs.evolve(p.find(loop)._loop, workers=workers))
+    edit.update(with_mode(p.find(loop)._loop, mode(workers)))
     return sl.Pipeline(edit.finish("by_force"))
 
 
@@ -269,10 +271,10 @@ def test_an_element_that_an_iteration_reads_and_another_one_writes() -> None:
 def test_an_element_that_an_iteration_writes_after_another_one_has_read_it() -> None:
     """All is written before the loop, and each row again in the iteration before the one that reads it last."""
     program = stencil().program
-    add, stencil_func = funcs(program)["add"], funcs(program)["stencil"]
-    before = Call(add, (Interval(out_y.min - 1, out_y.max + 1), wide_x))
-    again = Call(add, (at(row - 1), wide_x))
-    loop = For(row, out_y, as_expr(1), None, (Call(stencil_func, (at(row), out_x)), again))
+    add, stencil_call = calls_of(program)["add"], calls_of(program)["stencil"]
+    before = over(add, (Interval(out_y.min - 1, out_y.max + 1), wide_x))
+    again = over(add, (at(row - 1), wide_x))
+    loop = For(row, out_y, as_expr(1), SERIAL, (over(stencil_call, (at(row), out_x)), again))
     p = with_body(program, (alloc(program), before, loop))
     inp, out, right = picture(6, 5)
     p.run(inp, out, checked=True)
@@ -294,11 +296,11 @@ def test_iterations_in_another_order_than_that_of_the_loop(monkeypatch: pytest.M
 def nest(*workers: int | None) -> sl.Pipeline:
     """The stencil in two nested loops over rows, of which the inner one repeats what the outer one says."""
     program = stencil().program
-    add, stencil_func = funcs(program)["add"], funcs(program)["stencil"]
-    before = Call(add, (Interval(out_y.min - 1, out_y.max + 1), wide_x))
+    add, stencil_call = calls_of(program)["add"], calls_of(program)["stencil"]
+    before = over(add, (Interval(out_y.min - 1, out_y.max + 1), wide_x))
     again = variable("again")
-    inner = For(again, Interval(0, 1), as_expr(1), workers[1], (Call(stencil_func, (at(row), out_x)),))
-    return with_body(program, (alloc(program), before, For(row, out_y, as_expr(1), workers[0], (inner,))))
+    inner = For(again, Interval(0, 1), as_expr(1), mode(workers[1]), (over(stencil_call, (at(row), out_x)),))
+    return with_body(program, (alloc(program), before, For(row, out_y, as_expr(1), mode(workers[0]), (inner,))))
 
 
 def test_nested_parallel_loops() -> None:

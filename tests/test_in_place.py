@@ -10,9 +10,10 @@ from typing import Any
 import attrs
 import numpy as np
 import pytest
+from handmade import mode, over
 
 import slinky as sl
-from slinky.ir.statements import Alloc, Call, For
+from slinky.ir.statements import SERIAL, Alloc, Call, For
 from slinky.symbolic.expressions import constant, variable
 from slinky.symbolic.intervals import Interval
 
@@ -302,7 +303,7 @@ def test_an_output_that_is_written_in_parts() -> None:
     calls = {s.func.name: s for s in program.body if isinstance(s, Call)}
     others = tuple(s for s in program.body if not isinstance(s, Call))
     ends = calls["g"].box[0]
-    parts = [Call(calls["g"].func, (Interval(*pair),)) for pair in ((ends.min, 4), (5, ends.max))]
+    parts = [over(calls["g"], (Interval(*pair),)) for pair in ((ends.min, 4), (5, ends.max))]
     body = (*others, calls["f"], parts[0], calls["h"], parts[1], calls["last"])
     p = sl.Pipeline(attrs.evolve(program, body=body))
     p.verify()
@@ -463,9 +464,9 @@ def test_iterations_that_write_the_same_elements(
         p = sl.split_loop(p, "f2.i", 8)
     p = in_pieces(p, 3, inner or 8)
     *checks, loop = p.program.body
-    loop = attrs.evolve(loop, step=constant(step), workers=workers)
+    loop = attrs.evolve(loop, step=constant(step), mode=mode(workers))
     if around:
-        loop = For(variable("again"), Interval(constant(0), constant(1)), constant(1), None, (loop,))
+        loop = For(variable("again"), Interval(constant(0), constant(1)), constant(1), SERIAL, (loop,))
     p = sl.Pipeline(attrs.evolve(p.program, body=(*checks, loop)))
     p.verify()
     a, out = np.arange(50.0), np.zeros(50)

@@ -12,6 +12,7 @@ from typing import Any
 import attrs
 import numpy as np
 import pytest
+from handmade import mode, over
 from scheduled import Array, add_1, compare, line, picture, signal, stencil, stencils
 
 import slinky as sl
@@ -153,7 +154,7 @@ def test_beginnings_that_move_back() -> None:
     plain = sl.build_pipeline([inp], [out]).program
     call, t, w = calls(plain)["f"], variable("t"), variable("w")
     first, last = sl.minimum(6 * t, 9 - 3 * t), sl.maximum(5 - 3 * t, 6 * t - 4)
-    p = handmade(plain, loop(t, 0, 2, loop(w, first, last, Call(call.func, (Interval(w, w),)))))
+    p = handmade(plain, loop(t, 0, 2, loop(w, first, last, over(call, (Interval(w, w),)))))
     inputs = numbers(9), zeros(9)
     p.run(*inputs, checked=True)
     refused_as_wrong(
@@ -263,8 +264,8 @@ def test_a_buffer_that_is_lifted_keeps_cutting_off_what_it_cut_off() -> None:
     alloc = attrs.evolve(
         next(s for s in program.body if isinstance(s, Alloc)), box=(Interval(row - 1, row + 1), columns)
     )
-    body = (alloc, Call(add.func, (Interval(row - 5, row + 5), columns)))
-    body = (*body, Call(apply.func, (Interval(row, row), apply.box[1])))
+    body = (alloc, over(add, (Interval(row - 5, row + 5), columns)))
+    body = (*body, over(apply, (Interval(row, row), apply.box[1])))
     p = handmade(program, loop(row, low("out", 0), high("out", 0), *body))
     _, before = compare(stencil(), p, *([b] for b in picture(6, 5, 1)))
     _, after = compare(stencil(), sl.lift_alloc(p, "alloc intm"), *([b] for b in picture(6, 5, 1)))
@@ -334,7 +335,7 @@ def test_loops_that_swap_around_what_the_next_column_wrote() -> None:
     plain = sl.build_pipeline([inp], [out]).program
     found, rows, columns = calls(plain), variable("row"), variable("column")
     box = (Interval(rows, rows), Interval(columns, columns))
-    inner = loop(columns, low("out", 1), high("out", 1) + 1, Call(found["f"].func, box), Call(found["g"].func, box))
+    inner = loop(columns, low("out", 1), high("out", 1) + 1, over(found["f"], box), over(found["g"], box))
     alloc = next(s for s in plain.body if isinstance(s, Alloc))
     p = handmade(plain, alloc, loop(rows, low("out", 0) - 1, high("out", 0), inner))
     inputs = numbers(4, 6, min=(-1, 0)), zeros(3, 4)
@@ -356,7 +357,7 @@ def test_loops_that_swap_around_the_second_output_of_a_call() -> None:
     plain = sl.build_pipeline([inp], [out]).program
     found, rows, columns = calls(plain), variable("row"), variable("column")
     box = (Interval(rows, rows), Interval(columns, columns))
-    inner = loop(columns, low("out", 1), high("out", 1) + 1, Call(found["f"].func, box), Call(found["g"].func, box))
+    inner = loop(columns, low("out", 1), high("out", 1) + 1, over(found["f"], box), over(found["g"], box))
     allocs = [s for s in plain.body if isinstance(s, Alloc)]
     p = handmade(plain, *allocs, loop(rows, low("out", 0) - 1, high("out", 0), inner))
     inputs = numbers(4, 6, min=(-1, 0)), zeros(3, 4)
@@ -373,10 +374,10 @@ def test_a_window_that_slides_over_other_columns_in_each_row() -> None:
     row, column = variable("row"), variable("column")
     columns = found["add"].box[1]
     alloc = next(s for s in program.body if isinstance(s, Alloc))
-    add = Call(found["add"].func, (Interval(row - 1, row + 1), Interval(column - 1, column + 1)))
-    apply = Call(found["stencil"].func, (Interval(row, row), Interval(column, column)))
-    before = loop(row, low("out", 0), high("out", 0), Call(apply.func, (Interval(row, row), found["stencil"].box[1])))
-    whole = Call(found["add"].func, (Interval(low("out", 0) - 1, high("out", 0) + 1), columns))
+    add = over(found["add"], (Interval(row - 1, row + 1), Interval(column - 1, column + 1)))
+    apply = over(found["stencil"], (Interval(row, row), Interval(column, column)))
+    before = loop(row, low("out", 0), high("out", 0), over(apply, (Interval(row, row), found["stencil"].box[1])))
+    whole = over(found["add"], (Interval(low("out", 0) - 1, high("out", 0) + 1), columns))
     again = attrs.evolve(alloc)
     inner = loop(column, row, row + 3, add, apply)
     p = handmade(
@@ -400,7 +401,7 @@ def test_an_output_that_slides_over_other_columns_in_each_row() -> None:
     sl.Func(same, [inp[y, x]], [out[y, x]], name="f")
     plain = sl.build_pipeline([inp], [out]).program
     row, column = variable("row"), variable("column")
-    call = Call(calls(plain)["f"].func, (Interval(row - 1, row + 1), Interval(column - 1, column + 1)))
+    call = over(calls(plain)["f"], (Interval(row - 1, row + 1), Interval(column - 1, column + 1)))
     p = handmade(plain, loop(row, 0, 1, loop(column, row, row + 3, call)))
     inputs = numbers(3, 6), zeros(3, 6)
     p.run(*inputs, checked=True)
@@ -450,7 +451,7 @@ def test_sums_of_rows_are_sums_of_whole_rows(sums_are_output: bool) -> None:
 def test_an_inner_loop_that_depends_on_the_outer_one_stays_inside(what: str, first: Any, last: Any, step: Any) -> None:
     program = stencil().program
     box = (Interval(y, y), Interval(x, x))
-    inner = loop(x, first, last, Call(calls(program)["stencil"].func, box), step=step)
+    inner = loop(x, first, last, over(calls(program)["stencil"], box), step=step)
     rest = [s for s in program.body if isinstance(s, Alloc) or (isinstance(s, Call) and s.func.name == "add")]
     p = handmade(program, *rest, loop(y, low("out", 0), high("out", 0), inner))
     with pytest.raises(sl.SchedulingError, match=f"the {what} of loop x depends on loop y"):
@@ -486,7 +487,7 @@ def high(name: str, dim: int) -> Any:
 
 def loop(v: Any, first: Any, last: Any, *body: Statement, step: Any = 1, workers: int | None = None) -> For:
     """A loop."""
-    return For(v, Interval(first, last), as_expr(step), workers, body)
+    return For(v, Interval(first, last), as_expr(step), mode(workers), body)
 
 
 def handmade(program: Program, *body: Statement) -> sl.Pipeline:

@@ -15,15 +15,17 @@ import pytest
 from test_legality import loop
 
 import slinky as sl
+from slinky.ir.operations import Callback
 from slinky.ir.statements import (
+    SERIAL,
     Alloc,
     Call,
     Check,
     For,
     If,
-    InputAccess,
+    InputPort,
     LoweredFunc,
-    OutputAccess,
+    OutputPort,
     Pass,
     Program,
     ScalarParameter,
@@ -40,12 +42,15 @@ from slinky.symbolic.intervals import Interval
 N, T, V = sl.scalar("n"), variable("t"), variable("v")
 
 
-def func(name: str, callback: Callable[..., None], reads: tuple[int, ...], writes: str) -> LoweredFunc:
-    """A func of two dimensions; what it reads of b is as far from where it writes as given."""
+INT8 = np.dtype(np.int8)
+
+
+def func(name: str, callback: Callable[..., None], reads: tuple[int, ...]) -> LoweredFunc:
+    """A func of two dimensions; what it reads is as far from where it writes as given."""
     i, j = variable(f"{name}.i"), variable(f"{name}.j")
     boxes = [(Interval(i + offset, i + offset), Interval(j, j)) for offset in reads]
-    inputs = tuple(InputAccess("b", box) for box in boxes)
-    return LoweredFunc(name, callback, (i, j), inputs, (OutputAccess(writes, (0, 1)),))
+    inputs = tuple(InputPort(box, INT8) for box in boxes)
+    return LoweredFunc(name, Callback(callback), (i, j), inputs, (OutputPort((0, 1), INT8),))
 
 
 def fill(target: Any) -> None:
@@ -58,9 +63,9 @@ def last(*operands: Any) -> None:
     operands[-1][...] = operands[-2]
 
 
-MAKE, USE = func("make", fill, (), "b"), func("use", last, (0,), "c")
+MAKE, USE = func("make", fill, ()), func("use", last, (0,))
 MAKE_OF_MORE = attrs.evolve(MAKE, dims=(*MAKE.dims, variable("make.more")))
-USE_TWO = func("use_two", last, (0, 1), "c")
+USE_TWO = func("use_two", last, (0, 1))
 
 
 def box(i: tuple[Any, Any], j: tuple[int, int]) -> tuple[Interval, Interval]:
@@ -70,13 +75,13 @@ def box(i: tuple[Any, Any], j: tuple[int, int]) -> tuple[Interval, Interval]:
 
 def make(*i: Any, j: tuple[int, int] = (0, 0)) -> Call:
     """Write these elements, one or from the first to the last."""
-    return Call(MAKE, box((i[0], i[-1]), j))
+    return Call(MAKE, box((i[0], i[-1]), j), (), ("b",))
 
 
 def use(*i: Any, j: tuple[int, int] = (0, 0), by: LoweredFunc = USE) -> If:
     """Read these elements, one or from the first to the last."""
     own = Alloc("c", np.dtype(np.int8), ("i", "j"), box((-99, 99), (0, 9)), (None, None))
-    return If(as_expr(0) <= 0, (own, Call(by, box((i[0], i[-1]), j))))
+    return If(as_expr(0) <= 0, (own, Call(by, box((i[0], i[-1]), j), ("b",) * len(by.inputs), ("c",))))
 
 
 def b(fold: int | None = None) -> Alloc:
@@ -99,7 +104,7 @@ def is_found_right(p: sl.Pipeline) -> bool:
         for s in statements:
             if isinstance(s, Alloc):
                 check_folds_of(version, s)
-            if isinstance(s, For) and s.workers is not None:
+            if isinstance(s, For) and s.mode != SERIAL:
                 check_races(version, s.id)
     except sl.SchedulingError:
         return False
@@ -126,7 +131,7 @@ RIGHT: dict[str, tuple[Statement, ...]] = {
     "an else": (b(), make(2, 9), loop(V, 0, 3, If(V <= 1, (), (use(V),)))),
     "something of a dimension that b lacks": (
         b(),
-        Call(MAKE_OF_MORE, (*box((0, 3), (0, 0)), Interval(as_expr(0), N))),
+        Call(MAKE_OF_MORE, (*box((0, 3), (0, 0)), Interval(as_expr(0), N)), (), ("b",)),
         use(0, 3),
     ),
     "in an else": (b(), If(N < 0, (), (make(0, 3),)), use(0, 3)),
@@ -149,14 +154,18 @@ WRONG: dict[str, tuple[Statement, ...]] = {
     "a second read": (b(), make(0, 3), use(0, 3, by=USE_TWO)),
     "nothing of a dimension that b lacks": (
         b(),
-        Call(MAKE_OF_MORE, (*box((0, 3), (0, 0)), Interval(as_expr(1), N))),
+        Call(MAKE_OF_MORE, (*box((0, 3), (0, 0)), Interval(as_expr(1), N)), (), ("b",)),
         use(0, 3),
     ),
     # Coverage: loops
     "a loop that may not run": (b(), loop(V, 0, N - 1, make(0, 3)), use(0, 3)),
     "steps that do not reach the end": (b(), loop(V, 0, N, make(V, V + 1), step=2), use(0, N + 1)),
     "every second element": (b(), loop(V, 0, 3, make(2 * V)), use(0, 6)),
-    "a diagonal": (b(), loop(V, 0, 3, Call(MAKE, (Interval(V, V), Interval(V, V + 3)))), use(0, 3, j=(0, 3))),
+    "a diagonal": (
+        b(),
+        loop(V, 0, 3, Call(MAKE, (Interval(V, V), Interval(V, V + 3)), (), ("b",))),
+        use(0, 3, j=(0, 3)),
+    ),
     "clamped from below": (b(), loop(V, 0, 3, make(sl.maximum(V, 2), V + 1)), use(0, 4)),
     "clamped from above": (b(), loop(V, 0, 3, make(V, sl.minimum(V + 1, 2))), use(0, 4)),
     "loops of the same name": (b(), loop(V, 0, 3, make(2 * V)), loop(V, 5, 6, use(0, 6))),
@@ -230,12 +239,12 @@ def test_a_call_in_the_other_branch_does_not_stand_before_a_loop() -> None:
 
 def test_a_buffer_that_is_sunk_cuts_off_what_it_cut_off() -> None:
     """Two elements are read, in two of four iterations; the bounds of b leave just them of ten that `copy` asks for."""
-    i, j = variable("copy.i"), variable("copy.j")
-    reads = (InputAccess("a", (Interval(i, i), Interval(j, j))),)
-    copy = LoweredFunc("copy", last, (i, j), reads, (OutputAccess("b", (0, 1)),))
     source, target = (attrs.evolve(b(), buffer=name, box=box((0, 1), (0, 9)), id=fresh_identity()) for name in "ab")
-    made = Call(attrs.evolve(MAKE, outputs=(OutputAccess("a", (0, 1)),)), box((0, 1), (0, 0)))
-    copied, read = Call(copy, box((0, 9), (0, 0))), loop(V, 0, 3, If(V <= 1, (use(V),)))
+    made = Call(MAKE, box((0, 1), (0, 0)), (), ("a",))
+    copied, read = (
+        Call(func("copy", last, (0,)), box((0, 9), (0, 0)), ("a",), ("b",)),
+        loop(V, 0, 3, If(V <= 1, (use(V),))),
+    )
     p = program(source, target, made, loop(T, 0, 3, copied, read))
     assert is_right(p)
     sunk = sl.store_at(p, "alloc b", "for t")

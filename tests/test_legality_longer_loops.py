@@ -10,12 +10,13 @@ from collections.abc import Callable, Sequence
 import attrs
 import numpy as np
 import pytest
+from handmade import over
 from scheduled import Array, compare, line, picture, stencils
 from test_legality import calls, handmade, high, loop, low, numbers, refused_as_wrong, same, total, with_row, zeros
 
 import slinky as sl
 from slinky.ir.scopes import leading_checks
-from slinky.ir.statements import Alloc, Call, Statement
+from slinky.ir.statements import Alloc, Statement
 from slinky.symbolic.expressions import variable
 from slinky.symbolic.intervals import Interval
 
@@ -116,8 +117,8 @@ def test_a_window_of_which_an_output_knows_nothing() -> None:
     sl.Func(total, [image[y, sl.interval(x - 1, x + 1)], sums[y]], [out[y, x]], name="join")
     plain = sl.build_pipeline([inp], [out]).program
     found, column = calls(plain), variable("column")
-    both = Call(found["both"].func, (found["both"].box[0], Interval(column - 1, column + 1)))
-    join = Call(found["join"].func, (found["join"].box[0], Interval(column, column)))
+    both = over(found["both"], (found["both"].box[0], Interval(column - 1, column + 1)))
+    join = over(found["join"], (found["join"].box[0], Interval(column, column)))
     allocs = [s for s in plain.body if isinstance(s, Alloc)]
     p = handmade(plain, *allocs, loop(column, low("out", 1), high("out", 1), both, join))
     with pytest.raises(sl.SchedulingError, match="output sums of both does not have the dimension that moves"):

@@ -18,7 +18,7 @@ from random_schedules import Chain
 
 import slinky as sl
 from slinky.cursors.editing import Edit, Gap
-from slinky.ir.statements import Alloc, Call, For, Statement, walk
+from slinky.ir.statements import SERIAL, Alloc, Call, For, Parallel, Statement, walk
 from slinky.sched import legality
 from slinky.symbolic.expressions import as_expr
 from slinky.symbolic.intervals import Interval
@@ -41,7 +41,7 @@ def changed(p: sl.Pipeline, statement: Statement, draw: random.Random) -> Change
                 "starts later": {"range": Interval(r.min + step, r.max)},
                 "ends earlier": {"range": Interval(r.min, r.max - 1)},
                 "takes larger steps": {"step": step + 1},
-                "is parallel": {"workers": 1},
+                "is parallel": {"mode": Parallel(1)},
             }
             edit.update(attrs.evolve(statement, **fields[what]))
         case Alloc(folds=folds) if folds:
@@ -102,7 +102,7 @@ def is_found_right(p: sl.Pipeline) -> bool:
         legality.check_outputs(version, [output.name for output in p.program.outputs])
         legality.check_folds(version, calls)
         for s in statements:
-            if isinstance(s, For) and s.workers is not None:
+            if isinstance(s, For) and s.mode != SERIAL:
                 legality.check_races(version, s.id)
     except sl.SchedulingError:
         return False

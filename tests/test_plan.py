@@ -22,7 +22,8 @@ from scheduled import picture
 from scheduled import stencil as stencil_pipeline
 
 import slinky as sl
-from slinky.ir.statements import Alloc, BufferParameter, Call, InputAccess, LoweredFunc, OutputAccess, Program, walk
+from slinky.ir.operations import Callback
+from slinky.ir.statements import Alloc, BufferParameter, Call, InputPort, LoweredFunc, OutputPort, Program, walk
 from slinky.runtime import threads
 from slinky.runtime.arena import ALIGNMENT, Arena, SiteKind, alive_together, pack
 from slinky.runtime.codegen.generator import Kind
@@ -255,16 +256,17 @@ def test_names_of_any_kind(source: str, middle: str, target: str) -> None:
     """Programs made by hand may call things as they like."""
     dim = variable(f"{middle}.{source}")
 
-    def func(name: str, read: str, written: str) -> LoweredFunc:
-        access = (InputAccess(read, (point(dim),)),)
-        return LoweredFunc(name, np.negative, (dim,), access, (OutputAccess(written, (0,)),))
-
     box = (Interval(metadata(target, 0, "min"), metadata(target, 0, "max")),)
     dtype = np.dtype(np.int64)
+
+    def call(name: str, read: str, written: str) -> Call:
+        ports = (InputPort((point(dim),), dtype),), (OutputPort((0,), dtype),)
+        return Call(LoweredFunc(name, Callback(np.negative), (dim,), *ports), box, (read,), (written,))
+
     body = (
         Alloc(middle, dtype, (source,), box, (None,)),
-        Call(func(target, source, middle), box),
-        Call(func("check_failed", middle, target), box),
+        call(target, source, middle),
+        call("check_failed", middle, target),
     )
     given, result = BufferParameter(source, dtype, ("def",)), BufferParameter(target, dtype, ("x; y",))
     pipeline = sl.Pipeline(Program(source, (given,), (result,), (), (), body))

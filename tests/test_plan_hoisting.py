@@ -8,11 +8,12 @@ from typing import Any
 import attrs
 import numpy as np
 import pytest
+from handmade import mode
 from test_plan_limits import in_every_way, with_a_block
 from test_plan_properties import ring_wherever_possible
 
 import slinky as sl
-from slinky.ir.statements import Alloc, Block, Call, For, If
+from slinky.ir.statements import SERIAL, Alloc, Block, Call, For, If
 from slinky.runtime import arena, storage
 from slinky.symbolic.expressions import all_of, as_expr, maximum, variable
 from slinky.symbolic.intervals import Interval
@@ -77,8 +78,8 @@ def test_a_loop_that_never_runs_takes_no_memory(extent: int, fold: int | None, w
         folds = (None if fold is None else as_expr(fold),)
         t = attrs.evolve(t, box=(Interval(as_expr(0), n),), folds=folds)
         body = (t, attrs.evolve(call, box=(Interval(as_expr(0), as_expr(0)),)))
-        inner = For(variable("w"), Interval(v, v + m), as_expr(1), None, body)
-        return (For(v, Interval(as_expr(1), as_expr(2)), as_expr(1), workers, (inner,)),)
+        inner = For(variable("w"), Interval(v, v + m), as_expr(1), SERIAL, body)
+        return (For(v, Interval(as_expr(1), as_expr(2)), as_expr(1), mode(workers), (inner,)),)
 
     p = with_a_block(loop, all_of(n >= 1, m <= 5))
     in_every_way(p, n=extent, m=-1)
@@ -92,7 +93,7 @@ def test_a_loop_in_a_branch_that_never_runs_takes_no_memory(fold: int | None) ->
         folds = (None if fold is None else as_expr(fold),)
         t = attrs.evolve(t, box=(Interval(as_expr(0), n * n),), folds=folds)
         body = (t, attrs.evolve(call, box=(Interval(as_expr(0), as_expr(0)),)))
-        return (If(n >= 3, (For(v, Interval(as_expr(0), m), as_expr(1), None, body),)),)
+        return (If(n >= 3, (For(v, Interval(as_expr(0), m), as_expr(1), SERIAL, body),)),)
 
     p = with_a_block(branch, all_of(n >= 1, m <= 5))
     for value in (1, 5, 70, HUGE):
@@ -105,7 +106,7 @@ def test_memory_that_cannot_be_had_is_an_error_once_it_is_needed(fold: int | Non
         folds = (None if fold is None else as_expr(n),)
         t = attrs.evolve(t, box=(Interval(as_expr(0), 2 * n),), folds=folds)
         body = (t, attrs.evolve(call, box=(Interval(as_expr(0), as_expr(0)),)))
-        return (For(v, Interval(as_expr(0), m), as_expr(1), None, body),)
+        return (For(v, Interval(as_expr(0), m), as_expr(1), SERIAL, body),)
 
     p = with_a_block(loop, all_of(n >= 0, m <= 5))
     source = np.arange(10.0)
@@ -126,7 +127,7 @@ def test_a_steady_state_is_not_looked_for_where_that_may_divide_by_zero(step: in
         last = as_expr(9)
         t = attrs.evolve(t, box=(Interval(as_expr(0), last),))
         body = (t, attrs.evolve(call, box=(Interval(maximum(v, 5 // n), last),)))
-        return (For(v, Interval(as_expr(0), m), as_expr(step), None, body),)
+        return (For(v, Interval(as_expr(0), m), as_expr(step), SERIAL, body),)
 
     p = with_a_block(loop, all_of(n <= 5, m <= 5))
     in_every_way(p, n=2, m=4)

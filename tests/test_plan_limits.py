@@ -10,11 +10,11 @@ from typing import Any
 import attrs
 import numpy as np
 import pytest
-from handmade import by_the_program
+from handmade import by_the_program, mode
 from test_plan import chain, in_pieces
 
 import slinky as sl
-from slinky.ir.statements import Alloc, Block, Call, Check, For, If, fresh_identity
+from slinky.ir.statements import SERIAL, Alloc, Block, Call, Check, For, If, fresh_identity
 from slinky.symbolic.expressions import Expr, as_expr, variable
 from slinky.symbolic.intervals import Interval
 from slinky.symbolic.proofs import facts, impossible
@@ -34,9 +34,9 @@ def with_a_block(make: Callable[[Alloc, Call], Block], requirement: Any) -> sl.P
     alloc, first, second = (s for s in program.body if not isinstance(s, Check))
     assert isinstance(alloc, Alloc)
     assert isinstance(first, Call)
-    func = attrs.evolve(first.func, name="f", outputs=(attrs.evolve(first.func.outputs[0], buffer="t"),))
+    func = attrs.evolve(first.func, name="f")
     t = attrs.evolve(alloc, buffer="t", id=fresh_identity())
-    block = make(t, attrs.evolve(first, func=func, id=fresh_identity()))
+    block = make(t, attrs.evolve(first, func=func, writes=("t",), id=fresh_identity()))
     p = sl.Pipeline(attrs.evolve(program, body=(*checks, *block, alloc, first, second)))
     p.verify()
     return p
@@ -66,7 +66,7 @@ def test_an_allocation_in_a_loop_that_does_nothing(value: int, workers: int | No
     def loop(t: Alloc, call: Call) -> Block:
         box = Interval(as_expr(0), n)
         t = attrs.evolve(t, box=(box,), folds=(None if fold is None else as_expr(fold),))
-        return (For(v, box, as_expr(1), workers, (t, attrs.evolve(call, box=(Interval(v, v),)))),)
+        return (For(v, box, as_expr(1), mode(workers), (t, attrs.evolve(call, box=(Interval(v, v),)))),)
 
     in_every_way(with_a_block(loop, n <= 9), n=value)
 
@@ -144,7 +144,7 @@ def test_allocations_of_many_sizes_that_are_not_known_before_are_not_kept() -> N
         t = attrs.evolve(t, box=(Interval(as_expr(0), 1000 * v - 1),))
         func = attrs.evolve(call.func, callback=watching)
         body = (t, attrs.evolve(call, func=func, box=(Interval(as_expr(0), as_expr(0)),)))
-        return (For(v, Interval(as_expr(1), 60 // n), as_expr(1), None, body),)
+        return (For(v, Interval(as_expr(1), 60 // n), as_expr(1), SERIAL, body),)
 
     p = with_a_block(loop, n <= 100)
     in_every_way(p, n=1)
@@ -189,7 +189,7 @@ def test_a_nest_that_python_has_no_room_for_says_so() -> None:
     def nest(t: Alloc, call: Call) -> Block:
         body: Block = (t, call)
         for k in range(100):
-            body = (For(variable(f"v{k}"), Interval(as_expr(0), n), as_expr(1), None, body),)
+            body = (For(variable(f"v{k}"), Interval(as_expr(0), n), as_expr(1), SERIAL, body),)
         return body
 
     p = with_a_block(nest, n <= 9)

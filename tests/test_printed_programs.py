@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import slinky as sl
-from slinky.ir.statements import Call, For, If, Pass, ScalarParameter
+from slinky.ir.statements import SERIAL, For, If, Parallel, Pass, ScalarParameter
 from slinky.symbolic.expressions import as_expr, variable
 from slinky.symbolic.intervals import Interval
 
@@ -290,16 +290,16 @@ def test_the_program_of_a_graph(make: object) -> None:
 def test_loops_folds_conditions_and_workers() -> None:
     r = sl.scalar("r")
     program = handmade.stencil().program
-    add = handmade.funcs(program)["add"]
-    call = Call(add, (handmade.at(handmade.row + 1), handmade.wide_x))
+    add = handmade.calls_of(program)["add"]
+    call = handmade.over(add, (handmade.at(handmade.row + 1), handmade.wide_x))
     folded = attrs.evolve(handmade.alloc(program), folds=(3 * r, None))
     rows = handmade.out_y
-    empty = For(variable("v"), rows, as_expr(1), None, ())
+    empty = For(variable("v"), rows, as_expr(1), SERIAL, ())
     body = (
         folded,
-        For(handmade.row, Interval(rows.min - 2, rows.max), as_expr(1), None, (call,)),
-        For(handmade.row, rows, as_expr(2), 0, (If(handmade.row <= r, (call,), (Pass(),)),)),
-        For(handmade.row, rows, r + 1, 4, (If(handmade.row <= r, (call,)), empty)),
+        For(handmade.row, Interval(rows.min - 2, rows.max), as_expr(1), SERIAL, (call,)),
+        For(handmade.row, rows, as_expr(2), Parallel(), (If(handmade.row <= r, (call,), (Pass(),)),)),
+        For(handmade.row, rows, r + 1, Parallel(4), (If(handmade.row <= r, (call,)), empty)),
     )
     assert str(handmade.with_body(attrs.evolve(program, scalars=(ScalarParameter("r"),)), body)) == text_of(
         """

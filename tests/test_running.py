@@ -10,10 +10,10 @@ from collections.abc import Callable
 import attrs
 import numpy as np
 import pytest
-from handmade import alloc, at, by_rows, funcs, out_x, out_y, picture, row, stencil, wide_x, with_body
+from handmade import alloc, at, by_rows, calls_of, out_x, out_y, over, picture, row, stencil, wide_x, with_body
 
 import slinky as sl
-from slinky.ir.statements import Call, For, If, Pass, ScalarParameter
+from slinky.ir.statements import SERIAL, For, If, Pass, ScalarParameter
 from slinky.symbolic.expressions import as_expr, scalar
 from slinky.symbolic.intervals import Interval
 
@@ -172,10 +172,10 @@ def test_a_grid_that_is_coarser_by_a_scalar(way: dict[str, object], r: int) -> N
 @pytest.mark.parametrize(("r", "branch"), [(3, "body"), (4, "orelse")])
 def test_a_condition_runs_one_of_its_blocks(way: dict[str, object], r: int, branch: str) -> None:
     program = stencil().program
-    calls = funcs(program)
-    first = (alloc(program), Call(calls["add"], (Interval(out_y.min - 1, out_y.max + 1), wide_x)))
-    consume = Call(calls["stencil"], (out_y, out_x))
-    loop = For(row, out_y, as_expr(1), None, (Call(calls["stencil"], (at(row), out_x)), Pass()))
+    calls = calls_of(program)
+    first = (alloc(program), over(calls["add"], (Interval(out_y.min - 1, out_y.max + 1), wide_x)))
+    consume = over(calls["stencil"], (out_y, out_x))
+    loop = For(row, out_y, as_expr(1), SERIAL, (over(calls["stencil"], (at(row), out_x)), Pass()))
     choice = If(scalar("r") <= 3, (consume,), (loop,))
     pipeline = with_body(attrs.evolve(program, scalars=(ScalarParameter("r"),)), (*first, choice))
     inp, out, right = picture(6, 9)
@@ -188,9 +188,11 @@ def test_a_condition_runs_one_of_its_blocks(way: dict[str, object], r: int, bran
 @pytest.mark.parametrize(("step", "rows"), [(1, [0, 1, 2, 3, 4, 5]), (4, [0, 4]), (7, [0])])
 def test_a_loop_goes_in_steps(way: dict[str, object], step: int, rows: list[int]) -> None:
     program = stencil().program
-    calls = funcs(program)
-    first = (alloc(program), Call(calls["add"], (Interval(out_y.min - 1, out_y.max + 1), wide_x)))
-    loop = For(row, out_y, scalar("step"), None, (Call(calls["stencil"], (at(row, row + scalar("step") - 1), out_x)),))
+    calls = calls_of(program)
+    first = (alloc(program), over(calls["add"], (Interval(out_y.min - 1, out_y.max + 1), wide_x)))
+    loop = For(
+        row, out_y, scalar("step"), SERIAL, (over(calls["stencil"], (at(row, row + scalar("step") - 1), out_x)),)
+    )
     pipeline = with_body(attrs.evolve(program, scalars=(ScalarParameter("step"),)), (*first, loop))
     inp, out, right = picture(6, 9)
     log = Log()
@@ -203,9 +205,9 @@ def test_a_loop_goes_in_steps(way: dict[str, object], step: int, rows: list[int]
 @pytest.mark.parametrize("step", [0, -2])
 def test_a_step_below_one_is_refused(way: dict[str, object], step: int) -> None:
     program = stencil().program
-    calls = funcs(program)
-    loop = For(row, out_y, scalar("step"), None, (Call(calls["add"], (at(row), out_x)),))
-    body = (alloc(program), loop, Call(calls["stencil"], (out_y, out_x)))
+    calls = calls_of(program)
+    loop = For(row, out_y, scalar("step"), SERIAL, (over(calls["add"], (at(row), out_x)),))
+    body = (alloc(program), loop, over(calls["stencil"], (out_y, out_x)))
     pipeline = with_body(attrs.evolve(program, scalars=(ScalarParameter("step"),)), body)
     with pytest.raises(sl.ExecutionError, match=f"^the step of loop row is {step}; needs 1 or more$"):
         pipeline.run(*picture(6, 9)[:2], step=step, **way)

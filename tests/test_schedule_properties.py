@@ -19,7 +19,8 @@ from scheduled import by_rows, picture, stencil
 
 import slinky as sl
 from slinky.cursors.editing import Edit
-from slinky.ir.statements import Alloc, Block, Call, For, Program
+from slinky.ir.copies import with_mode
+from slinky.ir.statements import Alloc, Block, Call, For, Parallel, Program
 from slinky.runtime import interpreter
 from slinky.symbolic.expressions import metadata
 from slinky.symbolic.intervals import Interval
@@ -83,7 +84,7 @@ def test_iterations_in_another_order_show_a_dependence() -> None:
     """The check above finds what it is for: a loop whose iterations need each other, marked parallel by force."""
     p, loop, _ = by_rows(stencil())
     edit = Edit(p._version)
-    edit.update(attrs.evolve(loop._loop, workers=0))
+    edit.update(with_mode(loop._loop, Parallel()))
     lie = sl.Pipeline(edit.finish("parallelize_by_force"))
     source, target = picture(10, 7, 1)
     with pytest.raises(sl.RaceError):
@@ -112,13 +113,13 @@ def promised_bytes(program: Program, block: Block, values: dict[Any, int]) -> in
                     extent = max(evaluate(i.max, values) - evaluate(i.min, values) + 1, 0)
                     extents.append(extent if fold is None else min(extent, evaluate(fold, values)))
                 own += math.prod(extents) * dtype.itemsize
-            case For(variable=v, range=r, step=step, workers=workers, body=body):
+            case For(variable=v, range=r, step=step, mode=mode, body=body):
                 first, last = evaluate(r.min, values), evaluate(r.max, values)
                 each = [
                     promised_bytes(program, body, {**values, v: at})
                     for at in range(first, last + 1, evaluate(step, values))
                 ]
-                at_once = 1 if workers is None else workers or THREADS
+                at_once = (mode.workers or THREADS) if isinstance(mode, Parallel) else 1
                 inner = max(inner, sum(sorted(each)[-at_once:]))
     return own + inner
 

@@ -7,17 +7,18 @@ from collections.abc import Sequence
 import attrs
 import numpy as np
 import pytest
-from handmade import alloc, at, by_rows, funcs, out_x, out_y, row, stencil, wide_x, with_body
+from handmade import alloc, at, by_rows, calls_of, out_x, out_y, over, row, stencil, wide_x, with_body
 
 import slinky as sl
+from slinky.ir.copies import with_operands
 from slinky.ir.statements import (
+    SERIAL,
     Alloc,
     BufferParameter,
-    Call,
     Check,
     For,
     If,
-    OutputAccess,
+    Parallel,
     Pass,
     ScalarParameter,
     Statement,
@@ -27,9 +28,9 @@ from slinky.symbolic.intervals import Interval
 
 PROGRAM = stencil().program
 ALLOC = alloc(PROGRAM)
-ADD, STENCIL = funcs(PROGRAM)["add"], funcs(PROGRAM)["stencil"]
-PRODUCE = Call(ADD, (Interval(out_y.min - 1, out_y.max + 1), wide_x))
-CONSUME = Call(STENCIL, (out_y, out_x))
+ADD, STENCIL = calls_of(PROGRAM)["add"], calls_of(PROGRAM)["stencil"]
+PRODUCE = over(ADD, (Interval(out_y.min - 1, out_y.max + 1), wide_x))
+CONSUME = over(STENCIL, (out_y, out_x))
 
 
 def fault(body: Sequence[Statement]) -> str:
@@ -39,7 +40,7 @@ def fault(body: Sequence[Statement]) -> str:
 
 
 def loop(body: Sequence[Statement], **changes: object) -> For:
-    whole = For(row, out_y, as_expr(1), None, tuple(body))
+    whole = For(row, out_y, as_expr(1), SERIAL, tuple(body))
     return attrs.evolve(whole, **changes)
 
 
@@ -100,14 +101,14 @@ def test_reads_come_after_writes() -> None:
 
 
 def test_inputs_are_not_written() -> None:
-    backwards = attrs.evolve(ADD, outputs=(OutputAccess("inp", (0, 1)),))
-    assert fault((Call(backwards, (out_y, out_x)),)) == (
+    backwards = with_operands(ADD, ADD.reads, ("inp",))
+    assert fault((over(backwards, (out_y, out_x)),)) == (
         "pipeline stencil, call of add: it writes 'inp', which may only be read"
     )
 
 
 def test_boxes_and_accesses_fit() -> None:
-    assert fault((ALLOC, Call(ADD, (out_y,)))) == (
+    assert fault((ALLOC, over(ADD, (out_y,)))) == (
         "pipeline stencil, call of add: the box has 1 intervals, the func has 2 dimensions"
     )
     flat = attrs.evolve(ALLOC, box=(out_y,), dims=("y",), folds=(None,))
@@ -119,8 +120,8 @@ def test_boxes_and_accesses_fit() -> None:
 
 
 def test_variables_scalars_and_metadata_are_in_scope() -> None:
-    stray = Call(ADD, (at(row), out_x))
-    assert fault((ALLOC, loop((stray,)), Call(ADD, (at(row), out_x)))) == (
+    stray = over(ADD, (at(row), out_x))
+    assert fault((ALLOC, loop((stray,)), over(ADD, (at(row), out_x)))) == (
         "pipeline stencil, call of add: variable row is not in scope"
     )
     assert fault((Check(scalar("r") >= 0, ""),)) == "pipeline stencil, check: scalar r is not a parameter"
@@ -135,8 +136,8 @@ def test_variables_scalars_and_metadata_are_in_scope() -> None:
 
 def test_steps_folds_and_workers() -> None:
     assert fault((loop((), step=as_expr(0)),)) == "pipeline stencil, for row: the step must be 1 or more, got 0"
-    assert fault((loop((), workers=-1),)) == (
-        "pipeline stencil, for row: the number of workers must not be negative, got -1"
+    assert fault((loop((), mode=Parallel(-1)),)) == (
+        "pipeline stencil, for row: the number of workers must be 1 or more, got -1"
     )
     folded = attrs.evolve(ALLOC, folds=(as_expr(0), None))
     assert fault((folded,)) == "pipeline stencil, alloc intm: a fold must be 1 or more, got 0"
@@ -151,7 +152,7 @@ def test_regions_that_surely_leave_their_buffer() -> None:
 
 
 def test_ten_thousand_statements_in_a_row() -> None:
-    calls = [Call(STENCIL, (out_y, out_x)) for _ in range(10_000)]
+    calls = [over(STENCIL, (out_y, out_x)) for _ in range(10_000)]
     long = with_body(PROGRAM, (ALLOC, PRODUCE, *calls))
     long.verify()
     assert len(str(long).splitlines()) == 10_007
@@ -177,10 +178,10 @@ def test_equality_of_statements_ignores_identity() -> None:
 
 def test_a_call_that_is_shown_to_do_nothing_reads_nothing() -> None:
     """Its box lies outside what it writes; a rewrite may put it before the producer of what it does not read."""
-    above = Call(STENCIL, (Interval(out_y.min - 3, out_y.min - 1), out_x))
+    above = over(STENCIL, (Interval(out_y.min - 3, out_y.min - 1), out_x))
     program = with_body(PROGRAM, (ALLOC, above, PRODUCE, CONSUME))
     program.verify()
-    first_row = Call(STENCIL, (Interval(out_y.min - 3, out_y.min), out_x))
+    first_row = over(STENCIL, (Interval(out_y.min - 3, out_y.min), out_x))
     assert fault((ALLOC, first_row, PRODUCE, CONSUME)) == (
         "pipeline stencil, call of stencil: it reads 'intm', which nothing has written"
     )
@@ -191,12 +192,12 @@ def test_a_call_that_is_shown_to_do_nothing_reads_nothing() -> None:
 
 
 def test_an_earlier_iteration_may_have_written_what_a_call_reads() -> None:
-    below = Call(ADD, (Interval(row + 1, row + 1), wide_x))
-    read = Call(STENCIL, (Interval(row, row), out_x))
+    below = over(ADD, (Interval(row + 1, row + 1), wide_x))
+    read = over(STENCIL, (Interval(row, row), out_x))
     early = Interval(out_y.min - 2, out_y.max)
     with_body(PROGRAM, (ALLOC, loop((read, below), range=early))).verify()
     unwritten = "pipeline stencil, call of stencil: it reads 'intm', which nothing has written"
-    assert fault((ALLOC, loop((read, below), range=early, workers=2))) == unwritten
+    assert fault((ALLOC, loop((read, below), range=early, mode=Parallel(2)))) == unwritten
     assert fault((loop((ALLOC, read, below), range=early),)) == unwritten
 
 

@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from typing import Any, SupportsIndex, TypeAlias, TypeVar
 
 from slinky.errors import InvalidCursorError, OperationError
+from slinky.ir.effects import of_buffer, reads, writes
 from slinky.ir.printer import expression_text, interval_in
-from slinky.ir.regions import input_regions, output_region
 from slinky.ir.statements import Call, Program
 from slinky.symbolic.expressions import Condition, Expr
 from slinky.symbolic.intervals import Box, Interval
@@ -93,15 +93,11 @@ def regions_in(call: Call, buffer: str) -> list[Box]:
 
     Raises `InvalidCursorError` if it does not touch the buffer.
     """
-    func = call.func
-    found = [output_region(output, call.box) for output in func.outputs if output.buffer == buffer]
-    for access, region in zip(func.inputs, input_regions(func, call.box), strict=True):
-        if access.buffer == buffer:
-            found.append(region)
+    effects = (*writes(call, call.box), *reads(call, call.box))
+    found = [effect.box for effect in of_buffer(effects, buffer)]
     if not found:
-        names = (*(output.buffer for output in func.outputs), *(access.buffer for access in func.inputs))
-        touched = ", ".join(dict.fromkeys(names))
-        raise InvalidCursorError(f"the call of {func.name} does not touch buffer {buffer!r}; it touches {touched}")
+        touched = ", ".join(dict.fromkeys(effect.buffer for effect in effects))
+        raise InvalidCursorError(f"the call of {call.func.name} does not touch buffer {buffer!r}; it touches {touched}")
     return found
 
 

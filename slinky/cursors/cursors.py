@@ -28,6 +28,7 @@ from slinky.cursors.base import Cursor, InvalidCursor
 from slinky.cursors.roles import roles
 from slinky.cursors.versions import ROOT, Version
 from slinky.errors import InvalidCursorError
+from slinky.ir.effects import read_by, written_by
 from slinky.ir.printer import expression_text
 from slinky.ir.statements import (
     Alloc,
@@ -36,6 +37,7 @@ from slinky.ir.statements import (
     Check,
     For,
     If,
+    Parallel,
     Pass,
     Statement,
 )
@@ -197,11 +199,11 @@ class CallCursor(StatementCursor):
 
     def inputs(self) -> tuple[str, ...]:
         """The names of the buffers that it reads, one per access."""
-        return tuple(access.buffer for access in self._call.func.inputs)
+        return read_by(self._call)
 
     def outputs(self) -> tuple[str, ...]:
         """The names of the buffers that it writes."""
-        return tuple(access.buffer for access in self._call.func.outputs)
+        return written_by(self._call)
 
     def dims(self) -> tuple[DimCursor, ...]:
         """Its dimensions: the loops that the callback runs inside."""
@@ -275,7 +277,8 @@ class LoopCursor(StatementCursor):
 
     def workers(self) -> int | None:
         """How many threads it runs on: None for a serial loop, 0 for as many as there are."""
-        return self._loop.workers
+        mode = self._loop.mode
+        return (mode.workers or 0) if isinstance(mode, Parallel) else None
 
     def body(self) -> BlockCursor:
         """The block that it repeats."""

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
-from slinky.ir.statements import Alloc, Call, For, LoweredFunc, Statement
+from slinky.ir.effects import read_by, written_by
+from slinky.ir.statements import Alloc, Call, Check, For, If, Pass, Statement
 
 Key: TypeAlias = tuple[str, str]
 """How a statement names something (`call`, `write`, `read`, `alloc` or `for`), and the name."""
@@ -26,19 +27,28 @@ def keys_of(statement: Statement) -> tuple[Key, ...]:
     """The keys that a statement itself has, whatever is inside it."""
     match statement:
         case Call(func=func):
-            return _keys_of_call(func)
+            return _keys_of_call(func.name, written_by(statement), read_by(statement))
         case Alloc(buffer=buffer):
             return (("alloc", buffer),)
         case For(variable=variable):
             return (("for", variable.name),)
-    return ()
+        case If() | Check() | Pass():
+            return ()
+        case _:
+            assert_never(statement)
 
 
 @lru_cache(maxsize=4096)
-def _keys_of_call(func: LoweredFunc) -> tuple[Key, ...]:
-    writes = dict.fromkeys(("write", output.buffer) for output in func.outputs)
-    reads = dict.fromkeys(("read", access.buffer) for access in func.inputs)
-    return (("call", func.name), *writes, *reads)
+def _keys_of_call(func: str, written: tuple[str, ...], read: tuple[str, ...]) -> tuple[Key, ...]:
+    writes = dict.fromkeys(("write", buffer) for buffer in written)
+    reads = dict.fromkeys(("read", buffer) for buffer in read)
+    return (("call", func), *writes, *reads)
+
+
+def name_of(statement: Statement) -> str | None:
+    """The name by which patterns find a statement: of its func, its buffer or its variable."""
+    key = next(iter(keys_of(statement)), None)
+    return key[1] if key is not None else None
 
 
 def names_in(statements: Iterable[Statement]) -> Names:

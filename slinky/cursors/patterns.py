@@ -23,9 +23,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 from slinky.cursors.base import Cursor
 from slinky.cursors.cursors import BlockCursor, DimCursor, GapCursor, StatementCursor, statement_cursor
-from slinky.cursors.names import Key
+from slinky.cursors.names import Key, name_of
 from slinky.cursors.versions import Version, walk_statements
 from slinky.errors import PatternError
+from slinky.ir.effects import read_by, written_by
 from slinky.ir.statements import Alloc, Call, Check, For, If, Pass, Statement
 
 _NAME = r"[^\W\d]\w*"
@@ -181,19 +182,15 @@ def _matches(
 
     if given["keyword"]:
         kind, what = _KEYWORDS[given["keyword"]], given["what"]
-        return those(lambda s: isinstance(s, kind) and (what == "_" or _name(s) == what))
+        return those(lambda s: isinstance(s, kind) and (what == "_" or name_of(s) == what))
     if given["pass"]:
         return those(lambda s: isinstance(s, Pass))
     if given["produced"]:
         buffer = given["produced"]
-        return those(
-            lambda s: isinstance(s, Call) and (buffer == "_" or any(o.buffer == buffer for o in s.func.outputs))
-        )
+        return those(lambda s: buffer in written_by(s) or (buffer == "_" and bool(written_by(s))))
     if given["consumed"]:
         buffer = given["consumed"]
-        return those(
-            lambda s: isinstance(s, Call) and (buffer == "_" or any(a.buffer == buffer for a in s.func.inputs))
-        )
+        return those(lambda s: buffer in read_by(s) or (buffer == "_" and isinstance(s, Call)))
     if given["called"]:
         return those(lambda s: isinstance(s, Call) and s.func.name == given["called"])
     if given["func"]:
@@ -208,24 +205,13 @@ def _matches(
     name = given["bare"]
     if name == "_":
         raise PatternError("the pattern '_' alone names no kind of statement; write 'for _', 'alloc _' or '_ = _'")
-    groups = {kind: those(lambda s, k=kind: isinstance(s, k) and _name(s) == name) for kind in (Call, Alloc, For)}  # type: ignore[misc]
+    groups = {kind: those(lambda s, k=kind: isinstance(s, k) and name_of(s) == name) for kind in (Call, Alloc, For)}  # type: ignore[misc]
     meanings = {kind: cursors for kind, cursors in groups.items() if cursors and isinstance(cursors[0], kinds)}
     if len(meanings) > 1:
         texts = {Call: f"'{name}(_)'", Alloc: f"'alloc {name}'", For: f"'for {name}'"}
         listed = "; ".join(f"{texts[kind]} ({len(cursors)})" for kind, cursors in meanings.items())
         raise PatternError(f"the name {pattern!r} could mean several things: {listed}; say which")
     return next(iter(meanings.values()), ())
-
-
-def _name(statement: Statement) -> str | None:
-    match statement:
-        case Call(func=func):
-            return func.name
-        case Alloc(buffer=buffer):
-            return buffer
-        case For(variable=variable):
-            return variable.name
-    return None
 
 
 def the_match(version: Version, statements: Sequence[Statement], pattern: str, where: str) -> Cursor:
@@ -260,7 +246,7 @@ def _inventory(statements: Sequence[Statement]) -> str:
     """What statements have, themselves and inside, that patterns can name."""
     names: dict[type, dict[str, None]] = {Call: {}, Alloc: {}, For: {}}
     for statement in walk_statements(tuple(statements)):
-        name = _name(statement)
+        name = name_of(statement)
         if name is not None:
             names[type(statement)][name] = None
     parts = [

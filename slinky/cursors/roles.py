@@ -5,7 +5,9 @@ Invariant: a role names at most one expression of a statement, and rewriting the
 
 from __future__ import annotations
 
-from slinky.ir.statements import Alloc, Call, Check, For, If, Statement
+from typing import assert_never
+
+from slinky.ir.statements import Alloc, Call, Check, For, If, Pass, Statement
 from slinky.symbolic.expressions import Condition, Expr
 from slinky.symbolic.intervals import Box
 
@@ -22,7 +24,10 @@ def roles(statement: Statement) -> dict[str, Expr | Condition]:
         case Alloc(dims=dims, box=box, folds=folds):
             folded = {f"{dim}.fold": fold for dim, fold in zip(dims, folds, strict=True) if fold is not None}
             return _ends(dims, box) | folded
-    return {}
+        case Pass():
+            return {}
+        case _:
+            assert_never(statement)
 
 
 def _ends(dims: tuple[str, ...], box: Box) -> dict[str, Expr | Condition]:

@@ -19,7 +19,7 @@ from slinky.cursors.names import Key, Names, names_in, with_changes
 from slinky.errors import InvalidCursorError, ProgramError
 from slinky.ir.copies import with_fresh_identities
 from slinky.ir.regions import global_boxes
-from slinky.ir.scopes import leading_checks, loop_facts
+from slinky.ir.scopes import facts_inside, leading_checks
 from slinky.ir.statements import (
     Alloc,
     Block,
@@ -29,7 +29,6 @@ from slinky.ir.statements import (
     Statement,
     blocks_of,
 )
-from slinky.symbolic.expressions import negate
 from slinky.symbolic.intervals import Box
 from slinky.symbolic.proofs import Facts, facts
 
@@ -209,13 +208,7 @@ class Version:
         found = self.remembered.get(key)
         if found is None:
             around = self.facts_at(entry.parent)
-            statement = self.entries[entry.parent].statement
-            if isinstance(statement, For):
-                found = around.also(*loop_facts(statement))
-            else:
-                assert isinstance(statement, If)
-                condition = statement.condition
-                found = around.also(condition if entry.field == "body" else negate(condition))
+            found = around.also(*facts_inside(self.entries[entry.parent].statement, entry.field))
             self.remembered[key] = found
         assert isinstance(found, Facts)
         return found

@@ -24,8 +24,9 @@ from slinky.graph.emptiness import why_empty
 from slinky.graph.extents import allowed_by_inputs, assigned_bounds, output_dims, with_values
 from slinky.graph.funcs import Func
 from slinky.graph.naming import DimensionNames
+from slinky.ir.operations import Callback
 from slinky.ir.regions import input_regions, parameter_box
-from slinky.ir.statements import InputAccess, LoweredFunc, OutputAccess
+from slinky.ir.statements import InputPort, LoweredFunc, OutputPort
 from slinky.symbolic.clamps import without_cut_off
 from slinky.symbolic.expressions import (
     And,
@@ -118,14 +119,16 @@ class _Walk:
         position = {dim: n for n, dim in enumerate(func.dims)}
         lowered = LoweredFunc(
             self.names[func],
-            func.callback,
+            Callback(
+                func.callback,
+                tuple(func.arguments.items()),
+                func.pass_buffers,
+                func.in_place,
+                func.writable_inputs,
+            ),
             own_dims,
-            tuple(self._input_access(func, access, renamed) for access in func.inputs),
-            tuple(OutputAccess(a.buffer.name, tuple(position[dim] for dim in output_dims(a))) for a in func.outputs),
-            tuple(func.arguments.items()),
-            func.pass_buffers,
-            func.in_place,
-            func.writable_inputs,
+            tuple(self._input_port(func, access, renamed) for access in func.inputs),
+            tuple(OutputPort(tuple(position[dim] for dim in output_dims(a)), a.buffer.dtype) for a in func.outputs),
             tuple((position[dim], box[dim]) for dim in func.whole),
             self._known_of_divisors(func),
         )
@@ -270,7 +273,7 @@ class _Walk:
             return self.boxes[buffer][d]
         return Interval(metadata(buffer.name, d, "min"), metadata(buffer.name, d, "max"))
 
-    def _input_access(self, func: Func, access: Access, renamed: dict[Expr, Expr]) -> InputAccess:
+    def _input_port(self, func: Func, access: Access, renamed: dict[Expr, Expr]) -> InputPort:
         box: list[Interval] = []
         for d, i in enumerate(access.box):
             if i is None:
@@ -279,7 +282,7 @@ class _Walk:
             box.append(Interval(substitute(i.min, renamed), substitute(i.max, renamed)))
             if not prove(i.min <= i.max, self.checks.known):
                 self._check_not_inverted(func, access, i)
-        return InputAccess(access.buffer.name, tuple(box))
+        return InputPort(tuple(box), access.buffer.dtype)
 
     def _known_of_divisors(self, func: Func) -> tuple[Condition, ...]:
         """What the pipeline requires of the scalars that accesses of a func divide its dimensions by. They must be

@@ -109,7 +109,8 @@ def _body(graph: Graph, inferred: Inferred, checks: Checks, names: DimensionName
                 folds = (None,) * buffer.rank
                 box = _simplified(inferred.boxes[buffer], checks)
                 body.append(Alloc(buffer.name, buffer.dtype, names.of(buffer), box, folds))
-        body.append(Call(inferred.funcs[func], _simplified(inferred.boxes_of_funcs[func], checks)))
+        reads, writes = (tuple(a.buffer.name for a in accesses) for accesses in (func.inputs, func.outputs))
+        body.append(Call(inferred.funcs[func], _simplified(inferred.boxes_of_funcs[func], checks), reads, writes))
     return tuple(body)
 
 
@@ -129,7 +130,7 @@ def _scalars(inferred: Inferred, checks: Checks) -> tuple[ScalarParameter, ...]:
         used |= box_symbols(box)
     for lowered in inferred.funcs.values():
         used |= box_symbols([i for access in lowered.inputs for i in access.box])
-        used |= union_of_symbols(e for _, e in lowered.arguments if isinstance(e, Expr))
+        used |= union_of_symbols(lowered.operation.expressions())
     names = sorted(s.name for s in used if isinstance(s, Scalar))
     for buffer in inferred.boxes:
         if buffer.name in names:

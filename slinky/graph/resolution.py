@@ -70,7 +70,7 @@ def _check_metadata(graph: Graph, inferred: Inferred, checks: Checks, intermedia
     for func in graph.funcs:
         lowered = inferred.funcs[func]
         used = box_symbols([i for access in lowered.inputs for i in access.box])
-        used |= union_of_symbols(e for _, e in lowered.arguments if isinstance(e, Expr))
+        used |= union_of_symbols(lowered.operation.expressions())
         _check_symbols(used, known, intermediates, f"func {lowered.name!r}")
     _check_symbols(union_of_symbols(checks.messages), known, intermediates, "a constraint or check")
 

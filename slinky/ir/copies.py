@@ -1,20 +1,160 @@
-"""Changed copies of statements, which never change themselves."""
+"""Changed copies of statements, which never change themselves.
+
+Invariant: a copy has every field of the statement that it was made of, its identity too, but for those that are given:
+a field that a kind of statement gains is never lost on the way. Nobody else takes statements apart to build them anew.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, TypeVar, assert_never
 
 import attrs
 
-from slinky.ir.statements import Block, For, If, Statement, blocks_of, fresh_identity
+from slinky.ir.statements import (
+    Alloc,
+    Block,
+    Call,
+    Check,
+    For,
+    If,
+    LoweredFunc,
+    Mode,
+    Pass,
+    Statement,
+    blocks_of,
+    fresh_identity,
+)
+from slinky.symbolic.expressions import Condition, Expr
+from slinky.symbolic.intervals import Box, Interval
+
+S = TypeVar("S", bound=Statement)
+
+_FIELDS: dict[type, tuple[str, ...]] = {
+    kind: tuple(field.name for field in attrs.fields(kind)) for kind in (Alloc, Call, For, If, Check, Pass)
+}
 
 
-def with_block(statement: Statement, field: str, block: Block) -> Statement:
-    """A statement with another block, the same identity."""
-    if isinstance(statement, For):
-        return For(statement.variable, statement.range, statement.step, statement.workers, block, id=statement.id)
-    assert isinstance(statement, If)
-    return attrs.evolve(statement, body=block) if field == "body" else attrs.evolve(statement, orelse=block)
+def _changed(statement: S, **fields: Any) -> S:
+    """A copy with other values of some fields: `attrs.evolve`, in half the time."""
+    kind = type(statement)
+    new = kind.__new__(kind)
+    put = object.__setattr__
+    for name in _FIELDS[kind]:
+        put(new, name, fields[name] if name in fields else getattr(statement, name))
+    return new
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Copies with one thing changed
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def with_box(call: Call, box: Box) -> Call:
+    """A call over another box."""
+    return _changed(call, box=box)
+
+
+def with_interval(call: Call, dim: int, i: Interval) -> Call:
+    """A call whose box has another interval in one dimension."""
+    return _changed(call, box=(*call.box[:dim], i, *call.box[dim + 1 :]))
+
+
+def with_func(call: Call, func: LoweredFunc) -> Call:
+    """A call of another func, on the same operands."""
+    return _changed(call, func=func)
+
+
+def with_operands(call: Call, reads: tuple[str, ...], writes: tuple[str, ...]) -> Call:
+    """A call on other buffers."""
+    return _changed(call, reads=reads, writes=writes)
+
+
+def with_range(loop: For, range_: Interval, step: Expr | None = None) -> For:
+    """A loop over another range, by another step if one is given."""
+    return _changed(loop, range=range_, step=loop.step if step is None else step)
+
+
+def with_mode(loop: For, mode: Mode) -> For:
+    """A loop whose iterations run in another way."""
+    return _changed(loop, mode=mode)
+
+
+def with_variable(loop: For, variable: Expr, body: Block) -> For:
+    """A loop with another variable, and the body that speaks of it."""
+    return _changed(loop, variable=variable, body=body)
+
+
+def with_bounds(alloc: Alloc, box: Box, folds: tuple[Expr | None, ...]) -> Alloc:
+    """An allocation of another box, folded by other factors."""
+    return _changed(alloc, box=box, folds=folds)
+
+
+def with_folds(alloc: Alloc, folds: tuple[Expr | None, ...]) -> Alloc:
+    """An allocation that is folded by other factors."""
+    return _changed(alloc, folds=folds)
+
+
+def with_buffer(alloc: Alloc, buffer: str) -> Alloc:
+    """An allocation of a buffer of another name."""
+    return _changed(alloc, buffer=buffer)
+
+
+def with_condition(statement: S, condition: Condition) -> S:
+    """An if or a check with another condition."""
+    return _changed(statement, condition=condition)
+
+
+def with_body(loop: For, body: Block) -> For:
+    """A loop around another body."""
+    return _changed(loop, body=body)
+
+
+def with_block(statement: S, field: str, block: Block) -> S:
+    """A statement with another block, named by its field."""
+    return _changed(statement, **{field: block})
+
+
+def with_identity(statement: S, identity: int) -> S:
+    """A statement with another identity. What is inside it keeps its own."""
+    return _changed(statement, id=identity)
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Copies of everything inside
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def with_expressions(statement: S, change: Callable[[Any], Any]) -> S:
+    """A statement with a change made to each expression and condition of its own, not of what is inside it.
+
+    The variable of a loop is no expression of it, and the ports of a func are none of a call.
+    """
+    match statement:
+        case Call(box=box):
+            new = _changed_box(box, change)
+            return statement if new is box else _changed(statement, box=new)
+        case Alloc(box=box, folds=folds):
+            new_folds = tuple(None if fold is None else change(fold) for fold in folds)
+            return _changed(statement, box=_changed_box(box, change), folds=new_folds)
+        case For(range=range_, step=step):
+            return _changed(statement, range=_changed_interval(range_, change), step=change(step))
+        case If(condition=condition) | Check(condition=condition):
+            return _changed(statement, condition=change(condition))
+        case Pass():
+            return statement
+        case _:
+            assert_never(statement)
+
+
+def _changed_interval(i: Interval, change: Callable[[Any], Any]) -> Interval:
+    lo, hi = change(i.min), change(i.max)
+    return i if lo is i.min and hi is i.max else Interval(lo, hi)
+
+
+def _changed_box(box: Box, change: Callable[[Any], Any]) -> Box:
+    new = tuple(_changed_interval(i, change) for i in box)
+    return box if all(a is b for a, b in zip(new, box, strict=True)) else new
 
 
 def rewritten(statement: Statement, change: Callable[[Statement], Statement]) -> Statement:
@@ -28,4 +168,4 @@ def rewritten(statement: Statement, change: Callable[[Statement], Statement]) ->
 
 def with_fresh_identities(statement: Statement) -> Statement:
     """A copy of a statement, all of it with fresh identities."""
-    return rewritten(statement, lambda inner: attrs.evolve(inner, id=fresh_identity()))
+    return rewritten(statement, lambda inner: with_identity(inner, fresh_identity()))

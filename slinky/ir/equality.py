@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 
-from slinky.ir.copies import rewritten
+from slinky.ir.copies import rewritten, with_func
 from slinky.ir.statements import Call, ConstantBuffer, LoweredFunc, Program, Statement, walk
 
 
@@ -30,16 +30,21 @@ def say_the_same(a: Program, b: Program) -> bool:
         if func not in known:
             said = _said_of_func(func)
             known[func] = next((other for others, other in funcs if others == said), func)
-        return attrs.evolve(statement, func=known[func])
+        return with_func(statement, known[func])
 
     body = tuple(rewritten(statement, with_func_of_a) for statement in b.body)
     return a == attrs.evolve(b, constants=a.constants, body=body)
 
 
 def _said_of_func(func: LoweredFunc) -> tuple[object, ...]:
-    arguments = tuple((name, _Value(value)) for name, value in func.arguments)
-    declared = func.pass_buffers, func.in_place, func.writable_inputs, func.whole, func.known
-    return func.name, func.dims, func.inputs, func.outputs, *declared, _Value(func.callback), arguments
+    operation = func.operation
+    said = tuple(_said(getattr(operation, field.name)) for field in attrs.fields(type(operation)))
+    return func.name, func.dims, func.inputs, func.outputs, func.whole, func.known, type(operation), said
+
+
+def _said(value: Any) -> Any:
+    """A part of an operation, to be compared."""
+    return tuple(map(_said, value)) if isinstance(value, tuple) else _Value(value)
 
 
 def _said_of_constant(constant: ConstantBuffer) -> tuple[object, ...]:
@@ -49,7 +54,7 @@ def _said_of_constant(constant: ConstantBuffer) -> tuple[object, ...]:
 
 @attrs.frozen(eq=False)
 class _Value:
-    """A callback, or what it is called with: equal if it is the same object, or says so of itself."""
+    """A part of an operation, such as a callback: equal if it is the same object, or says so of itself."""
 
     value: Any
 

@@ -7,12 +7,13 @@ the dimension of the output that it follows point by point.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, assert_never
 
 import attrs
 import numpy as np
 
-from slinky.ir.regions import global_boxes, input_regions
+from slinky.ir.effects import Effect, limits, reads
+from slinky.ir.regions import global_boxes
 from slinky.ir.statements import (
     Alloc,
     Block,
@@ -21,10 +22,12 @@ from slinky.ir.statements import (
     Check,
     For,
     If,
-    InputAccess,
-    LoweredFunc,
+    InputPort,
+    Mode,
+    Parallel,
     Pass,
     Program,
+    Serial,
     Statement,
     walk,
 )
@@ -137,6 +140,10 @@ class _Writer:
                     if orelse:
                         lines.append(Line(depth, "else:", statement.id))
                         self.block(orelse, depth + 1, lines)
+                case Call() | Check() | Pass():
+                    pass
+                case _:
+                    assert_never(statement)
         for buffer in added:
             self.boxes.pop(buffer, None)
 
@@ -150,20 +157,29 @@ class _Writer:
                 return f"alloc {buffer}: {dtype}[{', '.join(parts)}]"
             case Call():
                 return self.call(statement)
-            case For(variable=variable, range=range_, step=step, workers=workers):
+            case For(variable=variable, range=range_, step=step, mode=mode):
                 text = f"for {variable.name} in {self.interval_of_loop(range_)}"
                 if constant_value(step) != 1:
                     text += f" step {self.expr(step)}"
-                if workers is not None:
-                    text += f" parallel {workers}" if workers else " parallel"
-                return text + ":"
+                return text + self.mode(mode) + ":"
             case If(condition=condition):
                 return f"if {self.expr(condition)}:"
             case Check(condition=condition):
                 return f"check {self.expr(condition)}"
             case Pass():
                 return "pass"
-        raise TypeError(f"cannot print {type(statement).__name__}")
+            case _:
+                assert_never(statement)
+
+    @staticmethod
+    def mode(mode: Mode) -> str:
+        match mode:
+            case Serial():
+                return ""
+            case Parallel(workers=workers):
+                return " parallel" if workers is None else f" parallel {workers}"
+            case _:
+                assert_never(mode)
 
     def interval_of_loop(self, i: Interval) -> str:
         lo, hi = self.expr(i.min), self.expr(i.max)
@@ -172,14 +188,14 @@ class _Writer:
     def call(self, call: Call) -> str:
         func = call.func
         outputs = [
-            f"{access.buffer}[{', '.join(self.written(access.buffer, access.dims, call.box))}]"
-            for access in func.outputs
+            f"{buffer}[{', '.join(self.written(buffer, port.dims, call.box))}]"
+            for buffer, port in zip(call.writes, func.outputs, strict=True)
         ]
         arguments = [
-            f"{access.buffer}[{', '.join(self.read(func, call.box, access, region))}]"
-            for access, region in zip(func.inputs, input_regions(func, call.box), strict=True)
+            f"{effect.buffer}[{', '.join(self.read(call, port, effect))}]"
+            for port, effect in zip(func.inputs, reads(call, call.box), strict=True)
         ]
-        arguments += [f"{name}={self.argument(value)}" for name, value in func.arguments]
+        arguments += [f"{name}={self.argument(value)}" for name, value in func.operation.arguments]
         return f"{', '.join(outputs)} = {func.name}({', '.join(arguments)})"
 
     def written(self, buffer: str, dims: tuple[int, ...], box: Box) -> list[str]:
@@ -189,24 +205,20 @@ class _Writer:
             for position, dim in enumerate(dims)
         ]
 
-    def read(self, func: LoweredFunc, box: Box, access: InputAccess, region: Box) -> list[str]:
-        limits = self.boxes.get(access.buffer)
-        whole = self.whole_dims(func, box)
+    def read(self, call: Call, port: InputPort, effect: Effect) -> list[str]:
+        bounds = self.boxes.get(effect.buffer)
+        whole = self.whole_dims(call)
         texts = []
-        for position, (i, formula) in enumerate(zip(region, access.box, strict=True)):
+        for position, (i, formula) in enumerate(zip(effect.box, port.box, strict=True)):
             follows = formula.min is formula.max and formula.min in whole
-            covers = limits is not None and i == limits[position]
+            covers = bounds is not None and i == bounds[position]
             texts.append(":" if follows or covers else self.interval(i))
         return texts
 
-    def whole_dims(self, func: LoweredFunc, box: Box) -> set[Expr]:
+    def whole_dims(self, call: Call) -> set[Expr]:
         """The dimensions of a func that a call computes in full."""
-        whole: set[Expr] = set()
-        for access in func.outputs:
-            limits = self.boxes.get(access.buffer)
-            if limits is not None:
-                whole.update(func.dims[d] for d, limit in zip(access.dims, limits, strict=True) if box[d] == limit)
-        return whole
+        found = ((d, self.boxes.get(buffer), position) for d, buffer, position in limits(call))
+        return {call.func.dims[d] for d, box, position in found if box is not None and call.box[d] == box[position]}
 
     def argument(self, value: object) -> str:
         if isinstance(value, np.generic):

@@ -1,4 +1,4 @@
-"""Which box of each buffer a call reads and writes.
+"""Which box of each port a func reads and writes.
 
 The regions of a func are kept as templates: intervals over two symbols per dimension, the ends of the box that is
 computed. A region for a given box is then a substitution, symbolic or numeric. A template contains every point that
@@ -11,10 +11,10 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TypeAlias
 
-from slinky.ir.statements import Call, ConstantBuffer, LoweredFunc, OutputAccess, Program
+from slinky.ir.statements import ConstantBuffer, LoweredFunc, OutputPort, Program
 from slinky.symbolic.bounds import bounds
 from slinky.symbolic.expressions import Expr, constant, metadata, variable
-from slinky.symbolic.intervals import Box, Interval, intersection, substitute_box
+from slinky.symbolic.intervals import Box, Interval, substitute_box
 from slinky.symbolic.patience import endless_patience
 from slinky.symbolic.proofs import facts
 
@@ -35,8 +35,8 @@ def input_templates(func: LoweredFunc) -> tuple[Box, ...]:
     known = facts(*func.known)
     with endless_patience():  # what a func reads does not depend on the rewrite that asks
         return tuple(
-            tuple(Interval(bounds(i.min, ranges, known).min, bounds(i.max, ranges, known).max) for i in access.box)
-            for access in func.inputs
+            tuple(Interval(bounds(i.min, ranges, known).min, bounds(i.max, ranges, known).max) for i in port.box)
+            for port in func.inputs
         )
 
 
@@ -60,23 +60,9 @@ def input_regions(func: LoweredFunc, box: Box) -> tuple[Box, ...]:
     return tuple(substitute_box(template, values) for template in input_templates(func))
 
 
-def output_region(access: OutputAccess, box: Box) -> Box:
+def output_region(port: OutputPort, box: Box) -> Box:
     """What a call over this box writes of one of its outputs."""
-    return tuple(box[dim] for dim in access.dims)
-
-
-def clamped_box(call: Call, bounds_of: BoundsOf) -> Box:
-    """The box of a call within the bounds of its outputs."""
-    return _clamped(call.func, call.box, tuple([bounds_of(access.buffer) for access in call.func.outputs]))
-
-
-@lru_cache(maxsize=16384)
-def _clamped(func: LoweredFunc, box: Box, limits: tuple[Box, ...]) -> Box:
-    clamped = list(box)
-    for access, limit in zip(func.outputs, limits, strict=True):
-        for dim, i in zip(access.dims, limit, strict=True):
-            clamped[dim] = intersection(clamped[dim], i)
-    return tuple(clamped)
+    return tuple(box[dim] for dim in port.dims)
 
 
 def parameter_box(name: str, rank: int) -> Box:

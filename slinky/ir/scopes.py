@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from typing import assert_never
 
 import attrs
 
 from slinky.ir.layers import Layers
 from slinky.ir.regions import global_boxes
-from slinky.ir.statements import Alloc, Check, For, If, Program, Statement
+from slinky.ir.statements import Alloc, Call, Check, For, If, Pass, Program, Statement
 from slinky.symbolic.bounds import bounds
 from slinky.symbolic.expressions import Condition, Expr, Variable, negate
 from slinky.symbolic.intervals import Box, Interval
@@ -37,18 +38,36 @@ class Scope:
                 return Scope(boxes, allocs, self.loops, self.known)
             case Check(condition=condition):
                 return attrs.evolve(self, known=self.known.also(condition))
-        return self
+            case Call() | For() | If() | Pass():
+                return self
+            case _:
+                assert_never(statement)
 
     def enter(self, statement: Statement, block: str) -> Scope:
         """The scope at the start of a block (named by its field) inside a statement."""
         match statement:
             case For():
-                known = self.known.also(*loop_facts(statement))
+                known = self.known.also(*facts_inside(statement, block))
                 return attrs.evolve(self, loops=(*self.loops, statement), known=known)
-            case If(condition=condition):
-                holds = condition if block == "body" else negate(condition)
-                return attrs.evolve(self, known=self.known.also(holds))
-        return self
+            case If():
+                return attrs.evolve(self, known=self.known.also(*facts_inside(statement, block)))
+            case Alloc() | Call() | Check() | Pass():
+                return self
+            case _:
+                assert_never(statement)
+
+
+def facts_inside(statement: Statement, block: str) -> tuple[Condition, ...]:
+    """What a statement guarantees in one of its blocks, named by its field."""
+    match statement:
+        case For():
+            return loop_facts(statement)
+        case If(condition=condition):
+            return (condition if block == "body" else negate(condition),)
+        case Alloc() | Call() | Check() | Pass():
+            return ()
+        case _:
+            assert_never(statement)
 
 
 def loop_facts(loop: For) -> tuple[Condition, ...]:

@@ -14,12 +14,13 @@ This file knows what statements are, not how they are made, run or rewritten.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias
+from collections.abc import Iterator
+from typing import Any, TypeAlias, assert_never
 
 import attrs
 import numpy as np
 
+from slinky.ir.operations import Operation
 from slinky.symbolic.expressions import Condition, Expr, Variable
 from slinky.symbolic.intervals import Box, Interval
 
@@ -72,44 +73,49 @@ class ConstantBuffer:
 
 
 @attrs.frozen
-class OutputAccess:
-    """A buffer that a func produces. `dims[i]` is the position, among the func's dimensions, of its dimension i."""
+class OutputPort:
+    """What a func produces of one buffer: of the buffer's dimension i, the func's dimension at position `dims[i]`."""
 
-    buffer: str
     dims: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    @property
+    def rank(self) -> int:
+        """The number of dimensions of the buffer."""
+        return len(self.dims)
 
 
 @attrs.frozen
-class InputAccess:
-    """A buffer that a func reads, and which interval of each of its dimensions, in terms of the func's dimensions."""
+class InputPort:
+    """What a func reads of one buffer: an interval per dimension of the buffer, in terms of the func's dimensions."""
 
-    buffer: str
     box: Box
+    dtype: np.dtype[Any]
+
+    @property
+    def rank(self) -> int:
+        """The number of dimensions of the buffer."""
+        return len(self.box)
 
 
 @attrs.frozen(eq=False)
 class LoweredFunc:
-    """One operation: what a call runs.
+    """What a call runs: the geometry of its ports, and the operation.
 
     Producing the box B of its dimensions, it writes exactly the points of B in each output, and reads of each input
-    exactly the box that the access gives for B. `dims` are variables of its own (`stencil.y`), bound nowhere else.
-    `known` are conditions that the program checks and on which the regions that it reads rest (a divisor is positive).
-    With `in_place`, the callback gives the same result where an output is the memory of an input of the same dtype
-    that it reads at the same points. With `writable_inputs`, it is given inputs that NumPy lets it write to.
+    exactly the box that the port gives for B. Which buffers the ports stand for, a call says. `dims` are variables of
+    the func's own (`stencil.y`), bound nowhere else. `known` are conditions that the program checks and on which the
+    regions that it reads rest (a divisor is positive).
 
-    `whole` are the dimensions, by position, of which the callback cannot compute a part, and the interval that all of
+    `whole` are the dimensions, by position, of which the operation cannot compute a part, and the interval that all of
     each is: whenever a call computes anything, its clamped box is just that interval there.
     """
 
     name: str
-    callback: Callable[..., Any]
+    operation: Operation
     dims: tuple[Variable, ...]
-    inputs: tuple[InputAccess, ...]
-    outputs: tuple[OutputAccess, ...]
-    arguments: tuple[tuple[str, Any], ...] = ()
-    pass_buffers: bool = False
-    in_place: bool = False
-    writable_inputs: bool = False
+    inputs: tuple[InputPort, ...]
+    outputs: tuple[OutputPort, ...]
     whole: tuple[tuple[int, Interval], ...] = ()
     known: tuple[Condition, ...] = ()
 
@@ -124,6 +130,35 @@ class LoweredFunc:
 
 
 @attrs.frozen
+class Heap:
+    """The memory of the process."""
+
+
+Memory: TypeAlias = Heap
+"""Where a buffer lies."""
+
+HEAP = Heap()
+
+
+@attrs.frozen
+class Serial:
+    """The iterations of a loop run one after the other."""
+
+
+@attrs.frozen
+class Parallel:
+    """The iterations of a loop may run at the same time, on that many threads; None: on as many as there are."""
+
+    workers: int | None = None
+
+
+Mode: TypeAlias = Serial | Parallel
+"""How the iterations of a loop run."""
+
+SERIAL = Serial()
+
+
+@attrs.frozen
 class Alloc:
     """A buffer for the rest of its block. It holds `box`; nothing is written yet. Freed after its last use.
 
@@ -135,6 +170,7 @@ class Alloc:
     dims: tuple[str, ...]
     box: Box
     folds: tuple[Expr | None, ...]
+    memory: Memory = HEAP
     id: int = _identity()
 
 
@@ -142,26 +178,26 @@ class Alloc:
 class Call:
     """Run a func over a box of its dimensions, clamped to the bounds of its outputs.
 
-    If that leaves nothing, the callback is not called. The regions that the call reads are the func's bounds of the
+    `reads` and `writes` are its operands: the buffers that the func's inputs and outputs stand for here, one per port.
+    If clamping leaves nothing, the operation is not run. The regions that the call reads are the func's bounds of the
     clamped box.
     """
 
     func: LoweredFunc
     box: Box
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
     id: int = _identity()
 
 
 @attrs.frozen
 class For:
-    """Run the body with `variable` at `range.min`, then `step` (at least 1) further on, while at most `range.max`.
-
-    With `workers`, iterations may run at the same time on that many threads (0: as many as there are).
-    """
+    """Run the body with `variable` at `range.min`, then `step` (at least 1) further on, while at most `range.max`."""
 
     variable: Variable
     range: Interval
     step: Expr
-    workers: int | None
+    mode: Mode
     body: Block
     id: int = _identity()
 
@@ -219,7 +255,31 @@ def blocks_of(statement: Statement) -> tuple[tuple[str, Block], ...]:
             return (("body", body),)
         case If(body=body, orelse=orelse):
             return (("body", body), ("orelse", orelse))
-    return ()
+        case Alloc() | Call() | Check() | Pass():
+            return ()
+        case _:
+            assert_never(statement)
+
+
+def expressions_of(statement: Statement) -> tuple[Expr | Condition, ...]:
+    """The expressions and conditions of a statement itself, not of what is inside it or of its func."""
+    match statement:
+        case Alloc(box=box, folds=folds):
+            return (*_ends(box), *(fold for fold in folds if fold is not None))
+        case Call(box=box):
+            return _ends(box)
+        case For(range=range_, step=step):
+            return (range_.min, range_.max, step)
+        case If(condition=condition) | Check(condition=condition):
+            return (condition,)
+        case Pass():
+            return ()
+        case _:
+            assert_never(statement)
+
+
+def _ends(box: Box) -> tuple[Expr, ...]:
+    return tuple(end for i in box for end in (i.min, i.max))
 
 
 def walk(block: Block) -> Iterator[Statement]:

@@ -1,29 +1,84 @@
-"""Replacing symbols in statements and programs: one walk, whatever the number of uses."""
+"""Replacing symbols in statements and programs: one walk, whatever the number of uses, that captures nothing.
+
+Invariant: every symbol that a replacement brings in means inside what it meant outside. A loop whose variable it would
+run into gets another name, and the variable of a loop inside is never replaced, even where it is called like a symbol
+that is.
+"""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 
 import attrs
 
-from slinky.ir.copies import rewritten
-from slinky.ir.statements import Alloc, Block, Call, Check, For, If, LoweredFunc, Program, Statement
-from slinky.symbolic.expressions import Expr, Variable
+from slinky.ir.copies import rewritten, with_block, with_expressions, with_func, with_variable
+from slinky.ir.statements import (
+    Alloc,
+    Block,
+    Call,
+    For,
+    LoweredFunc,
+    Program,
+    Statement,
+    blocks_of,
+    expressions_of,
+    walk,
+)
+from slinky.symbolic.expressions import Expr, Variable, variable
 from slinky.symbolic.intervals import substitute_box, substitute_interval
-from slinky.symbolic.traversal import substitute, union_of_symbols
+from slinky.symbolic.traversal import substitute, symbols, union_of_symbols
 
 
 def substitute_statement(statement: Statement, replacements: Mapping[Expr, Expr]) -> Statement:
-    """A statement, and all inside it, with symbols replaced in every expression. Identities stay.
-
-    The variables of loops inside are not replaced: names are unique along a path, so none of them is among the symbols.
-    """
-    return rewritten(statement, lambda inner: _replace(inner, replacements))
+    """A statement, and all inside it, with symbols replaced in every expression. Identities stay."""
+    return _substituted(statement, replacements, union_of_symbols(replacements.values()))
 
 
 def substitute_block(block: Block, replacements: Mapping[Expr, Expr]) -> Block:
     """A block with symbols replaced in every expression."""
-    return tuple(substitute_statement(s, replacements) for s in block)
+    brought = union_of_symbols(replacements.values())
+    return tuple(_substituted(s, replacements, brought) for s in block)
+
+
+def _substituted(statement: Statement, replacements: Mapping[Expr, Expr], brought: frozenset[Expr]) -> Statement:
+    """The same; `brought` are the symbols that the replacements bring in."""
+    inside = replacements
+    if isinstance(statement, For):
+        # The range of a loop does not see its variable: what it names there is what stands around.
+        v = statement.variable
+        if v in inside:
+            inside = {symbol: e for symbol, e in inside.items() if symbol is not v}
+        if v in brought and _would_capture(statement, v, inside):
+            fresh = _fresh(statement, v, brought)
+            inside = {**inside, v: fresh}
+            statement = with_variable(statement, fresh, statement.body)
+            brought = brought | {fresh}
+    for field, block in blocks_of(statement):
+        new = tuple(_substituted(inner, inside, brought) for inner in block)
+        if any(a is not b for a, b in zip(new, block, strict=True)):
+            statement = with_block(statement, field, new)
+    return with_expressions(statement, lambda e: substitute(e, replacements))
+
+
+def _would_capture(loop: For, v: Variable, replacements: Mapping[Expr, Expr]) -> bool:
+    """Whether a replacement that names the variable of a loop is used in its body."""
+    dangerous = {symbol for symbol, e in replacements.items() if v in symbols(e)}
+    return bool(dangerous) and any(
+        not dangerous.isdisjoint(union_of_symbols(expressions_of(s))) for s in walk(loop.body)
+    )
+
+
+def _fresh(loop: For, v: Variable, brought: frozenset[Expr]) -> Variable:
+    """A variable called like another, with a number, of a name that neither the loop nor a replacement uses."""
+    taken = {getattr(symbol, "name", "") for symbol in brought}
+    for s in walk((loop,)):
+        taken.update(getattr(symbol, "name", "") for symbol in union_of_symbols(expressions_of(s)))
+        if isinstance(s, For):
+            taken.add(s.variable.name)
+        if isinstance(s, Alloc):
+            taken.add(s.buffer)
+    return next(variable(name) for k in itertools.count(1) if (name := f"{v.name}_{k}") not in taken)
 
 
 def substitute_program(program: Program, replacements: Mapping[Expr, Expr]) -> Program:
@@ -31,51 +86,27 @@ def substitute_program(program: Program, replacements: Mapping[Expr, Expr]) -> P
     funcs: dict[LoweredFunc, LoweredFunc] = {}
 
     def change(statement: Statement) -> Statement:
-        if isinstance(statement, Call):
-            func = funcs.get(statement.func)
-            if func is None:
-                func = funcs[statement.func] = substitute_func(statement.func, replacements)
-            statement = Call(func, statement.box, id=statement.id)
-        return _replace(statement, replacements)
+        if not isinstance(statement, Call):
+            return statement
+        func = funcs.get(statement.func)
+        if func is None:
+            func = funcs[statement.func] = substitute_func(statement.func, replacements)
+        return statement if func is statement.func else with_func(statement, func)
 
-    return attrs.evolve(program, body=tuple(rewritten(s, change) for s in program.body))
+    return attrs.evolve(program, body=substitute_block(tuple(rewritten(s, change) for s in program.body), replacements))
 
 
 def substitute_func(func: LoweredFunc, replacements: Mapping[Expr, Expr]) -> LoweredFunc:
     """A func with symbols replaced; the same one if it names none of them, so that what is known of it stays known."""
-    intervals = (*(i for access in func.inputs for i in access.box), *(i for _, i in func.whole))
-    named = union_of_symbols(
-        (
-            *func.known,
-            *(v for _, v in func.arguments if isinstance(v, Expr)),
-            *(e for i in intervals for e in (i.min, i.max)),
-        )
-    )
+    intervals = (*(i for port in func.inputs for i in port.box), *(i for _, i in func.whole))
+    ends = (e for i in intervals for e in (i.min, i.max))
+    named = union_of_symbols((*func.known, *func.operation.expressions(), *ends))
     if not any(symbol in replacements for symbol in named):
         return func
     return attrs.evolve(
         func,
-        inputs=tuple(attrs.evolve(a, box=substitute_box(a.box, replacements)) for a in func.inputs),
-        arguments=tuple((k, substitute(v, replacements) if isinstance(v, Expr) else v) for k, v in func.arguments),
+        operation=func.operation.substituted(replacements),
+        inputs=tuple(attrs.evolve(port, box=substitute_box(port.box, replacements)) for port in func.inputs),
         known=tuple(substitute(c, replacements) for c in func.known),
         whole=tuple((d, substitute_interval(i, replacements)) for d, i in func.whole),
     )
-
-
-def _replace(statement: Statement, replacements: Mapping[Expr, Expr]) -> Statement:
-    match statement:
-        case Call(func=func, box=box, id=identity):
-            new = substitute_box(box, replacements)
-            return statement if new == box else Call(func, new, id=identity)
-        case Alloc(buffer=buffer, dtype=dtype, dims=dims, box=box, folds=folds, id=identity):
-            new_folds = tuple(None if f is None else substitute(f, replacements) for f in folds)
-            return Alloc(buffer, dtype, dims, substitute_box(box, replacements), new_folds, id=identity)
-        case For(variable=v, range=range_, step=step, workers=workers, body=body, id=identity):
-            assert isinstance(v, Variable)
-            new_range = substitute_interval(range_, replacements)
-            return For(v, new_range, substitute(step, replacements), workers, body, id=identity)
-        case If(condition=condition, body=body, orelse=orelse, id=identity):
-            return If(substitute(condition, replacements), body, orelse, id=identity)
-        case Check(condition=condition, message=message, id=identity):
-            return Check(substitute(condition, replacements), message, id=identity)
-    return statement

@@ -8,12 +8,30 @@ leave its buffer; steps and folds are not shown to be below 1.
 
 from __future__ import annotations
 
+from typing import Any, assert_never
+
+import numpy as np
+
 from slinky.errors import ProgramError
-from slinky.ir.regions import clamped_box, input_regions
+from slinky.ir.effects import clamped_box, reads, written_by
 from slinky.ir.scopes import Scope, program_scope
-from slinky.ir.statements import Alloc, Block, Call, Check, For, If, Program, Statement, blocks_of, walk
+from slinky.ir.statements import (
+    SERIAL,
+    Alloc,
+    Block,
+    Call,
+    Check,
+    For,
+    If,
+    Parallel,
+    Pass,
+    Program,
+    Statement,
+    blocks_of,
+    walk,
+)
 from slinky.symbolic.expressions import Expr, Metadata, Scalar, Variable, negate
-from slinky.symbolic.intervals import Box, box_symbols, not_empty
+from slinky.symbolic.intervals import box_symbols, not_empty
 from slinky.symbolic.proofs import impossible, prove
 from slinky.symbolic.traversal import symbols
 
@@ -30,6 +48,8 @@ class _Verifier:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.parameters = {p.name: p for p in (*program.inputs, *program.outputs)}
+        self.dtypes = {p.name: p.dtype for p in (*program.inputs, *program.outputs)}
+        self.dtypes.update((c.name, c.array.dtype) for c in program.constants)
         self.read_only = {p.name for p in program.inputs} | {c.name for c in program.constants}
         self.scalars = {s.name for s in program.scalars}
         self.written: set[str] = set(self.read_only)
@@ -61,10 +81,9 @@ class _Verifier:
     def block(self, block: Block, scope: Scope) -> None:
         for statement in block:
             self.statement(statement, scope)
-            if isinstance(statement, For) and statement.workers is None:
+            if isinstance(statement, For) and statement.mode == SERIAL:
                 # What one iteration reads, an earlier one may have written: a window that slides.
-                inside = (s.func for s in walk(statement.body) if isinstance(s, Call))
-                self.written.update(output.buffer for func in inside for output in func.outputs)
+                self.written.update(name for inner in walk(statement.body) for name in written_by(inner))
             for field, inner in blocks_of(statement):
                 self.block(inner, scope.enter(statement, field))
             scope = scope.after(statement)
@@ -79,6 +98,10 @@ class _Verifier:
                 self.loop(statement, scope)
             case If(condition=condition) | Check(condition=condition):
                 self.in_scope(statement, symbols(condition), scope)
+            case Pass():
+                pass
+            case _:
+                assert_never(statement)
 
     def alloc(self, alloc: Alloc, scope: Scope) -> None:
         if alloc.buffer in scope.boxes:
@@ -101,25 +124,30 @@ class _Verifier:
         self.in_scope(loop, symbols(loop.range.min) | symbols(loop.range.max) | symbols(loop.step), scope)
         if prove(loop.step <= 0, scope.known) and not impossible(scope.known):
             self.fail(loop, f"the step must be 1 or more, got {loop.step}")
-        if loop.workers is not None and loop.workers < 0:
-            self.fail(loop, f"the number of workers must not be negative, got {loop.workers}")
+        if isinstance(loop.mode, Parallel) and loop.mode.workers is not None and loop.mode.workers < 1:
+            self.fail(loop, f"the number of workers must be 1 or more, got {loop.mode.workers}")
 
     def call(self, call: Call, scope: Scope) -> None:
         func = call.func
         if len(call.box) != len(func.dims):
             self.fail(call, f"the box has {len(call.box)} intervals, the func has {len(func.dims)} dimensions")
         self.in_scope(call, box_symbols(call.box), scope)
-        for output in func.outputs:
-            self.buffer(call, output.buffer, len(output.dims), scope)
-            if output.buffer in self.read_only:
-                self.fail(call, f"it writes {output.buffer!r}, which may only be read")
-        for access in func.inputs:
-            self.buffer(call, access.buffer, len(access.box), scope)
-            self.in_scope(call, box_symbols(access.box) - set(func.dims), scope)
-            if access.buffer not in self.written and not self.does_nothing(call, scope):
-                self.fail(call, f"it reads {access.buffer!r}, which nothing has written")
+        for what, operands, ports in (("write", call.writes, func.outputs), ("read", call.reads, func.inputs)):
+            if len(operands) != len(ports):
+                self.fail(call, f"it {what}s {len(operands)} buffers, the func {what}s {len(ports)}")
+        for buffer, output in zip(call.writes, func.outputs, strict=True):
+            self.buffer(call, buffer, output.rank, output.dtype, scope)
+            if buffer in self.read_only:
+                self.fail(call, f"it writes {buffer!r}, which may only be read")
+            if buffer in call.reads or call.writes.count(buffer) > 1:
+                self.fail(call, f"it writes {buffer!r}, and touches it by another port, too")
+        for buffer, port in zip(call.reads, func.inputs, strict=True):
+            self.buffer(call, buffer, port.rank, port.dtype, scope)
+            self.in_scope(call, box_symbols(port.box) - set(func.dims), scope)
+            if buffer not in self.written and not self.does_nothing(call, scope):
+                self.fail(call, f"it reads {buffer!r}, which nothing has written")
         self.regions(call, scope)
-        self.written.update(output.buffer for output in func.outputs)
+        self.written.update(call.writes)
 
     def does_nothing(self, call: Call, scope: Scope) -> bool:
         """Whether it is shown that a call has nothing to do, wherever it runs."""
@@ -131,24 +159,26 @@ class _Verifier:
         known = scope.known.also(not_empty(box))
         if impossible(known):
             return
-        for access, region in zip(call.func.inputs, input_regions(call.func, box), strict=True):
-            for d, (i, limit) in enumerate(zip(region, scope.boxes[access.buffer], strict=True)):
+        for effect in reads(call, box):
+            for d, (i, limit) in enumerate(zip(effect.box, scope.boxes[effect.buffer], strict=True)):
                 for condition in (limit.min <= i.min, i.max <= limit.max):
                     # Where a condition and its opposite are shown, what is known cannot be: nothing runs.
                     if prove(negate(condition), known) and not prove(condition, known):
                         self.fail(
                             call,
-                            f"it reads {access.buffer!r} in {i} of dimension {d}, which holds only {limit}",
+                            f"it reads {effect.buffer!r} in {i} of dimension {d}, which holds only {limit}",
                         )
 
-    def buffer(self, statement: Statement, name: str, rank: int, scope: Scope) -> Box:
+    def buffer(self, statement: Statement, name: str, rank: int, dtype: np.dtype[Any], scope: Scope) -> None:
         box = scope.boxes.get(name)
         if box is None:
             self.fail(statement, f"buffer {name!r} is not in scope")
             raise AssertionError
         if len(box) != rank:
             self.fail(statement, f"buffer {name!r} has rank {len(box)}, accessed with {rank} dimensions")
-        return box
+        own = self.dtypes.get(name) if name not in scope.allocs else scope.allocs[name].dtype
+        if own != dtype:
+            self.fail(statement, f"buffer {name!r} has dtype {own}, accessed as {dtype}")
 
     def in_scope(self, statement: Statement, used: frozenset[Expr], scope: Scope) -> None:
         loops = {loop.variable for loop in scope.loops}

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from slinky.errors import ArgumentError, CallbackError
-from slinky.ir.statements import LoweredFunc
+from slinky.ir.statements import Call, LoweredFunc
 from slinky.runtime.buffers import Array, Buffer, buffer_at, read_only
 from slinky.runtime.in_place import sharing
 
@@ -52,20 +52,21 @@ def result_error(name: str, kind: str) -> CallbackError:
     )
 
 
-def note_of_error(func: LoweredFunc, error: BaseException) -> str | None:
+def note_of_error(call: Call, error: BaseException) -> str | None:
     """What to say of an error of a callback that seems not to know how it is called."""
-    callback = func.callback
+    func, operation = call.func, call.func.operation
+    callback = operation.function
     if not isinstance(error, Exception) or isinstance(callback, np.ufunc):
         return None
-    if _speaks_of_read_only(error) and not func.writable_inputs:
+    if _speaks_of_read_only(error) and not operation.writable_inputs:
         return (
             "what a callback reads comes first, and is read-only. If it takes none but writable arrays, "
             "let it be given these: Func(..., writable_inputs=True)"
         )
     if not _is_of_a_library(callback) and not (isinstance(error, TypeError) and not _takes_its_outputs(func)):
         return None
-    names = ", ".join([*(access.buffer for access in func.inputs), *(access.buffer for access in func.outputs)])
-    named = "".join(f", {name}=..." for name, _ in func.arguments)
+    names = ", ".join([*call.reads, *call.writes])
+    named = "".join(f", {name}=..." for name, _ in operation.arguments)
     return (
         f"the callback of {func.name} is called as f({names}{named}): its outputs come after its inputs. "
         f"If it is a function that returns its result, wrap it: sl.returns(...)"
@@ -86,7 +87,7 @@ def _takes_its_outputs(func: LoweredFunc) -> bool:
     """Whether a callback can be called with as many arrays as it is given; true where it does not say."""
     given = [None] * (len(func.inputs) + len(func.outputs))
     try:
-        inspect.signature(func.callback).bind(*given, **dict(func.arguments))
+        inspect.signature(func.operation.function).bind(*given, **dict(func.operation.arguments))
     except TypeError:
         return False
     except ValueError:
@@ -95,26 +96,27 @@ def _takes_its_outputs(func: LoweredFunc) -> bool:
 
 
 def check_in_place(
-    func: LoweredFunc, name: str, inputs: Sequence[Any], outputs: Sequence[Any], arguments: dict[str, Any]
+    call: Call, name: str, inputs: Sequence[Any], outputs: Sequence[Any], arguments: dict[str, Any]
 ) -> None:
     """Test that a callback that is declared to work in place does, on copies; `outputs` is what it gave otherwise.
 
     Raises `CallbackError` if any element differs. Of ufuncs nothing is asked: NumPy promises it.
     """
-    if isinstance(func.callback, np.ufunc):
+    operation = call.func.operation
+    if isinstance(operation.function, np.ufunc):
         return
-    for read, written in sharing(func):
-        o = next(o for o, access in enumerate(func.outputs) if access.buffer == written)
+    for read, written in sharing(call):
+        o = call.writes.index(written)
         expected = array_of(outputs[o])
-        source = next(array_of(x) for x, a in zip(inputs, func.inputs, strict=True) if a.buffer == read)
+        source = array_of(inputs[call.reads.index(read)])
         if source.dtype != expected.dtype:
             continue
         shared = source.copy()
-        reading = shared if func.writable_inputs else read_only(shared)
-        given = [_with(x, reading) if a.buffer == read else x for x, a in zip(inputs, func.inputs, strict=True)]
+        reading = shared if operation.writable_inputs else read_only(shared)
+        given = [_with(x, reading) if buffer == read else x for x, buffer in zip(inputs, call.reads, strict=True)]
         results = [_with(x, np.empty_like(array_of(x))) for x in outputs]
         results[o] = _with(outputs[o], shared)
-        call_callback(func.callback, name, given, results, arguments)
+        call_callback(operation.function, name, given, results, arguments)
         # All outputs: what is written over an input too early spoils those that are computed of it afterwards.
         if not all(_are_equal(array_of(r), array_of(x)) for r, x in zip(results, outputs, strict=True)):
             raise CallbackError(
@@ -152,14 +154,12 @@ class UnwrittenError(Exception):
         self.place = place
 
 
-def unwritten_error(
-    func: LoweredFunc, name: str, box: Sequence[tuple[int, int]], found: UnwrittenError
-) -> CallbackError:
+def unwritten_error(call: Call, name: str, box: Sequence[tuple[int, int]], found: UnwrittenError) -> CallbackError:
     """What to say of it, where the call is that of a func over a box."""
-    access = func.outputs[found.number]
-    element = [box[d][0] + k for d, k in zip(access.dims, found.place, strict=True)]
+    port = call.func.outputs[found.number]
+    element = [box[d][0] + k for d, k in zip(port.dims, found.place, strict=True)]
     return CallbackError(
-        f"the callback of {name} did not write all of {access.buffer}: "
+        f"the callback of {name} did not write all of {call.writes[found.number]}: "
         f"element {element}, for one, is what it was before"
     )
 
@@ -180,18 +180,19 @@ class FirstCalls:
 
     def guard(self, func: LoweredFunc) -> Callable[..., Any]:
         """The callback of a func, with the test; it raises `UnwrittenError`. Of ufuncs nothing is asked."""
-        if isinstance(func.callback, np.ufunc):
-            return func.callback
+        callback = func.operation.function
+        if isinstance(callback, np.ufunc):
+            return callback
 
         def guarded(*operands: Any, **arguments: Any) -> Any:
             if func.name in self._tested:
-                return func.callback(*operands, **arguments)
+                return callback(*operands, **arguments)
             self._tested.add(func.name)
             outputs = operands[len(func.inputs) :]
             # Where it works in place, noise in the output would be noise in the input.
             inputs = [_apart(x, outputs, func) for x in operands[: len(func.inputs)]]
             poison = Poison(outputs, self._random)
-            result = func.callback(*inputs, *outputs, **arguments)
+            result = callback(*inputs, *outputs, **arguments)
             missing = poison.unwritten(outputs) if is_accepted(result, outputs) else None
             if missing is not None:
                 raise missing
@@ -205,7 +206,7 @@ def _apart(operand: Array | Buffer, outputs: Sequence[Any], func: LoweredFunc) -
     array = array_of(operand)
     if not any(np.may_share_memory(array, array_of(output)) for output in outputs):
         return operand
-    return _with(operand, array.copy("K") if func.writable_inputs else read_only(array.copy("K")))
+    return _with(operand, array.copy("K") if func.operation.writable_inputs else read_only(array.copy("K")))
 
 
 class Poison:

@@ -16,20 +16,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from slinky.ir.effects import buffers_named
 from slinky.ir.scopes import Scope, loop_facts, one_before_the_other, over_loops, program_scope
 from slinky.ir.statements import (
+    SERIAL,
     Alloc,
     Block,
     Call,
     For,
-    InputAccess,
+    InputPort,
     LoweredFunc,
-    OutputAccess,
+    OutputPort,
     Program,
     blocks_of,
     walk,
 )
-from slinky.runtime.lifetimes import buffers_named, once_per_block, releases
+from slinky.runtime.lifetimes import once_per_block, releases
 from slinky.symbolic.proofs import Facts
 
 
@@ -48,7 +50,7 @@ def taken_over(block: Block) -> dict[int, int]:
             break
         if isinstance(statement, Call):
             dying = last_uses.get(position, ())
-            for read, written in sharing(statement.func):
+            for read, written in sharing(statement):
                 if read in dying and read in allocs and written in fresh and _alike(allocs[read], fresh[written]):
                     first[fresh[written].id] = first.get(allocs[read].id, allocs[read].id)
                     break  # one output only: a second one could be written before the first is read
@@ -79,16 +81,16 @@ def in_outputs(program: Program) -> dict[int, Call]:
         first = taken_over(block) if allocs else {}
         calls = [s for s in walk(block) if isinstance(s, Call)] if allocs else []
         for position, statement in enumerate(block):
-            if not isinstance(statement, Call) or len(statement.func.outputs) != 1:
+            if not isinstance(statement, Call) or len(statement.writes) != 1:
                 continue
-            for read, written in sharing(statement.func):
+            for read, written in sharing(statement):
                 last, dtype = allocs.get(read), outputs.get(written)
                 if last is None or dtype is None or last.dtype != dtype or read not in last_uses.get(position, ()):
                     continue
                 site = first.get(last.id, last.id)
                 group = {name: a.id for name, a in allocs.items() if first.get(a.id, a.id) == site}
                 if all(
-                    c.func.in_place for c in calls if not group.keys().isdisjoint(buffers_named(c))
+                    c.func.operation.in_place for c in calls if not group.keys().isdisjoint(buffers_named(c))
                 ) and _iterations_are_apart(statement, scope.loops, before_loops):
                     found.update(dict.fromkeys(group.values(), statement))
                 break
@@ -100,35 +102,37 @@ def _iterations_are_apart(call: Call, loops: Sequence[For], before: Sequence[Fac
 
     The loops are given outermost first, with what is known before each of them.
     """
-    (output,) = call.func.outputs
+    (port,) = call.func.outputs
     for n, (loop, known) in enumerate(zip(loops, before, strict=True)):
-        if loop.workers is None:
+        if loop.mode == SERIAL:
             continue
         inside = known.also(*loop_facts(loop))
-        written = (over_loops(call.box[d], reversed(loops[n + 1 :]), inside) for d in output.dims)
+        written = (over_loops(call.box[d], reversed(loops[n + 1 :]), inside) for d in port.dims)
         if not any(one_before_the_other([i], loop, known) for i in written):
             return False
     return True
 
 
-def sharing(func: LoweredFunc) -> Iterator[tuple[str, str]]:
-    """The buffers that a func reads and writes, in pairs, that may be the same memory if their dtypes and boxes agree.
+def sharing(call: Call) -> Iterator[tuple[str, str]]:
+    """The buffers that a call reads and writes, in pairs, that may be the same memory if their dtypes and boxes agree.
 
-    The func works in place, reads the one at just the points where it writes the other, and reads it nowhere else.
+    Its operation works in place, reads the one at just the points where it writes the other, and reads it nowhere else.
     """
-    if not func.in_place:
+    func = call.func
+    if not func.operation.in_place:
         return
-    for output in func.outputs:
-        if len(output.dims) == len(func.dims):
-            for buffer in dict.fromkeys(access.buffer for access in func.inputs):
-                if all(_same_points(func, a, output) for a in func.inputs if a.buffer == buffer):
-                    yield buffer, output.buffer
+    reads = list(zip(call.reads, func.inputs, strict=True))
+    for written, output in zip(call.writes, func.outputs, strict=True):
+        if output.rank == len(func.dims):
+            for buffer in dict.fromkeys(call.reads):
+                if all(_same_points(func, port, output) for name, port in reads if name == buffer):
+                    yield buffer, written
 
 
-def _same_points(func: LoweredFunc, access: InputAccess, output: OutputAccess) -> bool:
+def _same_points(func: LoweredFunc, read: InputPort, output: OutputPort) -> bool:
     written = [func.dims[d] for d in output.dims]
-    return len(access.box) == len(written) and all(
-        i.min is dim and i.max is dim for i, dim in zip(access.box, written, strict=True)
+    return read.rank == len(written) and all(
+        i.min is dim and i.max is dim for i, dim in zip(read.box, written, strict=True)
     )
 
 

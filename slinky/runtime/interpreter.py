@@ -12,13 +12,14 @@ of the outputs must have been written at the end.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, assert_never
 
 import attrs
 import numpy as np
 
 from slinky.errors import CallbackError, ExecutionError, UninitializedReadError
-from slinky.ir.regions import end_symbols, input_templates
+from slinky.ir.effects import clamped_numbers, numeric_reads, numeric_writes
+from slinky.ir.operations import Operation
 from slinky.ir.statements import (
     Alloc,
     Block,
@@ -26,9 +27,10 @@ from slinky.ir.statements import (
     Check,
     For,
     If,
-    LoweredFunc,
+    Parallel,
     Pass,
     Program,
+    Serial,
     Statement,
     walk,
 )
@@ -167,8 +169,10 @@ class _Machine:
                 require(self.program, statement, frame.values)
             case Pass():
                 pass
+            case Alloc():
+                raise AssertionError("a block makes its allocations itself")
             case _:
-                raise ExecutionError(f"the interpreter does not know the statement {type(statement).__name__}")
+                assert_never(statement)
 
     def _loop(self, loop: For, frame: _Frame) -> None:
         first, last = evaluate(loop.range.min, frame.values), evaluate(loop.range.max, frame.values)
@@ -181,13 +185,18 @@ class _Machine:
             inner.values[loop.variable] = value
             self.block(loop.body, inner)
 
-        if loop.workers is None:
-            inner = frame.copy()
-            for value in iterations:
-                iterate(value, inner)
-            return
-        run = LoopRun(loop.variable.name)
-        run_parallel(iterations, lambda value: iterate(value, frame.copy((run, value))), loop.workers or self.threads)
+        match loop.mode:
+            case Serial():
+                inner = frame.copy()
+                for value in iterations:
+                    iterate(value, inner)
+            case Parallel(workers=workers):
+                run = LoopRun(loop.variable.name)
+                run_parallel(
+                    iterations, lambda value: iterate(value, frame.copy((run, value))), workers or self.threads
+                )
+            case _:
+                assert_never(loop.mode)
 
     # Calls --------------------------------------------------------------------------------------------------------
 
@@ -197,67 +206,56 @@ class _Machine:
             return
         name = f"{call.func.name}{box_text(box)}"
         try:
-            self._compute(call.func, name, box, frame)
+            self._compute(call, name, box, frame)
         except BaseException as error:
             error.add_note(f"in the call {name} of pipeline {self.program.name}")
-            further = note_of_error(call.func, error)
+            further = note_of_error(call, error)
             if further is not None:
                 error.add_note(further)
             raise
 
-    def _compute(self, func: LoweredFunc, name: str, box: NumericBox, frame: _Frame) -> None:
-        """Run a func over a box that is not empty. `name` is the call, for messages."""
-        reads = list(zip(func.inputs, self._input_boxes(func, box, frame), strict=True))
-        writes = [(access, tuple(box[d] for d in access.dims)) for access in func.outputs]
+    def _compute(self, call: Call, name: str, box: NumericBox, frame: _Frame) -> None:
+        """Run the operation of a call over a box that is not empty. `name` is the call, for messages."""
+        reads, writes = numeric_reads(call, box, frame.values), numeric_writes(call, box)
         if frame.shadows is not None:
-            for access, region in reads:
-                shadow = frame.shadows.get(access.buffer)
+            for buffer, region in reads:
+                shadow = frame.shadows.get(buffer)
                 if shadow is not None:
-                    frame.storages[access.buffer].view(region)
+                    frame.storages[buffer].view(region)
                     shadow.read(region, name, frame.iteration)
-        inputs = [self._input(func, access.buffer, region, frame) for access, region in reads]
-        outputs = [self._output(func, access.buffer, region, frame) for access, region in writes]
+        operation = call.func.operation
+        inputs = [self._input(operation, buffer, region, frame) for buffer, region in reads]
+        outputs = [self._output(operation, buffer, region, frame) for buffer, region in writes]
         arguments = {
-            key: evaluate(value, frame.values) if isinstance(value, Expr) else value for key, value in func.arguments
+            key: evaluate(value, frame.values) if isinstance(value, Expr) else value
+            for key, value in operation.arguments
         }
         elements = 1
         for lo, hi in box:
             elements *= hi - lo + 1
-        self.recorder.called(func.name, elements)
-        self._run(func, name, box, inputs, outputs, arguments, guarded=frame.shadows is not None)
+        self.recorder.called(call.func.name, elements)
+        self._run(call, name, box, inputs, outputs, arguments, guarded=frame.shadows is not None)
         if frame.shadows is not None:
-            for output, region in writes:
-                frame.shadows[output.buffer].write(region, name, frame.iteration)
+            for buffer, region in writes:
+                frame.shadows[buffer].write(region, name, frame.iteration)
 
     def _clamped(self, call: Call, frame: _Frame) -> NumericBox:
-        box = list(evaluate_box(call.box, frame.values))
-        for access in call.func.outputs:
-            for d, (first, last) in zip(access.dims, frame.storages[access.buffer].box, strict=True):
-                lo, hi = box[d]
-                box[d] = (max(lo, first), min(hi, last))
-        return tuple(box)
+        return clamped_numbers(call, frame.values, lambda buffer: frame.storages[buffer].box)
 
-    @staticmethod
-    def _input_boxes(func: LoweredFunc, box: NumericBox, frame: _Frame) -> list[NumericBox]:
-        values = dict(frame.values)
-        for (lo_symbol, hi_symbol), (lo, hi) in zip(end_symbols(func), box, strict=True):
-            values[lo_symbol], values[hi_symbol] = lo, hi
-        return [evaluate_box(template, values) for template in input_templates(func)]
-
-    def _input(self, func: LoweredFunc, buffer: str, region: NumericBox, frame: _Frame) -> Any:
+    def _input(self, operation: Operation, buffer: str, region: NumericBox, frame: _Frame) -> Any:
         view = frame.storages[buffer].view(region)
-        return self._operand(func, view if func.writable_inputs else read_only(view), region)
+        return self._operand(operation, view if operation.writable_inputs else read_only(view), region)
 
-    def _output(self, func: LoweredFunc, buffer: str, region: NumericBox, frame: _Frame) -> Any:
-        return self._operand(func, frame.storages[buffer].view(region), region)
+    def _output(self, operation: Operation, buffer: str, region: NumericBox, frame: _Frame) -> Any:
+        return self._operand(operation, frame.storages[buffer].view(region), region)
 
     @staticmethod
-    def _operand(func: LoweredFunc, view: Array, region: NumericBox) -> Any:
-        return Buffer(view, tuple(lo for lo, _ in region)) if func.pass_buffers else view
+    def _operand(operation: Operation, view: Array, region: NumericBox) -> Any:
+        return Buffer(view, tuple(lo for lo, _ in region)) if operation.pass_buffers else view
 
     def _run(
         self,
-        func: LoweredFunc,
+        call: Call,
         name: str,
         box: NumericBox,
         inputs: list[Any],
@@ -266,16 +264,17 @@ class _Machine:
         *,
         guarded: bool,
     ) -> None:
+        func, function = call.func, call.func.operation.function
         before = [array_of(operand).tobytes() for operand in inputs] if guarded else None
-        poison = Poison(outputs, self.random) if guarded and not isinstance(func.callback, np.ufunc) else None
+        poison = Poison(outputs, self.random) if guarded and not isinstance(function, np.ufunc) else None
         hooks = self.recorder.hooks
         if hooks.call_begin is not None:
             hooks.call_begin(func.name, box)
         try:
-            callback = func.callback if self.tested is None else self.tested.guard(func)
+            callback = function if self.tested is None else self.tested.guard(func)
             call_callback(callback, name, inputs, outputs, arguments)
         except UnwrittenError as error:
-            raise unwritten_error(func, name, box, error) from None
+            raise unwritten_error(call, name, box, error) from None
         finally:
             if hooks.call_end is not None:
                 hooks.call_end(func.name, box)
@@ -284,5 +283,5 @@ class _Machine:
                 raise CallbackError(f"the callback of {name} wrote to one of its inputs")
             missing = poison.unwritten(outputs) if poison is not None else None
             if missing is not None:
-                raise unwritten_error(func, name, box, missing)
-            check_in_place(func, name, inputs, outputs, arguments)
+                raise unwritten_error(call, name, box, missing)
+            check_in_place(call, name, inputs, outputs, arguments)

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import TypeVar
 
-from slinky.ir.statements import Alloc, Block, Call, Statement, walk
+from slinky.ir.effects import buffers_named
+from slinky.ir.statements import Alloc, Block, walk
 
 R = TypeVar("R")
 
@@ -42,13 +43,3 @@ def releases(block: Block) -> dict[int, tuple[str, ...]]:
     for name, position in last.items():
         found.setdefault(position, []).append(name)
     return {position: tuple(names) for position, names in found.items()}
-
-
-def buffers_named(statement: Statement) -> list[str]:
-    """The buffers that a statement itself names, not those of the statements inside it."""
-    match statement:
-        case Alloc(buffer=buffer):
-            return [buffer]
-        case Call(func=func):
-            return [a.buffer for a in func.inputs] + [a.buffer for a in func.outputs]
-    return []

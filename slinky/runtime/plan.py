@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 import attrs
 
 from slinky.errors import ExecutionError, ExpressionError
-from slinky.ir.regions import input_regions, output_region
+from slinky.ir.effects import clamped_numbers, numeric_reads, numeric_writes
 from slinky.ir.statements import Alloc, Call, Check, For, Program, Statement, walk
 from slinky.runtime import forks
 from slinky.runtime.arena import Arenas
@@ -40,8 +40,8 @@ from slinky.runtime.reservations import MeasuredArenas, Reservations
 from slinky.runtime.statistics import Hooks, Recorder, RunStatistics
 from slinky.runtime.storage import NumericBox, Storage, allocate, box_text
 from slinky.runtime.threads import default_workers, run_parallel, workers_or_default
-from slinky.symbolic.expressions import Expr, constant
-from slinky.symbolic.intervals import Interval, evaluate_box, substitute_box
+from slinky.symbolic.expressions import Expr
+from slinky.symbolic.intervals import evaluate_box, substitute_box
 from slinky.symbolic.patience import limited_patience
 from slinky.symbolic.traversal import evaluate
 
@@ -405,7 +405,7 @@ class Plan:
             scene.fail(error)
         if isinstance(place.statement, Call):
             error.add_note(scene.note())
-            further = note_of_error(place.statement.func, error)
+            further = note_of_error(place.statement, error)
             if further is not None:
                 error.add_note(further)
 
@@ -464,7 +464,7 @@ class _Scene:
             if isinstance(error, _BadResultError):
                 raise result_error(self._name(), error.kind)
             if isinstance(error, UnwrittenError):
-                raise unwritten_error(self._call().func, self._name(), self._box(), error)
+                raise unwritten_error(self._call(), self._name(), self._box(), error)
             if isinstance(error, _BadRegionError):
                 self._view(error.number)
         except ExecutionError as failure:
@@ -482,9 +482,8 @@ class _Scene:
         if isinstance(statement, Call):
             evaluate_box(statement.box, self.values)
             try:
-                for _, value in statement.func.arguments:
-                    if isinstance(value, Expr):
-                        evaluate(value, self.values)
+                for value in statement.func.operation.expressions():
+                    evaluate(value, self.values)
             except ExpressionError as failure:
                 failure.add_note(self.note())
                 raise failure from None
@@ -500,27 +499,19 @@ class _Scene:
 
     def _box(self) -> NumericBox:
         call = self._call()
-        box = list(evaluate_box(call.box, self.values))
-        for access in call.func.outputs:
-            for d, (first, last) in zip(access.dims, self._bounds(access.buffer), strict=True):
-                box[d] = (max(box[d][0], first), min(box[d][1], last))
-        return tuple(box)
+        return clamped_numbers(call, self.values, self._bounds)
 
     def _name(self) -> str:
         return f"{self._call().func.name}{box_text(self._box())}"
 
     def _view(self, number: int) -> None:
         """Take the view of an operand, as the interpreter would, so that it fails as there."""
-        func = self._call().func
-        box = tuple(Interval(constant(lo), constant(hi)) for lo, hi in self._box())
-        regions = [
-            *((a.buffer, r) for a, r in zip(func.inputs, input_regions(func, box), strict=True)),
-            *((a.buffer, output_region(a, box)) for a in func.outputs),
-        ]
+        call, box = self._call(), self._box()
+        regions = [*numeric_reads(call, box, self.values), *numeric_writes(call, box)]
         buffer, region = regions[number]
         storage = self.storages.get(buffer)
         if storage is None:
             alloc = next(s for s in walk(self.program.body) if isinstance(s, Alloc) and s.buffer == buffer)
             folds = [None if fold is None else evaluate(fold, self.values) for fold in alloc.folds]
             storage = allocate(buffer, alloc.dtype, self._bounds(buffer), folds)
-        storage.view(evaluate_box(region, self.values))
+        storage.view(region)

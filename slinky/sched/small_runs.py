@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from typing import assert_never
 
 import attrs
 import numpy as np
 
 from slinky.errors import ExpressionError
+from slinky.ir.effects import clamped_numbers, numeric_reads, numeric_writes, written_by
 from slinky.ir.printer import dimension_names
-from slinky.ir.regions import end_symbols, input_templates, parameter_box
+from slinky.ir.regions import parameter_box
 from slinky.ir.scopes import leading_checks
 from slinky.ir.statements import Alloc, Block, Call, Check, For, If, Pass, Program
 from slinky.symbolic.expressions import Expr, all_of, equal, metadata, scalar
@@ -269,6 +271,8 @@ class _Run:
                     self.call(statement)
                 case Pass():
                     pass
+                case _:
+                    assert_never(statement)
         self.memories = hidden
 
     def loop(self, loop: For) -> None:
@@ -296,31 +300,22 @@ class _Run:
 
     def call(self, call: Call) -> None:
         """Follow a call."""
-        box = list(self.box(call.box))
-        for access in call.func.outputs:
-            memory = self.memories.get(access.buffer)
-            if memory is None:
-                raise _TooMuchError
-            for d, (first, last) in zip(access.dims, memory.box, strict=True):
-                box[d] = max(box[d][0], first), min(box[d][1], last)
+        if any(buffer not in self.memories for buffer in written_by(call)):
+            raise _TooMuchError
+        box = clamped_numbers(call, self.values, lambda buffer: self.memories[buffer].box)
         if any(lo > hi for lo, hi in box):
             return
         self.calls += 1
         self.elements += math.prod(hi - lo + 1 for lo, hi in box)
         if self.calls > _MOST_CALLS or self.elements > _MOST_ELEMENTS:
             raise _TooMuchError
-        inner = dict(self.values)
-        for (lo_symbol, hi_symbol), (lo, hi) in zip(end_symbols(call.func), box, strict=True):
-            inner[lo_symbol], inner[hi_symbol] = lo, hi
-        for read, template in zip(call.func.inputs, input_templates(call.func), strict=True):
-            region = tuple((evaluate(i.min, inner), evaluate(i.max, inner)) for i in template)
-            memory = self.memories.get(read.buffer)
+        for buffer, region in numeric_reads(call, box, self.values):
+            memory = self.memories.get(buffer)
             if memory is not None and all(lo <= hi for lo, hi in region):
-                self.read(call, read.buffer, memory, region)
-        for access in call.func.outputs:
-            region = tuple(box[d] for d in access.dims)
-            memory = self.memories[access.buffer]
-            self.write(call, access.buffer, memory, region)
+                self.read(call, buffer, memory, region)
+        for buffer, region in numeric_writes(call, box):
+            memory = self.memories[buffer]
+            self.write(call, buffer, memory, region)
             memory.write(region, self.iteration)
 
     def read(self, call: Call, buffer: str, memory: _Memory, region: NumericBox) -> None:

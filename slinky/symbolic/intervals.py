@@ -75,6 +75,11 @@ def _not_empty(box: Box) -> Condition:
     return all_of(*(i.min <= i.max for i in box))
 
 
+def moves_with(i: Interval, symbol: Expr) -> bool:
+    """Whether an end of an interval depends on a symbol, such as the variable of a loop."""
+    return symbol in symbols(i.min) or symbol in symbols(i.max)
+
+
 def substitute_interval(a: Interval, replacements: Mapping[Expr, Expr]) -> Interval:
     """Replace symbols in both ends."""
     lo, hi = substitute(a.min, replacements), substitute(a.max, replacements)

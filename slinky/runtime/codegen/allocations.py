@@ -18,7 +18,7 @@ from contextlib import contextmanager
 
 import attrs
 
-from slinky.ir.regions import output_region
+from slinky.ir.effects import writes
 from slinky.ir.statements import Alloc, Block, Call, For
 from slinky.runtime.arena import UNKNOWN
 from slinky.runtime.codegen.calls import clamped_box
@@ -262,12 +262,11 @@ class Allocations:
         known: Stored | None = writer.scope.lookup(("in output", site))
         if known is not None and self._suffices(known, alloc):
             return known
-        (access,) = call.func.outputs
-        region = output_region(access, clamped_box(writer, call, writer.facts.boxes, writer.known))
-        limits = writer.facts.boxes[access.buffer]
-        if not all(map(self._same, (*region, *region[1:]), (*alloc.box, *limits[1:]))):
+        (effect,) = writes(call, clamped_box(writer, call, writer.facts.boxes, writer.known))
+        limits = writer.facts.boxes[effect.buffer]
+        if not all(map(self._same, (*effect.box, *effect.box[1:]), (*alloc.box, *limits[1:]))):
             return None
-        part, is_contiguous = self._views.part(access.buffer, alloc.box)
+        part, is_contiguous = self._views.part(effect.buffer, alloc.box)
         items = ", ".join(writer.text(e, f"{hint}_size") for e, hint in zip(extents, _hints(alloc), strict=True))
         name = writer.names.fresh(alloc.buffer)
         writer.scope.write(f"{name} = {part} if {is_contiguous} else {site}[{items or '()'}]")

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from slinky.ir.regions import input_regions, output_region
+from slinky.ir.effects import limits, reads, writes
 from slinky.ir.statements import Call, LoweredFunc
 from slinky.runtime.codegen.names import Globals
 from slinky.runtime.codegen.recording import Recording
@@ -26,10 +26,9 @@ def clamped_box(writer: Writer, call: Call, boxes: Mapping[str, Box], known: Fac
     """The box of a call within the bounds of its outputs, without the clamps that do nothing."""
     lows = [[i.min] for i in call.box]
     highs = [[i.max] for i in call.box]
-    for access in call.func.outputs:
-        for dim, limit in zip(access.dims, boxes[access.buffer], strict=True):
-            lows[dim].append(limit.min)
-            highs[dim].append(limit.max)
+    for dim, buffer, position in limits(call):
+        lows[dim].append(boxes[buffer][position].min)
+        highs[dim].append(boxes[buffer][position].max)
     clamped = (Interval(maximum(*lo), minimum(*hi)) for lo, hi in zip(lows, highs, strict=True))
     return tuple(writer.simplified(i, known) for i in clamped)
 
@@ -67,16 +66,15 @@ class Calls:
     def _compute(self, call: Call, box: Box) -> None:
         """Run the callback over a box that is not empty."""
         func = call.func
-        reads = [(a.buffer, region) for a, region in zip(func.inputs, input_regions(func, box), strict=True)]
-        writes = [(a.buffer, output_region(a, box)) for a in func.outputs]
-        for number, (buffer, region) in enumerate(reads):
-            self._require_inside(call, buffer, region, number)
-            self._require_fold(call, buffer, region, number)
-        for number, (buffer, region) in enumerate(writes, len(reads)):
-            self._require_fold(call, buffer, region, number)
-        inputs = [self._views.input(func, buffer, region) for buffer, region in reads]
-        outputs = [self._views.output(func, buffer, region) for buffer, region in writes]
-        arguments = [f"{key}={self._argument(func, key, value)}" for key, value in func.arguments]
+        read, written = reads(call, box), writes(call, box)
+        for number, effect in enumerate(read):
+            self._require_inside(call, effect.buffer, effect.box, number)
+            self._require_fold(call, effect.buffer, effect.box, number)
+        for number, effect in enumerate(written, len(read)):
+            self._require_fold(call, effect.buffer, effect.box, number)
+        inputs = [self._views.input(func, effect.buffer, effect.box) for effect in read]
+        outputs = [self._views.output(func, effect.buffer, effect.box) for effect in written]
+        arguments = [f"{key}={self._argument(func, key, value)}" for key, value in func.operation.arguments]
         callback = self._globals.callback(func)
         with self._recording.call(call, box):
             self._write_line(call, callback, inputs, outputs, arguments)
@@ -87,7 +85,7 @@ class Calls:
         self, call: Call, callback: str, inputs: list[str], outputs: list[str], arguments: list[str]
     ) -> None:
         place = self._writer.place(call)
-        if isinstance(call.func.callback, np.ufunc):
+        if isinstance(call.func.operation.function, np.ufunc):
             out = outputs[0] if len(outputs) == 1 else f"({', '.join(outputs)})"
             self._write_within(f"{callback}(", [*inputs], [f"out={out}", *arguments], ")", place)
             return

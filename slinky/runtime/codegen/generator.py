@@ -19,15 +19,14 @@ same order as the interpreter (order within a parallel loop aside), and fails wh
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, assert_never
 
 import attrs
 
-from slinky.errors import ExecutionError
 from slinky.ir.layers import Layers
 from slinky.ir.printer import program_header
 from slinky.ir.scopes import Scope, program_scope
-from slinky.ir.statements import Alloc, Block, Call, Check, For, If, LoweredFunc, Pass, Program, Statement, walk
+from slinky.ir.statements import SERIAL, Alloc, Block, Call, Check, For, If, LoweredFunc, Pass, Program, Statement, walk
 from slinky.runtime.arena import SiteKind
 from slinky.runtime.codegen.allocations import Allocations
 from slinky.runtime.codegen.calls import Calls
@@ -99,7 +98,7 @@ class _Generator:
     def __init__(self, program: Program, kind: Kind) -> None:
         self.program = program
         self.kind = kind
-        self.threaded = any(isinstance(s, For) and s.workers is not None for s in walk(program.body))
+        self.threaded = any(isinstance(s, For) and s.mode != SERIAL for s in walk(program.body))
         names = Names()
         names.taken.update(HELPERS)
         names.taken.update(_temporaries(program))
@@ -190,7 +189,7 @@ class _Generator:
             case Pass():
                 pass
             case _:
-                raise ExecutionError(f"a plan does not know the statement {type(statement).__name__}")
+                assert_never(statement)
 
     def _check(self, check: Check) -> None:
         if not prove(check.condition, self.writer.known):
@@ -224,7 +223,7 @@ class _Generator:
 
 def _temporaries(program: Program) -> list[str]:
     """The locals that hold a value only from one line to the next."""
-    most = max((len(s.func.inputs) + len(s.func.outputs) for s in walk(program.body) if isinstance(s, Call)), default=0)
+    most = max((len(s.reads) + len(s.writes) for s in walk(program.body) if isinstance(s, Call)), default=0)
     numbers = range(1, most + 1)
     return ["result", "written", *(f"written{n}" for n in numbers), *(f"operand{n}" for n in numbers)]
 

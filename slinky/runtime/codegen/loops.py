@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import attrs
-
-from slinky.ir.statements import Block, For
+from slinky.ir.copies import with_range
+from slinky.ir.statements import Block, For, Parallel
 from slinky.runtime.arena import SiteKind
 from slinky.runtime.codegen.allocations import Allocations
 from slinky.runtime.codegen.pieces import Piece, pieces, range_text, variable_hint
@@ -51,9 +50,9 @@ class Loops:
         if not prove(step >= 1, writer.known):
             writer.fail_if(step <= 0, "bad_step", loop)
             writer.assume(step >= 1)
-        loop = attrs.evolve(loop, range=Interval(lo, hi), step=step)
-        if loop.workers is not None:
-            self._parallel(loop)
+        loop = with_range(loop, Interval(lo, hi), step)
+        if isinstance(loop.mode, Parallel):
+            self._parallel(loop, loop.mode)
             return
         parts = pieces(writer, loop)
         is_certain = len(parts) == 1 and prove(lo <= hi, writer.known)
@@ -80,7 +79,7 @@ class Loops:
             writer.scope.write(header)
             writer.scope.write(f"{INDENT}{body}({name})")
 
-    def _parallel(self, loop: For) -> None:
+    def _parallel(self, loop: For, mode: Parallel) -> None:
         writer, hint = self._writer, variable_hint(loop)
         iterations = range_text(writer, loop.range.min, loop.range.max + 1, loop.step)
         name, body = self._name(loop), writer.names.fresh(f"for_{hint}")
@@ -93,7 +92,7 @@ class Loops:
                 self._write_block(loop.body)
             if not inner.lines:
                 inner.write("pass")
-        workers = str(loop.workers) if loop.workers else self._threads_name
+        workers = self._threads_name if mode.workers is None else str(mode.workers)
         writer.scope.write(f"run_parallel({iterations}, {body}, {workers})", acts=True)
 
     def _body_with_arena(self, loop: For, kinds: tuple[SiteKind, ...]) -> None:

@@ -75,6 +75,6 @@ class Globals:
 
     def callback(self, func: LoweredFunc) -> str:
         """The global of a func's callback."""
-        name = self.name_of(func.callback, func.name)
+        name = self.name_of(func.operation.function, func.name)
         self.callbacks[name] = func
         return name

@@ -15,10 +15,11 @@ from collections.abc import Iterator
 
 import attrs
 
-from slinky.ir.statements import Alloc, Block, Call, For, If, Statement, walk
+from slinky.ir.effects import buffers_named
+from slinky.ir.statements import Alloc, Block, Call, For, If, Serial, Statement, walk
 from slinky.runtime.arena import SiteKind
 from slinky.runtime.in_place import taken_over
-from slinky.runtime.lifetimes import buffers_named, releases
+from slinky.runtime.lifetimes import releases
 
 
 @attrs.frozen
@@ -45,7 +46,7 @@ def arena_allocs(block: Block, loops: tuple[For, ...] = (), *, is_certain: bool 
             case Alloc(id=identity):
                 if identity not in first:
                     yield SiteAllocs(statement, loops, tuple(others.get(identity, ())), is_certain)
-            case For(workers=None, body=body):
+            case For(mode=Serial(), body=body):
                 yield from arena_allocs(body, (*loops, statement), is_certain=is_certain)
             case If(body=body, orelse=orelse):
                 yield from arena_allocs(body, loops, is_certain=False)
@@ -75,7 +76,7 @@ def sites(block: Block) -> tuple[SiteKind, ...]:
                     own[identity] = len(kinds)
                     unused.add(buffer)
                     kinds.append(SiteKind(dtype, len(dims), now, now, folded, buffer))
-                case For(workers=None, body=body):
+                case For(mode=Serial(), body=body):
                     visit(body)
                 case If(body=body, orelse=orelse):
                     visit(body)

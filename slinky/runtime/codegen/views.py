@@ -64,13 +64,13 @@ class Crop:
 
 def is_given_read_only(func: LoweredFunc) -> bool:
     """Whether what a func reads is given to its callback read-only."""
-    return not func.writable_inputs and not isinstance(func.callback, np.ufunc)
+    return not func.operation.writable_inputs and not isinstance(func.operation.function, np.ufunc)
 
 
 def buffers_given_read_only(program: Program) -> frozenset[str]:
     """The buffers of which any callback is given a read-only view."""
     calls = (s for s in walk(program.body) if isinstance(s, Call) and is_given_read_only(s.func))
-    return frozenset(access.buffer for call in calls for access in call.func.inputs)
+    return frozenset(buffer for call in calls for buffer in call.reads)
 
 
 class Views:
@@ -100,7 +100,7 @@ class Views:
         return self._operand(func, self._view(self.stored[buffer], buffer, region), region)
 
     def _operand(self, func: LoweredFunc, view: str, region: Box) -> str:
-        if not func.pass_buffers:
+        if not func.operation.pass_buffers:
             return view
         minima = ", ".join(self._writer.text(i.min) for i in region) + "," * (len(region) == 1)
         return f"buffer_at({view}, ({minima}))"

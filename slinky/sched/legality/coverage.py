@@ -18,7 +18,7 @@ import attrs
 
 from slinky.cursors.versions import ROOT, Version
 from slinky.ir.regions import output_region
-from slinky.ir.statements import Alloc, Call, For, If
+from slinky.ir.statements import SERIAL, Alloc, Call, For, If
 from slinky.sched.legality.touches import effective_box
 from slinky.symbolic.bounds import bounds
 from slinky.symbolic.comparing import at_most
@@ -100,7 +100,7 @@ class Coverage:
         for depth in range(common):
             loop = inside[depth]
             # What other iterations of a parallel loop wrote does not count. Such a read is also refused as a race.
-            if path[depth] in shared and isinstance(loop, For) and loop.workers is None:
+            if path[depth] in shared and isinstance(loop, For) and loop.mode == SERIAL:
                 between = tuple(reversed(inside[depth + 1 :]))
                 self.prior.setdefault(loop.id, []).append(_Contribution(call, between, loop))
                 if loop not in self.loops:
@@ -168,7 +168,7 @@ class Coverage:
         Loop variables that are ranged over get names of their own, for a loop elsewhere may use the same.
         """
         call, prior = contribution.call, contribution.prior
-        access = next(o for o in call.func.outputs if o.buffer == self.buffer)
+        port = call.func.outputs[call.writes.index(self.buffer)]
         renamed: dict[Expr, Expr] = {}
         sweeps: list[_Sweep] = []
         context = known
@@ -191,10 +191,10 @@ class Coverage:
             contexts.append(context)
             context = context.also(*sweep.conditions())
         box = substitute_box(effective_box(self.version, call), renamed)
-        hidden = [box[d] for d in range(len(box)) if d not in access.dims]
+        hidden = [box[d] for d in range(len(box)) if d not in port.dims]
         if hidden and not prove(not_empty(hidden), context):
             return None
-        written: Box | None = output_region(access, box)
+        written: Box | None = output_region(port, box)
         for sweep, outside in zip(reversed(sweeps), reversed(contexts), strict=True):
             if written is not None:
                 written = sweep.cover(written, outside)

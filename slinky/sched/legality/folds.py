@@ -10,10 +10,10 @@ import attrs
 from slinky.cursors.cursors import statement_cursor
 from slinky.cursors.versions import Version
 from slinky.errors import SchedulingError
+from slinky.ir.effects import of_buffer, reads, writes
 from slinky.ir.printer import dimension_names
-from slinky.ir.regions import input_regions, output_region
 from slinky.ir.scopes import over_loops
-from slinky.ir.statements import Alloc, Call, For
+from slinky.ir.statements import SERIAL, Alloc, Call, For
 from slinky.pipeline import Pipeline
 from slinky.sched.legality.races import own_buffers
 from slinky.sched.legality.refusals import Unproved
@@ -68,21 +68,18 @@ def usage_of(version: Version, alloc: Alloc, dim: int, *, clamped: bool = True) 
         inner = around[: len(around) - home - (1 if loop is not None else 0)]
         return over_loops(touch.region[dim], inner, touch.known), _forget(touch.known, inner)
 
-    def of(calls: list[int], *, writes: bool) -> tuple[tuple[Interval, Facts], ...]:
-        found = touches(version, alloc.buffer, calls, writes=writes)
+    def of(calls: list[int], *, writing: bool) -> tuple[tuple[Interval, Facts], ...]:
+        found = touches(version, alloc.buffer, calls, writing=writing)
         if not clamped:
-            found = [_as_written(t, alloc.buffer, writes=writes) for t in found]
+            found = [_as_written(t, alloc.buffer, writing=writing) for t in found]
         return tuple(map(along, found))
 
-    return Usage(loop, of(readers, writes=False), of(writers, writes=True))
+    return Usage(loop, of(readers, writing=False), of(writers, writing=True))
 
 
-def _as_written(touch: Touch, buffer: str, *, writes: bool) -> Touch:
-    func, box = touch.call.func, touch.call.box
-    if writes:
-        region = next(output_region(o, box) for o in func.outputs if o.buffer == buffer)
-        return Touch(touch.call, region, touch.known)
-    regions = [r for a, r in zip(func.inputs, input_regions(func, box), strict=True) if a.buffer == buffer]
+def _as_written(touch: Touch, buffer: str, *, writing: bool) -> Touch:
+    call = touch.call
+    regions = [effect.box for effect in of_buffer((writes if writing else reads)(call, call.box), buffer)]
     region = regions[0]
     for other in regions[1:]:
         region = tuple(hull(a, b) for a, b in zip(region, other, strict=True))
@@ -127,7 +124,7 @@ def check_fold(version: Version, alloc: Alloc, dim: int, factor: Expr) -> None:
     if window.loop is None:
         return
     loop = window.loop
-    if loop.workers is not None:
+    if loop.mode != SERIAL:
         raise SchedulingError(
             f"the parallel loop {loop.variable} would share the folded buffer {alloc.buffer} between its iterations",
             place=place,

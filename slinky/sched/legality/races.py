@@ -8,11 +8,12 @@ from collections.abc import Callable, Sequence
 from slinky.cursors.cursors import statement_cursor
 from slinky.cursors.versions import Version
 from slinky.errors import SchedulingError
+from slinky.ir.effects import written_by
 from slinky.ir.scopes import one_before_the_other, over_loops
 from slinky.ir.statements import Alloc, Call, For
 from slinky.sched.legality.coverage import Coverage
 from slinky.sched.legality.touches import (
-    calls_in,
+    calls_inside,
     reads_of_call,
     touches,
 )
@@ -32,11 +33,11 @@ def check_races(version: Version, loop_id: int, *, hint: str = "") -> None:
     loop = version.statement(loop_id)
     assert isinstance(loop, For)
     place = statement_cursor(version, loop_id)
-    inside = calls_in(version, loop_id)
+    inside = calls_inside(version, loop_id)
     depend = f"iterations of loop {loop.variable} depend on each other"
-    written = dict.fromkeys(o.buffer for call in inside for o in call.func.outputs)
+    written = dict.fromkeys(name for call in inside for name in written_by(call))
     for buffer in written:
-        writers = [c for c in inside if any(o.buffer == buffer for o in c.func.outputs)]
+        writers = [c for c in inside if buffer in written_by(c)]
         alloc = version.alloc_of(buffer, writers[0].id)
         if alloc is not None and loop_id in version.ancestors(alloc.id):
             continue
@@ -79,7 +80,7 @@ def _shared(
 
 def _why_written_twice(version: Version, loop: For, buffer: str) -> str:
     """Words where no remedy is known: an output cannot be stored in the loop."""
-    writers = [c for c in calls_in(version, loop.id) if any(o.buffer == buffer for o in c.func.outputs)]
+    writers = [c for c in calls_inside(version, loop.id) if buffer in written_by(c)]
     if version.global_box(buffer) is None or not any(isinstance(i.min, (Min, Max)) for c in writers for i in c.box):
         return ""
     return "a tail that shifts writes some elements twice: split with another tail"
@@ -90,8 +91,8 @@ def own_buffers(version: Version, loop: For, buffer: str) -> list[Remedy]:
 
     What slides in the loop, or stands there as part of a chain, must be computed in full by each iteration.
     """
-    inside = calls_in(version, loop.id)
-    allocs = {a.id: a for c in inside for o in c.func.outputs if (a := version.alloc_of(o.buffer, c.id)) is not None}
+    inside = calls_inside(version, loop.id)
+    allocs = {a.id: a for c in inside for name in written_by(c) if (a := version.alloc_of(name, c.id)) is not None}
     shared = [a for a in allocs.values() if loop.id not in version.ancestors(a.id)]
     own = [a for a in shared if a.buffer == buffer]
     around = PlaceOf(loop.id)
@@ -102,7 +103,7 @@ def own_buffers(version: Version, loop: For, buffer: str) -> list[Remedy]:
     if not own:
         return []
     names = {a.buffer for a in shared}
-    producers = [c for c in inside if any(o.buffer in names for o in c.func.outputs)]
+    producers = [c for c in inside if not names.isdisjoint(written_by(c))]
     whole: list[tuple[object, ...]] = [("compute_root", PlaceOf(c.id)) for c in producers]
     whole += [("compute_at", PlaceOf(c.id), around) for c in reversed(producers)]
     in_full = f"let each iteration compute all that it needs of {buffer}, in a buffer of its own"
@@ -124,7 +125,7 @@ class _OwnIteration(Coverage):
 
 
 def _check_disjoint_writes(version: Version, loop: For, buffer: str, writers: list[Call], hint: str) -> None:
-    touched = touches(version, buffer, (call.id for call in writers), writes=True)
+    touched = touches(version, buffer, (call.id for call in writers), writing=True)
     rank = len(touched[0].region)
     for d in range(rank):
         intervals = []

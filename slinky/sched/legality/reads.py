@@ -11,6 +11,7 @@ import attrs
 from slinky.cursors.cursors import statement_cursor
 from slinky.cursors.versions import Version
 from slinky.errors import SchedulingError
+from slinky.ir.effects import written_by
 from slinky.ir.printer import dimension_names, interval_in
 from slinky.ir.regions import parameter_box
 from slinky.ir.statements import Call
@@ -92,8 +93,8 @@ def check_readers(version: Version, writers: Iterable[Call], remedies: RemediesF
 
     What the readers read of other buffers is as it was. Raises `SchedulingError` for the first read that is not shown.
     """
-    for buffer in dict.fromkeys(output.buffer for call in writers for output in call.func.outputs):
-        for touch in touches(version, buffer, version.readers(buffer), writes=False):
+    for buffer in dict.fromkeys(buffer for call in writers for buffer in written_by(call)):
+        for touch in touches(version, buffer, version.readers(buffer), writing=False):
             gap = _uncovered(version, buffer, touch)
             if gap is not None:
                 raise gap.refuse(version, remedies)

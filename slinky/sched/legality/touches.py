@@ -10,8 +10,8 @@ from collections.abc import Iterable
 
 import attrs
 
-from slinky.cursors.versions import Version, walk_statements
-from slinky.ir.regions import clamped_box, input_regions, output_region
+from slinky.cursors.versions import Version
+from slinky.ir.effects import buffers_named, calls_in, clamped_box, reads, writes
 from slinky.ir.statements import Alloc, Call
 from slinky.symbolic.intervals import Box, not_empty
 from slinky.symbolic.proofs import Facts
@@ -42,40 +42,38 @@ def _running(version: Version, call: Call) -> tuple[Box, Facts]:
 
 
 def reads_of_call(version: Version, call: Call) -> list[tuple[str, Touch]]:
-    """The regions that a call reads, by buffer."""
+    """The regions that a call may read, by buffer."""
     box, known = _running(version, call)
-    regions = zip(call.func.inputs, input_regions(call.func, box), strict=True)
-    return [(access.buffer, Touch(call, region, known)) for access, region in regions]
+    return [(effect.buffer, Touch(call, effect.box, known)) for effect in reads(call, box)]
 
 
 def writes_of_call(version: Version, call: Call) -> list[tuple[str, Touch]]:
-    """The regions that a call writes, by buffer."""
+    """The regions that a call may write, by buffer."""
     box, known = _running(version, call)
-    return [(access.buffer, Touch(call, output_region(access, box), known)) for access in call.func.outputs]
+    return [(effect.buffer, Touch(call, effect.box, known)) for effect in writes(call, box)]
 
 
-def touches(version: Version, buffer: str, calls: Iterable[int], *, writes: bool) -> list[Touch]:
+def touches(version: Version, buffer: str, calls: Iterable[int], *, writing: bool) -> list[Touch]:
     """The regions of one buffer that calls, given by identity, read or write."""
     found = []
     for identity in calls:
         call = version.statement(identity)
         assert isinstance(call, Call)
-        pairs = writes_of_call(version, call) if writes else reads_of_call(version, call)
+        pairs = writes_of_call(version, call) if writing else reads_of_call(version, call)
         found += [touch for name, touch in pairs if name == buffer]
     return found
 
 
-def calls_in(version: Version, identity: int) -> list[Call]:
+def calls_inside(version: Version, identity: int) -> list[Call]:
     """The calls at or inside a statement, in program order."""
-    return [s for s in walk_statements((version.statement(identity),)) if isinstance(s, Call)]
+    return list(calls_in((version.statement(identity),)))
 
 
 def allocs_touched(version: Version, calls: Iterable[Call]) -> list[Alloc]:
     """The allocations of the intermediates that calls read or write."""
     found: dict[int, Alloc] = {}
     for call in calls:
-        names = [a.buffer for a in call.func.inputs] + [a.buffer for a in call.func.outputs]
-        for name in names:
+        for name in buffers_named(call):
             alloc = version.alloc_of(name, call.id)
             if alloc is not None:
                 found[alloc.id] = alloc

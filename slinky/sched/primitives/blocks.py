@@ -8,11 +8,12 @@ from slinky.cursors.cursors import BlockCursor
 from slinky.cursors.editing import Edit, Gap
 from slinky.cursors.versions import walk_statements
 from slinky.errors import SchedulingError
+from slinky.ir.effects import buffers_named
 from slinky.ir.statements import Alloc, Call, Check, Statement
 from slinky.pipeline import Pipeline
 from slinky.sched.legality.folds import check_folds
 from slinky.sched.legality.reads import check_reads
-from slinky.sched.legality.touches import calls_in
+from slinky.sched.legality.touches import calls_inside
 from slinky.sched.operation import sched_op
 from slinky.sched.primitives.rewriting import finish
 
@@ -54,11 +55,7 @@ def reorder_statements(p: Pipeline, block: BlockCursor) -> Any:
     if len(ids) != 2:
         raise SchedulingError(f"two neighbouring statements swap, got {len(ids)}", place=block)
     first, second = (version.statement(i) for i in ids)
-    used = {
-        name
-        for call in calls_in(version, second.id)
-        for name in (*(a.buffer for a in call.func.inputs), *(o.buffer for o in call.func.outputs))
-    }
+    used = {name for call in calls_inside(version, second.id) for name in buffers_named(call)}
     if isinstance(first, Alloc) and first.buffer in used:
         raise SchedulingError(f"the second statement uses {first.buffer}, which the first one allocates", place=block)
     if isinstance(second, Alloc) and _allocates(first, second.buffer):
@@ -71,7 +68,7 @@ def reorder_statements(p: Pipeline, block: BlockCursor) -> Any:
     edit.move(second.id, Gap.before(first.id))
     new = finish(edit, "reorder_statements")
     changed = new._version
-    inside: list[Call] = [*calls_in(changed, second.id), *calls_in(changed, first.id)]
+    inside: list[Call] = [*calls_inside(changed, second.id), *calls_inside(changed, first.id)]
     check_reads(changed, (call.id for call in inside))
     check_folds(changed, inside)
     return new, (BlockCursor(changed, second.id, first.id),)

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import attrs
 import numpy as np
 
 from slinky.cursors.base import InvalidCursor
@@ -20,19 +19,20 @@ from slinky.cursors.cursors import DimCursor, LoopCursor, statement_cursor
 from slinky.cursors.editing import Edit, Gap
 from slinky.cursors.versions import Version
 from slinky.errors import OperationError, SchedulingError
-from slinky.ir.statements import Alloc, Call, For, Statement, fresh_identity
+from slinky.ir.copies import with_body, with_identity, with_interval, with_mode, with_range, with_variable
+from slinky.ir.effects import bounds_of_dim
+from slinky.ir.statements import SERIAL, Alloc, Call, For, Parallel, Statement, fresh_identity
 from slinky.ir.substitution import substitute_block
 from slinky.pipeline import Pipeline
 from slinky.sched.legality.folds import check_folds
 from slinky.sched.legality.races import check_races
 from slinky.sched.legality.reads import check_readers
 from slinky.sched.legality.refusals import Unproved
-from slinky.sched.legality.touches import calls_in
+from slinky.sched.legality.touches import calls_inside
 from slinky.sched.legality.wholes import computes_part
 from slinky.sched.operation import sched_op
 from slinky.sched.primitives.grids import grid_origin
 from slinky.sched.primitives.rewriting import (
-    bounds_of_dim,
     finish,
     fresh_variable,
     is_one,
@@ -126,10 +126,10 @@ def _split_dim(p: Pipeline, cursor: DimCursor, factor: Expr, tail: str, names: t
     known = known.also(factor >= 1)
     if any(d == whole for whole, _ in call.func.whole):
         raise computes_part(version, call, d, hint="split another dimension of it")
-    for access in call.func.outputs:
-        if d not in access.dims:
+    for buffer, port in zip(call.writes, call.func.outputs, strict=True):
+        if d not in port.dims:
             raise SchedulingError(
-                f"output {access.buffer} of {call.func.name} has no dimension {cursor.name()}, so each piece would "
+                f"output {buffer} of {call.func.name} has no dimension {cursor.name()}, so each piece would "
                 f"have to compute all of it",
                 place=cursor.call(),
             )
@@ -137,7 +137,7 @@ def _split_dim(p: Pipeline, cursor: DimCursor, factor: Expr, tail: str, names: t
         raise OperationError(f"a dimension needs one name, for its loop, got {names!r}")
     make = named_variable if names else fresh_variable
     v = make(version, call.id, names[0] if names else cursor.name(), factor)
-    limit = bounds_of_dim(version, call, d)
+    limit = bounds_of_dim(call, d, version.box_at(call.id))
     whole = within(call.box[d], limit, known)
     last = v + factor - 1
     hi = last if prove(limit.max <= whole.max, known) else minimum(last, call.box[d].max)
@@ -153,13 +153,13 @@ def _split_dim(p: Pipeline, cursor: DimCursor, factor: Expr, tail: str, names: t
             piece = Interval(v, last)
             pieces = Interval(whole.min, whole.max - factor + 1)
             remainder = Interval(whole.min + factor * (_at_least_0(whole.extent, known) // factor), whole.max)
-            rest = (Call(call.func, _with(call, d, remainder), id=fresh_identity()),)
+            rest = (with_identity(with_interval(call, d, remainder), fresh_identity()),)
         case _:
             start = minimum(v, whole.max - factor + 1)
             lo = start if prove(whole.min <= limit.min, known) else maximum(start, whole.min)
             piece = Interval(lo, start + factor - 1)
-    inner = Call(call.func, _with(call, d, piece), id=call.id)
-    outer = For(v, pieces, factor, None, (inner,), id=fresh_identity())
+    inner = with_interval(call, d, piece)
+    outer = For(v, pieces, factor, SERIAL, (inner,))
     edit.replace(call.id, (outer, *rest))
     new = finish(edit, "split_loop")
     behind = statement_cursor(new._version, rest[0].id) if rest else InvalidCursor()
@@ -169,10 +169,6 @@ def _split_dim(p: Pipeline, cursor: DimCursor, factor: Expr, tail: str, names: t
 def _at_least_0(count: Expr, known: Facts) -> Expr:
     """How many there are; none if the last one comes long before the first."""
     return count if prove(count >= 0, known) else maximum(count, 0)
-
-
-def _with(call: Call, d: int, i: Interval) -> tuple[Interval, ...]:
-    return (*call.box[:d], i, *call.box[d + 1 :])
 
 
 def _require_perfect(version: Version, identity: int, extent: Expr, factor: Expr, known: Facts) -> None:
@@ -220,7 +216,7 @@ def _split_explicit(p: Pipeline, cursor: LoopCursor, factor: Expr, tail: str, na
             start = low + loop.step * factor * (_at_least_0(count, known) // factor)
             copy = edit.duplicate(loop.id)
             assert isinstance(copy, For)
-            rest = (attrs.evolve(copy, range=Interval(start, high)),)
+            rest = (with_range(copy, Interval(start, high)),)
         case "shift":
             if not is_one(loop.step):
                 raise SchedulingError(
@@ -233,14 +229,14 @@ def _split_explicit(p: Pipeline, cursor: LoopCursor, factor: Expr, tail: str, na
     body = loop.body
     if inner_variable is not loop.variable:
         body = substitute_block(body, {loop.variable: inner_variable})
-    inner = For(inner_variable, piece, loop.step, None, body, id=loop.id)
-    outer = For(v, outer_range, loop.step * factor, loop.workers, (inner,), id=fresh_identity())
+    inner = with_variable(with_mode(with_range(loop, piece), SERIAL), inner_variable, body)
+    outer = For(v, outer_range, loop.step * factor, loop.mode, (inner,))
     edit.replace(loop.id, (outer, *rest))
     new = finish(edit, "split_loop")
     if tail == "shift":
         # Iterations that come again find what they found the first time, if no fold has let go of it since.
-        check_folds(new._version, calls_in(new._version, outer.id))
-        if outer.workers is not None:
+        check_folds(new._version, calls_inside(new._version, outer.id))
+        if outer.mode != SERIAL:
             check_races(new._version, outer.id)
     behind = LoopCursor(new._version, rest[0].id) if rest else InvalidCursor()
     return new, (LoopCursor(new._version, outer.id), LoopCursor(new._version, inner.id), behind)
@@ -291,17 +287,17 @@ def reorder_loops(p: Pipeline, outer: LoopCursor) -> Any:
     for what, e in (("start", inner.range.min), ("end", inner.range.max), ("step", inner.step)):
         if loop.variable in symbols(e):
             raise SchedulingError(f"the {what} of loop {inner.variable} depends on loop {loop.variable}", place=outer)
-    new_inner = For(loop.variable, loop.range, loop.step, loop.workers, inner.body, id=loop.id)
-    new_outer = For(inner.variable, inner.range, inner.step, inner.workers, (new_inner,), id=inner.id)
+    new_inner = with_body(loop, inner.body)
+    new_outer = with_body(inner, (new_inner,))
     edit = Edit(version)
     edit.replace(loop.id, (new_outer,))
     new = finish(edit, "reorder_loops")
     changed = new._version
-    inside = calls_in(changed, new_outer.id)
+    inside = calls_inside(changed, new_outer.id)
     check_readers(changed, inside)
     check_folds(changed, inside)
     for swapped in (new_outer, new_inner):
-        if swapped.workers is not None:
+        if swapped.mode != SERIAL:
             check_races(changed, swapped.id)
     return new, (LoopCursor(changed, new_outer.id), LoopCursor(changed, new_inner.id))
 
@@ -359,12 +355,12 @@ def cut_loop(p: Pipeline, loop: LoopCursor, at: Expr) -> Any:
         start = maximum(start, low)
     if not prove(end <= high, known):
         end = minimum(at - 1, high)
-    first = attrs.evolve(old, range=Interval(low, end))
+    first = with_range(old, Interval(low, end))
     copy = edit.duplicate(old.id)
     assert isinstance(copy, For)
-    second = attrs.evolve(copy, range=Interval(start, high))
-    first = attrs.evolve(first, body=simplified_block(version, first, known))
-    second = attrs.evolve(second, body=simplified_block(version, second, known))
+    second = with_range(copy, Interval(start, high))
+    first = with_body(first, simplified_block(version, first, known))
+    second = with_body(second, simplified_block(version, second, known))
     edit.replace(old.id, (first,))
     edit.insert(Gap.after(first.id), (second,))
     new = finish(edit, "cut_loop")
@@ -399,7 +395,7 @@ def parallelize_loop(p: Pipeline, loop: LoopCursor, workers: int | None = None) 
     if workers is not None and (isinstance(workers, bool) or not isinstance(workers, (int, np.integer)) or workers < 1):
         raise OperationError(f"workers must be an integer, 1 or more, got {workers!r}")
     edit = Edit(p._version)
-    edit.update(attrs.evolve(loop._loop, workers=int(workers or 0)))
+    edit.update(with_mode(loop._loop, Parallel(None if workers is None else int(workers))))
     new = finish(edit, "parallelize_loop")
     check_races(new._version, loop._id)
     return new, (LoopCursor(new._version, loop._id),)

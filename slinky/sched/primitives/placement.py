@@ -9,28 +9,26 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-import attrs
-
 from slinky.cursors.cursors import CallCursor, LoopCursor, statement_cursor
 from slinky.cursors.editing import Edit, Gap
 from slinky.cursors.versions import ROOT, Version
 from slinky.errors import SchedulingError
-from slinky.ir.regions import input_regions
+from slinky.ir.copies import with_box, with_folds
+from slinky.ir.effects import bounds_of_dim, of_buffer, read_by, reads, written_by
 from slinky.ir.scopes import over_loops
-from slinky.ir.statements import Alloc, Call, For, If, Pass
+from slinky.ir.statements import SERIAL, Alloc, Call, For, If, Pass, walk
 from slinky.pipeline import Pipeline
 from slinky.sched.legality.folds import check_folds
 from slinky.sched.legality.races import check_races
 from slinky.sched.legality.reads import check_inputs, check_outputs, check_readers, check_reads
-from slinky.sched.legality.touches import calls_in
 from slinky.sched.legality.wholes import computes_part
 from slinky.sched.operation import sched_op
 from slinky.sched.primitives.ranges import extend_loop, first_reaching
-from slinky.sched.primitives.rewriting import allocs_of, bounds_of_dim, finish
+from slinky.sched.primitives.rewriting import allocs_of, finish
 from slinky.sched.remedies import PlaceOf, Remedy, first, instead
 from slinky.symbolic.bounds import simplify
 from slinky.symbolic.expressions import linear, maximum
-from slinky.symbolic.intervals import Box, Interval, hull
+from slinky.symbolic.intervals import Box, Interval, hull, moves_with
 from slinky.symbolic.proofs import Facts, prove
 from slinky.symbolic.traversal import substitute, symbols
 
@@ -88,9 +86,9 @@ def compute_at(p: Pipeline, call: CallCursor, loop: LoopCursor) -> Any:
     if needed is None:
         raise SchedulingError(f"nothing in loop {target.variable} reads {' or '.join(call.outputs())}", place=loop)
     inside = version.facts_at(target.body[0].id)
-    is_output = any(version.alloc_of(o.buffer, old.id) is None for o in old.func.outputs)
+    is_output = any(version.alloc_of(buffer, old.id) is None for buffer in written_by(old))
     box = _box_in_loop(version, old, needed, target, inside, is_output=is_output)
-    moved = Call(old.func, box, id=old.id)
+    moved = with_box(old, box)
     edit = Edit(version)
     edit.delete(old.id)
     edit.insert(Gap.before(_first_reader(version, old, target)), (moved,))
@@ -104,9 +102,9 @@ def compute_at(p: Pipeline, call: CallCursor, loop: LoopCursor) -> Any:
     # those that compute in others are among the reads above. It stands guard over that hull.
     check_readers(changed, [moved])
     if is_output:
-        check_outputs(changed, (o.buffer for o in old.func.outputs))
+        check_outputs(changed, written_by(old))
     for around in (*changed.loops_around(target.id), target):
-        if around.workers is not None:
+        if around.mode != SERIAL:
             hint = "compute it there, and give each iteration its own buffer (store_at), before the loop is parallel"
             check_races(changed, around.id, hint=hint)
     check_folds(changed, [s for i in working if isinstance(s := changed.statement(i), Call)])
@@ -164,10 +162,10 @@ def _why_readers_are_outside(version: Version, call: Call) -> str:
 def _readers(version: Version, call: Call) -> list[int]:
     """The calls that read what a call writes."""
     found: dict[int, None] = {}
-    for output in call.func.outputs:
-        alloc = version.alloc_of(output.buffer, call.id)
-        readers = version.readers(output.buffer)
-        found.update(dict.fromkeys(i for i in readers if version.alloc_of(output.buffer, i) is alloc))
+    for buffer in written_by(call):
+        alloc = version.alloc_of(buffer, call.id)
+        readers = version.readers(buffer)
+        found.update(dict.fromkeys(i for i in readers if version.alloc_of(buffer, i) is alloc))
     return list(found)
 
 
@@ -183,8 +181,8 @@ def need_of(version: Version, call: Call, loop: For) -> list[Interval | None] | 
     """
     needed: list[Interval | None] = [None] * len(call.func.dims)
     found = False
-    for output in call.func.outputs:
-        for identity in version.readers(output.buffer):
+    for buffer, port in zip(call.writes, call.func.outputs, strict=True):
+        for identity in version.readers(buffer):
             ancestors = version.ancestors(identity)
             if loop.id not in ancestors:
                 continue
@@ -192,11 +190,9 @@ def need_of(version: Version, call: Call, loop: For) -> list[Interval | None] | 
             assert isinstance(reader, Call)
             known = version.facts_at(identity)
             around = [s for i in ancestors[: ancestors.index(loop.id)] if isinstance(s := version.statement(i), For)]
-            for access, region in zip(reader.func.inputs, input_regions(reader.func, reader.box), strict=True):
-                if access.buffer != output.buffer:
-                    continue
+            for effect in of_buffer(reads(reader, reader.box), buffer):
                 found = True
-                for d, i in zip(output.dims, region, strict=True):
+                for d, i in zip(port.dims, effect.box, strict=True):
                     ranged = over_loops(i, around, known)
                     earlier = needed[d]
                     needed[d] = ranged if earlier is None else hull(earlier, ranged)
@@ -218,13 +214,13 @@ def _box_in_loop(
             _require_no_part(version, call, d, i, loop)
             box.append(own)
             continue
-        moves = i is not None and (loop.variable in symbols(i.min) or loop.variable in symbols(i.max))
+        moves = i is not None and moves_with(i, loop.variable)
         if i is None or d not in everywhere or (is_output and not moves):
             box.append(own)
             continue
         i = Interval(simplify(i.min, known), simplify(i.max, known))
         # The bounds of the outputs clamp what the call computes; where they contain all, say just that.
-        limit = bounds_of_dim(version, call, d)
+        limit = bounds_of_dim(call, d, version.box_at(call.id))
         if not moves and prove(i.min <= limit.min, known) and prove(limit.max <= i.max, known):
             i = limit
         box.append(i)
@@ -243,9 +239,9 @@ def _require_no_part(version: Version, call: Call, d: int, needed: Interval | No
 
 def _first_reader(version: Version, call: Call, loop: For) -> int:
     """The first statement of a loop's body that reads what a call writes."""
-    buffers = {o.buffer for o in call.func.outputs}
+    written = frozenset(written_by(call))
     for statement in loop.body:
-        if any(a.buffer in buffers for c in calls_in(version, statement.id) for a in c.func.inputs):
+        if any(not written.isdisjoint(read_by(inner)) for inner in walk((statement,))):
             return statement.id
     raise AssertionError("need_of found a reader in the loop")
 
@@ -256,12 +252,12 @@ def _extend_to_all(edit: Edit, version: Version, call: Call, loop: For) -> list[
     Returns the calls that compute something in the added iterations.
     """
     y, step = loop.variable, loop.step
-    moving = [d for d, i in enumerate(call.box) if y in symbols(i.min) or y in symbols(i.max)]
+    moving = [d for d, i in enumerate(call.box) if moves_with(i, y)]
     if not moving:
         return [call.id]
     known = version.facts_at(loop.id).also(step >= 1)
     d = moving[0]
-    limit = bounds_of_dim(version, call, d)
+    limit = bounds_of_dim(call, d, version.box_at(call.id))
     first_low = substitute(call.box[d].min, {y: loop.range.min})
     enough = first_reaching(call.box[d].max, y, limit.max)
     factor = dict(linear(call.box[d].min)[1]).get(y, 0)
@@ -305,21 +301,21 @@ def compute_root(p: Pipeline, call: CallCursor) -> Any:
         call: the call, at the top.
     """
     version, old = p._version, call._call
-    for output in old.func.outputs:
-        alloc = version.alloc_of(output.buffer, old.id)
+    for buffer in written_by(old):
+        alloc = version.alloc_of(buffer, old.id)
         if alloc is not None and version.entries[alloc.id].parent != ROOT:
             raise SchedulingError(
-                f"{output.buffer} is allocated inside a loop",
+                f"{buffer} is allocated inside a loop",
                 place=statement_cursor(version, alloc.id),
                 remedies=functools.partial(_lift_to_the_top, version, alloc),
             )
-    name = old.func.outputs[0].buffer
+    name = written_by(old)[0]
     home = version.alloc_of(name, old.id)
     writers = {i for i in version.writers(name) if version.alloc_of(name, i) is home}
     top = min((version.path(i)[0] for i in writers), key=version.position)
-    box = tuple(bounds_of_dim(version, old, d) for d in range(len(old.box)))
+    box = tuple(bounds_of_dim(old, d, version.box_at(old.id)) for d in range(len(old.box)))
     edit = Edit(version)
-    moved = Call(old.func, box, id=old.id)
+    moved = with_box(old, box)
     anchor = Gap.before(top)
     if top in writers:
         edit.insert(anchor, (marker := Pass(),))
@@ -331,10 +327,10 @@ def compute_root(p: Pipeline, call: CallCursor) -> Any:
         edit.delete(marker.id)
     elif _is_idle(edit, top):
         edit.delete(top, "found that nothing is left in it, and deleted it")
-    for output in old.func.outputs:
-        alloc = version.alloc_of(output.buffer, old.id)
+    for buffer in written_by(old):
+        alloc = version.alloc_of(buffer, old.id)
         if alloc is not None and any(f is not None for f in alloc.folds):
-            edit.update(attrs.evolve(alloc, folds=(None,) * len(alloc.folds)))
+            edit.update(with_folds(alloc, (None,) * len(alloc.folds)))
     new = finish(edit, "compute_root")
     changed = new._version
     check_inputs(changed, moved.id)
@@ -343,7 +339,7 @@ def compute_root(p: Pipeline, call: CallCursor) -> Any:
     # before whoever found what they had written. It has no folds of its own left; and what it finds folded was written
     # before the statement at the top that it stood in: no loop was around both, so the fold held all of it at once.
     check_readers(changed, [moved])
-    check_outputs(changed, (o.buffer for o in old.func.outputs))
+    check_outputs(changed, written_by(old))
     check_folds(changed, [moved])
     return new, (allocs_of(changed, moved), CallCursor(changed, moved.id))
 

@@ -9,22 +9,22 @@ that do stay at least 1.
 
 from __future__ import annotations
 
-import attrs
-
 from slinky.cursors.cursors import statement_cursor
 from slinky.cursors.editing import Edit
 from slinky.cursors.versions import Version, walk_statements
 from slinky.errors import SchedulingError
+from slinky.ir.copies import with_box, with_folds, with_range
+from slinky.ir.effects import bounds_of_dim
 from slinky.ir.scopes import loop_facts
 from slinky.ir.statements import Alloc, Call, For
 from slinky.sched.legality.coverage import shown
 from slinky.sched.legality.refusals import Unproved
-from slinky.sched.legality.touches import calls_in
-from slinky.sched.primitives.rewriting import at_least_one, bounds_of_dim
+from slinky.sched.legality.touches import calls_inside
+from slinky.sched.primitives.rewriting import at_least_one
 from slinky.sched.remedies import instead
 from slinky.symbolic.bounds import bounds, simplify
 from slinky.symbolic.expressions import Constant, Expr, FloorDivide, Max, Min, constant, linear, maximum
-from slinky.symbolic.intervals import Box, Interval, point
+from slinky.symbolic.intervals import Box, Interval, moves_with, point
 from slinky.symbolic.proofs import Facts, prove
 from slinky.symbolic.traversal import substitute, symbols
 
@@ -110,7 +110,7 @@ def extend_loop(edit: Edit, version: Version, loop: For, cause: int, wider: Inte
     added = version.facts_at(loop.id).also(
         loop.step >= 1, wider.min <= loop.variable, loop.variable + loop.step <= loop.range.min
     )
-    for call in calls_in(version, loop.id):
+    for call in calls_inside(version, loop.id):
         if call.id == cause:
             continue
         if ends_later:
@@ -120,12 +120,12 @@ def extend_loop(edit: Edit, version: Version, loop: For, cause: int, wider: Inte
             before = added.also(*(fact for inner in around[around.index(loop) + 1 :] for fact in loop_facts(inner)))
             box = tuple(_clamped_from_below(version, call, d, loop, before) for d in range(len(call.box)))
             if box != call.box:
-                edit.update(Call(call.func, box, id=call.id))
+                edit.update(with_box(call, box))
             if not _is_idle(version, call, box, loop, before):
                 working.append(call.id)
     now = edit.statement(loop.id)
     assert isinstance(now, For)
-    edit.update(attrs.evolve(now, range=wider))
+    edit.update(with_range(now, wider))
     _keep_folds_positive(edit, version, loop, wider)
     return working
 
@@ -143,10 +143,10 @@ def _keep_folds_positive(edit: Edit, version: Version, loop: For, wider: Interva
         around = version.loops_around(statement.id)
         inner = around[around.index(loop) + 1 :]
         known = version.facts_at(loop.id).also(
-            *loop_facts(attrs.evolve(loop, range=wider)), *(fact for within in inner for fact in loop_facts(within))
+            *loop_facts(with_range(loop, wider)), *(fact for within in inner for fact in loop_facts(within))
         )
         folds = tuple(None if f is None else at_least_one(f, known) for f in statement.folds)
-        edit.update(attrs.evolve(statement, folds=folds))
+        edit.update(with_folds(statement, folds))
 
 
 def _is_idle(version: Version, call: Call, box: Box, loop: For, known: Facts) -> bool:
@@ -154,7 +154,7 @@ def _is_idle(version: Version, call: Call, box: Box, loop: For, known: Facts) ->
     for d, i in enumerate(box):
         if loop.variable in symbols(i.max):
             last = i.max + 1
-            if shown(last, bounds_of_dim(version, call, d).min, known) or shown(last, i.min, known):
+            if shown(last, bounds_of_dim(call, d, version.box_at(call.id)).min, known) or shown(last, i.min, known):
                 return True
     return False
 
@@ -166,7 +166,7 @@ def _clamped_from_below(version: Version, call: Call, d: int, loop: For, before:
     is left out.
     """
     i = call.box[d]
-    if loop.variable not in symbols(i.min) and loop.variable not in symbols(i.max):
+    if not moves_with(i, loop.variable):
         return i
     known = version.facts_at(call.id).also(loop.step >= 1)
     floor = substitute(i.min, {loop.variable: loop.range.min})
@@ -177,7 +177,7 @@ def _clamped_from_below(version: Version, call: Call, d: int, loop: For, before:
             place=statement_cursor(version, call.id),
             remedies=lambda: [instead("leave the range of the loop as it is", warmup="first")],
         )
-    if shown(floor, bounds_of_dim(version, call, d).min, before):
+    if shown(floor, bounds_of_dim(call, d, version.box_at(call.id)).min, before):
         return i
     return Interval(maximum(i.min, floor), i.max)
 
@@ -186,7 +186,7 @@ def _require_nothing_behind(version: Version, call: Call, loop: For) -> None:
     """Check that a call would do nothing behind the last iteration of a loop."""
     behind = version.facts_at(loop.id).also(loop.step >= 1, loop.variable > loop.range.max)
     for d, i in enumerate(call.box):
-        limit = bounds_of_dim(version, call, d)
+        limit = bounds_of_dim(call, d, version.box_at(call.id))
         if prove(limit.max < i.min, behind) or prove(i.max < i.min, behind):
             return
     raise SchedulingError(
@@ -198,7 +198,7 @@ def _require_nothing_behind(version: Version, call: Call, loop: For) -> None:
 def _require_steady_inner_loops(version: Version, loop: For) -> None:
     """Refuse where the range of a loop inside depends on the loop: it would be another one in the added iterations."""
     for statement in walk_statements(loop.body):
-        if isinstance(statement, For) and loop.variable in symbols(statement.range.min) | symbols(statement.range.max):
+        if isinstance(statement, For) and moves_with(statement.range, loop.variable):
             raise SchedulingError(
                 f"the range of loop {statement.variable} depends on loop {loop.variable}, so that cannot be extended",
                 place=statement_cursor(version, statement.id),

@@ -9,6 +9,7 @@ from slinky.cursors.editing import Edit
 from slinky.cursors.versions import Version, walk_statements
 from slinky.errors import GraphError, OperationError, SchedulingError
 from slinky.graph.buffers import valid_name
+from slinky.ir.effects import written_by
 from slinky.ir.statements import Call, For, Statement, blocks_of
 from slinky.pipeline import Pipeline
 from slinky.sched.legality.refusals import Unproved
@@ -35,7 +36,7 @@ def finish(edit: Edit, operation: str) -> Pipeline:
 
 def allocs_of(version: Version, call: Call) -> tuple[AllocCursor, ...]:
     """The allocations of a call's outputs, in program order; an output of the pipeline has none."""
-    buffers = [output.buffer for output in call.func.outputs]
+    buffers = written_by(call)
     own = {alloc.id for buffer in buffers if (alloc := version.alloc_of(buffer, call.id)) is not None}
     return tuple(AllocCursor(version, i) for i in version.named(*(("alloc", buffer) for buffer in buffers)) if i in own)
 
@@ -161,19 +162,6 @@ def require_known_symbols(version: Version, value: Expr, what: str, loops: Itera
             loop_names = {s.variable.name for s in walk_statements(version.program.body) if isinstance(s, For)}
             if symbol.name in loop_names or is_parameter_or_buffer(version, symbol.name):
                 raise OperationError(f"{what} names the scalar {symbol}, but the program calls something else that")
-
-
-def bounds_of_dim(version: Version, call: Call, dim: int) -> Interval:
-    """What the bounds of a call's outputs leave of one of its dimensions."""
-    box_of = version.box_at(call.id)
-    found: Interval | None = None
-    for access in call.func.outputs:
-        for position, d in enumerate(access.dims):
-            if d == dim:
-                limit = box_of(access.buffer)[position]
-                found = limit if found is None else intersection(found, limit)
-    assert found is not None
-    return found
 
 
 def within(i: Interval, limit: Interval, known: Facts) -> Interval:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, assert_never
 
 import attrs
 
 from slinky.cursors.editing import Edit
 from slinky.cursors.versions import Version
+from slinky.ir.copies import with_block, with_body, with_expressions
 from slinky.ir.scopes import loop_facts
 from slinky.ir.statements import Alloc, Block, Call, Check, For, If, Pass, Statement
 from slinky.pipeline import Pipeline
@@ -16,7 +17,6 @@ from slinky.sched.primitives.rewriting import finish, require_name
 from slinky.symbolic.bounds import decide
 from slinky.symbolic.bounds import simplify as simplify_expression
 from slinky.symbolic.expressions import FALSE, TRUE, equal, negate
-from slinky.symbolic.intervals import Box, Interval
 from slinky.symbolic.proofs import Facts, prove
 
 
@@ -98,33 +98,23 @@ def _block(block: Block, known: Facts) -> Block:
 
 def _simplified(statement: Statement, known: Facts) -> Block:
     match statement:
-        case Call(func=func, box=box, id=identity):
-            return (Call(func, _box(box, known), id=identity),)
-        case Alloc(box=box, folds=folds):
-            new_folds = tuple(None if f is None else simplify_expression(f, known) for f in folds)
-            return (attrs.evolve(statement, box=_box(box, known), folds=new_folds),)
-        case For(range=range_, step=step):
+        case Call() | Alloc():
+            return (with_expressions(statement, lambda e: simplify_expression(e, known)),)
+        case For(range=range_):
             if prove(range_.max < range_.min, known):
                 return ()
-            new_range = _box((range_,), known)[0]
             body = _block(statement.body, _inside(statement, known))
-            return (attrs.evolve(statement, range=new_range, step=simplify_expression(step, known), body=body),)
+            return (with_body(with_expressions(statement, lambda e: simplify_expression(e, known)), body),)
         case If(condition=condition, body=body, orelse=orelse):
             decided = decide(condition, known)
             if decided is TRUE:
                 return _block(body, known.also(condition))
             if decided is FALSE:
                 return _block(orelse, known.also(negate(condition))) if orelse else ()
-            return (
-                attrs.evolve(
-                    statement,
-                    condition=simplify_expression(condition, known),
-                    body=_block(body, known.also(condition)),
-                    orelse=_block(orelse, known.also(negate(condition))) if orelse else (),
-                ),
-            )
-    return (statement,)
-
-
-def _box(box: Box, known: Facts) -> Box:
-    return tuple(Interval(simplify_expression(i.min, known), simplify_expression(i.max, known)) for i in box)
+            new = with_expressions(statement, lambda e: simplify_expression(e, known))
+            new = with_block(new, "body", _block(body, known.also(condition)))
+            return (with_block(new, "orelse", _block(orelse, known.also(negate(condition))) if orelse else ()),)
+        case Check() | Pass():
+            return (statement,)
+        case _:
+            assert_never(statement)

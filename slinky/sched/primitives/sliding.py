@@ -16,7 +16,9 @@ from slinky.cursors.cursors import CallCursor, LoopCursor, statement_cursor
 from slinky.cursors.editing import Edit
 from slinky.cursors.versions import Version
 from slinky.errors import OperationError, SchedulingError
-from slinky.ir.statements import Alloc, Call
+from slinky.ir.copies import with_interval
+from slinky.ir.effects import bounds_of_dim, written_by
+from slinky.ir.statements import SERIAL, Alloc, Call
 from slinky.pipeline import Pipeline
 from slinky.sched.legality.folds import check_folds
 from slinky.sched.legality.races import check_races
@@ -24,7 +26,7 @@ from slinky.sched.legality.reads import check_inputs, check_outputs, check_reade
 from slinky.sched.legality.refusals import Unproved
 from slinky.sched.operation import sched_op
 from slinky.sched.primitives.ranges import added_steps, extend_loop
-from slinky.sched.primitives.rewriting import allocs_of, bounds_of_dim, finish
+from slinky.sched.primitives.rewriting import allocs_of, finish
 from slinky.sched.remedies import PlaceOf, Remedy, first, instead, unfold_first
 from slinky.symbolic.bounds import simplify
 from slinky.symbolic.comparing import at_most
@@ -34,9 +36,9 @@ from slinky.symbolic.expressions import (
     maximum,
     select,
 )
-from slinky.symbolic.intervals import Interval
+from slinky.symbolic.intervals import Interval, moves_with
 from slinky.symbolic.proofs import Facts, prove
-from slinky.symbolic.traversal import substitute, symbols
+from slinky.symbolic.traversal import substitute
 
 WARMUPS = ("earlier", "first")
 
@@ -90,7 +92,7 @@ def slide_window(p: Pipeline, call: CallCursor, loop: LoopCursor, *, warmup: str
     window, y, step = old.box[d], around.variable, around.step
     before: dict[Expr, Expr] = {y: y - step}
     at_first: dict[Expr, Expr] = {y: around.range.min}
-    limit = bounds_of_dim(version, old, d)
+    limit = bounds_of_dim(old, d, version.box_at(old.id))
     _require_forward(version, call, loop, window, known.also(step >= 1))
     first_low = simplify(maximum(substitute(window.min, at_first), limit.min), ranges)
     fresh_low = substitute(window.max, before) + 1
@@ -98,7 +100,7 @@ def slide_window(p: Pipeline, call: CallCursor, loop: LoopCursor, *, warmup: str
     working = [old.id]
     if warmup == "first":
         low = select(equal(y, around.range.min), first_low, fresh_low)
-        edit.update(Call(old.func, (*old.box[:d], Interval(low, window.max), *old.box[d + 1 :]), id=old.id))
+        edit.update(with_interval(old, d, Interval(low, window.max)))
     else:
         earlier = added_steps(window.max, y, around, first_low, ranges) * step
         start = simplify(around.range.min - earlier, ranges)
@@ -115,8 +117,7 @@ def slide_window(p: Pipeline, call: CallCursor, loop: LoopCursor, *, warmup: str
         low = fresh_low
         if not prove(maximum(fresh_low, first_low) <= maximum(fresh_low, limit.min), inside):
             low = simplify(maximum(fresh_low, first_low), inside)
-        slid = Interval(low, window.max)
-        edit.update(Call(old.func, (*old.box[:d], slid, *old.box[d + 1 :]), id=old.id))
+        edit.update(with_interval(old, d, Interval(low, window.max)))
     new = finish(edit, "slide_window")
     changed = new._version
     affected = [s for i in working if isinstance(s := changed.statement(i), Call)]
@@ -125,10 +126,10 @@ def slide_window(p: Pipeline, call: CallCursor, loop: LoopCursor, *, warmup: str
     check_reads(changed, working, lambda gap: _first_at_once())
     # Only the call writes less now: the others write what they wrote, if not more in the added iterations.
     check_readers(changed, affected[:1], lambda gap: _first_at_once())
-    check_outputs(changed, (o.buffer for o in old.func.outputs))
+    check_outputs(changed, written_by(old))
     check_folds(changed, affected)
     for outer in changed.loops_around(around.id):
-        if outer.workers is not None:
+        if outer.mode != SERIAL:
             check_races(changed, outer.id)
     return new, (allocs_of(changed, old), LoopCursor(changed, around.id), CallCursor(changed, old.id))
 
@@ -146,33 +147,31 @@ def _moving_dim(version: Version, call: CallCursor, loop: LoopCursor) -> int:
             place=call,
             remedies=lambda: [first("compute it there first", ("compute_at", PlaceOf(old.id), PlaceOf(around.id)))],
         )
-    if around.workers is not None:
+    if around.mode != SERIAL:
         raise SchedulingError(
             f"loop {around.variable} is parallel: its iterations do not come one after the other", place=loop
         )
-    moving = [
-        d for d, i in enumerate(old.box) if around.variable in symbols(i.min) or around.variable in symbols(i.max)
-    ]
+    moving = [d for d, i in enumerate(old.box) if moves_with(i, around.variable)]
     if len(moving) != 1:
         count = "no dimension" if not moving else "more than one dimension"
         raise SchedulingError(f"{count} of what {old.func.name} produces moves with loop {around.variable}", place=call)
     d = moving[0]
-    for output in old.func.outputs:
-        alloc = version.alloc_of(output.buffer, old.id)
+    for buffer, port in zip(old.writes, old.func.outputs, strict=True):
+        alloc = version.alloc_of(buffer, old.id)
         if alloc is not None and loop._id in version.ancestors(alloc.id):
             raise SchedulingError(
-                f"{output.buffer} is allocated inside loop {around.variable}, so nothing of it lasts from one "
+                f"{buffer} is allocated inside loop {around.variable}, so nothing of it lasts from one "
                 f"iteration to the next",
                 place=statement_cursor(version, alloc.id),
                 remedies=functools.partial(_lift, version, alloc, loop._id),
             )
-        if d not in output.dims:
-            raise SchedulingError(f"output {output.buffer} of {old.func.name} does not have the dimension that moves")
-        if alloc is not None and alloc.folds[output.dims.index(d)] is not None:
+        if d not in port.dims:
+            raise SchedulingError(f"output {buffer} of {old.func.name} does not have the dimension that moves")
+        if alloc is not None and alloc.folds[port.dims.index(d)] is not None:
             raise SchedulingError(
-                f"{output.buffer} is folded along the dimension that moves",
+                f"{buffer} is folded along the dimension that moves",
                 place=statement_cursor(version, alloc.id),
-                remedies=functools.partial(_unfold, alloc, output.dims.index(d)),
+                remedies=functools.partial(_unfold, alloc, port.dims.index(d)),
             )
     return d
 

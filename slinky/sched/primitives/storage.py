@@ -16,7 +16,6 @@ import functools
 from collections.abc import Iterable
 from typing import Any
 
-import attrs
 import numpy as np
 
 from slinky.cursors.answers import dim_position
@@ -24,8 +23,10 @@ from slinky.cursors.cursors import AllocCursor, LoopCursor, statement_cursor
 from slinky.cursors.editing import Edit, Gap
 from slinky.cursors.versions import ROOT, Version, walk_statements
 from slinky.errors import OperationError, SchedulingError
+from slinky.ir.copies import with_bounds, with_box, with_folds
+from slinky.ir.effects import written_by
 from slinky.ir.scopes import loop_facts, over_loops
-from slinky.ir.statements import Alloc, Call, For
+from slinky.ir.statements import SERIAL, Alloc, Call, For
 from slinky.pipeline import Pipeline
 from slinky.sched.legality.folds import Usage, check_fold, usage_of
 from slinky.sched.legality.reads import check_readers
@@ -86,7 +87,7 @@ def fold_storage(p: Pipeline, alloc: AllocCursor, dim: str | int, factor: Expr |
         version = _with_positive(version, old, factor)
     check_fold(version, old, d, factor)
     edit = Edit(version)
-    edit.update(attrs.evolve(old, folds=(*old.folds[:d], factor, *old.folds[d + 1 :])))
+    edit.update(with_folds(old, (*old.folds[:d], factor, *old.folds[d + 1 :])))
     new = finish(edit, "fold_storage")
     return new, (AllocCursor(new._version, old.id),)
 
@@ -203,7 +204,7 @@ def unfold_storage(p: Pipeline, alloc: AllocCursor, dim: str | int) -> Any:
     old = alloc._alloc
     d = dim_position(old.dims, dim, f"buffer {old.buffer}")
     edit = Edit(p._version)
-    edit.update(attrs.evolve(old, folds=(*old.folds[:d], None, *old.folds[d + 1 :])))
+    edit.update(with_folds(old, (*old.folds[:d], None, *old.folds[d + 1 :])))
     new = finish(edit, "unfold_storage")
     return new, (AllocCursor(new._version, old.id),)
 
@@ -253,11 +254,11 @@ def store_at(p: Pipeline, alloc: AllocCursor, loop: LoopCursor) -> Any:
                 remedies=functools.partial(_compute_there, version, identity, target),
             )
     known = version.facts_at(target.body[0].id)
-    touched = touches(version, old.buffer, [i for i in calls if i in version.readers(old.buffer)], writes=False)
-    writers = [c for c in _calls(version, calls) if any(o.buffer == old.buffer for o in c.func.outputs)]
-    together = [c.id for c in writers if len(c.func.outputs) > 1]
-    touched += touches(version, old.buffer, together, writes=True)
-    outputs = [(c, o) for c in writers for o in c.func.outputs if o.buffer == old.buffer]
+    touched = touches(version, old.buffer, [i for i in calls if i in version.readers(old.buffer)], writing=False)
+    writers = [c for c in _calls(version, calls) if old.buffer in written_by(c)]
+    together = [c.id for c in writers if len(written_by(c)) > 1]
+    touched += touches(version, old.buffer, together, writing=True)
+    outputs = [(c, c.func.outputs[c.writes.index(old.buffer)]) for c in writers]
     whole = {o.dims.index(d) for c, o in outputs for d, _ in c.func.whole if d in o.dims}
     box = []
     for d, bound in enumerate(old.box):
@@ -275,7 +276,7 @@ def store_at(p: Pipeline, alloc: AllocCursor, loop: LoopCursor) -> Any:
         box.append(Interval(simplify(needed.min, known), simplify(needed.max, known)))
     edit = Edit(version)
     edit.delete(old.id)
-    edit.insert(Gap.before(target.body[0].id), (attrs.evolve(old, box=tuple(box)),))
+    edit.insert(Gap.before(target.body[0].id), (with_bounds(old, tuple(box), old.folds),))
     new = finish(edit, "store_at")
     changed = new._version
     check_readers(
@@ -333,7 +334,7 @@ def lift_alloc(p: Pipeline, alloc: AllocCursor, levels: int = 1) -> Any:
     known = version.facts_at(old.id)
     loops = [s for s in left if isinstance(s, For)]
     for passed in loops:
-        if passed.workers is not None:
+        if passed.mode != SERIAL:
             raise SchedulingError(
                 f"the iterations of the parallel loop {passed.variable} would share {old.buffer}",
                 place=statement_cursor(version, passed.id),
@@ -350,7 +351,7 @@ def lift_alloc(p: Pipeline, alloc: AllocCursor, levels: int = 1) -> Any:
     edit.delete(old.id)
     # A fold is evaluated where the buffer is allocated, now also where the loops around it never ran.
     folds = tuple(None if f is None else at_least_one(f, outside) for f in old.folds)
-    edit.insert(Gap.before(outermost), (attrs.evolve(old, box=box, folds=folds),))
+    edit.insert(Gap.before(outermost), (with_bounds(old, box, folds),))
     for identity in version.writers(old.buffer):
         if version.alloc_of(old.buffer, identity) is old:
             _keep_clamped(edit, version, identity, old, box)
@@ -384,7 +385,7 @@ def _keep_clamped(edit: Edit, version: Version, identity: int, alloc: Alloc, gro
     call = edit.statement(identity)
     assert isinstance(call, Call)
     known = version.facts_at(identity)
-    output = next(o for o in call.func.outputs if o.buffer == alloc.buffer)
+    output = call.func.outputs[call.writes.index(alloc.buffer)]
     box = list(call.box)
     for position, d in enumerate(output.dims):
         i, bound, wide = box[d], alloc.box[position], grown[position]
@@ -392,7 +393,7 @@ def _keep_clamped(edit: Edit, version: Version, identity: int, alloc: Alloc, gro
         lo = i.min if prove(clamped.min <= maximum(i.min, wide.min), known) else clamped.min
         hi = i.max if prove(intersection(i, wide).max <= clamped.max, known) else clamped.max
         box[d] = Interval(simplify(lo, known), simplify(hi, known))
-    edit.update(Call(call.func, tuple(box), id=call.id))
+    edit.update(with_box(call, tuple(box)))
 
 
 def _accesses(version: Version, alloc: Alloc) -> list[int]:

@@ -1,0 +1,50 @@
+"""What a call runs, apart from where it reads and writes.
+
+A func is geometry (its dimensions and the boxes of its ports) and an operation. Rewrites, legality, printing and
+inspection look at the geometry; only the rooms that run operations ask which one it is. All that the others need of an
+operation is the expressions in it, which are replaced where symbols are, and how a program prints it.
+
+Invariant: an operation computes each element of its outputs from nothing but what the ports of its func say, and from
+the values of its `arguments`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+import attrs
+
+from slinky.symbolic.expressions import Expr
+from slinky.symbolic.traversal import substitute
+
+
+@attrs.frozen(eq=False)
+class Callback:
+    """A function of the user's: called with a view of each input's region, then of each output's, and `arguments`.
+
+    With `in_place`, it gives the same result where an output is the memory of an input of the same dtype that it reads
+    at the same points. With `writable_inputs`, it is given inputs that NumPy lets it write to. With `pass_buffers`, it
+    gets `sl.Buffer` objects, which know their coordinates.
+    """
+
+    function: Callable[..., Any]
+    arguments: tuple[tuple[str, Any], ...] = ()
+    pass_buffers: bool = False
+    in_place: bool = False
+    writable_inputs: bool = False
+
+    def expressions(self) -> tuple[Expr, ...]:
+        """The expressions among its arguments."""
+        return tuple(value for _, value in self.arguments if isinstance(value, Expr))
+
+    def substituted(self, replacements: Mapping[Expr, Expr]) -> Callback:
+        """The same with symbols replaced in its arguments."""
+        if not self.expressions():
+            return self
+        arguments = ((k, substitute(v, replacements) if isinstance(v, Expr) else v) for k, v in self.arguments)
+        return attrs.evolve(self, arguments=tuple(arguments))
+
+
+Operation: TypeAlias = Callback
+"""What a func runs."""
