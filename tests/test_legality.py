@@ -18,7 +18,8 @@ from scheduled import Array, add_1, compare, line, picture, signal, stencil, ste
 import slinky as sl
 from slinky.ir.scopes import leading_checks
 from slinky.ir.statements import Alloc, Call, For, Program, Statement, fresh_identity
-from slinky.sched.primitives import blocks, loops, placement, sliding, storage
+from slinky.sched import gate
+from slinky.sched.primitives import storage
 from slinky.symbolic.expressions import as_expr, metadata, variable
 from slinky.symbolic.intervals import Interval
 
@@ -30,7 +31,7 @@ Run = Callable[[sl.Pipeline], object]
 def unchecked(rewrite: Callable[[], sl.Pipeline]) -> sl.Pipeline:
     """What a rewrite makes if nothing checks what it makes."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (blocks, loops, placement, sliding, storage):
+        for module in (gate, storage):
             for name in vars(module):
                 if name.startswith("check_"):
                     patch.setattr(module, name, lambda *_, **__: None)

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 import slinky as sl
 from slinky.cursors.editing import Edit
 from slinky.ir.statements import Alloc, Call
-from slinky.sched.primitives.rewriting import finish
+from slinky.sched.gate import settle
+from slinky.sched.legality.reasons import ALL_BUT_CHECKS, SAME_ORDER, Kept
 from slinky.symbolic.intervals import Interval
 
 y, x = sl.variables("y x")
@@ -166,10 +167,10 @@ def test_no_edit_narrows_it() -> None:
             edit = Edit(version)
             edit.update(attrs.evolve(statement, box=(rows, narrower)))
             with pytest.raises(sl.SchedulingError, match=REASON):
-                finish(edit, "narrow")
+                settle(edit, "narrow", Kept(SAME_ORDER, ALL_BUT_CHECKS))
     edit = Edit(version)
     edit.update(attrs.evolve(call, box=(Interval(rows.min, rows.min), columns)))
-    finish(edit, "narrow")
+    settle(edit, "narrow", Kept(SAME_ORDER, ALL_BUT_CHECKS))
 
 
 def test_what_it_reads_can_be_computed_by_parts() -> None:

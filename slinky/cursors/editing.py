@@ -25,6 +25,7 @@ from slinky.ir.statements import (
     ScalarParameter,
     Statement,
     blocks_of,
+    walk,
 )
 from slinky.symbolic.expressions import Condition, Expr, Scalar
 from slinky.symbolic.traversal import symbols
@@ -59,6 +60,8 @@ class Edit:
         self.touched: set[int] = set()
         self.reordered: set[tuple[int, str]] = set()
         """The blocks, by parent and field, that hold other statements than before, or the same in another order."""
+        self.copies: dict[int, int] = {}
+        """Of the statements that are copies, by identity, those that they were made of."""
 
     def finish(self, operation: str) -> Version:
         """The new version; `operation` is the name of the primitive that made it."""
@@ -114,7 +117,11 @@ class Edit:
 
     def duplicate(self, identity: int) -> Statement:
         """A copy of a statement, all of it with fresh identities; not yet placed."""
-        return with_fresh_identities(self.statement(identity))
+        original = self.statement(identity)
+        copy = with_fresh_identities(original)
+        for a, b in zip(walk((original,)), walk((copy,)), strict=True):
+            self.copies[b.id] = self.copies.get(a.id, a.id)
+        return copy
 
     def rewrite(self, identity: int, change: Callable[[Statement], Statement]) -> None:
         """Change a statement and every statement inside it, bottom up, in one walk. Identities must stay."""

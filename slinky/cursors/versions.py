@@ -291,6 +291,10 @@ class Version:
             found = list(dict.fromkeys(identity for key in keys for identity in names.get(key, ())))
         return found if len(found) < 2 else sorted(found, key=self.place)
 
+    def allocations(self, buffer: str) -> tuple[int, ...]:
+        """The allocations of buffers of this name, in no particular order."""
+        return self.names().get(("alloc", buffer), ())
+
     def is_allocated(self, buffer: str) -> bool:
         """Whether an intermediate of this name is allocated anywhere."""
         return ("alloc", buffer) in self.names()

@@ -1,4 +1,10 @@
-"""Whether a fold keeps every element until it has been read last."""
+"""Whether a fold keeps every element until it has been read last.
+
+How that is shown. Let all accesses stand in one loop over v, its writes in iteration v lie in `[a(v), b(v)]` with both
+ends non-decreasing, and all reads and writes of an iteration span at most F coordinates. Then what shares storage with
+an element e read at v is `e + kF`: above, it is more than b(v), so not written yet; below, it is less than a(u) for the
+iteration u <= v that wrote e, so it is not written from then on.
+"""
 
 from __future__ import annotations
 

@@ -11,7 +11,6 @@ import attrs
 from slinky.cursors.cursors import statement_cursor
 from slinky.cursors.versions import Version
 from slinky.errors import SchedulingError
-from slinky.ir.effects import written_by
 from slinky.ir.printer import dimension_names, interval_in
 from slinky.ir.regions import parameter_box
 from slinky.ir.statements import Call
@@ -88,12 +87,12 @@ def check_reads(version: Version, calls: Iterable[int], remedies: RemediesFor | 
                 raise gap.refuse(version, remedies)
 
 
-def check_readers(version: Version, writers: Iterable[Call], remedies: RemediesFor | None = None) -> None:
-    """Check that whoever reads what some calls write still finds it, after they write less, elsewhere, or later.
+def check_readers_of(version: Version, buffers: Iterable[str], remedies: RemediesFor | None = None) -> None:
+    """Check that whoever reads some buffers finds what it reads, after calls write less, elsewhere, or later.
 
     What the readers read of other buffers is as it was. Raises `SchedulingError` for the first read that is not shown.
     """
-    for buffer in dict.fromkeys(buffer for call in writers for buffer in written_by(call)):
+    for buffer in buffers:
         for touch in touches(version, buffer, version.readers(buffer), writing=False):
             gap = _uncovered(version, buffer, touch)
             if gap is not None:

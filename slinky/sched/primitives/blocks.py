@@ -9,13 +9,12 @@ from slinky.cursors.editing import Edit, Gap
 from slinky.cursors.versions import walk_statements
 from slinky.errors import SchedulingError
 from slinky.ir.effects import buffers_named
-from slinky.ir.statements import Alloc, Call, Check, Statement
+from slinky.ir.statements import Alloc, Check, Statement
 from slinky.pipeline import Pipeline
-from slinky.sched.legality.folds import check_folds
-from slinky.sched.legality.reads import check_reads
+from slinky.sched.gate import settle
+from slinky.sched.legality.reasons import SWAPPED, Kept, Obligation
 from slinky.sched.legality.touches import calls_inside
 from slinky.sched.operation import sched_op
-from slinky.sched.primitives.rewriting import finish
 
 
 @sched_op("block")
@@ -66,11 +65,15 @@ def reorder_statements(p: Pipeline, block: BlockCursor) -> Any:
         raise SchedulingError("a check must not come before a statement that would then not run", place=block)
     edit = Edit(version)
     edit.move(second.id, Gap.before(first.id))
-    new = finish(edit, "reorder_statements")
+    inside = tuple(call.id for call in (*calls_inside(version, second.id), *calls_inside(version, first.id)))
+    proved = (Obligation.READS, Obligation.FOLDS)
+    new = settle(
+        edit,
+        "reorder_statements",
+        Kept(SWAPPED, tuple(o for o in Obligation if o not in proved)),
+        Kept(SWAPPED, proved, but_for=inside),
+    )
     changed = new._version
-    inside: list[Call] = [*calls_inside(changed, second.id), *calls_inside(changed, first.id)]
-    check_reads(changed, (call.id for call in inside))
-    check_folds(changed, inside)
     return new, (BlockCursor(changed, second.id, first.id),)
 
 

@@ -20,20 +20,25 @@ from slinky.cursors.editing import Edit, Gap
 from slinky.cursors.versions import Version
 from slinky.errors import OperationError, SchedulingError
 from slinky.ir.copies import with_body, with_identity, with_interval, with_mode, with_range, with_variable
-from slinky.ir.effects import bounds_of_dim
+from slinky.ir.effects import bounds_of_dim, calls_in
 from slinky.ir.statements import SERIAL, Alloc, Call, For, Parallel, Statement, fresh_identity
 from slinky.ir.substitution import substitute_block
 from slinky.pipeline import Pipeline
-from slinky.sched.legality.folds import check_folds
-from slinky.sched.legality.races import check_races
-from slinky.sched.legality.reads import check_readers
+from slinky.sched.gate import settle
+from slinky.sched.legality.reasons import (
+    ALL_BUT_CHECKS,
+    RACES_SAY_MORE,
+    SAME_ITERATIONS,
+    SAME_ORDER,
+    SAME_ORDER_TWICE,
+    Kept,
+    Obligation,
+)
 from slinky.sched.legality.refusals import Unproved
-from slinky.sched.legality.touches import calls_inside
 from slinky.sched.legality.wholes import computes_part
 from slinky.sched.operation import sched_op
 from slinky.sched.primitives.grids import grid_origin
 from slinky.sched.primitives.rewriting import (
-    finish,
     fresh_variable,
     is_one,
     named_variable,
@@ -161,7 +166,7 @@ def _split_dim(p: Pipeline, cursor: DimCursor, factor: Expr, tail: str, names: t
     inner = with_interval(call, d, piece)
     outer = For(v, pieces, factor, SERIAL, (inner,))
     edit.replace(call.id, (outer, *rest))
-    new = finish(edit, "split_loop")
+    new = settle(edit, "split_loop", Kept(SAME_ORDER if tail != "shift" else SAME_ORDER_TWICE, ALL_BUT_CHECKS))
     behind = statement_cursor(new._version, rest[0].id) if rest else InvalidCursor()
     return new, (LoopCursor(new._version, outer.id), DimCursor(new._version, call.id, d), behind)
 
@@ -232,14 +237,23 @@ def _split_explicit(p: Pipeline, cursor: LoopCursor, factor: Expr, tail: str, na
     inner = with_variable(with_mode(with_range(loop, piece), SERIAL), inner_variable, body)
     outer = For(v, outer_range, loop.step * factor, loop.mode, (inner,))
     edit.replace(loop.id, (outer, *rest))
-    new = finish(edit, "split_loop")
-    if tail == "shift":
-        # Iterations that come again find what they found the first time, if no fold has let go of it since.
-        check_folds(new._version, calls_inside(new._version, outer.id))
-        if outer.mode != SERIAL:
-            check_races(new._version, outer.id)
+    new = settle(edit, "split_loop", *_kept_by_split(tail, outer))
     behind = LoopCursor(new._version, rest[0].id) if rest else InvalidCursor()
     return new, (LoopCursor(new._version, outer.id), LoopCursor(new._version, inner.id), behind)
+
+
+def _kept_by_split(tail: str, outer: For) -> tuple[Kept, ...]:
+    """What the split of a loop keeps. Iterations that come again find what they found the first time, if no fold has
+    let go of it since."""
+    if tail != "shift":
+        return (Kept(SAME_ORDER, ALL_BUT_CHECKS),)
+    others = tuple(o for o in ALL_BUT_CHECKS if o not in (Obligation.FOLDS, Obligation.RACES))
+    inside = tuple(call.id for call in calls_in((outer,)))
+    return (
+        Kept(SAME_ORDER_TWICE, others),
+        Kept(SAME_ORDER_TWICE, (Obligation.FOLDS,), but_for=inside),
+        Kept(SAME_ORDER_TWICE, (Obligation.RACES,), but_for=(outer.id,) if outer.mode != SERIAL else ()),
+    )
 
 
 @sched_op("outer", "inner")
@@ -291,14 +305,20 @@ def reorder_loops(p: Pipeline, outer: LoopCursor) -> Any:
     new_outer = with_body(inner, (new_inner,))
     edit = Edit(version)
     edit.replace(loop.id, (new_outer,))
-    new = finish(edit, "reorder_loops")
+    inside = tuple(call.id for call in calls_in((new_outer,)))
+    proved = (Obligation.READERS, Obligation.FOLDS)
+    new = settle(
+        edit,
+        "reorder_loops",
+        Kept(SAME_ITERATIONS, tuple(o for o in ALL_BUT_CHECKS if o not in (*proved, Obligation.RACES))),
+        Kept(SAME_ITERATIONS, proved, but_for=inside),
+        Kept(
+            SAME_ITERATIONS,
+            (Obligation.RACES,),
+            but_for=tuple(swapped.id for swapped in (new_outer, new_inner) if swapped.mode != SERIAL),
+        ),
+    )
     changed = new._version
-    inside = calls_inside(changed, new_outer.id)
-    check_readers(changed, inside)
-    check_folds(changed, inside)
-    for swapped in (new_outer, new_inner):
-        if swapped.mode != SERIAL:
-            check_races(changed, swapped.id)
     return new, (LoopCursor(changed, new_outer.id), LoopCursor(changed, new_inner.id))
 
 
@@ -363,7 +383,7 @@ def cut_loop(p: Pipeline, loop: LoopCursor, at: Expr) -> Any:
     second = with_body(second, simplified_block(version, second, known))
     edit.replace(old.id, (first,))
     edit.insert(Gap.after(first.id), (second,))
-    new = finish(edit, "cut_loop")
+    new = settle(edit, "cut_loop", Kept(SAME_ORDER, ALL_BUT_CHECKS))
     return new, (LoopCursor(new._version, first.id), LoopCursor(new._version, second.id))
 
 
@@ -396,6 +416,11 @@ def parallelize_loop(p: Pipeline, loop: LoopCursor, workers: int | None = None) 
         raise OperationError(f"workers must be an integer, 1 or more, got {workers!r}")
     edit = Edit(p._version)
     edit.update(with_mode(loop._loop, Parallel(None if workers is None else int(workers))))
-    new = finish(edit, "parallelize_loop")
-    check_races(new._version, loop._id)
+    others = tuple(o for o in ALL_BUT_CHECKS if o is not Obligation.RACES)
+    new = settle(
+        edit,
+        "parallelize_loop",
+        Kept(RACES_SAY_MORE, others),
+        Kept(RACES_SAY_MORE, (Obligation.RACES,), but_for=(loop._id,)),
+    )
     return new, (LoopCursor(new._version, loop._id),)

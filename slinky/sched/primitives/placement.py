@@ -18,13 +18,12 @@ from slinky.ir.effects import bounds_of_dim, of_buffer, read_by, reads, written_
 from slinky.ir.scopes import over_loops
 from slinky.ir.statements import SERIAL, Alloc, Call, For, If, Pass, walk
 from slinky.pipeline import Pipeline
-from slinky.sched.legality.folds import check_folds
-from slinky.sched.legality.races import check_races
-from slinky.sched.legality.reads import check_inputs, check_outputs, check_readers, check_reads
+from slinky.sched.gate import settle
+from slinky.sched.legality.reasons import ONLY_SOME_CHANGED, Kept, Obligation
 from slinky.sched.legality.wholes import computes_part
 from slinky.sched.operation import sched_op
 from slinky.sched.primitives.ranges import extend_loop, first_reaching
-from slinky.sched.primitives.rewriting import allocs_of, finish
+from slinky.sched.primitives.rewriting import allocs_of
 from slinky.sched.remedies import PlaceOf, Remedy, first, instead
 from slinky.symbolic.bounds import simplify
 from slinky.symbolic.expressions import linear, maximum
@@ -92,22 +91,23 @@ def compute_at(p: Pipeline, call: CallCursor, loop: LoopCursor) -> Any:
     edit = Edit(version)
     edit.delete(old.id)
     edit.insert(Gap.before(_first_reader(version, old, target)), (moved,))
-    working = _extend_to_all(edit, version, moved, target) if is_output else [moved.id]
-    new = finish(edit, "compute_at")
+    working = tuple(_extend_to_all(edit, version, moved, target)) if is_output else (moved.id,)
+    parallel = tuple(loop.id for loop in (*version.loops_around(target.id), target) if loop.mode != SERIAL)
+    # READERS is implied, for the call computes the hull of what its readers ask for in the iterations that there were
+    # before, and those that compute in others are among the reads that are proved. It stands guard over that hull.
+    new = settle(
+        edit,
+        "compute_at",
+        Kept(ONLY_SOME_CHANGED, (Obligation.POSITIVE,)),
+        Kept(ONLY_SOME_CHANGED, (Obligation.INPUTS,), but_for=working[1:]),
+        Kept(ONLY_SOME_CHANGED, (Obligation.READS, Obligation.FOLDS), but_for=working),
+        Kept(ONLY_SOME_CHANGED, (Obligation.READERS,), but_for=(moved.id,)),
+        Kept(ONLY_SOME_CHANGED, (Obligation.OUTPUTS,), but_for=(moved.id,) if is_output else ()),
+        Kept(ONLY_SOME_CHANGED, (Obligation.RACES,), but_for=parallel),
+        remedies=lambda gap: _producers_at_the_top(version, gap.buffer),
+        hint="compute it there, and give each iteration its own buffer (store_at), before the loop is parallel",
+    )
     changed = new._version
-    for identity in working[1:]:
-        check_inputs(changed, identity)
-    check_reads(changed, working, lambda gap: _producers_at_the_top(version, gap.buffer))
-    # Implied, for the call computes the hull of what its readers ask for in the iterations that there were before, and
-    # those that compute in others are among the reads above. It stands guard over that hull.
-    check_readers(changed, [moved])
-    if is_output:
-        check_outputs(changed, written_by(old))
-    for around in (*changed.loops_around(target.id), target):
-        if around.mode != SERIAL:
-            hint = "compute it there, and give each iteration its own buffer (store_at), before the loop is parallel"
-            check_races(changed, around.id, hint=hint)
-    check_folds(changed, [s for i in working if isinstance(s := changed.statement(i), Call)])
     return new, (allocs_of(changed, moved), LoopCursor(changed, target.id), CallCursor(changed, moved.id))
 
 
@@ -331,16 +331,18 @@ def compute_root(p: Pipeline, call: CallCursor) -> Any:
         alloc = version.alloc_of(buffer, old.id)
         if alloc is not None and any(f is not None for f in alloc.folds):
             edit.update(with_folds(alloc, (None,) * len(alloc.folds)))
-    new = finish(edit, "compute_root")
+    # Of these, the last three only stand guard. The call computes all that the bounds let any of those that it replaces
+    # compute, and before whoever found what they had written. It has no folds of its own left; and what it finds folded
+    # was written before the statement at the top that it stood in: no loop was around both, so the fold held all of it.
+    proved = (Obligation.INPUTS, Obligation.READS, Obligation.READERS, Obligation.OUTPUTS, Obligation.FOLDS)
+    new = settle(
+        edit,
+        "compute_root",
+        Kept(ONLY_SOME_CHANGED, (Obligation.POSITIVE, Obligation.RACES)),
+        Kept(ONLY_SOME_CHANGED, proved, but_for=(moved.id,)),
+        remedies=lambda gap: _producers_at_the_top(version, gap.buffer),
+    )
     changed = new._version
-    check_inputs(changed, moved.id)
-    check_reads(changed, [moved.id], lambda gap: _producers_at_the_top(version, gap.buffer))
-    # These three only stand guard. The call computes all that the bounds let any of those that it replaces compute, and
-    # before whoever found what they had written. It has no folds of its own left; and what it finds folded was written
-    # before the statement at the top that it stood in: no loop was around both, so the fold held all of it at once.
-    check_readers(changed, [moved])
-    check_outputs(changed, written_by(old))
-    check_folds(changed, [moved])
     return new, (allocs_of(changed, moved), CallCursor(changed, moved.id))
 
 

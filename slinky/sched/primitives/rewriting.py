@@ -1,4 +1,4 @@
-"""What primitives have in common: new names, conditions that must hold, boxes within bounds, the end of an edit."""
+"""What primitives have in common: new names, conditions that must hold, boxes within bounds."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ from slinky.errors import GraphError, OperationError, SchedulingError
 from slinky.graph.buffers import valid_name
 from slinky.ir.effects import written_by
 from slinky.ir.statements import Call, For, Statement, blocks_of
-from slinky.pipeline import Pipeline
 from slinky.sched.legality.refusals import Unproved
-from slinky.sched.legality.wholes import check_whole
 from slinky.sched.remedies import Remedy
 from slinky.symbolic.expressions import Expr, Metadata, Scalar, Variable, constant_value, maximum, variable
 from slinky.symbolic.intervals import Interval, intersection
@@ -22,16 +20,6 @@ from slinky.symbolic.traversal import symbols
 
 DEEPEST_NEST = 100
 """Programs are run and compared by walks that nest as deep as the loops do, which Python bounds."""
-
-
-def finish(edit: Edit, operation: str) -> Pipeline:
-    """The pipeline that an edit ends in.
-
-    Raises `SchedulingError` if a call would compute part of what its func computes whole.
-    """
-    version = edit.finish(operation)
-    check_whole(version, edit.touched)
-    return Pipeline(version)
 
 
 def allocs_of(version: Version, call: Call) -> tuple[AllocCursor, ...]:

@@ -12,8 +12,10 @@ from slinky.ir.copies import with_block, with_body, with_expressions
 from slinky.ir.scopes import loop_facts
 from slinky.ir.statements import Alloc, Block, Call, Check, For, If, Pass, Statement
 from slinky.pipeline import Pipeline
+from slinky.sched.gate import settle
+from slinky.sched.legality.reasons import ALL_BUT_CHECKS, SAME_ORDER, Kept
 from slinky.sched.operation import sched_op
-from slinky.sched.primitives.rewriting import finish, require_name
+from slinky.sched.primitives.rewriting import require_name
 from slinky.symbolic.bounds import decide
 from slinky.symbolic.bounds import simplify as simplify_expression
 from slinky.symbolic.expressions import FALSE, TRUE, equal, negate
@@ -55,7 +57,7 @@ def simplify(p: Pipeline) -> Any:
             new = _simplified(statement, version.base_facts())
             if new != (statement,):
                 edit.replace(statement.id, new, "found that it does nothing, and dropped it")
-    return finish(edit, "simplify")
+    return settle(edit, "simplify", Kept(SAME_ORDER, ALL_BUT_CHECKS))
 
 
 @sched_op()
@@ -68,7 +70,7 @@ def rename(p: Pipeline, name: str) -> Any:
     require_name(name, "a pipeline")
     edit = Edit(p._version)
     edit.program = attrs.evolve(edit.program, name=name)
-    return finish(edit, "rename")
+    return settle(edit, "rename")
 
 
 def simplified_block(version: Version, loop: For, known: Facts) -> Block:

@@ -17,16 +17,15 @@ from slinky.cursors.editing import Edit
 from slinky.cursors.versions import Version
 from slinky.errors import OperationError, SchedulingError
 from slinky.ir.copies import with_interval
-from slinky.ir.effects import bounds_of_dim, written_by
-from slinky.ir.statements import SERIAL, Alloc, Call
+from slinky.ir.effects import bounds_of_dim
+from slinky.ir.statements import SERIAL, Alloc
 from slinky.pipeline import Pipeline
-from slinky.sched.legality.folds import check_folds
-from slinky.sched.legality.races import check_races
-from slinky.sched.legality.reads import check_inputs, check_outputs, check_readers, check_reads
+from slinky.sched.gate import settle
+from slinky.sched.legality.reasons import ONLY_SOME_CHANGED, WRITES_AS_MUCH, Kept, Obligation
 from slinky.sched.legality.refusals import Unproved
 from slinky.sched.operation import sched_op
 from slinky.sched.primitives.ranges import added_steps, extend_loop
-from slinky.sched.primitives.rewriting import allocs_of, finish
+from slinky.sched.primitives.rewriting import allocs_of
 from slinky.sched.remedies import PlaceOf, Remedy, first, instead, unfold_first
 from slinky.symbolic.bounds import simplify
 from slinky.symbolic.comparing import at_most
@@ -97,7 +96,7 @@ def slide_window(p: Pipeline, call: CallCursor, loop: LoopCursor, *, warmup: str
     first_low = simplify(maximum(substitute(window.min, at_first), limit.min), ranges)
     fresh_low = substitute(window.max, before) + 1
     edit = Edit(version)
-    working = [old.id]
+    working: tuple[int, ...] = (old.id,)
     if warmup == "first":
         low = select(equal(y, around.range.min), first_low, fresh_low)
         edit.update(with_interval(old, d, Interval(low, window.max)))
@@ -112,25 +111,24 @@ def slide_window(p: Pipeline, call: CallCursor, loop: LoopCursor, *, warmup: str
                 condition=Unproved(version, condition, ranges),
                 remedies=_first_at_once,
             )
-        working = extend_loop(edit, version, around, old.id, Interval(start, around.range.max))
+        working = tuple(extend_loop(edit, version, around, old.id, Interval(start, around.range.max)))
         inside = ranges.also(start <= y, y <= around.range.max)
         low = fresh_low
         if not prove(maximum(fresh_low, first_low) <= maximum(fresh_low, limit.min), inside):
             low = simplify(maximum(fresh_low, first_low), inside)
         edit.update(with_interval(old, d, Interval(low, window.max)))
-    new = finish(edit, "slide_window")
+    outside = tuple(loop.id for loop in version.loops_around(around.id) if loop.mode != SERIAL)
+    new = settle(
+        edit,
+        "slide_window",
+        Kept(ONLY_SOME_CHANGED, (Obligation.POSITIVE,)),
+        Kept(ONLY_SOME_CHANGED, (Obligation.INPUTS,), but_for=working[1:]),
+        Kept(ONLY_SOME_CHANGED, (Obligation.READS, Obligation.FOLDS), but_for=working),
+        Kept(WRITES_AS_MUCH, (Obligation.READERS, Obligation.OUTPUTS), but_for=(old.id,)),
+        Kept(ONLY_SOME_CHANGED, (Obligation.RACES,), but_for=outside),
+        remedies=lambda gap: _first_at_once(),
+    )
     changed = new._version
-    affected = [s for i in working if isinstance(s := changed.statement(i), Call)]
-    for identity in working[1:]:
-        check_inputs(changed, identity)
-    check_reads(changed, working, lambda gap: _first_at_once())
-    # Only the call writes less now: the others write what they wrote, if not more in the added iterations.
-    check_readers(changed, affected[:1], lambda gap: _first_at_once())
-    check_outputs(changed, written_by(old))
-    check_folds(changed, affected)
-    for outer in changed.loops_around(around.id):
-        if outer.mode != SERIAL:
-            check_races(changed, outer.id)
     return new, (allocs_of(changed, old), LoopCursor(changed, around.id), CallCursor(changed, old.id))
 
 

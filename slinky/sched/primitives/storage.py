@@ -28,11 +28,12 @@ from slinky.ir.effects import written_by
 from slinky.ir.scopes import loop_facts, over_loops
 from slinky.ir.statements import SERIAL, Alloc, Call, For
 from slinky.pipeline import Pipeline
+from slinky.sched.gate import settle
 from slinky.sched.legality.folds import Usage, check_fold, usage_of
-from slinky.sched.legality.reads import check_readers
+from slinky.sched.legality.reasons import ALL_BUT_CHECKS, FOLD_ALONE, LESS_LIFE, MORE_ROOM, Kept, Obligation
 from slinky.sched.legality.touches import touches
 from slinky.sched.operation import sched_op
-from slinky.sched.primitives.rewriting import at_least_one, finish, require_known_symbols, require_positive
+from slinky.sched.primitives.rewriting import at_least_one, require_known_symbols, require_positive
 from slinky.sched.remedies import PlaceOf, Remedy, first, instead, unfold_first
 from slinky.symbolic.bounds import bounds, simplify
 from slinky.symbolic.differences import cases, largest_difference
@@ -88,7 +89,7 @@ def fold_storage(p: Pipeline, alloc: AllocCursor, dim: str | int, factor: Expr |
     check_fold(version, old, d, factor)
     edit = Edit(version)
     edit.update(with_folds(old, (*old.folds[:d], factor, *old.folds[d + 1 :])))
-    new = finish(edit, "fold_storage")
+    new = settle(edit, "fold_storage", Kept(FOLD_ALONE, ALL_BUT_CHECKS))
     return new, (AllocCursor(new._version, old.id),)
 
 
@@ -205,7 +206,7 @@ def unfold_storage(p: Pipeline, alloc: AllocCursor, dim: str | int) -> Any:
     d = dim_position(old.dims, dim, f"buffer {old.buffer}")
     edit = Edit(p._version)
     edit.update(with_folds(old, (*old.folds[:d], None, *old.folds[d + 1 :])))
-    new = finish(edit, "unfold_storage")
+    new = settle(edit, "unfold_storage", Kept(MORE_ROOM, ALL_BUT_CHECKS))
     return new, (AllocCursor(new._version, old.id),)
 
 
@@ -277,19 +278,22 @@ def store_at(p: Pipeline, alloc: AllocCursor, loop: LoopCursor) -> Any:
     edit = Edit(version)
     edit.delete(old.id)
     edit.insert(Gap.before(target.body[0].id), (with_bounds(old, tuple(box), old.folds),))
-    new = finish(edit, "store_at")
-    changed = new._version
-    check_readers(
-        changed,
-        writers,
-        lambda gap: [
+    others = tuple(o for o in ALL_BUT_CHECKS if o is not Obligation.READERS)
+    writing = tuple(c.id for c in writers)
+    new = settle(
+        edit,
+        "store_at",
+        Kept(LESS_LIFE, others),
+        Kept(LESS_LIFE, (Obligation.READERS,), but_for=writing),
+        remedies=lambda gap: [
             first(
                 "an iteration needs what earlier ones wrote; let each compute all that it needs",
-                *(("compute_root", PlaceOf(c.id)) for c in writers),
-                *(("compute_at", PlaceOf(c.id), PlaceOf(target.id)) for c in writers),
+                *(("compute_root", PlaceOf(i)) for i in writing),
+                *(("compute_at", PlaceOf(i), PlaceOf(target.id)) for i in writing),
             )
         ],
     )
+    changed = new._version
     return new, (LoopCursor(changed, target.id), AllocCursor(changed, old.id))
 
 
@@ -355,7 +359,7 @@ def lift_alloc(p: Pipeline, alloc: AllocCursor, levels: int = 1) -> Any:
     for identity in version.writers(old.buffer):
         if version.alloc_of(old.buffer, identity) is old:
             _keep_clamped(edit, version, identity, old, box)
-    new = finish(edit, "lift_alloc")
+    new = settle(edit, "lift_alloc", Kept(MORE_ROOM, ALL_BUT_CHECKS))
     return new, (AllocCursor(new._version, old.id),)
 
 

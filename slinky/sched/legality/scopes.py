@@ -1,0 +1,91 @@
+"""Whether what an edit touched is well formed: every name is in scope, and means one thing.
+
+Invariant: after a checked edit, along every path from the root to a touched statement the variables of loops are
+distinct and hide no buffer or scalar, each buffer that is named is there, and each symbol has a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from slinky.cursors.cursors import statement_cursor
+from slinky.cursors.versions import ROOT, Version
+from slinky.errors import SchedulingError
+from slinky.ir.effects import buffers_named, made_by
+from slinky.ir.statements import For, Statement, expressions_of
+from slinky.symbolic.expressions import Expr, Metadata, Scalar, Variable
+from slinky.symbolic.traversal import union_of_symbols
+
+
+def check_scopes(old: Version, new: Version, touched: Iterable[int]) -> None:
+    """Check the names in the statements, given by identity, that an edit put, changed or took away.
+
+    Raises `SchedulingError` for the first name that means nothing, or something else than it did.
+    """
+    inspected = [i for i in touched if i in new.entries]
+    loops: dict[int, dict[str, Expr]] = {}
+    for identity in inspected:
+        statement = new.statement(identity)
+        around = _variables(new, new.entries[identity].parent, loops)
+        if isinstance(statement, For):
+            _require_free(new, statement, around)
+        _require_symbols(new, statement, around)
+    for identity in dict.fromkeys((*inspected, *_users_of_moved_buffers(old, new, touched))):
+        for buffer in buffers_named(new.statement(identity)):
+            if new.global_box(buffer) is None and new.alloc_of(buffer, identity) is None:
+                raise SchedulingError(f"{buffer} is not allocated here", place=statement_cursor(new, identity))
+
+
+def _variables(version: Version, parent: int, known: dict[int, dict[str, Expr]]) -> dict[str, Expr]:
+    """The variables of the loops at and around a statement, by name."""
+    if parent == ROOT:
+        return {}
+    found = known.get(parent)
+    if found is None:
+        entry = version.entries[parent]
+        found = _variables(version, entry.parent, known)
+        if isinstance(entry.statement, For):
+            found = {**found, entry.statement.variable.name: entry.statement.variable}
+        known[parent] = found
+    return found
+
+
+def _require_free(version: Version, loop: For, around: dict[str, Expr]) -> None:
+    """Check that the variable of a loop hides nothing."""
+    name = loop.variable.name
+    if name in around:
+        raise SchedulingError(
+            f"an enclosing loop has the variable {name}, too", place=statement_cursor(version, loop.id)
+        )
+    if version.is_allocated(name) or any(p.name == name for p in version.program.parameters()):
+        raise SchedulingError(
+            f"the name {name!r} of a loop means something else already", place=statement_cursor(version, loop.id)
+        )
+
+
+def _require_symbols(version: Version, statement: Statement, around: dict[str, Expr]) -> None:
+    """Check that every symbol in the expressions of a statement has a value there."""
+    for symbol in union_of_symbols(expressions_of(statement)):
+        match symbol:
+            case Metadata(buffer=buffer, dim=dim):
+                box = version.global_box(buffer)
+                is_known = box is not None and dim < len(box)
+            case Scalar(name=name):
+                is_known = any(p.name == name for p in version.program.scalars)
+            case Variable(name=name):
+                is_known = around.get(name) is symbol
+            case _:
+                is_known = True
+        if not is_known:
+            raise SchedulingError(f"{symbol} means nothing here", place=statement_cursor(version, statement.id))
+
+
+def _users_of_moved_buffers(old: Version, new: Version, touched: Iterable[int]) -> list[int]:
+    """The statements that name a buffer whose allocation was put elsewhere, or taken away."""
+    found: dict[int, None] = {}
+    for identity in touched:
+        before, after = old.entries.get(identity), new.entries.get(identity)
+        moved = [made_by(entry.statement) for entry in (before, after) if entry is not None]
+        for buffer in filter(None, moved):
+            found.update(dict.fromkeys((*new.writers(buffer), *new.readers(buffer))))
+    return list(found)

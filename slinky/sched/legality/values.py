@@ -1,0 +1,82 @@
+"""Whether every buffer is still produced by the same func, from the same sources.
+
+Idea. An element of a buffer has one value because one func writes the buffer, from buffers of which the same is true.
+Before and after an edit, a call is the same *production* if it runs the same func and its operands stand for the same
+buffers: the same allocations (a copy of an allocation stands for its original), or the same parameters.
+
+Invariant: where every call of the new program is a production of the old one, all elements that both programs compute
+have the same values, whatever else differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
+
+from slinky.cursors.cursors import statement_cursor
+from slinky.cursors.versions import Version
+from slinky.errors import SchedulingError
+from slinky.ir.statements import Call, LoweredFunc
+
+Source: TypeAlias = int | str
+"""What an operand stands for: the identity of an allocation, or the name of a parameter."""
+
+Production: TypeAlias = tuple[LoweredFunc, tuple[Source, ...], tuple[Source, ...]]
+
+
+def check_values(old: Version, new: Version, calls: Iterable[int], copies: Mapping[int, int]) -> None:
+    """Check that calls of the new version, given by identity, are productions of the old one.
+
+    `copies` says of which statement each copy was made. Raises `SchedulingError` for the first call that is not.
+    """
+    for identity in calls:
+        call = new.statement(identity)
+        assert isinstance(call, Call)
+        origin = copies.get(identity, identity)
+        entry = old.entries.get(origin)
+        if entry is not None and isinstance(before := entry.statement, Call):
+            if before.func is call.func and before.reads == call.reads and before.writes == call.writes:
+                if all(
+                    _same_source(old, new, buffer, origin, identity, copies) for buffer in (*call.reads, *call.writes)
+                ):
+                    continue
+        wanted = _production(new, call, copies)
+        those = (s for i in old.named(("call", call.func.name)) if isinstance(s := old.statement(i), Call))
+        if not any(_production(old, other, {}) == wanted for other in those):
+            raise _other_value(old, new, call)
+
+
+def _same_source(old: Version, new: Version, buffer: str, before: int, after: int, copies: Mapping[int, int]) -> bool:
+    """Whether a name stands for the same buffer at a call before and after an edit."""
+    candidates, others = new.allocations(buffer), old.allocations(buffer)
+    if len(candidates) == len(others) == 1:  # the usual case; that it is in scope is another question
+        return copies.get(candidates[0], candidates[0]) == others[0]
+    return _source(new, buffer, after, copies) == _source(old, buffer, before, {})
+
+
+def _source(version: Version, buffer: str, at: int, copies: Mapping[int, int]) -> Source:
+    alloc = version.alloc_of(buffer, at)
+    return buffer if alloc is None else copies.get(alloc.id, alloc.id)
+
+
+def _production(version: Version, call: Call, copies: Mapping[int, int]) -> Production:
+    reads = tuple(_source(version, buffer, call.id, copies) for buffer in call.reads)
+    writes = tuple(_source(version, buffer, call.id, copies) for buffer in call.writes)
+    return call.func, reads, writes
+
+
+def _other_value(old: Version, new: Version, call: Call) -> SchedulingError:
+    """The refusal of a call that gives a buffer other values than before."""
+    written = " and ".join(call.writes)
+    producers = {
+        f"{s.func.name}({', '.join(s.reads)})"
+        for buffer in call.writes
+        for i in old.writers(buffer)
+        if isinstance(s := old.statement(i), Call)
+    }
+    before = f"; it is produced by {' and '.join(sorted(producers))}" if producers else ""
+    return SchedulingError(
+        f"{call.func.name}({', '.join(call.reads)}) would give {written} other values{before}",
+        place=statement_cursor(new, call.id),
+        hint="a rewrite changes when and where funcs run, not which",
+    )
