@@ -44,10 +44,12 @@ from slinky.pipeline import Pipeline
 from slinky.runtime.buffers import Buffer
 from slinky.runtime.statistics import Hooks, Memory, RunStatistics
 from slinky.sched import (
+    Editor,
     ReturnedCursors,
     compute_at,
     compute_root,
     cut_loop,
+    edit,
     fold_storage,
     lift_alloc,
     parallelize_loop,
@@ -79,6 +81,7 @@ __all__ = [
     "CheckFailedError",
     "Cursor",
     "DimCursor",
+    "Editor",
     "ExecutionError",
     "Expr",
     "ExprCursor",
@@ -111,6 +114,7 @@ __all__ = [
     "compute_root",
     "constant",
     "cut_loop",
+    "edit",
     "equal",
     "fold_storage",
     "interval",

@@ -10,16 +10,22 @@ statement is empty (a `Pass` takes the place of the last statement).
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Sequence
+from typing import assert_never
 
 import attrs
 
 from slinky.cursors.versions import ROOT, Entry, Version, add_entries, walk_statements
-from slinky.ir.copies import rewritten, with_block, with_fresh_identities
+from slinky.ir.copies import rewritten, with_block, with_fresh_identities, with_identity, with_names, with_variable
 from slinky.ir.scopes import leading_checks
 from slinky.ir.statements import (
+    Alloc,
     Block,
+    Call,
     Check,
+    For,
+    If,
     Pass,
     Program,
     ScalarParameter,
@@ -27,7 +33,8 @@ from slinky.ir.statements import (
     blocks_of,
     walk,
 )
-from slinky.symbolic.expressions import Condition, Expr, Scalar
+from slinky.ir.substitution import substitute_block
+from slinky.symbolic.expressions import Condition, Expr, Scalar, Variable, variable
 from slinky.symbolic.traversal import symbols
 
 
@@ -62,6 +69,14 @@ class Edit:
         """The blocks, by parent and field, that hold other statements than before, or the same in another order."""
         self.copies: dict[int, int] = {}
         """Of the statements that are copies, by identity, those that they were made of."""
+
+    def copy(self) -> Edit:
+        """The same edits once more, apart from these."""
+        other = Edit(self.version)
+        other.program, other.entries = self.program, dict(self.entries)
+        other.ended, other.touched = dict(self.ended), set(self.touched)
+        other.reordered, other.copies = set(self.reordered), dict(self.copies)
+        return other
 
     def finish(self, operation: str) -> Version:
         """The new version; `operation` is the name of the primitive that made it."""
@@ -122,6 +137,79 @@ class Edit:
         for a, b in zip(walk((original,)), walk((copy,)), strict=True):
             self.copies[b.id] = self.copies.get(a.id, a.id)
         return copy
+
+    def copy_block(self, block: Block) -> Block:
+        """A copy of statements that can stand beside them: fresh identities, and fresh names for the buffers that are
+        allocated in them and for the variables of their loops. Not yet placed."""
+        inside = list(walk(block))
+        taken = self._names_taken() | {s.variable.name for s in inside if isinstance(s, For)}
+        buffers: dict[str, str] = {}
+        for s in inside:
+            if isinstance(s, Alloc) and s.buffer not in buffers:
+                buffers[s.buffer] = _free(s.buffer, taken)
+
+        def renamed(statement: Statement) -> Statement:
+            statement = with_names(statement, buffers)
+            if not isinstance(statement, For):
+                return statement
+            fresh = variable(_free(statement.variable.name, taken))
+            return with_variable(statement, fresh, substitute_block(statement.body, {statement.variable: fresh}))
+
+        copies = tuple(rewritten(with_fresh_identities(s), renamed) for s in block)
+        for a, b in zip(walk(block), walk(copies), strict=True):
+            self.copies[b.id] = self.copies.get(a.id, a.id)
+        return copies
+
+    def rename_buffer(self, identity: int, name: str) -> None:
+        """Give the buffer of an allocation another name, in all that uses it: one walk over the rest of its block."""
+        alloc, entry = self.statement(identity), self.entries[identity]
+        assert isinstance(alloc, Alloc)
+        block = self._block(entry.parent, entry.field)
+        names = {alloc.buffer: name}
+        for statement in block[self._index(block, identity) :]:
+            new = rewritten(statement, lambda inner: with_names(inner, names))
+            if new is not statement:
+                self.update(new)
+
+    def merge(self, first: int, second: int, into: Statement) -> None:
+        """Put one statement in the place of two. It has the identity of the first; that of the second ends, unless it
+        stands inside."""
+        what = "merged it into the statement before"
+        self.delete(second, what)
+        self.replace(first, (with_identity(into, first),), what)
+
+    def fresh_variable(self, wanted: str, place: int) -> Variable:
+        """A variable of the name that is wanted, or of that with a number where it would run into another."""
+        taken = self._names_taken() - self._loops_elsewhere(place)
+        return variable(wanted if wanted not in taken else _free(wanted, taken))
+
+    def _loops_elsewhere(self, place: int) -> set[str]:
+        """The names of loops that are neither around a statement nor inside it, nor those of anything else."""
+        everywhere = [s for s in walk(self.program.body) if isinstance(s, For)]
+        inside = {s.variable.name for s in walk((self.statement(place),)) if isinstance(s, For)}
+        while place != ROOT:
+            statement = self.statement(place)
+            if isinstance(statement, For):
+                inside.add(statement.variable.name)
+            place = self.entries[place].parent
+        return {s.variable.name for s in everywhere} - inside
+
+    def _names_taken(self) -> set[str]:
+        """All names of the program: of parameters, buffers, loops and funcs."""
+        taken = {p.name for p in self.program.parameters()}
+        for statement in walk(self.program.body):
+            match statement:
+                case Alloc(buffer=buffer):
+                    taken.add(buffer)
+                case For(variable=v):
+                    taken.add(v.name)
+                case Call(func=func):
+                    taken.add(func.name)
+                case If() | Check() | Pass():
+                    pass
+                case _:
+                    assert_never(statement)
+        return taken
 
     def rewrite(self, identity: int, change: Callable[[Statement], Statement]) -> None:
         """Change a statement and every statement inside it, bottom up, in one walk. Identities must stay."""
@@ -188,6 +276,13 @@ class Edit:
             block = (*siblings[:at], changed, *siblings[at + 1 :])
             parent, field = outer.parent, outer.field
         self.program = _with_body(self.program, block)
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """A name that is not taken, that name with a number; taken from now on."""
+    found = next(f"{name}_{k}" for k in itertools.count(1) if f"{name}_{k}" not in taken)
+    taken.add(found)
+    return found
 
 
 def _with_body(program: Program, body: Block) -> Program:

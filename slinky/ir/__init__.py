@@ -1,1 +1,55 @@
-"""Programs: statements, regions, printer, verifier. Knows nothing of graphs, cursors or how programs run."""
+"""Programs as data: the statements, and changed copies of them, for rewrites written outside of slinky."""
+
+from slinky.ir.copies import (
+    with_body,
+    with_bounds,
+    with_box,
+    with_condition,
+    with_folds,
+    with_interval,
+    with_mode,
+    with_range,
+)
+from slinky.ir.statements import (
+    SERIAL,
+    Alloc,
+    Block,
+    Call,
+    Check,
+    For,
+    Heap,
+    If,
+    Parallel,
+    Pass,
+    Program,
+    Serial,
+    Statement,
+    walk,
+)
+from slinky.ir.substitution import substitute_block
+
+__all__ = [
+    "SERIAL",
+    "Alloc",
+    "Block",
+    "Call",
+    "Check",
+    "For",
+    "Heap",
+    "If",
+    "Parallel",
+    "Pass",
+    "Program",
+    "Serial",
+    "Statement",
+    "substitute_block",
+    "walk",
+    "with_body",
+    "with_bounds",
+    "with_box",
+    "with_condition",
+    "with_folds",
+    "with_interval",
+    "with_mode",
+    "with_range",
+]

@@ -6,7 +6,7 @@ a field that a kind of statement gains is never lost on the way. Nobody else tak
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, assert_never
 
 import attrs
@@ -155,6 +155,22 @@ def _changed_interval(i: Interval, change: Callable[[Any], Any]) -> Interval:
 def _changed_box(box: Box, change: Callable[[Any], Any]) -> Box:
     new = tuple(_changed_interval(i, change) for i in box)
     return box if all(a is b for a, b in zip(new, box, strict=True)) else new
+
+
+def with_names(statement: Statement, buffers: Mapping[str, str]) -> Statement:
+    """A statement that names other buffers: each that is a key, by its value. What is inside it is as it was."""
+    match statement:
+        case Call(reads=reads, writes=writes):
+            if buffers.keys().isdisjoint((*reads, *writes)):
+                return statement
+            reads, writes = (tuple(buffers.get(name, name) for name in names) for names in (reads, writes))
+            return _changed(statement, reads=reads, writes=writes)
+        case Alloc(buffer=buffer):
+            return _changed(statement, buffer=buffers[buffer]) if buffer in buffers else statement
+        case For() | If() | Check() | Pass():
+            return statement
+        case _:
+            assert_never(statement)
 
 
 def rewritten(statement: Statement, change: Callable[[Statement], Statement]) -> Statement:

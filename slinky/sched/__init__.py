@@ -1,5 +1,6 @@
 """Scheduling: primitives grouped by what they change, the decorator that makes them, and what makes them legal."""
 
+from slinky.sched.editor import Editor, edit
 from slinky.sched.operation import sched_op
 from slinky.sched.primitives import (
     compute_at,
@@ -20,10 +21,12 @@ from slinky.sched.primitives import (
 from slinky.sched.records import ReturnedCursors
 
 __all__ = [
+    "Editor",
     "ReturnedCursors",
     "compute_at",
     "compute_root",
     "cut_loop",
+    "edit",
     "fold_storage",
     "lift_alloc",
     "parallelize_loop",

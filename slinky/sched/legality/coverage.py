@@ -24,12 +24,15 @@ from slinky.symbolic.bounds import bounds
 from slinky.symbolic.comparing import at_most
 from slinky.symbolic.expressions import (
     FALSE,
+    And,
     Condition,
     Expr,
     Max,
     Min,
+    NonNegative,
     Variable,
     equal,
+    linear,
     maximum,
     minimum,
     negate,
@@ -180,8 +183,10 @@ class Coverage:
         contexts = [known] * len(sweeps)
         for statement in reversed(contribution.around):
             if not isinstance(statement, For):
-                if not prove(substitute(statement, renamed), context):
+                narrowed = _narrowed(sweeps, substitute(statement, renamed), context)
+                if narrowed is None:
                     return None
+                sweeps, context = narrowed
                 continue
             range_, step = substitute_interval(statement.range, renamed), substitute(statement.step, renamed)
             last = range_.min + step * ((range_.max - range_.min) // step)
@@ -218,6 +223,21 @@ class _Sweep:
         """What holds of the variable."""
         return (self.first <= self.variable, self.variable <= self.last)
 
+    def where(self, condition: Condition, inside: set[Expr]) -> _Sweep | None:
+        """The values for which a condition holds, if it is a bound of the variable that moves with none of those
+        inside (itself among them)."""
+        if not isinstance(condition, NonNegative):
+            return None
+        factor = dict(linear(condition.expr)[1]).get(self.variable, 0)
+        bound = self.variable - condition.expr if factor == 1 else condition.expr + self.variable
+        if factor not in (1, -1) or not symbols(bound).isdisjoint(inside):
+            return None
+        if factor == 1:  # bound <= variable: from the first value of the grid there on
+            steps = (bound - self.first + self.step - 1) // self.step
+            return attrs.evolve(self, first=maximum(self.first, self.first + self.step * steps))
+        steps = (bound - self.first) // self.step
+        return attrs.evolve(self, last=minimum(self.last, self.first + self.step * steps))
+
     def cover(self, box: Box, known: Facts) -> Box | None:
         """What a box that moves with the variable has covered at the end; None if that is not shown to be a box."""
         covered = _sweep(box, self.variable, self.first, self.last, self.step, known)
@@ -226,6 +246,26 @@ class _Sweep:
         # A loop that does not run writes nothing: fine only where the box says so, too.
         idle = known.also(self.last < self.first)
         return covered if any(prove(i.max < i.min, idle) for i in covered) else None
+
+
+def _narrowed(sweeps: list[_Sweep], condition: Condition, known: Facts) -> tuple[list[_Sweep], Facts] | None:
+    """Sweeps over just those values for which a condition holds, and what is known then; None if that is not clear.
+
+    Each part of the condition holds anyway, or bounds one variable by what does not move with it or inside it.
+    """
+    for part in condition.operands if isinstance(condition, And) else (condition,):
+        if prove(part, known):
+            continue
+        for n, sweep in enumerate(sweeps):
+            inside: set[Expr] = {inner.variable for inner in sweeps[n:]}
+            found = sweep.where(part, inside) if sweep.variable in symbols(part) else None
+            if found is not None:
+                sweeps = [*sweeps[:n], found, *sweeps[n + 1 :]]
+                known = known.also(part)
+                break
+        else:
+            return None
+    return sweeps, known
 
 
 def _sweep(box: Box, v: Variable, first: Expr, last: Expr, step: Expr, known: Facts) -> Box | None:

@@ -12,9 +12,12 @@ from slinky.cursors.cursors import statement_cursor
 from slinky.cursors.versions import ROOT, Version
 from slinky.errors import SchedulingError
 from slinky.ir.effects import buffers_named, made_by
-from slinky.ir.statements import For, Statement, expressions_of
+from slinky.ir.statements import Alloc, For, Statement, expressions_of
 from slinky.symbolic.expressions import Expr, Metadata, Scalar, Variable
 from slinky.symbolic.traversal import union_of_symbols
+
+DEEPEST_NEST = 100
+"""Programs are run and compared by walks that nest as deep as the loops do, which Python bounds."""
 
 
 def check_scopes(old: Version, new: Version, touched: Iterable[int]) -> None:
@@ -28,7 +31,10 @@ def check_scopes(old: Version, new: Version, touched: Iterable[int]) -> None:
         statement = new.statement(identity)
         around = _variables(new, new.entries[identity].parent, loops)
         if isinstance(statement, For):
+            _require_room(new, statement, around)
             _require_free(new, statement, around)
+        elif isinstance(statement, Alloc):
+            _require_not_hidden(new, statement)
         _require_symbols(new, statement, around)
     for identity in dict.fromkeys((*inspected, *_users_of_moved_buffers(old, new, touched))):
         for buffer in buffers_named(new.statement(identity)):
@@ -50,6 +56,12 @@ def _variables(version: Version, parent: int, known: dict[int, dict[str, Expr]])
     return found
 
 
+def _require_room(version: Version, loop: For, around: dict[str, Expr]) -> None:
+    """Check that loops do not nest deeper than programs are walked."""
+    if len(around) >= DEEPEST_NEST:
+        raise SchedulingError(f"loops nest at most {DEEPEST_NEST} deep", place=statement_cursor(version, loop.id))
+
+
 def _require_free(version: Version, loop: For, around: dict[str, Expr]) -> None:
     """Check that the variable of a loop hides nothing."""
     name = loop.variable.name
@@ -61,6 +73,27 @@ def _require_free(version: Version, loop: For, around: dict[str, Expr]) -> None:
         raise SchedulingError(
             f"the name {name!r} of a loop means something else already", place=statement_cursor(version, loop.id)
         )
+
+
+def _require_not_hidden(version: Version, alloc: Alloc) -> None:
+    """Check that an allocation hides no other buffer, and that no other hides it."""
+    others = (i for i in version.allocations(alloc.buffer) if i != alloc.id)
+    if version.global_box(alloc.buffer) is not None or any(
+        _is_in_scope(version, alloc.id, other) or _is_in_scope(version, other, alloc.id) for other in others
+    ):
+        raise SchedulingError(
+            f"another buffer called {alloc.buffer} is in scope", place=statement_cursor(version, alloc.id)
+        )
+
+
+def _is_in_scope(version: Version, alloc: int, at: int) -> bool:
+    """Whether a buffer, given by its allocation, is in scope at a statement."""
+    home = version.entries[alloc]
+    for identity in (at, *version.ancestors(at)):
+        entry = version.entries[identity]
+        if entry.parent == home.parent and entry.field == home.field:
+            return version.position(alloc) < version.position(identity)
+    return False
 
 
 def _require_symbols(version: Version, statement: Statement, around: dict[str, Expr]) -> None:

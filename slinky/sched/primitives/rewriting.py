@@ -12,14 +12,12 @@ from slinky.graph.buffers import valid_name
 from slinky.ir.effects import written_by
 from slinky.ir.statements import Call, For, Statement, blocks_of
 from slinky.sched.legality.refusals import Unproved
+from slinky.sched.legality.scopes import DEEPEST_NEST
 from slinky.sched.remedies import Remedy
 from slinky.symbolic.expressions import Expr, Metadata, Scalar, Variable, constant_value, maximum, variable
 from slinky.symbolic.intervals import Interval, intersection
 from slinky.symbolic.proofs import Facts, prove
 from slinky.symbolic.traversal import symbols
-
-DEEPEST_NEST = 100
-"""Programs are run and compared by walks that nest as deep as the loops do, which Python bounds."""
 
 
 def allocs_of(version: Version, call: Call) -> tuple[AllocCursor, ...]:
