@@ -42,7 +42,7 @@ def test_what_does_not_change_between_runs_is_computed_once() -> None:
     first = next(k for k, line in enumerate(lines) if line.startswith("    for i in "))
     once = [comment, "def bind_f1(arena, b0, b2):", *lines[:first], ""]
     each = ["    def run_f1():", *(f"    {line}" for line in lines[first:]), ""]
-    source = p.compile().variant(Kind(at_origin=True, bound=True)).generated.source
+    source = p.compile().variant(Kind(at_origin=True, bound=True)).text.source
     assert source.splitlines() == [*once, *each, "    return run_f1"]
 
 

@@ -69,7 +69,7 @@ def test_examples_change_nothing(graph: Graph, seed: int, steps: int, nonempty: 
     Watched.seen = [], []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(generator, "Examples", Watched)
-        generator.generate(program, Kind(nonempty=nonempty, at_origin=moved))
+        generator.plan_tree(program, Kind(nonempty=nonempty, at_origin=moved))
     for choice, known in Watched.seen[1]:
         if not any(isinstance(inner, (Min, Max)) for inner in choice.operands):
             assert simplify(choice, known) is choice

@@ -74,9 +74,9 @@ class BoundPipeline:
 
     def _prepared(self) -> Callable[[], None]:
         """A function for one run at a time, with an arena of its own."""
-        generated = self._variant.generated
-        run: Callable[..., None] = self._variant.function(Arena(generated.sites), *self._values)
-        return (lambda: run(default_workers())) if generated.threaded else run
+        tree = self._variant.tree
+        run: Callable[..., None] = self._variant.function(Arena(tree.sites), *self._values)
+        return (lambda: run(default_workers())) if tree.threaded else run
 
     def _failed(self, error: BaseException) -> None:
         self._idle.clear()

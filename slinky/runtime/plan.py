@@ -32,10 +32,11 @@ from slinky.runtime.callbacks import (
     result_error,
     unwritten_error,
 )
-from slinky.runtime.codegen.generator import Generated, Kind, generate
+from slinky.runtime.codegen.generator import Kind, plan_tree
 from slinky.runtime.codegen.origin import at_origin, extents
-from slinky.runtime.codegen.writer import Place
 from slinky.runtime.entry import Entry, make_entry
+from slinky.runtime.plan_tree import Place, PlanTree
+from slinky.runtime.python_text import python_text
 from slinky.runtime.reservations import MeasuredArenas, Reservations
 from slinky.runtime.statistics import Hooks, Recorder, RunStatistics
 from slinky.runtime.storage import NumericBox, Storage, allocate, box_text
@@ -128,14 +129,15 @@ def _alive(reference: weakref.ref[Plan]) -> Plan:
 
 
 class Variant:
-    """One variant of the function of a plan, compiled; `function` is called as `Generated` says."""
+    """One variant of the function of a plan, compiled; `function` is called as `codegen.generator.plan_tree` says."""
 
     def __init__(self, program: Program, kind: Kind) -> None:
         self.filename = f"<plan {next(_serial)}>"
         try:
             with limited_patience(_PATIENCE + _PATIENCE_PER_STATEMENT * sum(1 for _ in walk(program.body))):
-                self.generated: Generated = generate(program, kind)
-            self.code: CodeType = compile(self.generated.source, self.filename, "exec")
+                self.tree = plan_tree(program, kind)
+            self.text = python_text(self.tree)
+            self.code: CodeType = compile(self.text.source, self.filename, "exec")
         except (RecursionError, SyntaxError) as error:
             if isinstance(error, SyntaxError) and "too many" not in str(error.msg):
                 raise
@@ -143,15 +145,15 @@ class Variant:
                 f"pipeline {program.name} is nested too deeply for a plan, which Python limits; "
                 f"p.run(..., backend='interpreter') has no such limit"
             ) from error
-        self.arenas = Arenas(self.generated.sites)
-        self.inner_arenas = {name: Arenas(kinds) for name, kinds in self.generated.arenas.items()}
+        self.arenas = Arenas(self.tree.sites)
+        self.inner_arenas = {name: Arenas(kinds) for name, kinds in self.tree.arenas.items()}
         self._first_calls = FirstCalls() if kind.guarded else None
         callbacks = {} if self._first_calls is None else self._guarded(self._first_calls)
-        self.objects: dict[str, Any] = {**self.generated.objects, **self.inner_arenas, **callbacks}
+        self.objects: dict[str, Any] = {**self.tree.objects, **self.inner_arenas, **callbacks}
         self.function = self.made(self.objects)
 
     def _guarded(self, first_calls: FirstCalls) -> dict[str, Any]:
-        return {name: first_calls.guard(func) for name, func in self.generated.callbacks.items()}
+        return {name: first_calls.guard(func) for name, func in self.tree.callbacks.items()}
 
     def begin(self) -> None:
         """A run begins, which tests the first calls of its funcs if the variant is `guarded`."""
@@ -162,7 +164,7 @@ class Variant:
         """The function, with these objects as its globals beside the helpers."""
         namespace: dict[str, Any] = {"__name__": "slinky.plan", **_HELPERS, **objects}
         exec(self.code, namespace)
-        function: Callable[..., Any] = namespace[self.generated.function]
+        function: Callable[..., Any] = namespace[self.tree.function]
         return function
 
     def release(self) -> None:
@@ -213,7 +215,7 @@ class Plan:
     @property
     def source(self) -> str:
         """The Python source of the function that runs when no input or output is empty and nobody counts."""
-        return self.variant(self._usual).generated.source
+        return self.variant(self._usual).text.source
 
     def variant(self, kind: Kind) -> Variant:
         """A variant of the function; made on the first use."""
@@ -236,7 +238,7 @@ class Plan:
             kind.at_origin,
             variant.function,
             variant.arenas,
-            default_workers if variant.generated.threaded else None,
+            default_workers if variant.tree.threaded else None,
             other,
             lambda error, arrays, scalars: _alive(this).explain(error, variant, arrays, scalars),
         )
@@ -271,7 +273,7 @@ class Plan:
         bound = self.bind(arrays, scalars)
         variant = self.variant(bound.kind)
         arena = variant.arenas.take()
-        further = [default_workers()] if variant.generated.threaded else []
+        further = [default_workers()] if variant.tree.threaded else []
         variant.begin()
         try:
             variant.function(arena, *further, *bound.values)
@@ -297,8 +299,8 @@ class Plan:
         variant.begin()
         recorder = Recorder(self._funcs, hooks)
         arena = variant.arenas.take()
-        reservations = Reservations(variant.generated.sites, arena)
-        loops = {name: MeasuredArenas(variant.generated.arenas[name], a) for name, a in variant.inner_arenas.items()}
+        reservations = Reservations(variant.tree.sites, arena)
+        loops = {name: MeasuredArenas(variant.tree.arenas[name], a) for name, a in variant.inner_arenas.items()}
         reservations.loops += loops.values()
         function = variant.made({**variant.objects, **loops}) if loops else variant.function
         try:
@@ -316,13 +318,13 @@ class Plan:
         arrays: Sequence[object],
         scalars: Mapping[str, object],
         threads: int | None,
-        stand_ins: Callable[[Generated, Recorder], StandIns],
+        stand_ins: Callable[[PlanTree, Recorder], StandIns],
     ) -> RunStatistics:
         """Go through a run with stand-ins for what takes time and memory; return what the run would use."""
         bound = self.bind(arrays, scalars, recorded=True)
         variant = self.variant(bound.kind)
         recorder = Recorder(self._funcs, Hooks())
-        stand_in = stand_ins(variant.generated, recorder)
+        stand_in = stand_ins(variant.tree, recorder)
         try:
             function = variant.made(stand_in.objects)
             self._call_recorded(variant, function, stand_in.reservations, recorder, threads, bound)
@@ -341,7 +343,7 @@ class Plan:
         bound: BoundCall,
     ) -> None:
         workers = workers_or_default(threads)
-        further = [workers] if variant.generated.threaded else []
+        further = [workers] if variant.tree.threaded else []
         function(reservations.arena, recorder, *further, *bound.values)
 
     # Arguments ----------------------------------------------------------------------------------------------------
@@ -385,7 +387,7 @@ class Plan:
         variant.release()
         place, variables, is_own = _where(error, variant)
         linecache.cache[variant.filename] = (
-            len(variant.generated.source), None, variant.generated.source.splitlines(keepends=True), variant.filename,
+            len(variant.text.source), None, variant.text.source.splitlines(keepends=True), variant.filename,
         )  # fmt: skip
         divides = isinstance(error, ZeroDivisionError) and is_own
         if divides:
@@ -423,7 +425,7 @@ def _where(error: BaseException, variant: Variant) -> tuple[Place | None, dict[E
         own = traceback.tb_frame.f_code.co_filename == variant.filename
         if own:
             known.update(traceback.tb_frame.f_locals)
-            place = variant.generated.places.get(traceback.tb_lineno)
+            place = variant.text.places.get(traceback.tb_lineno)
             if place is not None:
                 variables = {symbol: known[name] for symbol, name in place.variables.items() if name in known}
                 return place, variables, traceback.tb_next is None

@@ -20,8 +20,8 @@ from slinky.errors import ArgumentError
 from slinky.ir.statements import BufferParameter
 from slinky.runtime.arena import SiteKind, make_window
 from slinky.runtime.buffers import Array
-from slinky.runtime.codegen.generator import Generated
 from slinky.runtime.plan import Plan, StandIns
+from slinky.runtime.plan_tree import PlanTree
 from slinky.runtime.reservations import Layout, MeasuredArena, Reservations, Room
 from slinky.runtime.statistics import Recorder, RunStatistics
 from slinky.runtime.threads import default_workers, most_threads
@@ -43,13 +43,13 @@ def rehearse(
     return plan.rehearse(arrays, scalars, threads, _stand_ins)
 
 
-def _stand_ins(generated: Generated, recorder: Recorder) -> StandIns:
-    silent = dict.fromkeys(generated.callbacks, _nothing)
+def _stand_ins(tree: PlanTree, recorder: Recorder) -> StandIns:
+    silent = dict.fromkeys(tree.callbacks, _nothing)
     threads = _Threads(recorder)
-    arenas = {name: _Arenas(kinds, threads) for name, kinds in generated.arenas.items()}
-    reservations = Reservations(generated.sites, _Arena(generated.sites))
+    arenas = {name: _Arenas(kinds, threads) for name, kinds in tree.arenas.items()}
+    reservations = Reservations(tree.sites, _Arena(tree.sites))
     reservations.loops += arenas.values()
-    return StandIns({**generated.objects, **silent, **arenas, "run_parallel": threads.run}, reservations)
+    return StandIns({**tree.objects, **silent, **arenas, "run_parallel": threads.run}, reservations)
 
 
 def _nothing(*_operands: object, **_arguments: object) -> None:

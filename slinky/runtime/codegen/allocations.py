@@ -20,13 +20,13 @@ import attrs
 
 from slinky.ir.effects import writes
 from slinky.ir.statements import Alloc, Block, Call, For
-from slinky.runtime.arena import UNKNOWN
 from slinky.runtime.codegen.calls import clamped_box
 from slinky.runtime.codegen.recording import Recording
-from slinky.runtime.codegen.scopes import INDENT, CodeScope
+from slinky.runtime.codegen.scopes import CodeScope
 from slinky.runtime.codegen.sites import arena_allocs
 from slinky.runtime.codegen.views import Stored, Views
-from slinky.runtime.codegen.writer import Writer, is_costly, targets
+from slinky.runtime.codegen.writer import Writer, is_costly
+from slinky.runtime.plan_tree import BadFold, Fetch, FetchWithin, Integer, Name, Reserve, Room, Times, Value
 from slinky.symbolic.bounds import bounds
 from slinky.symbolic.expressions import (
     Condition,
@@ -56,18 +56,18 @@ def with_box(alloc: Alloc, box: Box) -> Alloc:
 
 @attrs.frozen(eq=False)
 class _Arena:
-    """An arena of the generated code: the scope that has it, and the locals of its sites by statement.
+    """An arena of the plan: the scope that has it, and the names of its sites by statement.
 
     The arrays of sites that are `reserved` are there before they are asked for.
     """
 
     scope: CodeScope
-    sites: dict[int, str] = attrs.field(factory=dict)
+    sites: dict[int, Name] = attrs.field(factory=dict)
     reserved: set[str] = attrs.field(factory=set)
 
 
 class Allocations:
-    """Writes allocations. `arena` says where those of a block go."""
+    """Makes the steps of allocations. `arena` says where those of a block go."""
 
     def __init__(self, writer: Writer, views: Views, recording: Recording, in_outputs: Mapping[int, Call]) -> None:
         self._writer = writer
@@ -80,53 +80,39 @@ class Allocations:
 
     @contextmanager
     def arena(self, name: str, block: Block) -> Iterator[None]:
-        """What follows allocates from the arena in this local, which is told how much room the block needs."""
+        """What follows allocates from the arena of this name, which is told how much room the block needs."""
         outer = self._arena
         self._arena = self._reserved(name, block)
         yield
         self._arena = outer
 
-    def _reserved(self, name: str, block: Block) -> _Arena:
+    def _reserved(self, arena_name: str, block: Block) -> _Arena:
         """Reserve room for the allocations of a block."""
         arena = _Arena(self._writer.scope)
-        heap: list[str] = []
+        heap: list[Room] = []
         rings: list[str] = []
-        sizes: list[str] = []
         for site in arena_allocs(block):
             alloc = site.alloc
             folded = any(fold is not None for fold in alloc.folds)
-            local = self._writer.names.fresh(f"{alloc.buffer}_{'windows' if folded else 'arrays'}")
-            arena.sites.update(dict.fromkeys((alloc.id, *site.others), local))
-            (rings if folded else heap).append(local)
-            if not folded:
-                sizes.append(self._room(alloc, site.loops) if site.is_certain else str(UNKNOWN))
-                if sizes[-1] != str(UNKNOWN):
-                    arena.reserved.add(local)
-        if heap:
-            self._write_long(f"{targets(heap)} = {name}[", sizes, "]")
-        if rings:
-            self._writer.scope.write(f"{targets(rings)} = {name}.rings")
+            name = self._writer.names.fresh(f"{alloc.buffer}_{'windows' if folded else 'arrays'}")
+            arena.sites.update(dict.fromkeys((alloc.id, *site.others), Name(name)))
+            if folded:
+                rings.append(name)
+                continue
+            room = self._room(name, alloc, site.loops) if site.is_certain else Room(name, None)
+            heap.append(room)
+            if room.bytes is not None:
+                arena.reserved.add(name)
+        if heap or rings:
+            self._writer.scope.add(Reserve(Name(arena_name), tuple(heap), tuple(rings)))
         return arena
 
-    def _write_long(self, before: str, items: Sequence[str], after: str) -> None:
-        """A line that ends with a list in brackets; an item a line where it would be too long."""
-        scope = self._writer.scope
-        line = f"{before}{', '.join(items)}{after}"
-        if self._writer.fits(line):
-            scope.write(line)
-            return
-        scope.write(before)
-        for item in items:
-            scope.write(f"{INDENT}{item},")
-        scope.write(after)
-
-    def _room(self, alloc: Alloc, loops: tuple[For, ...]) -> str:
+    def _room(self, site: str, alloc: Alloc, loops: tuple[For, ...]) -> Room:
         """How many bytes an allocation needs: nothing where a loop around it is known early to have no iteration."""
         capacity = self._capacity(alloc, loops)
-        if capacity == str(UNKNOWN) or capacity.isdigit():
-            return capacity
-        tests = [self._writer.text(condition) for condition in self._unsure(loops)]
-        return f"{capacity} if {' and '.join(tests)} else 0" if tests else capacity
+        if capacity is None or isinstance(capacity, Integer):
+            return Room(site, capacity)
+        return Room(site, capacity, tuple([self._writer.value(condition) for condition in self._unsure(loops)]))
 
     def _unsure(self, loops: tuple[For, ...]) -> list[Condition]:
         """Conditions without which one of some loops, given outermost first, never has an iteration."""
@@ -143,13 +129,13 @@ class Allocations:
                 conditions[runs] = None
         return list(conditions)
 
-    def _capacity(self, alloc: Alloc, loops: Sequence[For]) -> str:
+    def _capacity(self, alloc: Alloc, loops: Sequence[For]) -> Value | None:
         """The most bytes that an allocation takes in any iteration of the loops around it, if known early."""
         writer, known = self._writer, self._writer.known
         if not loops:
             alloc = simplified(writer, alloc, known)
             if not all(writer.is_safe(end, known) for i in alloc.box for end in (i.min, i.max)):
-                return str(UNKNOWN)
+                return None
             return self._bytes(alloc, self._extents(self._with_ends(alloc)))
         inner = known.also(*(c for loop in loops for c in (loop.range.min <= loop.variable, loop.step >= 1)))
         factors: list[Expr] = []
@@ -159,13 +145,13 @@ class Allocations:
                 extent = bounds(extent, {loop.variable: loop.range}, inner).max
             factors.append(writer.simplify(maximum(extent, 0), known))
         if not all(writer.is_safe(factor, known) for factor in factors):
-            return str(UNKNOWN)
+            return None
         return self._bytes(alloc, factors)
 
     # Arrays -------------------------------------------------------------------------------------------------------
 
     def write(self, given: Alloc) -> None:
-        """Write an allocation."""
+        """Add an allocation."""
         writer = self._writer
         alloc = self._with_ends(simplified(writer, given, writer.known))
         known = writer.known
@@ -174,13 +160,13 @@ class Allocations:
         safe_to_move = not self._recording.is_on
         for d, fold in enumerate(alloc.folds):
             if fold is not None and not prove(fold >= 1, known):
-                writer.fail_if(fold <= 0, "bad_fold", given, str(d))
+                writer.stop_if(fold <= 0, BadFold(d), given)
                 safe_to_move = False
         assert self._arena is not None  # a block is written within the arena of its allocations
         target = writer.scope
         if safe_to_move and all(writer.is_safe(e, known) for e in (*extents, *folds)):
             outermost = max(self._arena.scope, writer.home(*extents, *folds), key=lambda scope: scope.level)
-            is_reserved = self._arena.sites[alloc.id] in self._arena.reserved
+            is_reserved = self._arena.sites[alloc.id].text in self._arena.reserved
             target = self._where_there_is_one(outermost, extents, folds, is_reserved)
         in_output = self._in_output(alloc, extents)
         self._views.stored[alloc.buffer] = in_output or self._array(alloc, target, extents, folds)
@@ -226,7 +212,7 @@ class Allocations:
         return [writer.simplify(maximum(writer.difference(i.max, i.min) + 1, 0), known) for i in alloc.box]
 
     def _array(self, alloc: Alloc, target: CodeScope, extents: Sequence[Expr], folds: Sequence[Expr]) -> Stored:
-        """Get the array of an allocation into a local of the target scope."""
+        """Get the array of an allocation in the target scope."""
         writer, arena = self._writer, self._arena
         assert arena is not None
         site = arena.sites[alloc.id]
@@ -234,20 +220,14 @@ class Allocations:
         known: Stored | None = None if self._recording.is_on else target.values.get(key)
         if known is not None and self._suffices(known, alloc):
             return known
-        current, writer.scope = writer.scope, target
-        named = [(e, f"{hint}_size") for e, hint in zip(extents, _hints(alloc), strict=True)]
-        items = [writer.text(e, hint) for e, hint in [*named, *((fold, "fold") for fold in folds)]]
-        folded = tuple(d for d, fold in enumerate(alloc.folds) if fold is not None)
-        name = writer.names.fresh(f"{alloc.buffer}_window" if folded else alloc.buffer)
-        shape = f"[{', '.join(items) or '()'}]"
-        target.write(f"{name} = {site}{shape}")
-        reading = None
-        if alloc.buffer in self._views.given_read_only:
-            # At once: later the site may have forgotten the array.
-            reading = writer.names.fresh(f"{alloc.buffer}_read_only")
-            target.write(f"{reading} = {f'{name}.read_only' if folded else f'{site}.read_only{shape}'}")
-        writer.scope = current
-        stored = Stored(name, target, folded, reading)
+        with writer.at(target):
+            sizes = tuple([writer.value(e, f"{h}_size") for e, h in zip(extents, _hints(alloc), strict=True)])
+            factors = tuple([writer.value(fold, "fold") for fold in folds])
+            folded = tuple(d for d, fold in enumerate(alloc.folds) if fold is not None)
+            name = writer.names.fresh(f"{alloc.buffer}_window" if folded else alloc.buffer)
+            reading = self._reading_name(alloc.buffer)
+            target.add(Fetch(name, site, sizes, factors, reading))
+        stored = Stored(Name(name), target, folded, None if reading is None else Name(reading))
         if not self._recording.is_on:
             target.values[key] = stored
         return stored
@@ -267,16 +247,18 @@ class Allocations:
         if not all(map(self._same, (*effect.box, *effect.box[1:]), (*alloc.box, *limits[1:]))):
             return None
         part, is_contiguous = self._views.part(effect.buffer, alloc.box)
-        items = ", ".join(writer.text(e, f"{hint}_size") for e, hint in zip(extents, _hints(alloc), strict=True))
+        sizes = tuple([writer.value(e, f"{h}_size") for e, h in zip(extents, _hints(alloc), strict=True)])
         name = writer.names.fresh(alloc.buffer)
-        writer.scope.write(f"{name} = {part} if {is_contiguous} else {site}[{items or '()'}]")
-        reading = None
-        if alloc.buffer in self._views.given_read_only:
-            reading = writer.names.fresh(f"{alloc.buffer}_read_only")
-            writer.scope.write(f"{reading} = read_only({name})")
-        stored = Stored(name, writer.scope, read_only=reading)
+        reading = self._reading_name(alloc.buffer)
+        writer.scope.add(FetchWithin(name, part, is_contiguous, site, sizes, reading))
+        stored = Stored(Name(name), writer.scope, read_only=None if reading is None else Name(reading))
         writer.scope.values["in output", site] = stored
         return stored
+
+    def _reading_name(self, buffer: str) -> str | None:
+        """A name for the read-only view of a buffer, if a callback is given one."""
+        given = buffer in self._views.given_read_only
+        return self._writer.names.fresh(f"{buffer}_read_only") if given else None
 
     def _suffices(self, stored: Stored, alloc: Alloc) -> bool:
         """Whether what another allocation of the same site has got does for this one, too."""
@@ -288,17 +270,19 @@ class Allocations:
 
     # Sizes --------------------------------------------------------------------------------------------------------
 
-    def _bytes(self, alloc: Alloc, extents: Sequence[Expr]) -> str:
+    def _bytes(self, alloc: Alloc, extents: Sequence[Expr]) -> Value:
         size = math.prod([e.value for e in extents if isinstance(e, Constant)]) * alloc.dtype.itemsize
         hints = (f"{hint}_size" for hint in _hints(alloc))
         named = [(e, hint) for e, hint in zip(extents, hints, strict=True) if not isinstance(e, Constant)]
+        if not named:
+            return Integer(size)
         if size == 1 and len(named) == 1:
-            return self._writer.text(*named[0])
-        texts = [self._extent(e, hint) for e, hint in named]
-        return " * ".join([str(size), *texts] if size != 1 or not texts else texts)
+            return self._writer.value(*named[0])
+        factors = [self._extent(e, hint) for e, hint in named]
+        return Times((Integer(size), *factors) if size != 1 else tuple(factors))
 
-    def _extent(self, extent: Expr, hint: str) -> str:
-        return self._writer.named(extent, hint) if is_costly(extent) else self._writer.atom(extent, hint)
+    def _extent(self, extent: Expr, hint: str) -> Value:
+        return self._writer.named(extent, hint) if is_costly(extent) else self._writer.value(extent, hint)
 
 
 def _hints(alloc: Alloc) -> list[str]:

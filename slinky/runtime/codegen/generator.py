@@ -18,38 +18,35 @@ same order as the interpreter (order within a parallel loop aside), and fails wh
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, assert_never
+from typing import assert_never
 
 import attrs
 
 from slinky.ir.layers import Layers
 from slinky.ir.printer import program_header
 from slinky.ir.scopes import Scope, program_scope
-from slinky.ir.statements import SERIAL, Alloc, Block, Call, Check, For, If, LoweredFunc, Pass, Program, Statement, walk
-from slinky.runtime.arena import SiteKind
+from slinky.ir.statements import SERIAL, Alloc, Block, Call, Check, For, If, Pass, Program, Statement, walk
 from slinky.runtime.codegen.allocations import Allocations
 from slinky.runtime.codegen.calls import Calls
 from slinky.runtime.codegen.examples import Examples
 from slinky.runtime.codegen.loops import Loops
-from slinky.runtime.codegen.names import Globals, Names, comment
+from slinky.runtime.codegen.names import Globals, Names
 from slinky.runtime.codegen.origin import ends
 from slinky.runtime.codegen.parameters import Parameters
 from slinky.runtime.codegen.recording import Recording
-from slinky.runtime.codegen.scopes import INDENT, CodeScope, Line
+from slinky.runtime.codegen.scopes import CodeScope
 from slinky.runtime.codegen.sites import sites
 from slinky.runtime.codegen.views import Views, buffers_given_read_only
-from slinky.runtime.codegen.writer import Place, Writer, also
+from slinky.runtime.codegen.writer import Writer, also
 from slinky.runtime.in_place import in_outputs
+from slinky.runtime.plan_tree import Again, CheckFailed, Guard, PlanTree, Steps, acts
+from slinky.runtime.python_text import HELPERS, temporaries
 from slinky.symbolic.bounds import decide
 from slinky.symbolic.expressions import TRUE, Truth, negate
 from slinky.symbolic.intervals import substitute_box
 from slinky.symbolic.proofs import prove
 
-HELPERS = (
-    "bad_fold", "bad_region", "bad_step", "buffer_at", "check_failed", "check_result", "read_only", "run_parallel",
-)  # fmt: skip
-"""The globals of every plan: see `plan`."""
+_NO_STEPS: Steps = ()
 
 
 @attrs.frozen
@@ -63,37 +60,19 @@ class Kind:
     guarded: bool = False
 
 
-@attrs.frozen(eq=False)
-class Generated:
-    """The source of a variant, and what it needs to run.
+def plan_tree(program: Program, kind: Kind) -> PlanTree:
+    """Decide how to run a variant of a program; one `at_origin`, of a program of `origin.at_origin`.
 
-    The function takes an arena, the recorder if `recorded`, the number of threads if `threaded`, per input and output
-    the array and, unless `at_origin`, the coordinates of its first element, and the scalars. If `bound`, the function
-    that it returns takes the number of threads instead, and the arena is its own. `objects` are the globals
-    that it uses beside the helpers of the runtime, `callbacks` the funcs of those that are callbacks. `sites` are those
-    of its arena, `arenas[name]` those of the body of a parallel loop.
+    The function takes an arena, the recorder if
+    `recorded`, the number of threads if `threaded`, per input and output the array and, unless `at_origin`, the
+    coordinates of its first element, and the scalars. If `bound`, the function that it returns takes the number of
+    threads instead, and the arena is its own.
     """
-
-    source: str
-    function: str
-    places: dict[int, Place]
-    objects: dict[str, Any]
-    callbacks: dict[str, LoweredFunc]
-    sites: tuple[SiteKind, ...]
-    arenas: dict[str, tuple[SiteKind, ...]]
-    threaded: bool
+    return _Maker(program, kind).tree()
 
 
-def generate(program: Program, kind: Kind) -> Generated:
-    """Write a variant of a program; one `at_origin`, of a program of `origin.at_origin`.
-
-    Raises `ExecutionError` for a statement that plans do not know.
-    """
-    return _Generator(program, kind).generated()
-
-
-class _Generator:
-    """Writes one variant: its statements, each by the part that knows its kind."""
+class _Maker:
+    """Makes the tree of one variant: its statements, each by the part that knows its kind."""
 
     def __init__(self, program: Program, kind: Kind) -> None:
         self.program = program
@@ -101,7 +80,7 @@ class _Generator:
         self.threaded = any(isinstance(s, For) and s.mode != SERIAL for s in walk(program.body))
         names = Names()
         names.taken.update(HELPERS)
-        names.taken.update(_temporaries(program))
+        names.taken.update(temporaries(_most_operands(program)))
         self.function = names.fresh(f"{'bind' if kind.bound else 'run'}_{program.name}")
         self.bound_function = names.fresh(f"run_{program.name}") if kind.bound else ""
         self.arena_name = names.fresh("arena")
@@ -110,7 +89,7 @@ class _Generator:
         self.threads = [threads_name] if self.threaded else []
         self.first_parameters = [self.arena_name, *filter(None, [record_name])]
         self.writer = writer = Writer(
-            CodeScope(None, 0, 1, 0, _known_at_start(program, kind)), names, Examples(program, kind.at_origin)
+            CodeScope(None, 0, 0, _known_at_start(program, kind)), names, Examples(program, kind.at_origin)
         )
         self.globals = Globals(names)
         dims = {p.name: p.dims for p in (*program.inputs, *program.outputs)}
@@ -121,53 +100,35 @@ class _Generator:
         self.allocations = Allocations(writer, views, self.recording, in_outputs(program))
         self.loops = Loops(writer, self.allocations, threads_name, self._block)
 
-    def generated(self) -> Generated:
-        """The finished source."""
+    def tree(self) -> PlanTree:
+        """The finished tree."""
         checks = [s for s in self.program.body if isinstance(s, Check)]
         body = tuple(s for s in self.program.body if not isinstance(s, Check))
         for check in checks:
             if check.condition is TRUE:
                 continue
-            self.writer.fail_if(negate(check.condition), "check_failed", check)
+            self.writer.stop_if(negate(check.condition), CheckFailed(), check)
         with self.allocations.arena(self.arena_name, body):
             self._block(body)
-        source, places = self._assembled()
-        return Generated(
-            source,
+        steps = self.writer.root.done()
+        headers = self.parameters.headers_used_by(steps)
+        again: Again | None = None
+        if self.kind.bound:
+            first = next((n for n, step in enumerate(steps) if acts(step)), len(steps))
+            again = Again(self.bound_function, tuple(self.threads), steps[first:])
+            steps = steps[:first]
+        return PlanTree(
+            program_header(self.program),
             self.function,
-            places,
+            (*self.first_parameters, *([] if self.kind.bound else self.threads), *self.parameters.names),
+            (*headers, *steps),
+            again,
             self.globals.objects,
             self.globals.callbacks,
             sites(body),
             self.loops.arenas,
             self.threaded,
         )
-
-    def _assembled(self) -> tuple[str, dict[int, Place]]:
-        """The source of the function around the lines that were written, and the places of its lines by number."""
-        lines = self.writer.root.lines
-        parameters = [*self.first_parameters, *([] if self.kind.bound else self.threads), *self.parameters.names]
-        text = [f"# {comment(program_header(self.program))}"]
-        text += [f"def {self.function}({', '.join(parameters)}):"]
-        text += [INDENT + line for line in self.parameters.headers_used_by([line.text for line in lines])]
-        places: dict[int, Place] = {}
-
-        def add(some: Sequence[Line], deeper: int) -> None:
-            for line in some:
-                text.append(INDENT * (line.depth + deeper) + line.text)
-                if line.place is not None:
-                    places[len(text)] = line.place
-
-        nothing = [Line(1, "pass")]
-        if self.kind.bound:
-            first = next((n for n, line in enumerate(lines) if line.acts), len(lines))
-            add(lines[:first], 0)
-            text += ["", f"{INDENT}def {self.bound_function}({', '.join(self.threads)}):"]
-            add(lines[first:] or nothing, 1)
-            text += ["", f"{INDENT}return {self.bound_function}"]
-        else:
-            add(lines or nothing, 0)
-        return "\n".join(text) + "\n", places
 
     # Statements ---------------------------------------------------------------------------------------------------
 
@@ -193,7 +154,7 @@ class _Generator:
 
     def _check(self, check: Check) -> None:
         if not prove(check.condition, self.writer.known):
-            self.writer.fail_if(negate(check.condition), "check_failed", check)
+            self.writer.stop_if(negate(check.condition), CheckFailed(), check)
         self.writer.assume(check.condition)
 
     def _if(self, statement: If) -> None:
@@ -201,31 +162,23 @@ class _Generator:
         condition = decide(statement.condition, writer.known)
         if isinstance(condition, Truth):
             taken, field = (statement.body, "body") if condition.value else (statement.orelse, "orelse")
-            with writer.inside("", writer.facts.enter(statement, field), blocks=0):
+            with writer.inside(writer.facts.enter(statement, field), blocks=0, is_certain=True) as inner:
                 self._block(taken)
+            writer.scope.steps.extend(inner.steps)
             return
-        outer, facts = writer.scope, writer.facts
-        test = writer.text(condition)
-        with writer.inside(f"if {test}:", facts.enter(statement, "body")) as body:
+        facts, test, orelse = writer.facts, writer.value(condition), _NO_STEPS
+        with writer.inside(facts.enter(statement, "body")) as body:
             self._block(statement.body)
-            if not body.lines:
-                body.write("pass")
-            start = len(outer.lines)
         if statement.orelse:
-            end = len(outer.lines)
-            with writer.inside("else:", facts.enter(statement, "orelse")):
+            with writer.inside(facts.enter(statement, "orelse")) as other:
                 self._block(statement.orelse)
-                shared = outer.lines[end:]
-            # What the second block put outside must not come between `if` and `else`.
-            del outer.lines[end : end + len(shared)]
-            outer.lines[start:start] = shared
+            orelse = other.done()
+        writer.scope.add(Guard(test, body.done(), orelse))
 
 
-def _temporaries(program: Program) -> list[str]:
-    """The locals that hold a value only from one line to the next."""
-    most = max((len(s.reads) + len(s.writes) for s in walk(program.body) if isinstance(s, Call)), default=0)
-    numbers = range(1, most + 1)
-    return ["result", "written", *(f"written{n}" for n in numbers), *(f"operand{n}" for n in numbers)]
+def _most_operands(program: Program) -> int:
+    """The most operands that a call of a program has."""
+    return max((len(s.reads) + len(s.writes) for s in walk(program.body) if isinstance(s, Call)), default=0)
 
 
 def _known_at_start(program: Program, kind: Kind) -> Scope:

@@ -12,10 +12,11 @@ from slinky.ir.copies import with_range
 from slinky.ir.statements import Block, For, Parallel
 from slinky.runtime.arena import SiteKind
 from slinky.runtime.codegen.allocations import Allocations
-from slinky.runtime.codegen.pieces import Piece, pieces, range_text, variable_hint
-from slinky.runtime.codegen.scopes import INDENT
+from slinky.runtime.codegen.pieces import Piece, pieces, range_of, variable_hint
+from slinky.runtime.codegen.scopes import AS_FUNCTION
 from slinky.runtime.codegen.sites import sites
 from slinky.runtime.codegen.writer import Writer, also
+from slinky.runtime.plan_tree import BadStep, GiveArena, Integer, Loop, Name, ParallelLoop, TakeArena
 from slinky.symbolic.expressions import Variable
 from slinky.symbolic.intervals import Interval
 from slinky.symbolic.proofs import prove
@@ -26,8 +27,8 @@ _BLOCKS_PER_FUNCTION = 12
 class Loops:
     """Writes loops, whose bodies `write_block` writes.
 
-    `threads_name` is the local of the number of threads that a parallel loop uses by itself. `arenas` are the sites of
-    the bodies of parallel loops, by the global of their idle arenas.
+    `threads_name` is the name of the number of threads that a parallel loop uses by itself. `arenas` are the sites of
+    the bodies of parallel loops, by the name of their idle arenas.
     """
 
     def __init__(
@@ -48,7 +49,7 @@ class Loops:
         hint = variable_hint(loop)
         lo, hi, step = (writer.end(e, f"{hint}_{w}") for e, w in ((i.min, "first"), (i.max, "last"), (step, "step")))
         if not prove(step >= 1, writer.known):
-            writer.fail_if(step <= 0, "bad_step", loop)
+            writer.stop_if(step <= 0, BadStep(), loop)
             writer.assume(step >= 1)
         loop = with_range(loop, Interval(lo, hi), step)
         if isinstance(loop.mode, Parallel):
@@ -62,38 +63,28 @@ class Loops:
     def _serial(self, loop: For, piece: Piece, is_certain: bool) -> None:
         writer = self._writer
         facts = also(writer.facts.enter(loop, "body"), *piece.facts)
-        name = self._name(loop)
-        remark = f"  # {piece.comment}" if piece.comment else ""
-        header = f"for {name} in {piece.iterations}:{remark}"
-        if writer.scope.blocks < _BLOCKS_PER_FUNCTION:
-            with writer.inside(header, facts, is_certain=is_certain) as inner:
-                writer.bind(loop.variable, name, inner)
-                self._write_block(loop.body)
-            return
-        body = writer.names.fresh(f"for_{variable_hint(loop)}")
-        count = len(writer.scope.lines)
-        with writer.inside(f"def {body}({name}):", facts, blocks=-1, is_certain=is_certain) as inner:
+        name, function, blocks = self._name(loop), None, 1
+        if writer.scope.blocks >= _BLOCKS_PER_FUNCTION:
+            function, blocks = writer.names.fresh(f"for_{variable_hint(loop)}"), AS_FUNCTION
+        with writer.inside(facts, blocks, is_certain=is_certain) as inner:
             writer.bind(loop.variable, name, inner)
             self._write_block(loop.body)
-        if len(writer.scope.lines) > count and inner.lines:
-            writer.scope.write(header)
-            writer.scope.write(f"{INDENT}{body}({name})")
+        if inner.steps:
+            writer.scope.add(Loop(name, piece.iterations, inner.done(), piece.comment, function))
 
     def _parallel(self, loop: For, mode: Parallel) -> None:
         writer, hint = self._writer, variable_hint(loop)
-        iterations = range_text(writer, loop.range.min, loop.range.max + 1, loop.step)
-        name, body = self._name(loop), writer.names.fresh(f"for_{hint}")
-        with writer.inside(f"def {body}({name}):", writer.facts.enter(loop, "body"), blocks=-1) as inner:
+        iterations = range_of(writer, loop.range.min, loop.range.max + 1, loop.step)
+        name, function = self._name(loop), writer.names.fresh(f"for_{hint}")
+        with writer.inside(writer.facts.enter(loop, "body"), AS_FUNCTION) as inner:
             writer.bind(loop.variable, name, inner)
             kinds = sites(loop.body)
             if kinds:
                 self._body_with_arena(loop, kinds)
             else:
                 self._write_block(loop.body)
-            if not inner.lines:
-                inner.write("pass")
-        workers = self._threads_name if mode.workers is None else str(mode.workers)
-        writer.scope.write(f"run_parallel({iterations}, {body}, {workers})", acts=True)
+        workers = Name(self._threads_name) if mode.workers is None else Integer(mode.workers)
+        writer.scope.add(ParallelLoop(name, iterations, inner.done(), function, workers))
 
     def _body_with_arena(self, loop: For, kinds: tuple[SiteKind, ...]) -> None:
         """A worker takes an arena for an iteration, and gives it back; after an error it is dropped."""
@@ -101,13 +92,13 @@ class Loops:
         idle = writer.names.fresh(f"{variable_hint(loop)}_arenas")
         self.arenas[idle] = kinds
         name = writer.names.fresh("arena")
-        writer.scope.write(f"{name} = {idle}.take()")
+        writer.scope.add(TakeArena(name, Name(idle)))
         with self._allocations.arena(name, loop.body):
             self._write_block(loop.body)
-        writer.scope.write(f"{idle}.give({name})")
+        writer.scope.add(GiveArena(Name(idle), Name(name)))
 
     def _name(self, loop: For) -> str:
-        """The local of a loop's variable. Loops of one variable never nest, so they share it."""
+        """The name of a loop's variable. Loops of one variable never nest, so they share it."""
         name = self._names.get(loop.variable)
         if name is None:
             name = self._names[loop.variable] = self._writer.names.fresh(variable_hint(loop))

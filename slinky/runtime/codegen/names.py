@@ -29,11 +29,6 @@ def identifier(name: str) -> str:
     return f"{text}_" if keyword.iskeyword(text) or text in _BUILTINS else text
 
 
-def comment(text: str) -> str:
-    """Text that may stand behind a `#`: one line of ASCII."""
-    return " ".join(text.encode("ascii", "backslashreplace").decode().splitlines())
-
-
 class Names:
     """The names taken in generated code. A name is given out once: whoever has it may rely on its value."""
 

@@ -1,20 +1,33 @@
-"""The parameters of a plan's function, and the locals of what a program says about them.
+"""The parameters of a plan's function, and the names of what a program says about them.
 
 Each input and output is an array and, unless all begin at the origin, the coordinates of its first element. The
-metadata of its dimensions gets locals; only the lines whose locals are used are kept.
+metadata of its dimensions is bound to names; only the steps whose names are used are kept.
 """
 
 from __future__ import annotations
-
-import re
-from collections.abc import Sequence
 
 from slinky.ir.statements import BufferParameter, Program
 from slinky.runtime.buffers import read_only
 from slinky.runtime.codegen.names import Globals
 from slinky.runtime.codegen.origin import extents
 from slinky.runtime.codegen.views import Stored, Views
-from slinky.runtime.codegen.writer import Writer, targets
+from slinky.runtime.codegen.writer import Writer
+from slinky.runtime.plan_tree import (
+    Assign,
+    Extents,
+    Greatest,
+    Integer,
+    IsContiguous,
+    Linear,
+    Name,
+    ReadOnly,
+    Step,
+    Steps,
+    Stride,
+    Unpack,
+    names_bound,
+    names_used,
+)
 from slinky.symbolic.expressions import metadata, scalar
 
 
@@ -25,20 +38,21 @@ class Parameters:
         self._writer = writer
         self._at_origin = at_origin
         self._views = views
-        self._headers: list[tuple[tuple[str, ...], str]] = []
+        self._headers: list[Assign | Unpack] = []
         self.names: list[str] = []
         for p in (*program.inputs, *program.outputs):
             self._add(p)
         for p in program.outputs:
-            views.contiguous[p.name] = is_contiguous = writer.names.fresh(f"{p.name}_is_contiguous")
-            self._headers.append(((is_contiguous,), f"{is_contiguous} = {views.stored[p.name].name}.flags.carray"))
+            is_contiguous = writer.names.fresh(f"{p.name}_is_contiguous")
+            views.contiguous[p.name] = Name(is_contiguous)
+            self._headers.append(Assign(is_contiguous, IsContiguous(views.stored[p.name].name)))
         for s in program.scalars:
             name = writer.names.fresh(s.name)
             self.names.append(name)
             writer.bind(scalar(s.name), name, writer.root)
         for c in program.constants:
             # A constant that was pickled is writable there.
-            constant = globals_.name_of(read_only(c.array), c.name)
+            constant = Name(globals_.name_of(read_only(c.array), c.name))
             views.stored[c.name] = Stored(constant, writer.root, read_only=constant)
 
     def _add(self, p: BufferParameter) -> None:
@@ -47,10 +61,10 @@ class Parameters:
         array = fresh(p.name)
         self.names.append(array)
         reading = fresh(f"{p.name}_read_only")
-        self._views.stored[p.name] = Stored(array, root, read_only=reading)
-        self._headers.append(((reading,), f"{reading} = read_only({array})"))
+        self._views.stored[p.name] = Stored(Name(array), root, read_only=Name(reading))
+        self._headers.append(Assign(reading, ReadOnly(Name(array))))
         sizes, minima = [], []
-        later: list[tuple[tuple[str, ...], str]] = []
+        later: list[Assign] = []
         for d, dim in enumerate(p.dims):
             base = f"{p.name}_{dim}"
             size = fresh(f"{base}_size")
@@ -60,32 +74,29 @@ class Parameters:
             else:
                 lo, hi = fresh(f"{base}_min"), fresh(f"{base}_max")
                 minima.append(lo)
-                later.append(((hi,), f"{hi} = {lo} + {size} - 1"))
+                later.append(Assign(hi, Linear(((1, Name(lo)), (1, Name(size))), -1)))
                 writer.bind(metadata(p.name, d, "min"), lo, root)
                 writer.bind(metadata(p.name, d, "max"), hi, root)
-            for field, value in (("stride", f"{array}.strides[{d}]"), ("fold_factor", f"max({size}, 1)")):
+            fold = Greatest((Name(size), Integer(1)))
+            for field, value in (("stride", Stride(Name(array), d)), ("fold_factor", fold)):
                 name = fresh(f"{base}_{field}")
                 writer.bind(metadata(p.name, d, field), name, root)
-                later.append(((name,), f"{name} = {value}"))
+                later.append(Assign(name, value))
         if not self._at_origin:
             origin = fresh(f"{p.name}_min")
             self.names.append(origin)
             if p.dims:
-                self._headers.append((tuple(minima), f"{targets(minima)} = {origin}"))
+                self._headers.append(Unpack(tuple(minima), Name(origin)))
         if p.dims:
-            self._headers.append((tuple(sizes), f"{targets(sizes)} = {array}.shape"))
+            self._headers.append(Unpack(tuple(sizes), Extents(Name(array))))
         self._headers += later
 
-    def headers_used_by(self, lines: Sequence[str]) -> list[str]:
-        """The lines that give metadata its locals, as far as these lines use them."""
-        used = set(_words("\n".join(lines)))
-        kept: list[str] = []
-        for defined, line in reversed(self._headers):
-            if used.intersection(defined):
-                kept.append(line)
-                used.update(_words(line))
-        return kept[::-1]
-
-
-def _words(text: str) -> list[str]:
-    return re.findall(r"\w+", text)
+    def headers_used_by(self, steps: Steps) -> Steps:
+        """The steps that bind metadata to names, as far as these steps use them."""
+        used = names_used(steps)
+        kept: list[Step] = []
+        for header in reversed(self._headers):
+            if used.intersection(names_bound(header)):
+                kept.append(header)
+                used |= names_used((header,))
+        return tuple(kept[::-1])

@@ -6,6 +6,8 @@ its iterations.
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import attrs
 
 from slinky.ir.statements import Alloc, Call, For, If, walk
@@ -13,6 +15,7 @@ from slinky.runtime.codegen.allocations import simplified
 from slinky.runtime.codegen.calls import clamped_box
 from slinky.runtime.codegen.peeling import Thresholds, thresholds
 from slinky.runtime.codegen.writer import Writer
+from slinky.runtime.plan_tree import Assign, Name, Portion, Range, Value
 from slinky.symbolic.expressions import (
     Condition,
     Expr,
@@ -25,13 +28,15 @@ from slinky.symbolic.expressions import (
 
 _PEELED_STATEMENTS = 24
 
+_Iterations: TypeAlias = Range | Portion
+
 
 @attrs.frozen(eq=False)
 class Piece:
     """Part of the iterations of a loop: what to iterate over, and what is known there."""
 
     comment: str
-    iterations: str
+    iterations: _Iterations
     facts: tuple[Condition, ...]
 
 
@@ -39,7 +44,7 @@ def pieces(writer: Writer, loop: For) -> list[Piece]:
     """The parts of a serial loop whose ends and step are cheap; what they need is written in the current scope."""
     found = _steady_state(writer, loop)
     if not found.lower and not found.upper:
-        return [Piece("", range_text(writer, loop.range.min, loop.range.max + 1, loop.step), ())]
+        return [Piece("", range_of(writer, loop.range.min, loop.range.max + 1, loop.step), ())]
     v = loop.variable
     above = tuple(v >= t for t in found.lower)
     below = tuple(v <= t for t in found.upper)
@@ -54,14 +59,9 @@ def pieces(writer: Writer, loop: For) -> list[Piece]:
     return parts
 
 
-def range_text(writer: Writer, first: Expr, stop: Expr, step: Expr) -> str:
-    """The iterations of a loop as a `range`."""
-    items = [writer.text(first, "first"), writer.text(stop, "stop")]
-    if constant_value(step) != 1:
-        items.append(writer.text(step, "step"))
-    elif constant_value(first) == 0:
-        del items[0]
-    return f"range({', '.join(items)})"
+def range_of(writer: Writer, first: Expr, stop: Expr, step: Expr) -> Range:
+    """The iterations of a loop."""
+    return Range(writer.value(first, "first"), writer.value(stop, "stop"), writer.value(step, "step"))
 
 
 def variable_hint(loop: For) -> str:
@@ -95,7 +95,7 @@ def _steady_state(writer: Writer, loop: For) -> Thresholds:
     return Thresholds(lower, upper)
 
 
-def _cut_range(writer: Writer, loop: For, found: Thresholds) -> tuple[str, str, str, bool]:
+def _cut_range(writer: Writer, loop: For, found: Thresholds) -> tuple[_Iterations, _Iterations, _Iterations, bool]:
     """What to iterate over before, in and after the steady state; whether there is at most one iteration before.
 
     For a loop of step 1, whose thresholds are places where to cut.
@@ -110,29 +110,30 @@ def _cut_range(writer: Writer, loop: For, found: Thresholds) -> tuple[str, str, 
         end = writer.end(end, f"{hint}_rest")
     once = constant_value(begin - first) == 1
     ranges = ((first, begin), (begin, end), (end, stop))
-    before, steady, after = (range_text(writer, lo, hi, loop.step) for lo, hi in ranges)
+    before, steady, after = (range_of(writer, lo, hi, loop.step) for lo, hi in ranges)
     return before, steady, after, once
 
 
-def _cut_steps(writer: Writer, loop: For, found: Thresholds) -> tuple[str, str, str, bool]:
+def _cut_steps(writer: Writer, loop: For, found: Thresholds) -> tuple[_Iterations, _Iterations, _Iterations, bool]:
     """As `_cut_range`, of a loop of any step: how many iterations to skip is counted."""
     first, stop, step = loop.range.min, loop.range.max + 1, loop.step
     known = writer.known
     hint = variable_hint(loop)
     whole = writer.names.fresh(f"{hint}_range")
-    writer.scope.write(f"{whole} = {range_text(writer, first, stop, step)}")
+    writer.scope.add(Assign(whole, range_of(writer, first, stop, step)))
     skipped: Expr | None = None
     if found.lower:
         skipped = writer.simplify(maximum(0, *(-((first - t) // step) for t in found.lower)), known)
         skipped = writer.end(skipped, f"{hint}_steady")
-    begin_text = writer.atom(skipped) if skipped is not None else ""
-    end_text = ""
+    begin = writer.value(skipped) if skipped is not None else None
+    rest: Value | None = None
     if found.upper:
         counted = [(t - first) // step + 1 for t in found.upper]
         end = writer.simplify(maximum(skipped if skipped is not None else 0, minimum(*counted)), known)
-        end_text = writer.atom(writer.end(end, f"{hint}_rest"))
+        rest = writer.value(writer.end(end, f"{hint}_rest"))
     once = skipped is not None and constant_value(skipped) == 1
-    return f"{whole}[:{begin_text}]", f"{whole}[{begin_text}:{end_text}]", f"{whole}[{end_text}:]", once
+    before, steady, after = (Portion(Name(whole), *ends) for ends in ((None, begin), (begin, rest), (rest, None)))
+    return before, steady, after, once
 
 
 def _negated_if_one(conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:

@@ -1,6 +1,6 @@
-"""Code that tells a recorder what a run does.
+"""Steps that tell a recorder what a run does.
 
-Invariant: where nobody counts, nothing is written for it, and everything else is the same.
+Invariant: where nobody counts, nothing is done for it, and everything else is the same.
 """
 
 from __future__ import annotations
@@ -11,16 +11,22 @@ from contextlib import contextmanager
 from slinky.ir.statements import Alloc, Block, Call, Statement
 from slinky.runtime.codegen.writer import Writer
 from slinky.runtime.lifetimes import releases
+from slinky.runtime.plan_tree import Name, RecordAllocation, RecordBlock, RecordCall, RecordFree, Value
 from slinky.symbolic.intervals import Box
 
 
 class Recording:
-    """Reports to the recorder in the local `name`; to nobody if that is None."""
+    """Reports to the recorder of this name; to nobody if that is None."""
 
     def __init__(self, writer: Writer, name: str | None) -> None:
         self._writer = writer
         self._name = name
         self._block = ""
+
+    @property
+    def _recorder(self) -> Name:
+        assert self._name is not None  # somebody counts
+        return Name(self._name)
 
     @property
     def is_on(self) -> bool:
@@ -36,17 +42,19 @@ class Recording:
         writer, outer = self._writer, self._block
         name = writer.names.fresh("block")
         last_uses = releases(block)
-        with writer.inside(f"with {self._name}.block() as {name}:", writer.facts):
+        with writer.inside(writer.facts) as inner:
             self._block = name
             for position, statement in enumerate(block):
                 write(statement)
                 for buffer in last_uses.get(position, ()):
-                    writer.scope.write(f"{name}.free({buffer!r})")
+                    inner.add(RecordFree(Name(name), buffer))
+        if inner.steps:
+            writer.scope.add(RecordBlock(self._recorder, name, inner.done()))
         self._block = outer
 
-    def allocation(self, buffer: str, size: str) -> None:
+    def allocation(self, buffer: str, size: Value) -> None:
         """A buffer of the current block begins."""
-        self._writer.scope.write(f"{self._block}.allocate({buffer!r}, {size})")
+        self._writer.scope.add(RecordAllocation(Name(self._block), buffer, size))
 
     @contextmanager
     def call(self, call: Call, box: Box) -> Iterator[None]:
@@ -54,9 +62,9 @@ class Recording:
         if not self.is_on:
             yield
             return
-        writer = self._writer
-        spans = ", ".join(f"({writer.text(i.min)}, {writer.text(i.max)})" for i in box)
-        spans += "," * (len(box) == 1)
-        header = f"with {self._name}.call({call.func.name!r}, ({spans})):"
-        with writer.inside(header, writer.facts, place=writer.place(call)):
+        writer, place = self._writer, self._writer.place(call)
+        spans = tuple([(writer.value(i.min), writer.value(i.max)) for i in box])
+        with writer.inside(writer.facts) as inner:
             yield
+        if inner.steps:
+            writer.scope.add(RecordCall(self._recorder, call.func.name, spans, inner.done(), place))

@@ -12,7 +12,6 @@ Invariant: a view that is made in an outer scope is the one that would be made w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import cast
 
 import attrs
 import numpy as np
@@ -20,6 +19,7 @@ import numpy as np
 from slinky.ir.statements import Call, LoweredFunc, Program, walk
 from slinky.runtime.codegen.scopes import CodeScope
 from slinky.runtime.codegen.writer import Writer
+from slinky.runtime.plan_tree import Assign, Crop, Located, Name, Rows, Span, Value, Window
 from slinky.symbolic.expressions import Expr, constant_value, maximum
 from slinky.symbolic.intervals import Box, Interval
 from slinky.symbolic.proofs import Facts, prove
@@ -27,21 +27,20 @@ from slinky.symbolic.proofs import Facts, prove
 
 @attrs.frozen(eq=False)
 class Stored:
-    """A buffer of the generated code: its local and the scope of the local.
+    """A buffer of the plan: its name, and the scope that has the name.
 
-    The local is an array, or where dimensions are `folded`, a function that takes, for each of them, the distance of
-    the first coordinate from that of the buffer and how many there are, and gives the view. `read_only` is the local of
-    what is the same but read-only, if there is one.
+    It is an array, or where dimensions are `folded`, a ring that gives windows (see `plan_tree.Window`). `read_only` is
+    the name of what is the same but read-only, if there is one.
     """
 
-    name: str
+    name: Name
     scope: CodeScope
     folded: tuple[int, ...] = ()
-    read_only: str | None = None
+    read_only: Name | None = None
 
 
 @attrs.frozen(eq=False)
-class Crop:
+class DimCrop:
     """How to crop one dimension: the distance of the first coordinate, how many, and the scope that knows both."""
 
     dim: int
@@ -74,10 +73,10 @@ def buffers_given_read_only(program: Program) -> frozenset[str]:
 
 
 class Views:
-    """Writes views. `stored` are the buffers that there are; `dims` names the dimensions of those not allocated.
+    """Makes views. `stored` are the buffers that there are; `dims` names the dimensions of those not allocated.
 
-    `contiguous` are the locals that say whether an output is contiguous, `given_read_only` the buffers that a callback
-    is given read-only.
+    `contiguous` are the names of what says whether an output is contiguous, `given_read_only` the buffers that a
+    callback is given read-only.
     """
 
     def __init__(self, writer: Writer, dims: Mapping[str, Sequence[str]], given_read_only: frozenset[str]) -> None:
@@ -85,9 +84,9 @@ class Views:
         self._dims = dims
         self.given_read_only = given_read_only
         self.stored: dict[str, Stored] = {}
-        self.contiguous: dict[str, str] = {}
+        self.contiguous: dict[str, Name] = {}
 
-    def input(self, func: LoweredFunc, buffer: str, region: Box) -> str:
+    def input(self, func: LoweredFunc, buffer: str, region: Box) -> Value:
         """What a callback is given for a region that it reads: an array, or a buffer where it asks for buffers."""
         stored = self.stored[buffer]
         if is_given_read_only(func):
@@ -95,43 +94,45 @@ class Views:
             stored = attrs.evolve(stored, name=stored.read_only)
         return self._operand(func, self._view(stored, buffer, region), region)
 
-    def output(self, func: LoweredFunc, buffer: str, region: Box) -> str:
+    def output(self, func: LoweredFunc, buffer: str, region: Box) -> Value:
         """What a callback is given for a region that it writes."""
         return self._operand(func, self._view(self.stored[buffer], buffer, region), region)
 
-    def _operand(self, func: LoweredFunc, view: str, region: Box) -> str:
+    def _operand(self, func: LoweredFunc, view: Value, region: Box) -> Value:
         if not func.operation.pass_buffers:
             return view
-        minima = ", ".join(self._writer.text(i.min) for i in region) + "," * (len(region) == 1)
-        return f"buffer_at({view}, ({minima}))"
+        return Located(view, tuple([self._writer.value(i.min) for i in region]))
 
-    def part(self, output: str, region: Box) -> tuple[str, str]:
-        """The local of the part of an output for a region, and that which says whether the output is contiguous."""
-        return self._view(self.stored[output], output, region, keep=True), self.contiguous[output]
+    def part(self, output: str, region: Box) -> tuple[Name, Name]:
+        """The name of the part of an output for a region, and of what says whether the output is contiguous."""
+        part = self._view(self.stored[output], output, region, keep=True)
+        assert isinstance(part, Name)  # it is kept, or the whole output
+        return part, self.contiguous[output]
 
-    def rows(self, buffer: str, dim: int) -> str:
+    def rows(self, buffer: str, dim: int) -> Rows:
         """How many coordinates of a folded dimension there may be in a view."""
         stored = self.stored[buffer]
-        return f"{stored.name}.rows[{stored.folded.index(dim)}]"
+        return Rows(stored.name, stored.folded.index(dim))
 
-    def _view(self, stored: Stored, buffer: str, region: Box, *, keep: bool = False) -> str:
-        """The view for a region: as text where it is used, unless it shall be kept in a local."""
+    def _view(self, stored: Stored, buffer: str, region: Box, *, keep: bool = False) -> Value:
+        """The view for a region: made where it is used, unless it shall be kept under a name."""
         crops = self._crops(buffer, region)
-        array, base = stored.name, stored.scope
+        array: Value = stored.name
+        base = stored.scope
         if stored.folded:
             folded = [c for c in crops if c.dim in stored.folded]
             base = max([base, *(c.home for c in folded)], key=lambda scope: scope.level)
             if not self._there_are_such_windows(buffer, folded, base.facts.known):
                 base = self._writer.scope
-            array = self._window(array, buffer, folded, self._around(base))
+            array = self._window(stored.name, buffer, folded, self._around(base))
             crops = [c for c in crops if c.dim not in stored.folded]
         for level in sorted({max(crop.home.level, base.level) for crop in crops}):
             group = [crop for crop in crops if max(crop.home.level, base.level) == level]
             target = self._around(group[0].home if group[0].home.level == level else base)
-            array = self._cropped(array, buffer, len(region), group, target, keep)
+            array = self._cropped(array, buffer, group, target, keep)
         return array
 
-    def _there_are_such_windows(self, buffer: str, crops: Iterable[Crop], known: Facts) -> bool:
+    def _there_are_such_windows(self, buffer: str, crops: Iterable[DimCrop], known: Facts) -> bool:
         """Whether windows of these lengths are shown to exist: unlike a slice, a window of no such length fails.
 
         Where a loop or a branch never runs, its regions may have any length; what is shown there holds there alone.
@@ -146,26 +147,25 @@ class Views:
         """The scope of this level around the current one."""
         return next(around for around in self._writer.scope.chain() if around.level == scope.level)
 
-    def _window(self, function: str, buffer: str, crops: Sequence[Crop], target: CodeScope) -> str:
-        """The view of a folded buffer: as text where it is used, as a local of an outer scope."""
-        key = ("window", function, *(crop.key for crop in crops))
+    def _window(self, ring: Name, buffer: str, crops: Sequence[DimCrop], target: CodeScope) -> Value:
+        """The view of a folded buffer: made where it is used, or under a name of an outer scope."""
+        key = ("window", ring, *(crop.key for crop in crops))
+        value = self._writer.value
 
-        def text() -> str:
-            ends = (self._writer.text(e, c.hint) for c in crops for e in (c.first, c.extent))
-            return f"{function}({', '.join(ends)})"
+        def make() -> Value:
+            return Window(ring, tuple([(value(c.first, c.hint), value(c.extent, c.hint)) for c in crops]))
 
-        return self._placed(key, buffer, crops, target, text)
+        return self._placed(key, buffer, crops, target, make)
 
-    def _cropped(self, array: str, buffer: str, rank: int, crops: Sequence[Crop], target: CodeScope, keep: bool) -> str:
-        """An array cropped in some dimensions: as text where it is used, as a local of an outer scope."""
-        text = self._writer.text
+    def _cropped(self, array: Value, buffer: str, crops: Sequence[DimCrop], target: CodeScope, keep: bool) -> Value:
+        """An array cropped in some dimensions: made where it is used, or under a name of an outer scope."""
+        value = self._writer.value
 
-        def make() -> str:
-            index = [":"] * rank
+        def make() -> Value:
+            spans: list[Span | None] = [None] * (max(c.dim for c in crops) + 1)
             for c in crops:
-                first = "" if constant_value(c.first) == 0 else text(c.first, c.hint)
-                index[c.dim] = _slice(first, text(c.first + c.extent, f"{c.hint}_end"))
-            return f"{array}[{', '.join(index[: max(c.dim for c in crops) + 1])}]"
+                spans[c.dim] = Span(value(c.first, c.hint), value(c.first + c.extent, f"{c.hint}_end"))
+            return Crop(array, tuple(spans))
 
         return self._placed(("view", array, *(crop.key for crop in crops)), buffer, crops, target, make, keep)
 
@@ -173,31 +173,30 @@ class Views:
         self,
         key: object,
         buffer: str,
-        crops: Iterable[Crop],
+        crops: Iterable[DimCrop],
         target: CodeScope,
-        make: Callable[[], str],
+        make: Callable[[], Value],
         keep: bool = False,
-    ) -> str:
-        """A view, made in the target scope: a local there, unless that is where it is used and it is not to be kept."""
+    ) -> Value:
+        """A view, made in the target scope: named there, unless that is where it is used and it is not to be kept."""
         writer = self._writer
-        known = writer.scope.lookup(key)
+        known: Name | None = writer.scope.lookup(key)
         if known is not None:
-            return cast(str, known)
-        current, writer.scope = writer.scope, target
-        text = make()
-        if keep or target is not current:
-            name = writer.names.fresh("_".join([buffer, *(crop.name for crop in crops)]))
-            target.write(f"{name} = {text}")
-            target.values[key] = text = name
-        writer.scope = current
-        return text
+            return known
+        with writer.at(target) as current:
+            view = make()
+            if keep or target is not current:
+                name = writer.names.fresh("_".join([buffer, *(crop.name for crop in crops)]))
+                target.add(Assign(name, view))
+                target.values[key] = view = Name(name)
+        return view
 
-    def _crops(self, buffer: str, region: Box) -> list[Crop]:
+    def _crops(self, buffer: str, region: Box) -> list[DimCrop]:
         limits = self._writer.facts.boxes[buffer]
         crops = [self._crop(buffer, d, i, limit) for d, (i, limit) in enumerate(zip(region, limits, strict=True))]
         return [crop for crop in crops if crop is not None]
 
-    def _crop(self, buffer: str, d: int, i: Interval, limit: Interval) -> Crop | None:
+    def _crop(self, buffer: str, d: int, i: Interval, limit: Interval) -> DimCrop | None:
         """How to crop a dimension; None where the region is all of it."""
         writer = self._writer
         offset, rest = writer.difference(i.min, limit.min), writer.difference(limit.max, i.max)
@@ -207,17 +206,10 @@ class Views:
         extent = writer.difference(i.max, i.min) + 1
         if not prove(extent >= 0, writer.known):
             extent = maximum(extent, 0)
-        return Crop(d, buffer, self._dim_name(buffer, d), offset, extent, writer.home(offset, extent))
+        return DimCrop(d, buffer, self._dim_name(buffer, d), offset, extent, writer.home(offset, extent))
 
     def _dim_name(self, buffer: str, d: int) -> str:
         alloc = self._writer.facts.allocs.get(buffer)
         if alloc is not None:
             return alloc.dims[d]
         return self._dims[buffer][d] if buffer in self._dims else str(d)
-
-
-def _slice(first: str, stop: str) -> str:
-    """A slice as a formatter would write it."""
-    if " " not in first + stop:
-        return f"{first}:{stop}"
-    return f"{first} : {stop}" if first else f": {stop}"

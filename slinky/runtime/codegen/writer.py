@@ -1,7 +1,7 @@
-"""What the parts of the generator share: lines of code that know which place of the program they stand at.
+"""What the parts that make a plan share: steps that know which place of the program they stand at.
 
 A `Writer` is a `ScopedWriter` whose scopes carry the facts of the program there. It gives ends of intervals a form that
-is cheap to use again, and writes the questions after which a run fails.
+is cheap to use again, and adds the questions after which a run fails.
 
 Invariant: a symbol made for an end has, wherever it is known, the value of the expression that it stands for; the facts
 say so.
@@ -9,7 +9,6 @@ say so.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import attrs
@@ -18,32 +17,17 @@ from slinky.ir.scopes import Scope
 from slinky.ir.statements import Statement
 from slinky.runtime.codegen.examples import Examples
 from slinky.runtime.codegen.names import Names
-from slinky.runtime.codegen.scopes import INDENT, CodeScope, ScopedWriter
+from slinky.runtime.codegen.scopes import CodeScope, ScopedWriter
+from slinky.runtime.plan_tree import Failure, Name, Place, Stop
 from slinky.symbolic.bounds import simplify as simplify_choices
 from slinky.symbolic.expressions import Condition, Constant, Expr, Max, Metadata, Min, Sum, Variable, variable
-from slinky.symbolic.intervals import Box, Interval
+from slinky.symbolic.intervals import Interval
 from slinky.symbolic.proofs import Facts
 from slinky.symbolic.traversal import substitute
 
-LINE_LENGTH = 120
-
-
-@attrs.frozen(eq=False)
-class Place:
-    """What a line of the generated code does: enough to say, after an error there, which call it was.
-
-    `boxes` are the bounds of the buffers in scope and `variables` the locals of the loops around; `ends` are
-    expressions that stand for symbols of the boxes.
-    """
-
-    statement: Statement
-    boxes: Mapping[str, Box]
-    variables: dict[Expr, str]
-    ends: dict[Expr, Expr]
-
 
 class Writer(ScopedWriter):
-    """Writes lines in the current scope, with what is known there."""
+    """Adds steps to the current scope, with what is known there."""
 
     def __init__(self, root: CodeScope, names: Names, examples: Examples) -> None:
         super().__init__(root, names)
@@ -90,23 +74,17 @@ class Writer(ScopedWriter):
         """These conditions hold in the current scope from here on."""
         self.scope.facts = also(self.scope.facts, *conditions)
 
-    def fits(self, line: str) -> bool:
-        """Whether a line is short enough to stand in the current scope."""
-        return len(line) + len(INDENT) * self.scope.depth <= LINE_LENGTH
-
     # Failures -----------------------------------------------------------------------------------------------------
 
     def place(self, statement: Statement) -> Place:
-        """The place of a line that does something for a statement."""
+        """The place of a step that does something for a statement."""
         facts = self.scope.facts
-        variables: dict[Expr, str] = {loop.variable: self.scope.lookup(loop.variable) or "" for loop in facts.loops}
+        variables: dict[Expr, str] = {loop.variable: self.scope.lookup(loop.variable).text for loop in facts.loops}
         return Place(statement, facts.boxes, variables, self._ends)
 
-    def fail_if(self, condition: Condition | str, helper: str, statement: Statement, arguments: str = "") -> None:
-        """Call a helper that raises, where a condition holds."""
-        test = condition if isinstance(condition, str) else self.text(condition)
-        self.scope.write(f"if {test}:")
-        self.scope.write(f"{INDENT}{helper}({arguments})", self.place(statement))
+    def stop_if(self, condition: Condition, failure: Failure, statement: Statement) -> None:
+        """End the run with an error of its own, where a condition holds."""
+        self.scope.add(Stop(self.value(condition), failure, self.place(statement)))
 
     # Ends of intervals --------------------------------------------------------------------------------------------
 
@@ -121,11 +99,11 @@ class Writer(ScopedWriter):
         symbol: Any = self.scope.lookup(key)
         if symbol is None:
             name = self.named(expr, hint)
-            if not name.isidentifier():
+            if not isinstance(name, Name):
                 return expr
             home = next(scope for scope in self.scope.chain() if expr in scope.values)
             symbol = variable(f"<end {len(self._ends) + 1}>")
-            self.bind(symbol, name, home)
+            self.bind(symbol, name.text, home)
             home.values[key] = symbol
             self._ends[symbol] = self._expanded(expr)
         if self.scope.lookup(("fact", symbol)) is None:
@@ -157,8 +135,3 @@ def is_costly(expr: Expr) -> bool:
     if isinstance(expr, Sum):
         return any(not isinstance(atom, (Variable, Metadata)) for atom, _ in expr.terms)
     return not isinstance(expr, (Variable, Metadata, Constant))
-
-
-def targets(names: Sequence[str]) -> str:
-    """Names to assign the items of a tuple to."""
-    return f"({names[0]},)" if len(names) == 1 else ", ".join(names)
