@@ -321,7 +321,9 @@ def _written(value: Value) -> _Text:
         case Comparison(left=left, relation=relation, right=right):
             return f"{text(left)} {relation} {text(right)}", _COMPARISON
         case Times(factors=factors):
-            return " * ".join(_atom(factor) for factor in factors), _TERM
+            # The first may be a negative number: `-8 * n` needs no brackets.
+            first = text(factors[0]) if isinstance(factors[0], Integer) else _atom(factors[0])
+            return " * ".join([first, *map(_atom, factors[1:])]), _TERM
         case Quotient(numerator=numerator, denominator=denominator):
             return f"{_atom(numerator)} // {_atom(denominator)}", _TERM
         case Remainder(numerator=numerator, denominator=denominator):
