@@ -16,7 +16,7 @@ at the end; views are made of arrays.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 import attrs
 
@@ -517,12 +517,13 @@ def names_used(roots: Iterable[Node]) -> set[str]:
     waiting: list[object] = list(roots)
     while waiting:
         item = waiting.pop()
-        if isinstance(item, Name):
-            found.add(item.text)
+        kind = type(item)
+        if kind is tuple:
+            waiting.extend(cast("tuple[object, ...]", item))
+        elif kind is Name:
+            found.add(cast(Name, item).text)
         elif isinstance(item, Node):
-            waiting.extend(getattr(item, field) for field in _fields(type(item)))
-        elif isinstance(item, tuple):
-            waiting.extend(item)
+            waiting.extend(_parts(item))
     return found
 
 
@@ -559,8 +560,9 @@ def walk_steps(steps: Steps) -> Iterator[Step]:
 _FIELDS: dict[type, tuple[str, ...]] = {}
 
 
-def _fields(kind: type) -> tuple[str, ...]:
-    found = _FIELDS.get(kind)
-    if found is None:
-        found = _FIELDS[kind] = tuple(field.name for field in attrs.fields(kind))
-    return found
+def _parts(node: Node) -> list[object]:
+    """What the fields of a node hold."""
+    fields = _FIELDS.get(type(node))
+    if fields is None:
+        fields = _FIELDS[type(node)] = tuple(field.name for field in attrs.fields(type(node)) if field.name != "place")
+    return [getattr(node, name) for name in fields]
