@@ -560,7 +560,7 @@ def walk_steps(steps: Steps) -> Iterator[Step]:
 _FIELDS: dict[type, tuple[str, ...]] = {}
 
 
-def _parts(node: Node) -> list[object]:
+def _parts(node: Any) -> list[object]:
     """What the fields of a node hold."""
     fields = _FIELDS.get(type(node))
     if fields is None:
