@@ -5,6 +5,8 @@ from __future__ import annotations
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import attrs
+
 from slinky.cursors.answers import text_in
 from slinky.cursors.base import Cursor
 from slinky.cursors.containment import are_same
@@ -17,8 +19,9 @@ from slinky.ir.equality import say_the_same
 from slinky.ir.printer import print_program
 from slinky.ir.statements import Program
 from slinky.ir.verifier import verify_program
+from slinky.runtime.backends import Prepared, prepare, require_backend
 from slinky.runtime.callbacks import is_debugging
-from slinky.runtime.interpreter import Checked, interpret
+from slinky.runtime.run_options import Checked, RunOptions
 from slinky.runtime.statistics import Hooks, Memory, RunStatistics
 
 if TYPE_CHECKING:
@@ -35,15 +38,17 @@ class Pipeline:
     statements. Pipelines are compared and hashed by identity.
     """
 
-    __slots__ = ("__weakref__", "_plan", "_version")
+    __slots__ = ("__weakref__", "_others", "_plan", "_version")
 
     _version: Version
     _plan: Plan | None
+    _others: dict[str, Prepared]
 
     def __init__(self, program: Program | Version) -> None:
         version = program if isinstance(program, Version) else Version(program, origin())
         object.__setattr__(self, "_version", version)
         object.__setattr__(self, "_plan", None)
+        object.__setattr__(self, "_others", {})
 
     @property
     def _program(self) -> Program:
@@ -98,9 +103,7 @@ class Pipeline:
         Takes what calling the pipeline takes, and raises what it raises before any callback has run. A run then costs
         no checks, and nothing that depends on the arguments alone is computed again: for runs of a few microseconds.
         """
-        from slinky.runtime.bound import BoundPipeline
-
-        return BoundPipeline(self.compile(), arrays, scalars)
+        return self.compile().bind(arrays, scalars)
 
     def run(
         self,
@@ -121,34 +124,33 @@ class Pipeline:
         `hooks` are told of calls and allocations. `threads` is how many threads a parallel loop uses that does not say
         it itself. With `progress`, a bar shows the share of elements computed (needs the extra `progress`).
         """
-        return self._run(arrays, scalars, backend, checked, Hooks() if hooks is None else hooks, threads, progress)
+        require_backend(backend)
+        hooks = Hooks() if hooks is None else hooks
+        options = RunOptions(checked=checked, hooks=hooks, threads=threads, progress=progress)
+        return self._run(arrays, scalars, backend, options)
 
     def _run(
-        self,
-        arrays: tuple[object, ...],
-        scalars: dict[str, int],
-        backend: str,
-        checked: Checked,
-        hooks: Hooks,
-        threads: int | None,
-        progress: bool,
+        self, arrays: tuple[object, ...], scalars: dict[str, int], backend: str, options: RunOptions
     ) -> RunStatistics:
-        if not isinstance(hooks, Hooks):
-            raise ArgumentError(f"hooks must be sl.Hooks, got {hooks!r}")
-        if backend not in ("python", "interpreter"):
-            raise ArgumentError(f"there is no back end {backend!r}; there are 'python' and 'interpreter'")
-        if not isinstance(checked, bool) and not (isinstance(checked, str) and checked == "first"):
-            raise ArgumentError(f"checked must be False, True or 'first', got {checked!r}")
-        checked = checked or ("first" if is_debugging() else False)
-        if progress:
+        if not options.checked and is_debugging():
+            options = attrs.evolve(options, checked="first")
+        if options.progress:
             from slinky.runtime.progress import progress_hooks
 
-            total = sum(self._rehearse(arrays, scalars, threads).elements.values())
-            with progress_hooks(total, self.name, hooks) as told:
-                return self._run(arrays, scalars, backend, checked, told, threads, False)
-        if checked is True or backend == "interpreter":
-            return interpret(self._program, arrays, dict(scalars), checked=checked, hooks=hooks, threads=threads)[1]
-        return self.compile().record(arrays, scalars, hooks, threads, guarded=checked == "first")
+            total = sum(self._rehearse(arrays, scalars, options.threads).elements.values())
+            with progress_hooks(total, self.name, options.hooks) as told:
+                return self._run(arrays, scalars, backend, attrs.evolve(options, hooks=told, progress=False))
+        prepared = self._prepared("interpreter" if options.checked is True else backend)
+        return prepared.record(arrays, scalars, options)
+
+    def _prepared(self, backend: str) -> Prepared:
+        """The program made ready by a back end, at the first use of it."""
+        if backend == "python":
+            return self.compile()
+        found = self._others.get(backend)
+        if found is None:
+            found = self._others.setdefault(backend, prepare(backend, self._program))
+        return found
 
     def compile(self) -> Plan:
         """The plan that runs this pipeline, made at the first use. It may run in many threads at once.
@@ -192,7 +194,7 @@ class Pipeline:
         tracer = Tracer()
         statistics: RunStatistics | None = None
         try:
-            statistics = self._run(arrays, scalars, "python", False, tracer.hooks(), threads, False)
+            statistics = self._run(arrays, scalars, "python", RunOptions(hooks=tracer.hooks(), threads=threads))
             return statistics
         finally:
             if statistics is not None or tracer.has_events:

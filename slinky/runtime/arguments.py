@@ -1,4 +1,4 @@
-"""Binding arrays to the parameters of a program, with every check that can be made before a callback runs."""
+"""Giving arrays to the parameters of a program, with every check that can be made before a callback runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from slinky.symbolic.traversal import evaluate, symbols
 
 
 @attrs.frozen(eq=False)
-class BoundArguments:
+class Arguments:
     """Arrays by name, the values of the symbols that they determine, and what to return."""
 
     storages: dict[str, Storage]
@@ -26,8 +26,8 @@ class BoundArguments:
     results: tuple[object, ...]
 
 
-def bind(program: Program, arrays: Sequence[object], scalars: Mapping[str, object]) -> BoundArguments:
-    """Bind inputs then outputs, and scalars by name.
+def take_arguments(program: Program, arrays: Sequence[object], scalars: Mapping[str, object]) -> Arguments:
+    """Give inputs then outputs, and scalars by name, to the parameters.
 
     Raises `ArgumentError` (`CheckFailedError` for a check of the program) saying what was expected and given.
     """
@@ -58,7 +58,7 @@ def bind(program: Program, arrays: Sequence[object], scalars: Mapping[str, objec
     for c in program.constants:
         box = tuple((lo, lo + extent - 1) for lo, extent in zip(c.min, c.array.shape, strict=True))
         storages[c.name] = Storage(c.name, box, c.array)
-    return BoundArguments(storages, values, tuple(arrays[len(program.inputs) :]))
+    return Arguments(storages, values, tuple(arrays[len(program.inputs) :]))
 
 
 def _scalar_values(program: Program, scalars: Mapping[str, object]) -> dict[Expr, int]:

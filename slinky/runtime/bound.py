@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from slinky.runtime.arena import Arena
-from slinky.runtime.arguments import bind
+from slinky.runtime.arguments import take_arguments
 from slinky.runtime.buffers import buffer_at
 from slinky.runtime.plan import Plan
 from slinky.runtime.threads import default_workers
@@ -29,14 +29,14 @@ class BoundPipeline:
     __slots__ = ("__weakref__", "_arguments", "_idle", "_plan", "_result", "_scalars", "_values", "_variant")
 
     def __init__(self, plan: Plan, arrays: Sequence[object], scalars: Mapping[str, object]) -> None:
-        storages = bind(plan.program, arrays, scalars).storages
+        storages = take_arguments(plan.program, arrays, scalars).storages
         given = [storages[p.name] for p in (*plan.program.inputs, *plan.program.outputs)]
         self._arguments = [buffer_at(s.array[...], tuple(lo for lo, _ in s.box)) for s in given]
         self._scalars = dict(scalars)
-        bound = plan.bind(self._arguments, self._scalars, again=True)
+        handed = plan.handed(self._arguments, self._scalars, again=True)
         self._plan = plan
-        self._values = bound.values
-        self._variant = plan.variant(bound.kind)
+        self._values = handed.values
+        self._variant = plan.variant(handed.kind)
         outputs = tuple(arrays[len(plan.program.inputs) :])
         self._result = outputs[0] if len(outputs) == 1 else outputs
         self._idle: list[Callable[[], None]] = []

@@ -4,8 +4,8 @@ The code is generated per plan, a few lines per parameter, so that nothing is lo
 is not as usual (another type, dtype, rank, an empty array, a view that may overlap another argument; a buffer, where
 the function takes no coordinates) it calls `other`, which takes the long way with every check and a message.
 
-Invariant: arguments that go the short way meet every condition of `arguments.bind` but the checks of the program,
-which the plan's function makes itself.
+Invariant: arguments that go the short way meet every condition of `arguments.take_arguments` but the checks of the
+program, which the plan's function makes itself.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from slinky.runtime.arena import Arenas
 from slinky.runtime.arguments import shares_own_memory
 from slinky.runtime.buffers import Buffer
 
-Entry = Callable[[Sequence[object], dict[str, Any]], Any]
+Enter = Callable[[Sequence[object], dict[str, Any]], Any]
 """Takes arrays and scalars; returns the output, or a tuple of the outputs."""
 
 
@@ -36,9 +36,9 @@ def make_entry(
     function: Callable[..., None],
     arenas: Arenas,
     threads: Callable[[], int] | None,
-    other: Entry,
+    other: Enter,
     failed: Callable[[BaseException, Sequence[object], dict[str, Any]], None],
-) -> Entry:
+) -> Enter:
     """The short way to a plan's function, one with coordinates unless `at_origin`.
 
     `threads` gives the number of threads where the function takes one; `failed` is told of an error in the function.
@@ -110,7 +110,7 @@ def make_entry(
         namespace[f"dtype{i}"] = p.dtype
         namespace[f"origin{i}"] = (0,) * p.rank
     exec(compile("\n".join(lines), "<entry of a plan>", "exec"), namespace)
-    entry: Entry = namespace["entry"]
+    entry: Enter = namespace["entry"]
     return entry
 
 

@@ -11,8 +11,9 @@ of the outputs must have been written at the end.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal, TypeAlias, assert_never
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, assert_never
 
 import attrs
 import numpy as np
@@ -20,6 +21,7 @@ import numpy as np
 from slinky.errors import CallbackError, ExecutionError, UninitializedReadError
 from slinky.ir.effects import clamped_numbers, numeric_reads, numeric_writes
 from slinky.ir.operations import Operation
+from slinky.ir.printer import print_program
 from slinky.ir.statements import (
     Alloc,
     Block,
@@ -34,7 +36,7 @@ from slinky.ir.statements import (
     Statement,
     walk,
 )
-from slinky.runtime.arguments import bind, require
+from slinky.runtime.arguments import require, take_arguments
 from slinky.runtime.buffers import Array, Buffer, read_only
 from slinky.runtime.callbacks import (
     FirstCalls,
@@ -48,48 +50,68 @@ from slinky.runtime.callbacks import (
 )
 from slinky.runtime.lifetimes import releases
 from slinky.runtime.races import Iteration, LoopRun
+from slinky.runtime.run_options import RunOptions
 from slinky.runtime.shadow import Shadow
-from slinky.runtime.statistics import Hooks, Meter, Recorder, RunStatistics
+from slinky.runtime.statistics import Meter, Recorder, RunStatistics
 from slinky.runtime.storage import NumericBox, Storage, allocate, box_text, program_bytes
 from slinky.runtime.threads import run_parallel, workers_or_default
 from slinky.symbolic.expressions import Expr
 from slinky.symbolic.intervals import evaluate_box
 from slinky.symbolic.traversal import evaluate
 
-Checked: TypeAlias = bool | Literal["first"]
-"""What is checked: everything, that the first call of each func writes its outputs, or nothing."""
+
+@attrs.frozen(eq=False)
+class Interpreted:
+    """A program that the interpreter runs: the back end `interpreter` (see `backends`)."""
+
+    program: Program
+
+    @property
+    def source(self) -> str:
+        """What it runs: the statements of the program."""
+        return print_program(self.program)
+
+    def enter(self, arrays: Sequence[object], scalars: Mapping[str, object]) -> Any:
+        """Run; return the output, or a tuple of the outputs."""
+        outputs, _ = interpret(self.program, arrays, scalars, RunOptions())
+        return outputs[0] if len(outputs) == 1 else outputs
+
+    def record(self, arrays: Sequence[object], scalars: Mapping[str, object], options: RunOptions) -> RunStatistics:
+        """Run, with every check that the options ask for, and return what was used."""
+        return interpret(self.program, arrays, scalars, options)[1]
+
+    def bind(self, arrays: Sequence[object], scalars: Mapping[str, object]) -> Callable[[], Any]:
+        """What runs on these arguments, as often as it is called."""
+        take_arguments(self.program, arrays, scalars)
+        return partial(self.enter, tuple(arrays), dict(scalars))
+
+    def release(self) -> None:
+        """Nothing: no memory is kept between runs."""
 
 
 def interpret(
-    program: Program,
-    arrays: Sequence[object],
-    scalars: dict[str, object],
-    *,
-    checked: Checked = False,
-    hooks: Hooks | None = None,
-    threads: int | None = None,
+    program: Program, arrays: Sequence[object], scalars: Mapping[str, object], options: RunOptions
 ) -> tuple[tuple[object, ...], RunStatistics]:
     """Run a program on arrays, inputs then outputs, and scalars by name; return the outputs and the statistics.
 
-    `threads` is how many threads a parallel loop without a number of its own uses. Raises `ArgumentError` before
-    anything ran, `ExecutionError` for a program that cannot be carried out as written. An exception of a callback
-    propagates with a note that names the call and its box.
+    Raises `ArgumentError` before anything ran, `ExecutionError` for a program that cannot be carried out as written.
+    An exception of a callback propagates with a note that names the call and its box.
     """
-    bound = bind(program, arrays, scalars)
-    recorder = Recorder([s.func.name for s in walk(program.body) if isinstance(s, Call)], hooks or Hooks())
+    given = take_arguments(program, arrays, scalars)
+    recorder = Recorder([s.func.name for s in walk(program.body) if isinstance(s, Call)], options.hooks)
     shadows: dict[str, Shadow] | None = None
-    if checked is True:
-        outputs = [bound.storages[p.name] for p in program.outputs]
+    if options.checked is True:
+        outputs = [given.storages[p.name] for p in program.outputs]
         shadows = {s.name: Shadow(s.name, s.box, [None] * len(s.box)) for s in outputs}
-    tested = FirstCalls() if checked == "first" else None
-    machine = _Machine(program, recorder, workers_or_default(threads), tested)
-    frame = _Frame(dict(bound.storages), dict(bound.values), dict(shadows) if shadows is not None else None)
+    tested = FirstCalls() if options.checked == "first" else None
+    machine = _Machine(program, recorder, workers_or_default(options.threads), tested)
+    frame = _Frame(dict(given.storages), dict(given.values), dict(shadows) if shadows is not None else None)
     machine.block(program.body, frame)
     for shadow in (shadows or {}).values():
         missing = shadow.unwritten()
         if missing is not None:
             raise UninitializedReadError(f"element {list(missing)} of output {shadow.name} was never written")
-    return bound.results, recorder.statistics(machine.meter.peak)
+    return given.results, recorder.statistics(machine.meter.peak)
 
 
 @attrs.frozen(eq=False)

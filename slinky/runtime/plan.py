@@ -1,6 +1,6 @@
 """Plans: a program made ready to run as one Python function, and everything around that function.
 
-A plan binds the arguments (the short way is in `entry`); takes an arena for the run; calls the function; and, after an
+A plan takes the arguments (the short way is in `entry`); takes an arena for the run; calls the function; and, after an
 error, releases all memory and says in which call of the program it happened. The variants of the function (see
 `codegen.generator`) are made when they are first needed.
 """
@@ -12,39 +12,31 @@ import linecache
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from types import CodeType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from slinky.errors import ExecutionError, ExpressionError
-from slinky.ir.effects import clamped_numbers, numeric_reads, numeric_writes
-from slinky.ir.statements import Alloc, Call, Check, For, Program, Statement, walk
+from slinky.errors import ExecutionError
+from slinky.ir.statements import Call, Program, walk
 from slinky.runtime import forks
 from slinky.runtime.arena import Arenas
-from slinky.runtime.arguments import bind, require
+from slinky.runtime.arguments import take_arguments
 from slinky.runtime.buffers import Buffer, buffer_at, read_only
-from slinky.runtime.callbacks import (
-    FirstCalls,
-    UnwrittenError,
-    is_accepted,
-    is_debugging,
-    note_of_error,
-    result_error,
-    unwritten_error,
-)
+from slinky.runtime.callbacks import FirstCalls, is_debugging
 from slinky.runtime.codegen.generator import Kind, plan_tree
-from slinky.runtime.codegen.origin import at_origin, extents
-from slinky.runtime.entry import Entry, make_entry
-from slinky.runtime.plan_tree import Place, PlanTree
+from slinky.runtime.codegen.origin import at_origin
+from slinky.runtime.entry import Enter, make_entry
+from slinky.runtime.failures import STOPPING, Code, explain
+from slinky.runtime.plan_tree import PlanTree
 from slinky.runtime.python_text import python_text
 from slinky.runtime.reservations import MeasuredArenas, Reservations
+from slinky.runtime.run_options import RunOptions
 from slinky.runtime.statistics import Hooks, Recorder, RunStatistics
-from slinky.runtime.storage import NumericBox, Storage, allocate, box_text
 from slinky.runtime.threads import default_workers, run_parallel, workers_or_default
-from slinky.symbolic.expressions import Expr
-from slinky.symbolic.intervals import evaluate_box, substitute_box
 from slinky.symbolic.patience import limited_patience
-from slinky.symbolic.traversal import evaluate
+
+if TYPE_CHECKING:
+    from slinky.runtime.bound import BoundPipeline
 
 _serial = itertools.count(1)
 
@@ -54,69 +46,9 @@ each run: loops within loops, with sizes that have nothing to do with each other
 """
 
 
-class _StopError(Exception):
-    """A line of generated code that found something wrong; `Plan` says what, in terms of the program."""
-
-
-class _BadRegionError(_StopError):
-    """A call reads or writes (operand `number`) what its buffer does not hold."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number
-
-
-class _BadFoldError(_StopError):
-    def __init__(self, dim: int) -> None:
-        super().__init__(dim)
-        self.dim = dim
-
-
-class _BadStepError(_StopError):
-    pass
-
-
-class _CheckFailedError(_StopError):
-    pass
-
-
-class _BadResultError(_StopError):
-    """A callback returned something."""
-
-    def __init__(self, kind: str) -> None:
-        super().__init__(kind)
-        self.kind = kind
-
-
-def _bad_region(number: int) -> NoReturn:
-    raise _BadRegionError(number)
-
-
-def _bad_fold(dim: int) -> NoReturn:
-    raise _BadFoldError(dim)
-
-
-def _bad_step() -> NoReturn:
-    raise _BadStepError
-
-
-def _check_failed() -> NoReturn:
-    raise _CheckFailedError
-
-
-def _check_result(result: object, *outputs: object) -> None:
-    """Accept the result of a callback if it is nothing but its own outputs."""
-    if not is_accepted(result, outputs):
-        raise _BadResultError(type(result).__name__)
-
-
 _HELPERS: dict[str, Any] = {
-    "bad_fold": _bad_fold,
-    "bad_region": _bad_region,
-    "bad_step": _bad_step,
+    **STOPPING,
     "buffer_at": buffer_at,
-    "check_failed": _check_failed,
-    "check_result": _check_result,
     "read_only": read_only,
     "run_parallel": run_parallel,
 }
@@ -174,7 +106,7 @@ class Variant:
 
 
 @attrs.frozen(eq=False)
-class BoundCall:
+class Handed:
     """Arguments as the variants of one kind take them: arrays, with or without coordinates in turn, then scalars."""
 
     values: list[Any]
@@ -204,10 +136,10 @@ class Plan:
         self._lock = forks.lock()
         self._usual = Kind(at_origin=self._at_origin is not None, guarded=is_debugging())
         this = weakref.ref(self)  # the entry must not keep the plan alive: its arenas end with it
-        self.enter: Entry = self._entry(
+        self.enter: Enter = self._short_way(
             self._usual, lambda arrays, scalars: _alive(this)._enter_anywhere(arrays, scalars)
         )
-        self._anywhere: Entry | None = None
+        self._anywhere: Enter | None = None
 
     def __repr__(self) -> str:
         return f"<Plan of pipeline {self.program.name}>"
@@ -230,7 +162,7 @@ class Plan:
                     weakref.finalize(self, linecache.cache.pop, found.filename, None)
         return found
 
-    def _entry(self, kind: Kind, other: Entry) -> Entry:
+    def _short_way(self, kind: Kind, other: Enter) -> Enter:
         """The short way to the variant of a kind."""
         variant, this = self.variant(kind), weakref.ref(self)
         entry = make_entry(
@@ -265,18 +197,18 @@ class Plan:
         if self._anywhere is None:
             this = weakref.ref(self)
             kind = attrs.evolve(self._usual, at_origin=False)
-            self._anywhere = self._entry(kind, lambda arrays, scalars: _alive(this)._run_bound(arrays, scalars))
+            self._anywhere = self._short_way(kind, lambda arrays, scalars: _alive(this)._run_bound(arrays, scalars))
         return self._anywhere(arrays, scalars)
 
     def _run_bound(self, arrays: Sequence[object], scalars: Mapping[str, object]) -> Any:
         """Run on arguments that need a closer look."""
-        bound = self.bind(arrays, scalars)
-        variant = self.variant(bound.kind)
+        handed = self.handed(arrays, scalars)
+        variant = self.variant(handed.kind)
         arena = variant.arenas.take()
         further = [default_workers()] if variant.tree.threaded else []
         variant.begin()
         try:
-            variant.function(arena, *further, *bound.values)
+            variant.function(arena, *further, *handed.values)
         except BaseException as error:
             self.explain(error, variant, arrays, scalars)
             raise
@@ -284,27 +216,19 @@ class Plan:
         outputs = tuple(arrays[len(self.program.inputs) :])
         return outputs[0] if len(outputs) == 1 else outputs
 
-    def record(
-        self,
-        arrays: Sequence[object],
-        scalars: Mapping[str, object],
-        hooks: Hooks,
-        threads: int | None,
-        *,
-        guarded: bool = False,
-    ) -> RunStatistics:
-        """Run; tell the hooks, and return what was used. If `guarded`, test the first call of each func."""
-        bound = self.bind(arrays, scalars, recorded=True, guarded=guarded)
-        variant = self.variant(bound.kind)
+    def record(self, arrays: Sequence[object], scalars: Mapping[str, object], options: RunOptions) -> RunStatistics:
+        """Run; tell the hooks, and return what was used. Test the first call of each func if the options say so."""
+        handed = self.handed(arrays, scalars, recorded=True, guarded=options.checked == "first")
+        variant = self.variant(handed.kind)
         variant.begin()
-        recorder = Recorder(self._funcs, hooks)
+        recorder = Recorder(self._funcs, options.hooks)
         arena = variant.arenas.take()
         reservations = Reservations(variant.tree.sites, arena)
         loops = {name: MeasuredArenas(variant.tree.arenas[name], a) for name, a in variant.inner_arenas.items()}
         reservations.loops += loops.values()
         function = variant.made({**variant.objects, **loops}) if loops else variant.function
         try:
-            self._call_recorded(variant, function, reservations, recorder, threads, bound)
+            self._call_recorded(variant, function, reservations, recorder, options.threads, handed)
         except BaseException as error:
             self.explain(error, variant, arrays, scalars)
             raise
@@ -321,13 +245,13 @@ class Plan:
         stand_ins: Callable[[PlanTree, Recorder], StandIns],
     ) -> RunStatistics:
         """Go through a run with stand-ins for what takes time and memory; return what the run would use."""
-        bound = self.bind(arrays, scalars, recorded=True)
-        variant = self.variant(bound.kind)
+        handed = self.handed(arrays, scalars, recorded=True)
+        variant = self.variant(handed.kind)
         recorder = Recorder(self._funcs, Hooks())
         stand_in = stand_ins(variant.tree, recorder)
         try:
             function = variant.made(stand_in.objects)
-            self._call_recorded(variant, function, stand_in.reservations, recorder, threads, bound)
+            self._call_recorded(variant, function, stand_in.reservations, recorder, threads, handed)
         except BaseException as error:
             self.explain(error, variant, arrays, scalars)
             raise
@@ -340,15 +264,21 @@ class Plan:
         reservations: Reservations,
         recorder: Recorder,
         threads: int | None,
-        bound: BoundCall,
+        handed: Handed,
     ) -> None:
         workers = workers_or_default(threads)
         further = [workers] if variant.tree.threaded else []
-        function(reservations.arena, recorder, *further, *bound.values)
+        function(reservations.arena, recorder, *further, *handed.values)
+
+    def bind(self, arrays: Sequence[object], scalars: Mapping[str, object]) -> BoundPipeline:
+        """Arguments, checked once, and the plan, to run on them as often as wanted."""
+        from slinky.runtime.bound import BoundPipeline
+
+        return BoundPipeline(self, arrays, scalars)
 
     # Arguments ----------------------------------------------------------------------------------------------------
 
-    def bind(
+    def handed(
         self,
         arrays: Sequence[object],
         scalars: Mapping[str, object],
@@ -356,10 +286,10 @@ class Plan:
         recorded: bool = False,
         again: bool = False,
         guarded: bool = False,
-    ) -> BoundCall:
+    ) -> Handed:
         """Arguments as the function takes them, with every check; of the variant that runs `again` and again, if so."""
-        bound = bind(self.program, arrays, scalars)
-        storages = [bound.storages[p.name] for p in (*self.program.inputs, *self.program.outputs)]
+        given = take_arguments(self.program, arrays, scalars)
+        storages = [given.storages[p.name] for p in (*self.program.inputs, *self.program.outputs)]
         kind = Kind(
             recorded,
             nonempty=all(storage.array.size > 0 for storage in storages),
@@ -372,8 +302,8 @@ class Plan:
             values.append(storage.array)
             if not kind.at_origin:
                 values.append(tuple(lo for lo, _ in storage.box))
-        by_name = {str(symbol): value for symbol, value in bound.values.items()}
-        return BoundCall([*values, *(by_name[name] for name in self._scalars)], kind)
+        by_name = {str(symbol): value for symbol, value in given.values.items()}
+        return Handed([*values, *(by_name[name] for name in self._scalars)], kind)
 
     # Errors -------------------------------------------------------------------------------------------------------
 
@@ -385,135 +315,4 @@ class Plan:
         The memory kept for later runs is released: what an error leaves behind is nobody's.
         """
         variant.release()
-        place, variables, is_own = _where(error, variant)
-        linecache.cache[variant.filename] = (
-            len(variant.text.source), None, variant.text.source.splitlines(keepends=True), variant.filename,
-        )  # fmt: skip
-        divides = isinstance(error, ZeroDivisionError) and is_own
-        if divides:
-            bind(self.program, arrays, scalars)  # fails where a check of the program is what divides
-        if place is None:
-            if divides:
-                raise ExpressionError(f"division by zero in the bounds of pipeline {self.program.name}") from error
-            return
-        bound = bind(self.program, arrays, scalars)
-        lengths: dict[Expr, int] = {}
-        for p in (*self.program.inputs, *self.program.outputs):
-            lengths.update(zip(extents(p), bound.storages[p.name].array.shape, strict=True))
-        scene = _Scene(self.program, place, {**bound.values, **lengths, **variables}, bound.storages)
-        if divides:
-            scene.divide(error)
-        if isinstance(error, (_StopError, UnwrittenError)):
-            scene.fail(error)
-        if isinstance(place.statement, Call):
-            error.add_note(scene.note())
-            further = note_of_error(place.statement, error)
-            if further is not None:
-                error.add_note(further)
-
-
-def _where(error: BaseException, variant: Variant) -> tuple[Place | None, dict[Expr, int], bool]:
-    """The place in the program, the values of the loops around it, and whether the generated code itself failed.
-
-    The frames of a traceback go from the caller inwards, across threads, too. The first that stands at a call is the
-    one: what follows is inside the callback, which may run the same plan.
-    """
-    known: dict[str, Any] = {}
-    traceback = error.__traceback__
-    own = False
-    while traceback is not None:
-        own = traceback.tb_frame.f_code.co_filename == variant.filename
-        if own:
-            known.update(traceback.tb_frame.f_locals)
-            place = variant.text.places.get(traceback.tb_lineno)
-            if place is not None:
-                variables = {symbol: known[name] for symbol, name in place.variables.items() if name in known}
-                return place, variables, traceback.tb_next is None
-        traceback = traceback.tb_next
-    return None, {}, own
-
-
-@attrs.frozen(eq=False)
-class _Scene:
-    """A place of the program at run time: what the symbols stand for there."""
-
-    program: Program
-    place: Place
-    values: dict[Expr, int]
-    storages: dict[str, Storage]
-
-    def note(self) -> str:
-        """Which call it is."""
-        return f"in the call {self._name()} of pipeline {self.program.name}"
-
-    def fail(self, error: _StopError | UnwrittenError) -> NoReturn:
-        """Raise what the interpreter raises there."""
-        statement = self.place.statement
-        if isinstance(statement, Check):
-            own = self._own()
-            assert isinstance(own, Check)
-            require(self.program, own, self.values)
-        if isinstance(error, _BadFoldError) and isinstance(statement, Alloc):
-            fold = statement.folds[error.dim]
-            given = evaluate(fold, self.values) if fold is not None else None
-            raise ExecutionError(
-                f"dimension {statement.dims[error.dim]} of {statement.buffer} is folded by {given}; needs 1 or more"
-            ) from None
-        if isinstance(error, _BadStepError) and isinstance(statement, For):
-            step = evaluate(statement.step, self.values)
-            raise ExecutionError(f"the step of loop {statement.variable} is {step}; needs 1 or more") from None
-        try:
-            if isinstance(error, _BadResultError):
-                raise result_error(self._name(), error.kind)
-            if isinstance(error, UnwrittenError):
-                raise unwritten_error(self._call(), self._name(), self._box(), error)
-            if isinstance(error, _BadRegionError):
-                self._view(error.number)
-        except ExecutionError as failure:
-            failure.add_note(self.note())
-            raise failure from None
-        raise error
-
-    def _own(self) -> Statement:
-        """The statement as the program has it, whatever the variant knows of it."""
-        return next(s for s in walk(self.program.body) if s.id == self.place.statement.id)
-
-    def divide(self, error: BaseException) -> NoReturn:
-        """Raise what the interpreter raises where something divides by zero."""
-        statement = self._own()
-        if isinstance(statement, Call):
-            evaluate_box(statement.box, self.values)
-            try:
-                for value in statement.func.operation.expressions():
-                    evaluate(value, self.values)
-            except ExpressionError as failure:
-                failure.add_note(self.note())
-                raise failure from None
-        raise ExpressionError(f"division by zero in the bounds of pipeline {self.program.name}") from error
-
-    def _bounds(self, buffer: str) -> NumericBox:
-        return evaluate_box(substitute_box(self.place.boxes[buffer], self.place.ends), self.values)
-
-    def _call(self) -> Call:
-        statement = self.place.statement
-        assert isinstance(statement, Call)
-        return statement
-
-    def _box(self) -> NumericBox:
-        call = self._call()
-        return clamped_numbers(call, self.values, self._bounds)
-
-    def _name(self) -> str:
-        return f"{self._call().func.name}{box_text(self._box())}"
-
-    def _view(self, number: int) -> None:
-        """Take the view of an operand, as the interpreter would, so that it fails as there."""
-        call, box = self._call(), self._box()
-        regions = [*numeric_reads(call, box, self.values), *numeric_writes(call, box)]
-        buffer, region = regions[number]
-        storage = self.storages.get(buffer)
-        if storage is None:
-            alloc = next(s for s in walk(self.program.body) if isinstance(s, Alloc) and s.buffer == buffer)
-            folds = [None if fold is None else evaluate(fold, self.values) for fold in alloc.folds]
-            storage = allocate(buffer, alloc.dtype, self._bounds(buffer), folds)
-        storage.view(region)
+        explain(error, Code(self.program, variant.text, variant.filename), arrays, scalars)

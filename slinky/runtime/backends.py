@@ -1,0 +1,74 @@
+"""Back ends: the ways to run a program. Each is registered under a name, and loaded when it is first asked for.
+
+A back end takes a program and makes it ready to run: a `Prepared`. All of them give the same results and the same
+counts. The interpreter defines what a program means; the others follow its plan tree (see `plan_tree`).
+
+Invariant: this page knows a back end by the name of its module alone, so that one which needs more than the core does
+is imported only by those who ask for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any, Protocol
+
+from slinky.errors import ArgumentError
+from slinky.ir.statements import Program
+from slinky.runtime.run_options import RunOptions
+from slinky.runtime.statistics import RunStatistics
+
+
+class Prepared(Protocol):
+    """A program made ready by a back end. It may run in many threads at once."""
+
+    @property
+    def source(self) -> str:
+        """What it runs, as the back end writes it."""
+
+    @property
+    def enter(self) -> Callable[[Sequence[object], dict[str, Any]], Any]:
+        """Runs on arrays, inputs then outputs, and scalars by name; returns the output, or a tuple of the outputs."""
+
+    def record(self, arrays: Sequence[object], scalars: Mapping[str, object], options: RunOptions) -> RunStatistics:
+        """Run as the options say, and return what was used."""
+
+    def bind(self, arrays: Sequence[object], scalars: Mapping[str, object]) -> Callable[[], Any]:
+        """What runs on these arguments, as often as it is called. What can be checked before is checked now."""
+
+    def release(self) -> None:
+        """Give back the memory that is kept for later runs."""
+
+
+_registered: dict[str, str] = {}
+
+
+def register(name: str, where: str) -> None:
+    """Register a back end under a name. `where`, as `"module:attribute"`, is a callable that takes a program.
+
+    Raises `ArgumentError` if that is not said so, or the name is another one's.
+    """
+    module, _, attribute = where.partition(":")
+    if not module or not attribute:
+        raise ArgumentError(f"a back end is registered as 'module:attribute', got {where!r}")
+    if _registered.setdefault(name, where) != where:
+        raise ArgumentError(f"the back end {name!r} is {_registered[name]}; {where} needs another name")
+
+
+def require_backend(name: str) -> None:
+    """Raises `ArgumentError`, which lists the back ends, if there is none of this name."""
+    if name not in _registered:
+        *others, last = map(repr, _registered)
+        raise ArgumentError(f"there is no back end {name!r}; there are {', '.join(others)} and {last}")
+
+
+def prepare(name: str, program: Program) -> Prepared:
+    """A program made ready by the back end of this name. Raises `ArgumentError` if there is none."""
+    require_backend(name)
+    module, _, attribute = _registered[name].partition(":")
+    made: Prepared = getattr(import_module(module), attribute)(program)
+    return made
+
+
+register("python", "slinky.runtime.plan:Plan")
+register("interpreter", "slinky.runtime.interpreter:Interpreted")

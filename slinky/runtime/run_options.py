@@ -1,0 +1,37 @@
+"""How a program is run: what `Pipeline.run` is told beside the arguments, as one immutable object."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import attrs
+
+from slinky.errors import ArgumentError
+from slinky.runtime.statistics import Hooks
+
+Checked: TypeAlias = bool | Literal["first"]
+"""What is checked: everything, that the first call of each func writes its outputs, or nothing."""
+
+
+@attrs.frozen(kw_only=True)
+class RunOptions:
+    """How to run.
+
+    * `checked`: see `Checked`.
+    * `hooks` are told of calls and allocations.
+    * `threads`: how many threads a parallel loop uses that does not say it itself; None is as many as there are.
+    * `progress`: whether a bar shows the share of elements computed.
+
+    Raises `ArgumentError` for hooks and checks that are none.
+    """
+
+    checked: Checked = False
+    hooks: Hooks = attrs.field(factory=Hooks)
+    threads: int | None = None
+    progress: bool = False
+
+    def __attrs_post_init__(self) -> None:
+        if not isinstance(self.hooks, Hooks):
+            raise ArgumentError(f"hooks must be sl.Hooks, got {self.hooks!r}")
+        if not isinstance(self.checked, bool) and not (isinstance(self.checked, str) and self.checked == "first"):
+            raise ArgumentError(f"checked must be False, True or 'first', got {self.checked!r}")
