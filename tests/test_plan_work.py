@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import slinky as sl
-from slinky.ir.layers import Layers
 from slinky.symbolic import proofs, search
 from slinky.symbolic.expressions import variable
+from slinky.symbolic.layers import Layers
 from slinky.symbolic.patience import limited_patience
 
 

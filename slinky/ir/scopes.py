@@ -11,12 +11,12 @@ from typing import assert_never
 
 import attrs
 
-from slinky.ir.layers import Layers
 from slinky.ir.regions import global_boxes
 from slinky.ir.statements import Alloc, Call, Check, For, If, Pass, Program, Statement
 from slinky.symbolic.bounds import bounds
 from slinky.symbolic.expressions import Condition, Expr, Variable, negate
 from slinky.symbolic.intervals import Box, Interval
+from slinky.symbolic.layers import Layers
 from slinky.symbolic.proofs import Facts, facts, prove
 from slinky.symbolic.traversal import substitute
 

@@ -12,7 +12,7 @@ is bounded: a fixed number of answers with each facts object, and only facts in 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 from weakref import WeakValueDictionary
 
@@ -32,6 +32,7 @@ from slinky.symbolic.expressions import (
     linear,
     scale,
 )
+from slinky.symbolic.layers import grown
 
 Linear: TypeAlias = tuple[int, Terms]
 """`0 <= constant + sum of coefficient * atom`. Unlike in a `Sum`, a choice may stand here as an atom."""
@@ -55,18 +56,18 @@ class Facts:
     own: tuple[Condition, ...]
     contradictory: bool
     cases: tuple[Or, ...]
-    named: dict[Expr, tuple[Or, ...]]
+    named: Mapping[Expr, tuple[Or, ...]]
     """The disjunctions that say what a symbol stands for."""
-    tightest: dict[Terms, int]
+    tightest: Mapping[Terms, int]
     """The least offset known for each sum of terms."""
-    upward: dict[Expr, Rows]
+    upward: Mapping[Expr, Rows]
     """The rows in which an atom has a positive coefficient: they bound it from below."""
-    downward: dict[Expr, Rows]
+    downward: Mapping[Expr, Rows]
     """The rows in which an atom has a negative coefficient."""
     answers: dict[Condition, bool] = attrs.field(factory=dict, init=False)
     costs: dict[Condition, int] = attrs.field(factory=dict, init=False)
     """What the answers cost that took a search (see `patience`)."""
-    witnesses: list[dict[Expr, int]] = attrs.field(factory=list, init=False)
+    witnesses: list[Mapping[Expr, int]] = attrs.field(factory=list, init=False)
     """Integers for some atoms that agree with everything known of them: what they refute cannot be proved."""
 
     def also(self, *conditions: Condition) -> Facts:
@@ -96,7 +97,7 @@ class Facts:
         if cost:
             self.costs[goal] = cost
 
-    def remember_witness(self, witness: dict[Expr, int]) -> None:
+    def remember_witness(self, witness: Mapping[Expr, int]) -> None:
         """Keep integers that refute goals; only the latest few."""
         self.witnesses.append(witness)
         del self.witnesses[:-_WITNESSES]
@@ -132,31 +133,41 @@ def _interned(parent: Facts | None, own: tuple[Condition, ...], named: Expr | No
 
 def _make(parent: Facts | None, own: tuple[Condition, ...], named: Expr | None) -> Facts:
     rows, cases = split(own)
-    contradictory = rows is None
+    before = _NOTHING if parent is None else parent
+    contradictory = rows is None or before.contradictory
     names: dict[Expr, tuple[Or, ...]] = {}
+    if named is not None and cases:
+        names, cases = {named: cases}, ()
     tightest: dict[Terms, int] = {}
     upward: dict[Expr, Rows] = {}
     downward: dict[Expr, Rows] = {}
-    if parent is not None:
-        contradictory |= parent.contradictory
-        names = parent.named
-        if named is not None and cases:
-            names, cases = {**names, named: cases}, ()
-        cases = parent.cases + cases
-        tightest, upward, downward = parent.tightest.copy(), parent.upward.copy(), parent.downward.copy()
+
+    def least(terms: Terms) -> int | None:
+        known = tightest.get(terms)
+        return before.tightest.get(terms) if known is None else known
+
     for row in rows or ():
         offset, terms = row
-        known = tightest.get(terms)
+        known = least(terms)
         if known is not None and known <= offset:
             continue
         tightest[terms] = offset
-        opposite = tightest.get(tuple([(atom, -c) for atom, c in terms]))
+        opposite = least(tuple([(atom, -c) for atom, c in terms]))
         contradictory |= opposite is not None and opposite + offset < 0
         for atom, c in terms:
             if named is None or atom is named:
-                side = upward if c > 0 else downward
-                side[atom] = (*side.get(atom, ()), row)
-    return Facts(parent, own, contradictory, cases, names, tightest, upward, downward)
+                side, older = (upward, before.upward) if c > 0 else (downward, before.downward)
+                side[atom] = (*(side.get(atom) or older.get(atom, ())), row)
+    return Facts(
+        parent,
+        own,
+        contradictory,
+        before.cases + cases,
+        grown(before.named, names),
+        grown(before.tightest, tightest),
+        grown(before.upward, upward),
+        grown(before.downward, downward),
+    )
 
 
 def split(conditions: Iterable[Condition]) -> tuple[Rows | None, tuple[Or, ...]]:
@@ -175,5 +186,8 @@ def split(conditions: Iterable[Condition]) -> tuple[Rows | None, tuple[Or, ...]]
                 rows += [linear(expr), linear(scale(expr, -1))]
     return tuple(rows), tuple(cases)
 
+
+_NOTHING = Facts(None, (), False, (), {}, {}, {}, {})
+"""What stands in place of older facts where there are none."""
 
 NO_FACTS = facts()

@@ -31,6 +31,7 @@ from slinky.symbolic.expressions import (
     metadata,
     scalar,
 )
+from slinky.symbolic.layers import grown
 from slinky.symbolic.proofs import Facts
 from slinky.symbolic.traversal import evaluate, symbols
 
@@ -50,7 +51,7 @@ _WITNESSES = 4
 
 @attrs.frozen
 class _Example:
-    values: dict[Expr, int]
+    values: Mapping[Expr, int]
     is_late: bool
     """Whether the loops from here inwards are in their last iteration."""
 
@@ -178,24 +179,32 @@ def _extended(example: _Example, conditions: tuple[Condition, ...]) -> Iterator[
     if not missing:
         yield example
         return
-    early, late = values.copy(), values.copy()
+    early, late = values, values
     relations = _by_symbol(conditions)
-    for symbol in dict.fromkeys(missing):
+    wanted = dict.fromkeys(missing)
+    for symbol in wanted:
         if not isinstance(symbol, Variable):
             return
-        for extended, end in ((early, 0), (late, -1)):
-            known = [at for at in _range_of(symbol, relations[symbol], extended) if at is not None]
-            extended[symbol] = known[end] if known else 0
+        early = _with_end(early, symbol, relations[symbol], 0)
+        late = _with_end(late, symbol, relations[symbol], -1)
     if not example.is_late:
         yield _Example(early, False)
-    if example.is_late or late != early:
+    if example.is_late or any(early[symbol] != late[symbol] for symbol in wanted):
         yield _Example(late, True)
+
+
+def _with_end(
+    values: Mapping[Expr, int], symbol: Expr, conditions: Iterable[Condition], end: int
+) -> Mapping[Expr, int]:
+    """Values, and one for another symbol: the first end that conditions give it, or the last one (-1)."""
+    known = [at for at in _range_of(symbol, conditions, values) if at is not None]
+    return grown(values, {symbol: known[end] if known else 0})
 
 
 def _range_of(
     symbol: Expr, conditions: Iterable[Condition], values: Mapping[Expr, int]
 ) -> tuple[int | None, int | None]:
-    """The ends that conditions about a symbol give it, those that speak else of symbols with values."""
+    """The ends that conditions about a symbol give it, as far as all other symbols in them have values."""
     lows: list[int] = []
     highs: list[int] = []
     for condition in conditions:

@@ -22,7 +22,6 @@ from typing import assert_never
 
 import attrs
 
-from slinky.ir.layers import Layers
 from slinky.ir.printer import program_header
 from slinky.ir.scopes import Scope, program_scope
 from slinky.ir.statements import SERIAL, Alloc, Block, Call, Check, For, If, Pass, Program, Statement, walk
@@ -44,6 +43,7 @@ from slinky.runtime.python_text import HELPERS, temporaries
 from slinky.symbolic.bounds import decide
 from slinky.symbolic.expressions import TRUE, Truth, negate
 from slinky.symbolic.intervals import substitute_box
+from slinky.symbolic.layers import Layers
 from slinky.symbolic.proofs import prove
 
 _NO_STEPS: Steps = ()
