@@ -116,7 +116,7 @@ def _require_understood(pattern: str) -> None:
         _understood(pattern)
 
 
-def _ends(pattern: str) -> tuple[str, str] | None:
+def _ends(pattern: object) -> tuple[str, str] | None:
     """The patterns of the first and the last statement, of a pattern of a block."""
     if not isinstance(pattern, str) or ".." not in pattern:
         return None

@@ -22,6 +22,7 @@ from slinky.symbolic.expressions import (
     all_of,
     as_expr,
     equal,
+    is_integer,
     metadata,
     require_integer,
 )
@@ -109,7 +110,7 @@ class BufferExpr:
     def __init__(self, name: str, dtype: npt.DTypeLike, rank: int) -> None:
         self.name = valid_name(name, "a buffer")
         self.dtype = _dtype(name, dtype)
-        if isinstance(rank, bool) or not isinstance(rank, (int, np.integer)) or rank < 0:
+        if not is_integer(rank) or rank < 0:
             raise GraphError(f"the rank of buffer {name!r} must be an integer, 0 or more, got {rank!r}")
         if rank > LARGEST_RANK:
             raise GraphError(f"the rank of buffer {name!r} must be at most {LARGEST_RANK}, as in NumPy, got {rank}")
@@ -154,7 +155,7 @@ class BufferExpr:
 
     def dim(self, index: int) -> Dimension:
         """One dimension, counted from 0 (negative: from the end)."""
-        if isinstance(index, bool) or not isinstance(index, (int, np.integer)) or not -self.rank <= index < self.rank:
+        if not is_integer(index) or not -self.rank <= index < self.rank:
             raise GraphError(f"buffer {self.name!r} has dimensions 0 to {self.rank - 1}, got {index!r}")
         return Dimension(self, int(index) % self.rank)
 

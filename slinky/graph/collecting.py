@@ -67,7 +67,7 @@ def collect(inputs: Sequence[BufferExpr], outputs: Sequence[BufferExpr]) -> Grap
     return Graph(inputs, outputs, tuple(constants), funcs)
 
 
-def _buffers(given: Sequence[BufferExpr], what: str) -> tuple[BufferExpr, ...]:
+def _buffers(given: object, what: str) -> tuple[BufferExpr, ...]:
     """The inputs or outputs of a pipeline, each a buffer, none twice."""
     if isinstance(given, BufferExpr):
         raise GraphError(f"{what} of a pipeline must be a list, such as [{given.name}], got one buffer alone")

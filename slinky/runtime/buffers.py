@@ -29,11 +29,7 @@ class Buffer:
         self.array: Array = view_as_array(array)
         if min is None:
             min = array.min if isinstance(array, Buffer) else (0,) * self.array.ndim
-        if not isinstance(min, Iterable) or len(origin := tuple(min)) != self.array.ndim:
-            raise ArgumentError(
-                f"an array of rank {self.array.ndim} needs {self.array.ndim} coordinates, got min={min!r}"
-            )
-        self.min: tuple[int, ...] = tuple(require_integer(lo, f"min of dimension {d}") for d, lo in enumerate(origin))
+        self.min: tuple[int, ...] = _origin(min, self.array.ndim)
 
     @property
     def max(self) -> tuple[int, ...]:
@@ -58,6 +54,13 @@ class Buffer:
     def __repr__(self) -> str:
         box = ", ".join(f"{lo}..{hi}" for lo, hi in zip(self.min, self.max, strict=True))
         return f"Buffer({self.dtype}[{box}])"
+
+
+def _origin(given: object, rank: int) -> tuple[int, ...]:
+    """The coordinates of a first element, as a user gives them."""
+    if not isinstance(given, Iterable) or len(origin := tuple(given)) != rank:
+        raise ArgumentError(f"an array of rank {rank} needs {rank} coordinates, got min={given!r}")
+    return tuple(require_integer(lo, f"min of dimension {d}") for d, lo in enumerate(origin))
 
 
 def buffer_at(array: Array, min: tuple[int, ...]) -> Buffer:

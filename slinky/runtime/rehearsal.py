@@ -25,6 +25,7 @@ from slinky.runtime.plan_tree import PlanTree
 from slinky.runtime.reservations import Layout, MeasuredArena, Reservations, Room
 from slinky.runtime.statistics import Recorder, RunStatistics
 from slinky.runtime.threads import default_workers, most_threads
+from slinky.symbolic.expressions import is_integer
 
 
 def rehearse(
@@ -58,7 +59,7 @@ def _nothing(*_operands: object, **_arguments: object) -> None:
 
 def _array(parameter: BufferParameter, shape: tuple[int, ...]) -> Array:
     """A writable array of this shape that takes no memory as long as nobody touches its elements."""
-    if not all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) and n >= 0 for n in shape):
+    if not all(is_integer(n) and n >= 0 for n in shape):
         raise ArgumentError(f"argument {parameter.name}: a shape is a tuple of integers of at least 0, got {shape!r}")
     size = math.prod(int(n) for n in shape) * parameter.dtype.itemsize
     try:

@@ -28,6 +28,7 @@ import numpy as np
 
 from slinky.errors import ArgumentError
 from slinky.runtime import forks
+from slinky.symbolic.expressions import is_integer
 
 
 def default_workers() -> int:
@@ -59,7 +60,7 @@ def workers_or_default(threads: int | None) -> int:
     """
     if threads is None:
         return default_workers()
-    if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1:
+    if not is_integer(threads) or threads < 1:
         raise ArgumentError(f"threads must be an integer of at least 1, or None, got {threads!r}")
     return int(threads)
 

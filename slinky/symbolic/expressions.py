@@ -10,6 +10,7 @@ simplifier for sums: the constructors are the only way to make a node, and each 
 from __future__ import annotations
 
 import operator
+from numbers import Integral
 from typing import Any, cast
 
 from slinky.errors import ExpressionError
@@ -94,6 +95,7 @@ __all__ = [
     "difference",
     "equal",
     "floor_divide",
+    "is_integer",
     "is_zero",
     "linear",
     "linear_sum",
@@ -114,6 +116,11 @@ __all__ = [
     "unequal",
     "variable",
 ]
+
+
+def is_integer(value: object) -> bool:
+    """Whether something given is an integer of Python or NumPy, and not a truth value."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def require_integer(value: object, where: str) -> int:

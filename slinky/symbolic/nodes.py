@@ -316,10 +316,10 @@ class Condition(Node):
     """A statement about integers that holds or does not. Combine with `&`, `|` and `~`."""
 
     def __and__(self, other: Condition) -> Condition:
-        return all_of(self, other) if isinstance(other, Condition) else NotImplemented
+        return all_of(self, other) if _is_condition(other) else NotImplemented
 
     def __or__(self, other: Condition) -> Condition:
-        return any_of(self, other) if isinstance(other, Condition) else NotImplemented
+        return any_of(self, other) if _is_condition(other) else NotImplemented
 
     def __invert__(self) -> Condition:
         return negate(self)
@@ -423,6 +423,10 @@ def as_expr(value: object) -> Expr:
     if expr is None:
         raise _no_integer(value, "")
     return expr
+
+
+def _is_condition(value: object) -> bool:
+    return isinstance(value, Condition)
 
 
 def operand(value: object, formula: str, *parts: object) -> Expr | None:

@@ -12,8 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from slinky.cursors.base import InvalidCursor
 from slinky.cursors.cursors import DimCursor, LoopCursor, statement_cursor
 from slinky.cursors.editing import Edit, Gap
@@ -48,7 +46,7 @@ from slinky.sched.primitives.rewriting import (
 )
 from slinky.sched.primitives.simplification import simplified_block
 from slinky.sched.remedies import PlaceOf, Remedy, first, instead
-from slinky.symbolic.expressions import Expr, equal, maximum, minimum
+from slinky.symbolic.expressions import Expr, equal, is_integer, maximum, minimum
 from slinky.symbolic.intervals import Interval
 from slinky.symbolic.proofs import Facts, prove
 from slinky.symbolic.traversal import symbols
@@ -412,7 +410,7 @@ def parallelize_loop(p: Pipeline, loop: LoopCursor, workers: int | None = None) 
     Cursors:
         loop: the loop.
     """
-    if workers is not None and (isinstance(workers, bool) or not isinstance(workers, (int, np.integer)) or workers < 1):
+    if workers is not None and (not is_integer(workers) or workers < 1):
         raise OperationError(f"workers must be an integer, 1 or more, got {workers!r}")
     edit = Edit(p._version)
     edit.update(with_mode(loop._loop, Parallel(None if workers is None else int(workers))))

@@ -16,8 +16,6 @@ import functools
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-
 from slinky.cursors.answers import dim_position
 from slinky.cursors.cursors import AllocCursor, LoopCursor, statement_cursor
 from slinky.cursors.editing import Edit, Gap
@@ -37,7 +35,7 @@ from slinky.sched.primitives.rewriting import at_least_one, require_known_symbol
 from slinky.sched.remedies import PlaceOf, Remedy, first, instead, unfold_first
 from slinky.symbolic.bounds import bounds, simplify
 from slinky.symbolic.differences import cases, largest_difference
-from slinky.symbolic.expressions import Expr, Min, Scalar, maximum
+from slinky.symbolic.expressions import Expr, Min, Scalar, is_integer, maximum
 from slinky.symbolic.intervals import Interval, hull, intersection
 from slinky.symbolic.proofs import Facts, prove
 from slinky.symbolic.traversal import symbols
@@ -325,7 +323,7 @@ def lift_alloc(p: Pipeline, alloc: AllocCursor, levels: int = 1) -> Any:
         alloc: the allocation.
     """
     version, old = p._version, alloc._alloc
-    if isinstance(levels, bool) or not isinstance(levels, (int, np.integer)) or levels < 1:
+    if not is_integer(levels) or levels < 1:
         raise OperationError(f"levels must be an integer, 1 or more, got {levels!r}")
     ancestors = version.ancestors(old.id)
     if levels > len(ancestors):
