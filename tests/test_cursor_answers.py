@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from scheduled import by_rows, stencil, stencils
 
+import examples
 import slinky as sl
-from slinky.sched import examples
 from slinky.symbolic.intervals import Interval
 
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from scheduled import by_rows, stencil, stencils, weigh
 
+import examples
 import slinky as sl
-from slinky.sched import examples
 
 
 @pytest.fixture

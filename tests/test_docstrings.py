@@ -9,15 +9,14 @@ from typing import Any
 import pytest
 
 import slinky as sl
-from slinky.sched import examples
-from slinky.sched.reference import operations
+from tools.reference import operations
 
 OPERATIONS = operations()
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
 def test_the_example_of_an_operation(operation: Callable[..., Any]) -> None:
-    names = {"examples": examples, "sl": sl} | {f.__name__: f for f in OPERATIONS}
+    names: dict[str, Any] = {f.__name__: f for f in OPERATIONS}
     name, doc = operation.__name__, operation.__doc__ or ""
     test = doctest.DocTestParser().get_doctest(doc, names, name, f"the docstring of {name}", 0)
     assert test.examples

@@ -9,8 +9,8 @@ from typing import Any, Optional
 import pytest
 from scheduled import by_rows, stencil, stencils
 
+import examples
 import slinky as sl
-from slinky.sched import examples
 from slinky.symbolic.expressions import Expr
 
 SEEN: list[Any] = []

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import slinky as sl
-from slinky.sched.reference import operations
+from tools.reference import operations
 
 PACKAGE = Path(sl.__file__).parent
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scheduled import stencils, weigh
 
+import examples
 import slinky as sl
-from slinky.sched import examples
 
 GIVEN: list[sl.BlockCursor] = []
 

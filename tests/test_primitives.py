@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scheduled import Array, by_rows, stencil, stencils
 
+import examples
 import slinky as sl
-from slinky.sched import examples
 
 
 def statements(p: sl.Pipeline) -> str:

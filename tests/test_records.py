@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+import examples
 import slinky as sl
-from slinky.sched import examples
 
 
 def two_outputs(*others: str) -> sl.Pipeline:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scheduled import by_rows, picture, stencil, stencils, weigh
 
+import examples
 import slinky as sl
-from slinky.sched import examples
 
 CHAIN = stencils(3)
 ROWS, (LOOP, _, _) = sl.split_loop(CHAIN, "s3.y", 1, rc=True)

@@ -21,6 +21,7 @@ from slinky.sched.operation import sched_op
 def reorder_statements(p: Pipeline, block: BlockCursor) -> Any:
     """Swap two neighbouring statements.
 
+        >>> import examples  # small pipelines, in the repository of slinky
         >>> p = examples.two_branches()
         >>> print(p.find("left").expand(after=2))
           pipeline join(inp: float32[1]) -> (out: float32[1]):

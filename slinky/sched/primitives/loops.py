@@ -68,6 +68,7 @@ def split_loop(
     A dimension of a call is a loop inside its callback: splitting it makes an explicit loop over pieces of `factor`
     coordinates, and the call computes one piece. Of an explicit loop, pieces are `factor` iterations.
 
+        >>> import examples  # small pipelines, in the repository of slinky
         >>> p = examples.blur()
         >>> print(p)
         pipeline blur(inp: float32[1]) -> (out: float32[1]):
@@ -258,6 +259,7 @@ def _kept_by_split(tail: str, outer: For) -> tuple[Kept, ...]:
 def reorder_loops(p: Pipeline, outer: LoopCursor) -> Any:
     """Swap a loop and the loop that is all of its body.
 
+        >>> import examples  # small pipelines, in the repository of slinky
         >>> p = split_loop(examples.scale2d(), "scale.y", 4)
         >>> p = split_loop(p, "scale.x", 16)
         >>> print(p.find("for y"))
@@ -334,6 +336,7 @@ def _empty_body(loop: For) -> list[Remedy]:
 def cut_loop(p: Pipeline, loop: LoopCursor, at: Expr) -> Any:
     """Cut a loop into two loops, one after the other; the second starts at the first iteration from `at` on.
 
+        >>> import examples  # small pipelines, in the repository of slinky
         >>> p = compute_at(split_loop(examples.blur(), "blur.x", 1), "scale", "for x")
         >>> p, (_, loop, call) = slide_window(p, "scale", "for x", warmup="first", rc=True)
         >>> print(call.region("scaled")[0])
@@ -389,6 +392,7 @@ def cut_loop(p: Pipeline, loop: LoopCursor, at: Expr) -> Any:
 def parallelize_loop(p: Pipeline, loop: LoopCursor, workers: int | None = None) -> Any:
     """Let the iterations of a loop run at the same time.
 
+        >>> import examples  # small pipelines, in the repository of slinky
         >>> p = split_loop(examples.scale2d(), "scale.y", 4)
         >>> p, (loop,) = parallelize_loop(p, "for y", 2, rc=True)
         >>> print(loop)

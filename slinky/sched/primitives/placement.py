@@ -39,6 +39,7 @@ def compute_at(p: Pipeline, call: CallCursor, loop: LoopCursor) -> Any:
     The call moves to the place right before the first statement of the body that needs it. Its buffer stays where it
     is allocated; `slide_window`, `fold_storage` and `store_at` then make use of the new order.
 
+        >>> import examples  # small pipelines, in the repository of slinky
         >>> p = split_loop(examples.blur(), "blur.x", 8)
         >>> print(p)
         pipeline blur(inp: float32[1]) -> (out: float32[1]):
@@ -278,6 +279,7 @@ def _extend_to_all(edit: Edit, version: Version, call: Call, loop: For) -> list[
 def compute_root(p: Pipeline, call: CallCursor) -> Any:
     """Compute a producer in full, at the top of the program: the inverse of `compute_at`.
 
+        >>> import examples  # small pipelines, in the repository of slinky
         >>> p = split_loop(examples.blur(), "blur.x", 8)
         >>> p = compute_at(p, "scale", "for x")
         >>> print(compute_root(p, "scale"))

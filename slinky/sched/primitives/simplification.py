@@ -29,6 +29,7 @@ def simplify(p: Pipeline) -> Any:
     Minima, maxima and selects that are decided are gone, and so are ifs whose condition is decided, loops that never
     run, and `pass` where there are other statements. Checks stay as they are.
 
+        >>> import examples  # small pipelines, in the repository of slinky
         >>> p = split_loop(examples.blur(), "blur.x", 8)
         >>> p = split_loop(p, "for x", 1, names=("x_pieces", "x"))
         >>> print(p.find("for x"))
@@ -64,6 +65,7 @@ def simplify(p: Pipeline) -> Any:
 def rename(p: Pipeline, name: str) -> Any:
     """Give the pipeline another name.
 
+    >>> import examples  # small pipelines, in the repository of slinky
     >>> print(repr(rename(examples.blur(), "soften")))
     <Pipeline soften(inp) -> (out)>
     """

@@ -46,6 +46,7 @@ WARMUPS = ("earlier", "first")
 def slide_window(p: Pipeline, call: CallCursor, loop: LoopCursor, *, warmup: str = "earlier") -> Any:
     """Produce in each iteration of a loop only what earlier iterations have not produced.
 
+        >>> import examples  # small pipelines, in the repository of slinky
         >>> p = split_loop(examples.blur(), "blur.x", 1)
         >>> p, fused = compute_at(p, "scale", "for x", rc=True)
         >>> print(fused.loop)

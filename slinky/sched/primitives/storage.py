@@ -45,6 +45,7 @@ from slinky.symbolic.traversal import symbols
 def fold_storage(p: Pipeline, alloc: AllocCursor, dim: str | int, factor: Expr | None = None) -> Any:
     """Store a dimension of a buffer modulo a factor: only the window that is live at once takes memory.
 
+        >>> import examples  # small pipelines, in the repository of slinky
         >>> p = split_loop(examples.blur(), "blur.x", 1)
         >>> p, fused = compute_at(p, "scale", "for x", rc=True)
         >>> p = slide_window(p, fused.call, fused.loop)
@@ -190,6 +191,7 @@ def _largest_extent(high: Expr, low: Expr, loop: For, known: Facts) -> Expr:
 def unfold_storage(p: Pipeline, alloc: AllocCursor, dim: str | int) -> Any:
     """Store a dimension of a buffer in full again: the inverse of `fold_storage`. Always legal.
 
+        >>> import examples  # small pipelines, in the repository of slinky
         >>> p = split_loop(examples.blur(), "blur.x", 1)
         >>> p, fused = compute_at(p, "scale", "for x", rc=True)
         >>> p = slide_window(p, fused.call, fused.loop)
@@ -216,6 +218,7 @@ def store_at(p: Pipeline, alloc: AllocCursor, loop: LoopCursor) -> Any:
     bounds of a buffer clamp the call, so they must not cut off what it writes to the others. A dimension that a func
     computes whole stays as it is.
 
+        >>> import examples  # small pipelines, in the repository of slinky
         >>> p = split_loop(examples.blur(), "blur.x", 8)
         >>> p, fused = compute_at(p, "scale", "for x", rc=True)
         >>> print(store_at(p, fused.alloc, fused.loop))
@@ -299,6 +302,7 @@ def store_at(p: Pipeline, alloc: AllocCursor, loop: LoopCursor) -> Any:
 def lift_alloc(p: Pipeline, alloc: AllocCursor, levels: int = 1) -> Any:
     """Allocate a buffer outside the loops around it, large enough for all their iterations: the inverse of `store_at`.
 
+        >>> import examples  # small pipelines, in the repository of slinky
         >>> p = split_loop(examples.blur(), "blur.x", 8)
         >>> p, fused = compute_at(p, "scale", "for x", rc=True)
         >>> p, stored = store_at(p, fused.alloc, fused.loop, rc=True)

@@ -1,6 +1,6 @@
 """The reference page of all primitives, made of their docstrings.
 
-    python -m slinky.sched.reference > docs/primitives.md
+    python -m tools.reference > docs/primitives.md
 
 A docstring has paragraphs, an example with prompts, and sections `Parameters:`, `Refused:` and `Returns:`; as in the
 help of Python, what belongs to a section is indented.
@@ -37,9 +37,10 @@ pipeline or of one that it was made from, or as a pattern such as `"for y"` ([cu
 primitive also returns a record of cursors to what it was given and what it made
 ([which ones](cursors.md#what-operations-return)).
 
-The examples start from the small pipelines of `slinky.sched.examples`.
+The examples start from the small pipelines of [examples](../examples/__init__.py), a directory of the repository: start
+Python at its root, and `import examples` finds them.
 
-This page is made of the docstrings by `python -m slinky.sched.reference`.
+This page is made of the docstrings by `python -m tools.reference`.
 """
 
 SECTION = re.compile(r"(Parameters|Refused|Returns):(.*)")

@@ -1,0 +1,1 @@
+"""Tools of those who work on slinky. They are no part of the package."""
