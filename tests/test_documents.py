@@ -10,7 +10,13 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = sorted(
-    [ROOT / "README.md", ROOT / "CHANGELOG.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")]
+    [
+        ROOT / "README.md",
+        ROOT / "CHANGELOG.md",
+        ROOT / "CONTRIBUTING.md",
+        *ROOT.glob("docs/**/*.md"),
+        *ROOT.glob("examples/**/*.md"),
+    ]
 )
 
 
@@ -67,5 +73,6 @@ def test_the_readme_opens_with_the_two_commands() -> None:
     commands = re.findall(r"^```sh\n(.*?)\n```$", readme, re.MULTILINE)
     assert commands[:2] == [
         "python3 -m venv .venv && .venv/bin/pip install -e '.[examples]' && .venv/bin/python examples/unsharp.py",
-        "python3 -m venv .venv && .venv/bin/pip install -e '.[test]' && .venv/bin/python -m pytest",
+        "python3 -m venv .venv && .venv/bin/pip install -e '.[test]' && .venv/bin/python -m pytest -n auto"
+        " --dist worksteal",
     ]
