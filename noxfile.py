@@ -34,7 +34,7 @@ def lint(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """The tests, in as many processes as there are cores. What stands behind `--` goes to pytest."""
     session.install("-e", ".", *nox.project.dependency_groups(PROJECT, "test"))
-    session.run("pytest", *(session.posargs or ("-n", "auto", "--dist", "worksteal")))
+    session.run("pytest", *(session.posargs or ("-n", "auto", "--dist", "loadgroup")))
 
 
 @nox.session(default=False)

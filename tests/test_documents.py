@@ -74,5 +74,5 @@ def test_the_readme_opens_with_the_two_commands() -> None:
     assert commands[:2] == [
         "python3 -m venv .venv && .venv/bin/pip install -e '.[examples]' && .venv/bin/python examples/unsharp.py",
         "python3 -m venv .venv && .venv/bin/pip install -e '.[test]' && .venv/bin/python -m pytest -n auto"
-        " --dist worksteal",
+        " --dist loadgroup",
     ]

@@ -38,6 +38,7 @@ def followed(error: sl.SchedulingError) -> sl.Pipeline:
     return result
 
 
+@pytest.mark.xdist_group("random refusals")
 @given(st.one_of(image_graphs(), image_graphs(), graphs(max_stages=5)), st.integers(0, 2**32), st.integers(8, 20))
 @settings(max_examples=settings().max_examples // 2)
 def test_hints_of_random_refusals_are_legal(graph: Graph, seed: int, steps: int) -> None:
@@ -65,6 +66,7 @@ def test_hints_of_random_refusals_are_legal(graph: Graph, seed: int, steps: int)
         assert goes_on or "(a step only: " in error.hint
 
 
+@pytest.mark.xdist_group("random refusals")
 def test_many_refusals_have_hints_and_examples() -> None:
     if not SEEN:
         pytest.skip("it counts what the property above has seen, which has not run")

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
+import numpy as np
 from hypothesis import strategies as st
 
 from slinky.symbolic.expressions import (
@@ -30,6 +31,8 @@ from slinky.symbolic.expressions import (
 
 Tree = tuple[Any, ...]
 Values = dict[str, int]
+Columns = dict[str, Any]
+"""Many assignments at once: an array for each symbol, with an element for each assignment."""
 
 VARIABLES = ("x", "y", "z")
 SCALARS = ("s", "t")  # at least 1: they serve as symbolic divisors
@@ -77,6 +80,35 @@ _MEANING: dict[str, Any] = {
     "or": lambda a, b: a or b,
     "not": lambda a: not a,
 }
+
+
+_MEANING_OF_COLUMNS: dict[str, Any] = {
+    **_MEANING,
+    "min": np.minimum,
+    "max": np.maximum,
+    "and": np.logical_and,
+    "or": np.logical_or,
+    "not": np.logical_not,
+    "select": np.where,
+}
+
+
+def column(tree: Tree, columns: Columns) -> Any:
+    """What a tree means for each of many assignments. No divisor may be 0 in any, chosen by a select or not."""
+    kind, *parts = tree
+    if kind == "constant":
+        return parts[0]
+    if kind == "symbol":
+        return columns["b.max"] - columns["b.min"] + 1 if parts[0] == "b.extent" else columns[parts[0]]
+    return _MEANING_OF_COLUMNS[kind](*(column(part, columns) for part in parts))
+
+
+def where_all_hold(trees: Iterable[Tree], columns: Columns) -> Any:
+    """For each assignment, whether all of these conditions hold."""
+    holds = np.ones(len(columns["x"]), bool)
+    for tree in trees:
+        holds &= column(tree, columns)
+    return holds
 
 
 def build(tree: Tree) -> Any:
@@ -130,6 +162,7 @@ def _values(x: int, y: int, z: int, s: int, t: int, low: int, extent: int, fold:
 
 
 ASSIGNMENTS = [*small_assignments(), *random_assignments(300, seed=7)]
+COLUMNS: Columns = {name: np.array([values[name] for values in ASSIGNMENTS]) for name in ASSIGNMENTS[0]}
 
 
 def by_symbol(values: Values) -> dict[Expr, int]:

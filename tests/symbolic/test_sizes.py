@@ -76,7 +76,7 @@ def test_deep_expressions_are_worked_on_as_they_are_shared(name: str) -> None:
     assert isinstance(prove(e <= z, facts(x >= 0, z >= 1)), bool)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=settings().max_examples * 6 // 5)
 @given(trees, condition_trees)
 def test_where_hardly_anything_is_light_all_keeps_its_value(tree: Tree, condition: Tree) -> None:
     """What is done with heavy atoms, done with light ones."""
@@ -97,7 +97,7 @@ def test_where_hardly_anything_is_light_all_keeps_its_value(tree: Tree, conditio
     arithmetic._extremum.cache_clear()
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=settings().max_examples * 6 // 5)
 @given(trees)
 def test_python_reads_a_text_with_names_as_the_same_expression(tree: Tree) -> None:
     with pytest.MonkeyPatch.context() as patch:

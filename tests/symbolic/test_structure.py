@@ -67,7 +67,7 @@ def _coefficients(tree: Tree) -> dict[str, int]:
     return {name: a.get(name, 0) + sign * b.get(name, 0) for name in a | b}
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=settings().max_examples * 5)
 @given(affine, st.randoms(use_true_random=False))
 def test_equal_affine_expressions_are_the_same_object(tree: Tree, draw: object) -> None:
     items = list(_coefficients(tree).items())
@@ -78,7 +78,7 @@ def test_equal_affine_expressions_are_the_same_object(tree: Tree, draw: object) 
     assert rebuilt is expression_of(tree)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=settings().max_examples * 3)
 @given(st.one_of(trees, conditions))
 def test_canonical_form_of_every_node(tree: Tree) -> None:
     built = build(tree)
@@ -124,7 +124,7 @@ def test_a_wide_choice_is_left_alone() -> None:
 # Identity ----------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=settings().max_examples * 2)
 @given(st.one_of(trees, conditions))
 def test_copies_and_pickles_are_the_same_object(tree: Tree) -> None:
     built = build(tree)
