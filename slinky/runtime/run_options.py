@@ -33,5 +33,9 @@ class RunOptions:
     def __attrs_post_init__(self) -> None:
         if not isinstance(self.hooks, Hooks):
             raise ArgumentError(f"hooks must be sl.Hooks, got {self.hooks!r}")
-        if not isinstance(self.checked, bool) and not (isinstance(self.checked, str) and self.checked == "first"):
+        if not _is_checked(self.checked):
             raise ArgumentError(f"checked must be False, True or 'first', got {self.checked!r}")
+
+
+def _is_checked(given: object) -> bool:
+    return isinstance(given, bool) or (isinstance(given, str) and given == "first")

@@ -162,8 +162,7 @@ class Editor:
         identity = self._one(alloc)
         if not isinstance(self._edit.statement(identity), Alloc):
             raise OperationError(f"only the buffer of an allocation can be renamed, got {alloc!r}")
-        if not isinstance(name, str) or not name.isidentifier():
-            raise OperationError(f"the name of a buffer must be an identifier, got {name!r}")
+        require_name(name, "a buffer")
         self._edit.rename_buffer(identity, name)
 
     def variable(self, wanted: str, place: Place) -> Variable:
