@@ -265,8 +265,3 @@ class Pipeline:
         Raises `ProgramError` naming the statement that is not.
         """
         verify_program(self._program)
-
-
-def _is_checked(given: object) -> bool:
-    """Whether a user's `checked` is one of those that there are."""
-    return isinstance(given, bool) or (isinstance(given, str) and given == "first")
