@@ -88,7 +88,7 @@ class Pipeline:
         outputs = ", ".join(p.name for p in self._program.outputs)
         return f"<Pipeline {self.name}({inputs}) -> ({outputs})>"
 
-    def __call__(self, /, *arrays: object, **scalars: int) -> Any:
+    def __call__(self, /, *arrays: object, **scalars: float) -> Any:
         """Run on arrays, inputs then outputs, and scalars by name; return the output, or a tuple of the outputs.
 
         Arrays are NumPy arrays, `sl.Buffer`, or anything that NumPy can see without copying; their dtype and rank must
@@ -97,7 +97,7 @@ class Pipeline:
         """
         return (self._plan or self.compile()).enter(arrays, scalars)
 
-    def bind(self, /, *arrays: object, **scalars: int) -> BoundPipeline:
+    def bind(self, /, *arrays: object, **scalars: float) -> BoundPipeline:
         """Fix the arguments: what comes back runs on these arrays and scalars, called without any, as often as wanted.
 
         Takes what calling the pipeline takes, and raises what it raises before any callback has run. A run then costs
@@ -114,7 +114,7 @@ class Pipeline:
         hooks: Hooks | None = None,
         threads: int | None = None,
         progress: bool = False,
-        **scalars: int,
+        **scalars: float,
     ) -> RunStatistics:
         """Run as by calling, and return what was used.
 
@@ -130,7 +130,7 @@ class Pipeline:
         return self._run(arrays, scalars, backend, options)
 
     def _run(
-        self, arrays: tuple[object, ...], scalars: dict[str, int], backend: str, options: RunOptions
+        self, arrays: tuple[object, ...], scalars: dict[str, float], backend: str, options: RunOptions
     ) -> RunStatistics:
         if not options.checked and is_debugging():
             options = attrs.evolve(options, checked="first")
@@ -168,7 +168,7 @@ class Pipeline:
         """The Python source of the plan: the function that runs when no input or output is empty."""
         return self.compile().source
 
-    def memory(self, /, *arrays: object, threads: int | None = None, **scalars: int) -> Memory:
+    def memory(self, /, *arrays: object, threads: int | None = None, **scalars: float) -> Memory:
         """What the intermediates of a run on arrays like these take: the `program_bytes` and `peak_bytes` of `run`.
 
         Nothing runs. Instead of an array, its shape will do, a tuple of integers. Where parallel loops allocate, it
@@ -183,7 +183,7 @@ class Pipeline:
         *arrays: object,
         path: str | PathLike[str],
         threads: int | None = None,
-        **scalars: int,
+        **scalars: float,
     ) -> RunStatistics:
         """Run, and write what happened when, call by call, to a file that Perfetto opens (ui.perfetto.dev).
 
@@ -200,7 +200,7 @@ class Pipeline:
             if statistics is not None or tracer.has_events:
                 tracer.write(path, self.name)
 
-    def _rehearse(self, arrays: tuple[object, ...], scalars: dict[str, int], threads: int | None) -> RunStatistics:
+    def _rehearse(self, arrays: tuple[object, ...], scalars: dict[str, float], threads: int | None) -> RunStatistics:
         from slinky.runtime.rehearsal import rehearse
 
         return rehearse(self.compile(), arrays, scalars, threads)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import array
 import ctypes
+import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -478,3 +480,75 @@ def test_bounds_that_are_assigned() -> None:
             out.dim(0).bounds = given
     with pytest.raises(sl.GraphError, match=r"the max of dimension 0 of buffer 'out' is the same everywhere"):
         out.dim(0).bounds = sl.interval(0, x)
+
+
+# Floats ---------------------------------------------------------------------------------------------------------------
+
+
+def blend(source: np.ndarray, target: np.ndarray, amount: float, r: int) -> None:
+    """Scale, and add an integer."""
+    assert type(amount) is float
+    target[...] = source * amount + r
+
+
+def blending() -> sl.Pipeline:
+    """A func that takes a float and an integer, which also moves what it reads."""
+    y, x = sl.variables("y x")
+    inp, out = (sl.BufferExpr(name, np.float64, 2) for name in ("inp", "out"))
+    arguments = {"amount": sl.scalar("amount", float), "r": sl.scalar("r")}
+    sl.Func(blend, [inp[y + sl.scalar("r"), x]], [out[y, x]], arguments=arguments)
+    return sl.split_loop(sl.build_pipeline([inp], [out]), "blend.y", 2)
+
+
+@pytest.mark.parametrize("amount", [0.5, 2, np.float32(0.25), np.int8(3), float("inf")])
+def test_floats_are_arguments_of_callbacks(amount: float) -> None:
+    p = blending()
+    p.verify()
+    assert str(p).startswith("pipeline blend(inp: float64[2], r, amount: float) -> (out: float64[2]):")
+    assert "blend(inp[y + r .. y + r + 1, :], amount=amount, r=r)" in str(p)
+    source = np.arange(1.0, 21.0).reshape(5, 4)
+    right = source[1:] * float(amount) + 1
+    results = [np.zeros((4, 4)) for _ in range(6)]
+    p(source, results[0], amount=amount, r=1)
+    p.run(source, results[1], amount=amount, r=1, backend="interpreter")
+    p.run(source, results[2], amount=amount, r=1, checked=True)
+    p.run(source, results[3], amount=amount, r=1, checked="first")
+    p.bind(source, results[4], amount=amount, r=1)()
+    pickle.loads(pickle.dumps(p))(source, results[5], amount=amount, r=1)
+    for result in results:
+        np.testing.assert_array_equal(result, right)
+    assert p.memory(source, results[0], amount=amount, r=1).program_bytes == 0
+    assert [(a.name(), a.kind()) for a in p.args()][2:] == [("r", "scalar"), ("amount", "scalar")]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"amount": "1", "r": 1}, "scalar amount must be a float, got '1'"),
+        ({"amount": True, "r": 1}, "scalar amount must be a float, got True"),
+        ({"amount": 1j, "r": 1}, "scalar amount must be a float, got 1j"),
+        ({"r": 1}, "pipeline blend needs a value for scalar amount, as in p(..., amount=1)"),
+        ({"amount": 1.0, "r": 1.0}, "scalar r must be an integer, got 1.0 of type float"),
+        ({"amount": 1.0, "r": 1, "s": 1}, "pipeline blend has no scalar 's' (scalars: r, amount)"),
+    ],
+)
+def test_floats_that_are_none(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(sl.ArgumentError) as caught:
+        blending()(np.zeros((5, 4)), np.zeros((4, 4)), **given)
+    assert str(caught.value) == message
+
+
+def test_floats_reach_no_bounds() -> None:
+    (i,) = sl.variables("i")
+    amount = sl.scalar("amount", float)
+    inp, out = (sl.BufferExpr(name, np.float64, 1) for name in ("inp", "out"))
+    for use in (lambda: inp[i + amount], lambda: -amount, lambda: amount >= 1, lambda: 3 // amount):
+        with pytest.raises(sl.ExpressionError, match="amount is a float, which can only be an argument of a callback"):
+            use()
+    with pytest.raises(TypeError, match="expected an integer or an integer expression"):
+        sl.interval(i, amount)  # type: ignore[arg-type]
+    with pytest.raises(sl.GraphError, match="the kind of a scalar is int or float, got <class 'str'>"):
+        sl.scalar("a", str)  # type: ignore[call-overload]
+    sl.Func(blend, [inp[i]], [out[i]], arguments={"amount": amount, "r": sl.scalar("amount")})
+    with pytest.raises(sl.GraphError, match="'amount' is an integer in one place, and a float in another"):
+        sl.build_pipeline([inp], [out])

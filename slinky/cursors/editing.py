@@ -286,4 +286,4 @@ def _free(name: str, taken: set[str]) -> str:
 
 
 def _with_body(program: Program, body: Block) -> Program:
-    return Program(program.name, program.inputs, program.outputs, program.scalars, program.constants, body)
+    return attrs.evolve(program, body=body)

@@ -14,7 +14,7 @@ from slinky.cursors.answers import Dimension, dim_position, named_box
 from slinky.cursors.base import Cursor
 from slinky.cursors.versions import Version
 from slinky.errors import InvalidCursorError
-from slinky.ir.statements import BufferParameter, ConstantBuffer, ScalarParameter
+from slinky.ir.statements import BufferParameter, ConstantBuffer, FloatParameter, ScalarParameter
 from slinky.symbolic.intervals import Box, Interval
 
 T = TypeVar("T", bound=Cursor)
@@ -38,7 +38,7 @@ class ArgCursor(Cursor):
 
         return show(self._version, set(), header=True)
 
-    def _parameter(self) -> BufferParameter | ScalarParameter | ConstantBuffer:
+    def _parameter(self) -> BufferParameter | ScalarParameter | FloatParameter | ConstantBuffer:
         return next(p for p in self._version.program.parameters() if p.name == self._name)
 
     def name(self) -> str:
@@ -52,7 +52,7 @@ class ArgCursor(Cursor):
             return "input"
         if parameter in program.outputs:
             return "output"
-        return "scalar" if isinstance(parameter, ScalarParameter) else "constant"
+        return "scalar" if isinstance(parameter, (ScalarParameter, FloatParameter)) else "constant"
 
     def dtype(self) -> np.dtype[Any]:
         """The type of its elements. Raises `InvalidCursorError` for a scalar, as `rank`, `dims` and `bounds` do."""
@@ -83,6 +83,8 @@ class ArgCursor(Cursor):
         parameter = self._parameter()
         if isinstance(parameter, ScalarParameter):
             raise InvalidCursorError(f"{self._name} is a scalar, an integer, so it has no {what}")
+        if isinstance(parameter, FloatParameter):
+            raise InvalidCursorError(f"{self._name} is a scalar, a float, so it has no {what}")
         return parameter
 
     def forward_to(self: T, version: Version) -> T:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import keyword
 from collections.abc import Sequence
 from types import EllipsisType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 import attrs
 import numpy as np
 import numpy.typing as npt
 
 from slinky.errors import GraphError
+from slinky.ir.operations import FloatScalar
 from slinky.symbolic.expressions import (
     Condition,
     Expr,
@@ -76,14 +77,23 @@ def variables(names: str) -> tuple[Variable, ...]:
     return found
 
 
-def scalar(name: str) -> Scalar:
-    """An integer that is known when the pipeline runs, given there by this name: `p(inp, out, r=3)`.
+@overload
+def scalar(name: str, kind: type[int] = int) -> Scalar: ...
+@overload
+def scalar(name: str, kind: type[float]) -> FloatScalar: ...
+def scalar(name: str, kind: type[int] | type[float] = int) -> Scalar | FloatScalar:
+    """A number that is known when the pipeline runs, given there by this name: `p(inp, out, r=3, amount=0.5)`.
 
-    It may stand in the bounds of accesses, in arguments of callbacks, and in steps of loops.
+    An integer may stand in the bounds of accesses, in arguments of callbacks, and in steps of loops. A float,
+    `sl.scalar("amount", float)`, is an argument of callbacks and nothing else.
+
+    Raises `GraphError` for a bad name, or a kind that is neither `int` nor `float`.
     """
+    if kind not in (int, float):
+        raise GraphError(f"the kind of a scalar is int or float, got {kind!r}")
     if name in RUN_OPTIONS:
         raise GraphError(f"a scalar cannot be called {name!r}, which is an option of Pipeline.run")
-    return scalar_node(valid_name(name, "a scalar"))
+    return scalar_node(valid_name(name, "a scalar")) if kind is int else FloatScalar(valid_name(name, "a scalar"))
 
 
 @attrs.frozen(eq=False)

@@ -23,6 +23,7 @@ from slinky.ir.statements import (
     Call,
     Check,
     ConstantBuffer,
+    FloatParameter,
     Program,
     ScalarParameter,
     Statement,
@@ -66,6 +67,7 @@ def lower(
     first = graph.outputs[0].producer
     assert first is not None
     body = _body(graph, inferred, checks, names)
+    _require_one_kind(_scalars(inferred, checks), _floats(inferred))
     return Program(
         inferred.funcs[first].name if name is None else valid_name(name, "a pipeline"),
         tuple(BufferParameter(b.name, b.dtype, names.of(b)) for b in graph.inputs),
@@ -73,6 +75,7 @@ def lower(
         _scalars(inferred, checks),
         tuple(map(_constant, graph.constants)),
         body,
+        _floats(inferred),
     )
 
 
@@ -136,6 +139,22 @@ def _scalars(inferred: Inferred, checks: Checks) -> tuple[ScalarParameter, ...]:
         if buffer.name in names:
             raise GraphError(f"a scalar and a buffer are both called {buffer.name!r}; names must be unique")
     return tuple(map(ScalarParameter, names))
+
+
+def _require_one_kind(scalars: tuple[ScalarParameter, ...], floats: tuple[FloatParameter, ...]) -> None:
+    both = sorted({s.name for s in scalars} & {f.name for f in floats})
+    if both:
+        raise GraphError(f"the scalar {both[0]!r} is an integer in one place, and a float in another")
+
+
+def _floats(inferred: Inferred) -> tuple[FloatParameter, ...]:
+    """The floats that a program gives to callbacks, in the order of their names."""
+    names = sorted({value.name for lowered in inferred.funcs.values() for value in lowered.operation.floats()})
+    taken = {buffer.name for buffer in inferred.boxes}
+    for name in names:
+        if name in taken:
+            raise GraphError(f"a scalar and a buffer are both called {name!r}; names must be unique")
+    return tuple(map(FloatParameter, names))
 
 
 def _constant(buffer: BufferExpr) -> ConstantBuffer:

@@ -11,12 +11,36 @@ the values of its `arguments`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import attrs
 
+from slinky.errors import ExpressionError
 from slinky.symbolic.expressions import Expr
 from slinky.symbolic.traversal import substitute
+
+
+@attrs.frozen(repr=False, order=False)
+class FloatScalar:
+    """A float that is known when the pipeline runs, given there by its name. It is an argument of callbacks and nothing
+    else: bounds, steps and conditions are made of integers, so no arithmetic is done with it."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f'sl.scalar("{self.name}", float)'
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise ExpressionError(
+            f"the scalar {self.name} is a float, which can only be an argument of a callback; what reaches bounds is "
+            f'an integer: sl.scalar("{self.name}")'
+        )
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __floordiv__ = __rfloordiv__ = _refuse
+    __truediv__ = __rtruediv__ = __mod__ = __rmod__ = __neg__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
 
 
 @attrs.frozen(eq=False)
@@ -37,6 +61,10 @@ class Callback:
     def expressions(self) -> tuple[Expr, ...]:
         """The expressions among its arguments."""
         return tuple(value for _, value in self.arguments if isinstance(value, Expr))
+
+    def floats(self) -> tuple[FloatScalar, ...]:
+        """The floats among its arguments that are known when the pipeline runs."""
+        return tuple(value for _, value in self.arguments if isinstance(value, FloatScalar))
 
     def substituted(self, replacements: Mapping[Expr, Expr]) -> Callback:
         """The same with symbols replaced in its arguments."""

@@ -13,6 +13,7 @@ import attrs
 import numpy as np
 
 from slinky.ir.effects import Effect, limits, reads
+from slinky.ir.operations import FloatScalar
 from slinky.ir.regions import global_boxes
 from slinky.ir.statements import (
     Alloc,
@@ -115,6 +116,7 @@ class _Writer:
     def header(self) -> str:
         program = self.program
         inputs = [_parameter(p) for p in program.inputs] + [s.name for s in program.scalars]
+        inputs += [f"{f.name}: float" for f in program.floats]
         return f"pipeline {program.name}({', '.join(inputs)}) -> ({', '.join(map(_parameter, program.outputs))}):"
 
     @staticmethod
@@ -225,6 +227,8 @@ class _Writer:
             value = value.item()  # its repr depends on the version of NumPy
         if isinstance(value, Node):
             return self.expr(value)
+        if isinstance(value, FloatScalar):
+            return value.name
         if isinstance(value, (int, float, complex, str, bool, type(None))):
             return repr(value)
         if isinstance(value, np.ndarray):

@@ -62,6 +62,13 @@ class ScalarParameter:
     name: str
 
 
+@attrs.frozen
+class FloatParameter:
+    """A float of the pipeline, given by name when it runs: only callbacks get it."""
+
+    name: str
+
+
 @attrs.frozen(eq=False)
 class ConstantBuffer:
     """An array that belongs to the pipeline. Its first element has the coordinates `min`."""
@@ -242,10 +249,11 @@ class Program:
     scalars: tuple[ScalarParameter, ...]
     constants: tuple[ConstantBuffer, ...]
     body: Block
+    floats: tuple[FloatParameter, ...] = ()
 
-    def parameters(self) -> tuple[BufferParameter | ScalarParameter | ConstantBuffer, ...]:
+    def parameters(self) -> tuple[BufferParameter | ScalarParameter | FloatParameter | ConstantBuffer, ...]:
         """Inputs, outputs, scalars and constants."""
-        return (*self.inputs, *self.outputs, *self.scalars, *self.constants)
+        return (*self.inputs, *self.outputs, *self.scalars, *self.floats, *self.constants)
 
 
 def blocks_of(statement: Statement) -> tuple[tuple[str, Block], ...]:

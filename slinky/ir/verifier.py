@@ -52,12 +52,15 @@ class _Verifier:
         self.dtypes.update((c.name, c.array.dtype) for c in program.constants)
         self.read_only = {p.name for p in program.inputs} | {c.name for c in program.constants}
         self.scalars = {s.name for s in program.scalars}
+        self.floats = {f.name for f in program.floats}
         self.written: set[str] = set(self.read_only)
 
     def run(self) -> None:
         program = self.program
         names = [p.name for p in (*program.inputs, *program.outputs)]
-        names += [s.name for s in program.scalars] + [c.name for c in program.constants]
+        names += (
+            [s.name for s in program.scalars] + [f.name for f in program.floats] + [c.name for c in program.constants]
+        )
         for name in names:
             if names.count(name) > 1:
                 raise ProgramError(f"pipeline {program.name}: the name {name!r} stands for two parameters")
@@ -146,6 +149,9 @@ class _Verifier:
             self.in_scope(call, box_symbols(port.box) - set(func.dims), scope)
             if buffer not in self.written and not self.does_nothing(call, scope):
                 self.fail(call, f"it reads {buffer!r}, which nothing has written")
+        for value in func.operation.floats():
+            if value.name not in self.floats:
+                self.fail(call, f"scalar {value} is not a parameter")
         self.regions(call, scope)
         self.written.update(call.writes)
 

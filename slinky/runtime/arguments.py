@@ -23,6 +23,7 @@ class Arguments:
 
     storages: dict[str, Storage]
     values: dict[Expr, int]
+    floats: dict[str, float]
     results: tuple[object, ...]
 
 
@@ -58,11 +59,11 @@ def take_arguments(program: Program, arrays: Sequence[object], scalars: Mapping[
     for c in program.constants:
         box = tuple((lo, lo + extent - 1) for lo, extent in zip(c.min, c.array.shape, strict=True))
         storages[c.name] = Storage(c.name, box, c.array)
-    return Arguments(storages, values, tuple(arrays[len(program.inputs) :]))
+    return Arguments(storages, values, _float_values(program, scalars), tuple(arrays[len(program.inputs) :]))
 
 
 def _scalar_values(program: Program, scalars: Mapping[str, object]) -> dict[Expr, int]:
-    expected = [s.name for s in program.scalars]
+    expected = [s.name for s in program.scalars] + [f.name for f in program.floats]
     missing = [name for name in expected if name not in scalars]
     unknown = [name for name in scalars if name not in expected]
     if missing:
@@ -75,12 +76,23 @@ def _scalar_values(program: Program, scalars: Mapping[str, object]) -> dict[Expr
         hint = "; it is an array, and arrays go by position" if is_array else ""
         raise ArgumentError(f"pipeline {program.name} has no scalar {unknown[0]!r} (scalars: {known}){hint}")
     values: dict[Expr, int] = {}
-    for name in expected:
+    for name in (s.name for s in program.scalars):
         try:
             values[scalar(name)] = require_integer(scalars[name], f"scalar {name}")
         except ValueError as error:
             raise ArgumentError(str(error)) from None
     return values
+
+
+def _float_values(program: Program, scalars: Mapping[str, object]) -> dict[str, float]:
+    """The floats by name. Integers are floats, too; what NumPy or others call a number, if it is a real one."""
+    found: dict[str, float] = {}
+    for parameter in program.floats:
+        given = scalars[parameter.name]
+        if isinstance(given, (bool, np.bool_)) or not isinstance(given, (float, int, np.floating, np.integer)):
+            raise ArgumentError(f"scalar {parameter.name} must be a float, got {given!r}")
+        found[parameter.name] = float(given)
+    return found
 
 
 def _as_buffer(parameter: BufferParameter, given: object) -> Buffer:

@@ -46,7 +46,8 @@ def make_entry(
     outputs = range(len(program.inputs), len(program.inputs) + len(program.outputs))
     parameters = (*program.inputs, *program.outputs)
     arrays = [f"a{i}" for i in range(len(parameters))]
-    scalars = [f"s{i}" for i in range(len(program.scalars))]
+    kinds = [(s.name, "int") for s in program.scalars] + [(f.name, "float") for f in program.floats]
+    scalars = [f"s{i}" for i in range(len(kinds))]
     handed = ["arena", *(["threads()"] if threads is not None else [])]
     handed += [name for i in range(len(parameters)) for name in (f"a{i}", f"m{i}")[: 1 if at_origin else 2]] + scalars
     lines = [
@@ -81,10 +82,10 @@ def make_entry(
                 f"    if a{i} is a{j} or (not f{i} & f{j} & {_OWNS_DATA} and may_share_memory(a{i}, a{j})):",
                 "        return other(arrays, scalars)",
             ]
-    for i, s in enumerate(program.scalars):
+    for i, (name, kind) in enumerate(kinds):
         lines += [
-            f"    s{i} = scalars.get({s.name!r})",
-            f"    if type(s{i}) is not int:",
+            f"    s{i} = scalars.get({name!r})",
+            f"    if type(s{i}) is not {kind}:",
             "        return other(arrays, scalars)",
         ]
     lines += [

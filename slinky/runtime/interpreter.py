@@ -20,7 +20,7 @@ import numpy as np
 
 from slinky.errors import CallbackError, ExecutionError, UninitializedReadError
 from slinky.ir.effects import clamped_numbers, numeric_reads, numeric_writes
-from slinky.ir.operations import Operation
+from slinky.ir.operations import FloatScalar, Operation
 from slinky.ir.printer import print_program
 from slinky.ir.statements import (
     Alloc,
@@ -104,7 +104,7 @@ def interpret(
         outputs = [given.storages[p.name] for p in program.outputs]
         shadows = {s.name: Shadow(s.name, s.box, [None] * len(s.box)) for s in outputs}
     tested = FirstCalls() if options.checked == "first" else None
-    machine = _Machine(program, recorder, workers_or_default(options.threads), tested)
+    machine = _Machine(program, recorder, workers_or_default(options.threads), tested, given.floats)
     frame = _Frame(dict(given.storages), dict(given.values), dict(shadows) if shadows is not None else None)
     machine.block(program.body, frame)
     for shadow in (shadows or {}).values():
@@ -138,6 +138,7 @@ class _Machine:
     recorder: Recorder
     threads: int
     tested: FirstCalls | None
+    floats: dict[str, float]
     meter: Meter = attrs.field(factory=Meter)
     random: np.random.Generator = attrs.field(factory=lambda: np.random.default_rng(0))
 
@@ -248,10 +249,7 @@ class _Machine:
         operation = call.func.operation
         inputs = [self._input(operation, buffer, region, frame) for buffer, region in reads]
         outputs = [self._output(operation, buffer, region, frame) for buffer, region in writes]
-        arguments = {
-            key: evaluate(value, frame.values) if isinstance(value, Expr) else value
-            for key, value in operation.arguments
-        }
+        arguments = {key: self._argument(value, frame) for key, value in operation.arguments}
         elements = 1
         for lo, hi in box:
             elements *= hi - lo + 1
@@ -260,6 +258,11 @@ class _Machine:
         if frame.shadows is not None:
             for buffer, region in writes:
                 frame.shadows[buffer].write(region, name, frame.iteration)
+
+    def _argument(self, value: Any, frame: _Frame) -> Any:
+        if isinstance(value, FloatScalar):
+            return self.floats[value.name]
+        return evaluate(value, frame.values) if isinstance(value, Expr) else value
 
     def _clamped(self, call: Call, frame: _Frame) -> NumericBox:
         return clamped_numbers(call, frame.values, lambda buffer: frame.storages[buffer].box)

@@ -303,7 +303,8 @@ class Plan:
             if not kind.at_origin:
                 values.append(tuple(lo for lo, _ in storage.box))
         by_name = {str(symbol): value for symbol, value in given.values.items()}
-        return Handed([*values, *(by_name[name] for name in self._scalars)], kind)
+        numbers = (*(by_name[name] for name in self._scalars), *given.floats.values())
+        return Handed([*values, *numbers], kind)
 
     # Errors -------------------------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from slinky.ir.effects import limits, reads, writes
+from slinky.ir.operations import FloatScalar
 from slinky.ir.statements import Call, LoweredFunc
 from slinky.runtime.codegen.names import Globals
 from slinky.runtime.codegen.recording import Recording
@@ -36,7 +37,11 @@ def clamped_box(writer: Writer, call: Call, boxes: Mapping[str, Box], known: Fac
 class Calls:
     """Makes the steps of calls."""
 
-    def __init__(self, writer: Writer, views: Views, globals_: Globals, recording: Recording) -> None:
+    def __init__(
+        self, writer: Writer, views: Views, globals_: Globals, recording: Recording, floats: Mapping[str, Name]
+    ) -> None:
+        """`floats` are the locals of the scalars that only callbacks get."""
+        self._floats = floats
         self._writer = writer
         self._views = views
         self._globals = globals_
@@ -85,6 +90,8 @@ class Calls:
     def _argument(self, func: LoweredFunc, key: str, value: object) -> Value:
         if isinstance(value, Expr):
             return self._writer.value(value, key)
+        if isinstance(value, FloatScalar):
+            return self._floats[value.name]
         return Name(self._globals.name_of(value, f"{func.name}_{key}"))
 
     # Questions ----------------------------------------------------------------------------------------------------

@@ -96,7 +96,7 @@ class _Maker:
         views = Views(writer, dims, buffers_given_read_only(program))
         self.parameters = Parameters(program, writer, views, self.globals, kind.at_origin)
         self.recording = Recording(writer, record_name)
-        self.calls = Calls(writer, views, self.globals, self.recording)
+        self.calls = Calls(writer, views, self.globals, self.recording, self.parameters.floats)
         self.allocations = Allocations(writer, views, self.recording, in_outputs(program))
         self.loops = Loops(writer, self.allocations, threads_name, self._block)
 

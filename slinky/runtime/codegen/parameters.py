@@ -40,6 +40,7 @@ class Parameters:
         self._views = views
         self._headers: list[Assign | Unpack] = []
         self.names: list[str] = []
+        self.floats: dict[str, Name] = {}
         for p in (*program.inputs, *program.outputs):
             self._add(p)
         for p in program.outputs:
@@ -50,6 +51,10 @@ class Parameters:
             name = writer.names.fresh(s.name)
             self.names.append(name)
             writer.bind(scalar(s.name), name, writer.root)
+        for f in program.floats:
+            name = writer.names.fresh(f.name)
+            self.names.append(name)
+            self.floats[f.name] = Name(name)
         for c in program.constants:
             # A constant that was pickled is writable there.
             constant = Name(globals_.name_of(read_only(c.array), c.name))
