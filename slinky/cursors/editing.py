@@ -16,8 +16,16 @@ from typing import assert_never
 
 import attrs
 
-from slinky.cursors.versions import ROOT, Entry, Version, add_entries, walk_statements
-from slinky.ir.copies import rewritten, with_block, with_fresh_identities, with_identity, with_names, with_variable
+from slinky.cursors.versions import ROOT, Entry, Version, add_entries
+from slinky.ir.copies import (
+    rewritten,
+    with_block,
+    with_fresh_identities,
+    with_identity,
+    with_names,
+    with_program_body,
+    with_variable,
+)
 from slinky.ir.scopes import leading_checks
 from slinky.ir.statements import (
     Alloc,
@@ -249,7 +257,7 @@ class Edit:
         return next(at for at, statement in enumerate(block) if statement.id == identity)
 
     def _forget(self, statements: Sequence[Statement], note: str) -> None:
-        for statement in walk_statements(tuple(statements)):
+        for statement in walk(tuple(statements)):
             del self.entries[statement.id]
             self.ended[statement.id] = note
             self.touched.add(statement.id)
@@ -262,7 +270,7 @@ class Edit:
         before = len(entries)
         add_entries(entries, tuple(added), parent, field)
         count = 0
-        for statement in walk_statements(tuple(added)):
+        for statement in walk(tuple(added)):
             count += 1
             self.ended.pop(statement.id, None)
             self.touched.add(statement.id)
@@ -286,4 +294,4 @@ def _free(name: str, taken: set[str]) -> str:
 
 
 def _with_body(program: Program, body: Block) -> Program:
-    return attrs.evolve(program, body=body)
+    return with_program_body(program, body)

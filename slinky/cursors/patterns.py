@@ -24,10 +24,10 @@ from collections.abc import Callable, Iterator, Sequence
 from slinky.cursors.base import Cursor
 from slinky.cursors.cursors import BlockCursor, DimCursor, GapCursor, StatementCursor, statement_cursor
 from slinky.cursors.names import Key, name_of
-from slinky.cursors.versions import Version, walk_statements
+from slinky.cursors.versions import Version
 from slinky.errors import PatternError
 from slinky.ir.effects import read_by, written_by
-from slinky.ir.statements import Alloc, Call, Check, For, If, Pass, Statement
+from slinky.ir.statements import Alloc, Call, Check, For, If, Pass, Statement, walk
 
 _NAME = r"[^\W\d]\w*"
 _SYNTAX = re.compile(
@@ -166,7 +166,7 @@ def _candidates(version: Version, statements: Sequence[Statement], given: dict[s
             uses = (("write", given["produced"]), ("read", given["consumed"]), ("call", func))
             keys = tuple((use, name) for use, name in uses if name)
     if not keys or keys[0][1] == "_":
-        return list(walk_statements(tuple(statements)))
+        return list(walk(tuple(statements)))
     return [version.statement(identity) for identity in version.named(*keys)]
 
 
@@ -236,7 +236,7 @@ def the_match(version: Version, statements: Sequence[Statement], pattern: str, w
 def _dimensions(statements: Sequence[Statement], pattern: str) -> str | None:
     """What dimensions the func of a pattern such as `"stencil.y"` has, if there is such a func."""
     func = _understood(pattern)["func"]
-    for statement in walk_statements(tuple(statements)) if func else ():
+    for statement in walk(tuple(statements)) if func else ():
         if isinstance(statement, Call) and statement.func.name == func and statement.func.dim_names():
             return f"{statement.func.name} has the dimensions {', '.join(statement.func.dim_names())}"
     return None
@@ -245,7 +245,7 @@ def _dimensions(statements: Sequence[Statement], pattern: str) -> str | None:
 def _inventory(statements: Sequence[Statement]) -> str:
     """What statements have, themselves and inside, that patterns can name."""
     names: dict[type, dict[str, None]] = {Call: {}, Alloc: {}, For: {}}
-    for statement in walk_statements(tuple(statements)):
+    for statement in walk(tuple(statements)):
         name = name_of(statement)
         if name is not None:
             names[type(statement)][name] = None

@@ -24,10 +24,10 @@ from slinky.ir.statements import (
     Alloc,
     Block,
     For,
-    If,
     Program,
     Statement,
     blocks_of,
+    walk,
 )
 from slinky.symbolic.intervals import Box
 from slinky.symbolic.proofs import Facts, facts
@@ -257,7 +257,7 @@ class Version:
     def names(self) -> Names:
         """The index by names. Made when it is first needed, unless the edit derived it from an older one."""
         if self._names is None:
-            self._names = names_in(walk_statements(self.program.body))
+            self._names = names_in(walk(self.program.body))
         return self._names
 
     def derived(
@@ -355,15 +355,6 @@ def _root(lineage: Lineage) -> Lineage:
     while lineage.parent is not None:
         lineage = lineage.jump or lineage.parent
     return lineage
-
-
-def walk_statements(block: Block) -> Iterator[Statement]:
-    """Every statement of a block and of the blocks inside, in program order; faster than `ir.walk` on flat blocks."""
-    for statement in block:
-        yield statement
-        if isinstance(statement, (For, If)):
-            for _, inner in blocks_of(statement):
-                yield from walk_statements(inner)
 
 
 def index_of(program: Program) -> dict[int, Entry]:

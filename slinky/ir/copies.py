@@ -21,6 +21,7 @@ from slinky.ir.statements import (
     LoweredFunc,
     Mode,
     Pass,
+    Program,
     Statement,
     blocks_of,
     fresh_identity,
@@ -29,20 +30,26 @@ from slinky.symbolic.expressions import Condition, Expr
 from slinky.symbolic.intervals import Box, Interval
 
 S = TypeVar("S", bound=Statement)
+T = TypeVar("T", bound=Statement | Program)
 
 _FIELDS: dict[type, tuple[str, ...]] = {
-    kind: tuple(field.name for field in attrs.fields(kind)) for kind in (Alloc, Call, For, If, Check, Pass)
+    kind: tuple(field.name for field in attrs.fields(kind)) for kind in (Alloc, Call, For, If, Check, Pass, Program)
 }
 
 
-def _changed(statement: S, **fields: Any) -> S:
+def _changed(given: T, **fields: Any) -> T:
     """A copy with other values of some fields: `attrs.evolve`, in half the time."""
-    kind = type(statement)
+    kind = type(given)
     new = kind.__new__(kind)
     put = object.__setattr__
     for name in _FIELDS[kind]:
-        put(new, name, fields[name] if name in fields else getattr(statement, name))
+        put(new, name, fields[name] if name in fields else getattr(given, name))
     return new
+
+
+def with_program_body(program: Program, body: Block) -> Program:
+    """A program with another body."""
+    return _changed(program, body=body)
 
 
 # ----------------------------------------------------------------------------------------------------------------

@@ -72,6 +72,11 @@ def made_by(statement: Statement) -> str | None:
             assert_never(statement)
 
 
+def dims_written(call: Call) -> dict[str, tuple[int, ...]]:
+    """For each buffer that a call writes, which of its func's dimensions each dimension of the buffer is."""
+    return {buffer: port.dims for buffer, port in zip(call.writes, call.func.outputs, strict=True)}
+
+
 def buffers_named(statement: Statement) -> tuple[str, ...]:
     """The buffers that a statement itself names, not those of the statements inside it."""
     made = made_by(statement)

@@ -290,15 +290,17 @@ def _ends(box: Box) -> tuple[Expr, ...]:
     return tuple(end for i in box for end in (i.min, i.max))
 
 
+_WITHOUT_BLOCKS = frozenset((Alloc, Call, Check, Pass))
+
+
 def walk(block: Block) -> Iterator[Statement]:
     """Every statement of a block and of the blocks inside, in program order."""
     stack = [iter(block)]
     while stack:
         for statement in stack[-1]:
             yield statement
-            inner = blocks_of(statement)
-            if inner:
-                stack.append(itertools.chain.from_iterable(block for _, block in inner))
+            if type(statement) not in _WITHOUT_BLOCKS:
+                stack.append(itertools.chain.from_iterable(inner for _, inner in blocks_of(statement)))
                 break
         else:
             stack.pop()

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from slinky.ir.effects import buffers_named
+from slinky.ir.effects import buffers_named, dims_written
 from slinky.ir.scopes import Scope, loop_facts, one_before_the_other, over_loops, program_scope
 from slinky.ir.statements import (
     SERIAL,
@@ -102,12 +102,12 @@ def _iterations_are_apart(call: Call, loops: Sequence[For], before: Sequence[Fac
 
     The loops are given outermost first, with what is known before each of them.
     """
-    (port,) = call.func.outputs
+    (dims,) = dims_written(call).values()
     for n, (loop, known) in enumerate(zip(loops, before, strict=True)):
         if loop.mode == SERIAL:
             continue
         inside = known.also(*loop_facts(loop))
-        written = (over_loops(call.box[d], reversed(loops[n + 1 :]), inside) for d in port.dims)
+        written = (over_loops(call.box[d], reversed(loops[n + 1 :]), inside) for d in dims)
         if not any(one_before_the_other([i], loop, known) for i in written):
             return False
     return True

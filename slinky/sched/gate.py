@@ -16,11 +16,12 @@ Invariant: if the program before was right, the one that `settle` returns is, an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
+from typing import assert_never
 
 from slinky.cursors.cursors import statement_cursor
 from slinky.cursors.editing import Edit
-from slinky.cursors.versions import Version
+from slinky.cursors.versions import ROOT, Version
 from slinky.errors import SchedulingError
 from slinky.ir.effects import made_by, written_by
 from slinky.ir.scopes import leading_checks
@@ -67,114 +68,121 @@ class _Gate:
         self.kept = {obligation: each for each in kept for obligation in each.obligations}
         self.remedies = remedies
         self.hint = hint
+        self.touched = {i: (self.old.entries.get(i), version.entries.get(i)) for i in edit.touched}
+        self.users = self._users_of_touched_allocations()
 
     def pass_(self) -> None:
         """Raise `SchedulingError` for what is not shown."""
         version, edit = self.version, self.edit
-        check_scopes(self.old, version, edit.touched)
-        users = [i for i in self._users_of_touched_allocations() if i not in edit.touched]
-        check_values(self.old, version, (*self._touched(Call), *users), edit.copies)
+        check_scopes(self.old, version, edit.touched, edit.reordered)
+        calls = (i for i, (_, now) in self.touched.items() if now is not None and isinstance(now.statement, Call))
+        check_values(self.old, version, (*sorted(calls), *self.users), edit.copies)
         check_whole(version, edit.touched)
-        for obligation, prove in self._proofs().items():
+        for obligation in Obligation:
             kept = self.kept.get(obligation)
             if kept is None:
-                prove(self._subjects(obligation))
+                self._prove(obligation, self._subjects(obligation))
             elif kept.but_for:
-                prove(kept.but_for)
+                self._prove(obligation, kept.but_for)
 
-    def _proofs(self) -> dict[Obligation, Callable[[Iterable[int]], None]]:
-        """How each obligation is proved, of statements given by identity; in the order in which it is done."""
+    def _prove(self, obligation: Obligation, these: Sequence[int]) -> None:
+        """Prove an obligation of statements, given by identity."""
         version = self.version
-        return {
-            Obligation.CHECKS: self._check_checks,
-            Obligation.POSITIVE: lambda these: check_positive(version, these),
-            Obligation.INPUTS: lambda these: self._each(check_inputs, these),
-            Obligation.READS: lambda these: check_reads(version, these, self.remedies),
-            Obligation.READERS: lambda these: check_readers_of(version, self._written(these), self.remedies),
-            Obligation.OUTPUTS: lambda these: check_outputs(version, self._written(these)),
-            Obligation.FOLDS: self._check_folds,
-            Obligation.RACES: self._check_races,
-        }
-
-    def _each(self, check: Callable[[Version, int], None], these: Iterable[int]) -> None:
-        for identity in these:
-            check(self.version, identity)
+        match obligation:
+            case Obligation.CHECKS:
+                self._check_checks(these)
+            case Obligation.POSITIVE:
+                check_positive(version, these)
+            case Obligation.INPUTS:
+                for identity in these:
+                    check_inputs(version, identity)
+            case Obligation.READS:
+                check_reads(version, these, self.remedies)
+            case Obligation.READERS:
+                check_readers_of(version, self._written(these), self.remedies)
+            case Obligation.OUTPUTS:
+                check_outputs(version, self._written(these))
+            case Obligation.FOLDS:
+                self._check_folds(these)
+            case Obligation.RACES:
+                for identity in these:
+                    check_races(version, identity, hint=self.hint)
+            case _:
+                assert_never(obligation)
 
     def _check_folds(self, these: Iterable[int]) -> None:
-        these = list(these)
-        for identity in these:
-            alloc = self.version.statement(identity)
-            if isinstance(alloc, Alloc):
-                check_folds_of(self.version, alloc)
-        check_folds(self.version, [s for i in these if isinstance(s := self.version.statement(i), Call)])
-
-    def _check_races(self, these: Iterable[int]) -> None:
-        for identity in these:
-            check_races(self.version, identity, hint=self.hint)
+        statements = [self.version.statement(identity) for identity in these]
+        for statement in statements:
+            if isinstance(statement, Alloc):
+                check_folds_of(self.version, statement)
+        check_folds(self.version, [s for s in statements if isinstance(s, Call)])
 
     def _written(self, these: Iterable[int]) -> tuple[str, ...]:
-        """What calls write; of calls that the edit took away or changed, also what they wrote."""
-        entries = (self.version.entries.get(i) for i in these)
-        before = (self.old.entries.get(i) for i in these)
-        found = (buffer for entry in (*entries, *before) if entry is not None for buffer in written_by(entry.statement))
+        """What calls write, and what they wrote before: some may be gone."""
+        both = (entries.get(i) for entries in (self.version.entries, self.old.entries) for i in these)
+        found = (buffer for entry in both if entry is not None for buffer in written_by(entry.statement))
         return tuple(dict.fromkeys(found))
+
+    def _check_checks(self, these: Iterable[int]) -> None:
+        """Check that no check is gone, changed, or stands elsewhere than before."""
+        moved = []
+        if (ROOT, "body") in self.edit.reordered:
+            after = {check.id for check in leading_checks(self.version.program)}
+            moved = [check.id for check in leading_checks(self.old.program) if check.id not in after]
+        for identity in these:
+            before, now = self.touched[identity]
+            if before is not None and isinstance(before.statement, Check):
+                if now != before or (before.parent, before.field) in self.edit.reordered:
+                    moved.append(identity)
+        if moved:
+            raise SchedulingError(
+                "a check must stay as it is, where it is: statements may rely on it, and callers, too",
+                place=statement_cursor(self.old, moved[0]),
+            )
 
     # What is asked where no reason is named ---------------------------------------------------------------------
 
-    def _subjects(self, obligation: Obligation) -> tuple[int, ...]:
-        calls = (*self._touched(Call), *self._users_of_touched_allocations())
+    def _subjects(self, obligation: Obligation) -> Sequence[int]:
         match obligation:
             case Obligation.CHECKS:
-                return tuple(self.edit.touched)
+                return tuple(self.touched)
             case Obligation.POSITIVE:
-                return self._touched(For, Alloc)
-            case Obligation.READERS | Obligation.OUTPUTS:
-                return tuple(dict.fromkeys((*calls, *self.edit.touched)))
-            case Obligation.FOLDS:
-                return tuple(dict.fromkeys((*self._touched(Alloc), *calls)))
-            case Obligation.RACES:
-                return self._parallel_loops(dict.fromkeys((*self.edit.touched, *calls)))
+                return self._in_order(For, Alloc)
             case Obligation.INPUTS | Obligation.READS:
-                return tuple(dict.fromkeys(calls))
+                return self._calls()
+            case Obligation.READERS | Obligation.OUTPUTS:
+                return tuple(dict.fromkeys((*self._calls(), *self.touched)))
+            case Obligation.FOLDS:
+                return (*self._in_order(Alloc), *self._calls())
+            case Obligation.RACES:
+                return self._parallel_loops((*self.touched, *self.users))
+            case _:
+                assert_never(obligation)
 
-    def _touched(self, *kinds: type) -> tuple[int, ...]:
+    def _calls(self) -> Sequence[int]:
+        """The calls that were touched, or that read or write a buffer whose allocation was."""
+        own = self._in_order(Call)
+        return tuple(dict.fromkeys((*own, *self.users))) if self.users else own
+
+    def _in_order(self, *kinds: type) -> Sequence[int]:
         """The touched statements of some kinds that there are in the end, in program order."""
-        entries = self.version.entries
-        found = [i for i in self.edit.touched if i in entries and isinstance(entries[i].statement, kinds)]
-        return tuple(sorted(found, key=self.version.place)) if len(found) > 1 else tuple(found)
+        found = [i for i, (_, now) in self.touched.items() if now is not None and isinstance(now.statement, kinds)]
+        return sorted(found, key=self.version.place) if len(found) > 1 else found
 
-    def _users_of_touched_allocations(self) -> tuple[int, ...]:
+    def _users_of_touched_allocations(self) -> Sequence[int]:
         """The calls that read or write a buffer whose allocation the edit touched: its bounds clamp them."""
         found: dict[int, None] = {}
-        for identity in self.edit.touched:
-            for entry in (self.old.entries.get(identity), self.version.entries.get(identity)):
+        for entries in self.touched.values():
+            for entry in entries:
                 buffer = made_by(entry.statement) if entry is not None else None
                 if buffer is not None:
                     found.update(dict.fromkeys((*self.version.writers(buffer), *self.version.readers(buffer))))
         return tuple(found)
 
-    def _parallel_loops(self, these: Iterable[int]) -> tuple[int, ...]:
+    def _parallel_loops(self, these: Iterable[int]) -> Sequence[int]:
         """The parallel loops at and around statements."""
-        found: dict[int, None] = {}
-        for identity in these:
-            if identity in self.version.entries:
-                around = (identity, *self.version.ancestors(identity))
-                loops = (s for i in around if isinstance(s := self.version.statement(i), For))
-                found.update(dict.fromkeys(loop.id for loop in loops if loop.mode != SERIAL))
-        return tuple(sorted(found, key=self.version.place))
-
-    def _check_checks(self, these: Iterable[int]) -> None:
-        """Check that no check is gone, changed, or stands elsewhere than before."""
-        old, new = self.old, self.version
-        before, after = leading_checks(old.program), {check.id for check in leading_checks(new.program)}
-        moved = [check.id for check in before if check.id not in after]
-        for identity in these:
-            entry, now = old.entries.get(identity), new.entries.get(identity)
-            if entry is not None and isinstance(entry.statement, Check) and identity not in after:
-                if now is None or now != entry or (entry.parent, entry.field) in self.edit.reordered:
-                    moved.append(identity)
-        if moved:
-            raise SchedulingError(
-                "a check must stay as it is, where it is: statements may rely on it, and callers, too",
-                place=statement_cursor(old, moved[0]),
-            )
+        version = self.version
+        there = [i for i in these if i in version.entries]
+        around = dict.fromkeys(outer for i in there for outer in (i, *version.ancestors(i)))
+        loops = [s for i in around if isinstance(s := version.statement(i), For) and s.mode != SERIAL]
+        return sorted((loop.id for loop in loops), key=version.place)

@@ -17,7 +17,7 @@ import itertools
 import attrs
 
 from slinky.cursors.versions import ROOT, Version
-from slinky.ir.regions import output_region
+from slinky.ir.effects import dims_written, of_buffer, writes
 from slinky.ir.statements import SERIAL, Alloc, Call, For, If
 from slinky.sched.legality.touches import effective_box
 from slinky.symbolic.bounds import bounds
@@ -38,7 +38,7 @@ from slinky.symbolic.expressions import (
     negate,
     variable,
 )
-from slinky.symbolic.intervals import Box, Interval, not_empty, substitute_box, substitute_interval
+from slinky.symbolic.intervals import Box, Interval, moves_with, not_empty, substitute_box, substitute_interval
 from slinky.symbolic.proofs import Facts, impossible, prove
 from slinky.symbolic.traversal import substitute, symbols
 
@@ -171,7 +171,6 @@ class Coverage:
         Loop variables that are ranged over get names of their own, for a loop elsewhere may use the same.
         """
         call, prior = contribution.call, contribution.prior
-        port = call.func.outputs[call.writes.index(self.buffer)]
         renamed: dict[Expr, Expr] = {}
         sweeps: list[_Sweep] = []
         context = known
@@ -196,10 +195,14 @@ class Coverage:
             contexts.append(context)
             context = context.also(*sweep.conditions())
         box = substitute_box(effective_box(self.version, call), renamed)
-        hidden = [box[d] for d in range(len(box)) if d not in port.dims]
+        dims = dims_written(call)[self.buffer]
+        hidden = [box[d] for d in range(len(box)) if d not in dims]
         if hidden and not prove(not_empty(hidden), context):
             return None
-        written: Box | None = output_region(port, box)
+        (effect,) = of_buffer(writes(call, box), self.buffer)
+        if not effect.is_exact:
+            return None
+        written: Box | None = effect.box
         for sweep, outside in zip(reversed(sweeps), reversed(contexts), strict=True):
             if written is not None:
                 written = sweep.cover(written, outside)
@@ -270,7 +273,7 @@ def _narrowed(sweeps: list[_Sweep], condition: Condition, known: Facts) -> tuple
 
 def _sweep(box: Box, v: Variable, first: Expr, last: Expr, step: Expr, known: Facts) -> Box | None:
     """What a box that moves with v has covered when v has gone from first to last, if that is at least one value."""
-    moving = [d for d, i in enumerate(box) if v in symbols(i.min) or v in symbols(i.max)]
+    moving = [d for d, i in enumerate(box) if moves_with(i, v)]
     if not moving:
         return box
     at_first: dict[Expr, Expr] = {v: first}

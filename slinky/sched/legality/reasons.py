@@ -27,6 +27,8 @@ class Obligation(enum.Enum):
     FOLDS = "folds of what the calls touch keep each element until it was read last"
     RACES = "iterations of the parallel loops around and inside are independent"
 
+    __hash__ = object.__hash__  # that of `Enum` hashes the name anew each time
+
 
 @attrs.frozen
 class Reason:

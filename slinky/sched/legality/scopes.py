@@ -6,7 +6,7 @@ distinct and hide no buffer or scalar, each buffer that is named is there, and e
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from slinky.cursors.cursors import statement_cursor
 from slinky.cursors.versions import ROOT, Version
@@ -20,26 +20,72 @@ DEEPEST_NEST = 100
 """Programs are run and compared by walks that nest as deep as the loops do, which Python bounds."""
 
 
-def check_scopes(old: Version, new: Version, touched: Iterable[int]) -> None:
+def check_scopes(
+    old: Version,
+    new: Version,
+    touched: Iterable[int],
+    reordered: Container[tuple[int, str]],
+) -> None:
     """Check the names in the statements, given by identity, that an edit put, changed or took away.
 
-    Raises `SchedulingError` for the first name that means nothing, or something else than it did.
+    `reordered` are the blocks whose statements are others than before or in another order. Raises `SchedulingError` for
+    the first name that means nothing, or something else than it did.
     """
-    inspected = [i for i in touched if i in new.entries]
     loops: dict[int, dict[str, Expr]] = {}
-    for identity in inspected:
-        statement = new.statement(identity)
-        around = _variables(new, new.entries[identity].parent, loops)
+    moved: dict[int, bool] = {ROOT: False}
+    asked: dict[int, None] = {}
+    for identity in touched:
+        entry, before = new.entries.get(identity), old.entries.get(identity)
+        if entry is None:
+            gone = made_by(before.statement) if before is not None else None
+            if gone is not None:
+                asked.update(dict.fromkeys((*new.writers(gone), *new.readers(gone))))
+            continue
+        statement = entry.statement
+        is_moved = _is_moved(old, new, identity, reordered, moved)
+        if not is_moved and before is not None and before.statement is statement:
+            continue
+        around = _variables(new, entry.parent, loops)
         if isinstance(statement, For):
             _require_room(new, statement, around)
             _require_free(new, statement, around)
         elif isinstance(statement, Alloc):
-            _require_not_hidden(new, statement)
+            if is_moved or before is None or made_by(before.statement) != statement.buffer:
+                _require_not_hidden(new, statement)
+                names = {statement.buffer} if before is None else {statement.buffer, made_by(before.statement)}
+                users = (user for name in names if name for user in (*new.writers(name), *new.readers(name)))
+                asked.update(dict.fromkeys(users))
         _require_symbols(new, statement, around)
-    for identity in dict.fromkeys((*inspected, *_users_of_moved_buffers(old, new, touched))):
+        if is_moved or before is None or buffers_named(before.statement) != buffers_named(statement):
+            asked[identity] = None
+    for identity in asked:
         for buffer in buffers_named(new.statement(identity)):
             if new.global_box(buffer) is None and new.alloc_of(buffer, identity) is None:
                 raise SchedulingError(f"{buffer} is not allocated here", place=statement_cursor(new, identity))
+
+
+def _is_moved(
+    old: Version, new: Version, identity: int, reordered: Container[tuple[int, str]], known: dict[int, bool]
+) -> bool:
+    """Whether a statement may see other names than before: it, or a statement around it, is new, stands in another
+    block or in one that was changed, or is a loop with another variable."""
+    found = known.get(identity)
+    if found is None:
+        before, now = old.entries.get(identity), new.entries[identity]
+        found = (
+            before is None
+            or before.parent != now.parent
+            or before.field != now.field
+            or (now.parent, now.field) in reordered
+            or _variable(before.statement) is not _variable(now.statement)
+            or _is_moved(old, new, now.parent, reordered, known)
+        )
+        known[identity] = found
+    return found
+
+
+def _variable(statement: Statement) -> Expr | None:
+    return statement.variable if isinstance(statement, For) else None
 
 
 def _variables(version: Version, parent: int, known: dict[int, dict[str, Expr]]) -> dict[str, Expr]:
@@ -111,14 +157,3 @@ def _require_symbols(version: Version, statement: Statement, around: dict[str, E
                 is_known = True
         if not is_known:
             raise SchedulingError(f"{symbol} means nothing here", place=statement_cursor(version, statement.id))
-
-
-def _users_of_moved_buffers(old: Version, new: Version, touched: Iterable[int]) -> list[int]:
-    """The statements that name a buffer whose allocation was put elsewhere, or taken away."""
-    found: dict[int, None] = {}
-    for identity in touched:
-        before, after = old.entries.get(identity), new.entries.get(identity)
-        moved = [made_by(entry.statement) for entry in (before, after) if entry is not None]
-        for buffer in filter(None, moved):
-            found.update(dict.fromkeys((*new.writers(buffer), *new.readers(buffer))))
-    return list(found)

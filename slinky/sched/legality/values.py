@@ -49,6 +49,8 @@ def check_values(old: Version, new: Version, calls: Iterable[int], copies: Mappi
 def _same_source(old: Version, new: Version, buffer: str, before: int, after: int, copies: Mapping[int, int]) -> bool:
     """Whether a name stands for the same buffer at a call before and after an edit."""
     candidates, others = new.allocations(buffer), old.allocations(buffer)
+    if not candidates and not others:
+        return True
     if len(candidates) == len(others) == 1:  # the usual case; that it is in scope is another question
         return copies.get(candidates[0], candidates[0]) == others[0]
     return _source(new, buffer, after, copies) == _source(old, buffer, before, {})

@@ -6,10 +6,9 @@ from typing import Any
 
 from slinky.cursors.cursors import BlockCursor
 from slinky.cursors.editing import Edit, Gap
-from slinky.cursors.versions import walk_statements
 from slinky.errors import SchedulingError
 from slinky.ir.effects import buffers_named
-from slinky.ir.statements import Alloc, Check, Statement
+from slinky.ir.statements import Alloc, Check, Statement, walk
 from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
 from slinky.sched.legality.reasons import SWAPPED, Kept, Obligation
@@ -80,4 +79,4 @@ def reorder_statements(p: Pipeline, block: BlockCursor) -> Any:
 
 def _allocates(statement: Statement, buffer: str) -> bool:
     """Whether a buffer of this name is allocated in a statement."""
-    return any(isinstance(s, Alloc) and s.buffer == buffer for s in walk_statements((statement,)))
+    return any(isinstance(s, Alloc) and s.buffer == buffer for s in walk((statement,)))

@@ -18,7 +18,7 @@ from slinky.cursors.editing import Edit, Gap
 from slinky.cursors.versions import Version
 from slinky.errors import OperationError, SchedulingError
 from slinky.ir.copies import with_body, with_identity, with_interval, with_mode, with_range, with_variable
-from slinky.ir.effects import bounds_of_dim, calls_in
+from slinky.ir.effects import bounds_of_dim, calls_in, dims_written
 from slinky.ir.statements import SERIAL, Alloc, Call, For, Parallel, Statement, fresh_identity
 from slinky.ir.substitution import substitute_block
 from slinky.pipeline import Pipeline
@@ -130,8 +130,8 @@ def _split_dim(p: Pipeline, cursor: DimCursor, factor: Expr, tail: str, names: t
     known = known.also(factor >= 1)
     if any(d == whole for whole, _ in call.func.whole):
         raise computes_part(version, call, d, hint="split another dimension of it")
-    for buffer, port in zip(call.writes, call.func.outputs, strict=True):
-        if d not in port.dims:
+    for buffer, dims in dims_written(call).items():
+        if d not in dims:
             raise SchedulingError(
                 f"output {buffer} of {call.func.name} has no dimension {cursor.name()}, so each piece would "
                 f"have to compute all of it",

@@ -14,7 +14,7 @@ from slinky.cursors.editing import Edit, Gap
 from slinky.cursors.versions import ROOT, Version
 from slinky.errors import SchedulingError
 from slinky.ir.copies import with_box, with_folds
-from slinky.ir.effects import bounds_of_dim, of_buffer, read_by, reads, written_by
+from slinky.ir.effects import bounds_of_dim, dims_written, of_buffer, read_by, reads, written_by
 from slinky.ir.scopes import over_loops
 from slinky.ir.statements import SERIAL, Alloc, Call, For, If, Pass, walk
 from slinky.pipeline import Pipeline
@@ -182,7 +182,7 @@ def need_of(version: Version, call: Call, loop: For) -> list[Interval | None] | 
     """
     needed: list[Interval | None] = [None] * len(call.func.dims)
     found = False
-    for buffer, port in zip(call.writes, call.func.outputs, strict=True):
+    for buffer, dims in dims_written(call).items():
         for identity in version.readers(buffer):
             ancestors = version.ancestors(identity)
             if loop.id not in ancestors:
@@ -193,7 +193,7 @@ def need_of(version: Version, call: Call, loop: For) -> list[Interval | None] | 
             around = [s for i in ancestors[: ancestors.index(loop.id)] if isinstance(s := version.statement(i), For)]
             for effect in of_buffer(reads(reader, reader.box), buffer):
                 found = True
-                for d, i in zip(port.dims, effect.box, strict=True):
+                for d, i in zip(dims, effect.box, strict=True):
                     ranged = over_loops(i, around, known)
                     earlier = needed[d]
                     needed[d] = ranged if earlier is None else hull(earlier, ranged)
@@ -208,7 +208,7 @@ def _box_in_loop(
     And all of a dimension that some output lacks: what the call writes there comes from all of it (sums of rows, say).
     """
     box: list[Interval] = []
-    everywhere = set.intersection(*(set(output.dims) for output in call.func.outputs))
+    everywhere = set.intersection(*map(set, dims_written(call).values()))
     whole = {d for d, _ in call.func.whole}
     for d, (i, own) in enumerate(zip(needed, call.box, strict=True)):
         if d in whole:

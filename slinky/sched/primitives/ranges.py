@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from slinky.cursors.cursors import statement_cursor
 from slinky.cursors.editing import Edit
-from slinky.cursors.versions import Version, walk_statements
+from slinky.cursors.versions import Version
 from slinky.errors import SchedulingError
 from slinky.ir.copies import with_box, with_folds, with_range
 from slinky.ir.effects import bounds_of_dim
 from slinky.ir.scopes import loop_facts
-from slinky.ir.statements import Alloc, Call, For
+from slinky.ir.statements import Alloc, Call, For, walk
 from slinky.sched.legality.coverage import shown
 from slinky.sched.legality.refusals import Unproved
 from slinky.sched.legality.touches import calls_inside
@@ -135,7 +135,7 @@ def _keep_folds_positive(edit: Edit, version: Version, loop: For, wider: Interva
 
     Whether they are large enough there is a question of legality.
     """
-    for statement in walk_statements(loop.body):
+    for statement in walk(loop.body):
         if not isinstance(statement, Alloc) or all(
             f is None or loop.variable not in symbols(f) for f in statement.folds
         ):
@@ -197,7 +197,7 @@ def _require_nothing_behind(version: Version, call: Call, loop: For) -> None:
 
 def _require_steady_inner_loops(version: Version, loop: For) -> None:
     """Refuse where the range of a loop inside depends on the loop: it would be another one in the added iterations."""
-    for statement in walk_statements(loop.body):
+    for statement in walk(loop.body):
         if isinstance(statement, For) and moves_with(statement.range, loop.variable):
             raise SchedulingError(
                 f"the range of loop {statement.variable} depends on loop {loop.variable}, so that cannot be extended",

@@ -6,11 +6,11 @@ from collections.abc import Container, Iterable, Mapping
 
 from slinky.cursors.cursors import AllocCursor, statement_cursor
 from slinky.cursors.editing import Edit
-from slinky.cursors.versions import Version, walk_statements
+from slinky.cursors.versions import Version
 from slinky.errors import GraphError, OperationError, SchedulingError
 from slinky.graph.buffers import valid_name
 from slinky.ir.effects import written_by
-from slinky.ir.statements import Call, For, Statement, blocks_of
+from slinky.ir.statements import Call, For, Statement, blocks_of, walk
 from slinky.sched.legality.refusals import Unproved
 from slinky.sched.legality.scopes import DEEPEST_NEST
 from slinky.sched.remedies import Remedy
@@ -71,7 +71,7 @@ def _names_taken(version: Version, at: int, used: Expr) -> set[str]:
         raise SchedulingError(f"loops nest at most {DEEPEST_NEST} deep", place=statement_cursor(version, at))
     taken = {loop.variable.name for loop in around}
     taken.update(s.name for s in symbols(used) if isinstance(s, Scalar))
-    taken.update(s.variable.name for s in walk_statements((version.statement(at),)) if isinstance(s, For))
+    taken.update(s.variable.name for s in walk((version.statement(at),)) if isinstance(s, For))
     return taken
 
 
@@ -145,7 +145,7 @@ def require_known_symbols(version: Version, value: Expr, what: str, loops: Itera
         elif not isinstance(symbol, Scalar) and symbol not in variables:
             raise OperationError(f"{what} names {symbol}, which is no scalar and no enclosing loop; use sl.scalar")
         elif isinstance(symbol, Scalar) and symbol.name not in scalars:
-            loop_names = {s.variable.name for s in walk_statements(version.program.body) if isinstance(s, For)}
+            loop_names = {s.variable.name for s in walk(version.program.body) if isinstance(s, For)}
             if symbol.name in loop_names or is_parameter_or_buffer(version, symbol.name):
                 raise OperationError(f"{what} names the scalar {symbol}, but the program calls something else that")
 

@@ -17,7 +17,7 @@ from slinky.cursors.editing import Edit
 from slinky.cursors.versions import Version
 from slinky.errors import OperationError, SchedulingError
 from slinky.ir.copies import with_interval
-from slinky.ir.effects import bounds_of_dim
+from slinky.ir.effects import bounds_of_dim, dims_written
 from slinky.ir.statements import SERIAL, Alloc
 from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
@@ -155,7 +155,7 @@ def _moving_dim(version: Version, call: CallCursor, loop: LoopCursor) -> int:
         count = "no dimension" if not moving else "more than one dimension"
         raise SchedulingError(f"{count} of what {old.func.name} produces moves with loop {around.variable}", place=call)
     d = moving[0]
-    for buffer, port in zip(old.writes, old.func.outputs, strict=True):
+    for buffer, dims in dims_written(old).items():
         alloc = version.alloc_of(buffer, old.id)
         if alloc is not None and loop._id in version.ancestors(alloc.id):
             raise SchedulingError(
@@ -164,13 +164,13 @@ def _moving_dim(version: Version, call: CallCursor, loop: LoopCursor) -> int:
                 place=statement_cursor(version, alloc.id),
                 remedies=functools.partial(_lift, version, alloc, loop._id),
             )
-        if d not in port.dims:
+        if d not in dims:
             raise SchedulingError(f"output {buffer} of {old.func.name} does not have the dimension that moves")
-        if alloc is not None and alloc.folds[port.dims.index(d)] is not None:
+        if alloc is not None and alloc.folds[dims.index(d)] is not None:
             raise SchedulingError(
                 f"{buffer} is folded along the dimension that moves",
                 place=statement_cursor(version, alloc.id),
-                remedies=functools.partial(_unfold, alloc, port.dims.index(d)),
+                remedies=functools.partial(_unfold, alloc, dims.index(d)),
             )
     return d
 

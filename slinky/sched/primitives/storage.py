@@ -19,12 +19,12 @@ from typing import Any
 from slinky.cursors.answers import dim_position
 from slinky.cursors.cursors import AllocCursor, LoopCursor, statement_cursor
 from slinky.cursors.editing import Edit, Gap
-from slinky.cursors.versions import ROOT, Version, walk_statements
+from slinky.cursors.versions import ROOT, Version
 from slinky.errors import OperationError, SchedulingError
 from slinky.ir.copies import with_bounds, with_box, with_folds
-from slinky.ir.effects import written_by
+from slinky.ir.effects import dims_written, written_by
 from slinky.ir.scopes import loop_facts, over_loops
-from slinky.ir.statements import SERIAL, Alloc, Call, For
+from slinky.ir.statements import SERIAL, Alloc, Call, For, walk
 from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
 from slinky.sched.legality.folds import Usage, check_fold, usage_of
@@ -260,8 +260,8 @@ def store_at(p: Pipeline, alloc: AllocCursor, loop: LoopCursor) -> Any:
     writers = [c for c in _calls(version, calls) if old.buffer in written_by(c)]
     together = [c.id for c in writers if len(written_by(c)) > 1]
     touched += touches(version, old.buffer, together, writing=True)
-    outputs = [(c, c.func.outputs[c.writes.index(old.buffer)]) for c in writers]
-    whole = {o.dims.index(d) for c, o in outputs for d, _ in c.func.whole if d in o.dims}
+    outputs = [(c, dims_written(c)[old.buffer]) for c in writers]
+    whole = {dims.index(d) for c, dims in outputs for d, _ in c.func.whole if d in dims}
     box = []
     for d, bound in enumerate(old.box):
         needed: Interval | None = None
@@ -378,7 +378,7 @@ def _require_free_name(version: Version, alloc: Alloc, sibling: int) -> None:
     """Check that no other buffer of this name is allocated in or behind a statement of its block (a copy of a loop)."""
     entry = version.entries[sibling]
     block = version.block(entry.parent, entry.field)
-    for statement in walk_statements(block[version.position(sibling) :]):
+    for statement in walk(block[version.position(sibling) :]):
         if isinstance(statement, Alloc) and statement.buffer == alloc.buffer and statement.id != alloc.id:
             raise SchedulingError(
                 f"another {alloc.buffer} is allocated in the same scope, in a copy of the loop",
@@ -391,9 +391,8 @@ def _keep_clamped(edit: Edit, version: Version, identity: int, alloc: Alloc, gro
     call = edit.statement(identity)
     assert isinstance(call, Call)
     known = version.facts_at(identity)
-    output = call.func.outputs[call.writes.index(alloc.buffer)]
     box = list(call.box)
-    for position, d in enumerate(output.dims):
+    for position, d in enumerate(dims_written(call)[alloc.buffer]):
         i, bound, wide = box[d], alloc.box[position], grown[position]
         clamped = intersection(i, bound)
         lo = i.min if prove(clamped.min <= maximum(i.min, wide.min), known) else clamped.min
