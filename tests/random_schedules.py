@@ -37,6 +37,7 @@ class Chain:
     errors: list[SchedulingError] = field(default_factory=list)
     versions: list[tuple[sl.Pipeline, str]] = field(default_factory=list)
     cursors: list[tuple[sl.Cursor, str, int]] = field(default_factory=list)
+    gone: list[tuple[sl.Cursor, str, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.primitives = dict(PRIMITIVES)
@@ -75,16 +76,24 @@ class Chain:
 
     def _check_cursors(self) -> None:
         """Every cursor ever taken means the same statement now, or is gone for a reason."""
-        for cursor, was, _ in self.cursors:
+        kept = []
+        for taken in self.cursors:
+            cursor, was, _ = taken
             now, why = forwarded(self.pipeline, cursor)
             assert meaning(now) == was if now else "is gone: " in why
+            (kept if now else self.gone).append(taken)
+        self.cursors = kept
 
     def check_old_versions(self) -> None:
-        """No earlier version has changed, and cursors of later versions are of no use in it."""
+        """No earlier version has changed, cursors of later versions are of no use in it, and what is gone stays so."""
         for p, text in self.versions:
             assert str(p) == text
+        for cursor, _, _ in self.gone:
+            now, why = forwarded(self.pipeline, cursor)
+            assert not now
+            assert "is gone: " in why
         first = self.versions[0][0]
-        for cursor, _, version in self.cursors:
+        for cursor, _, version in (*self.cursors, *self.gone):
             if version > 0:
                 now, why = forwarded(first, cursor)
                 assert not now
