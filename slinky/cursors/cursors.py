@@ -25,7 +25,7 @@ from slinky.cursors.answers import (
     regions_in,
 )
 from slinky.cursors.base import Cursor, InvalidCursor
-from slinky.cursors.roles import roles
+from slinky.cursors.kinds import roles
 from slinky.cursors.versions import ROOT, Version
 from slinky.errors import InvalidCursorError
 from slinky.ir.effects import read_by, written_by

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Sequence
-from typing import assert_never
 
 import attrs
 
+from slinky.cursors.kinds import keys_of
 from slinky.cursors.versions import ROOT, Entry, Version, add_entries
 from slinky.ir.copies import (
     rewritten,
@@ -30,10 +30,8 @@ from slinky.ir.scopes import leading_checks
 from slinky.ir.statements import (
     Alloc,
     Block,
-    Call,
     Check,
     For,
-    If,
     Pass,
     Program,
     ScalarParameter,
@@ -205,18 +203,7 @@ class Edit:
     def _names_taken(self) -> set[str]:
         """All names of the program: of parameters, buffers, loops and funcs."""
         taken = {p.name for p in self.program.parameters()}
-        for statement in walk(self.program.body):
-            match statement:
-                case Alloc(buffer=buffer):
-                    taken.add(buffer)
-                case For(variable=v):
-                    taken.add(v.name)
-                case Call(func=func):
-                    taken.add(func.name)
-                case If() | Check() | Pass():
-                    pass
-                case _:
-                    assert_never(statement)
+        taken.update(name for statement in walk(self.program.body) for _, name in keys_of(statement))
         return taken
 
     def rewrite(self, identity: int, change: Callable[[Statement], Statement]) -> None:

@@ -23,16 +23,16 @@ from collections.abc import Callable, Iterator, Sequence
 
 from slinky.cursors.base import Cursor
 from slinky.cursors.cursors import BlockCursor, DimCursor, GapCursor, StatementCursor, statement_cursor
-from slinky.cursors.names import Key, name_of
+from slinky.cursors.kinds import KEYWORDS, Key, name_of
 from slinky.cursors.versions import Version
 from slinky.errors import PatternError
 from slinky.ir.effects import read_by, written_by
-from slinky.ir.statements import Alloc, Call, Check, For, If, Pass, Statement, walk
+from slinky.ir.statements import Alloc, Call, For, Pass, Statement, walk
 
 _NAME = r"[^\W\d]\w*"
 _SYNTAX = re.compile(
     rf"""\s*(?:
-        (?P<keyword>for|alloc|check|if)\s+(?P<what>{_NAME})
+        (?P<keyword>{"|".join(KEYWORDS)})\s+(?P<what>{_NAME})
       | (?P<pass>pass)
       | (?P<produced>{_NAME})\s*=\s*_
       | _\s*\(\s*(?P<consumed>{_NAME})\s*\)
@@ -42,8 +42,6 @@ _SYNTAX = re.compile(
     )\s*(?:\#\s*(?P<index>[0-9]+))?\s*""",
     re.VERBOSE,
 )
-
-_KEYWORDS: dict[str, type] = {"for": For, "alloc": Alloc, "check": Check, "if": If}
 
 
 def find_in(place: Cursor, pattern: str) -> tuple[Cursor, ...]:
@@ -181,7 +179,7 @@ def _matches(
         return tuple(statement_cursor(version, s.id) for s in inside if accept(s))
 
     if given["keyword"]:
-        kind, what = _KEYWORDS[given["keyword"]], given["what"]
+        kind, what = KEYWORDS[given["keyword"]], given["what"]
         return those(lambda s: isinstance(s, kind) and (what == "_" or name_of(s) == what))
     if given["pass"]:
         return those(lambda s: isinstance(s, Pass))

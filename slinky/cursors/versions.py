@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from slinky.cursors.names import Key, Names, names_in, with_changes
+from slinky.cursors.kinds import Key, Names, names_in, with_changes
 from slinky.errors import InvalidCursorError, ProgramError
 from slinky.ir.copies import with_fresh_identities
 from slinky.ir.regions import global_boxes

@@ -7,20 +7,18 @@ a field that a kind of statement gains is never lost on the way. Nobody else tak
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar, assert_never
+from typing import Any, TypeAlias, TypeVar
 
 import attrs
 
 from slinky.ir.statements import (
+    KINDS,
     Alloc,
     Block,
     Call,
-    Check,
     For,
-    If,
     LoweredFunc,
     Mode,
-    Pass,
     Program,
     Statement,
     blocks_of,
@@ -33,8 +31,69 @@ S = TypeVar("S", bound=Statement)
 T = TypeVar("T", bound=Statement | Program)
 
 _FIELDS: dict[type, tuple[str, ...]] = {
-    kind: tuple(field.name for field in attrs.fields(kind)) for kind in (Alloc, Call, For, If, Check, Pass, Program)
+    kind: tuple(field.name for field in attrs.fields(kind)) for kind in (*KINDS, Program)
 }
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# What the fields of statements hold
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def _of_one(value: Any, change: Callable[[Any], Any]) -> Any:
+    return change(value)
+
+
+def _of_some(values: tuple[Any, ...], change: Callable[[Any], Any]) -> tuple[Any, ...]:
+    new = tuple([None if value is None else change(value) for value in values])
+    return values if all(a is b for a, b in zip(new, values, strict=True)) else new
+
+
+def _of_interval(i: Interval, change: Callable[[Any], Any]) -> Interval:
+    lo, hi = change(i.min), change(i.max)
+    return i if lo is i.min and hi is i.max else Interval(lo, hi)
+
+
+def _of_box(box: Box, change: Callable[[Any], Any]) -> Box:
+    new = tuple([_of_interval(i, change) for i in box])
+    return box if all(a is b for a, b in zip(new, box, strict=True)) else new
+
+
+Apply: TypeAlias = Callable[[Any, Callable[[Any], Any]], Any]
+"""How a change is made to all that a field holds. The result is the very value where nothing changes."""
+
+_HOLDS_EXPRESSIONS: dict[str, Apply] = {
+    "Expr": _of_one, "Condition": _of_one, "Interval": _of_interval, "Box": _of_box,
+    "tuple[Expr | None, ...]": _of_some,
+}  # fmt: skip
+_HOLDS_NAMES: dict[str, Apply] = {"BufferName": _of_one, "tuple[BufferName, ...]": _of_some}
+_HOLDS_NEITHER = (
+    "np.dtype[Any]", "tuple[str, ...]", "Memory", "LoweredFunc", "LoopVariable", "Mode", "Block", "str", "int",
+)  # fmt: skip
+
+
+def _fields_holding(holds: dict[str, Apply]) -> dict[type, tuple[tuple[str, Apply], ...]]:
+    """For each kind of statement, the fields of some types, as they are annotated, and how changes are made there.
+
+    A field of a type that is not listed at all is an error: nobody knows then what to rename or substitute in it.
+    """
+    for kind in KINDS:
+        for field in attrs.fields(kind):
+            if field.type not in (*_HOLDS_EXPRESSIONS, *_HOLDS_NAMES, *_HOLDS_NEITHER):
+                raise TypeError(f"field {field.name} of {kind.__name__}: what does a {field.type} hold?")
+    return {
+        kind: tuple((field.name, holds[field.type]) for field in attrs.fields(kind) if field.type in holds)
+        for kind in KINDS
+    }
+
+
+_EXPRESSIONS = _fields_holding(_HOLDS_EXPRESSIONS)
+_NAMES = _fields_holding(_HOLDS_NAMES)
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Copies with one thing changed
+# ----------------------------------------------------------------------------------------------------------------
 
 
 def _changed(given: T, **fields: Any) -> T:
@@ -50,11 +109,6 @@ def _changed(given: T, **fields: Any) -> T:
 def with_program_body(program: Program, body: Block) -> Program:
     """A program with another body."""
     return _changed(program, body=body)
-
-
-# ----------------------------------------------------------------------------------------------------------------
-# Copies with one thing changed
-# ----------------------------------------------------------------------------------------------------------------
 
 
 def with_box(call: Call, box: Box) -> Call:
@@ -137,47 +191,37 @@ def with_expressions(statement: S, change: Callable[[Any], Any]) -> S:
 
     The variable of a loop is no expression of it, and the ports of a func are none of a call.
     """
-    match statement:
-        case Call(box=box):
-            new = _changed_box(box, change)
-            return statement if new is box else _changed(statement, box=new)
-        case Alloc(box=box, folds=folds):
-            new_folds = tuple(None if fold is None else change(fold) for fold in folds)
-            return _changed(statement, box=_changed_box(box, change), folds=new_folds)
-        case For(range=range_, step=step):
-            return _changed(statement, range=_changed_interval(range_, change), step=change(step))
-        case If(condition=condition) | Check(condition=condition):
-            return _changed(statement, condition=change(condition))
-        case Pass():
-            return statement
-        case _:
-            assert_never(statement)
+    fields = {}
+    for name, apply in _EXPRESSIONS[type(statement)]:
+        old = getattr(statement, name)
+        new = apply(old, change)
+        if new is not old:
+            fields[name] = new
+    return _changed(statement, **fields) if fields else statement
 
 
-def _changed_interval(i: Interval, change: Callable[[Any], Any]) -> Interval:
-    lo, hi = change(i.min), change(i.max)
-    return i if lo is i.min and hi is i.max else Interval(lo, hi)
+def expressions_of(statement: Statement) -> list[Expr | Condition]:
+    """The expressions and conditions of a statement itself, not of what is inside it or of its func."""
+    found: list[Expr | Condition] = []
 
+    def note(e: Any) -> Any:
+        found.append(e)
+        return e
 
-def _changed_box(box: Box, change: Callable[[Any], Any]) -> Box:
-    new = tuple(_changed_interval(i, change) for i in box)
-    return box if all(a is b for a, b in zip(new, box, strict=True)) else new
+    for name, apply in _EXPRESSIONS[type(statement)]:
+        apply(getattr(statement, name), note)
+    return found
 
 
 def with_names(statement: Statement, buffers: Mapping[str, str]) -> Statement:
     """A statement that names other buffers: each that is a key, by its value. What is inside it is as it was."""
-    match statement:
-        case Call(reads=reads, writes=writes):
-            if buffers.keys().isdisjoint((*reads, *writes)):
-                return statement
-            reads, writes = (tuple(buffers.get(name, name) for name in names) for names in (reads, writes))
-            return _changed(statement, reads=reads, writes=writes)
-        case Alloc(buffer=buffer):
-            return _changed(statement, buffer=buffers[buffer]) if buffer in buffers else statement
-        case For() | If() | Check() | Pass():
-            return statement
-        case _:
-            assert_never(statement)
+    fields = {}
+    for name, apply in _NAMES[type(statement)]:
+        old = getattr(statement, name)
+        new = apply(old, lambda buffer: buffers.get(buffer, buffer))
+        if new != old:
+            fields[name] = new
+    return _changed(statement, **fields) if fields else statement
 
 
 def rewritten(statement: Statement, change: Callable[[Statement], Statement]) -> Statement:

@@ -136,6 +136,13 @@ class LoweredFunc:
 # ----------------------------------------------------------------------------------------------------------------
 
 
+BufferName: TypeAlias = str
+"""The name of a buffer, in a field of a statement: what renaming a buffer changes."""
+
+LoopVariable: TypeAlias = Variable
+"""What a loop binds: no expression of it."""
+
+
 @attrs.frozen
 class Heap:
     """The memory of the process."""
@@ -172,7 +179,7 @@ class Alloc:
     Where `folds[i]` is an expression F, coordinates of dimension i that differ by a multiple of F share storage.
     """
 
-    buffer: str
+    buffer: BufferName
     dtype: np.dtype[Any]
     dims: tuple[str, ...]
     box: Box
@@ -192,8 +199,8 @@ class Call:
 
     func: LoweredFunc
     box: Box
-    reads: tuple[str, ...]
-    writes: tuple[str, ...]
+    reads: tuple[BufferName, ...]
+    writes: tuple[BufferName, ...]
     id: int = _identity()
 
 
@@ -201,7 +208,7 @@ class Call:
 class For:
     """Run the body with `variable` at `range.min`, then `step` (at least 1) further on, while at most `range.max`."""
 
-    variable: Variable
+    variable: LoopVariable
     range: Interval
     step: Expr
     mode: Mode
@@ -238,6 +245,9 @@ class Pass:
 Statement: TypeAlias = Alloc | Call | For | If | Check | Pass
 Block: TypeAlias = tuple[Statement, ...]
 
+KINDS: tuple[type[Statement], ...] = (Alloc, Call, For, If, Check, Pass)
+"""All kinds of statements."""
+
 
 @attrs.frozen
 class Program:
@@ -267,27 +277,6 @@ def blocks_of(statement: Statement) -> tuple[tuple[str, Block], ...]:
             return ()
         case _:
             assert_never(statement)
-
-
-def expressions_of(statement: Statement) -> tuple[Expr | Condition, ...]:
-    """The expressions and conditions of a statement itself, not of what is inside it or of its func."""
-    match statement:
-        case Alloc(box=box, folds=folds):
-            return (*_ends(box), *(fold for fold in folds if fold is not None))
-        case Call(box=box):
-            return _ends(box)
-        case For(range=range_, step=step):
-            return (range_.min, range_.max, step)
-        case If(condition=condition) | Check(condition=condition):
-            return (condition,)
-        case Pass():
-            return ()
-        case _:
-            assert_never(statement)
-
-
-def _ends(box: Box) -> tuple[Expr, ...]:
-    return tuple(end for i in box for end in (i.min, i.max))
 
 
 _WITHOUT_BLOCKS = frozenset((Alloc, Call, Check, Pass))

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 import attrs
 
-from slinky.ir.copies import rewritten, with_block, with_expressions, with_func, with_variable
+from slinky.ir.copies import expressions_of, rewritten, with_block, with_expressions, with_func, with_variable
 from slinky.ir.statements import (
     Alloc,
     Block,
@@ -22,7 +22,6 @@ from slinky.ir.statements import (
     Program,
     Statement,
     blocks_of,
-    expressions_of,
     walk,
 )
 from slinky.symbolic.expressions import Expr, Variable, variable

@@ -11,8 +11,9 @@ from collections.abc import Container, Iterable
 from slinky.cursors.cursors import statement_cursor
 from slinky.cursors.versions import ROOT, Version
 from slinky.errors import SchedulingError
+from slinky.ir.copies import expressions_of
 from slinky.ir.effects import buffers_named, made_by
-from slinky.ir.statements import Alloc, For, Statement, expressions_of
+from slinky.ir.statements import Alloc, For, Statement
 from slinky.symbolic.expressions import Expr, Metadata, Scalar, Variable
 from slinky.symbolic.traversal import union_of_symbols
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, assert_never
+from typing import Any
 
 import attrs
 
@@ -10,7 +10,7 @@ from slinky.cursors.editing import Edit
 from slinky.cursors.versions import Version
 from slinky.ir.copies import with_block, with_body, with_expressions
 from slinky.ir.scopes import loop_facts
-from slinky.ir.statements import Alloc, Block, Call, Check, For, If, Pass, Statement
+from slinky.ir.statements import Block, Check, For, If, Pass, Statement
 from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
 from slinky.sched.legality.reasons import ALL_BUT_CHECKS, SAME_ORDER, Kept
@@ -102,8 +102,6 @@ def _block(block: Block, known: Facts) -> Block:
 
 def _simplified(statement: Statement, known: Facts) -> Block:
     match statement:
-        case Call() | Alloc():
-            return (with_expressions(statement, lambda e: simplify_expression(e, known)),)
         case For(range=range_):
             if prove(range_.max < range_.min, known):
                 return ()
@@ -118,7 +116,7 @@ def _simplified(statement: Statement, known: Facts) -> Block:
             new = with_expressions(statement, lambda e: simplify_expression(e, known))
             new = with_block(new, "body", _block(body, known.also(condition)))
             return (with_block(new, "orelse", _block(orelse, known.also(negate(condition))) if orelse else ()),)
-        case Check() | Pass():
+        case Check():
             return (statement,)
         case _:
-            assert_never(statement)
+            return (with_expressions(statement, lambda e: simplify_expression(e, known)),)

@@ -1,11 +1,11 @@
-"""Which statements name what: the index of a version by names.
+"""What the room of cursors knows of each kind of statement: keywords of patterns, names, and expressions by role.
 
-Rewrites and patterns ask for the calls that write a buffer, or for a loop by its variable, all the time. An index
-answers without a walk, and the index of a new version is derived from that of the old one by the statements that an
-edit touched: its cost does not grow with the length of the history, and hardly with that of the program.
+Rewrites and patterns ask for the calls that write a buffer, or for a loop by its variable, all the time. An index by
+names answers without a walk, and the index of a new version is derived from that of the old one by the statements that
+an edit touched: its cost does not grow with the length of the history, and hardly with that of the program.
 
-Invariant: `names[key]` holds the identity of each statement that has the key, once, in no particular order; a key
-that no statement has is not there.
+Invariant: `names[key]` holds the identity of each statement that has the key, once, in no particular order; a key that
+no statement has is not there. A role names at most one expression of a statement, and rewriting it keeps its role.
 """
 
 from __future__ import annotations
@@ -16,11 +16,17 @@ from typing import TypeAlias, assert_never
 
 from slinky.ir.effects import read_by, written_by
 from slinky.ir.statements import Alloc, Call, Check, For, If, Pass, Statement
+from slinky.symbolic.expressions import Condition, Expr
+from slinky.symbolic.intervals import Box
 
 Key: TypeAlias = tuple[str, str]
 """How a statement names something (`call`, `write`, `read`, `alloc` or `for`), and the name."""
 
 Names: TypeAlias = Mapping[Key, tuple[int, ...]]
+
+
+KEYWORDS: dict[str, type[Statement]] = {"for": For, "alloc": Alloc, "check": Check, "if": If}
+"""The words by which patterns ask for statements that have no func."""
 
 
 def keys_of(statement: Statement) -> tuple[Key, ...]:
@@ -78,3 +84,28 @@ def with_changes(names: Names, changes: Iterable[tuple[int, Statement | None, St
         for key in after:
             new[key] = (*new.get(key, ()), identity)
     return names if new is None else new
+
+
+def roles(statement: Statement) -> dict[str, Expr | Condition]:
+    """The expressions of a statement by the role that each plays; `ExprCursor` lists the roles."""
+    match statement:
+        case For(range=range_, step=step):
+            return {"min": range_.min, "max": range_.max, "step": step}
+        case If(condition=condition) | Check(condition=condition):
+            return {"condition": condition}
+        case Call(func=func, box=box):
+            return _ends(func.dim_names(), box)
+        case Alloc(dims=dims, box=box, folds=folds):
+            folded = {f"{dim}.fold": fold for dim, fold in zip(dims, folds, strict=True) if fold is not None}
+            return _ends(dims, box) | folded
+        case Pass():
+            return {}
+        case _:
+            assert_never(statement)
+
+
+def _ends(dims: tuple[str, ...], box: Box) -> dict[str, Expr | Condition]:
+    ends: dict[str, Expr | Condition] = {}
+    for dim, i in zip(dims, box, strict=True):
+        ends[f"{dim}.min"], ends[f"{dim}.max"] = i.min, i.max
+    return ends
