@@ -11,13 +11,15 @@ the values of its `arguments`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias, TypeVar
 
 import attrs
 
 from slinky.errors import ExpressionError
 from slinky.symbolic.expressions import Expr
 from slinky.symbolic.traversal import substitute
+
+Own = TypeVar("Own", bound="_Operation")
 
 
 @attrs.frozen(repr=False, order=False)
@@ -43,35 +45,42 @@ class FloatScalar:
     __truediv__ = __rtruediv__ = __mod__ = __rmod__ = __neg__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
 
 
-@attrs.frozen(eq=False)
-class Callback:
-    """A function of the user's: called with a view of each input's region, then of each output's, and `arguments`.
+@attrs.frozen(eq=False, kw_only=True)
+class _Operation:
+    """What every operation says of itself.
 
-    With `in_place`, it gives the same result where an output is the memory of an input of the same dtype that it reads
-    at the same points. With `writable_inputs`, it is given inputs that NumPy lets it write to. With `pass_buffers`, it
-    gets `sl.Buffer` objects, which know their coordinates.
+    `arguments` are further values, by name, some of them expressions. With `in_place`, it gives the same result where
+    an output is the memory of an input of the same dtype that it reads at the same points. With `writable_inputs`, it
+    is given inputs that NumPy lets it write to. With `pass_buffers`, it gets `sl.Buffer` objects, which know their
+    coordinates.
     """
 
-    function: Callable[..., Any]
     arguments: tuple[tuple[str, Any], ...] = ()
     pass_buffers: bool = False
     in_place: bool = False
     writable_inputs: bool = False
 
     def expressions(self) -> tuple[Expr, ...]:
-        """The expressions among its arguments."""
+        """The expressions in it: when it runs, each has a value."""
         return tuple(value for _, value in self.arguments if isinstance(value, Expr))
 
     def floats(self) -> tuple[FloatScalar, ...]:
-        """The floats among its arguments that are known when the pipeline runs."""
+        """The floats in it that are known when the pipeline runs."""
         return tuple(value for _, value in self.arguments if isinstance(value, FloatScalar))
 
-    def substituted(self, replacements: Mapping[Expr, Expr]) -> Callback:
-        """The same with symbols replaced in its arguments."""
+    def substituted(self: Own, replacements: Mapping[Expr, Expr]) -> Own:
+        """The same with symbols replaced in its expressions."""
         if not self.expressions():
             return self
         arguments = ((k, substitute(v, replacements) if isinstance(v, Expr) else v) for k, v in self.arguments)
         return attrs.evolve(self, arguments=tuple(arguments))
+
+
+@attrs.frozen(eq=False)
+class Callback(_Operation):
+    """A function of the user's: called with a view of each input's region, then of each output's, and `arguments`."""
+
+    function: Callable[..., Any]
 
 
 Operation: TypeAlias = Callback

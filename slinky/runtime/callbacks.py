@@ -15,6 +15,7 @@ from slinky.errors import ArgumentError, CallbackError
 from slinky.ir.statements import Call, LoweredFunc
 from slinky.runtime.buffers import Array, Buffer, buffer_at, read_only
 from slinky.runtime.in_place import sharing
+from slinky.runtime.operations import function_of, takes_out
 
 
 def array_of(operand: Array | Buffer) -> Array:
@@ -55,7 +56,7 @@ def result_error(name: str, kind: str) -> CallbackError:
 def note_of_error(call: Call, error: BaseException) -> str | None:
     """What to say of an error of a callback that seems not to know how it is called."""
     func, operation = call.func, call.func.operation
-    callback = operation.function
+    callback = function_of(operation)
     if not isinstance(error, Exception) or isinstance(callback, np.ufunc):
         return None
     if _speaks_of_read_only(error) and not operation.writable_inputs:
@@ -87,7 +88,7 @@ def _takes_its_outputs(func: LoweredFunc) -> bool:
     """Whether a callback can be called with as many arrays as it is given; true where it does not say."""
     given = [None] * (len(func.inputs) + len(func.outputs))
     try:
-        inspect.signature(func.operation.function).bind(*given, **dict(func.operation.arguments))
+        inspect.signature(function_of(func.operation)).bind(*given, **dict(func.operation.arguments))
     except TypeError:
         return False
     except ValueError:
@@ -103,7 +104,7 @@ def check_in_place(
     Raises `CallbackError` if any element differs. Of ufuncs nothing is asked: NumPy promises it.
     """
     operation = call.func.operation
-    if isinstance(operation.function, np.ufunc):
+    if takes_out(operation):
         return
     for read, written in sharing(call):
         o = call.writes.index(written)
@@ -116,7 +117,7 @@ def check_in_place(
         given = [_with(x, reading) if buffer == read else x for x, buffer in zip(inputs, call.reads, strict=True)]
         results = [_with(x, np.empty_like(array_of(x))) for x in outputs]
         results[o] = _with(outputs[o], shared)
-        call_callback(operation.function, name, given, results, arguments)
+        call_callback(function_of(operation), name, given, results, arguments)
         # All outputs: what is written over an input too early spoils those that are computed of it afterwards.
         if not all(_are_equal(array_of(r), array_of(x)) for r, x in zip(results, outputs, strict=True)):
             raise CallbackError(
@@ -180,7 +181,7 @@ class FirstCalls:
 
     def guard(self, func: LoweredFunc) -> Callable[..., Any]:
         """The callback of a func, with the test; it raises `UnwrittenError`. Of ufuncs nothing is asked."""
-        callback = func.operation.function
+        callback = function_of(func.operation)
         if isinstance(callback, np.ufunc):
             return callback
 

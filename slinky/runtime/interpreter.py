@@ -49,6 +49,7 @@ from slinky.runtime.callbacks import (
     unwritten_error,
 )
 from slinky.runtime.lifetimes import releases
+from slinky.runtime.operations import function_of
 from slinky.runtime.races import Iteration, LoopRun
 from slinky.runtime.run_options import RunOptions
 from slinky.runtime.shadow import Shadow
@@ -289,7 +290,7 @@ class _Machine:
         *,
         guarded: bool,
     ) -> None:
-        func, function = call.func, call.func.operation.function
+        func, function = call.func, function_of(call.func.operation)
         before = [array_of(operand).tobytes() for operand in inputs] if guarded else None
         poison = Poison(outputs, self.random) if guarded and not isinstance(function, np.ufunc) else None
         hooks = self.recorder.hooks

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
 from slinky.ir.effects import limits, reads, writes
 from slinky.ir.operations import FloatScalar
 from slinky.ir.statements import Call, LoweredFunc
@@ -17,6 +15,7 @@ from slinky.runtime.codegen.names import Globals
 from slinky.runtime.codegen.recording import Recording
 from slinky.runtime.codegen.views import Views
 from slinky.runtime.codegen.writer import Writer, also, is_costly
+from slinky.runtime.operations import takes_out
 from slinky.runtime.plan_tree import BadRegion, Comparison, Conjunction, Guard, Name, Run, Stop, Value
 from slinky.symbolic.expressions import Expr, all_of, maximum, minimum, negate
 from slinky.symbolic.intervals import Box, Interval
@@ -83,9 +82,10 @@ class Calls:
         outputs = tuple([self._views.output(func, effect.buffer, effect.box) for effect in written])
         arguments = tuple([(key, self._argument(func, key, value)) for key, value in func.operation.arguments])
         callback = Name(self._globals.callback(func))
-        takes_out = isinstance(func.operation.function, np.ufunc)
         with self._recording.call(call, box):
-            self._writer.scope.add(Run(callback, inputs, outputs, arguments, takes_out, self._writer.place(call)))
+            self._writer.scope.add(
+                Run(callback, inputs, outputs, arguments, takes_out(func.operation), self._writer.place(call))
+            )
 
     def _argument(self, func: LoweredFunc, key: str, value: object) -> Value:
         if isinstance(value, Expr):

@@ -12,6 +12,7 @@ import unicodedata
 from typing import Any
 
 from slinky.ir.statements import LoweredFunc
+from slinky.runtime.operations import function_of
 
 _BUILTINS = frozenset(dir(builtins))
 
@@ -70,6 +71,6 @@ class Globals:
 
     def callback(self, func: LoweredFunc) -> str:
         """The global of a func's callback."""
-        name = self.name_of(func.operation.function, func.name)
+        name = self.name_of(function_of(func.operation), func.name)
         self.callbacks[name] = func
         return name

@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import attrs
-import numpy as np
 
 from slinky.ir.statements import Call, LoweredFunc, Program, walk
 from slinky.runtime.codegen.scopes import CodeScope
 from slinky.runtime.codegen.writer import Writer
+from slinky.runtime.operations import takes_out
 from slinky.runtime.plan_tree import Assign, Crop, Located, Name, Rows, Span, Value, Window
 from slinky.symbolic.expressions import Expr, constant_value, maximum
 from slinky.symbolic.intervals import Box, Interval
@@ -63,7 +63,7 @@ class DimCrop:
 
 def is_given_read_only(func: LoweredFunc) -> bool:
     """Whether what a func reads is given to its callback read-only."""
-    return not func.operation.writable_inputs and not isinstance(func.operation.function, np.ufunc)
+    return not func.operation.writable_inputs and not takes_out(func.operation)
 
 
 def buffers_given_read_only(program: Program) -> frozenset[str]:

@@ -1,0 +1,29 @@
+"""What runs an operation: the one place that asks which operation a func has.
+
+Back ends call a function with views of what it reads and writes, whatever the operation is. A ufunc gets what it writes
+by `out=`; that is a way of calling, not an operation of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, assert_never
+
+import numpy as np
+
+from slinky.ir.operations import Callback, Operation
+
+
+def function_of(operation: Operation) -> Callable[..., Any]:
+    """The function that carries out an operation: called with its inputs, then its outputs, and its arguments."""
+    match operation:
+        case Callback(function=function):
+            return function
+        case _:
+            assert_never(operation)
+
+
+def takes_out(operation: Operation) -> bool:
+    """Whether the function takes what it writes by the argument `out`, as ufuncs do. NumPy vouches for these: what they
+    write and whether they work in place is not asked."""
+    return isinstance(function_of(operation), np.ufunc)
