@@ -22,7 +22,7 @@ from slinky.sched.gate import settle
 from slinky.sched.legality.reasons import ONLY_SOME_CHANGED, Kept, Obligation
 from slinky.sched.legality.wholes import computes_part
 from slinky.sched.operation import sched_op
-from slinky.sched.primitives.ranges import extend_loop, first_reaching
+from slinky.sched.primitives.ranges import depending_on, extend_loop, first_reaching
 from slinky.sched.primitives.rewriting import allocs_of
 from slinky.sched.remedies import PlaceOf, Remedy, first, instead
 from slinky.symbolic.bounds import simplify
@@ -99,7 +99,7 @@ def compute_at(p: Pipeline, call: CallCursor, loop: LoopCursor) -> Any:
     new = settle(
         edit,
         "compute_at",
-        Kept(ONLY_SOME_CHANGED, (Obligation.POSITIVE,)),
+        Kept(ONLY_SOME_CHANGED, (Obligation.POSITIVE,), but_for=depending_on(target)),
         Kept(ONLY_SOME_CHANGED, (Obligation.INPUTS,), but_for=working[1:]),
         Kept(ONLY_SOME_CHANGED, (Obligation.READS, Obligation.FOLDS), but_for=working),
         Kept(ONLY_SOME_CHANGED, (Obligation.READERS,), but_for=(moved.id,)),

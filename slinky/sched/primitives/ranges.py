@@ -130,15 +130,26 @@ def extend_loop(edit: Edit, version: Version, loop: For, cause: int, wider: Inte
     return working
 
 
+def depending_on(loop: For) -> tuple[int, ...]:
+    """The allocations and loops inside a loop whose folds or steps depend on it: where its range changes, it is proved
+    again that they are at least 1."""
+    v = loop.variable
+    return tuple(
+        s.id
+        for s in walk(loop.body)
+        if (isinstance(s, Alloc) and any(f is not None and v in symbols(f) for f in s.folds))
+        or (isinstance(s, For) and v in symbols(s.step))
+    )
+
+
 def _keep_folds_positive(edit: Edit, version: Version, loop: For, wider: Interval) -> None:
     """Let the fold factors inside a loop that depend on it be at least 1 in the added iterations, too.
 
     Whether they are large enough there is a question of legality.
     """
-    for statement in walk(loop.body):
-        if not isinstance(statement, Alloc) or all(
-            f is None or loop.variable not in symbols(f) for f in statement.folds
-        ):
+    for identity in depending_on(loop):
+        statement = edit.statement(identity)
+        if not isinstance(statement, Alloc):
             continue
         around = version.loops_around(statement.id)
         inner = around[around.index(loop) + 1 :]

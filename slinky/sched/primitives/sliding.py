@@ -24,7 +24,7 @@ from slinky.sched.gate import settle
 from slinky.sched.legality.reasons import ONLY_SOME_CHANGED, WRITES_AS_MUCH, Kept, Obligation
 from slinky.sched.legality.refusals import Unproved
 from slinky.sched.operation import sched_op
-from slinky.sched.primitives.ranges import added_steps, extend_loop
+from slinky.sched.primitives.ranges import added_steps, depending_on, extend_loop
 from slinky.sched.primitives.rewriting import allocs_of
 from slinky.sched.remedies import PlaceOf, Remedy, first, instead, unfold_first
 from slinky.symbolic.bounds import simplify
@@ -122,7 +122,7 @@ def slide_window(p: Pipeline, call: CallCursor, loop: LoopCursor, *, warmup: str
     new = settle(
         edit,
         "slide_window",
-        Kept(ONLY_SOME_CHANGED, (Obligation.POSITIVE,)),
+        Kept(ONLY_SOME_CHANGED, (Obligation.POSITIVE,), but_for=depending_on(around)),
         Kept(ONLY_SOME_CHANGED, (Obligation.INPUTS,), but_for=working[1:]),
         Kept(ONLY_SOME_CHANGED, (Obligation.READS, Obligation.FOLDS), but_for=working),
         Kept(WRITES_AS_MUCH, (Obligation.READERS, Obligation.OUTPUTS), but_for=(old.id,)),
