@@ -1,0 +1,214 @@
+"""Small concrete sizes on which the second judge runs a program: bounds of all arrays, and values of all scalars.
+
+Outputs get extents from 0 to 7 and minima that are odd in both senses; inputs what the checks of the program ask for,
+or more. The checks are met by a small search on numbers, which knows nothing of how the checks were derived.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from judge_evaluation import Values, evaluation, metadata_key, scalar_key, symbols_of
+
+from slinky.ir.statements import BufferParameter, Check, Program
+from slinky.symbolic.expressions import Condition
+from slinky.symbolic.nodes import And, IsZero, Node, NonNegative, Or
+
+PATTERNS: tuple[tuple[tuple[int, ...], tuple[int, ...], int, bool], ...] = (
+    ((4, 5, 3), (-3, 1, 5), 2, False),
+    ((7, 6, 2), (3, -1, -7), 1, True),
+    ((1, 3, 1), (-5, 7, 3), 3, True),
+    ((5, 0, 2), (1, -3, 9), 1, False),
+)
+"""Extents and minima of the outputs' dimensions (over and over again), the scalars, and whether inputs are larger than
+needed."""
+
+HIGH_RANK_EXTENTS = (2, 1, 2, 1, 3, 1, 1, 2)
+"""What dimensions have where there are more than three."""
+
+LONG_LINE = 17
+"""The extent of the second pattern where no output has more than one dimension: there it costs little."""
+
+MOST_ELEMENTS = 40_000
+_ROUNDS = 60
+_MOVES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64)
+_FAR = 10_000
+
+
+def sizes_of(program: Program) -> list[Values]:
+    """Sizes with which all checks at the top of a program pass; fewer than `PATTERNS` where the search finds none."""
+    conditions = top_checks(program)
+    found = []
+    for number in range(len(PATTERNS)):
+        values = _sizes(program, conditions, number)
+        if values is not None and values not in found and _elements(program, values) <= MOST_ELEMENTS:
+            found.append(values)
+    return found
+
+
+def top_checks(program: Program) -> list[Condition]:
+    """The conditions that must hold before anything runs."""
+    return [s.condition for s in program.body if isinstance(s, Check)]
+
+
+def holds(condition: Condition, values: Values) -> bool:
+    """Whether a condition holds; not, where it cannot be evaluated."""
+    try:
+        return bool(evaluation(condition)(values))
+    except ZeroDivisionError:
+        return False
+
+
+def with_new_scalars(values: Values, program: Program) -> Values | None:
+    """Values that also have the scalars which a rewrite has added, or None if no small ones pass the checks."""
+    missing = [s.name for s in program.scalars if scalar_key(s.name) not in values]
+    if not missing:
+        return values
+    new = {scalar_key(name) for name in missing}
+    conditions = [c for c in top_checks(program) if new & symbols_of(c)]
+    offset = sum(values.values())  # other ones for other sizes, the same for the same
+    for attempt in range(5):
+        trial = dict(values)
+        for n, name in enumerate(missing):
+            trial[scalar_key(name)] = 1 + (offset + n + attempt) % 4
+        if all(holds(c, trial) for c in conditions):
+            return trial
+    return None
+
+
+def _sizes(program: Program, conditions: Sequence[Condition], number: int) -> Values | None:
+    for alike in (False, True):
+        values = _first_guess(program, number, alike)
+        if _meet(program, conditions, values):
+            if PATTERNS[number][3]:
+                _enlarge_inputs(program, conditions, values)
+            _complete(program, values)
+            return values if all(holds(c, values) for c in conditions) else None
+    return None
+
+
+def _first_guess(program: Program, number: int, alike: bool) -> Values:
+    """The sizes of a pattern, for each output other ones unless `alike`; inputs as large as the outputs."""
+    extents, minima, scalars, _ = PATTERNS[number]
+    ranks = [p.rank for p in (*program.inputs, *program.outputs)]
+    if max(ranks, default=0) > 3:
+        extents = HIGH_RANK_EXTENTS[number:] + HIGH_RANK_EXTENTS[:number]
+    elif number == 1 and max(ranks, default=0) <= 1:
+        extents = (LONG_LINE,)
+    values: Values = {}
+    for n, parameter in enumerate((*program.outputs, *program.inputs)):
+        is_output = n < len(program.outputs)
+        shift = 0 if alike or not is_output else n
+        for d in range(parameter.rank):
+            lo = minima[d % len(minima)]
+            extent = extents[(d + shift) % len(extents)]
+            values[metadata_key(parameter.name, d, "min")] = lo
+            values[metadata_key(parameter.name, d, "max")] = lo + extent - 1
+    values.update((scalar_key(s.name), scalars) for s in program.scalars)
+    _complete(program, values)
+    return values
+
+
+def _complete(program: Program, values: Values) -> None:
+    """What follows from the bounds: strides of arrays in C order, and folds that are none."""
+    for parameter in (*program.inputs, *program.outputs):
+        stride = parameter.dtype.itemsize
+        for d in reversed(range(parameter.rank)):
+            extent = max(_extent(parameter, d, values), 0)
+            values[metadata_key(parameter.name, d, "stride")] = stride
+            values[metadata_key(parameter.name, d, "fold_factor")] = max(extent, 1)
+            stride *= max(extent, 1)
+
+
+def _extent(parameter: BufferParameter, d: int, values: Values) -> int:
+    lo, hi = (values[metadata_key(parameter.name, d, end)] for end in ("min", "max"))
+    return hi - lo + 1
+
+
+def _elements(program: Program, values: Values) -> int:
+    return sum(
+        math.prod(max(_extent(p, d, values), 0) for d in range(p.rank)) for p in (*program.inputs, *program.outputs)
+    )
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Meeting the checks
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def _meet(program: Program, conditions: Sequence[Condition], values: Values) -> bool:
+    """Change values until all conditions hold. Returns whether that succeeded."""
+    ends = [(p, d) for p in (*program.inputs, *program.outputs) for d in range(p.rank)]
+    movable = [
+        [metadata_key(p.name, d, end) for p in program.inputs for d in range(p.rank) for end in ("min", "max")],
+        [metadata_key(p.name, d, end) for p in program.outputs for d in range(p.rank) for end in ("max", "min")],
+        [scalar_key(s.name) for s in program.scalars],
+    ]
+    for _ in range(_ROUNDS):
+        for parameter, d in ends:  # an extent of less than 0 is 0
+            if _extent(parameter, d, values) < 0:
+                hi = metadata_key(parameter.name, d, "max")
+                values[hi] = values[metadata_key(parameter.name, d, "min")] - 1
+        failing = [c for c in conditions if _distance(c, values) > 0]
+        if not failing:
+            return all(_extent(p, d, values) >= 0 for p, d in ends)
+        for condition in failing:
+            _complete(program, values)
+            _improve(condition, movable, values)
+    return False
+
+
+def _improve(condition: Condition, movable: Sequence[Sequence[str]], values: Values) -> None:
+    """Move one symbol so that a condition comes nearer to holding; of inputs rather than of outputs or scalars."""
+    own = symbols_of(condition)
+    now = _distance(condition, values)
+    for symbols in movable:
+        best: tuple[float, int] = (now, 0)
+        chosen: tuple[str, int] | None = None
+        for symbol in own.intersection(symbols):
+            was = values[symbol]
+            for move in (*_moves(now), *_MOVES):
+                for number in (was - move, was + move):
+                    values[symbol] = number
+                    found = (_distance(condition, values), move)
+                    if found[0] < now and (found < best or (found == best and (symbol, number) < (chosen or ("", 0)))):
+                        best, chosen = found, (symbol, number)
+            values[symbol] = was
+        if chosen is not None:
+            values[chosen[0]] = chosen[1]
+            return
+
+
+def _moves(distance: float) -> Iterator[int]:
+    if distance < _FAR:
+        yield int(distance)
+
+
+def _distance(condition: Node, values: Values) -> float:
+    """How far a condition is from holding; 0 where it does."""
+    try:
+        match condition:
+            case NonNegative(expr=expr):
+                return max(0, -evaluation(expr)(values))
+            case IsZero(expr=expr):
+                return abs(evaluation(expr)(values))
+            case And(operands=operands):
+                return sum(_distance(c, values) for c in operands)
+            case Or(operands=operands):
+                return min(_distance(c, values) for c in operands)
+        return 0 if evaluation(condition)(values) else math.inf
+    except ZeroDivisionError:
+        return math.inf
+
+
+def _enlarge_inputs(program: Program, conditions: Sequence[Condition], values: Values) -> None:
+    """Give inputs more than is needed where the checks allow it."""
+    for n, parameter in enumerate(program.inputs):
+        for d in range(parameter.rank):
+            for end, delta in (("min", -1 - n % 2), ("max", 1 + d % 2)):
+                symbol = metadata_key(parameter.name, d, end)
+                own = [c for c in conditions if symbol in symbols_of(c)]
+                values[symbol] += delta
+                if not all(holds(c, values) for c in own):
+                    values[symbol] -= delta
