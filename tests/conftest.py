@@ -1,4 +1,4 @@
-"""Settings for all tests.
+"""Settings for all tests, and the second judge on every rewrite that they make.
 
 Property tests try the same examples on every run, so that a change of the code is the only thing that can turn a test
 red. `HYPOTHESIS_PROFILE=thorough` tries many more, and other ones each time. How many a property needs is said as a
@@ -6,6 +6,10 @@ multiple of the profile's.
 
 Many tests collect garbage, to see that memory is given back. That takes as long as there are objects to look at, so
 what stays anyway is not looked at, and what one module left in caches is forgotten before the next one.
+
+Every operation on pipelines, whether of the package or made by a test, is judged wherever it is applied
+(`second_judge`). `--judge` prints what was judged, and what it cost; `--refusals` which refusals of the primitives were
+met. Where several processes share the tests, the numbers of all are added up.
 """
 
 from __future__ import annotations
@@ -14,16 +18,27 @@ import functools
 import gc
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
+import judge_hook
 import pytest
 from hypothesis import HealthCheck, settings
+
+# ----------------------------------------------------------------------------------------------------------------
+# Property tests
+# ----------------------------------------------------------------------------------------------------------------
 
 _COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
 
 settings.register_profile("default", derandomize=True, database=None, max_examples=60, **_COMMON)
 settings.register_profile("thorough", derandomize=False, max_examples=3000, print_blob=True, **_COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+# ----------------------------------------------------------------------------------------------------------------
+# Garbage
+# ----------------------------------------------------------------------------------------------------------------
 
 
 def pytest_collection_finish() -> None:
@@ -41,3 +56,58 @@ def forget() -> Iterator[None]:
             for value in vars(module).values():
                 if isinstance(value, functools._lru_cache_wrapper):
                     value.cache_clear()
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# The second judge
+# ----------------------------------------------------------------------------------------------------------------
+
+judge_hook.install()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Options for what is reported at the end."""
+    parser.addoption("--judge", action="store_true", help="report what the second judge has judged")
+    parser.addoption("--refusals", action="store_true", help="report which refusals were met")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Count refusals where that is asked for."""
+    judge_hook.notes_refusals = config.getoption("--refusals")
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A process that ran a share of the tests tells what it counted."""
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        from refusals import MET
+        from second_judge import TALLY
+
+        output["judged"] = TALLY.numbers()
+        output["met"] = [[*pair, count] for pair, count in MET.items()]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Add up what the processes have counted."""
+    output = getattr(node, "workeroutput", {})
+    if "judged" in output:
+        from refusals import MET
+        from second_judge import TALLY
+
+        TALLY.add(output["judged"])
+        MET.update(Counter({(primitive, kind): count for primitive, kind, count in output["met"]}))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Report what was asked for."""
+    if config.getoption("--judge"):
+        from second_judge import TALLY
+
+        terminalreporter.section("second judge")
+        terminalreporter.line(TALLY.text())
+    if config.getoption("--refusals"):
+        from refusals import report
+
+        terminalreporter.section("refusals")
+        terminalreporter.line(report())
