@@ -5,13 +5,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib.abc
 import importlib.util
 import inspect
 import sys
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
@@ -24,6 +26,19 @@ def install() -> None:
     """Let all operations be judged: the package's, whose modules are yet to be imported, and those of the tests."""
     assert DECORATOR not in sys.modules, "slinky was imported before the judge could be put in place"
     sys.meta_path.insert(0, _Loader())
+
+
+_rest = threading.local()
+
+
+@contextlib.contextmanager
+def resting() -> Iterator[None]:
+    """Judge nothing: for tests that go on from programs which they have made wrong on purpose."""
+    before, _rest.now = getattr(_rest, "now", False), True
+    try:
+        yield
+    finally:
+        _rest.now = before
 
 
 class _Loader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -67,7 +82,7 @@ def _judged_operation(operation: Callable[..., Any]) -> Callable[..., Any]:
         result = operation(*args, **kwargs)
         new = result[0] if isinstance(result, tuple) else result
         old = args[0] if args else kwargs["p"]
-        if new is not old:
+        if new is not old and not getattr(_rest, "now", False):
             _judge(operation, old, new, args, kwargs)
         return result
 
@@ -77,9 +92,9 @@ def _judged_operation(operation: Callable[..., Any]) -> Callable[..., Any]:
 def _judge(operation: Callable[..., Any], old: Any, new: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     from second_judge import TALLY, judge
 
-    start = time.perf_counter()
+    start = time.thread_time()
     try:
         arguments = inspect.signature(operation).bind(*args, **kwargs).arguments
         judge(old.program, new.program, operation.__name__, dict([*arguments.items()][1:]))
     finally:
-        TALLY.seconds += time.perf_counter() - start
+        TALLY.seconds += time.thread_time() - start

@@ -18,7 +18,8 @@ within the bounds of the buffer and written.
 
 Memory. What an allocation holds is by coordinate; along a folded dimension by coordinate modulo the factor, so that an
 overwritten element gives the hash of the other. What was never written has a junk hash, a new one each time. Junk is
-odd, all other hashes are even: so a read of junk shows at once.
+odd, all other hashes are even: so a read of junk shows at once. Of a folded buffer each place knows which coordinate
+was written there last: so does a read of what was overwritten.
 
 Parallel loops. Iterations are interleaved at the ends of calls: backwards, in lock-step, or shuffled.
 
@@ -235,9 +236,7 @@ class Geometry:
 
     def box_at(self, port: int, point: Sequence[int]) -> NumericBox:
         """What is read of a port for one point of the func's dimensions."""
-        return tuple(
-            self.window(port, d, tuple(point[dim] for dim in used)) for d, used in enumerate(self.used[port])
-        )
+        return tuple(self.window(port, d, tuple(point[dim] for dim in used)) for d, used in enumerate(self.used[port]))
 
     def _port(self, port: int, box: NumericBox) -> PortPlan:
         windows: list[list[Range]] = []
@@ -368,7 +367,7 @@ _junk = itertools.count(1, 2 * _MOST_ELEMENTS)
 class Memory:
     """What a buffer holds. Arrays have one more axis than the buffer, of extent 1, so that none is without axes."""
 
-    __slots__ = ("box", "folds", "name", "values")
+    __slots__ = ("box", "folds", "held", "name", "values")
 
     def __init__(self, name: str, box: NumericBox, folds: Sequence[int | None], values: Hashes | None = None) -> None:
         self.name = name
@@ -384,23 +383,35 @@ class Memory:
             first = next(_junk)
             values = np.arange(first, first + 2 * count, 2, np.uint64).reshape(*shape, 1)
         self.values = values
+        self.held = np.zeros(values.shape, np.int64) if self.folds is not None else None
+        """Of a folded buffer, a label of the element that was written to a place last."""
 
     def read(self, region: NumericBox) -> Hashes:
         """The elements of a region that lies within the bounds."""
-        if self.folds is None:
-            return self.values[tuple([slice(r[0] - b[0], r[1] - b[0] + 1) for r, b in zip(region, self.box, strict=True)])]
-        return self.values[self._places(region)]
+        return self.values[self._slices(region) if self.folds is None else self._places(region)]
 
     def write(self, region: NumericBox, hashes: Hashes) -> None:
         """Write the elements of a region that lies within the bounds."""
-        if self.folds is None:
-            self.values[tuple([slice(r[0] - b[0], r[1] - b[0] + 1) for r, b in zip(region, self.box, strict=True)])] = hashes
+        if self.held is None:
+            self.values[self._slices(region)] = hashes
         else:
-            self.values[self._places(region)] = hashes
+            places = self._places(region)
+            self.values[places] = hashes
+            self.held[places] = self._labels(region)
+
+    def overwritten(self, region: NumericBox) -> Coordinates | None:
+        """An element of a region, which holds no junk, whose place another element has taken."""
+        if self.held is None:
+            return None
+        others = self.held[self._places(region)] != self._labels(region)
+        return _element(region, others) if others.any() else None
 
     def at(self, element: Coordinates) -> int:
         """What the place of one element holds."""
         return int(self.read(tuple((c, c) for c in element)).reshape(-1)[0])
+
+    def _slices(self, region: NumericBox) -> tuple[slice, ...]:
+        return tuple([slice(r[0] - b[0], r[1] - b[0] + 1) for r, b in zip(region, self.box, strict=True)])
 
     def _places(self, region: NumericBox) -> tuple[np.ndarray[Any, Any], ...]:
         assert self.folds is not None
@@ -409,6 +420,23 @@ class Memory:
             places = np.arange(lo - first, hi - first + 1)
             along.append(places if fold is None else places % fold)
         return np.ix_(*along)
+
+    def _labels(self, region: NumericBox) -> np.ndarray[Any, Any]:
+        assert self.folds is not None
+        labels = np.zeros((1,), np.int64)
+        for (lo, hi), fold in zip(region, self.folds, strict=True):
+            along = np.arange(lo, hi + 1) if fold is not None else np.zeros(hi - lo + 1, np.int64)
+            labels = labels[..., None, :] * _APART + along[:, None] if labels.ndim > 1 else labels + along[:, None]
+        return labels
+
+
+_APART = 1_000_003
+"""Labels of elements that differ in two folded dimensions differ."""
+
+
+def _element(region: NumericBox, which: np.ndarray[Any, Any]) -> Coordinates:
+    """The first element of a region at which an array is not zero."""
+    return tuple(lo + int(k) for (lo, _), k in zip(region, np.argwhere(which)[0], strict=False))
 
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -575,7 +603,9 @@ class Run:
         func = call.func
         for dim, whole in geometry.whole.items():
             if box[dim] != whole:
-                raise WrongProgramError(f"{text_of(func, box)} computes a part of dimension {func.dims[dim]}: not {whole}")
+                raise WrongProgramError(
+                    f"{text_of(func, box)} computes a part of dimension {func.dims[dim]}: not {whole}"
+                )
         port_plans, output_plans = geometry.plan(box)
         found: list[Hashes | None] = []
         sources: list[Memory] = []
@@ -601,12 +631,17 @@ class Run:
         for (lo, hi), (first, last) in zip(hull, memory.box, strict=True):
             if lo < first or hi > last:
                 where = f"{memory.name}{box_text(hull)}"
-                raise WrongProgramError(f"{text_of(func, box)} reads {where} outside of its bounds {box_text(memory.box)}")
+                raise WrongProgramError(
+                    f"{text_of(func, box)} reads {where} outside of its bounds {box_text(memory.box)}"
+                )
         found = memory.read(hull)
         if np.bitwise_or.reduce(found, axis=None) & _ONE:
-            offset = np.argwhere(found & _ONE)[0]
-            element = [lo + int(k) for (lo, _), k in zip(hull, offset, strict=False)]
+            element = [*_element(hull, found & _ONE)]
             raise WrongProgramError(f"{text_of(func, box)} reads {memory.name}{element}, which nothing has written")
+        lost = memory.overwritten(hull)
+        if lost is not None:
+            why = "whose place another element has taken"
+            raise WrongProgramError(f"{text_of(func, box)} reads {memory.name}{[*lost]}, {why}")
         return found
 
     def _explain(

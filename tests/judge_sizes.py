@@ -20,9 +20,13 @@ PATTERNS: tuple[tuple[tuple[int, ...], tuple[int, ...], int, bool], ...] = (
     ((7, 6, 2), (3, -1, -7), 1, True),
     ((1, 3, 1), (-5, 7, 3), 3, True),
     ((5, 0, 2), (1, -3, 9), 1, False),
+    ((1,), (1,), 1, False),
 )
 """Extents and minima of the outputs' dimensions (over and over again), the scalars, and whether inputs are larger than
 needed."""
+
+LAST_RESORT = 4
+"""The pattern for programs that are too large with all others."""
 
 HIGH_RANK_EXTENTS = (2, 1, 2, 1, 3, 1, 1, 2)
 """What dimensions have where there are more than three."""
@@ -37,13 +41,19 @@ _FAR = 10_000
 
 
 def sizes_of(program: Program) -> list[Values]:
-    """Sizes with which all checks at the top of a program pass; fewer than `PATTERNS` where the search finds none."""
+    """Sizes with which all checks at the top of a program pass: the first two patterns, and one of the others.
+
+    Fewer, or none, where the search does not find them.
+    """
     conditions = top_checks(program)
-    found = []
-    for number in range(len(PATTERNS)):
-        values = _sizes(program, conditions, number)
+    small = 2 + len(conditions) // 2 % 2
+    found: list[Values] = []
+    for number in (0, 1, small, 5 - small, LAST_RESORT):
+        values = _sizes(program, conditions, number) if len(found) < 3 else None
         if values is not None and values not in found and _elements(program, values) <= MOST_ELEMENTS:
             found.append(values)
+        if number == 5 - small and found:
+            break
     return found
 
 
@@ -92,7 +102,7 @@ def _first_guess(program: Program, number: int, alike: bool) -> Values:
     """The sizes of a pattern, for each output other ones unless `alike`; inputs as large as the outputs."""
     extents, minima, scalars, _ = PATTERNS[number]
     ranks = [p.rank for p in (*program.inputs, *program.outputs)]
-    if max(ranks, default=0) > 3:
+    if max(ranks, default=0) > 3 and number != LAST_RESORT:
         extents = HIGH_RANK_EXTENTS[number:] + HIGH_RANK_EXTENTS[:number]
     elif number == 1 and max(ranks, default=0) <= 1:
         extents = (LONG_LINE,)
@@ -153,8 +163,8 @@ def _meet(program: Program, conditions: Sequence[Condition], values: Values) -> 
         failing = [c for c in conditions if _distance(c, values) > 0]
         if not failing:
             return all(_extent(p, d, values) >= 0 for p, d in ends)
+        _complete(program, values)
         for condition in failing:
-            _complete(program, values)
             _improve(condition, movable, values)
     return False
 

@@ -53,7 +53,7 @@ class Tally:
         judged = ", ".join(f"{name} {count}" for name, count in self.rewrites.most_common())
         unjudged = ", ".join(f"{count} because {reason}" for reason, count in self.unjudged.most_common())
         return (
-            f"{self.rewrites.total()} rewrites judged in {self.runs} runs and {self.seconds:.1f} s: {judged}\n"
+            f"{self.rewrites.total()} rewrites judged in {self.runs} runs and {self.seconds:.1f} s of processor time: {judged}\n"
             f"not judged: {unjudged or 'none'}"
         )
 
