@@ -198,7 +198,7 @@ def _sum(constant: int, terms: list[tuple[Evaluation, int]]) -> Evaluation:
 
 
 def _decided_by(decisive: bool, operands: list[Evaluation]) -> Evaluation:
-    """Of `&` (decided by what is false) or `|` (by what is true): a divisor of zero beside what decides is no matter."""
+    """Of `&` (decided by what is false) or `|` (what is true). A divisor of zero beside what decides is no matter."""
 
     def evaluate(values: Mapping[str, int]) -> bool:
         failure: ZeroDivisionError | None = None

@@ -28,6 +28,9 @@ def install() -> None:
     sys.meta_path.insert(0, _Loader())
 
 
+notes_refusals = False
+"""Whether each refusal is counted: their reasons are then put together, which takes time."""
+
 _rest = threading.local()
 
 
@@ -79,7 +82,12 @@ def judged(sched_op: Callable[..., Any]) -> Callable[..., Any]:
 def _judged_operation(operation: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(operation)
     def judging_operation(*args: Any, **kwargs: Any) -> Any:
-        result = operation(*args, **kwargs)
+        try:
+            result = operation(*args, **kwargs)
+        except ValueError as error:
+            if notes_refusals:
+                _note(error)
+            raise
         new = result[0] if isinstance(result, tuple) else result
         old = args[0] if args else kwargs["p"]
         if new is not old and not getattr(_rest, "now", False):
@@ -98,3 +106,12 @@ def _judge(operation: Callable[..., Any], old: Any, new: Any, args: tuple[Any, .
         judge(old.program, new.program, operation.__name__, dict([*arguments.items()][1:]))
     finally:
         TALLY.seconds += time.thread_time() - start
+
+
+def _note(error: ValueError) -> None:
+    from refusals import note_refusal
+
+    from slinky.errors import SchedulingError
+
+    if isinstance(error, SchedulingError):
+        note_refusal(error)

@@ -33,7 +33,7 @@ import math
 import random
 import zlib
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
@@ -41,7 +41,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from judge_evaluation import Values, evaluation, metadata_key, symbol_key, symbols_of
 
-from slinky.ir.statements import Alloc, Block, Call, Check, For, If, LoweredFunc, Pass, Program, Statement
+from slinky.ir.statements import Alloc, Block, Call, Check, For, If, LoweredFunc, Pass, Program
 from slinky.symbolic.nodes import Expr
 
 Range: TypeAlias = tuple[int, int]

@@ -1,8 +1,8 @@
 """How the second judge shows a rewrite again: the steps that made a program, and a script that takes them.
 
 Programs cannot be written to a file, so a script makes the first one anew. Where it is one of `random_graphs`, its
-stages are plain data that the callbacks carry, and the script is complete. Of any other program the script runs the test
-again, which stops at the same rewrite: all tests draw the same examples each time.
+stages are plain data that the callbacks carry, and the script is complete. Of any other program the script runs the
+test again, which stops at the same rewrite: all tests draw the same examples each time.
 """
 
 from __future__ import annotations

@@ -8,13 +8,13 @@ Everything about it is computed here with plain integers and NumPy, apart from s
 * `arguments(graph)` are new input and output arrays, the same for the same graph;
 * `expected(graph)` are the arrays of all outputs, by running the callbacks by hand over whole buffers;
 * `run_and_compare(graph, pipeline)` runs a pipeline, scheduled or not, and compares;
-* `graphs()` is the hypothesis strategy.
+* `graphs()`, `image_graphs()` and `many_dimensions()` are the hypothesis strategies.
 
 Graphs are chains, diamonds and trees; a buffer may have several readers and be an output of the pipeline, too. Funcs
-have up to three dimensions and up to two outputs, which may be transposed or lack a dimension. They read points,
-stencils with strides, dilations, a reversed axis or a coarser grid, fixed rows, whole dimensions, and stencils whose
-radius is a scalar of the pipeline. Some are elementwise, and some say that they work in place. Arrays have sizes from
-0, negative minima and different memory layouts.
+have up to three dimensions (those of `many_dimensions` seven or eight) and up to two outputs, which may be transposed
+or lack a dimension. They read points, stencils with strides, dilations, a reversed axis or a coarser grid, fixed rows,
+whole dimensions, and stencils whose radius is a scalar of the pipeline. Some are elementwise, and some say that they
+work in place. Arrays have sizes from 0, negative minima and different memory layouts.
 """
 
 from __future__ import annotations
@@ -386,7 +386,8 @@ def _allowed(stage: Stage, dim: int, available: Mapping[tuple[str, int], Range],
 # Pipelines, arrays and results
 # ----------------------------------------------------------------------------------------------------------------
 
-_NAMES = ((), ("x",), ("y", "x"), ("z", "y", "x"))
+_NAMES = ("n", "m", "l", "k", "j", "z", "y", "x")
+"""The func's last dimension is x; a func has the last ones of these."""
 
 
 def build(graph: Graph) -> sl.Pipeline:
@@ -406,7 +407,7 @@ def build(graph: Graph) -> sl.Pipeline:
                 return sl.interval(origin - extra, origin + (access.taps - 1) * dilation + extra)
 
     for stage in graph.stages:
-        dims = sl.variables(" ".join(_NAMES[stage.rank])) if stage.rank else ()
+        dims = sl.variables(" ".join(_NAMES[-stage.rank :])) if stage.rank else ()
         sl.Func(
             Mix(stage),
             inputs=[buffers[read.buffer][tuple(interval(a, dims) for a in read.along)] for read in stage.reads],
@@ -670,7 +671,7 @@ def _image_graphs(draw: st.DrawFn, max_stages: int) -> Graph:
                 reads.append(Read(name, tuple(map(Window, range(rank)))))  # elementwise
                 continue
             for d in range(rank):
-                scale, divide = draw(st.sampled_from(((1, 1), (2, 1), (1, 2)))) if unusual else (1, 1)
+                scale, divide = draw(st.sampled_from(((1, 1), (2, 1), (1, 2), (3, 2), (1, 3)))) if unusual else (1, 1)
                 unusual -= (scale, divide) != (1, 1)
                 along.append(
                     Window(
@@ -695,7 +696,8 @@ def _image_graphs(draw: st.DrawFn, max_stages: int) -> Graph:
     arrays = {}
     for name in ("in0", *outputs):
         lows = [draw(st.integers(-4, 4)) for _ in range(rank)]
-        arrays[name] = Array(tuple((lo, lo + draw(st.integers(0, 9)) - 1) for lo in lows), ((0, 0),) * rank)
+        box = tuple((lo, lo + draw(st.integers(0, 9)) - 1) for lo in lows)
+        arrays[name] = Array(box, ((0, 0),) * rank, draw(st.sampled_from(("C", "C", "reversed"))))
     return Graph(
         {"in0": arrays["in0"]},
         tuple(stages),
@@ -703,3 +705,44 @@ def _image_graphs(draw: st.DrawFn, max_stages: int) -> Graph:
         radius=draw(st.integers(0, 2)),
         seed=draw(st.integers(0, 99)),
     )
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Graphs of many dimensions
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def many_dimensions(max_stages: int = 3) -> st.SearchStrategy[Graph]:
+    """Random chains of funcs of seven or eight dimensions, most of them of extent 1, and now and then of extent 0:
+    stencils and other rates along one or two of them, dimensions exchanged, fixed rows and whole dimensions."""
+    return _many_dimensions(max_stages).filter(is_suitable)
+
+
+@st.composite
+def _many_dimensions(draw: st.DrawFn, max_stages: int) -> Graph:
+    rank = draw(st.sampled_from((7, 8)))
+    stages: list[Stage] = []
+    for n in range(draw(st.integers(1, max_stages))):
+        along: list[Access] = list(map(Window, range(rank)))
+        if draw(st.booleans()):  # two dimensions exchanged
+            d = draw(st.integers(0, rank - 2))
+            along[d], along[d + 1] = along[d + 1], along[d]
+        for _ in range(draw(st.integers(0, 2))):
+            d = draw(st.integers(0, rank - 1))
+            access = along[d]
+            assert isinstance(access, Window)
+            scale, divide = draw(st.sampled_from(((1, 1), (1, 1), (2, 1), (1, 2), (-1, 1))))
+            along[d] = replace(access, scale=scale, divide=divide, offset=draw(st.integers(-1, 1)), taps=2)
+        reads = [Read(f"b{n - 1}" if n else "in0", tuple(along))]
+        if draw(st.integers(0, 3)) == 3:  # what all that it computes depends on: a row of the input
+            kinds = [draw(st.sampled_from((Whole(), Fixed(-1, 0)))) for _ in range(rank)]
+            reads.append(Read("in0", (Window(0), *kinds[1:])))
+        stage = Stage(f"f{n}", rank, tuple(reads), (Write(f"b{n}", tuple(range(rank))),))
+        stages.append(replace(stage, pass_buffers=stage.needs_coordinates() or draw(st.booleans())))
+    extents = [1] * rank
+    for _ in range(3):
+        extents[draw(st.integers(0, rank - 1))] = draw(st.sampled_from((2, 3, 4, 1, 0)))
+    lows = [draw(st.integers(-2, 2)) for _ in range(rank)]
+    out = Array(tuple((lo, lo + n - 1) for lo, n in zip(lows, extents, strict=True)), ((0, 0),) * rank)
+    given = replace(out, layout=draw(st.sampled_from(LAYOUTS)))
+    return Graph({"in0": given}, tuple(stages), {stages[-1].writes[0].buffer: out}, seed=draw(st.integers(0, 99)))

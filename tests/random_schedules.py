@@ -1,7 +1,8 @@
 """Random schedules: chains of primitives drawn for any pipeline, with what must hold after every step.
 
 A `Chain` starts from a pipeline and grows by `step`, which draws a primitive and arguments that make sense for it (a
-loop that stands behind a call, a dimension that a call has) but need not be legal. It keeps all versions, their texts
+loop that stands behind a call, a dimension that a call has) but need not be legal; now and then (`is_careless`) any
+arguments at all, so that refusals of what makes no sense are met as well. It keeps all versions, their texts
 and cursors into them, and compares these at every step and at the end.
 """
 
@@ -99,6 +100,10 @@ class Chain:
                 assert not now
                 assert "newer" in why
 
+    def is_careless(self) -> bool:
+        """Whether to take any place at all, now and then."""
+        return bool(self.choose(range(12)) == 11)
+
     # Places to draw ---------------------------------------------------------------------------------------------------
 
     def pick(self, pattern: str) -> Any:
@@ -110,6 +115,8 @@ class Chain:
 
     def producer_and_loop(self) -> tuple[sl.CallCursor, sl.LoopCursor]:
         """A loop, and a call outside it whose results are read, but in the loop alone."""
+        if self.is_careless():
+            return self.pick("_ = _"), self.pick("for _")
         p = self.pipeline
         pairs = []
         calls = p.find_all("_ = _")
@@ -127,6 +134,8 @@ class Chain:
 
     def call_and_loop_around(self) -> tuple[sl.CallCursor, sl.LoopCursor]:
         """A call and a loop around it, of a call that another one in the loop reads from."""
+        if self.is_careless():
+            return self.pick("_ = _"), self.pick("for _")
         p = self.pipeline
         calls = p.find_all("_ = _")
         pairs = []
@@ -160,13 +169,13 @@ def meaning(cursor: Any) -> str:
 
 def _split_dim(chain: Chain) -> sl.Pipeline:
     dim = chain.pick("_._")
-    tail = chain.choose(["clamp", "clamp", "cut", "shift"])
+    tail = chain.choose(["clamp", "clamp", "cut", "shift"]) if not chain.is_careless() else "perfect"
     return sl.split_loop(chain.pipeline, dim, chain.choose([1, 2, 3, 5]), tail=tail)
 
 
 def _split_loop(chain: Chain) -> sl.Pipeline:
     loop = chain.pick("for _")
-    tail = chain.choose(["clamp", "cut", "shift"])
+    tail = chain.choose(["clamp", "cut", "shift"]) if not chain.is_careless() else "perfect"
     return sl.split_loop(chain.pipeline, loop, chain.choose([1, 2, 3]), tail=tail)
 
 
@@ -177,6 +186,8 @@ def _compute_at(chain: Chain) -> sl.Pipeline:
 
 def _compute_root(chain: Chain) -> sl.Pipeline:
     inside = [c for c in chain.pipeline.find_all("_ = _") if c.parent()]
+    if chain.is_careless():
+        return sl.compute_root(chain.pipeline, chain.pick("_ = _"))
     if not inside:
         raise NothingToDoError
     return sl.compute_root(chain.pipeline, chain.choose(inside))
@@ -189,6 +200,11 @@ def _slide_window(chain: Chain) -> sl.Pipeline:
 
 def _fold_storage(chain: Chain) -> sl.Pipeline:
     p = chain.pipeline
+    if chain.is_careless():
+        alloc = chain.pick("alloc _")
+        if not alloc.dims():
+            raise NothingToDoError
+        return sl.fold_storage(p, alloc, chain.choose(alloc.dims()), chain.choose([None, 2]))
     loops = p.find_all("for _")
     places = []
     for alloc in p.find_all("alloc _"):
@@ -210,6 +226,8 @@ def _unfold_storage(chain: Chain) -> sl.Pipeline:
 
 def _store_at(chain: Chain) -> sl.Pipeline:
     p = chain.pipeline
+    if chain.is_careless():
+        return sl.store_at(p, chain.pick("alloc _"), chain.pick("for _"))
     calls = p.find_all("_ = _")
     pairs = []
     for alloc in p.find_all("alloc _"):
@@ -225,10 +243,12 @@ def _lift_alloc(chain: Chain) -> sl.Pipeline:
     inner = [a for a in chain.pipeline.find_all("alloc _") if a.parent()]
     if not inner:
         raise NothingToDoError
-    return sl.lift_alloc(chain.pipeline, chain.choose(inner))
+    return sl.lift_alloc(chain.pipeline, chain.choose(inner), chain.choose([1, 1, 2]))
 
 
 def _reorder_loops(chain: Chain) -> sl.Pipeline:
+    if chain.is_careless():
+        return sl.reorder_loops(chain.pipeline, chain.pick("for _"))
     nests = [
         loop for loop in chain.pipeline.find_all("for _")
         if len(loop.body()) == 1 and isinstance(loop.body()[0], sl.LoopCursor)
@@ -250,6 +270,8 @@ def _parallelize_loop(chain: Chain) -> sl.Pipeline:
 
 def _reorder_statements(chain: Chain) -> sl.Pipeline:
     statements = [*chain.pipeline.find_all("_ = _"), *chain.pipeline.find_all("for _")]
+    if chain.is_careless():
+        statements += [*chain.pipeline.find_all("alloc _"), *chain.pipeline.find_all("check _")]
     pairs = [s.expand(after=1) for s in statements if s.next()]
     if not pairs:
         raise NothingToDoError

@@ -53,7 +53,8 @@ class Tally:
         judged = ", ".join(f"{name} {count}" for name, count in self.rewrites.most_common())
         unjudged = ", ".join(f"{count} because {reason}" for reason, count in self.unjudged.most_common())
         return (
-            f"{self.rewrites.total()} rewrites judged in {self.runs} runs and {self.seconds:.1f} s of processor time: {judged}\n"
+            f"{self.rewrites.total()} rewrites judged in {self.runs} runs, "
+            f"{self.seconds:.1f} s of processor time: {judged}\n"
             f"not judged: {unjudged or 'none'}"
         )
 
@@ -333,7 +334,8 @@ def _descend(machines: list[Run], buffer: str, element: Coordinates) -> Iterator
         pair = next(((a, b) for a, b in pairs if a[3] != b[3] and a[:1] == b[:1]), None)
         if pair is None:
             return
-        yield f"{indent}of port {pair[0][0]} it reads {pair[0][1]}{list(pair[0][2])}, and {pair[1][1]}{list(pair[1][2])}"
+        read = [f"{buffer}{[*at]}" for _, buffer, at, _ in pair]
+        yield f"{indent}of port {pair[0][0]} it reads {read[0]}, and {read[1]}"
         hashes = [pair[0][3], pair[1][3]]
 
 

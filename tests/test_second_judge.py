@@ -166,7 +166,7 @@ WRONG: dict[str, tuple[Callable[[], sl.Pipeline], Callable[[sl.Pipeline], sl.Pip
         lambda p: changed(p, lambda s: attrs.evolve(s, box=(s.box[0], out_x)) if isinstance(s, Alloc) else s),
         "outside of its bounds"),
     "an allocation inside the loop whose window slides": (
-        stencil, lambda p: tiled(lambda window, line, alloc: (alloc, part_of(window, 0, at(row + 1)), line)), UNWRITTEN),
+        stencil, lambda p: tiled(lambda add, line, alloc: (alloc, part_of(add, 0, at(row + 1)), line)), UNWRITTEN),
     "iterations in parallel that need each other": (stencil, lambda p: by_rows(fold=None, workers=0), UNWRITTEN),
     "iterations in parallel that share a folded buffer": (
         lambda: tiled(lambda window, line, alloc: (window, line)),
@@ -249,7 +249,7 @@ def test_a_primitive_that_keeps_the_work_must_not_compute_more(operation: str) -
 def test_pieces_that_shift_overlap_and_others_do_not() -> None:
     p = stencil()
     shifted = sl.split_loop(p, "stencil.y", 3, tail="shift")
-    with pytest.raises(WrongRewriteError, match="stencil: .* elements became"):
+    with pytest.raises(WrongRewriteError, match=r"stencil: .* elements became"):
         judge(p.program, shifted.program, "split_loop", {"tail": "clamp"})
 
 

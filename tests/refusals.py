@@ -1,0 +1,221 @@
+"""Which refusals the primitives have, and which of them a run has met.
+
+`REFUSALS` lists for each primitive why it may refuse, as `docs/primitives.md` tells it, each with what its reason looks
+like. The random schedules report every refusal that they meet to `note_refusal`, which is an event of hypothesis
+(`pytest --hypothesis-show-statistics`) and is counted here: `pytest --refusals` prints what was met and what was not.
+
+As a script, `python tests/refusals.py [examples]` tries random schedules until it has met what it can, and prints that.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import Counter
+from weakref import WeakSet
+
+from hypothesis import currently_in_test_context, event
+
+from slinky.errors import SchedulingError
+
+# What reasons look like ---------------------------------------------------------------------------------------------
+
+UNWRITTEN = r"does not find all of|not shown that .* finds all of"
+OUTPUT = r"all of output .* is written"
+FOLD = r"a fold of .* (does not hold|holds) all that is live"
+SHARED_FOLD = r"share the folded buffer"
+PARALLEL_FOLD = r"would share the folded buffer"
+PRODUCED_FORWARD = r"what is produced of .* forward with loop"
+COMPUTED_FORWARD = r"what .* computes (moves|does not move) forward with loop"
+WHOLE = r"computes .* whole, and would compute part of it here"
+READ_BY_OTHERS = r"one reads of .* what another writes|not shown to find all that it reads of .* in its own iteration"
+WRITTEN_TWICE = r"write the same elements of|are not shown to write different parts of"
+NAME_TAKEN = r"the name .* is taken here"
+LONGER = r"would have to run longer, and .* is not shown to do nothing"
+INNER_RANGE = r"the range of loop .* depends on loop .*, so that cannot be extended"
+POSITIVE = r"the factor must be 1 or more|not shown that the factor is 1 or more"
+DEEP = r"loops nest at most"
+
+REFUSALS: dict[str, dict[str, str]] = {
+    "split_loop": {
+        "a factor that is not positive": POSITIVE,
+        "a dimension that is computed whole": WHOLE,
+        "a dimension that not all outputs have": r"has no dimension .*, so each piece would",
+        "pieces that do not come out even": r"the pieces (do not )?come out even",
+        "shifted pieces of a loop with steps": r"only if its step is 1",
+        "shifted pieces: a fold": FOLD,
+        "shifted pieces: not forward": PRODUCED_FORWARD,
+        "shifted pieces: a race": f"{READ_BY_OTHERS}|{WRITTEN_TWICE}|{SHARED_FOLD}",
+        "too deep": DEEP,
+        "a name that is taken": NAME_TAKEN,
+    },
+    "reorder_loops": {
+        "a body that is more than a loop": r"is not just one loop",
+        "a range that depends on the other loop": r"the (start|end|step) of loop .* depends on loop",
+        "something read is not written": UNWRITTEN,
+        "a fold": FOLD,
+        "not forward": PRODUCED_FORWARD,
+        "a race": f"{READ_BY_OTHERS}|{WRITTEN_TWICE}|{SHARED_FOLD}",
+    },
+    "cut_loop": {},
+    "parallelize_loop": {
+        "iterations read what others write": READ_BY_OTHERS,
+        "iterations write the same": WRITTEN_TWICE,
+        "a folded buffer is shared": SHARED_FOLD,
+    },
+    "compute_at": {
+        "already in the loop": r"already stands in loop",
+        "not in a block around the loop": r"stands in a loop of its own",
+        "not before the loop": r"does not stand before loop",
+        "read outside the loop": r"reads it outside loop",
+        "not read in the loop": r"nothing in loop .* reads",
+        "a part of a dimension that is computed whole": WHOLE,
+        "something read is not written": UNWRITTEN,
+        "an output is not written": OUTPUT,
+        "an output: unclear which iterations": r"it is not clear which iterations",
+        "an output: the loop would run longer": f"{LONGER}|{INNER_RANGE}|{COMPUTED_FORWARD}",
+        "a fold": FOLD,
+        "not forward": PRODUCED_FORWARD,
+        "a fold in a parallel loop": PARALLEL_FOLD,
+        "a race": f"{READ_BY_OTHERS}|{WRITTEN_TWICE}|{SHARED_FOLD}",
+    },
+    "compute_root": {
+        "allocated inside a loop": r"is allocated inside a loop",
+        "something read is not written": UNWRITTEN,
+        "an output is not written": OUTPUT,
+        "a fold": FOLD,
+        "not forward": PRODUCED_FORWARD,
+    },
+    "slide_window": {
+        "not in the loop": r"is not in loop",
+        "a parallel loop": r"is parallel: its iterations do not come one after the other",
+        "not one dimension moves": r"of what .* produces moves with loop|does not have the dimension that moves",
+        "allocated inside the loop": r"is allocated inside loop .*, so nothing of it lasts",
+        "folded along what moves": r"is folded along the dimension that moves",
+        "an end does not move forward": r"the (start|end) of what .* produces (moves|does not move) forward",
+        "unclear how much earlier": r"not shown how many iterations before the first",
+        "the loop would run longer": f"{LONGER}|{COMPUTED_FORWARD}",
+        "the range of an inner loop": INNER_RANGE,
+        "something read is not written": UNWRITTEN,
+        "an output is not written": OUTPUT,
+        "a fold": FOLD,
+        "not forward": PRODUCED_FORWARD,
+        "a fold in a parallel loop": PARALLEL_FOLD,
+        "a race": f"{READ_BY_OTHERS}|{WRITTEN_TWICE}|{SHARED_FOLD}",
+        "a part of a dimension that is computed whole": WHOLE,
+    },
+    "fold_storage": {
+        "a second folded dimension": r"only one dimension can be",
+        "nothing is saved": r"would save nothing",
+        "not one loop around all": r"do not stand in one loop",
+        "nothing is written": r"no call writes",
+        "the window is not the same": r"the window of .* is the same in every iteration",
+        "a factor that is not positive": POSITIVE,
+        "a factor that is too small": FOLD,
+        "not forward": PRODUCED_FORWARD,
+        "a parallel loop": PARALLEL_FOLD,
+    },
+    "unfold_storage": {},
+    "store_at": {
+        "already inside the loop": r"is already allocated inside loop",
+        "a loop out of scope": r"is not in the scope of",
+        "used outside the loop": r"is used outside loop",
+        "something read is not written": UNWRITTEN,
+        "a part of a dimension that is computed whole": WHOLE,
+        "a fold": FOLD,
+    },
+    "lift_alloc": {
+        "more levels than there are": r"cannot be lifted out of",
+        "a parallel loop": r"the iterations of the parallel loop .* would share",
+        "a fold that depends on the loop": r"the fold of .* depends on loop",
+        "another of the same name": r"is allocated in the same scope, in a copy of the loop",
+    },
+    "reorder_statements": {
+        "not two statements": r"two neighbouring statements swap",
+        "an allocation behind its use": r"uses .*, which the first one allocates",
+        "another of the same name": r"of its own inside",
+        "before a check": r"may rely on the check",
+        "a check before what would not run": r"a check must not come before",
+        "something read is not written": UNWRITTEN,
+        "a fold": FOLD,
+        "not forward": PRODUCED_FORWARD,
+    },
+    "simplify": {},
+    "rename": {},
+}
+"""Why each primitive may refuse, in a few words, and the reason that says so."""
+
+MET: Counter[tuple[str, str]] = Counter()
+"""How often each primitive was refused for each reason."""
+
+UNLISTED = "not listed"
+
+NOT_LISTED: set[str] = set()
+"""What was refused for a reason that is not among `REFUSALS`."""
+
+
+def kind_of(error: SchedulingError) -> str:
+    """Which of its refusals a primitive has given; `UNLISTED` if it is none of them."""
+    kinds = REFUSALS.get(error.operation, {})
+    return next((kind for kind, reason in kinds.items() if re.search(reason, error.reason)), UNLISTED)
+
+
+_noted: WeakSet[SchedulingError] = WeakSet()
+
+
+def note_refusal(error: SchedulingError) -> None:
+    """Count a refusal, and tell hypothesis of it; once, though it may leave several operations."""
+    if error in _noted:
+        return
+    _noted.add(error)
+    kind = kind_of(error)
+    MET[error.operation, kind] += 1
+    if kind == UNLISTED:
+        NOT_LISTED.add(f"{error.operation}: {error.reason}")
+    if currently_in_test_context():
+        event(f"{error.operation} refuses: {kind}")
+
+
+def report() -> str:
+    """A table of all refusals, with how often each was met."""
+    lines = []
+    listed = [(primitive, kind) for primitive, kinds in REFUSALS.items() for kind in kinds]
+    unlisted = [pair for pair in MET if pair not in listed]
+    for pair in (*listed, *unlisted):
+        lines.append(f"{MET[pair] or 'not met':>8}  {pair[0]}: {pair[1]}")
+    met = sum(pair in MET for pair in listed)
+    return "\n".join((f"{met} of {len(listed)} refusals met", "", *lines))
+
+
+def try_schedules(examples: int) -> None:
+    """Try random schedules."""
+    import random
+
+    from hypothesis import HealthCheck, Phase, given, settings
+    from hypothesis import strategies as st
+    from random_graphs import Graph, build, graphs, image_graphs, many_dimensions
+    from random_schedules import Chain
+
+    @settings(
+        max_examples=examples,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=[*HealthCheck],
+    )
+    @given(
+        st.one_of(image_graphs(), graphs(max_stages=5), many_dimensions()), st.integers(0, 2**32), st.integers(1, 20)
+    )
+    def refused(graph: Graph, seed: int, steps: int) -> None:
+        chain = Chain(build(graph), random.Random(seed).choice)
+        for _ in range(steps):
+            chain.step()
+        for error in chain.errors:
+            note_refusal(error)
+
+    refused()
+
+
+if __name__ == "__main__":
+    try_schedules(int(sys.argv[1]) if len(sys.argv) > 1 else 200)
+    print(report())
