@@ -41,7 +41,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from judge_evaluation import Values, evaluation, metadata_key, symbol_key, symbols_of
 
-from slinky.ir.statements import Alloc, Block, Call, Check, For, If, LoweredFunc, Pass, Program
+from slinky.ir.operations import Callback
+from slinky.ir.statements import Alloc, Block, Call, Check, For, If, LoweredFunc, Pass, Program, Serial
 from slinky.symbolic.nodes import Expr
 
 Range: TypeAlias = tuple[int, int]
@@ -59,32 +60,35 @@ ORDERS = ("backwards", "in lock-step", "shuffled", "forwards")
 
 def operands_read(call: Call) -> list[str]:
     """The buffers that a call reads, one for each input port of its func."""
-    return [access.buffer for access in call.func.inputs]
+    return [*call.reads]
 
 
 def operands_written(call: Call) -> list[str]:
     """The buffers that a call writes, one for each output port of its func."""
-    return [access.buffer for access in call.func.outputs]
+    return [*call.writes]
 
 
 def read_boxes(func: LoweredFunc) -> list[tuple[Any, ...]]:
     """Which intervals a func reads of each input port, in terms of its dimensions."""
-    return [access.box for access in func.inputs]
+    return [port.box for port in func.inputs]
 
 
 def written_dims(func: LoweredFunc) -> list[tuple[int, ...]]:
     """For each output port of a func, which of its dimensions the dimensions of the port are."""
-    return [access.dims for access in func.outputs]
+    return [port.dims for port in func.outputs]
 
 
 def is_parallel(loop: For) -> bool:
     """Whether iterations may run at the same time."""
-    return loop.workers is not None
+    return not isinstance(loop.mode, Serial)
 
 
-def what_runs(func: LoweredFunc) -> object:
-    """What a func computes, by identity: two funcs that differ in it compute different things."""
-    return func.callback
+def what_runs(func: LoweredFunc) -> tuple[object, tuple[tuple[str, Any], ...]]:
+    """What a func runs, and its arguments by name: funcs for which these are not the same compute different things."""
+    match func.operation:
+        case Callback(function=function, arguments=arguments):
+            return function, arguments
+    return func.operation, ()
 
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -337,15 +341,16 @@ def geometry_of(func: LoweredFunc, values: Values) -> Geometry:
     if found is None:
         ends = [end for box in read_boxes(func) for i in box for end in (i.min, i.max)]
         ends += [end for _, i in func.whole for end in (i.min, i.max)]
-        ends += [value for _, value in func.arguments if isinstance(value, Expr)]
+        ends += [value for _, value in what_runs(func)[1] if isinstance(value, Expr)]
         free = frozenset[str]().union(*map(symbols_of, ends)) - {symbol_key(dim) for dim in func.dims}
         found = _geometries[func] = tuple(sorted(free)), {}
     keys, known = found
     at = tuple(values[key] for key in keys)
     geometry = known.get(at)
     if geometry is None:
-        arguments = [(name, _argument(value, values)) for name, value in func.arguments]
-        salt = named(func.name, id(what_runs(func)), *itertools.chain.from_iterable(arguments))
+        function, given = what_runs(func)
+        arguments = [(name, _argument(value, values)) for name, value in given]
+        salt = named(func.name, id(function), *itertools.chain.from_iterable(arguments))
         geometry = known[at] = Geometry(func, salt, {key: values[key] for key in keys})
     return geometry
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from judge_evaluation import Values, metadata_key, scalar_key
+from judge_running import what_runs
 
 from slinky.cursors.base import Cursor
 from slinky.cursors.cursors import BlockCursor, DimCursor, StatementCursor, statement_cursor
@@ -98,7 +99,7 @@ def expression(p: Pipeline, text: str) -> Any:
 
 def script_of(program: Program, step: Step, values: Values, order: str) -> str:
     """A script that does a rewrite again."""
-    callbacks = {s.func.name: s.func.callback for s in walk(program.body) if isinstance(s, Call)}
+    callbacks = {s.func.name: what_runs(s.func)[0] for s in walk(program.body) if isinstance(s, Call)}
     stages = [callback.stage for callback in callbacks.values() if hasattr(callback, "stage")]
     if not stages or len(stages) != len(callbacks):
         return _script_of_the_test(step)

@@ -13,7 +13,7 @@ import handmade
 import numpy as np
 import pytest
 import second_judge
-from handmade import add_1, at, by_rows, out_x, out_y, row, stencil, wide_x, with_body
+from handmade import add_1, at, by_rows, out_x, out_y, over, row, stencil, wide_x, with_body
 from hypothesis import given
 from hypothesis import strategies as st
 from judge_evaluation import evaluation, metadata_key, scalar_key, symbol_key, symbols_of
@@ -25,7 +25,8 @@ from second_judge import TALLY, WrongRewriteError, judge
 
 import slinky as sl
 from slinky.cursors.editing import Edit
-from slinky.ir.statements import Alloc, Call, Check, For, If, LoweredFunc, Program, Statement
+from slinky.ir.operations import Callback
+from slinky.ir.statements import Alloc, Call, Check, For, If, Program, Statement
 from slinky.symbolic.expressions import as_expr, metadata, variable
 from slinky.symbolic.intervals import Interval
 
@@ -55,11 +56,7 @@ def change_func(p: sl.Pipeline, name: str, **fields: Any) -> sl.Pipeline:
 
 def rebound(p: sl.Pipeline, name: str, *buffers: str) -> sl.Pipeline:
     """A pipeline in which a call reads other buffers."""
-
-    def inputs(func: LoweredFunc) -> Any:
-        return tuple(attrs.evolve(access, buffer=b) for access, b in zip(func.inputs, buffers, strict=True))
-
-    return change_call(p, name, lambda c: attrs.evolve(c, func=attrs.evolve(c.func, inputs=inputs(c.func))))
+    return change_call(p, name, lambda call: attrs.evolve(call, reads=buffers))
 
 
 def halves() -> sl.Pipeline:
@@ -84,11 +81,11 @@ def scaled() -> sl.Pipeline:
 def tiled(body: Callable[[Call, Call, Alloc], tuple[Statement, ...]], workers: int | None = None) -> sl.Pipeline:
     """The stencil by rows, with a body of its calls and the allocation; each row's window is computed by itself."""
     program = stencil().program
-    funcs = handmade.funcs(program)
-    window = Call(funcs["add"], (at(row - 1, row + 1), wide_x))
-    line = Call(funcs["stencil"], (at(row), out_x))
+    calls = handmade.calls_of(program)
+    window = over(calls["add"], (at(row - 1, row + 1), wide_x))
+    line = over(calls["stencil"], (at(row), out_x))
     statements = body(window, line, handmade.alloc(program))
-    loop = For(row, out_y, as_expr(1), workers, statements)
+    loop = For(row, out_y, as_expr(1), handmade.mode(workers), statements)
     is_inside = any(isinstance(s, Alloc) for s in statements)
     return with_body(program, (loop,) if is_inside else (handmade.alloc(program), loop))
 
@@ -101,7 +98,7 @@ def swapped(p: sl.Pipeline) -> sl.Pipeline:
 
 def transposed(p: sl.Pipeline) -> sl.Pipeline:
     """The output of the adder as if its dimensions were swapped."""
-    outputs = tuple(attrs.evolve(o, dims=o.dims[::-1]) for o in handmade.funcs(p.program)["add"].outputs)
+    outputs = tuple(attrs.evolve(o, dims=o.dims[::-1]) for o in handmade.calls_of(p.program)["add"].func.outputs)
     return change_func(p, "add", outputs=outputs)
 
 
@@ -151,14 +148,15 @@ WRONG: dict[str, tuple[Callable[[], sl.Pipeline], Callable[[sl.Pipeline], sl.Pip
     "the wrong operand": (halves, lambda p: rebound(p, "minus", "left", "left"), ELEMENT),
     "operands exchanged": (halves, lambda p: rebound(p, "minus", "right", "left"), ELEMENT),
     "an input for another": (halves, lambda p: rebound(p, "to_left", "other"), ELEMENT),
-    "another callback": (stencil, lambda p: change_func(p, "add", callback=lambda a, b: None), ELEMENT),
+    "another callback": (stencil, lambda p: change_func(p, "add", operation=Callback(lambda a, b: None)), ELEMENT),
     "another argument": (
-        scaled, lambda p: change_func(p, "scale", arguments=(("factor", sl.scalar("factor") + 1),)), ELEMENT),
+        scaled, lambda p: change_func(p, "scale", operation=attrs.evolve(
+            the_call(p, "scale").func.operation, arguments=(("factor", sl.scalar("factor") + 1),))), ELEMENT),
     "another region is read": (
         stencil,
         lambda p: change_func(p, "add", inputs=tuple(
             attrs.evolve(i, box=(i.box[0], Interval(i.box[1].min, i.box[1].max + 1)))
-            for i in handmade.funcs(p.program)["add"].inputs)),
+            for i in handmade.calls_of(p.program)["add"].func.inputs)),
         "outside of its bounds"),
     "dimensions of an output exchanged": (stencil, transposed, UNWRITTEN),
     "an allocation that is too small": (
