@@ -21,7 +21,8 @@ overwritten element gives the hash of the other. What was never written has a ju
 odd, all other hashes are even: so a read of junk shows at once. Of a folded buffer each place knows which coordinate
 was written there last: so does a read of what was overwritten.
 
-Parallel loops. Iterations are interleaved at the ends of calls: backwards, in lock-step, or shuffled.
+Parallel loops. Iterations are interleaved at the ends of calls: backwards, in lock-step, or shuffled. Two iterations
+must not write the same element, even if they write the same, and none may read what another has written.
 
 All that is known of the statements' fields stands in "What statements say" below.
 """
@@ -372,7 +373,7 @@ _junk = itertools.count(1, 2 * _MOST_ELEMENTS)
 class Memory:
     """What a buffer holds. Arrays have one more axis than the buffer, of extent 1, so that none is without axes."""
 
-    __slots__ = ("box", "folds", "held", "name", "values")
+    __slots__ = ("box", "folds", "held", "name", "values", "writers")
 
     def __init__(self, name: str, box: NumericBox, folds: Sequence[int | None], values: Hashes | None = None) -> None:
         self.name = name
@@ -390,6 +391,8 @@ class Memory:
         self.values = values
         self.held = np.zeros(values.shape, np.int64) if self.folds is not None else None
         """Of a folded buffer, a label of the element that was written to a place last."""
+        self.writers: dict[int, np.ndarray[Any, Any]] = {}
+        """For each run of a parallel loop, the number of the iteration that wrote to a place; 0: none."""
 
     def read(self, region: NumericBox) -> Hashes:
         """The elements of a region that lies within the bounds."""
@@ -410,6 +413,22 @@ class Memory:
             return None
         others = self.held[self._places(region)] != self._labels(region)
         return _element(region, others) if others.any() else None
+
+    def shared(self, region: NumericBox, iterations: Iterations, *, writes: bool) -> Coordinates | None:
+        """An element of a region that another iteration of a parallel loop has written; note who writes now."""
+        places = self._slices(region) if self.folds is None else self._places(region)
+        for run, number in iterations:
+            if run not in self.writers:
+                if not writes:
+                    continue
+                self.writers[run] = np.zeros(self.values.shape, np.int64)
+            writers = self.writers[run]
+            others = (writers[places] != 0) & (writers[places] != number)
+            if others.any():
+                return _element(region, others)
+            if writes:
+                writers[places] = number
+        return None
 
     def at(self, element: Coordinates) -> int:
         """What the place of one element holds."""
@@ -434,6 +453,10 @@ class Memory:
             labels = labels[..., None, :] * _APART + along[:, None] if labels.ndim > 1 else labels + along[:, None]
         return labels
 
+
+Iterations: TypeAlias = tuple[tuple[int, int], ...]
+"""The iterations of parallel loops around a statement, outermost first: the run of the loop, and the iteration's number
+from 1 on."""
 
 _APART = 1_000_003
 """Labels of elements that differ in two folded dimensions differ."""
@@ -494,7 +517,7 @@ class Run:
             box = self._bounds(parameter.name, parameter.rank)
             self.memories[parameter.name] = Memory(parameter.name, box, ())
         try:
-            for _ in self._block(self.program.body, dict(self.memories), dict(self.values), False):
+            for _ in self._block(self.program.body, dict(self.memories), dict(self.values), ()):
                 pass
         except ZeroDivisionError:
             raise WrongProgramError("it divides by zero") from None
@@ -509,21 +532,21 @@ class Run:
 
     # Statements -----------------------------------------------------------------------------------------------------
 
-    def _block(self, block: Block, scope: Scope, values: Values, is_stepwise: bool) -> Steps:
-        """Run a block, whose allocations go into this scope; pause after each call if asked to."""
+    def _block(self, block: Block, scope: Scope, values: Values, around: Iterations) -> Steps:
+        """Run a block, whose allocations go into this scope; in parallel loops, pause after each call."""
         for statement in block:
             match statement:
                 case Call():
-                    self._call(statement, scope, values)
-                    if is_stepwise:
+                    self._call(statement, scope, values, around)
+                    if around:
                         yield
                 case For():
-                    yield from self._loop(statement, scope, values, is_stepwise)
+                    yield from self._loop(statement, scope, values, around)
                 case Alloc():
                     scope[statement.buffer] = self._allocate(statement, values)
                 case If():
                     inner = statement.body if evaluation(statement.condition)(values) else statement.orelse
-                    yield from self._block(inner, dict(scope), values, is_stepwise)
+                    yield from self._block(inner, dict(scope), values, around)
                 case Check():
                     if not evaluation(statement.condition)(values):
                         raise WrongProgramError(f"its check {statement.condition} fails")
@@ -538,7 +561,7 @@ class Run:
             raise WrongProgramError(f"{alloc.buffer} is folded by {folds}")
         return Memory(alloc.buffer, numeric(alloc.box, values), folds)
 
-    def _loop(self, loop: For, scope: Scope, values: Values, is_stepwise: bool) -> Steps:
+    def _loop(self, loop: For, scope: Scope, values: Values, around: Iterations) -> Steps:
         first, last = evaluation(loop.range.min)(values), evaluation(loop.range.max)(values)
         step = evaluation(loop.step)(values)
         if step < 1:
@@ -550,13 +573,17 @@ class Run:
         key = symbol_key(loop.variable)
         if is_parallel(loop):
             self.has_parallel_loops = True
-            started = [self._block(loop.body, dict(scope), {**values, key: v}, True) for v in iterations]
-            yield from self._interleaved(started, is_stepwise)
+            run = self._iterations
+            started = [
+                self._block(loop.body, dict(scope), {**values, key: v}, (*around, (run, n)))
+                for n, v in enumerate(iterations, start=1)
+            ]
+            yield from self._interleaved(started, bool(around))
             return
         allocates = any(isinstance(s, Alloc) for s in loop.body)
         for value in iterations:
             values[key] = value
-            yield from self._block(loop.body, dict(scope) if allocates else scope, values, is_stepwise)
+            yield from self._block(loop.body, dict(scope) if allocates else scope, values, around)
         values.pop(key, None)
 
     def _interleaved(self, iterations: list[Steps], is_stepwise: bool) -> Steps:
@@ -580,7 +607,7 @@ class Run:
 
     # Calls ----------------------------------------------------------------------------------------------------------
 
-    def _call(self, call: Call, scope: Scope, values: Values) -> None:
+    def _call(self, call: Call, scope: Scope, values: Values, around: Iterations) -> None:
         func = call.func
         targets = []
         box = [(evaluation(i.min)(values), evaluation(i.max)(values)) for i in call.box]
@@ -602,7 +629,25 @@ class Run:
         self.elements[func.name] += count
         if self._count > MOST_CALLS or count > _MOST_ELEMENTS:
             raise TooMuchWorkError
-        self._compute(call, geometry_of(func, self.values), tuple(box), targets, scope)
+        geometry = geometry_of(func, self.values)
+        self._compute(call, geometry, tuple(box), targets, scope)
+        if around:
+            self._check_shares(call, geometry, tuple(box), targets, scope, around)
+
+    @staticmethod
+    def _check_shares(
+        call: Call, geometry: Geometry, box: NumericBox, targets: list[Memory], scope: Scope, around: Iterations
+    ) -> None:
+        """Raise `WrongProgramError` if a call touches what another iteration has written."""
+        ports, outputs = geometry.plan(box)
+        reads = [(scope[name], p.hull) for name, p in zip(operands_read(call), ports, strict=True)]
+        touched = [(memory, hull, False) for memory, hull in reads if hull is not None]
+        touched += [(memory, output.region, True) for memory, output in zip(targets, outputs, strict=True)]
+        for memory, region, writes in touched:
+            element = memory.shared(region, around, writes=writes)
+            if element is not None:
+                what = f"{'writes' if writes else 'reads'} {memory.name}{[*element]}"
+                raise WrongProgramError(f"{text_of(call.func, box)} {what}, which another iteration has written")
 
     def _compute(self, call: Call, geometry: Geometry, box: NumericBox, targets: list[Memory], scope: Scope) -> None:
         func = call.func

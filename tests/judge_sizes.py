@@ -41,15 +41,17 @@ _FAR = 10_000
 
 
 def sizes_of(program: Program) -> list[Values]:
-    """Sizes with which all checks at the top of a program pass: the first two patterns, and one of the others.
+    """Sizes with which all checks at the top of a program pass: the first two patterns, and one of the next two, or
+    both if there are several outputs, of which then one may be empty and others not.
 
     Fewer, or none, where the search does not find them.
     """
     conditions = top_checks(program)
     small = 2 + len(conditions) // 2 % 2
+    enough = 3 if len(program.outputs) == 1 else 4
     found: list[Values] = []
     for number in (0, 1, small, 5 - small, LAST_RESORT):
-        values = _sizes(program, conditions, number) if len(found) < 3 else None
+        values = _sizes(program, conditions, number) if len(found) < enough else None
         if values is not None and values not in found and _elements(program, values) <= MOST_ELEMENTS:
             found.append(values)
         if number == 5 - small and found:

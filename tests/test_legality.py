@@ -13,7 +13,9 @@ import attrs
 import numpy as np
 import pytest
 from handmade import mode, over
+from judge_hook import resting
 from scheduled import Array, add_1, compare, line, picture, signal, stencil, stencils
+from second_judge import WrongRewriteError
 
 import slinky as sl
 from slinky.ir.scopes import leading_checks
@@ -41,10 +43,22 @@ def unchecked(rewrite: Callable[[], sl.Pipeline]) -> sl.Pipeline:
 def refused_as_wrong(
     rewrite: Callable[[], sl.Pipeline], reason: str, *arguments: object, error: type[Exception]
 ) -> None:
-    """Check that a rewrite is refused, and that what it would have made fails with this error in checked mode."""
+    """Check that a rewrite is refused, and that what it would have made is found wrong by the second judge, and fails
+    with this error in checked mode."""
+    refused_as_wrong_on_these(rewrite, reason, *arguments, error=error)
+    with pytest.raises(WrongRewriteError):
+        unchecked(rewrite)
+
+
+def refused_as_wrong_on_these(
+    rewrite: Callable[[], sl.Pipeline], reason: str, *arguments: object, error: type[Exception]
+) -> None:
+    """Check that a rewrite is refused, and that what it would have made fails with this error in checked mode; on these
+    arguments, but not on those that the second judge tries."""
     with pytest.raises(sl.SchedulingError, match=reason):
         rewrite()
-    wrong = unchecked(rewrite)
+    with resting():
+        wrong = unchecked(rewrite)
     with pytest.raises(error):
         wrong.run(*arguments, checked=True, threads=1)
 
@@ -388,7 +402,7 @@ def test_a_window_that_slides_over_other_columns_in_each_row() -> None:
     )
     inputs = picture(6, 9, 1)
     p.run(*inputs, checked=True)
-    refused_as_wrong(
+    refused_as_wrong_on_these(
         lambda: sl.slide_window(p, p.find("add #1"), p.find("for row #1"), warmup="first"),
         r"stencil does not find all of intm\[",
         *inputs,

@@ -172,7 +172,11 @@ WRONG: dict[str, tuple[Callable[[], sl.Pipeline], Callable[[sl.Pipeline], sl.Pip
             tiled(lambda window, line, alloc: (window, line), workers=2).program,
             body=tuple(attrs.evolve(s, folds=(as_expr(3), None)) if isinstance(s, Alloc) else s
                        for s in tiled(lambda window, line, alloc: (window, line), workers=2).program.body))),
-        TAKEN),
+        "which another iteration has written"),
+    "iterations in parallel that write the same": (
+        lambda: tiled(lambda window, line, alloc: (window, line)),
+        lambda p: tiled(lambda window, line, alloc: (window, line), workers=2),
+        r"writes intm\[.*\], which another iteration has written"),
     "a part of a dimension that is computed whole": (
         scaled, lambda p: change_call(p, "softmax", lambda c: part_of(c, 1, at(c.box[1].min, c.box[1].max - 1))),
         "computes a part of dimension"),
@@ -218,16 +222,31 @@ def test_a_right_program_is_accepted(kind: str) -> None:
     assert judge(before.program, rewrite(before).program) == 3
 
 
-def test_a_shared_buffer_is_a_race_even_if_each_iteration_writes_before_it_reads() -> None:
-    """Backwards each iteration finds its own window. Only in lock-step one overwrites what another is about to read."""
-    p = tiled(lambda window, line, alloc: (window, line), workers=2)
-    folded = changed(p, lambda s: attrs.evolve(s, folds=(as_expr(3), None)) if isinstance(s, Alloc) else s)
+def test_a_read_of_what_another_iteration_writes_is_a_race_in_any_order() -> None:
+    """In one order it finds what has been written, in another it does not: both are wrong."""
+    p = by_rows(fold=None, workers=0)
     values = sizes_of(stencil().program)[0]
-    wrong = {order: second_judge.run(folded.program, values, order).wrong for order in ORDERS}
-    assert not wrong["backwards"]
-    assert not wrong["forwards"]
-    assert TAKEN in wrong["in lock-step"]
-    assert TAKEN in wrong["shuffled"]
+    wrong = {order: second_judge.run(p.program, values, order).wrong for order in ORDERS}
+    assert all("which another iteration has written" in wrong[order] for order in ("forwards", "in lock-step"))
+    assert UNWRITTEN in wrong["backwards"]
+
+
+def test_parallel_iterations_run_in_the_order_that_is_asked_for() -> None:
+    """Each iteration is two calls: they are told apart by what the calls leave in a log."""
+    p = tiled(lambda window, line, alloc: (alloc, window, line), workers=2)
+    values = sizes_of(stencil().program)[0]
+    logs = {}
+    for order in ORDERS:
+        run = Run(p.program, values, order, origins={})
+        run.follow()
+        assert run.origins is not None
+        rows = {(o.call.partition("[")[0], o.element[0]): None for o in run.origins.values() if o.buffer == "out"}
+        logs[order] = [at for _, at in rows]
+    assert logs["forwards"] == [-3, -2, -1, 0]
+    assert logs["backwards"] == [0, -1, -2, -3]
+    assert logs["in lock-step"] == [-3, -2, -1, 0]
+    assert sorted(logs["shuffled"]) == [-3, -2, -1, 0]
+    assert logs["shuffled"] not in (logs["forwards"], logs["backwards"])
 
 
 # ----------------------------------------------------------------------------------------------------------------
