@@ -1,4 +1,4 @@
-"""How every operation on pipelines comes before the second judge: a decorator around the decorator that makes them.
+"""How every rewrite comes before the second judge: around the decorator that makes operations, and around the editor.
 
 `conftest` calls `install` before the package is imported. What is imported here may not import the package.
 """
@@ -18,14 +18,33 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-DECORATOR = "slinky.sched.operation"
-"""The module whose `sched_op` makes operations."""
+DECORATOR, EDITOR = "slinky.sched.operation", "slinky.sched.editor"
+"""The modules of `sched_op`, which makes operations, and of the editor, whose `finish` makes a pipeline of edits."""
 
 
 def install() -> None:
-    """Let all operations be judged: the package's, whose modules are yet to be imported, and those of the tests."""
-    assert DECORATOR not in sys.modules, "slinky was imported before the judge could be put in place"
-    sys.meta_path.insert(0, _Loader())
+    """Let all operations be judged, the package's, whose modules are yet to be imported, and those of the tests; and
+    what edits by hand end in."""
+    assert not {DECORATOR, EDITOR} & sys.modules.keys(), "slinky was imported before the judge could be put in place"
+    sys.meta_path.insert(0, _Loader(DECORATOR, _judge_operations))
+    sys.meta_path.insert(0, _Loader(EDITOR, _judge_edits))
+
+
+def _judge_operations(module: Any) -> None:
+    module.sched_op = judged(module.sched_op)
+
+
+def _judge_edits(module: Any) -> None:
+    finish = module.Editor.finish
+
+    @functools.wraps(finish)
+    def judging_finish(self: Any, *args: Any, **kwargs: Any) -> Any:
+        old = self.pipeline
+        new = finish(self, *args, **kwargs)
+        _judge("edit", old, new, {})
+        return new
+
+    module.Editor.finish = judging_finish
 
 
 notes_refusals = False
@@ -45,12 +64,16 @@ def resting() -> Iterator[None]:
 
 
 class _Loader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Loads the module of the decorator as ever, and then puts the judging decorator in the place of it."""
+    """Loads a module as ever, and then changes it."""
+
+    def __init__(self, name: str, change: Callable[[ModuleType], None]) -> None:
+        self.name = name
+        self.change = change
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if name != DECORATOR:
+        if name != self.name:
             return None
         sys.meta_path.remove(self)
         spec = importlib.util.find_spec(name)
@@ -65,7 +88,7 @@ class _Loader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         self.loader.exec_module(module)
-        module.sched_op = judged(module.sched_op)  # type: ignore[attr-defined]
+        self.change(module)
 
 
 def judged(sched_op: Callable[..., Any]) -> Callable[..., Any]:
@@ -90,20 +113,22 @@ def _judged_operation(operation: Callable[..., Any]) -> Callable[..., Any]:
             raise
         new = result[0] if isinstance(result, tuple) else result
         old = args[0] if args else kwargs["p"]
-        if new is not old and not getattr(_rest, "now", False):
-            _judge(operation, old, new, args, kwargs)
+        if new is not old:
+            arguments = inspect.signature(operation).bind(*args, **kwargs).arguments
+            _judge(operation.__name__, old, new, dict([*arguments.items()][1:]))
         return result
 
     return judging_operation
 
 
-def _judge(operation: Callable[..., Any], old: Any, new: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+def _judge(operation: str, old: Any, new: Any, arguments: dict[str, Any]) -> None:
+    if getattr(_rest, "now", False):
+        return
     from second_judge import TALLY, judge
 
     start = time.thread_time()
     try:
-        arguments = inspect.signature(operation).bind(*args, **kwargs).arguments
-        judge(old.program, new.program, operation.__name__, dict([*arguments.items()][1:]))
+        judge(old.program, new.program, operation, arguments)
     finally:
         TALLY.seconds += time.thread_time() - start
 

@@ -42,7 +42,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from judge_evaluation import Values, evaluation, metadata_key, symbol_key, symbols_of
 
-from slinky.ir.operations import Callback
+from slinky.ir.operations import Callback, FloatScalar
 from slinky.ir.statements import Alloc, Block, Call, Check, For, If, LoweredFunc, Pass, Program, Serial
 from slinky.symbolic.nodes import Expr
 
@@ -359,6 +359,8 @@ def geometry_of(func: LoweredFunc, values: Values) -> Geometry:
 def _argument(value: object, values: Values) -> object:
     if isinstance(value, Expr):
         return evaluation(value)(values)
+    if isinstance(value, FloatScalar):
+        return f"float {value.name}"
     return value if isinstance(value, int | float | str | bool | None) else id(value)
 
 

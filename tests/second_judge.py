@@ -48,6 +48,18 @@ class Tally:
     runs: int = 0
     seconds: float = 0.0
 
+    def numbers(self) -> list[Any]:
+        """All of it as plain data, for another process to `add`."""
+        return [dict(self.rewrites), dict(self.unjudged), self.runs, self.seconds]
+
+    def add(self, numbers: list[Any]) -> None:
+        """Add what another process has counted."""
+        rewrites, unjudged, runs, seconds = numbers
+        self.rewrites.update(rewrites)
+        self.unjudged.update(unjudged)
+        self.runs += runs
+        self.seconds += seconds
+
     def text(self) -> str:
         """A report."""
         judged = ", ".join(f"{name} {count}" for name, count in self.rewrites.most_common())

@@ -271,7 +271,7 @@ def test_pieces_that_shift_overlap_and_others_do_not() -> None:
 
 
 def test_every_primitive_says_what_becomes_of_the_work() -> None:
-    from slinky.sched.reference import operations
+    from tools.reference import operations
 
     assert set(second_judge.COUNTS) == {operation.__name__ for operation in operations()}
 
@@ -311,6 +311,14 @@ def test_rewrites_inside_an_operation_are_judged_as_well() -> None:
 
     with pytest.raises(WrongRewriteError, match=UNWRITTEN):
         lie_and_return(stencil())
+
+
+def test_edits_by_hand_are_judged() -> None:
+    before = TALLY.rewrites["edit"]
+    edit = sl.edit(stencil())
+    edit.rename_buffer("alloc intm", "between")
+    edit.finish()
+    assert TALLY.rewrites["edit"] == before + 1
 
 
 def test_a_program_that_was_wrong_before_says_nothing_about_a_rewrite() -> None:
