@@ -35,6 +35,7 @@ LONGER = r"would have to run longer, and .* is not shown to do nothing"
 INNER_RANGE = r"the range of loop .* depends on loop .*, so that cannot be extended"
 POSITIVE = r"the factor must be 1 or more|not shown that the factor is 1 or more"
 DEEP = r"loops nest at most"
+SCOPE = r"is not allocated here|another buffer called .* is in scope"
 
 REFUSALS: dict[str, dict[str, str]] = {
     "split_loop": {
@@ -70,6 +71,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "read outside the loop": r"reads it outside loop",
         "not read in the loop": r"nothing in loop .* reads",
         "a part of a dimension that is computed whole": WHOLE,
+        "a buffer out of scope": SCOPE,
         "something read is not written": UNWRITTEN,
         "an output is not written": OUTPUT,
         "an output: unclear which iterations": r"it is not clear which iterations",
@@ -81,6 +83,7 @@ REFUSALS: dict[str, dict[str, str]] = {
     },
     "compute_root": {
         "allocated inside a loop": r"is allocated inside a loop",
+        "a buffer out of scope": SCOPE,
         "something read is not written": UNWRITTEN,
         "an output is not written": OUTPUT,
         "a fold": FOLD,
@@ -120,6 +123,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "already inside the loop": r"is already allocated inside loop",
         "a loop out of scope": r"is not in the scope of",
         "used outside the loop": r"is used outside loop",
+        "a buffer out of scope": SCOPE,
         "something read is not written": UNWRITTEN,
         "a part of a dimension that is computed whole": WHOLE,
         "a fold": FOLD,
@@ -134,8 +138,9 @@ REFUSALS: dict[str, dict[str, str]] = {
         "not two statements": r"two neighbouring statements swap",
         "an allocation behind its use": r"uses .*, which the first one allocates",
         "another of the same name": r"of its own inside",
-        "before a check": r"may rely on the check",
+        "before a check": r"may rely on the check|a check must stay as it is",
         "a check before what would not run": r"a check must not come before",
+        "a buffer out of scope": SCOPE,
         "something read is not written": UNWRITTEN,
         "a fold": FOLD,
         "not forward": PRODUCED_FORWARD,

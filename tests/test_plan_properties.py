@@ -12,7 +12,7 @@ import pytest
 from handmade import by_the_program
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_graphs import Graph, arguments, build, expected, graphs
+from random_graphs import Graph, arguments, build, expected, graphs, many_dimensions
 from random_schedules import Chain
 
 import slinky as sl
@@ -61,7 +61,12 @@ def switching(seed: int) -> sl.Hooks:
     return sl.Hooks(call_begin=pause, call_end=pause)
 
 
-@given(graphs(max_stages=5), st.integers(0, 2**32), st.integers(0, 16), st.booleans())
+@given(
+    st.one_of(graphs(max_stages=5), graphs(max_stages=5), graphs(max_stages=5), many_dimensions(max_stages=2)),
+    st.integers(0, 2**32),
+    st.integers(0, 16),
+    st.booleans(),
+)
 @settings(max_examples=settings().max_examples * 2)
 def test_plan_and_interpreter_agree(graph: Graph, seed: int, steps: int, rings: bool) -> None:
     with pytest.MonkeyPatch.context() as patch:

@@ -9,12 +9,13 @@ import pytest
 import random_graphs
 from handmade import by_the_program
 from hypothesis import given, settings
-from random_graphs import Graph, Whole, arguments, boxes, build, graphs, run_and_compare, volume
+from hypothesis import strategies as st
+from random_graphs import Graph, Whole, arguments, boxes, build, graphs, many_dimensions, run_and_compare, volume
 
 import slinky as sl
 
 
-@given(graphs())
+@given(st.one_of(graphs(), graphs(), graphs(), many_dimensions()))
 @settings(max_examples=settings().max_examples * 4)
 def test_result_equals_running_the_callbacks_by_hand(graph: Graph) -> None:
     pipeline = build(graph)
@@ -61,7 +62,7 @@ def test_an_input_smaller_than_what_is_read_is_refused(graph: Graph) -> None:
     assert all((output.array == -1).all() for output in outputs)
 
 
-@given(graphs())
+@given(st.one_of(graphs(), many_dimensions()))
 def test_a_graph_can_be_made_again_from_its_repr(graph: Graph) -> None:
     again = eval(repr(graph), vars(random_graphs))
     assert again == graph

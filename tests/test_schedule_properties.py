@@ -39,6 +39,7 @@ def test_random_schedules_change_nothing_but_the_order(graph: Graph, seed: int, 
     schedule_and_compare(graph, seed, steps)
 
 
+@pytest.mark.xdist_group("steps of random schedules")
 @given(many_dimensions(), st.integers(0, 2**32), st.integers(1, 8))
 @settings(max_examples=settings().max_examples // 3)
 def test_random_schedules_of_many_dimensions_change_nothing_but_the_order(graph: Graph, seed: int, steps: int) -> None:
@@ -68,6 +69,7 @@ def test_at_least_half_of_the_steps_apply() -> None:
     assert APPLIED.total() >= REFUSED.total(), (APPLIED, REFUSED)
 
 
+@pytest.mark.xdist_group("steps of random schedules")
 def test_every_refusal_of_the_random_schedules_is_listed() -> None:
     """What a user can read in the help of the primitives is all that refuses."""
     if not MET:
