@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from judge_evaluation import Values, metadata_key, scalar_key
-from judge_running import what_runs
+from judge_geometry import what_runs
 
 from slinky.cursors.base import Cursor
 from slinky.cursors.cursors import BlockCursor, DimCursor, StatementCursor, statement_cursor

@@ -25,7 +25,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from judge_evaluation import Values
-from judge_running import ORDERS, Coordinates, Hashes, Origin, Run, TooMuchWorkError, WrongProgramError
+from judge_geometry import Coordinates, Hashes, TooMuchWorkError, WrongProgramError
+from judge_running import ORDERS, Origin, Run
 from judge_scripts import Step, script_of, step_of
 from judge_sizes import sizes_of, top_checks, with_new_scalars
 

@@ -17,7 +17,8 @@ from handmade import add_1, at, by_rows, out_x, out_y, over, row, stencil, wide_
 from hypothesis import given
 from hypothesis import strategies as st
 from judge_evaluation import evaluation, metadata_key, scalar_key, symbol_key, symbols_of
-from judge_running import MOST_CALLS, ORDERS, Run, mixed, stir, weight
+from judge_geometry import mixed, stir, weight
+from judge_running import MOST_CALLS, ORDERS, Run
 from judge_scripts import Step, script_of
 from judge_sizes import holds, sizes_of, top_checks
 from random_graphs import Graph, build, graphs, image_graphs

@@ -1,0 +1,346 @@
+"""What a call reads and writes, on numbers, and the hashes that the second judge computes of it.
+
+What an element is computed from. A func says: producing a box B of its dimensions, it reads of each port the box that
+its intervals give for B. Calls of one func agree where they overlap, so one element depends on what the func reads for
+the box of that *one point*, whichever box it was computed with. Precisely, the element at point v of an output depends
+
+* on each input port all of whose intervals follow dimensions that the output has: on the elements of the box that the
+  intervals give at v, each with its place in that box. In a dimension that the func computes whole, v stands for all
+  of that dimension: the box is the hull over all of it;
+* on no other port: one that follows a dimension which the output lacks has, over different boxes, different regions.
+
+A call also *reads* (without effect on hashes) the hull of these boxes over all of its clamped box; that it must find,
+within the bounds of the buffer and written.
+
+All that the judge knows of the fields of calls, funcs and loops stands in "What statements say" below.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from judge_evaluation import Values, evaluation, symbol_key, symbols_of
+
+from slinky.ir.operations import Callback, FloatScalar
+from slinky.ir.statements import Call, For, LoweredFunc, Serial
+from slinky.symbolic.nodes import Expr
+
+Range: TypeAlias = tuple[int, int]
+NumericBox: TypeAlias = tuple[Range, ...]
+Hashes: TypeAlias = np.ndarray[Any, np.dtype[np.uint64]]
+Coordinates: TypeAlias = tuple[int, ...]
+
+# ----------------------------------------------------------------------------------------------------------------
+# What statements say
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def operands_read(call: Call) -> list[str]:
+    """The buffers that a call reads, one for each input port of its func."""
+    return [*call.reads]
+
+
+def operands_written(call: Call) -> list[str]:
+    """The buffers that a call writes, one for each output port of its func."""
+    return [*call.writes]
+
+
+def read_boxes(func: LoweredFunc) -> list[tuple[Any, ...]]:
+    """Which intervals a func reads of each input port, in terms of its dimensions."""
+    return [port.box for port in func.inputs]
+
+
+def written_dims(func: LoweredFunc) -> list[tuple[int, ...]]:
+    """For each output port of a func, which of its dimensions the dimensions of the port are."""
+    return [port.dims for port in func.outputs]
+
+
+def is_parallel(loop: For) -> bool:
+    """Whether iterations may run at the same time."""
+    return not isinstance(loop.mode, Serial)
+
+
+def what_runs(func: LoweredFunc) -> tuple[object, tuple[tuple[str, Any], ...]]:
+    """What a func runs, and its arguments by name: funcs for which these are not the same compute different things."""
+    match func.operation:
+        case Callback(function=function, arguments=arguments):
+            return function, arguments
+    return func.operation, ()
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Hashes
+# ----------------------------------------------------------------------------------------------------------------
+
+_MASK = 2**64 - 1
+
+
+def mixed(*numbers: int) -> int:
+    """A 64-bit hash of integers."""
+    h = 0x9E3779B97F4A7C15
+    for number in numbers:
+        h = ((h ^ (number & _MASK)) * 0xBF58476D1CE4E5B9) & _MASK
+        h = ((h ^ (h >> 29)) * 0x94D049BB133111EB) & _MASK
+        h ^= h >> 32
+    return h
+
+
+def named(*words: object) -> int:
+    """A 64-bit hash of words and integers, the same in every process."""
+    return mixed(*(w if isinstance(w, int) else zlib.crc32(str(w).encode()) for w in words))
+
+
+_FACTORS = [np.uint64(c) for c in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53)]
+_SHIFTS = [np.uint64(n) for n in (32, 29, 32)]
+_EVEN = np.uint64(_MASK - 1)
+
+
+def stir(hashes: Hashes) -> None:
+    """Mix the bits of each hash, in place, and make it even."""
+    hashes ^= hashes >> _SHIFTS[0]
+    hashes *= _FACTORS[0]
+    hashes ^= hashes >> _SHIFTS[1]
+    hashes *= _FACTORS[1]
+    hashes ^= hashes >> _SHIFTS[2]
+    hashes &= _EVEN
+
+
+_weights = [[1] for _ in range(16)]
+
+
+def weight(dim: int, place: int) -> int:
+    """What an element counts for at a place along a dimension of the box that is read; odd, and 1 at place 0."""
+    known = _weights[dim]
+    while len(known) <= place:
+        known.append(mixed(dim, len(known)) | 1)
+    return known[place]
+
+
+def of_coordinates(salt: int, region: NumericBox) -> Hashes:
+    """A hash for each point of a region."""
+    total = np.full((1,), salt, np.uint64)
+    for d, (lo, hi) in enumerate(region):
+        along = np.array([mixed(salt, d, c) for c in range(lo, hi + 1)], np.uint64)
+        total = (total[..., None, :] + along[:, None]) if d else along[:, None] + total
+    return total
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# What a func reads for a box
+# ----------------------------------------------------------------------------------------------------------------
+
+
+class WrongProgramError(Exception):
+    """The program does what no program may do. The message says what."""
+
+
+class TooMuchWorkError(Exception):
+    """The run would take too long."""
+
+
+_MOST_WEIGHTS = 300_000
+
+
+@dataclass(slots=True)
+class PortPlan:
+    """How a port is read for one box: the region, and what turns its hashes into one per point."""
+
+    hull: NumericBox | None
+    """The region that is read; None if it is empty."""
+    matrices: tuple[Hashes | None, ...]
+    """Per dimension of the region, the weights of its coordinates (columns) for each point (rows); None: a point each.
+    If `follows` are not the dimensions of the region, one matrix for all of it."""
+    is_dense: bool
+    follows: tuple[int, ...]
+    """The func's dimensions that the result has, in this order, -1 for none (an extent of 1)."""
+    shape: tuple[int, ...]
+    """The extents of the result."""
+
+
+@dataclass(slots=True)
+class OutputPlan:
+    """How a port is written for one box."""
+
+    region: NumericBox
+    dims: tuple[int, ...]
+    """The func's dimensions that its dimensions are."""
+    base: Hashes
+    """The hash of func, port and coordinates."""
+    reads: tuple[tuple[int, np.uint64, tuple[int, ...], tuple[int, ...]], ...]
+    """The ports that it depends on: which, a factor, and how its result is transposed and shaped."""
+
+
+class Geometry:
+    """What a func reads and writes, with the values of all symbols but its dimensions known."""
+
+    def __init__(self, func: LoweredFunc, salt: int, values: Values) -> None:
+        self.salt = salt
+        self.values = dict(values)
+        self.dims = [symbol_key(dim) for dim in func.dims]
+        self.whole = {d: (evaluation(i.min)(values), evaluation(i.max)(values)) for d, i in func.whole}
+        self.ports = [[(evaluation(i.min), evaluation(i.max)) for i in box] for box in read_boxes(func)]
+        self.used = [[self._dims_of(i) for i in box] for box in read_boxes(func)]
+        self.outputs = written_dims(func)
+        self.windows: dict[tuple[int, int, Coordinates], Range] = {}
+        self.plans: dict[NumericBox, tuple[list[PortPlan], list[OutputPlan]]] = {}
+
+    def _dims_of(self, interval: Any) -> tuple[int, ...]:
+        own = symbols_of(interval.min) | symbols_of(interval.max)
+        return tuple(d for d, key in enumerate(self.dims) if key in own)
+
+    def plan(self, box: NumericBox) -> tuple[list[PortPlan], list[OutputPlan]]:
+        """How all ports are read and written for a box."""
+        found = self.plans.get(box)
+        if found is None:
+            reads = [self._port(k, box) for k in range(len(self.ports))]
+            found = self.plans[box] = reads, [self._output(k, box, reads) for k in range(len(self.outputs))]
+        return found
+
+    def window(self, port: int, d: int, at: Coordinates) -> Range:
+        """What is read along a dimension of a port, at a point: coordinates of the func's dimensions in `used`."""
+        key = port, d, at
+        found = self.windows.get(key)
+        if found is None:
+            lo, hi = self.ports[port][d]
+            whole = [dim for dim in self.used[port][d] if dim in self.whole]
+            values = self.values
+            for dim, c in zip(self.used[port][d], at, strict=True):
+                values[self.dims[dim]] = c
+            ends: list[Range] = []
+            for point in itertools.product(*(range(self.whole[dim][0], self.whole[dim][1] + 1) for dim in whole)):
+                for dim, c in zip(whole, point, strict=True):
+                    values[self.dims[dim]] = c
+                ends.append((lo(values), hi(values)))
+            found = self.windows[key] = hull_of(ends) or (0, -1)
+        return found
+
+    def box_at(self, port: int, point: Sequence[int]) -> NumericBox:
+        """What is read of a port for one point of the func's dimensions."""
+        return tuple(self.window(port, d, tuple(point[dim] for dim in used)) for d, used in enumerate(self.used[port]))
+
+    def _port(self, port: int, box: NumericBox) -> PortPlan:
+        windows: list[list[Range]] = []
+        follows: list[tuple[int, ...]] = []
+        for d, used in enumerate(self.used[port]):
+            free = tuple(dim for dim in used if dim not in self.whole)
+            ranges = [range(box[dim][0], (box[dim][1] if dim in free else box[dim][0]) + 1) for dim in used]
+            windows.append([self.window(port, d, at) for at in itertools.product(*ranges)])
+            follows.append(free)
+        hulls = [hull_of(each) for each in windows]
+        if any(h is None for h in hulls):
+            return PortPlan(None, (), False, (), ())
+        hull = tuple(h for h in hulls if h is not None)
+        followed = [dim for free in follows for dim in free]
+        if all(len(free) <= 1 for free in follows) and len(set(followed)) == len(followed):
+            matrices = tuple(_matrix(d, each, hull[d]) for d, each in enumerate(windows))
+            shape = tuple(len(each) for each in windows)
+            return PortPlan(hull, matrices, False, tuple(free[0] if free else -1 for free in follows), shape)
+        return self._dense_port(port, box, hull, tuple(sorted(set(followed))))
+
+    def _dense_port(self, port: int, box: NumericBox, hull: NumericBox, dims: tuple[int, ...]) -> PortPlan:
+        """Where a dimension of the port follows two of the func's, or two follow the same one."""
+        shape = [hi - lo + 1 for lo, hi in hull]
+        points = [*itertools.product(*(range(box[dim][0], box[dim][1] + 1) for dim in dims))]
+        if len(points) * math.prod(shape) > _MOST_WEIGHTS:
+            raise TooMuchWorkError
+        matrix = np.zeros((len(points), *shape), np.uint64)
+        place = [lo for lo, _ in box]
+        for row, point in enumerate(points):
+            for dim, c in zip(dims, point, strict=True):
+                place[dim] = c
+            for element, number in weighted(self.box_at(port, place)):
+                matrix[(row, *(c - lo for c, (lo, _) in zip(element, hull, strict=True)))] = number
+        extents = tuple(box[dim][1] - box[dim][0] + 1 for dim in dims)
+        return PortPlan(hull, (matrix.reshape(len(points), -1),), True, dims, extents)
+
+    def _output(self, port: int, box: NumericBox, reads: list[PortPlan]) -> OutputPlan:
+        dims = self.outputs[port]
+        region = tuple(box[dim] for dim in dims)
+        own: list[tuple[int, np.uint64, tuple[int, ...], tuple[int, ...]]] = []
+        for k, read in enumerate(reads):
+            followed = [dim for dim in read.follows if dim >= 0]
+            if read.hull is None or not set(followed) <= set(dims):
+                continue
+            order = sorted(range(len(read.follows)), key=lambda n: (read.follows[n] < 0, _index(dims, read.follows[n])))
+            shape = tuple(hi - lo + 1 if dim in followed else 1 for dim, (lo, hi) in zip(dims, region, strict=True))
+            own.append((k, np.uint64(mixed(self.salt, port, k) | 1), tuple(order), (*shape, 1)))
+        return OutputPlan(region, dims, of_coordinates(mixed(self.salt, port), region), tuple(own))
+
+
+def _index(dims: Sequence[int], dim: int) -> int:
+    return dims.index(dim) if dim in dims else -1
+
+
+def hull_of(ranges: Sequence[Range]) -> Range | None:
+    """The smallest range that holds all that are not empty; None if all are."""
+    full = [r for r in ranges if r[0] <= r[1]]
+    return (min(lo for lo, _ in full), max(hi for _, hi in full)) if full else None
+
+
+def _matrix(d: int, windows: list[Range], hull: Range) -> Hashes | None:
+    if all(lo == hi == hull[0] + n for n, (lo, hi) in enumerate(windows)):
+        return None
+    matrix = np.zeros((len(windows), hull[1] - hull[0] + 1), np.uint64)
+    for row, (lo, hi) in enumerate(windows):
+        for c in range(lo, hi + 1):
+            matrix[row, c - hull[0]] = weight(d, c - lo)
+    return matrix
+
+
+def weighted(box: NumericBox) -> Iterator[tuple[Coordinates, int]]:
+    """The elements of a box, each with the product of its weights."""
+    along = [[(c, weight(d, c - lo)) for c in range(lo, hi + 1)] for d, (lo, hi) in enumerate(box)]
+    for element in itertools.product(*along):
+        yield tuple(c for c, _ in element), math.prod(w for _, w in element) & _MASK
+
+
+def read_through(plan: PortPlan, found: Hashes) -> Hashes:
+    """One number for each point of a box, from the hashes of the region that is read for it."""
+    if plan.is_dense:
+        found = plan.matrices[0] @ found.reshape(-1)
+    elif any(matrix is not None for matrix in plan.matrices):
+        for extent, matrix in zip(found.shape, plan.matrices, strict=False):
+            # Each step takes the first axis and leaves its result as the last one: in the end all have come round.
+            rows = found.reshape(extent, -1)
+            found = (rows if matrix is None else matrix @ rows).T
+    return found.reshape(plan.shape)
+
+
+_geometries: WeakKeyDictionary[LoweredFunc, tuple[tuple[str, ...], dict[tuple[int, ...], Geometry]]] = (
+    WeakKeyDictionary()
+)
+
+
+def geometry_of(func: LoweredFunc, values: Values) -> Geometry:
+    """The geometry of a func where symbols have these values."""
+    found = _geometries.get(func)
+    if found is None:
+        ends = [end for box in read_boxes(func) for i in box for end in (i.min, i.max)]
+        ends += [end for _, i in func.whole for end in (i.min, i.max)]
+        ends += [value for _, value in what_runs(func)[1] if isinstance(value, Expr)]
+        free = frozenset[str]().union(*map(symbols_of, ends)) - {symbol_key(dim) for dim in func.dims}
+        found = _geometries[func] = tuple(sorted(free)), {}
+    keys, known = found
+    at = tuple(values[key] for key in keys)
+    geometry = known.get(at)
+    if geometry is None:
+        function, given = what_runs(func)
+        arguments = [(name, _argument(value, values)) for name, value in given]
+        salt = named(func.name, id(function), *itertools.chain.from_iterable(arguments))
+        geometry = known[at] = Geometry(func, salt, {key: values[key] for key in keys})
+    return geometry
+
+
+def _argument(value: object, values: Values) -> object:
+    if isinstance(value, Expr):
+        return evaluation(value)(values)
+    if isinstance(value, FloatScalar):
+        return f"float {value.name}"
+    return value if isinstance(value, int | float | str | bool | None) else id(value)
