@@ -49,12 +49,13 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def forget() -> Iterator[None]:
-    """Empty the caches of slinky's modules when the tests of a module have run."""
+    """Empty the caches of slinky's modules when the tests of a module have run; not those without a limit, which make
+    one object of each kind."""
     yield
     for name, module in list(sys.modules.items()):
         if name.partition(".")[0] == "slinky":
             for value in vars(module).values():
-                if isinstance(value, functools._lru_cache_wrapper):
+                if isinstance(value, functools._lru_cache_wrapper) and value.cache_info().maxsize is not None:
                     value.cache_clear()
 
 

@@ -32,7 +32,7 @@ from slinky.sched.legality.positive import check_positive
 from slinky.sched.legality.races import check_races
 from slinky.sched.legality.reads import RemediesFor, check_inputs, check_outputs, check_readers_of, check_reads
 from slinky.sched.legality.reasons import Kept, Obligation
-from slinky.sched.legality.scopes import check_scopes
+from slinky.sched.legality.scopes import check_scopes, check_sources
 from slinky.sched.legality.values import check_values
 from slinky.sched.legality.wholes import check_whole
 
@@ -74,7 +74,7 @@ class _Gate:
     def pass_(self) -> None:
         """Raise `SchedulingError` for what is not shown."""
         version, edit = self.version, self.edit
-        check_scopes(self.old, version, edit.touched, edit.reordered)
+        elsewhere = check_scopes(self.old, version, edit.touched, edit.reordered)
         calls = (i for i, (_, now) in self.touched.items() if now is not None and isinstance(now.statement, Call))
         check_values(self.old, version, (*sorted(calls), *self.users), edit.copies)
         check_whole(version, edit.touched)
@@ -84,6 +84,7 @@ class _Gate:
                 self._prove(obligation, self._subjects(obligation))
             elif kept.but_for:
                 self._prove(obligation, kept.but_for)
+        check_sources(version, elsewhere)
 
     def _prove(self, obligation: Obligation, these: Sequence[int]) -> None:
         """Prove an obligation of statements, given by identity."""

@@ -12,7 +12,7 @@ from slinky.cursors.cursors import statement_cursor
 from slinky.cursors.versions import ROOT, Version
 from slinky.errors import SchedulingError
 from slinky.ir.copies import expressions_of
-from slinky.ir.effects import buffers_named, made_by
+from slinky.ir.effects import buffers_named, made_by, read_by, written_by
 from slinky.ir.statements import Alloc, For, Statement
 from slinky.symbolic.expressions import Expr, Metadata, Scalar, Variable
 from slinky.symbolic.traversal import union_of_symbols
@@ -26,11 +26,12 @@ def check_scopes(
     new: Version,
     touched: Iterable[int],
     reordered: Container[tuple[int, str]],
-) -> None:
+) -> tuple[int, ...]:
     """Check the names in the statements, given by identity, that an edit put, changed or took away.
 
     `reordered` are the blocks whose statements are others than before or in another order. Raises `SchedulingError` for
-    the first name that means nothing, or something else than it did.
+    the first name that means nothing, or something else than it did. Returns the statements that may see other buffers
+    than before, of which `check_sources` is to be asked.
     """
     loops: dict[int, dict[str, Expr]] = {}
     moved: dict[int, bool] = {ROOT: False}
@@ -60,9 +61,23 @@ def check_scopes(
         if is_moved or before is None or buffers_named(before.statement) != buffers_named(statement):
             asked[identity] = None
     for identity in asked:
-        for buffer in buffers_named(new.statement(identity)):
-            if new.global_box(buffer) is None and new.alloc_of(buffer, identity) is None:
-                raise SchedulingError(f"{buffer} is not allocated here", place=statement_cursor(new, identity))
+        _require_buffers(new, identity, written_by(new.statement(identity)))
+    return tuple(asked)
+
+
+def check_sources(version: Version, statements: Iterable[int]) -> None:
+    """Check that the buffers that statements, given by identity, read are in scope.
+
+    Raises `SchedulingError` for the first that is not. (Where reads are proved, that says more: this comes after it.)
+    """
+    for identity in statements:
+        _require_buffers(version, identity, read_by(version.statement(identity)))
+
+
+def _require_buffers(version: Version, identity: int, buffers: Iterable[str]) -> None:
+    for buffer in buffers:
+        if version.global_box(buffer) is None and version.alloc_of(buffer, identity) is None:
+            raise SchedulingError(f"{buffer} is not allocated here", place=statement_cursor(version, identity))
 
 
 def _is_moved(
