@@ -112,3 +112,26 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
         terminalreporter.section("refusals")
         terminalreporter.line(report())
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Plan trees
+# ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _plan_trees_are_checked() -> Iterator[None]:
+    """Every plan tree that a test makes keeps to what all trees keep to."""
+    from plan_invariants import check_tree
+
+    from slinky.runtime import plan
+    from slinky.runtime.codegen import generator
+
+    def checked(program: Any, kind: Any) -> Any:
+        tree = generator.plan_tree(program, kind)
+        check_tree(tree)
+        return tree
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plan, "plan_tree", checked)
+        yield

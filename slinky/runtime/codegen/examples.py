@@ -12,6 +12,7 @@ no proof, so the source is the same with and without examples.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping
+from typing import Any
 
 import attrs
 
@@ -31,7 +32,6 @@ from slinky.symbolic.expressions import (
     metadata,
     scalar,
 )
-from slinky.symbolic.layers import grown
 from slinky.symbolic.proofs import Facts
 from slinky.symbolic.traversal import evaluate, symbols
 
@@ -45,15 +45,49 @@ _SLACK = 1 << 20
 _MOST = 16
 """How many examples facts have: in deep nests, those that differ in the outermost and in the innermost loops."""
 
+_LONG = 64
+"""So many values are not copied any more."""
+
 _WITNESSES = 4
 """How many examples the prover gets; it keeps only a few."""
 
 
+class _Layer(dict[Expr, int]):
+    """Values that add to others, which are not copied: there may be thousands."""
+
+    def __init__(self, others: dict[Expr, int]) -> None:
+        super().__init__()
+        self._others = others
+
+    def __missing__(self, symbol: Expr) -> int:
+        return self._others[symbol]
+
+    def __contains__(self, symbol: object) -> bool:
+        return super().__contains__(symbol) or symbol in self._others
+
+    def get(self, symbol: Any, default: Any = None, /) -> Any:
+        """The value of a symbol, if it has one."""
+        try:
+            return self[symbol]
+        except KeyError:
+            return default
+
+    def copy(self) -> _Layer:
+        """The same values on top of the same others."""
+        new = _Layer(self._others)
+        new.update(self)
+        return new
+
+
 @attrs.frozen
 class _Example:
-    values: Mapping[Expr, int]
+    values: dict[Expr, int]
     is_late: bool
     """Whether the loops from here inwards are in their last iteration."""
+
+    def apart(self) -> dict[Expr, int]:
+        """The same values, to add to without a change of this example."""
+        return _Layer(self.values) if len(self.values) > _LONG else self.values.copy()
 
 
 class Examples:
@@ -175,30 +209,30 @@ def _started(
 def _extended(example: _Example, conditions: tuple[Condition, ...]) -> Iterator[_Example]:
     """Values for the symbols of more conditions, too: variables of loops, and symbols that stand for expressions."""
     values = example.values
-    missing = [symbol for c in conditions for symbol in symbols(c) if symbol not in values]
+    missing = dict.fromkeys(symbol for c in conditions for symbol in symbols(c) if symbol not in values)
     if not missing:
         yield example
         return
-    early, late = values, values
+    if len(conditions) == 1 and len(missing) == 1 and isinstance(conditions[0], IsZero):
+        # What a name stands for is the same under all facts of a plan, so examples of older facts may have it, too.
+        (symbol,) = missing
+        value, _ = _range_of(symbol, conditions, values)
+        if isinstance(symbol, Variable) and value is not None:
+            values[symbol] = value
+            yield example
+        return
+    early, late = example.apart(), example.apart()
     relations = _by_symbol(conditions)
-    wanted = dict.fromkeys(missing)
-    for symbol in wanted:
+    for symbol in missing:
         if not isinstance(symbol, Variable):
             return
-        early = _with_end(early, symbol, relations[symbol], 0)
-        late = _with_end(late, symbol, relations[symbol], -1)
+        for extended, end in ((early, 0), (late, -1)):
+            known = [at for at in _range_of(symbol, relations[symbol], extended) if at is not None]
+            extended[symbol] = known[end] if known else 0
     if not example.is_late:
         yield _Example(early, False)
-    if example.is_late or any(early[symbol] != late[symbol] for symbol in wanted):
+    if example.is_late or any(early[symbol] != late[symbol] for symbol in missing):
         yield _Example(late, True)
-
-
-def _with_end(
-    values: Mapping[Expr, int], symbol: Expr, conditions: Iterable[Condition], end: int
-) -> Mapping[Expr, int]:
-    """Values, and one for another symbol: the first end that conditions give it, or the last one (-1)."""
-    known = [at for at in _range_of(symbol, conditions, values) if at is not None]
-    return grown(values, {symbol: known[end] if known else 0})
 
 
 def _range_of(
