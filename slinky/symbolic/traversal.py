@@ -205,18 +205,34 @@ def evaluate(node: Node, values: Mapping[Expr, int]) -> int:
 
 
 def _value_of_simple(node: Node, values: Mapping[Expr, int]) -> int | None:
-    """The value of a constant, a symbol, or a sum of symbols; None for anything that takes a walk."""
-    if isinstance(node, Sum):
-        total = node.constant
-        for atom, c in node.terms:
-            value = values.get(atom)
+    """The value of a constant, a symbol, a sum of symbols, or a choice of these; None for what takes a walk."""
+    kind = type(node)
+    if kind is Sum:
+        return _value_of_sum(cast(Sum, node), values)
+    if kind is Min or kind is Max:
+        found: list[int] = []
+        for operand in cast("Min | Max", node).operands:
+            if type(operand) is Constant:
+                value: int | None = operand.value
+            else:
+                value = _value_of_sum(operand, values) if type(operand) is Sum else values.get(operand)
             if value is None:
                 return None
-            total += c * value
-        return total
-    if isinstance(node, Constant):
-        return node.value
+            found.append(value)
+        return min(found) if kind is Min else max(found)
+    if kind is Constant:
+        return cast(Constant, node).value
     return values.get(node) if isinstance(node, Expr) else None
+
+
+def _value_of_sum(node: Sum, values: Mapping[Expr, int]) -> int | None:
+    total = node.constant
+    for atom, c in node.terms:
+        value = values.get(atom)
+        if value is None:
+            return None
+        total += c * value
+    return total
 
 
 def _value_of(node: Node, parts: list[int]) -> int:

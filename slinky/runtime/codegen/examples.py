@@ -26,7 +26,9 @@ from slinky.symbolic.expressions import (
     Max,
     Metadata,
     Min,
+    Node,
     NonNegative,
+    Or,
     Variable,
     linear,
     metadata,
@@ -79,15 +81,39 @@ class _Layer(dict[Expr, int]):
         return new
 
 
-@attrs.frozen
+@attrs.frozen(eq=False)
 class _Example:
     values: dict[Expr, int]
     is_late: bool
     """Whether the loops from here inwards are in their last iteration."""
 
-    def apart(self) -> dict[Expr, int]:
-        """The same values, to add to without a change of this example."""
-        return _Layer(self.values) if len(self.values) > _LONG else self.values.copy()
+    def value(self, node: Node) -> int:
+        """The value of an expression, or 0 or 1 for a condition.
+
+        Raises `ExpressionError` where a symbol has no value or a divisor is zero.
+        """
+        return evaluate(node, self.values)
+
+    def agrees(self, conditions: Iterable[Condition]) -> bool:
+        """Whether all conditions hold."""
+        try:
+            return all(self._holds(condition) for condition in conditions)
+        except ExpressionError:
+            return False
+
+    def _holds(self, condition: Condition) -> bool:
+        match condition:
+            case NonNegative(expr=expr):
+                return self.value(expr) >= 0
+            case IsZero(expr=expr):
+                return self.value(expr) == 0
+            case Or(operands=operands):
+                return any(self._holds(operand) for operand in operands)
+        return self.value(condition) == 1
+
+    def apart(self, *, is_late: bool) -> _Example:
+        """An example with the same values, to which others may be added."""
+        return _Example(_Layer(self.values) if len(self.values) > _LONG else self.values.copy(), is_late)
 
 
 class Examples:
@@ -105,16 +131,16 @@ class Examples:
         return known
 
     def of(self, known: Facts) -> Iterator[Mapping[Expr, int]]:
-        """The examples of facts."""
+        """The values of the examples of facts."""
         return (example.values for example in self._of(known))
 
     def is_needed(self, choice: Min | Max, known: Facts) -> bool:
         """Whether no operand of a choice can be shown to be as good as another: simplifying would leave it as it is."""
         sign = 1 if isinstance(choice, Min) else -1
         rows = []
-        for values in self.of(known):
+        for example in self._of(known):
             try:
-                rows.append([sign * evaluate(operand, values) for operand in choice.operands])
+                rows.append([sign * example.value(operand) for operand in choice.operands])
             except ExpressionError:
                 continue
         places = range(len(choice.operands))
@@ -143,7 +169,7 @@ class Examples:
             candidates = [new for n in _EXTENTS for new in _started(n, mentioned, self._extents, relations)]
         else:
             candidates = [new for old in self._known[known.parent] for new in _extended(old, known.own)]
-        return (example for example in candidates if _agrees(example.values, known.own))
+        return (example for example in candidates if example.agrees(known.own))
 
 
 def _symbols_of(program: Program, at_origin: bool) -> Iterable[Expr]:
@@ -180,9 +206,10 @@ def _started(
     conditions say so or not.
     """
     slack = min(extent - 1, _SLACK)
-    values: dict[Expr, int] = {}
+    example = _Example({}, False)
+    values = example.values
     for symbol in wanted:
-        lo, hi = _range_of(symbol, relations.get(symbol, ()), values)
+        lo, hi = _range_of(symbol, relations.get(symbol, ()), example)
         value = _SCALAR
         if symbol in extents:
             value = extent if lo is None else lo + slack
@@ -203,7 +230,7 @@ def _started(
         if lo is not None and value < lo:
             return
         values[symbol] = value
-    yield _Example(values, False)
+    yield example
 
 
 def _extended(example: _Example, conditions: tuple[Condition, ...]) -> Iterator[_Example]:
@@ -216,28 +243,26 @@ def _extended(example: _Example, conditions: tuple[Condition, ...]) -> Iterator[
     if len(conditions) == 1 and len(missing) == 1 and isinstance(conditions[0], IsZero):
         # What a name stands for is the same under all facts of a plan, so examples of older facts may have it, too.
         (symbol,) = missing
-        value, _ = _range_of(symbol, conditions, values)
+        value, _ = _range_of(symbol, conditions, example)
         if isinstance(symbol, Variable) and value is not None:
             values[symbol] = value
             yield example
         return
-    early, late = example.apart(), example.apart()
+    early, late = example.apart(is_late=False), example.apart(is_late=True)
     relations = _by_symbol(conditions)
     for symbol in missing:
         if not isinstance(symbol, Variable):
             return
         for extended, end in ((early, 0), (late, -1)):
             known = [at for at in _range_of(symbol, relations[symbol], extended) if at is not None]
-            extended[symbol] = known[end] if known else 0
+            extended.values[symbol] = known[end] if known else 0
     if not example.is_late:
-        yield _Example(early, False)
-    if example.is_late or any(early[symbol] != late[symbol] for symbol in missing):
-        yield _Example(late, True)
+        yield early
+    if example.is_late or any(early.values[symbol] != late.values[symbol] for symbol in missing):
+        yield late
 
 
-def _range_of(
-    symbol: Expr, conditions: Iterable[Condition], values: Mapping[Expr, int]
-) -> tuple[int | None, int | None]:
+def _range_of(symbol: Expr, conditions: Iterable[Condition], example: _Example) -> tuple[int | None, int | None]:
     """The ends that conditions about a symbol give it, as far as all other symbols in them have values."""
     lows: list[int] = []
     highs: list[int] = []
@@ -251,7 +276,7 @@ def _range_of(
                 if atom is symbol:
                     own = c
                 else:
-                    rest += c * evaluate(atom, values)
+                    rest += c * example.value(atom)
         except ExpressionError:
             continue
         both = isinstance(condition, IsZero)
@@ -262,19 +287,3 @@ def _range_of(
             highs.append(rest // -own)
             lows += [-(-rest // -own)] * both
     return max(lows, default=None), min(highs, default=None)
-
-
-def _agrees(values: Mapping[Expr, int], conditions: Iterable[Condition]) -> bool:
-    try:
-        return all(_holds(condition, values) for condition in conditions)
-    except ExpressionError:
-        return False
-
-
-def _holds(condition: Condition, values: Mapping[Expr, int]) -> bool:
-    match condition:
-        case NonNegative(expr=expr):
-            return evaluate(expr, values) >= 0
-        case IsZero(expr=expr):
-            return evaluate(expr, values) == 0
-    return evaluate(condition, values) == 1
