@@ -31,7 +31,7 @@ from slinky.ir.statements import (
     blocks_of,
     walk,
 )
-from slinky.runtime.lifetimes import once_per_block, releases
+from slinky.runtime.lifetimes import buffers_named_inside, once_per_block, releases
 from slinky.symbolic.proofs import Facts
 
 
@@ -54,10 +54,9 @@ def taken_over(block: Block) -> dict[int, int]:
                 if read in dying and read in allocs and written in fresh and _alike(allocs[read], fresh[written]):
                     first[fresh[written].id] = first.get(allocs[read].id, allocs[read].id)
                     break  # one output only: a second one could be written before the first is read
-        for inner in walk((statement,)):
-            if not isinstance(inner, Alloc):
-                for name in buffers_named(inner):
-                    fresh.pop(name, None)
+        if not isinstance(statement, Alloc):
+            for name in buffers_named_inside(statement):
+                fresh.pop(name, None)
     return first
 
 

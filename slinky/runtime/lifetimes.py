@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import TypeVar
 
 from slinky.ir.effects import buffers_named
-from slinky.ir.statements import Alloc, Block, walk
+from slinky.ir.statements import Alloc, Block, Call, Statement, walk
 
 R = TypeVar("R")
 
@@ -37,9 +37,15 @@ def releases(block: Block) -> dict[int, tuple[str, ...]]:
     last: dict[str, int] = {}
     if own:
         for position, statement in enumerate(block):
-            for inner in walk((statement,)):
-                last.update(dict.fromkeys(own.intersection(buffers_named(inner)), position))
+            last.update(dict.fromkeys(own.intersection(buffers_named_inside(statement)), position))
     found: dict[int, list[str]] = {}
     for name, position in last.items():
         found.setdefault(position, []).append(name)
     return {position: tuple(names) for position, names in found.items()}
+
+
+def buffers_named_inside(statement: Statement) -> Iterable[str]:
+    """The buffers that a statement names, itself or in the statements inside it; some may come more than once."""
+    if isinstance(statement, (Alloc, Call)):  # most are, and need no walk
+        return buffers_named(statement)
+    return [name for inner in walk((statement,)) for name in buffers_named(inner)]

@@ -15,7 +15,9 @@ at the end; views are made of arrays.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from functools import cache
+from operator import attrgetter
 from typing import Any, Literal, TypeAlias, cast
 
 import attrs
@@ -514,16 +516,16 @@ def acts(step: Step) -> bool:
 def names_used(roots: Iterable[Node]) -> set[str]:
     """The names that some steps or values use, at any depth."""
     found: set[str] = set()
-    waiting: list[object] = list(roots)
+    waiting: list[Any] = list(roots)
     while waiting:
         item = waiting.pop()
         kind = type(item)
-        if kind is tuple:
-            waiting.extend(cast("tuple[object, ...]", item))
-        elif kind is Name:
-            found.add(cast(Name, item).text)
+        if kind is Name:
+            found.add(item.text)
+        elif kind is tuple:
+            waiting.extend(item)
         elif isinstance(item, Node):
-            waiting.extend(_parts(item))
+            waiting.extend(_parts(kind)(item))
     return found
 
 
@@ -557,12 +559,18 @@ def walk_steps(steps: Steps) -> Iterator[Step]:
                 waiting.append(iter(body))
 
 
-_FIELDS: dict[type, tuple[str, ...]] = {}
+@cache
+def _parts(kind: Hashable) -> Callable[[Node], tuple[object, ...]]:
+    """What gives the fields of a node of this kind that may hold others."""
+    names = [
+        field.name
+        for field in attrs.fields(cast("type[attrs.AttrsInstance]", kind))
+        if field.type not in _WITHOUT_PARTS
+    ]
+    if not names:
+        return lambda _node: ()
+    return attrgetter(*names, names[0])  # of a single name it would give no tuple
 
 
-def _parts(node: Any) -> list[object]:
-    """What the fields of a node hold."""
-    fields = _FIELDS.get(type(node))
-    if fields is None:
-        fields = _FIELDS[type(node)] = tuple(field.name for field in attrs.fields(type(node)) if field.name != "place")
-    return [getattr(node, name) for name in fields]
+_WITHOUT_PARTS = frozenset({"Place", "Failure", "bool", "int", "str", "str | None", "tuple[str, ...]"})
+"""Types of fields, as they are annotated, that hold no names that are used."""

@@ -102,14 +102,12 @@ class _Maker:
 
     def tree(self) -> PlanTree:
         """The finished tree."""
-        checks = [s for s in self.program.body if isinstance(s, Check)]
-        body = tuple(s for s in self.program.body if not isinstance(s, Check))
-        for check in checks:
-            if check.condition is TRUE:
-                continue
-            self.writer.stop_if(negate(check.condition), CheckFailed(), check)
+        body = self.program.body
+        for check in body:
+            if isinstance(check, Check) and check.condition is not TRUE:
+                self.writer.stop_if(negate(check.condition), CheckFailed(), check)
         with self.allocations.arena(self.arena_name, body):
-            self._block(body)
+            self.recording.block(body, self._behind_checks)
         steps = self.writer.root.done()
         headers = self.parameters.headers_used_by(steps)
         again: Again | None = None
@@ -134,6 +132,11 @@ class _Maker:
 
     def _block(self, block: Block) -> None:
         self.recording.block(block, self._statement)
+
+    def _behind_checks(self, statement: Statement) -> None:
+        """A statement of the program itself, whose checks come before all others."""
+        if not isinstance(statement, Check):
+            self._statement(statement)
 
     def _statement(self, statement: Statement) -> None:
         match statement:

@@ -15,11 +15,10 @@ from collections.abc import Iterator
 
 import attrs
 
-from slinky.ir.effects import buffers_named
-from slinky.ir.statements import Alloc, Block, Call, For, If, Serial, Statement, walk
+from slinky.ir.statements import Alloc, Block, For, If, Serial
 from slinky.runtime.arena import SiteKind
 from slinky.runtime.in_place import taken_over
-from slinky.runtime.lifetimes import releases
+from slinky.runtime.lifetimes import buffers_named_inside, releases
 
 
 @attrs.frozen
@@ -56,6 +55,8 @@ def arena_allocs(block: Block, loops: tuple[For, ...] = (), *, is_certain: bool 
 def sites(block: Block) -> tuple[SiteKind, ...]:
     """The sites of `arena_allocs`, in the same order."""
     kinds: list[SiteKind] = []
+    born: list[int] = []
+    dies: list[int] = []
     clock = itertools.count()
 
     def visit(block: Block) -> None:
@@ -66,30 +67,26 @@ def sites(block: Block) -> tuple[SiteKind, ...]:
         allocs = {s.buffer: first.get(s.id, s.id) for s in block if isinstance(s, Alloc)}
         for position, statement in enumerate(block):
             now = next(clock)
-            for buffer in unused & _named_inside(statement):
-                site = own[allocs[buffer]]
-                kinds[site] = attrs.evolve(kinds[site], born=now)
-                unused.remove(buffer)
+            if not isinstance(statement, Alloc):
+                for buffer in unused.intersection(buffers_named_inside(statement)):
+                    born[own[allocs[buffer]]] = now
+                    unused.remove(buffer)
             match statement:
                 case Alloc(buffer=buffer, dtype=dtype, dims=dims, folds=folds, id=identity) if identity not in first:
                     folded = tuple(d for d, fold in enumerate(folds) if fold is not None)
                     own[identity] = len(kinds)
                     unused.add(buffer)
                     kinds.append(SiteKind(dtype, len(dims), now, now, folded, buffer))
+                    born.append(now)
+                    dies.append(now)
                 case For(mode=Serial(), body=body):
                     visit(body)
                 case If(body=body, orelse=orelse):
                     visit(body)
                     visit(orelse)
-            dies = next(clock)
+            end = next(clock)
             for buffer in last_uses.get(position, ()):
-                site = own[allocs[buffer]]
-                kinds[site] = attrs.evolve(kinds[site], dies=dies)
+                dies[own[allocs[buffer]]] = end
 
     visit(block)
-    return tuple(kinds)
-
-
-def _named_inside(statement: Statement) -> set[str]:
-    """The buffers that the calls of a statement name."""
-    return {name for inner in walk((statement,)) if isinstance(inner, Call) for name in buffers_named(inner)}
+    return tuple([attrs.evolve(k, born=b, dies=d) for k, b, d in zip(kinds, born, dies, strict=True)])

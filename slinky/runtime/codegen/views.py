@@ -89,14 +89,16 @@ class Views:
     def input(self, func: LoweredFunc, buffer: str, region: Box) -> Value:
         """What a callback is given for a region that it reads: an array, or a buffer where it asks for buffers."""
         stored = self.stored[buffer]
+        name = stored.name
         if is_given_read_only(func):
             assert stored.read_only is not None  # the buffer is among those given read-only
-            stored = attrs.evolve(stored, name=stored.read_only)
-        return self._operand(func, self._view(stored, buffer, region), region)
+            name = stored.read_only
+        return self._operand(func, self._view(stored, name, buffer, region), region)
 
     def output(self, func: LoweredFunc, buffer: str, region: Box) -> Value:
         """What a callback is given for a region that it writes."""
-        return self._operand(func, self._view(self.stored[buffer], buffer, region), region)
+        stored = self.stored[buffer]
+        return self._operand(func, self._view(stored, stored.name, buffer, region), region)
 
     def _operand(self, func: LoweredFunc, view: Value, region: Box) -> Value:
         if not func.operation.pass_buffers:
@@ -105,7 +107,8 @@ class Views:
 
     def part(self, output: str, region: Box) -> tuple[Name, Name]:
         """The name of the part of an output for a region, and of what says whether the output is contiguous."""
-        part = self._view(self.stored[output], output, region, keep=True)
+        stored = self.stored[output]
+        part = self._view(stored, stored.name, output, region, keep=True)
         assert isinstance(part, Name)  # it is kept, or the whole output
         return part, self.contiguous[output]
 
@@ -114,17 +117,17 @@ class Views:
         stored = self.stored[buffer]
         return Rows(stored.name, stored.folded.index(dim))
 
-    def _view(self, stored: Stored, buffer: str, region: Box, *, keep: bool = False) -> Value:
-        """The view for a region: made where it is used, unless it shall be kept under a name."""
+    def _view(self, stored: Stored, name: Name, buffer: str, region: Box, *, keep: bool = False) -> Value:
+        """The view of what has this name for a region: made where it is used, unless it shall be kept under a name."""
         crops = self._crops(buffer, region)
-        array: Value = stored.name
+        array: Value = name
         base = stored.scope
         if stored.folded:
             folded = [c for c in crops if c.dim in stored.folded]
             base = max([base, *(c.home for c in folded)], key=lambda scope: scope.level)
             if not self._there_are_such_windows(buffer, folded, base.facts.known):
                 base = self._writer.scope
-            array = self._window(stored.name, buffer, folded, self._around(base))
+            array = self._window(name, buffer, folded, self._around(base))
             crops = [c for c in crops if c.dim not in stored.folded]
         for level in sorted({max(crop.home.level, base.level) for crop in crops}):
             group = [crop for crop in crops if max(crop.home.level, base.level) == level]

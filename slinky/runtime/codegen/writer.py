@@ -9,12 +9,13 @@ say so.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, cast
 
 import attrs
 
 from slinky.ir.scopes import Scope
-from slinky.ir.statements import Statement
+from slinky.ir.statements import For, Statement
 from slinky.runtime.codegen.examples import Examples
 from slinky.runtime.codegen.names import Names
 from slinky.runtime.codegen.scopes import CodeScope, ScopedWriter
@@ -33,6 +34,8 @@ class Writer(ScopedWriter):
         super().__init__(root, names)
         self._examples = examples
         self._ends: dict[Expr, Expr] = {}
+        self._loops: tuple[For, ...] = ()
+        self._variables: Mapping[Expr, str] = {}
         self._simplified: dict[tuple[Expr, Facts], Expr] = {}
 
     @property
@@ -79,8 +82,10 @@ class Writer(ScopedWriter):
     def place(self, statement: Statement) -> Place:
         """The place of a step that does something for a statement."""
         facts = self.scope.facts
-        variables: dict[Expr, str] = {loop.variable: self.scope.lookup(loop.variable).text for loop in facts.loops}
-        return Place(statement, facts.boxes, variables, self._ends)
+        if facts.loops is not self._loops:
+            self._loops = facts.loops
+            self._variables = {loop.variable: self.scope.lookup(loop.variable).text for loop in facts.loops}
+        return Place(statement, facts.boxes, self._variables, self._ends)
 
     def stop_if(self, condition: Condition, failure: Failure, statement: Statement) -> None:
         """End the run with an error of its own, where a condition holds."""
@@ -118,7 +123,10 @@ class Writer(ScopedWriter):
         """`a - b`, as a constant where it is one."""
         if a is b or not self._ends:
             return a - b
-        expanded = self._expanded(a) - self._expanded(b)
+        expanded_a, expanded_b = self._expanded(a), self._expanded(b)
+        if expanded_a is a and expanded_b is b:
+            return a - b
+        expanded = expanded_a - expanded_b
         return expanded if isinstance(expanded, Constant) else a - b
 
 
