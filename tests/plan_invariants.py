@@ -47,7 +47,7 @@ from slinky.runtime.plan_tree import (
     Unpack,
     Value,
     Window,
-    names_bound,
+    names_assigned,
 )
 
 NUMBER, TRUTH, ARRAY, RING, SITE, RING_SITE, ARENA, IDLE, RANGE, RECORDER, BLOCK, GIVEN = (
@@ -167,14 +167,14 @@ class _Checker:
             case Fetch(site=site, extents=extents, folds=folds):
                 assert self.use(site) == (RING_SITE if folds else SITE)
                 self.numbers(*extents, *folds)
-                for bound in names_bound(step):
+                for bound in names_assigned(step):
                     self.bind(bound, RING if folds else ARRAY)
             case FetchWithin(part=part, is_contiguous=is_contiguous, site=site, extents=extents):
                 assert self.use(site) == SITE
                 self.use(part, ARRAY)
                 self.use(is_contiguous, TRUTH)
                 self.numbers(*extents)
-                for bound in names_bound(step):
+                for bound in names_assigned(step):
                     self.bind(bound, ARRAY)
             case Run(callback=callback, inputs=inputs, outputs=outputs, arguments=arguments):
                 assert callback.text in self.tree.callbacks

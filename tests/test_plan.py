@@ -25,7 +25,7 @@ import slinky as sl
 from slinky.ir.operations import Callback
 from slinky.ir.statements import Alloc, BufferParameter, Call, InputPort, LoweredFunc, OutputPort, Program, walk
 from slinky.runtime import threads
-from slinky.runtime.arena import ALIGNMENT, Arena, SiteKind, alive_together, pack
+from slinky.runtime.arena import ALIGNMENT, Arena, SiteKind, alive_at_once, pack
 from slinky.runtime.codegen.generator import Kind
 from slinky.symbolic.expressions import metadata, variable
 from slinky.symbolic.intervals import Interval, point
@@ -439,7 +439,7 @@ def test_packing(seed: int) -> None:
     sizes = [int(random.integers(0, 1000)) for _ in range(count)]
     lives = [sorted(int(n) for n in random.integers(0, 10, 2)) for _ in range(count)]
     kinds = [SiteKind(np.dtype(np.uint8), 1, born, dies) for born, dies in lives]
-    offsets, total = pack(sizes, alive_together(kinds))
+    offsets, total = pack(sizes, alive_at_once(kinds))
     for i, j in itertools.combinations(range(count), 2):
         if lives[i][0] <= lives[j][1] and lives[j][0] <= lives[i][1]:
             assert offsets[i] + sizes[i] <= offsets[j] or offsets[j] + sizes[j] <= offsets[i]

@@ -31,7 +31,7 @@ from slinky.runtime.plan_tree import (
     Step,
     Steps,
     TakeArena,
-    names_bound,
+    names_assigned,
     names_used,
     walk_steps,
 )
@@ -132,7 +132,7 @@ def test_trees_of_all_variants_keep_to_the_invariants() -> None:
 def test_what_steps_bind_and_use_is_what_the_text_names() -> None:
     for tree in trees():
         source = python_text(tree).source
-        bound = {name for step in walk_steps(tree.body) for name in names_bound(step)}
+        bound = {name for step in walk_steps(tree.body) for name in names_assigned(step)}
         for name in bound | names_used(tree.body):
             assert name in source
         again = () if tree.again is None else tree.again.body

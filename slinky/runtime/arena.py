@@ -132,13 +132,13 @@ def array_on(memory: Array, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Arr
         return np.ndarray(tuple(min(extent, 1) for extent in shape), dtype, memory)
 
 
-Window: TypeAlias = Callable[..., Array]
+WindowGiver: TypeAlias = Callable[..., Array]
 """Takes, for each folded dimension, the distance of the first coordinate from that of the buffer, and how many; gives
 a view that is cropped there. Its attribute `rows` says, per folded dimension, how many there may be; `read_only` is a
 function that gives read-only views of the same."""
 
 
-class RingSite(dict[tuple[int, ...], Window]):
+class RingSite(dict[tuple[int, ...], WindowGiver]):
     """The windows on a folded buffer, by its shape and the fold of each folded dimension.
 
     As in `storage`, the first dimension that a ring makes smaller is a ring, others are stored in full.
@@ -150,7 +150,7 @@ class RingSite(dict[tuple[int, ...], Window]):
         self._pool = pool
         pool.sites.append(self)
 
-    def __missing__(self, key: tuple[int, ...]) -> Window:
+    def __missing__(self, key: tuple[int, ...]) -> WindowGiver:
         pool = self._pool
         if len(self) >= _REMEMBERED_SHAPES:
             self.clear()
@@ -187,7 +187,7 @@ class _Pool:
 
 def make_window(
     kind: SiteKind, key: tuple[int, ...], ring_memory: Callable[[int], Array], heap_memory: Callable[[int], Array]
-) -> Window:
+) -> WindowGiver:
     """The window function of a folded buffer with this shape and these folds, on memory that is made as needed."""
     shape = key[: kind.rank]
     rows = [shape[d] for d in kind.folded]
@@ -220,7 +220,7 @@ def _place_of_window(kind: SiteKind, key: tuple[int, ...]) -> tuple[int | None, 
     return None, math.prod(shape) * kind.dtype.itemsize
 
 
-def _ring_window(kind: SiteKind, ring: Ring, position: int) -> Window:
+def _ring_window(kind: SiteKind, ring: Ring, position: int) -> WindowGiver:
     """A window on a ring; further folded dimensions are stored in full."""
     take = ring.window()
     others = tuple(d for d in kind.folded if d != ring.dim)
@@ -234,7 +234,7 @@ def _ring_window(kind: SiteKind, ring: Ring, position: int) -> Window:
     return window
 
 
-def _crop_window(dims: Sequence[int], array: Array) -> Window:
+def _crop_window(dims: Sequence[int], array: Array) -> WindowGiver:
     """A window on an array that is stored in full."""
     index: list[Any] = [slice(None)] * (max(dims) + 1)
 
@@ -277,7 +277,7 @@ class Arena(dict[Shape, tuple[Site, ...]]):
 
     def _lay_out(self, sizes: Sequence[int]) -> None:
         self.clear()
-        offsets, total = pack(sizes, alive_together(self._kinds))
+        offsets, total = pack(sizes, alive_at_once(self._kinds))
         largest_first = sorted(range(len(sizes)), key=lambda site: -sizes[site])
         memory = reserve(aligned_bytes, total, *(self._kinds[site].buffer for site in largest_first))
         self._total = total
@@ -303,18 +303,18 @@ def pack(sizes: Sequence[int], overlaps: Sequence[Sequence[int]]) -> tuple[list[
     return offsets, total
 
 
-def alive_together(kinds: Sequence[SiteKind]) -> list[list[int]]:
+def alive_at_once(kinds: Sequence[SiteKind]) -> list[list[int]]:
     """For each site, the sites whose lifetimes overlap with its own."""
-    together: list[list[int]] = [[] for _ in kinds]
+    at_once: list[list[int]] = [[] for _ in kinds]
     alive: list[tuple[int, int]] = []
     for site in sorted(range(len(kinds)), key=lambda s: kinds[s].born):
         while alive and alive[0][0] < kinds[site].born:
             heapq.heappop(alive)
         for _, other in alive:
-            together[site].append(other)
-            together[other].append(site)
+            at_once[site].append(other)
+            at_once[other].append(site)
         heapq.heappush(alive, (kinds[site].dies, site))
-    return together
+    return at_once
 
 
 def colors(kinds: Sequence[SiteKind]) -> list[int]:

@@ -5,20 +5,19 @@ at run time because it could not be shown, which views are made where, what memo
 it: all of it stands here. A back end prints the tree or walks it, and decides nothing (`python_text` prints Python).
 
 A tree is a function of *steps*. Steps compute with *values*: integers and truths in locals, arrays, ranges, windows. A
-name is a string where it is bound and a `Name` where it is used. Names that begin the function's parameters or stand
-for objects (callbacks, constants, idle arenas) are listed in the tree.
+name is a string where it is given a value, and a `Name` where it is used. Parameters of the function, and names that
+stand for objects (callbacks, constants, idle arenas), are listed in the tree.
 
-Invariants, which the tests check over all their programs: a name is bound once and, in every order of the steps, before
-it is used; what is fetched stems from a site that was reserved; the arena of an iteration is taken once and given back
-at the end; views are made of arrays.
+Invariants, which the tests check over all their programs: a name is given a value once, before it is used; what is
+fetched stems from a site that was reserved; the arena of an iteration is taken once and given back at the end; views
+are made of arrays.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from operator import attrgetter
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias
 
 import attrs
 
@@ -39,7 +38,7 @@ class Node:
 
 @attrs.frozen
 class Name(Node):
-    """What was bound to a name: a parameter, an object that the tree lists, or the result of an earlier step."""
+    """What a name stands for: a parameter, an object that the tree lists, or the result of an earlier step."""
 
     text: str
 
@@ -290,7 +289,7 @@ Failure: TypeAlias = BadRegion | BadFold | BadStep | CheckFailed
 
 @attrs.frozen
 class Assign(Node):
-    """Bind a value to a name."""
+    """Give a name a value."""
 
     name: str
     value: Value
@@ -298,7 +297,7 @@ class Assign(Node):
 
 @attrs.frozen
 class Unpack(Node):
-    """Bind the items of a value that has as many to names."""
+    """Give names the items of a value that has as many."""
 
     names: tuple[str, ...]
     value: Value
@@ -365,7 +364,7 @@ class GiveArena(Node):
 
 
 @attrs.frozen
-class Room(Node):
+class SiteRoom(Node):
     """A site of an arena, by name, and how many bytes it needs; None if that is not known yet. No bytes where one of
     the conditions does not hold."""
 
@@ -376,18 +375,18 @@ class Room(Node):
 
 @attrs.frozen
 class Reserve(Node):
-    """Have room for the arrays of an arena, and bind its sites to names: those of the heap, then those of the rings."""
+    """Have room for the arrays of an arena, and name its sites: those of the heap, then those of the rings."""
 
     arena: Name
-    heap: tuple[Room, ...]
+    heap: tuple[SiteRoom, ...]
     rings: tuple[str, ...]
 
 
 @attrs.frozen
 class Fetch(Node):
-    """Bind the array of a site to a name: of these extents, and, of its folded dimensions, these fold factors.
+    """Name the array of a site: of these extents, and, of its folded dimensions, these fold factors.
 
-    Where a callback reads it, a read-only view of it is bound to the name `reading`, too.
+    Where a callback reads it, a read-only view of it is named `reading`.
     """
 
     name: str
@@ -525,12 +524,12 @@ def names_used(roots: Iterable[Node]) -> set[str]:
         elif kind is tuple:
             waiting.extend(item)
         elif isinstance(item, Node):
-            waiting.extend(_parts(kind)(item))
+            waiting.extend(_parts(item))
     return found
 
 
-def names_bound(step: Step) -> tuple[str, ...]:
-    """The names that a step binds for the steps behind it."""
+def names_assigned(step: Step) -> tuple[str, ...]:
+    """The names that a step gives values, for the steps behind it."""
     match step:
         case Assign(name=name) | TakeArena(arena=name):
             return (name,)
@@ -559,17 +558,22 @@ def walk_steps(steps: Steps) -> Iterator[Step]:
                 waiting.append(iter(body))
 
 
-@cache
-def _parts(kind: Hashable) -> Callable[[Node], tuple[object, ...]]:
-    """What gives the fields of a node of this kind that may hold others."""
-    names = [
-        field.name
-        for field in attrs.fields(cast("type[attrs.AttrsInstance]", kind))
-        if field.type not in _WITHOUT_PARTS
-    ]
-    if not names:
-        return lambda _node: ()
-    return attrgetter(*names, names[0])  # of a single name it would give no tuple
+_getters: dict[str, Callable[[Node], tuple[object, ...]]] = {}
+
+
+def _parts(node: Any) -> tuple[object, ...]:
+    """What the fields of a node hold, but for those that cannot hold others."""
+    kind = type(node)
+    getter = _getters.get(kind.__name__)
+    if getter is None:
+        names = [field.name for field in attrs.fields(kind) if field.type not in _WITHOUT_PARTS]
+        # Of a single name it would give no tuple.
+        getter = _getters[kind.__name__] = attrgetter(*names, names[0]) if names else _nothing
+    return getter(node)
+
+
+def _nothing(_node: Node) -> tuple[object, ...]:
+    return ()
 
 
 _WITHOUT_PARTS = frozenset({"Place", "Failure", "bool", "int", "str", "str | None", "tuple[str, ...]"})

@@ -50,9 +50,9 @@ from slinky.runtime.plan_tree import (
     RecordFree,
     Remainder,
     Reserve,
-    Room,
     Rows,
     Run,
+    SiteRoom,
     Span,
     Step,
     Steps,
@@ -289,7 +289,7 @@ def _failing(failure: Failure) -> str:
             assert_never(failure)
 
 
-def _room(room: Room) -> str:
+def _room(room: SiteRoom) -> str:
     size = _UNKNOWN_SIZE if room.bytes is None else text(room.bytes)
     return f"{size} if {' and '.join(text(c) for c in room.conditions)} else 0" if room.conditions else size
 

@@ -125,15 +125,15 @@ class _Threads:
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self.together = 1
+        self.at_once = 1
 
     def run(self, iterations: Sequence[int], body: Callable[[int], None], workers: int) -> None:
         """In place of `run_parallel`."""
         most = max(min(workers, default_workers()), 1)
-        outer = self.together
-        self.together = min(outer * min(most, max(len(iterations), 1)), max(most_threads(), outer))
+        outer = self.at_once
+        self.at_once = min(outer * min(most, max(len(iterations), 1)), max(most_threads(), outer))
         self._recorder.overlap((functools.partial(body, i) for i in iterations), most)
-        self.together = outer
+        self.at_once = outer
 
 
 class _Arenas:
@@ -142,10 +142,10 @@ class _Arenas:
     def __init__(self, kinds: Sequence[SiteKind], threads: _Threads) -> None:
         self._threads = threads
         self._arena = MeasuredArena(Room(Layout(kinds)), _Arena(kinds))
-        self._together = 0
+        self._at_once = 0
 
     def take(self) -> MeasuredArena:
-        self._together = max(self._together, self._threads.together)
+        self._at_once = max(self._at_once, self._threads.at_once)
         return self._arena
 
     def give(self, arena: MeasuredArena) -> None:
@@ -153,4 +153,4 @@ class _Arenas:
 
     def bytes(self) -> int:
         """What the iterations take in all."""
-        return self._arena.room.of_several(self._together)
+        return self._arena.room.of_several(self._at_once)

@@ -22,7 +22,7 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from typing import Any, Protocol, TypeVar, cast
 
-from slinky.runtime.arena import SPARE, UNKNOWN, Arenas, Kept, Shape, SiteKind, Window, alive_together, colors, pack
+from slinky.runtime.arena import SPARE, UNKNOWN, Arenas, Kept, Shape, SiteKind, WindowGiver, alive_at_once, colors, pack
 from slinky.runtime.arena import window_memory as memory_of_window
 from slinky.runtime.buffers import Array
 
@@ -48,7 +48,7 @@ class ArenaLike(Protocol):
     """What gives a run its memory: an arena, or what stands in for one."""
 
     @property
-    def rings(self) -> Sequence[Giving[Window]]:
+    def rings(self) -> Sequence[Giving[WindowGiver]]:
         """The windows on each folded site."""
 
     def __getitem__(self, needed: Any, /) -> Sequence[SiteLike]:
@@ -62,11 +62,11 @@ class Layout:
         self.heap = [kind for kind in kinds if not kind.folded]
         self.rings = [kind for kind in kinds if kind.folded]
         self.colors = colors(self.rings)
-        self._together = alive_together(self.heap)
+        self._at_once = alive_at_once(self.heap)
 
     def covered(self, needed: Sequence[int], used: Sequence[int]) -> int:
         """How many bytes the sites cover that need so much, of which so much was used."""
-        offsets, _ = pack(needed, self._together)
+        offsets, _ = pack(needed, self._at_once)
         total = end = 0
         for begin, size in sorted(zip(offsets, used, strict=True)):
             total += max(begin + size - max(begin, end), 0)
@@ -165,14 +165,14 @@ class _MeasuredSite:
 
 
 class _MeasuredRing:
-    def __init__(self, room: Room, kind: SiteKind, color: int, ring: Giving[Window]) -> None:
+    def __init__(self, room: Room, kind: SiteKind, color: int, ring: Giving[WindowGiver]) -> None:
         self._room = room
         self._kind = kind
         self._group = ("ring", color)
         self._ring = ring
         self._memories: dict[tuple[int, ...], tuple[bool, int]] = {}
 
-    def __getitem__(self, key: tuple[int, ...]) -> Window:
+    def __getitem__(self, key: tuple[int, ...]) -> WindowGiver:
         memory = self._memories.get(key)
         if memory is None:
             memory = self._memories[key] = memory_of_window(self._kind, key)

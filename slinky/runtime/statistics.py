@@ -126,15 +126,15 @@ class Recorder:
         if self.hooks.free is not None:
             self.hooks.free(buffer, size)
 
-    def overlap(self, parts: Iterable[Callable[[], None]], together: int) -> None:
-        """Run parts one after the other, and count memory as if the `together` largest of them ran at the same time."""
+    def overlap(self, parts: Iterable[Callable[[], None]], at_once: int) -> None:
+        """Run parts one after the other, and count memory as if the `at_once` largest of them ran at the same time."""
         before, live = self._peak, self._live
         peaks: list[int] = []
         for part in parts:
             self._peak = live
             part()
             heapq.heappush(peaks, self._peak - live)
-            if len(peaks) > together:
+            if len(peaks) > at_once:
                 heapq.heappop(peaks)
         self._peak = max(before, live + sum(peaks))
 

@@ -1,8 +1,8 @@
 """Running the iterations of a parallel loop on threads.
 
 All parallel loops of the process share one pool. The thread that starts a loop works on it like any other, so a loop
-always makes progress, however busy the pool is and however deep parallel loops nest: a nested loop gets the threads
-that are idle, at worst none but its own. There are never more helpers than `default_workers() - 1`.
+always makes progress, even where all threads of the pool have work and however deep parallel loops nest: a nested loop
+gets the threads that are idle, at worst none but its own. There are never more helpers than `default_workers() - 1`.
 
 Each worker takes the next iteration that nobody has taken. After an error (or an interrupt of the thread that started
 the loop) no further iteration starts; those under way finish; then the first error is raised, once. Nothing of the

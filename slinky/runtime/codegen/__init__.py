@@ -1,1 +1,1 @@
-"""The Python source of a plan. `generator` puts it together; each other module knows one part of it."""
+"""From a program to its plan tree. `generator` puts it together; each other module decides one part of it."""

@@ -26,7 +26,7 @@ from slinky.runtime.codegen.scopes import CodeScope
 from slinky.runtime.codegen.sites import arena_allocs
 from slinky.runtime.codegen.views import Stored, Views
 from slinky.runtime.codegen.writer import Writer, is_costly
-from slinky.runtime.plan_tree import BadFold, Fetch, FetchWithin, Integer, Name, Reserve, Room, Times, Value
+from slinky.runtime.plan_tree import BadFold, Fetch, FetchWithin, Integer, Name, Reserve, SiteRoom, Times, Value
 from slinky.symbolic.bounds import bounds
 from slinky.symbolic.expressions import (
     Condition,
@@ -89,7 +89,7 @@ class Allocations:
     def _reserved(self, arena_name: str, block: Block) -> _Arena:
         """Reserve room for the allocations of a block."""
         arena = _Arena(self._writer.scope)
-        heap: list[Room] = []
+        heap: list[SiteRoom] = []
         rings: list[str] = []
         for site in arena_allocs(block):
             alloc = site.alloc
@@ -99,7 +99,7 @@ class Allocations:
             if folded:
                 rings.append(name)
                 continue
-            room = self._room(name, alloc, site.loops) if site.is_certain else Room(name, None)
+            room = self._room(name, alloc, site.loops) if site.is_certain else SiteRoom(name, None)
             heap.append(room)
             if room.bytes is not None:
                 arena.reserved.add(name)
@@ -107,12 +107,12 @@ class Allocations:
             self._writer.scope.add(Reserve(Name(arena_name), tuple(heap), tuple(rings)))
         return arena
 
-    def _room(self, site: str, alloc: Alloc, loops: tuple[For, ...]) -> Room:
+    def _room(self, site: str, alloc: Alloc, loops: tuple[For, ...]) -> SiteRoom:
         """How many bytes an allocation needs: nothing where a loop around it is known early to have no iteration."""
         capacity = self._capacity(alloc, loops)
         if capacity is None or isinstance(capacity, Integer):
-            return Room(site, capacity)
-        return Room(site, capacity, tuple([self._writer.value(condition) for condition in self._unsure(loops)]))
+            return SiteRoom(site, capacity)
+        return SiteRoom(site, capacity, tuple([self._writer.value(condition) for condition in self._unsure(loops)]))
 
     def _unsure(self, loops: tuple[For, ...]) -> list[Condition]:
         """Conditions without which one of some loops, given outermost first, never has an iteration."""

@@ -1,4 +1,4 @@
-"""From a program to the source of one Python function that does the same.
+"""From a program to the plan tree of one function that does the same.
 
 The function is what a person would write by hand: loops over local integers, slices of the dimensions that are
 cropped, the callbacks called directly. Whatever the facts of the program decide is not asked again at run time: a
@@ -29,7 +29,7 @@ from slinky.runtime.codegen.allocations import Allocations
 from slinky.runtime.codegen.calls import Calls
 from slinky.runtime.codegen.examples import Examples
 from slinky.runtime.codegen.loops import Loops
-from slinky.runtime.codegen.names import Globals, Names
+from slinky.runtime.codegen.names import Globals, TakenNames
 from slinky.runtime.codegen.origin import ends
 from slinky.runtime.codegen.parameters import Parameters
 from slinky.runtime.codegen.recording import Recording
@@ -78,7 +78,7 @@ class _Maker:
         self.program = program
         self.kind = kind
         self.threaded = any(isinstance(s, For) and s.mode != SERIAL for s in walk(program.body))
-        names = Names()
+        names = TakenNames()
         names.taken.update(HELPERS)
         names.taken.update(temporaries(_most_operands(program)))
         self.function = names.fresh(f"{'bind' if kind.bound else 'run'}_{program.name}")

@@ -67,7 +67,7 @@ class Loops:
         if writer.scope.blocks >= _BLOCKS_PER_FUNCTION:
             function, blocks = writer.names.fresh(f"for_{variable_hint(loop)}"), AS_FUNCTION
         with writer.inside(facts, blocks, is_certain=is_certain) as inner:
-            writer.bind(loop.variable, name, inner)
+            writer.define(loop.variable, name, inner)
             self._write_block(loop.body)
         if inner.steps:
             writer.scope.add(Loop(name, piece.iterations, inner.done(), piece.comment, function))
@@ -77,7 +77,7 @@ class Loops:
         iterations = range_of(writer, loop.range.min, loop.range.max + 1, loop.step)
         name, function = self._name(loop), writer.names.fresh(f"for_{hint}")
         with writer.inside(writer.facts.enter(loop, "body"), AS_FUNCTION) as inner:
-            writer.bind(loop.variable, name, inner)
+            writer.define(loop.variable, name, inner)
             kinds = sites(loop.body)
             if kinds:
                 self._body_with_arena(loop, kinds)

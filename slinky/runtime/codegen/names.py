@@ -1,4 +1,4 @@
-"""Names for generated code: every program may be written, whatever its buffers and funcs are called.
+"""Names for plans: every program may be written, whatever its buffers and funcs are called.
 
 Invariant: a name is an identifier that stands for nothing else, and it is given out once.
 """
@@ -20,7 +20,7 @@ _BUILTINS = frozenset(dir(builtins))
 def identifier(name: str) -> str:
     """A Python identifier that reminds of a name: the name itself where it is one, else with other characters as `_`.
 
-    Never a keyword or the name of a builtin. Two names may give the same identifier; `Names` tells them apart.
+    Never a keyword or the name of a builtin. Two names may give the same identifier; `TakenNames` tells them apart.
     """
     text = name
     if not (name.isascii() and name.isidentifier()):  # most are, and this is asked for every line
@@ -30,8 +30,8 @@ def identifier(name: str) -> str:
     return f"{text}_" if keyword.iskeyword(text) or text in _BUILTINS else text
 
 
-class Names:
-    """The names taken in generated code. A name is given out once: whoever has it may rely on its value."""
+class TakenNames:
+    """The names taken in a plan. A name is given out once: whoever has it may rely on its value."""
 
     def __init__(self) -> None:
         self.taken: set[str] = set()
@@ -55,7 +55,7 @@ class Globals:
     `objects` has them by name; `callbacks` are the funcs of those that are callbacks.
     """
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: TakenNames) -> None:
         self._names = names
         self._known: dict[tuple[str, int], str] = {}
         self.objects: dict[str, Any] = {}

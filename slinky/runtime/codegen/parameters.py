@@ -1,7 +1,7 @@
 """The parameters of a plan's function, and the names of what a program says about them.
 
 Each input and output is an array and, unless all begin at the origin, the coordinates of its first element. The
-metadata of its dimensions is bound to names; only the steps whose names are used are kept.
+metadata of its dimensions gets names; only the steps whose names are used are kept.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from slinky.runtime.plan_tree import (
     Steps,
     Stride,
     Unpack,
-    names_bound,
+    names_assigned,
     names_used,
 )
 from slinky.symbolic.expressions import metadata, scalar
@@ -50,7 +50,7 @@ class Parameters:
         for s in program.scalars:
             name = writer.names.fresh(s.name)
             self.names.append(name)
-            writer.bind(scalar(s.name), name, writer.root)
+            writer.define(scalar(s.name), name, writer.root)
         for f in program.floats:
             name = writer.names.fresh(f.name)
             self.names.append(name)
@@ -75,17 +75,17 @@ class Parameters:
             size = fresh(f"{base}_size")
             sizes.append(size)
             if self._at_origin:
-                writer.bind(extents(p)[d], size, root)
+                writer.define(extents(p)[d], size, root)
             else:
                 lo, hi = fresh(f"{base}_min"), fresh(f"{base}_max")
                 minima.append(lo)
                 later.append(Assign(hi, Linear(((1, Name(lo)), (1, Name(size))), -1)))
-                writer.bind(metadata(p.name, d, "min"), lo, root)
-                writer.bind(metadata(p.name, d, "max"), hi, root)
+                writer.define(metadata(p.name, d, "min"), lo, root)
+                writer.define(metadata(p.name, d, "max"), hi, root)
             fold = Greatest((Name(size), Integer(1)))
             for field, value in (("stride", Stride(Name(array), d)), ("fold_factor", fold)):
                 name = fresh(f"{base}_{field}")
-                writer.bind(metadata(p.name, d, field), name, root)
+                writer.define(metadata(p.name, d, field), name, root)
                 later.append(Assign(name, value))
         if not self._at_origin:
             origin = fresh(f"{p.name}_min")
@@ -97,11 +97,11 @@ class Parameters:
         self._headers += later
 
     def headers_used_by(self, steps: Steps) -> Steps:
-        """The steps that bind metadata to names, as far as these steps use them."""
+        """The steps that give the names of metadata their values, as far as these steps use them."""
         used = names_used(steps)
         kept: list[Step] = []
         for header in reversed(self._headers):
-            if used.intersection(names_bound(header)):
+            if used.intersection(names_assigned(header)):
                 kept.append(header)
                 used |= names_used((header,))
         return tuple(kept[::-1])

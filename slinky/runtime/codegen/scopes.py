@@ -1,11 +1,11 @@
 """Steps while a plan is made: nested scopes of them, and expressions whose values do not change hoisted.
 
 A scope is a run of steps in which the same symbols have values: the body of the function, of a loop, of a branch. An
-expression is computed in the outermost scope that has all its symbols, once, and bound to a name; only what changes
+expression is computed in the outermost scope that has all its symbols, once, and named; only what changes
 from iteration to iteration is computed in the loop. What might fail (a division whose divisor is not shown to be at
 least 1) is computed in its place alone, and only when it is needed.
 
-Invariants: a name is bound in one scope only, and keeps its value while that scope lasts; the steps of a scope are
+Invariants: a name is given a value in one scope only, and keeps it while that scope lasts; the steps of a scope are
 joined to those around when it ends, so that what is hoisted out of it stands before it.
 """
 
@@ -18,7 +18,7 @@ from typing import Any
 import attrs
 
 from slinky.ir.scopes import Scope
-from slinky.runtime.codegen.names import Names
+from slinky.runtime.codegen.names import TakenNames
 from slinky.runtime.plan_tree import (
     Assign,
     Boolean,
@@ -111,21 +111,21 @@ class ScopedWriter:
     Subclasses give symbols their names: `self.homes[symbol]` is the scope in which it has a value.
     """
 
-    def __init__(self, root: CodeScope, names: Names) -> None:
+    def __init__(self, root: CodeScope, names: TakenNames) -> None:
         self.names = names
         self.scope = root
         self.root = root
         self.homes: dict[Expr, CodeScope] = {}
-        self._bound_in: dict[int, list[Expr]] = {}
+        self._defined_in: dict[int, list[Expr]] = {}
         self._known_quotients: dict[Node, frozenset[FloorDivide]] = {}
 
     # Where a value can be computed --------------------------------------------------------------------------------
 
-    def bind(self, symbol: Expr, name: str, scope: CodeScope) -> None:
+    def define(self, symbol: Expr, name: str, scope: CodeScope) -> None:
         """A symbol has a value in a scope, under this name."""
         scope.values[symbol] = Name(name)
         self.homes[symbol] = scope
-        self._bound_in.setdefault(scope.level, []).append(symbol)
+        self._defined_in.setdefault(scope.level, []).append(symbol)
 
     def home(self, *nodes: Node) -> CodeScope:
         """The outermost scope that has all symbols of some expressions."""
@@ -158,7 +158,7 @@ class ScopedWriter:
             yield inner
         finally:
             self.scope = outer
-            for symbol in self._bound_in.pop(inner.level, ()):
+            for symbol in self._defined_in.pop(inner.level, ()):
                 if self.homes.get(symbol) is inner:
                     del self.homes[symbol]
 

@@ -17,7 +17,7 @@ import attrs
 from slinky.ir.scopes import Scope
 from slinky.ir.statements import For, Statement
 from slinky.runtime.codegen.examples import Examples
-from slinky.runtime.codegen.names import Names
+from slinky.runtime.codegen.names import TakenNames
 from slinky.runtime.codegen.scopes import CodeScope, ScopedWriter
 from slinky.runtime.plan_tree import Failure, Name, Place, Stop
 from slinky.symbolic.bounds import simplify as simplify_choices
@@ -30,7 +30,7 @@ from slinky.symbolic.traversal import substitute
 class Writer(ScopedWriter):
     """Adds steps to the current scope, with what is known there."""
 
-    def __init__(self, root: CodeScope, names: Names, examples: Examples) -> None:
+    def __init__(self, root: CodeScope, names: TakenNames, examples: Examples) -> None:
         super().__init__(root, names)
         self._examples = examples
         self._ends: dict[Expr, Expr] = {}
@@ -108,7 +108,7 @@ class Writer(ScopedWriter):
                 return expr
             home = next(scope for scope in self.scope.chain() if expr in scope.values)
             symbol = variable(f"<end {len(self._ends) + 1}>")
-            self.bind(symbol, name.text, home)
+            self.define(symbol, name.text, home)
             home.values[key] = symbol
             self._ends[symbol] = self._expanded(expr)
         if self.scope.lookup(("fact", symbol)) is None:
