@@ -142,7 +142,7 @@ def test_allocations_of_many_sizes_that_are_not_known_before_are_not_kept() -> N
 
     def loop(t: Alloc, call: Call) -> Block:
         t = attrs.evolve(t, box=(Interval(as_expr(0), 1000 * v - 1),))
-        func = attrs.evolve(call.func, callback=watching)
+        func = attrs.evolve(call.func, operation=attrs.evolve(call.func.operation, function=watching))
         body = (t, attrs.evolve(call, func=func, box=(Interval(as_expr(0), as_expr(0)),)))
         return (For(v, Interval(as_expr(1), 60 // n), as_expr(1), SERIAL, body),)
 
