@@ -11,9 +11,10 @@ from slinky.cursors.answers import text_in
 from slinky.cursors.base import Cursor
 from slinky.cursors.containment import are_same
 from slinky.cursors.cursors import BlockCursor, block_cursor
+from slinky.cursors.history import History, steps_of
 from slinky.cursors.parameters import ArgCursor
 from slinky.cursors.patterns import find, the_match
-from slinky.cursors.versions import Version, origin
+from slinky.cursors.versions import Lineage, Version, origin
 from slinky.errors import ArgumentError, InvalidCursorError
 from slinky.ir.equality import say_the_same
 from slinky.ir.printer import print_program
@@ -67,7 +68,7 @@ class Pipeline:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickles the version, without its history. Cursors of this version that are pickled with it point into it."""
+        """Pickles the version. Cursors of this version that are pickled with it point into it; older ones do not."""
         return Pipeline, (self._version,)
 
     @property
@@ -258,6 +259,21 @@ class Pipeline:
         if not isinstance(other, Pipeline):
             raise ArgumentError(f"same_program() expects a pipeline, got {other!r}")
         return say_the_same(self._program, other._program)
+
+    def history(self) -> History:
+        """The schedule that made this pipeline: a sequence of steps, whose text is Python that runs.
+
+        With `p` the pipeline as it was built, the text makes a program equal to this one. An operation of your own is
+        one line where it can be imported; elsewhere its steps stand in its place, as `history().primitives()` shows
+        them of every operation.
+        """
+        return History(f"pipeline {self.name}", steps_of(self._version))
+
+    def _continued(self, lineage: Lineage) -> Pipeline:
+        """The same pipeline at the end of a longer history."""
+        again = Pipeline(self._version.continued(lineage))
+        object.__setattr__(again, "_plan", self._plan)
+        return again
 
     def verify(self) -> None:
         """Check that the program is well formed.

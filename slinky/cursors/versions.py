@@ -40,6 +40,21 @@ UNPICKLED = "unpickling"
 
 
 @attrs.frozen(eq=False)
+class Applied:
+    """An operation that made a version of another one, and what it was given beside the pipeline.
+
+    Places are kept as patterns, or as what finds them in a program without its index: a version must not live on for
+    having been pointed into.
+    """
+
+    operation: Callable[..., Any]
+    given: tuple[object, ...]
+    named: Mapping[str, object]
+    start: Lineage
+    """The version that it was applied to."""
+
+
+@attrs.frozen(eq=False)
 class Lineage:
     """One rewrite in the history of a version: its name, and what it ended, with a few words on each."""
 
@@ -48,6 +63,17 @@ class Lineage:
     ended: dict[int, str]
     depth: int
     jump: Lineage | None
+    _step: Applied | tuple[Any, ...] | None = None
+
+    @property
+    def step(self) -> Applied | tuple[Any, ...] | None:
+        """The operation that ended with this rewrite, or None; at the start, what a pickle tells of earlier ones."""
+        return self._step
+
+    def record(self, step: Applied) -> None:
+        """Take note, once, of the operation that ends with this rewrite."""
+        assert self._step is None, "a rewrite ends one operation"
+        object.__setattr__(self, "_step", step)
 
     def child(self, operation: str, ended: dict[int, str]) -> Lineage:
         """The lineage after one more rewrite."""
@@ -72,9 +98,9 @@ class Lineage:
             node = node.parent
 
 
-def origin(operation: str = "build_pipeline") -> Lineage:
-    """The start of a history."""
-    return Lineage(None, operation, {}, 0, None)
+def origin(operation: str = "build_pipeline", past: tuple[Any, ...] = ()) -> Lineage:
+    """The start of a history; `past` are steps before it that are known as text only."""
+    return Lineage(None, operation, {}, 0, None, past)
 
 
 @attrs.frozen
@@ -134,8 +160,16 @@ class Version:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickles the program, without its history: identities of statements mean nothing in another process."""
-        return _unpickled, (self.program,)
+        """Pickles the program, and its history as text: identities of statements mean nothing in another process."""
+        from slinky.cursors.history import steps_of
+
+        return _unpickled, (self.program, steps_of(self))
+
+    def continued(self, lineage: Lineage) -> Version:
+        """The same program, with all that is known of it, as the end of a longer history."""
+        again = Version(self.program, lineage, self.entries, self._names, self._positions, self._globals)
+        again.remembered, again._facts = self.remembered, self._facts
+        return again
 
     def statement(self, identity: int) -> Statement:
         """The statement of this identity, which must be there."""
@@ -343,8 +377,8 @@ class Version:
         raise InvalidCursorError(f"{what} is gone")
 
 
-def _unpickled(program: Program) -> Version:
-    return Version(attrs.evolve(program, body=tuple(map(with_fresh_identities, program.body))), origin(UNPICKLED))
+def _unpickled(program: Program, past: tuple[Any, ...] = ()) -> Version:
+    return Version(attrs.evolve(program, body=tuple(map(with_fresh_identities, program.body))), origin(UNPICKLED, past))
 
 
 def _statement(entry: Entry | None) -> Statement | None:

@@ -1,129 +1,186 @@
-"""The decorator that makes an operation on pipelines: arguments, returned cursors, context of errors, help.
+"""The decorator that makes an operation on pipelines: arguments, returned cursors, history, context of errors, help.
 
 An operation is written as a function of a pipeline and arguments that returns the new pipeline and the cursors that it
 declares. Decorated, it
 
-* converts its arguments by their annotations: a pattern or an older cursor becomes a cursor of this version and of the
-  kind asked for, an integer an expression;
+* converts its arguments by their annotations (`arguments`);
 * takes a last keyword `rc`: with `rc=True` it returns the pipeline and a record of cursors, else the pipeline alone;
+* leaves in the new version what was applied, so that `p.history()` can tell;
 * names itself in the errors that it raises, and leaves its input as it was.
+
+Invariant: what an operation returns was made from what it was given.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
-import keyword
 import re
-import types
-import typing
-from collections.abc import Callable
-from typing import Any, Union
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeAlias, TypeVar, overload
 
-from slinky.cursors.base import Cursor, InvalidCursor
-from slinky.cursors.cursors import (
-    AllocCursor,
-    BlockCursor,
-    CallCursor,
-    DimCursor,
-    ExprCursor,
-    GapCursor,
-    LoopCursor,
-    StatementCursor,
-)
-from slinky.cursors.parameters import ArgCursor
-from slinky.cursors.patterns import find, stands_not_before
-from slinky.errors import InvalidCursorError, OperationError, PatternError, RewritingError, SchedulingError
+from slinky.cursors.versions import Applied
+from slinky.errors import InvalidCursorError, OperationError, RewritingError, SchedulingError
 from slinky.pipeline import Pipeline
-from slinky.sched.records import ReturnedCursors, record_class
+from slinky.sched.arguments import Arguments, arguments_of
+from slinky.sched.records import NamedCursors, ReturnedCursors, record_class, require_cursors, require_names
 from slinky.sched.remedies import Attempt
-from slinky.symbolic.expressions import Expr, as_expr
 from slinky.symbolic.patience import limited_patience
 
-Converter = Callable[[Pipeline, object], object]
+P = ParamSpec("P")
+R = TypeVar("R", bound=ReturnedCursors)
+R_co = TypeVar("R_co", bound=ReturnedCursors, covariant=True)
+
+Found: TypeAlias = tuple[Any, ...] | ReturnedCursors
+"""The cursors that a function returns beside the pipeline: in the order of the fields, or a record that has them."""
 
 
-def sched_op(*cursors: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+class Operation(Protocol[P, R_co]):
+    """An operation on pipelines, as `sched_op` makes it of a function.
+
+    Type checkers cannot add a keyword to the parameters of a function. Where `rc` is given, they know what is returned,
+    but look at the other arguments only if the function is declared with overloads (`docs/cursors.md`).
+    """
+
+    __name__: str
+
+    @property
+    def cursors(self) -> type[R_co]:
+        """The class of the records that it returns with `rc=True`."""
+
+    @overload
+    def __call__(self, p: Pipeline, /, *args: P.args, **kwargs: P.kwargs) -> Pipeline: ...
+    @overload
+    def __call__(  # type: ignore[valid-type]
+        self, p: Pipeline, /, *args: P.args, rc: Literal[True], **kwargs: P.kwargs
+    ) -> tuple[Pipeline, R_co]: ...
+    @overload
+    def __call__(  # type: ignore[valid-type]
+        self, p: Pipeline, /, *args: P.args, rc: Literal[False], **kwargs: P.kwargs
+    ) -> Pipeline: ...
+
+
+@overload
+def sched_op(record: type[R], /) -> Callable[[Callable[Concatenate[Pipeline, P], object]], Operation[P, R]]: ...
+@overload
+def sched_op(
+    *cursors: str,
+) -> Callable[[Callable[Concatenate[Pipeline, P], object]], Operation[P, NamedCursors]]: ...
+def sched_op(*cursors: Any) -> Any:
     """Make an operation on pipelines; `cursors` names what it returns with `rc=True`, in program order.
 
     The function takes the pipeline first, then arguments annotated with what they are: kinds of cursors (`LoopCursor`,
-    or several joined by `|`), `Expr`, or anything else, which passes as it is. It returns the new pipeline and a tuple
-    of as many cursors as are named; they may be of older versions (they are forwarded) and an `InvalidCursor` stands
-    for none. Describe them in a section `Cursors:` of the docstring, one line `name: what it is` each.
+    or several joined by `|`), `Expr`, lists, tuples and sequences of these (`*calls: CallCursor`), or anything else,
+    which passes as it is. It returns the new pipeline and a tuple of as many cursors as are named, or a record that has
+    these names, as another operation returns it. Cursors may be of older versions (they are forwarded), and an
+    `InvalidCursor` stands for none. Describe them in a section `Cursors:` of the docstring, one line `name: what it is`
+    each.
 
         @sched_op("allocs", "loop", "call")
         def compute_and_slide(p: Pipeline, call: CallCursor, loop: LoopCursor):
             p, at = compute_at(p, call, loop, rc=True)
             p = slide_window(p, at.call, at.loop)
-            return p, (at.allocs, at.loop, at.call)
+            return p, at
 
     Return the places that were given, forwarded, and those that were made or changed: a cursor each, or a tuple under a
     plural name where there may be any number; none that is one step from another.
 
+    Instead of names, `cursors` may be a class of records, a `ReturnedCursors` with annotations, which editors and type
+    checkers know. For them, a parameter that takes patterns, too, is annotated `CallCursor | str`.
+
     The operation raises `OperationError` for arguments of the wrong kind, `InvalidCursorError` and `PatternError` for
     places that are not there, and passes on the `SchedulingError` of a refusal; its name is added to all of these.
     """
-    _require_names(cursors)
+    declared = _declared_record(cursors)
+    if declared is None:
+        require_names(cursors, "sched_op")
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        name = getattr(function, "__name__", "operation")
-        title = "".join(part.capitalize() for part in name.split("_")) + "Cursors"
-        record = record_class(title, cursors)
-        signature = inspect.signature(function)
-        parameters = [*signature.parameters.values()]
-        if not parameters or "rc" in signature.parameters:
-            raise OperationError(f"{name}: an operation takes a pipeline first, and sched_op adds rc itself")
-        names = [p.name for p in parameters[1:]]
-        can_repeat = all(p.kind is not p.VAR_POSITIONAL and p.kind is not p.POSITIONAL_ONLY for p in parameters[1:])
-        positional = tuple(p.name for p in parameters[1:] if p.kind is p.POSITIONAL_OR_KEYWORD)
-        converters = functools.cache(lambda: _converters(function))
+        documented = _documented(function)
+        name = getattr(documented, "__name__", "operation")
+        record = declared or record_class(_title(name), cursors)
+        signature = _signature(name, function)
+        arguments = functools.cache(lambda: arguments_of(name, function, signature))
 
-        def convert(p: Pipeline, key: str, value: object) -> object:
-            converter = converters().get(key)
-            if converter is None:
-                return value
-            try:
-                return converter(p, value)
-            except (OperationError, PatternError, InvalidCursorError) as error:
-                raise type(error)(f"argument {key}: {error}") from None
-
-        @functools.wraps(function)
+        @functools.wraps(documented)
         def operation(p: Pipeline, *args: Any, rc: bool = False, **kwargs: Any) -> Any:
             if not isinstance(p, Pipeline):
                 raise OperationError(f"{name}: the first argument must be a Pipeline, got {type(p).__name__}")
+            taken = arguments()
+            given: Sequence[Any] = ()
+            named: Mapping[str, Any] = {}
             try:
-                given = [convert(p, key, value) for key, value in zip(names, args, strict=False)]
-                given += args[len(names) :]
-                named = {key: convert(p, key, value) for key, value in kwargs.items()}
+                given, named = taken.convert(p, args, kwargs)
                 with limited_patience():
                     result = function(p, *given, **named)
             except RewritingError as error:
-                if can_repeat and isinstance(error, SchedulingError) and not error.operation:
-                    arguments = {**dict(zip(names, given, strict=False)), **named}
-                    error.attempt = Attempt(operation, positional, p, arguments)
+                _remember_attempt(error, operation, taken, p, given, named)
                 error.leave(name)
                 raise
             except TypeError:
                 _require_fitting(name, signature, (p, *args), kwargs)
                 raise
-            new, found = _result(name, result, len(cursors))
-            if not rc:
-                return new
-            try:
-                return new, record(*(_settled(new, cursor) for cursor in found))
-            except InvalidCursorError as error:
-                error.leave(name)
-                raise
+            new, found = _checked(name, p, result, record)
+            new = _recorded(operation, taken, p, new, (given, named), (args, kwargs))
+            return (new, _settled_record(name, new, found, record)) if rc else new
 
-        rc_parameter = inspect.Parameter("rc", inspect.Parameter.KEYWORD_ONLY, default=False, annotation="bool")
-        rest = [p for p in parameters if p.kind is p.VAR_KEYWORD]
-        parameters = [p for p in parameters if p.kind is not p.VAR_KEYWORD]
-        operation.__signature__ = signature.replace(parameters=[*parameters, rc_parameter, *rest])  # type: ignore[attr-defined]
-        operation.__doc__ = _documentation(function.__doc__ or "", record, cursors)
+        operation.__signature__ = _with_rc(signature)  # type: ignore[attr-defined]
+        operation.__doc__ = _documentation(documented.__doc__ or "", record)
         operation.cursors = record  # type: ignore[attr-defined]
         return operation
 
     return decorate
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# What is declared
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def _declared_record(cursors: tuple[object, ...]) -> type[ReturnedCursors] | None:
+    """The class of records that `sched_op` was given; None for names. Raises `OperationError` for anything else."""
+    kind = cursors[0] if len(cursors) == 1 else None
+    if isinstance(kind, type) and issubclass(kind, ReturnedCursors):
+        return kind
+    if isinstance(kind, type):
+        raise OperationError(
+            f"sched_op takes names of cursors, or a class of records, a subclass of sl.ReturnedCursors; got {kind!r}"
+        )
+    if any(map(callable, cursors)):
+        raise OperationError("sched_op takes the names of cursors: write @sched_op(), with parentheses, for none")
+    return None
+
+
+def _documented(function: Any) -> Any:
+    """The function that a partial was made of: it has the name and the docstring."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    return function if hasattr(function, "__name__") else type(function)
+
+
+def _title(name: str) -> str:
+    return "".join(part.capitalize() for part in name.split("_")) + "Cursors"
+
+
+def _signature(name: str, function: Callable[..., Any]) -> inspect.Signature:
+    """How the function is called. Raises `OperationError` if an operation cannot be made of it."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError) as error:
+        raise OperationError(f"{name}: sched_op makes an operation of a function, got {function!r}: {error}") from None
+    first = next(iter(signature.parameters.values()), None)
+    takes_one = first is not None and first.kind in (first.POSITIONAL_ONLY, first.POSITIONAL_OR_KEYWORD)
+    if not takes_one or "rc" in signature.parameters:
+        raise OperationError(f"{name}: an operation takes a pipeline first, and sched_op adds rc itself")
+    return signature
+
+
+def _with_rc(signature: inspect.Signature) -> inspect.Signature:
+    """The signature with the last keyword `rc`."""
+    rc = inspect.Parameter("rc", inspect.Parameter.KEYWORD_ONLY, default=False, annotation="bool")
+    parameters = list(signature.parameters.values())
+    rest = [p for p in parameters if p.kind is p.VAR_KEYWORD]
+    return signature.replace(parameters=[*(p for p in parameters if p not in rest), rc, *rest])
 
 
 def _require_fitting(name: str, signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -134,20 +191,38 @@ def _require_fitting(name: str, signature: inspect.Signature, args: tuple[Any, .
         raise OperationError(f"{name}: {error}") from None
 
 
-def _require_names(cursors: tuple[object, ...]) -> None:
-    """Raise `OperationError` unless these can be the fields of a record."""
-    for name in cursors:
-        if callable(name):
-            raise OperationError("sched_op takes the names of cursors: write @sched_op(), with parentheses, for none")
-        if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
-            raise OperationError(f"sched_op takes names of cursors, such as 'outer', got {name!r}")
-        if hasattr(ReturnedCursors, name):
-            raise OperationError(f"a cursor cannot be called {name!r}, which the record of cursors has already")
-        if cursors.count(name) > 1:
-            raise OperationError(f"sched_op names the cursor {name!r} twice")
+def _remember_attempt(
+    error: RewritingError,
+    operation: Callable[..., Any],
+    taken: Arguments,
+    p: Pipeline,
+    given: Sequence[Any],
+    named: Mapping[str, Any],
+) -> None:
+    """Tell a refusal what was refused, so that it can try what may help: where every argument has a name."""
+    if isinstance(error, SchedulingError) and not error.operation and taken.can_be_named:
+        by_name = {**dict(zip(taken.positional, given, strict=False)), **named}
+        error.attempt = Attempt(operation, taken.positional, p, by_name)
 
 
-def _result(name: str, result: Any, count: int) -> tuple[Pipeline, tuple[Any, ...]]:
+# ----------------------------------------------------------------------------------------------------------------
+# What is returned
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def _checked(name: str, p: Pipeline, result: Any, record: type[ReturnedCursors]) -> tuple[Pipeline, Found]:
+    """The pipeline and the cursors that a function returned. Raises `OperationError` unless they are as declared."""
+    new, found = _parts(name, result, record)
+    if not new._version.lineage.descends_from(p._version.lineage):
+        raise OperationError(
+            f"{name}: an operation returns a pipeline that it made from the one it was given, but {new!r} was not"
+        )
+    return new, found
+
+
+def _parts(name: str, result: Any, record: type[ReturnedCursors]) -> tuple[Pipeline, Found]:
+    fields = record.fields()
+    count = len(fields)
     if isinstance(result, Pipeline) and count == 0:
         return result, ()
     if not (isinstance(result, tuple) and len(result) == 2 and isinstance(result[0], Pipeline)):
@@ -155,107 +230,60 @@ def _result(name: str, result: Any, count: int) -> tuple[Pipeline, tuple[Any, ..
             f"{name}: an operation returns a pipeline and a tuple of its {count} cursors, got {result!r}"
         )
     new, found = result
+    if isinstance(found, ReturnedCursors):
+        lacking = [field for field in fields if field not in found.fields()]
+        if lacking:
+            raise OperationError(
+                f"{name}: the operation names {', '.join(fields)}, but returned a {type(found).__name__}, which has no "
+                f"{', '.join(lacking)}"
+            )
+        return new, found
     if not isinstance(found, tuple) or len(found) != count:
         raise OperationError(f"{name}: the operation names {count} cursors, but returned {found!r}")
-    for cursor in found:
-        several = cursor if isinstance(cursor, tuple) else (cursor,)
-        if not all(isinstance(each, Cursor) for each in several):
-            raise OperationError(f"{name}: what an operation returns beside the pipeline are cursors, got {cursor!r}")
+    require_cursors(name, found)
     return new, found
+
+
+def _recorded(
+    operation: Callable[..., Any],
+    taken: Arguments,
+    p: Pipeline,
+    new: Pipeline,
+    converted: tuple[Sequence[Any], Mapping[str, Any]],
+    given: tuple[Sequence[Any], Mapping[str, Any]],
+) -> Pipeline:
+    """The new pipeline, with the operation in its history: unless it is the pipeline that was given.
+
+    A rewrite that no other operation has left a note in is this one's own. Else the operation is made of others, and
+    its note goes in a version of its own, for the versions inside may be in other hands.
+    """
+    before, after = p._version, new._version
+    if before is after:
+        return new
+    step = Applied(operation, *taken.kept(before, converted, given), before.lineage)
+    if after.lineage.parent is before.lineage and after.lineage.step is None:
+        after.lineage.record(step)
+        return new
+    lineage = after.lineage.child(operation.__name__, {})
+    lineage.record(step)
+    return new._continued(lineage)
+
+
+def _settled_record(name: str, p: Pipeline, found: Found, record: type[ReturnedCursors]) -> ReturnedCursors:
+    """The record of what was returned, all of it in the version that is returned."""
+    cursors = found if isinstance(found, tuple) else [found[field] for field in record.fields()]
+    try:
+        return record(*[_settled(p, cursor) for cursor in cursors])
+    except InvalidCursorError as error:
+        error.leave(name)
+        raise
 
 
 def _settled(p: Pipeline, cursor: Any) -> Any:
     """A returned cursor, or a tuple of them, in the version that is returned."""
     if isinstance(cursor, tuple):
-        return tuple(_settled(p, inner) for inner in cursor)
+        return tuple([_settled(p, inner) for inner in cursor])
     return p.forward(cursor) if cursor else cursor
-
-
-# ----------------------------------------------------------------------------------------------------------------
-# Arguments
-# ----------------------------------------------------------------------------------------------------------------
-
-
-def _converters(function: Callable[..., Any]) -> dict[str, Converter]:
-    """How each argument is converted, by its annotation."""
-    hints = typing.get_type_hints(function)
-    found: dict[str, Converter] = {}
-    for key, hint in hints.items():
-        kinds = typing.get_args(hint) if typing.get_origin(hint) in (Union, types.UnionType) else (hint,)
-        optional = type(None) in kinds
-        classes = tuple(k for k in kinds if isinstance(k, type) and issubclass(k, Cursor))
-        if classes:
-            found[key] = functools.partial(_cursor_argument, classes, optional)
-        elif Expr in kinds:
-            found[key] = functools.partial(_expr_argument, optional)
-    return found
-
-
-def _cursor_argument(classes: tuple[type[Cursor], ...], optional: bool, p: Pipeline, value: object) -> object:
-    if value is None and optional:
-        return None
-    if isinstance(value, str):
-        return _match(classes, p, value)
-    if BlockCursor in classes and isinstance(value, (tuple, list)) and len(value) == 2:
-        return _block_between(p, *value)
-    if isinstance(value, InvalidCursor):
-        raise InvalidCursorError(f"expected {_kinds(classes)}, got an InvalidCursor, which stands for no place")
-    if not isinstance(value, Cursor):
-        raise OperationError(f"expected {_kinds(classes)} or a pattern, got {value!r}")
-    cursor = p.forward(value)
-    if isinstance(cursor, classes):
-        return cursor
-    if BlockCursor in classes and isinstance(cursor, StatementCursor):
-        return cursor.as_block()
-    raise OperationError(f"expected {_kinds(classes)}, got {cursor!r}")
-
-
-def _match(classes: tuple[type[Cursor], ...], p: Pipeline, pattern: str) -> object:
-    """The first match of a pattern that is of these kinds; where blocks are asked, a statement is one."""
-    matches = find(p._version, p.program.body, pattern, classes)
-    if matches:
-        return matches[0]
-    if BlockCursor in classes:
-        statements = find(p._version, p.program.body, pattern, (StatementCursor,))
-        if isinstance(first := next(iter(statements), None), StatementCursor):
-            return first.as_block()
-    kinds = (CallCursor, AllocCursor, LoopCursor)
-    others = (found for kind in kinds for found in find(p._version, p.program.body, pattern, (kind,)))
-    other = next(others, None) or p.find(pattern)  # raises, unless the pattern matches something of another kind
-    raise OperationError(f"expected {_kinds(classes)}, but {pattern!r} matches {other!r}")
-
-
-def _block_between(p: Pipeline, *ends: object) -> BlockCursor:
-    """The block from one statement to another, each given as a pattern or a cursor."""
-    first, last = (_cursor_argument((StatementCursor,), False, p, end) for end in ends)
-    assert isinstance(first, StatementCursor)
-    assert isinstance(last, StatementCursor)
-    if not stands_not_before(last, first):
-        raise OperationError(f"expected a block, but {last!r} does not stand behind {first!r} in the same block")
-    return BlockCursor(p._version, first._id, last._id)
-
-
-_TITLES: dict[type[Cursor], str] = {
-    DimCursor: "a dimension of a call", BlockCursor: "a block", GapCursor: "a gap", ExprCursor: "an expression",
-    ArgCursor: "a parameter",
-}  # fmt: skip
-
-
-def _kinds(classes: tuple[type[Cursor], ...]) -> str:
-    titles = [
-        _TITLES.get(c) or ("an " if c.__name__[0] in "AEIO" else "a ") + c.__name__.removesuffix("Cursor").lower()
-        for c in classes
-    ]
-    return " or ".join(titles)
-
-
-def _expr_argument(optional: bool, p: Pipeline, value: object) -> object:
-    if value is None and optional:
-        return None
-    try:
-        return as_expr(value)
-    except TypeError as error:
-        raise OperationError(str(error)) from None
 
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -263,8 +291,9 @@ def _expr_argument(optional: bool, p: Pipeline, value: object) -> object:
 # ----------------------------------------------------------------------------------------------------------------
 
 
-def _documentation(text: str, record: type[Any], cursors: tuple[str, ...]) -> str:
+def _documentation(text: str, record: type[ReturnedCursors]) -> str:
     """The docstring with its section `Cursors:` turned into what the operation returns."""
+    cursors = record.fields()
     text = inspect.cleandoc(text)
     body, _, section = text.partition("\nCursors:\n")
     described = dict(re.findall(r"^\s+(\w+): (.+)$", section, re.MULTILINE))

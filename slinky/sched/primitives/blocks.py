@@ -14,9 +14,10 @@ from slinky.sched.gate import settle
 from slinky.sched.legality.reasons import SWAPPED, Kept, Obligation
 from slinky.sched.legality.touches import calls_inside
 from slinky.sched.operation import sched_op
+from slinky.sched.returned import ReorderStatementsCursors
 
 
-@sched_op("block")
+@sched_op(ReorderStatementsCursors)
 def reorder_statements(p: Pipeline, block: BlockCursor) -> Any:
     """Swap two neighbouring statements.
 

@@ -46,6 +46,7 @@ from slinky.sched.primitives.rewriting import (
 )
 from slinky.sched.primitives.simplification import simplified_block
 from slinky.sched.remedies import PlaceOf, Remedy, first, instead
+from slinky.sched.returned import CutLoopCursors, ParallelizeLoopCursors, ReorderLoopsCursors, SplitLoopCursors
 from slinky.symbolic.expressions import Expr, equal, is_integer, maximum, minimum
 from slinky.symbolic.intervals import Interval
 from slinky.symbolic.proofs import Facts, prove
@@ -54,7 +55,7 @@ from slinky.symbolic.traversal import symbols
 TAILS = ("clamp", "cut", "shift", "perfect")
 
 
-@sched_op("outer", "inner", "tail")
+@sched_op(SplitLoopCursors)
 def split_loop(
     p: Pipeline,
     loop: LoopCursor | DimCursor,
@@ -255,7 +256,7 @@ def _kept_by_split(tail: str, outer: For) -> tuple[Kept, ...]:
     )
 
 
-@sched_op("outer", "inner")
+@sched_op(ReorderLoopsCursors)
 def reorder_loops(p: Pipeline, outer: LoopCursor) -> Any:
     """Swap a loop and the loop that is all of its body.
 
@@ -332,7 +333,7 @@ def _empty_body(loop: For) -> list[Remedy]:
     return [first("only perfectly nested loops swap; move out what else stands there", *steps)]
 
 
-@sched_op("first", "second")
+@sched_op(CutLoopCursors)
 def cut_loop(p: Pipeline, loop: LoopCursor, at: Expr) -> Any:
     """Cut a loop into two loops, one after the other; the second starts at the first iteration from `at` on.
 
@@ -388,7 +389,7 @@ def cut_loop(p: Pipeline, loop: LoopCursor, at: Expr) -> Any:
     return new, (LoopCursor(new._version, first.id), LoopCursor(new._version, second.id))
 
 
-@sched_op("loop")
+@sched_op(ParallelizeLoopCursors)
 def parallelize_loop(p: Pipeline, loop: LoopCursor, workers: int | None = None) -> Any:
     """Let the iterations of a loop run at the same time.
 

@@ -25,6 +25,7 @@ from slinky.sched.operation import sched_op
 from slinky.sched.primitives.ranges import depending_on, extend_loop, first_reaching
 from slinky.sched.primitives.rewriting import allocs_of
 from slinky.sched.remedies import PlaceOf, Remedy, first, instead
+from slinky.sched.returned import ComputeAtCursors, ComputeRootCursors
 from slinky.symbolic.bounds import simplify
 from slinky.symbolic.expressions import linear, maximum
 from slinky.symbolic.intervals import Box, Interval, hull, moves_with
@@ -32,7 +33,7 @@ from slinky.symbolic.proofs import Facts, prove
 from slinky.symbolic.traversal import substitute, symbols
 
 
-@sched_op("allocs", "loop", "call")
+@sched_op(ComputeAtCursors)
 def compute_at(p: Pipeline, call: CallCursor, loop: LoopCursor) -> Any:
     """Compute a producer inside a loop over its consumers: in each iteration just what the body reads.
 
@@ -275,7 +276,7 @@ def _extend_to_all(edit: Edit, version: Version, call: Call, loop: For) -> list[
     return extend_loop(edit, version, loop, call.id, Interval(start, end))
 
 
-@sched_op("allocs", "call")
+@sched_op(ComputeRootCursors)
 def compute_root(p: Pipeline, call: CallCursor) -> Any:
     """Compute a producer in full, at the top of the program: the inverse of `compute_at`.
 

@@ -16,13 +16,14 @@ from slinky.sched.gate import settle
 from slinky.sched.legality.reasons import ALL_BUT_CHECKS, SAME_ORDER, Kept
 from slinky.sched.operation import sched_op
 from slinky.sched.primitives.rewriting import require_name
+from slinky.sched.returned import RenameCursors, SimplifyCursors
 from slinky.symbolic.bounds import decide
 from slinky.symbolic.bounds import simplify as simplify_expression
 from slinky.symbolic.expressions import FALSE, TRUE, equal, negate
 from slinky.symbolic.proofs import Facts, prove
 
 
-@sched_op()
+@sched_op(SimplifyCursors)
 def simplify(p: Pipeline) -> Any:
     """Simplify all expressions by what is known at their place, and drop what does nothing.
 
@@ -61,7 +62,7 @@ def simplify(p: Pipeline) -> Any:
     return settle(edit, "simplify", Kept(SAME_ORDER, ALL_BUT_CHECKS))
 
 
-@sched_op()
+@sched_op(RenameCursors)
 def rename(p: Pipeline, name: str) -> Any:
     """Give the pipeline another name.
 

@@ -27,6 +27,7 @@ from slinky.sched.operation import sched_op
 from slinky.sched.primitives.ranges import added_steps, depending_on, extend_loop
 from slinky.sched.primitives.rewriting import allocs_of
 from slinky.sched.remedies import PlaceOf, Remedy, first, instead, unfold_first
+from slinky.sched.returned import SlideWindowCursors
 from slinky.symbolic.bounds import simplify
 from slinky.symbolic.comparing import at_most
 from slinky.symbolic.expressions import (
@@ -42,7 +43,7 @@ from slinky.symbolic.traversal import substitute
 WARMUPS = ("earlier", "first")
 
 
-@sched_op("allocs", "loop", "call")
+@sched_op(SlideWindowCursors)
 def slide_window(p: Pipeline, call: CallCursor, loop: LoopCursor, *, warmup: str = "earlier") -> Any:
     """Produce in each iteration of a loop only what earlier iterations have not produced.
 

@@ -33,6 +33,7 @@ from slinky.sched.legality.touches import touches
 from slinky.sched.operation import sched_op
 from slinky.sched.primitives.rewriting import at_least_one, require_known_symbols, require_positive
 from slinky.sched.remedies import PlaceOf, Remedy, first, instead, unfold_first
+from slinky.sched.returned import FoldStorageCursors, LiftAllocCursors, StoreAtCursors, UnfoldStorageCursors
 from slinky.symbolic.bounds import bounds, simplify
 from slinky.symbolic.differences import cases, largest_difference
 from slinky.symbolic.expressions import Expr, Min, Scalar, is_integer, maximum
@@ -41,7 +42,7 @@ from slinky.symbolic.proofs import Facts, prove
 from slinky.symbolic.traversal import symbols
 
 
-@sched_op("alloc")
+@sched_op(FoldStorageCursors)
 def fold_storage(p: Pipeline, alloc: AllocCursor, dim: str | int, factor: Expr | None = None) -> Any:
     """Store a dimension of a buffer modulo a factor: only the window that is live at once takes memory.
 
@@ -187,7 +188,7 @@ def _largest_extent(high: Expr, low: Expr, loop: For, known: Facts) -> Expr:
     return maximum(*found)
 
 
-@sched_op("alloc")
+@sched_op(UnfoldStorageCursors)
 def unfold_storage(p: Pipeline, alloc: AllocCursor, dim: str | int) -> Any:
     """Store a dimension of a buffer in full again: the inverse of `fold_storage`. Always legal.
 
@@ -210,7 +211,7 @@ def unfold_storage(p: Pipeline, alloc: AllocCursor, dim: str | int) -> Any:
     return new, (AllocCursor(new._version, old.id),)
 
 
-@sched_op("loop", "alloc")
+@sched_op(StoreAtCursors)
 def store_at(p: Pipeline, alloc: AllocCursor, loop: LoopCursor) -> Any:
     """Allocate a buffer inside a loop, just large enough for what one iteration reads.
 
@@ -298,7 +299,7 @@ def store_at(p: Pipeline, alloc: AllocCursor, loop: LoopCursor) -> Any:
     return new, (LoopCursor(changed, target.id), AllocCursor(changed, old.id))
 
 
-@sched_op("alloc")
+@sched_op(LiftAllocCursors)
 def lift_alloc(p: Pipeline, alloc: AllocCursor, levels: int = 1) -> Any:
     """Allocate a buffer outside the loops around it, large enough for all their iterations: the inverse of `store_at`.
 

@@ -1,0 +1,340 @@
+"""Values as Python that makes them: what a schedule was given, written down.
+
+`kept` turns an argument into something small that outlives the version it points into; `written` turns that into code,
+when somebody reads. The code is meant to stand where `p` is the pipeline that the argument was given with and `sl` is
+slinky.
+
+Invariant: code that is written here, run there, makes an equal value: of places, the same place.
+"""
+
+from __future__ import annotations
+
+import operator
+import sys
+from collections.abc import Callable
+
+import attrs
+import numpy as np
+
+from slinky.cursors.base import Cursor, InvalidCursor
+from slinky.cursors.cursors import (
+    AllocCursor,
+    BlockCursor,
+    CallCursor,
+    CheckCursor,
+    DimCursor,
+    ExprCursor,
+    GapCursor,
+    IfCursor,
+    LoopCursor,
+    StatementCursor,
+)
+from slinky.cursors.parameters import ArgCursor
+from slinky.cursors.patterns import find
+from slinky.cursors.versions import Version, origin
+from slinky.errors import InvalidCursorError
+from slinky.ir.statements import Alloc, Call, For, Program
+from slinky.symbolic.expressions import (
+    And,
+    Constant,
+    Expr,
+    FloorDivide,
+    IsZero,
+    Max,
+    Metadata,
+    Min,
+    Node,
+    NonNegative,
+    Or,
+    Product,
+    Scalar,
+    Select,
+    Sum,
+    Truth,
+    Variable,
+)
+
+# ----------------------------------------------------------------------------------------------------------------
+# Keeping
+# ----------------------------------------------------------------------------------------------------------------
+
+
+@attrs.frozen
+class KeptPlace:
+    """A place of a program, to be found again when somebody asks: a kind of cursor and all but its version."""
+
+    program: Program
+    kind: type[Cursor]
+    fields: tuple[object, ...]
+    is_pattern: bool
+    """Whether a pattern will do where the place was given."""
+
+    def cursor(self) -> Cursor:
+        """The cursor, in a version of its own."""
+        return self.kind(Version(self.program, origin()), *self.fields)  # type: ignore[call-arg]
+
+
+@attrs.frozen
+class Unwritable:
+    """An argument that has no code: what it was, in a few words."""
+
+    words: str
+
+
+def kept(version: Version, value: object, is_pattern: bool) -> object:
+    """An argument as it is remembered. `is_pattern`: a pattern will do where it was given."""
+    if value is None or isinstance(value, (str, int, float, Expr)):
+        return value
+    if isinstance(value, Cursor):
+        return _kept_place(version, value, is_pattern)
+    if isinstance(value, (tuple, list)):
+        items = [kept(version, item, is_pattern) for item in value]
+        return items if isinstance(value, list) else tuple(items)
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        return {key: kept(version, v, is_pattern) for key, v in value.items()}
+    if isinstance(value, np.generic):
+        return value.item()
+    return _Named.of(value) or Unwritable(f"{type(value).__name__}")
+
+
+def _kept_place(version: Version, cursor: Cursor, is_pattern: bool) -> object:
+    """A pattern where one name says it all; else the place, so that nothing is searched before somebody reads."""
+    if isinstance(cursor, InvalidCursor):
+        return cursor
+    try:
+        cursor = cursor.forward_to(version)
+    except InvalidCursorError as error:
+        return Unwritable(f"{cursor!r}: {error}")
+    if is_pattern:
+        pattern = _plain_pattern(version, cursor)
+        if pattern is not None:
+            return pattern
+    fields = attrs.fields(type(cursor))[1:]
+    return KeptPlace(version.program, type(cursor), tuple(getattr(cursor, f.name) for f in fields), is_pattern)
+
+
+def _plain_pattern(version: Version, cursor: Cursor) -> object:
+    """The pattern of a statement or dimension whose name nothing else has; of a block, those of its ends."""
+    if isinstance(cursor, BlockCursor):
+        ends = [_plain_name(version, identity) for identity in (cursor._first, cursor._last)]
+        return None if None in ends else ends[0] if cursor._first == cursor._last else tuple(ends)
+    if isinstance(cursor, StatementCursor):
+        return _plain_name(version, cursor._id)
+    if isinstance(cursor, DimCursor):
+        call = version.statement(cursor._id)
+        assert isinstance(call, Call)
+        dims = call.func.dim_names()
+        if len(version.names()["call", call.func.name]) == 1 and dims.count(dims[cursor._dim]) == 1:
+            return f"{call.func.name}.{dims[cursor._dim]}"
+    return None
+
+
+def _plain_name(version: Version, identity: int) -> str | None:
+    """The pattern of a statement whose name nothing else has."""
+    names = version.names()
+    match version.statement(identity):
+        case Call(func=func):
+            others = ("alloc", func.name) in names or ("for", func.name) in names
+            return None if others or len(names["call", func.name]) > 1 else func.name
+        case Alloc(buffer=buffer):
+            return None if len(names["alloc", buffer]) > 1 else f"alloc {buffer}"
+        case For(variable=variable):
+            return None if len(names["for", variable.name]) > 1 else f"for {variable.name}"
+    return None
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Writing
+# ----------------------------------------------------------------------------------------------------------------
+
+
+@attrs.frozen
+class _Named:
+    """Something that a module has by name: a function, a class."""
+
+    module: str
+    name: str
+
+    @staticmethod
+    def of(value: object) -> _Named | None:
+        """Where a value is found; None if no module has it."""
+        module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
+        if isinstance(module, str) and isinstance(name, str) and is_named(value, module, name):
+            return _Named(module, name)
+        return None
+
+
+def is_named(value: object, module: str, name: str) -> bool:
+    """Whether a value is what a module has by a name."""
+    try:
+        return operator.attrgetter(name)(sys.modules[module]) is value
+    except (AttributeError, KeyError):
+        return False
+
+
+@attrs.frozen
+class Code:
+    """Python that makes a value, and the modules that it needs, beside slinky."""
+
+    text: str
+    modules: frozenset[str] = frozenset()
+
+
+def written(value: object, program: Program) -> Code | None:
+    """The code of an argument that was kept; None if it has none. `program` is any of those before or after."""
+    modules: set[str] = set()
+
+    def write(value: object) -> str:
+        if isinstance(value, str):
+            return quoted(value)
+        if isinstance(value, KeptPlace):
+            return _place_code(value)
+        if isinstance(value, InvalidCursor):
+            return "sl.InvalidCursor()"
+        if isinstance(value, Node):
+            return expression_code(value, lambda buffer, dim, field: _metadata_code(program, buffer, dim, field))
+        if isinstance(value, float) and not np.isfinite(value):
+            return f'float("{value}")'
+        if value is None or isinstance(value, (bool, int, float)):
+            return repr(value)
+        if isinstance(value, tuple):
+            return f"({', '.join(map(write, value))}{',' if len(value) == 1 else ''})"
+        if isinstance(value, list):
+            return f"[{', '.join(map(write, value))}]"
+        if isinstance(value, dict):
+            return f"{{{', '.join(f'{write(key)}: {write(v)}' for key, v in value.items())}}}"
+        if isinstance(value, _Named):
+            if value.module == "builtins":
+                return value.name
+            modules.add(value.module)
+            return f"{value.module}.{value.name}"
+        raise _NoCodeError
+
+    try:
+        return Code(write(value), frozenset(modules))
+    except _NoCodeError:
+        return None
+
+
+class _NoCodeError(Exception):
+    """A value has no code."""
+
+
+def quoted(text: str) -> str:
+    """A text as Python, in double quotes where it has none inside."""
+    plain = repr(text)
+    return plain if '"' in text or plain[0] == '"' else f'"{plain[1:-1]}"'
+
+
+def _place_code(place: KeptPlace) -> str:
+    """What finds a place: a pattern, or a cursor where a pattern will not do."""
+    cursor = place.cursor()
+    if isinstance(cursor, ArgCursor):
+        return f"p.args()[{[p.name for p in place.program.parameters()].index(cursor.name())}]"
+    if isinstance(cursor, GapCursor):
+        return f"{_found(cursor.anchor())}.{'before' if cursor.is_before() else 'after'}()"
+    if isinstance(cursor, ExprCursor):
+        return f"{_found(cursor.parent())}.expression({quoted(cursor.role())})"
+    if isinstance(cursor, BlockCursor):
+        if not place.is_pattern:
+            return f"{_found(cursor[0])}.expand(after={len(cursor) - 1})"
+        first, last = (quoted(pattern_of(end)) for end in (cursor[0], cursor[-1]))
+        return first if len(cursor) == 1 else f"({first}, {last})"
+    return quoted(pattern_of(cursor)) if place.is_pattern else _found(cursor)
+
+
+def _found(cursor: Cursor) -> str:
+    return f"p.find({quoted(pattern_of(cursor))})"
+
+
+def pattern_of(cursor: Cursor) -> str:
+    """The pattern that means just the place of a cursor to a statement or a dimension, whatever kind is asked for."""
+    assert isinstance(cursor, (StatementCursor, DimCursor))
+    version = cursor._version
+    match cursor:
+        case DimCursor():
+            base = f"{cursor.call().name()}.{cursor.name()}"
+        case CallCursor():
+            name = cursor.name()
+            others = ("alloc", name) in version.names() or ("for", name) in version.names()
+            base = f"{name}(_)" if others else name
+        case AllocCursor():
+            base = f"alloc {cursor.name()}"
+        case LoopCursor():
+            base = f"for {cursor.name()}"
+        case CheckCursor():
+            base = "check _"
+        case IfCursor():
+            base = "if _"
+        case _:
+            base = "pass"
+    matches = find(version, version.program.body, base)
+    return base if len(matches) == 1 else f"{base} #{matches.index(cursor)}"
+
+
+def _metadata_code(program: Program, buffer: str, dim: int, field: str) -> str:
+    """A dimension of a buffer: of a parameter, asked of the pipeline, as a user would."""
+    names = [parameter.name for parameter in program.parameters()]
+    if field in ("min", "max") and buffer in names:
+        parameter = program.parameters()[names.index(buffer)]
+        dims: tuple[str, ...] = getattr(parameter, "dims", ())
+        which = quoted(dims[dim]) if dims.count(dims[dim]) == 1 else str(dim)
+        return f"p.args()[{names.index(buffer)}].bounds({which}).{field}"
+    return f'sl.BufferExpr({quoted(buffer)}, "uint8", {dim + 1}).dim({dim}).{field}'
+
+
+def expression_code(node: Node, metadata: Callable[[str, int, str], str]) -> str:
+    """An expression or condition as Python that makes it; `metadata` writes the fields of dimensions."""
+
+    def write(node: Node) -> str:
+        match node:
+            case Constant(value=value):
+                return str(value)
+            case Truth(value=value):
+                return "sl.equal(0, 0)" if value else "sl.equal(0, 1)"
+            case Scalar(name=name):
+                return f"sl.scalar({quoted(name)})"
+            case Variable(name=name):
+                return f"sl.variables({quoted(name)})[0]"
+            case Metadata(buffer=buffer, dim=dim, field=field):
+                return metadata(buffer, dim, field)
+            case Sum(constant=constant, terms=terms):
+                return _sum_code([(tight(atom), c) for atom, c in terms], constant)
+            case Product(factors=factors):
+                return " * ".join(map(tight, factors))
+            case FloorDivide(numerator=numerator, denominator=denominator):
+                return f"{tight(numerator)} // {tight(denominator)}"
+            case Min(operands=operands):
+                return f"sl.minimum({', '.join(map(write, operands))})"
+            case Max(operands=operands):
+                return f"sl.maximum({', '.join(map(write, operands))})"
+            case Select(condition=condition, then=then, otherwise=otherwise):
+                return f"sl.select({write(condition)}, {write(then)}, {write(otherwise)})"
+            case NonNegative(expr=expr):
+                return f"0 <= {write(expr)}"
+            case IsZero(expr=expr):
+                return f"sl.equal({write(expr)}, 0)"
+            case And(operands=conditions):
+                return " & ".join(map(tight, conditions))
+            case Or(operands=conditions):
+                return " | ".join(map(tight, conditions))
+        raise _NoCodeError
+
+    def tight(node: Node) -> str:
+        text = write(node)
+        compound = (Sum, Product, FloorDivide, NonNegative, And, Or)
+        return f"({text})" if isinstance(node, compound) or text.startswith("-") else text
+
+    return write(node)
+
+
+def _sum_code(terms: list[tuple[str, int]], constant: int) -> str:
+    """A sum: positive terms first, the constant last."""
+    ordered = [term for term in terms if term[1] > 0] + [term for term in terms if term[1] < 0]
+    parts: list[str] = []
+    for atom, c in ordered:
+        sign = ("-" if c < 0 else "") if not parts else (" - " if c < 0 else " + ")
+        parts.append(f"{sign}{atom}" if abs(c) == 1 else f"{sign}{abs(c)} * {atom}")
+    if constant:
+        parts.append(f" {'+' if constant > 0 else '-'} {abs(constant)}")
+    return "".join(parts)

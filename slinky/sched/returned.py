@@ -1,0 +1,109 @@
+"""What each primitive returns with `rc=True`: the classes of its records, for editors and type checkers.
+
+A single cursor is an `InvalidCursor` where there is no such place. Where that is usual, its annotation says so.
+"""
+
+from __future__ import annotations
+
+from slinky.cursors.base import InvalidCursor
+from slinky.cursors.cursors import AllocCursor, BlockCursor, CallCursor, DimCursor, LoopCursor
+from slinky.sched.records import ReturnedCursors
+
+
+class CallAllocsCursors(ReturnedCursors):
+    """What records have that tell of a call and the buffers that it writes."""
+
+    allocs: tuple[AllocCursor, ...]
+
+    @property
+    def alloc(self) -> AllocCursor:
+        """The only allocation; an `InvalidCursor` if there is none, `PatternError` if there are several."""
+        alloc: AllocCursor = self.only("alloc")
+        return alloc
+
+
+class ComputeAtCursors(CallAllocsCursors):
+    """Returned by `compute_at`."""
+
+    loop: LoopCursor
+    call: CallCursor
+
+
+class SlideWindowCursors(CallAllocsCursors):
+    """Returned by `slide_window`."""
+
+    loop: LoopCursor
+    call: CallCursor
+
+
+class ComputeRootCursors(CallAllocsCursors):
+    """Returned by `compute_root`."""
+
+    call: CallCursor
+
+
+class StoreAtCursors(ReturnedCursors):
+    """Returned by `store_at`."""
+
+    loop: LoopCursor
+    alloc: AllocCursor
+
+
+class FoldStorageCursors(ReturnedCursors):
+    """Returned by `fold_storage`."""
+
+    alloc: AllocCursor
+
+
+class UnfoldStorageCursors(ReturnedCursors):
+    """Returned by `unfold_storage`."""
+
+    alloc: AllocCursor
+
+
+class LiftAllocCursors(ReturnedCursors):
+    """Returned by `lift_alloc`."""
+
+    alloc: AllocCursor
+
+
+class SplitLoopCursors(ReturnedCursors):
+    """Returned by `split_loop`."""
+
+    outer: LoopCursor
+    inner: LoopCursor | DimCursor
+    tail: LoopCursor | CallCursor | InvalidCursor
+
+
+class ReorderLoopsCursors(ReturnedCursors):
+    """Returned by `reorder_loops`."""
+
+    outer: LoopCursor
+    inner: LoopCursor
+
+
+class CutLoopCursors(ReturnedCursors):
+    """Returned by `cut_loop`."""
+
+    first: LoopCursor
+    second: LoopCursor
+
+
+class ParallelizeLoopCursors(ReturnedCursors):
+    """Returned by `parallelize_loop`."""
+
+    loop: LoopCursor
+
+
+class ReorderStatementsCursors(ReturnedCursors):
+    """Returned by `reorder_statements`."""
+
+    block: BlockCursor
+
+
+class SimplifyCursors(ReturnedCursors):
+    """Returned by `simplify`: nothing, for no place could be relied on."""
+
+
+class RenameCursors(ReturnedCursors):
+    """Returned by `rename`: nothing, for no place was given or changed."""
