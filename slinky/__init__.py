@@ -44,6 +44,7 @@ from slinky.pipeline import Pipeline
 from slinky.runtime.buffers import Buffer
 from slinky.runtime.statistics import Hooks, Memory, RunStatistics
 from slinky.sched import (
+    BlockArgument,
     Editor,
     ReturnedCursors,
     compute_at,
@@ -72,6 +73,7 @@ __all__ = [
     "AllocCursor",
     "ArgCursor",
     "ArgumentError",
+    "BlockArgument",
     "BlockCursor",
     "Buffer",
     "BufferExpr",

@@ -1,7 +1,8 @@
 """Scheduling: primitives grouped by what they change, the decorator that makes them, and what makes them legal."""
 
+from slinky.sched.arguments import BlockArgument
 from slinky.sched.editor import Editor, edit
-from slinky.sched.operation import sched_op
+from slinky.sched.operation import Operation, sched_op
 from slinky.sched.primitives import (
     compute_at,
     compute_root,
@@ -19,10 +20,42 @@ from slinky.sched.primitives import (
     unfold_storage,
 )
 from slinky.sched.records import ReturnedCursors
+from slinky.sched.returned import (
+    ComputeAtCursors,
+    ComputeRootCursors,
+    CutLoopCursors,
+    FoldStorageCursors,
+    LiftAllocCursors,
+    ParallelizeLoopCursors,
+    RenameCursors,
+    ReorderLoopsCursors,
+    ReorderStatementsCursors,
+    SimplifyCursors,
+    SlideWindowCursors,
+    SplitLoopCursors,
+    StoreAtCursors,
+    UnfoldStorageCursors,
+)
 
 __all__ = [
+    "BlockArgument",
+    "ComputeAtCursors",
+    "ComputeRootCursors",
+    "CutLoopCursors",
     "Editor",
+    "FoldStorageCursors",
+    "LiftAllocCursors",
+    "Operation",
+    "ParallelizeLoopCursors",
+    "RenameCursors",
+    "ReorderLoopsCursors",
+    "ReorderStatementsCursors",
     "ReturnedCursors",
+    "SimplifyCursors",
+    "SlideWindowCursors",
+    "SplitLoopCursors",
+    "StoreAtCursors",
+    "UnfoldStorageCursors",
     "compute_at",
     "compute_root",
     "cut_loop",

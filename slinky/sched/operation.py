@@ -237,6 +237,7 @@ def _parts(name: str, result: Any, record: type[ReturnedCursors]) -> tuple[Pipel
                 f"{name}: the operation names {', '.join(fields)}, but returned a {type(found).__name__}, which has no "
                 f"{', '.join(lacking)}"
             )
+        require_cursors(name, tuple(found))
         return new, found
     if not isinstance(found, tuple) or len(found) != count:
         raise OperationError(f"{name}: the operation names {count} cursors, but returned {found!r}")

@@ -1,0 +1,196 @@
+"""The primitives as type checkers see them. Made by `python -m slinky.sched.signatures`; not to be edited."""
+
+from collections.abc import Sequence
+from typing import Literal, overload
+
+from slinky.cursors.cursors import AllocCursor, CallCursor, DimCursor, LoopCursor
+from slinky.pipeline import Pipeline
+from slinky.sched.arguments import BlockArgument
+from slinky.sched.returned import (
+    ComputeAtCursors,
+    ComputeRootCursors,
+    CutLoopCursors,
+    FoldStorageCursors,
+    LiftAllocCursors,
+    ParallelizeLoopCursors,
+    RenameCursors,
+    ReorderLoopsCursors,
+    ReorderStatementsCursors,
+    SimplifyCursors,
+    SlideWindowCursors,
+    SplitLoopCursors,
+    StoreAtCursors,
+    UnfoldStorageCursors,
+)
+from slinky.symbolic.expressions import ExprLike
+
+@overload
+def split_loop(
+    p: Pipeline,
+    loop: LoopCursor | DimCursor | str,
+    factor: ExprLike,
+    *,
+    tail: str = "clamp",
+    names: str | Sequence[str] | None = None,
+    rc: Literal[True],
+) -> tuple[Pipeline, SplitLoopCursors]: ...
+@overload
+def split_loop(
+    p: Pipeline,
+    loop: LoopCursor | DimCursor | str,
+    factor: ExprLike,
+    *,
+    tail: str = "clamp",
+    names: str | Sequence[str] | None = None,
+    rc: Literal[False] = False,
+) -> Pipeline: ...
+@overload
+def reorder_loops(
+    p: Pipeline,
+    outer: LoopCursor | str,
+    *,
+    rc: Literal[True],
+) -> tuple[Pipeline, ReorderLoopsCursors]: ...
+@overload
+def reorder_loops(p: Pipeline, outer: LoopCursor | str, *, rc: Literal[False] = False) -> Pipeline: ...
+@overload
+def cut_loop(
+    p: Pipeline,
+    loop: LoopCursor | str,
+    at: ExprLike,
+    *,
+    rc: Literal[True],
+) -> tuple[Pipeline, CutLoopCursors]: ...
+@overload
+def cut_loop(p: Pipeline, loop: LoopCursor | str, at: ExprLike, *, rc: Literal[False] = False) -> Pipeline: ...
+@overload
+def parallelize_loop(
+    p: Pipeline,
+    loop: LoopCursor | str,
+    workers: int | None = None,
+    *,
+    rc: Literal[True],
+) -> tuple[Pipeline, ParallelizeLoopCursors]: ...
+@overload
+def parallelize_loop(
+    p: Pipeline,
+    loop: LoopCursor | str,
+    workers: int | None = None,
+    *,
+    rc: Literal[False] = False,
+) -> Pipeline: ...
+@overload
+def compute_at(
+    p: Pipeline,
+    call: CallCursor | str,
+    loop: LoopCursor | str,
+    *,
+    rc: Literal[True],
+) -> tuple[Pipeline, ComputeAtCursors]: ...
+@overload
+def compute_at(
+    p: Pipeline,
+    call: CallCursor | str,
+    loop: LoopCursor | str,
+    *,
+    rc: Literal[False] = False,
+) -> Pipeline: ...
+@overload
+def compute_root(p: Pipeline, call: CallCursor | str, *, rc: Literal[True]) -> tuple[Pipeline, ComputeRootCursors]: ...
+@overload
+def compute_root(p: Pipeline, call: CallCursor | str, *, rc: Literal[False] = False) -> Pipeline: ...
+@overload
+def slide_window(
+    p: Pipeline,
+    call: CallCursor | str,
+    loop: LoopCursor | str,
+    *,
+    warmup: str = "earlier",
+    rc: Literal[True],
+) -> tuple[Pipeline, SlideWindowCursors]: ...
+@overload
+def slide_window(
+    p: Pipeline,
+    call: CallCursor | str,
+    loop: LoopCursor | str,
+    *,
+    warmup: str = "earlier",
+    rc: Literal[False] = False,
+) -> Pipeline: ...
+@overload
+def fold_storage(
+    p: Pipeline,
+    alloc: AllocCursor | str,
+    dim: str | int,
+    factor: ExprLike | None = None,
+    *,
+    rc: Literal[True],
+) -> tuple[Pipeline, FoldStorageCursors]: ...
+@overload
+def fold_storage(
+    p: Pipeline,
+    alloc: AllocCursor | str,
+    dim: str | int,
+    factor: ExprLike | None = None,
+    *,
+    rc: Literal[False] = False,
+) -> Pipeline: ...
+@overload
+def unfold_storage(
+    p: Pipeline,
+    alloc: AllocCursor | str,
+    dim: str | int,
+    *,
+    rc: Literal[True],
+) -> tuple[Pipeline, UnfoldStorageCursors]: ...
+@overload
+def unfold_storage(
+    p: Pipeline,
+    alloc: AllocCursor | str,
+    dim: str | int,
+    *,
+    rc: Literal[False] = False,
+) -> Pipeline: ...
+@overload
+def store_at(
+    p: Pipeline,
+    alloc: AllocCursor | str,
+    loop: LoopCursor | str,
+    *,
+    rc: Literal[True],
+) -> tuple[Pipeline, StoreAtCursors]: ...
+@overload
+def store_at(
+    p: Pipeline,
+    alloc: AllocCursor | str,
+    loop: LoopCursor | str,
+    *,
+    rc: Literal[False] = False,
+) -> Pipeline: ...
+@overload
+def lift_alloc(
+    p: Pipeline,
+    alloc: AllocCursor | str,
+    levels: int = 1,
+    *,
+    rc: Literal[True],
+) -> tuple[Pipeline, LiftAllocCursors]: ...
+@overload
+def lift_alloc(p: Pipeline, alloc: AllocCursor | str, levels: int = 1, *, rc: Literal[False] = False) -> Pipeline: ...
+@overload
+def reorder_statements(
+    p: Pipeline,
+    block: BlockArgument,
+    *,
+    rc: Literal[True],
+) -> tuple[Pipeline, ReorderStatementsCursors]: ...
+@overload
+def reorder_statements(p: Pipeline, block: BlockArgument, *, rc: Literal[False] = False) -> Pipeline: ...
+@overload
+def simplify(p: Pipeline, *, rc: Literal[True]) -> tuple[Pipeline, SimplifyCursors]: ...
+@overload
+def simplify(p: Pipeline, *, rc: Literal[False] = False) -> Pipeline: ...
+@overload
+def rename(p: Pipeline, name: str, *, rc: Literal[True]) -> tuple[Pipeline, RenameCursors]: ...
+@overload
+def rename(p: Pipeline, name: str, *, rc: Literal[False] = False) -> Pipeline: ...
