@@ -103,8 +103,8 @@ def _kept_place(version: Version, cursor: Cursor, is_pattern: bool) -> object:
         return cursor
     try:
         cursor = cursor.forward_to(version)
-    except InvalidCursorError as error:
-        return Unwritable(f"{cursor!r}: {error}")
+    except InvalidCursorError:
+        return Unwritable(repr(cursor))
     if is_pattern:
         pattern = _plain_pattern(version, cursor)
         if pattern is not None:
