@@ -252,7 +252,7 @@ def test_an_older_cursor_pickled_with_a_pipeline_says_what_to_do() -> None:
         q.forward(cursor)
     assert str(caught.value) == (
         "the cursor belongs to an unrelated pipeline that is called last, too; "
-        "what is pickled has no history: forward the cursor first, and pickle it with the pipeline"
+        "what is pickled forgets its earlier versions: forward the cursor first, and pickle it with the pipeline"
     )
     with pytest.raises(sl.InvalidCursorError, match=r"unrelated pipeline that is called last, too$"):
         copies_in_numpy().forward(older.find("first"))

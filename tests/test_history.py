@@ -112,7 +112,7 @@ def test_steps_of_a_history() -> None:
     assert history[:1] == (history[0],)
 
 
-def test_blocks_are_pairs() -> None:
+def test_blocks_are_from_one_statement_to_another() -> None:
     p = unscheduled = stencil()
     p = sl.split_loop(p, "stencil.y", 4, tail="cut")
     two = sl.split_loop(p, "add.y", 4)
@@ -124,9 +124,9 @@ def test_blocks_are_pairs() -> None:
 
     loop = two.find("for y")
     assert lines(look(two, loop.expand(after=1)).history())[2:] == [
-        '# look(p, ("for y #0", "for y #1"))', 'p = sl.rename(p, "seen")'
+        '# look(p, "for y #0 .. for y #1")', 'p = sl.rename(p, "seen")'
     ]  # fmt: skip
-    assert lines(look(two, loop.body()).history())[2] == '# look(p, "add")'
+    assert lines(look(two, loop.body()).history())[2] == '# look(p, "add .. add")'
     assert lines(look(two, "for y .. stencil #1").history())[2] == '# look(p, "for y .. stencil #1")'
     assert replayed(two.history(), unscheduled).same_program(two)
 

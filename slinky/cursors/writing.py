@@ -1,8 +1,8 @@
 """Values as Python that makes them: what a schedule was given, written down.
 
-`kept` turns an argument into something small that outlives the version it points into; `written` turns that into code,
-when somebody reads. The code is meant to stand where `p` is the pipeline that the argument was given with and `sl` is
-slinky.
+`remembered` turns an argument into something small that outlives the version it points into; `written` turns that into
+code, when somebody reads. The code is meant to stand where `p` is the pipeline that the argument was given with and
+`sl` is slinky.
 
 Invariant: code that is written here, run there, makes an equal value: of places, the same place.
 """
@@ -55,12 +55,12 @@ from slinky.symbolic.expressions import (
 )
 
 # ----------------------------------------------------------------------------------------------------------------
-# Keeping
+# Remembering
 # ----------------------------------------------------------------------------------------------------------------
 
 
 @attrs.frozen
-class KeptPlace:
+class RememberedPlace:
     """A place of a program, to be found again when somebody asks: a kind of cursor and all but its version."""
 
     program: Program
@@ -81,24 +81,28 @@ class Unwritable:
     words: str
 
 
-def kept(version: Version, value: object, is_pattern: bool) -> object:
+def remembered(version: Version, value: object, is_pattern: bool) -> object:
     """An argument as it is remembered. `is_pattern`: a pattern will do where it was given."""
+    if isinstance(value, Cursor):
+        return _remembered_place(version, value, is_pattern)
     if value is None or isinstance(value, (str, int, float, Expr)):
         return value
-    if isinstance(value, Cursor):
-        return _kept_place(version, value, is_pattern)
     if isinstance(value, (tuple, list)):
-        items = [kept(version, item, is_pattern) for item in value]
+        items = [remembered(version, item, is_pattern) for item in value]
         return items if isinstance(value, list) else tuple(items)
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
-        return {key: kept(version, v, is_pattern) for key, v in value.items()}
+        return {key: remembered(version, v, is_pattern) for key, v in value.items()}
     if isinstance(value, np.generic):
         return value.item()
     return _Named.of(value) or Unwritable(f"{type(value).__name__}")
 
 
-def _kept_place(version: Version, cursor: Cursor, is_pattern: bool) -> object:
+def _remembered_place(version: Version, cursor: Cursor, is_pattern: bool) -> object:
     """A pattern where one name says it all; else the place, so that nothing is searched before somebody reads."""
+    if is_pattern and isinstance(cursor, StatementCursor) and cursor._version is version:
+        name = _plain_name(version, cursor._id)
+        if name is not None:
+            return name
     if isinstance(cursor, InvalidCursor):
         return cursor
     try:
@@ -110,14 +114,14 @@ def _kept_place(version: Version, cursor: Cursor, is_pattern: bool) -> object:
         if pattern is not None:
             return pattern
     fields = attrs.fields(type(cursor))[1:]
-    return KeptPlace(version.program, type(cursor), tuple(getattr(cursor, f.name) for f in fields), is_pattern)
+    return RememberedPlace(version.program, type(cursor), tuple(getattr(cursor, f.name) for f in fields), is_pattern)
 
 
-def _plain_pattern(version: Version, cursor: Cursor) -> object:
-    """The pattern of a statement or dimension whose name nothing else has; of a block, those of its ends."""
+def _plain_pattern(version: Version, cursor: Cursor) -> str | None:
+    """The pattern of a statement or dimension whose name nothing else has; of a block whose ends are such."""
     if isinstance(cursor, BlockCursor):
-        ends = [_plain_name(version, identity) for identity in (cursor._first, cursor._last)]
-        return None if None in ends else ends[0] if cursor._first == cursor._last else tuple(ends)
+        first, last = (_plain_name(version, identity) for identity in (cursor._first, cursor._last))
+        return None if first is None or last is None else f"{first} .. {last}"
     if isinstance(cursor, StatementCursor):
         return _plain_name(version, cursor._id)
     if isinstance(cursor, DimCursor):
@@ -132,14 +136,17 @@ def _plain_pattern(version: Version, cursor: Cursor) -> object:
 def _plain_name(version: Version, identity: int) -> str | None:
     """The pattern of a statement whose name nothing else has."""
     names = version.names()
-    match version.statement(identity):
-        case Call(func=func):
-            others = ("alloc", func.name) in names or ("for", func.name) in names
-            return None if others or len(names["call", func.name]) > 1 else func.name
-        case Alloc(buffer=buffer):
-            return None if len(names["alloc", buffer]) > 1 else f"alloc {buffer}"
-        case For(variable=variable):
-            return None if len(names["for", variable.name]) > 1 else f"for {variable.name}"
+    statement = version.entries[identity].statement
+    if isinstance(statement, Call):
+        name = statement.func.name
+        alone = ("alloc", name) not in names and ("for", name) not in names
+        return name if alone and len(names["call", name]) == 1 else None
+    if isinstance(statement, For):
+        name = statement.variable.name
+        return f"for {name}" if len(names["for", name]) == 1 else None
+    if isinstance(statement, Alloc):
+        name = statement.buffer
+        return f"alloc {name}" if len(names["alloc", name]) == 1 else None
     return None
 
 
@@ -181,13 +188,13 @@ class Code:
 
 
 def written(value: object, program: Program) -> Code | None:
-    """The code of an argument that was kept; None if it has none. `program` is any of those before or after."""
+    """The code of an remembered argument; None if it has none. `program` is any of those before or after."""
     modules: set[str] = set()
 
     def write(value: object) -> str:
         if isinstance(value, str):
             return quoted(value)
-        if isinstance(value, KeptPlace):
+        if isinstance(value, RememberedPlace):
             return _place_code(value)
         if isinstance(value, InvalidCursor):
             return "sl.InvalidCursor()"
@@ -226,7 +233,7 @@ def quoted(text: str) -> str:
     return plain if '"' in text or plain[0] == '"' else f'"{plain[1:-1]}"'
 
 
-def _place_code(place: KeptPlace) -> str:
+def _place_code(place: RememberedPlace) -> str:
     """What finds a place: a pattern, or a cursor where a pattern will not do."""
     cursor = place.cursor()
     if isinstance(cursor, ArgCursor):
@@ -235,11 +242,6 @@ def _place_code(place: KeptPlace) -> str:
         return f"{_found(cursor.anchor())}.{'before' if cursor.is_before() else 'after'}()"
     if isinstance(cursor, ExprCursor):
         return f"{_found(cursor.parent())}.expression({quoted(cursor.role())})"
-    if isinstance(cursor, BlockCursor):
-        if not place.is_pattern:
-            return f"{_found(cursor[0])}.expand(after={len(cursor) - 1})"
-        first, last = (quoted(pattern_of(end)) for end in (cursor[0], cursor[-1]))
-        return first if len(cursor) == 1 else f"({first}, {last})"
     return quoted(pattern_of(cursor)) if place.is_pattern else _found(cursor)
 
 
@@ -248,7 +250,10 @@ def _found(cursor: Cursor) -> str:
 
 
 def pattern_of(cursor: Cursor) -> str:
-    """The pattern that means just the place of a cursor to a statement or a dimension, whatever kind is asked for."""
+    """The pattern that means just the place of a cursor to a statement, a block or a dimension, whatever kind is asked
+    for."""
+    if isinstance(cursor, BlockCursor):
+        return f"{pattern_of(cursor[0])} .. {pattern_of(cursor[-1])}"
     assert isinstance(cursor, (StatementCursor, DimCursor))
     version = cursor._version
     match cursor:

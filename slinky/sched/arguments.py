@@ -38,7 +38,7 @@ from slinky.cursors.cursors import (
 from slinky.cursors.parameters import ArgCursor
 from slinky.cursors.patterns import find, stands_not_before
 from slinky.cursors.versions import Version
-from slinky.cursors.writing import kept
+from slinky.cursors.writing import remembered
 from slinky.errors import InvalidCursorError, OperationError, PatternError
 from slinky.pipeline import Pipeline
 from slinky.symbolic.expressions import Expr, as_expr
@@ -55,6 +55,9 @@ _WORDS: dict[str, object] = {
 
 _IN_ORDER = (list, tuple, *(getattr(collections.abc, name) for name in ("Sequence", "Iterable", "Collection")))
 _OTHERWISE = (dict, set, frozenset, collections.abc.Mapping, collections.abc.Set, collections.abc.Iterator)
+
+
+_NOTHING: Mapping[str, object] = types.MappingProxyType({})
 
 
 @attrs.frozen
@@ -85,11 +88,11 @@ class Arguments:
         """Arguments as the function gets them. Raises what names the one that is wrong."""
         count = len(self.positional)
         given = [self._convert(p, key, value) for key, value in zip(self.positional, args, strict=False)]
-        given += [self._convert(p, self.rest, value) for value in args[count:]]
+        if len(args) > count:
+            given += [self._convert(p, self.rest, value) for value in args[count:]]
         named = {
-            key: self._convert(p, key if key in self.converters else self.extra, value)
-            for key, value in kwargs.items()
-        }  # fmt: skip
+            key: self._convert(p, key if key in self.converters else self.extra, value) for key, value in kwargs.items()
+        }
         for key, at, default in self.defaults:
             if at is None:
                 if key not in named and key not in self.positional[: len(args)]:
@@ -98,23 +101,31 @@ class Arguments:
                 given.append(self._convert(p, key, default))
         return given, named
 
-    def kept(
+    def remembered(
         self,
         version: Version,
         converted: tuple[Sequence[Any], Mapping[str, Any]],
         given: tuple[Sequence[Any], Mapping[str, Any]],
-    ) -> tuple[tuple[object, ...], dict[str, object]]:
+    ) -> tuple[tuple[object, ...], Mapping[str, object]]:
         """Arguments as a history remembers them: patterns as they were given, places as what finds them again."""
-        keys = [*self.positional, *repeat(self.rest, len(given[0]) - len(self.positional))]
-        by_position = tuple([self._kept(version, *each) for each in zip(keys, converted[0], given[0], strict=False)])
-        return by_position, {
-            key: self._kept(version, key if key in self.converters else self.extra, converted[1][key], value)
-            for key, value in given[1].items()
+        keys = self.positional
+        if len(given[0]) > len(keys):
+            keys = (*keys, *repeat(self.rest, len(given[0]) - len(keys)))
+        by_position = tuple(map(self._remembered, repeat(version), keys, converted[0], given[0]))
+        if not given[1]:
+            return by_position, _NOTHING
+        names = {key: key if key in self.converters else self.extra for key in given[1]}
+        by_name = {
+            key: self._remembered(version, names[key], converted[1][key], value) for key, value in given[1].items()
         }
+        return by_position, by_name
 
-    def _kept(self, version: Version, key: str, converted: object, given: object) -> object:
-        is_converted = key in self.converters
-        return kept(version, _as_given(converted, given) if is_converted else given, is_converted)
+    def _remembered(self, version: Version, key: str, converted: object, given: object) -> object:
+        if isinstance(given, str):
+            return given
+        if key in self.converters:
+            return remembered(version, _as_given(converted, given), True)
+        return remembered(version, given, False)
 
     def _convert(self, p: Pipeline, key: str, value: object) -> object:
         converter = self.converters.get(key)
@@ -158,6 +169,8 @@ def arguments_of(name: str, function: Callable[..., Any], signature: inspect.Sig
 
 def _as_given(converted: object, given: object) -> object:
     """What was converted, but patterns as they were given."""
+    if isinstance(given, StatementCursor):
+        return given if isinstance(converted, BlockCursor) else converted
     if isinstance(given, str):
         return given
     if isinstance(converted, (tuple, list)) and isinstance(given, (tuple, list)):

@@ -213,7 +213,8 @@ def _remember_attempt(
 def _checked(name: str, p: Pipeline, result: Any, record: type[ReturnedCursors]) -> tuple[Pipeline, Found]:
     """The pipeline and the cursors that a function returned. Raises `OperationError` unless they are as declared."""
     new, found = _parts(name, result, record)
-    if not new._version.lineage.descends_from(p._version.lineage):
+    start, end = p._version.lineage, new._version.lineage
+    if end.parent is not start and not end.descends_from(start):
         raise OperationError(
             f"{name}: an operation returns a pipeline that it made from the one it was given, but {new!r} was not"
         )
@@ -261,7 +262,7 @@ def _recorded(
     before, after = p._version, new._version
     if before is after:
         return new
-    step = Applied(operation, *taken.kept(before, converted, given), before.lineage)
+    step = Applied(operation, *taken.remembered(before, converted, given), before.lineage)
     if after.lineage.parent is before.lineage and after.lineage.step is None:
         after.lineage.record(step)
         return new

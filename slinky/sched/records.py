@@ -170,8 +170,9 @@ def record_class(title: str, fields: tuple[str, ...]) -> type[NamedCursors]:
 def require_cursors(name: str, cursors: tuple[Any, ...]) -> None:
     """Raise `OperationError` unless what an operation returns beside the pipeline are cursors and tuples of cursors."""
     for cursor in cursors:
-        several = cursor if isinstance(cursor, tuple) else (cursor,)
-        if not all(isinstance(each, Cursor) for each in several):
+        if isinstance(cursor, Cursor):
+            continue
+        if not isinstance(cursor, tuple) or not all(isinstance(each, Cursor) for each in cursor):
             raise OperationError(f"{name}: what an operation returns beside the pipeline are cursors, got {cursor!r}")
 
 
