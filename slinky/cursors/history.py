@@ -100,7 +100,7 @@ class History:
             return f"# {self._name} is as it was built: no operation has been applied to it."
         names = _Imports()
         body = [line for step in self._steps for line in _lines(step, names)]
-        return "\n".join([*names.lines(), "", *body])
+        return "\n".join([*names.lines(), *body])
 
 
 def steps_of(version: Version) -> tuple[Step, ...]:

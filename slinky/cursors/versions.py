@@ -361,7 +361,9 @@ class Version:
             )
         what = f"{there}, not to a version of {here}" if here != there else f"that is called {here}, too"
         copied = UNPICKLED in (_root(self.lineage).operation, _root(other.lineage).operation)
-        hint = "; what is pickled forgets its earlier versions: forward the cursor first, and pickle it with the pipeline"
+        hint = (
+            "; what is pickled forgets its earlier versions: forward the cursor first, and pickle it with the pipeline"
+        )
         raise InvalidCursorError(f"the cursor belongs to an unrelated pipeline {what}{hint if copied else ''}")
 
     def require_statement(self, identity: int, other: Version, what: str) -> None:
