@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from random_graphs import Graph, build, graphs, image_graphs
 from random_schedules import Chain
 from scheduled import signal, stencil, stencils
-from symbolic.generators import Tree, expression_of, trees
+from symbolic.generators import build as build_expression
+from symbolic.generators import random_tree
 
 import slinky as sl
 from slinky.cursors.editing import Edit
@@ -364,9 +365,10 @@ def _can_be_pickled(p: sl.Pipeline) -> bool:
     return True
 
 
-@given(trees)
-def test_the_code_of_an_expression_makes_it(tree: Tree) -> None:
-    expr = expression_of(tree)
+@given(st.integers(0, 2**32), st.integers(1, 4))
+def test_the_code_of_an_expression_makes_it(seed: int, depth: int) -> None:
+    expr = build_expression(random_tree(random.Random(seed), depth))
+    expr = as_expr(expr)
     code = expression_code(expr, lambda buffer, dim, field: f'sl.BufferExpr("{buffer}", "int8", 2).dim({dim}).{field}')
     assert as_expr(eval(code, {"sl": sl})) is expr
 

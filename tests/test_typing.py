@@ -12,10 +12,10 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from slinky.sched.reference import operations
 
 from slinky.sched import primitives
-from slinky.sched.signatures import given, signatures
+from tools.reference import operations
+from tools.signatures import given, signatures
 
 SCRIPTS = Path(__file__).parent / "typed"
 ROOT = Path(__file__).parent.parent
@@ -78,7 +78,7 @@ def test_a_typed_schedule_runs() -> None:
 
 def test_the_stub_of_the_primitives_is_up_to_date() -> None:
     stub = Path(primitives.__file__).with_suffix(".pyi")
-    assert stub.read_text(encoding="utf-8") == signatures(), f"run: python -m slinky.sched.signatures > {stub}"
+    assert stub.read_text(encoding="utf-8") == signatures(), f"run: python -m tools.signatures > {stub}"
 
 
 def test_every_primitive_is_in_the_stub_twice() -> None:

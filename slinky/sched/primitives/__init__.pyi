@@ -1,4 +1,4 @@
-"""The primitives as type checkers see them. Made by `python -m slinky.sched.signatures`; not to be edited."""
+"""The primitives as type checkers see them. Made by `python -m tools.signatures`; not to be edited."""
 
 from collections.abc import Sequence
 from typing import Literal, overload

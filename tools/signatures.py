@@ -1,6 +1,6 @@
 """The signatures of the primitives as type checkers see them, made of those that they are written with.
 
-    python -m slinky.sched.signatures > slinky/sched/primitives/__init__.pyi
+    python -m tools.signatures > slinky/sched/primitives/__init__.pyi
 
 A primitive is written with what its arguments have become: `call: CallCursor`. It is called with what they are made of,
 patterns and integers, too, and what it returns depends on `rc`. That is written down here, once for each value of `rc`.
@@ -13,10 +13,10 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from slinky.sched.reference import operations
+from tools.reference import operations
 
 HEAD = '''\
-"""The primitives as type checkers see them. Made by `python -m slinky.sched.signatures`; not to be edited."""
+"""The primitives as type checkers see them. Made by `python -m tools.signatures`; not to be edited."""
 
 from collections.abc import Sequence
 from typing import Literal, overload
