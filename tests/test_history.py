@@ -367,10 +367,13 @@ def _can_be_pickled(p: sl.Pipeline) -> bool:
 
 @given(st.integers(0, 2**32), st.integers(1, 4))
 def test_the_code_of_an_expression_makes_it(seed: int, depth: int) -> None:
-    expr = build_expression(random_tree(random.Random(seed), depth))
-    expr = as_expr(expr)
-    code = expression_code(expr, lambda buffer, dim, field: f'sl.BufferExpr("{buffer}", "int8", 2).dim({dim}).{field}')
-    assert as_expr(eval(code, {"sl": sl})) is expr
+    expr = as_expr(build_expression(random_tree(random.Random(seed), depth)))
+    modules: set[str] = set()
+    dim = 'sl.BufferExpr("{}", "int8", 2).dim({}).{}'
+    code = expression_code(expr, lambda *which: dim.format(*which), modules)
+    made_anew = pickle.loads(pickle.dumps(expr))  # by the same constructors: hardly ever, they find a shorter form
+    assert as_expr(eval(code, {"sl": sl, "slinky": sl})) is made_anew
+    assert modules == ({"slinky.symbolic.expressions"} if "slinky.symbolic" in code else set())
 
 
 def test_named_arguments_that_are_sequences() -> None:

@@ -199,7 +199,7 @@ def written(value: object, program: Program) -> Code | None:
         if isinstance(value, InvalidCursor):
             return "sl.InvalidCursor()"
         if isinstance(value, Node):
-            return expression_code(value, lambda buffer, dim, field: _metadata_code(program, buffer, dim, field))
+            return expression_code(value, lambda *which: _metadata_code(program, *which), modules)
         if isinstance(value, float) and not np.isfinite(value):
             return f'float("{value}")'
         if value is None or isinstance(value, (bool, int, float)):
@@ -288,8 +288,11 @@ def _metadata_code(program: Program, buffer: str, dim: int, field: str) -> str:
     return f'sl.BufferExpr({quoted(buffer)}, "uint8", {dim + 1}).dim({dim}).{field}'
 
 
-def expression_code(node: Node, metadata: Callable[[str, int, str], str]) -> str:
-    """An expression or condition as Python that makes it; `metadata` writes the fields of dimensions."""
+def expression_code(node: Node, metadata: Callable[[str, int, str], str], modules: set[str]) -> str:
+    """An expression or condition as Python that makes it; `metadata` writes the fields of dimensions.
+
+    Adds to the modules that it needs.
+    """
 
     def write(node: Node) -> str:
         match node:
@@ -304,6 +307,11 @@ def expression_code(node: Node, metadata: Callable[[str, int, str], str]) -> str
             case Metadata(buffer=buffer, dim=dim, field=field):
                 return metadata(buffer, dim, field)
             case Sum(constant=constant, terms=terms):
+                if any(isinstance(symbol, (Min, Max, Select)) for atom, _ in terms for symbol in _factors(atom)):
+                    # What is added to a choice may go inside of it, so the order in which a sum is made would matter.
+                    modules.add(_SUMS)
+                    written = ", ".join(f"({write(atom)}, {c})" for atom, c in terms)
+                    return f"{_SUMS}.linear_sum({constant}, [{written}])"
                 return _sum_code([(tight(atom), c) for atom, c in terms], constant)
             case Product(factors=factors):
                 return " * ".join(map(tight, factors))
@@ -331,6 +339,13 @@ def expression_code(node: Node, metadata: Callable[[str, int, str], str]) -> str
         return f"({text})" if isinstance(node, compound) or text.startswith("-") else text
 
     return write(node)
+
+
+_SUMS = "slinky.symbolic.expressions"
+
+
+def _factors(atom: Expr) -> tuple[Expr, ...]:
+    return atom.factors if isinstance(atom, Product) else (atom,)
 
 
 def _sum_code(terms: list[tuple[str, int]], constant: int) -> str:
