@@ -39,10 +39,12 @@ def tests(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def docs(session: nox.Session) -> None:
-    """Write docs/primitives.md again, from the docstrings."""
+    """Write docs/primitives.md and the stub of the primitives again, from their docstrings and signatures."""
     session.install("-e", ".")
-    page = session.run("python", "-m", "tools.reference", silent=True)
-    Path("docs/primitives.md").write_text(str(page), encoding="utf-8")
+    made = {"tools.reference": "docs/primitives.md", "tools.signatures": "slinky/sched/primitives/__init__.pyi"}
+    for module, path in made.items():
+        text = session.run("python", "-m", module, silent=True)
+        Path(path).write_text(str(text), encoding="utf-8")
 
 
 @nox.session(default=False)

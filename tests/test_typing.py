@@ -20,6 +20,8 @@ from tools.signatures import given, signatures
 SCRIPTS = Path(__file__).parent / "typed"
 ROOT = Path(__file__).parent.parent
 
+pytestmark = pytest.mark.xdist_group("mypy")
+
 
 @pytest.fixture(scope="module")
 def reported(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[tuple[int, str]]]:

@@ -19,10 +19,10 @@ import attrs
 
 from slinky.cursors.base import Cursor
 from slinky.cursors.cursors import DimCursor, StatementCursor, statement_cursor
-from slinky.cursors.patterns import find
 from slinky.cursors.versions import Version
+from slinky.cursors.writing import pattern_of, quoted
 from slinky.errors import InvalidCursorError, SchedulingError, SlinkyError
-from slinky.ir.statements import Alloc, Call, For
+from slinky.ir.statements import Alloc
 from slinky.pipeline import Pipeline
 from slinky.sched.small_runs import elements_computed
 from slinky.symbolic.expressions import Expr, Scalar, constant_value
@@ -244,36 +244,15 @@ def _written(version: Version, value: object) -> str | None:
     if isinstance(value, PlaceOf):
         value = _located(version, value)
     if isinstance(value, Cursor):
-        pattern = _pattern(version, value.forward_to(version))
-        return None if pattern is None else repr(pattern).replace("'", '"')
+        place = value.forward_to(version)
+        return quoted(pattern_of(place)) if isinstance(place, (StatementCursor, DimCursor)) else None
     if isinstance(value, Expr):
         if isinstance(value, Scalar):
             return f'sl.scalar("{value.name}")'
         number = constant_value(value)
         return None if number is None else str(number)
     if isinstance(value, str):
-        return repr(value).replace("'", '"')
+        return quoted(value)
     if value is None or isinstance(value, (int, tuple)):
         return repr(value)
     return None
-
-
-def _pattern(version: Version, cursor: Cursor) -> str | None:
-    """A pattern that means just the place of a cursor."""
-    base: str | None = None
-    if isinstance(cursor, DimCursor):
-        base = f"{cursor.call().name()}.{cursor.name()}"
-    elif isinstance(cursor, StatementCursor):
-        match version.statement(cursor._id):
-            case Call(func=func):
-                base = func.name
-            case Alloc(buffer=buffer):
-                base = f"alloc {buffer}"
-            case For(variable=variable):
-                base = f"for {variable.name}"
-    if base is None:
-        return None
-    matches = find(version, version.program.body, base, (type(cursor),))
-    if cursor not in matches:
-        return None
-    return base if len(matches) == 1 else f"{base} #{matches.index(cursor)}"

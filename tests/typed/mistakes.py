@@ -18,7 +18,7 @@ def mistakes(p: sl.Pipeline, loop: sl.LoopCursor, alloc: sl.AllocCursor, q: Any)
     sl.compute_at(p, "add", loop, rc="yes")  # call-overload
     sl.split_loop(p, loop, "8")  # call-overload
     sl.split_loop(p, loop, 8, tail=None)  # call-overload
-    sl.split_loop(p, loop, 8, tial="cut", rc=True)  # call-overload
+    sl.split_loop(p, loop, 8, tale="cut", rc=True)  # call-overload
     sl.simplify(p, p)  # call-overload
     sl.reorder_statements(p, 3)  # call-overload
     sl.rename(sl.simplify(p, rc=True), "other")  # call-overload
@@ -34,7 +34,7 @@ def mistakes(p: sl.Pipeline, loop: sl.LoopCursor, alloc: sl.AllocCursor, q: Any)
     fuse_rows(p, 3)  # call-overload
     fuse_rows(p)  # call-overload
     fuse_rows(p, ["blur", alloc])  # list-item
-    fuse_rows(p, ["blur"], foldd=True)  # call-overload
+    fuse_rows(p, ["blur"], folds=True)  # call-overload
     r, fused = fuse_rows(p, ["blur"], rc=True)
     fused.call.name()  # attr-defined
     fused.calls.name()  # attr-defined
