@@ -18,6 +18,7 @@ from slinky.cursors.cursors import (
     PassCursor,
     StatementCursor,
 )
+from slinky.cursors.history import History
 from slinky.cursors.parameters import ArgCursor
 from slinky.errors import (
     ArgumentError,
@@ -91,6 +92,7 @@ __all__ = [
     "Func",
     "GapCursor",
     "GraphError",
+    "History",
     "Hooks",
     "IfCursor",
     "InvalidCursor",

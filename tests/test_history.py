@@ -66,6 +66,27 @@ def renamed_by(p: sl.Pipeline, name: Callable[[str], str], settings: dict[str, A
     return sl.rename(p, name(p.name) + str(settings["end"]))
 
 
+def noted(operation: Callable[..., Any]) -> Callable[..., Any]:
+    """An operation that notes its name each time."""
+
+    @functools.wraps(operation)
+    def noting(*args: Any, **kwargs: Any) -> Any:
+        NOTED.append(operation.__name__)
+        return operation(*args, **kwargs)
+
+    return noting
+
+
+NOTED: list[str] = []
+
+
+@noted
+@sl.sched_op()
+def scaled(p: sl.Pipeline, amount: object) -> sl.Pipeline:
+    """Rename by an amount."""
+    return sl.rename(p, f"scaled_by_{amount}")
+
+
 def doubled(name: str) -> str:
     """A name, twice."""
     return name + name
@@ -193,6 +214,13 @@ def test_functions_and_containers_as_arguments() -> None:
     assert replayed(p.history(), stencil()).name == "stencilstencil3"
     p = renamed_by(stencil(), lambda name: "one", {"end": np.int64(2)})
     assert lines(p.history()) == ['# renamed_by(p, <function>, {"end": 2})', 'p = sl.rename(p, "one2")']
+
+
+def test_an_operation_that_something_is_wrapped_around() -> None:
+    p = scaled(stencil(), sl.scalar("amount", float))
+    assert lines(p.history()) == ['p = scaled(p, sl.scalar("amount", float))']
+    assert replayed(p.history(), stencil()).name == "scaled_by_amount"
+    assert NOTED == ["scaled", "scaled"]
 
 
 def test_an_operation_that_another_one_is_called_like() -> None:

@@ -33,6 +33,7 @@ from slinky.cursors.parameters import ArgCursor
 from slinky.cursors.patterns import find
 from slinky.cursors.versions import Version, origin
 from slinky.errors import InvalidCursorError
+from slinky.ir.operations import FloatScalar
 from slinky.ir.statements import Alloc, Call, For, Program
 from slinky.symbolic.expressions import (
     And,
@@ -85,7 +86,7 @@ def remembered(version: Version, value: object, is_pattern: bool) -> object:
     """An argument as it is remembered. `is_pattern`: a pattern will do where it was given."""
     if isinstance(value, Cursor):
         return _remembered_place(version, value, is_pattern)
-    if value is None or isinstance(value, (str, int, float, Expr)):
+    if value is None or isinstance(value, (str, int, float, Expr, FloatScalar)):
         return value
     if isinstance(value, (tuple, list)):
         items = [remembered(version, item, is_pattern) for item in value]
@@ -172,11 +173,14 @@ class _Named:
 
 
 def is_named(value: object, module: str, name: str) -> bool:
-    """Whether a value is what a module has by a name."""
+    """Whether a value is what a module has by a name, or what that is wrapped around (as `functools.wraps` does it)."""
     try:
-        return operator.attrgetter(name)(sys.modules[module]) is value
+        found: object = operator.attrgetter(name)(sys.modules[module])
     except (AttributeError, KeyError):
         return False
+    while found is not value and found is not None:
+        found = getattr(found, "__wrapped__", None)
+    return found is value
 
 
 @attrs.frozen
@@ -198,6 +202,8 @@ def written(value: object, program: Program) -> Code | None:
             return _place_code(value)
         if isinstance(value, InvalidCursor):
             return "sl.InvalidCursor()"
+        if isinstance(value, FloatScalar):
+            return f"sl.scalar({quoted(value.name)}, float)"
         if isinstance(value, Node):
             return expression_code(value, lambda *which: _metadata_code(program, *which), modules)
         if isinstance(value, float) and not np.isfinite(value):
