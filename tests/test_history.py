@@ -19,7 +19,6 @@ from symbolic.generators import build as build_expression
 from symbolic.generators import random_tree
 
 import slinky as sl
-from slinky.cursors.editing import Edit
 from slinky.cursors.writing import expression_code
 from slinky.symbolic.expressions import Expr, as_expr
 
@@ -31,6 +30,13 @@ def replayed(history: object, unscheduled: sl.Pipeline) -> sl.Pipeline:
     p = names["p"]
     assert isinstance(p, sl.Pipeline)
     return p
+
+
+def edited(p: sl.Pipeline) -> sl.Pipeline:
+    """The pipeline with another name for its buffer, given by hand."""
+    editor = sl.edit(p)
+    editor.rename_buffer("alloc intm", "between")
+    return editor.finish()
 
 
 def lines(history: object) -> list[str]:
@@ -224,9 +230,12 @@ def test_an_operation_that_something_is_wrapped_around() -> None:
 
 
 def test_an_operation_that_another_one_is_called_like() -> None:
-    other = sl.sched_op()(lambda p: sl.rename(p, "other"))
-    other.__name__ = other.__qualname__ = "fuse_all"
-    assert lines(other(stencil()).history()) == ["# fuse_all(p)", 'p = sl.rename(p, "other")']
+    @sl.sched_op()
+    def fuse_all(p: sl.Pipeline) -> sl.Pipeline:
+        """Not the one of this module."""
+        return sl.rename(p, "other")
+
+    assert lines(fuse_all(stencil()).history()) == ["# fuse_all(p)", 'p = sl.rename(p, "other")']
 
 
 def test_places_that_no_pattern_of_a_name_finds() -> None:
@@ -252,9 +261,7 @@ def test_a_place_of_another_pipeline_has_no_text() -> None:
     @sl.sched_op()
     def look(p: sl.Pipeline, place: Any) -> sl.Pipeline:
         """Look at a place."""
-        edit = Edit(p._version)
-        edit.delete(p.find("check _")._id)
-        return sl.Pipeline(edit.finish("look"))
+        return edited(p)
 
     p = look(stencil(), signal(1).find("f0"))
     (line,) = lines(p.history())
@@ -264,12 +271,9 @@ def test_a_place_of_another_pipeline_has_no_text() -> None:
 
 
 def test_an_edit_outside_of_operations_says_that_it_has_no_text() -> None:
-    p = stencil()
-    edit = Edit(p._version)
-    edit.delete(p.find("check _")._id)
-    p = sl.rename(sl.Pipeline(edit.finish("delete")), "less")
+    p = sl.rename(edited(stencil()), "less")
     assert lines(p.history()) == [
-        'raise NotImplementedError("delete(p) has no text that could be run")', 'p = sl.rename(p, "less")'
+        'raise NotImplementedError("edit(p) has no text that could be run")', 'p = sl.rename(p, "less")'
     ]  # fmt: skip
 
 
