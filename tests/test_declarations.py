@@ -305,6 +305,7 @@ def test_methods_partials_and_objects_as_functions() -> None:
 
     whole = sl.sched_op("loop")(Scheduler(4))
     assert str(whole(stencil(), "stencil")) == str(expected)
+    assert not hasattr(whole, "rows")
 
 
 def fold_if_asked(p: sl.Pipeline, call: CallCursor, *, step: int) -> sl.Pipeline:

@@ -102,7 +102,7 @@ def sched_op(*cursors: Any) -> Any:
         signature = _signature(name, function)
         arguments = functools.cache(lambda: arguments_of(name, function, signature))
 
-        @functools.wraps(documented)
+        @functools.wraps(documented, updated=() if isinstance(documented, type) else functools.WRAPPER_UPDATES)
         def operation(p: Pipeline, *args: Any, rc: bool = False, **kwargs: Any) -> Any:
             if not isinstance(p, Pipeline):
                 raise OperationError(f"{name}: the first argument must be a Pipeline, got {type(p).__name__}")
