@@ -420,6 +420,14 @@ def test_the_record_of_another_operation_is_a_result() -> None:
     p, chosen = some(sl.split_loop(stencil(), "stencil.y", 1), "add", rc=True)
     assert (chosen.loop, chosen.allocs, len(chosen)) == (p.find("for y"), (p.find("alloc intm"),), 2)
 
+    @sl.sched_op("alloc")
+    def only(p: sl.Pipeline, call: sl.CallCursor) -> Any:
+        """Pass on the only one of some."""
+        return computed(p, call, rc=True)
+
+    p, chosen = only(sl.split_loop(stencil(), "stencil.y", 1), "add", rc=True)
+    assert tuple(chosen) == (p.find("alloc intm"),)
+
     @sl.sched_op("loop", "gap")
     def lacking(p: sl.Pipeline, call: sl.CallCursor) -> Any:
         """Pass on what does not have it all."""

@@ -232,7 +232,8 @@ def _parts(name: str, result: Any, record: type[ReturnedCursors]) -> tuple[Pipel
         )
     new, found = result
     if isinstance(found, ReturnedCursors):
-        lacking = [field for field in fields if field not in found.fields()]
+        has = found.fields()
+        lacking = [field for field in fields if field not in has and f"{field}s" not in has]
         if lacking:
             raise OperationError(
                 f"{name}: the operation names {', '.join(fields)}, but returned a {type(found).__name__}, which has no "
