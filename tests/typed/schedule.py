@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, assert_type, overload
 
 import numpy as np
@@ -101,6 +101,15 @@ def workers(p: sl.Pipeline, loop: sl.LoopCursor | str, count: int = 2) -> Any:
     return sl.parallelize_loop(p, loop, count), (loop,)
 
 
+@sl.sched_op()
+def tidy(p: sl.Pipeline) -> sl.Pipeline:
+    """Simplify, and say so in the name."""
+    return sl.rename(sl.simplify(p), f"tidy_{p.name}")
+
+
+LAST: list[Callable[[sl.Pipeline], sl.Pipeline]] = [sl.simplify, tidy]
+
+
 # The schedule ---------------------------------------------------------------------------------------------------------
 
 
@@ -165,4 +174,7 @@ def swap(p: sl.Pipeline) -> sl.Pipeline:
     """Blocks: a pair of statements, or one cursor."""
     p, at = sl.reorder_statements(p, ("add", "alloc second"), rc=True)
     assert_type(at.block, sl.BlockCursor)
+    for last in LAST:
+        assert_type(last(p), sl.Pipeline)
+    assert_type(tidy(p, rc=True)[0].history(), sl.History)
     return sl.reorder_statements(p, at.block)
