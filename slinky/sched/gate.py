@@ -23,7 +23,7 @@ from slinky.cursors.cursors import statement_cursor
 from slinky.cursors.editing import Edit
 from slinky.cursors.versions import ROOT, Version
 from slinky.errors import SchedulingError
-from slinky.ir.effects import made_by, written_by
+from slinky.ir.effects import buffers_named, made_by, written_by
 from slinky.ir.scopes import leading_checks
 from slinky.ir.statements import SERIAL, Alloc, Call, Check, For
 from slinky.pipeline import Pipeline
@@ -75,8 +75,7 @@ class _Gate:
         """Raise `SchedulingError` for what is not shown."""
         version, edit = self.version, self.edit
         elsewhere = check_scopes(self.old, version, edit.touched, edit.reordered)
-        calls = (i for i, (_, now) in self.touched.items() if now is not None and isinstance(now.statement, Call))
-        check_values(self.old, version, (*sorted(calls), *self.users), edit.copies)
+        check_values(self.old, version, self._other_productions(elsewhere), edit.copies)
         check_whole(version, edit.touched)
         for obligation in Obligation:
             kept = self.kept.get(obligation)
@@ -110,6 +109,16 @@ class _Gate:
                     check_races(version, identity, hint=self.hint)
             case _:
                 assert_never(obligation)
+
+    def _other_productions(self, elsewhere: Iterable[int]) -> Sequence[int]:
+        """The calls that may run another func, or on other buffers, than before."""
+        found = {*elsewhere, *self.users}
+        for identity, (before, now) in self.touched.items():
+            if now is not None and isinstance(call := now.statement, Call):
+                old = before.statement if before is not None else None
+                if not isinstance(old, Call) or old.func is not call.func or buffers_named(old) != buffers_named(call):
+                    found.add(identity)
+        return sorted(i for i in found if isinstance(self.version.statement(i), Call))
 
     def _check_folds(self, these: Iterable[int]) -> None:
         statements = [self.version.statement(identity) for identity in these]

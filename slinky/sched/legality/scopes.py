@@ -57,7 +57,10 @@ def check_scopes(
                 names = {statement.buffer} if before is None else {statement.buffer, made_by(before.statement)}
                 users = (user for name in names if name for user in (*new.writers(name), *new.readers(name)))
                 asked.update(dict.fromkeys(users))
-        _require_symbols(new, statement, around)
+        used = union_of_symbols(expressions_of(statement))
+        if not is_moved and before is not None:
+            used -= union_of_symbols(expressions_of(before.statement))  # what it named before has a value
+        _require_symbols(new, statement, used, around)
         if is_moved or before is None or buffers_named(before.statement) != buffers_named(statement):
             asked[identity] = None
     for identity in asked:
@@ -158,9 +161,9 @@ def _is_in_scope(version: Version, alloc: int, at: int) -> bool:
     return False
 
 
-def _require_symbols(version: Version, statement: Statement, around: dict[str, Expr]) -> None:
-    """Check that every symbol in the expressions of a statement has a value there."""
-    for symbol in union_of_symbols(expressions_of(statement)):
+def _require_symbols(version: Version, statement: Statement, used: frozenset[Expr], around: dict[str, Expr]) -> None:
+    """Check that every symbol that the expressions of a statement use has a value there."""
+    for symbol in used:
         match symbol:
             case Metadata(buffer=buffer, dim=dim):
                 box = version.global_box(buffer)
