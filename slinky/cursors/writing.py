@@ -18,23 +18,19 @@ import numpy as np
 
 from slinky.cursors.base import Cursor, InvalidCursor
 from slinky.cursors.cursors import (
-    AllocCursor,
     BlockCursor,
-    CallCursor,
-    CheckCursor,
     DimCursor,
     ExprCursor,
     GapCursor,
-    IfCursor,
-    LoopCursor,
     StatementCursor,
 )
+from slinky.cursors.kinds import KEYWORDS, keys_of
 from slinky.cursors.parameters import ArgCursor
 from slinky.cursors.patterns import find
 from slinky.cursors.versions import Version, origin
 from slinky.errors import InvalidCursorError
 from slinky.ir.operations import FloatScalar
-from slinky.ir.statements import Alloc, Call, For, Program
+from slinky.ir.statements import Call, Program, Statement
 from slinky.symbolic.expressions import (
     And,
     Constant,
@@ -136,19 +132,22 @@ def _plain_pattern(version: Version, cursor: Cursor) -> str | None:
 
 def _plain_name(version: Version, identity: int) -> str | None:
     """The pattern of a statement whose name nothing else has."""
-    names = version.names()
     statement = version.entries[identity].statement
-    if isinstance(statement, Call):
-        name = statement.func.name
-        alone = ("alloc", name) not in names and ("for", name) not in names
-        return name if alone and len(names["call", name]) == 1 else None
-    if isinstance(statement, For):
-        name = statement.variable.name
-        return f"for {name}" if len(names["for", name]) == 1 else None
-    if isinstance(statement, Alloc):
-        name = statement.buffer
-        return f"alloc {name}" if len(names["alloc", name]) == 1 else None
-    return None
+    key = next(iter(keys_of(statement)), None)
+    return _base(version, statement) if key is not None and len(version.names()[key]) == 1 else None
+
+
+def _base(version: Version, statement: Statement) -> str:
+    """The pattern of all statements that are called as one is, or that have no name either and are of its kind."""
+    key = next(iter(keys_of(statement)), None)
+    if key is None:
+        word = next((word for word, kind in KEYWORDS.items() if isinstance(statement, kind)), None)
+        return "pass" if word is None else f"{word} _"
+    kind, name = key
+    if kind != "call":
+        return f"{kind} {name}"
+    means_more = any((word, name) in version.names() for word in KEYWORDS)
+    return f"{name}(_)" if means_more else name
 
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -262,23 +261,10 @@ def pattern_of(cursor: Cursor) -> str:
         return f"{pattern_of(cursor[0])} .. {pattern_of(cursor[-1])}"
     assert isinstance(cursor, (StatementCursor, DimCursor))
     version = cursor._version
-    match cursor:
-        case DimCursor():
-            base = f"{cursor.call().name()}.{cursor.name()}"
-        case CallCursor():
-            name = cursor.name()
-            others = ("alloc", name) in version.names() or ("for", name) in version.names()
-            base = f"{name}(_)" if others else name
-        case AllocCursor():
-            base = f"alloc {cursor.name()}"
-        case LoopCursor():
-            base = f"for {cursor.name()}"
-        case CheckCursor():
-            base = "check _"
-        case IfCursor():
-            base = "if _"
-        case _:
-            base = "pass"
+    if isinstance(cursor, DimCursor):
+        base = f"{cursor.call().name()}.{cursor.name()}"
+    else:
+        base = _base(version, version.statement(cursor._id))
     matches = find(version, version.program.body, base)
     return base if len(matches) == 1 else f"{base} #{matches.index(cursor)}"
 
