@@ -182,10 +182,9 @@ def _reads_of_call(func: LoweredFunc, buffers: tuple[str, ...], box: Box) -> tup
     return tuple(Effect(buffer, region, False) for buffer, region in regions)
 
 
-@lru_cache(maxsize=65536)
 def _writes_of_call(func: LoweredFunc, buffers: tuple[str, ...], box: Box) -> tuple[Effect, ...]:
     ports = zip(buffers, func.outputs, strict=True)
-    return tuple(Effect(buffer, output_region(port, box), True) for buffer, port in ports)
+    return tuple([Effect(buffer, output_region(port, box), True) for buffer, port in ports])
 
 
 def numeric_reads(call: Call, box: NumericBox, values: Mapping[Expr, int]) -> list[tuple[str, NumericBox]]:

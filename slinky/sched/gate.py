@@ -56,6 +56,10 @@ def settle(
     return Pipeline(version)
 
 
+_OBLIGATIONS = tuple(Obligation)
+"""In the order in which they are proved."""
+
+
 class _Gate:
     """What is asked of one edit."""
 
@@ -77,7 +81,7 @@ class _Gate:
         elsewhere = check_scopes(self.old, version, edit.touched, edit.reordered)
         check_values(self.old, version, self._other_productions(elsewhere), edit.copies)
         check_whole(version, edit.touched)
-        for obligation in Obligation:
+        for obligation in _OBLIGATIONS:
             kept = self.kept.get(obligation)
             if kept is None:
                 self._prove(obligation, self._subjects(obligation))
