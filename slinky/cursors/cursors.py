@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import reduce
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar, assert_never, overload
 
 import attrs
 import numpy as np
@@ -324,14 +324,24 @@ class PassCursor(StatementCursor):
     """A `pass`."""
 
 
-_KINDS: dict[type, type[StatementCursor]] = {
-    Alloc: AllocCursor, Call: CallCursor, For: LoopCursor, If: IfCursor, Check: CheckCursor, Pass: PassCursor,
-}  # fmt: skip
-
-
 def statement_cursor(version: Version, identity: int) -> StatementCursor:
     """The cursor of the right kind to a statement."""
-    return _KINDS[type(version.entries[identity].statement)](version, identity)
+    statement = version.entries[identity].statement
+    match statement:
+        case Alloc():
+            return AllocCursor(version, identity)
+        case Call():
+            return CallCursor(version, identity)
+        case For():
+            return LoopCursor(version, identity)
+        case If():
+            return IfCursor(version, identity)
+        case Check():
+            return CheckCursor(version, identity)
+        case Pass():
+            return PassCursor(version, identity)
+        case _:
+            assert_never(statement)
 
 
 def block_cursor(version: Version, block: Block) -> BlockCursor:

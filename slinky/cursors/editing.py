@@ -26,6 +26,7 @@ from slinky.ir.copies import (
     with_program_body,
     with_variable,
 )
+from slinky.ir.effects import made_by
 from slinky.ir.scopes import leading_checks
 from slinky.ir.statements import (
     Alloc,
@@ -151,8 +152,9 @@ class Edit:
         taken = self._names_taken() | {s.variable.name for s in inside if isinstance(s, For)}
         buffers: dict[str, str] = {}
         for s in inside:
-            if isinstance(s, Alloc) and s.buffer not in buffers:
-                buffers[s.buffer] = _free(s.buffer, taken)
+            made = made_by(s)
+            if made is not None and made not in buffers:
+                buffers[made] = _free(made, taken)
 
         def renamed(statement: Statement) -> Statement:
             statement = with_names(statement, buffers)

@@ -246,7 +246,7 @@ def _inventory(statements: Sequence[Statement]) -> str:
     for statement in walk(tuple(statements)):
         name = name_of(statement)
         if name is not None:
-            names[type(statement)][name] = None
+            names.setdefault(type(statement), {})[name] = None
     parts = [
         f"{what}: {', '.join(list(names[kind])[:12]) + (', ...' if len(names[kind]) > 12 else '')}"
         for kind, what in ((Call, "funcs"), (Alloc, "buffers"), (For, "loops"))

@@ -106,6 +106,11 @@ def _changed(given: T, **fields: Any) -> T:
     return new
 
 
+def with_fields(statement: S, **fields: Any) -> S:
+    """A copy with other values of some fields, whichever they are."""
+    return _changed(statement, **fields) if fields else statement
+
+
 def with_program_body(program: Program, body: Block) -> Program:
     """A program with another body."""
     return _changed(program, body=body)

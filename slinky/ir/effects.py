@@ -85,7 +85,7 @@ def buffers_named(statement: Statement) -> tuple[str, ...]:
 
 
 def calls_in(block: Block) -> Iterator[Call]:
-    """The statements of a block, and of the blocks inside, that read or write: in program order."""
+    """The calls of a block, and of the blocks inside, in program order."""
     return (s for s in walk(block) if isinstance(s, Call))
 
 

@@ -105,7 +105,11 @@ class _Writer:
 
     def name(self, buffer: str, dim: int) -> str:
         dims = self.dims.get(buffer)
-        return positional(buffer, dim) if dims is None or dims[dim].isdigit() else f"{buffer}.{dims[dim]}"
+        return (
+            positional(buffer, dim)
+            if dims is None or dim >= len(dims) or dims[dim].isdigit()
+            else f"{buffer}.{dims[dim]}"
+        )
 
     def expr(self, node: Node) -> str:
         return to_text(node, self.name)
@@ -203,8 +207,7 @@ class _Writer:
     def written(self, buffer: str, dims: tuple[int, ...], box: Box) -> list[str]:
         limits = self.boxes.get(buffer)
         return [
-            ":" if limits is not None and box[dim] == limits[position] else self.interval(box[dim])
-            for position, dim in enumerate(dims)
+            ":" if _is_all(box[dim], limits, position) else self.interval(box[dim]) for position, dim in enumerate(dims)
         ]
 
     def read(self, call: Call, port: InputPort, effect: Effect) -> list[str]:
@@ -213,14 +216,14 @@ class _Writer:
         texts = []
         for position, (i, formula) in enumerate(zip(effect.box, port.box, strict=True)):
             follows = formula.min is formula.max and formula.min in whole
-            covers = bounds is not None and i == bounds[position]
+            covers = _is_all(i, bounds, position)
             texts.append(":" if follows or covers else self.interval(i))
         return texts
 
     def whole_dims(self, call: Call) -> set[Expr]:
         """The dimensions of a func that a call computes in full."""
         found = ((d, self.boxes.get(buffer), position) for d, buffer, position in limits(call))
-        return {call.func.dims[d] for d, box, position in found if box is not None and call.box[d] == box[position]}
+        return {call.func.dims[d] for d, box, position in found if _is_all(call.box[d], box, position)}
 
     def argument(self, value: object) -> str:
         if isinstance(value, np.generic):
@@ -237,6 +240,11 @@ class _Writer:
             inner = ", ".join(map(self.argument, value))
             return f"({inner})" if isinstance(value, tuple) else f"[{inner}]"
         return f"<{type(value).__name__}>"
+
+
+def _is_all(i: Interval, bounds: Box | None, position: int) -> bool:
+    """Whether an interval is all of a dimension of a buffer, if there is such a dimension: in a wrong program, perhaps."""
+    return bounds is not None and position < len(bounds) and i == bounds[position]
 
 
 def _parameter(p: BufferParameter) -> str:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import Any, TypeAlias, assert_never
+from typing import Any, TypeAlias, assert_never, get_args
 
 import attrs
 import numpy as np
@@ -245,7 +245,7 @@ class Pass:
 Statement: TypeAlias = Alloc | Call | For | If | Check | Pass
 Block: TypeAlias = tuple[Statement, ...]
 
-KINDS: tuple[type[Statement], ...] = (Alloc, Call, For, If, Check, Pass)
+KINDS: tuple[type[Statement], ...] = get_args(Statement)
 """All kinds of statements."""
 
 

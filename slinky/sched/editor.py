@@ -30,12 +30,13 @@ from slinky.cursors.cursors import (
     StatementCursor,
 )
 from slinky.cursors.editing import Edit, Gap
-from slinky.errors import InvalidCursorError, OperationError
+from slinky.errors import InvalidCursorError, OperationError, ProgramError
 from slinky.ir.statements import Alloc, Block, Call, Check, For, If, Pass, Statement, walk
 from slinky.ir.substitution import substitute_statement
+from slinky.ir.validation import validated
 from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
-from slinky.sched.primitives.rewriting import require_name, require_positive
+from slinky.sched.primitives.rewriting import require_known_symbols, require_name, require_positive
 from slinky.symbolic.expressions import Expr, Variable, as_expr
 
 Place: TypeAlias = StatementCursor | BlockCursor | str | Statement
@@ -118,16 +119,12 @@ class Editor:
         Returns the new statement.
         """
         identities = self._some(place)
-        made: list[Statement] = []
-
-        def checked(block: Block) -> Statement:
-            made.append(_require_statement(around(block)))
-            return made[0]
-
-        if len({(self._edit.entries[i].parent, self._edit.entries[i].field) for i in identities}) > 1:
-            raise OperationError("only statements of one block can be wrapped together")
-        self._edit.wrap(identities[0], identities[-1], checked)
-        return made[0]
+        (outer,) = self._given((around(self.block(place)),), apart_from=identities)
+        inside = {s.id for s in walk((outer,))}
+        if not inside.issuperset(identities) or outer.id in identities:
+            raise OperationError("what wraps statements must have them inside: ir.If(condition, block), for one")
+        self.replace(place, outer)
+        return outer
 
     def merge(self, first: Place, second: Place, into: Statement) -> None:
         """Put one statement in the place of two: of the first, whose identity it has. The second ends."""
@@ -173,7 +170,9 @@ class Editor:
     def require_positive(self, value: Expr | int, what: str) -> None:
         """Make sure that a step or a factor is at least 1: by proof, or if it is made of scalars by a check, which also
         makes these parameters of the pipeline. `what` is what messages call it."""
-        require_positive(self._edit, as_expr(value), what, self._edit.version.base_facts())
+        expr = as_expr(value)
+        require_known_symbols(self._pipeline._version, expr, what)
+        require_positive(self._edit, expr, what, self._edit.version.base_facts())
 
     def finish(self, operation: str = "edit") -> Pipeline:
         """The pipeline that the edits end in; `operation` is what messages call it.
@@ -230,7 +229,10 @@ class Editor:
 
     def _given(self, statements: Sequence[object], apart_from: Sequence[int] = ()) -> tuple[Statement, ...]:
         """Statements that can be placed: none of them stands somewhere already, but in what is replaced."""
-        found = tuple(map(_require_statement, statements))
+        try:
+            found = tuple(map(validated, statements))
+        except ProgramError as error:
+            raise OperationError(str(error)) from None
         leaving = {s.id for i in apart_from for s in walk((self._edit.statement(i),))}
         seen: set[int] = set()
         for statement in walk(found):
@@ -241,14 +243,14 @@ class Editor:
                 )
             if isinstance(statement, Check) and statement.id not in leaving:
                 raise OperationError("an edit cannot add checks: what a pipeline requires is said when it is built")
+            before = self._edit.entries.get(statement.id)
+            if before is not None and type(before.statement) is not type(statement):
+                kinds = type(before.statement).__name__, type(statement).__name__
+                raise OperationError(
+                    f"the identity {statement.id} is that of a {kinds[0]}: a {kinds[1]} cannot have it"
+                )
             seen.add(statement.id)
         return found
-
-
-def _require_statement(given: object) -> Statement:
-    if not isinstance(given, Statement):
-        raise OperationError(f"expected a statement of slinky.ir, got {given!r}")
-    return given
 
 
 def edit(p: Pipeline) -> Editor:

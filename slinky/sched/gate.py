@@ -25,10 +25,10 @@ from slinky.cursors.versions import ROOT, Version
 from slinky.errors import SchedulingError
 from slinky.ir.effects import buffers_named, made_by, written_by
 from slinky.ir.scopes import leading_checks
-from slinky.ir.statements import SERIAL, Alloc, Call, Check, For
+from slinky.ir.statements import KINDS, SERIAL, Alloc, Call, Check, For
 from slinky.pipeline import Pipeline
 from slinky.sched.legality.folds import check_folds, check_folds_of
-from slinky.sched.legality.positive import check_positive
+from slinky.sched.legality.positive import check_divisors, check_positive
 from slinky.sched.legality.races import check_races
 from slinky.sched.legality.reads import RemediesFor, check_inputs, check_outputs, check_readers_of, check_reads
 from slinky.sched.legality.reasons import Kept, Obligation
@@ -97,6 +97,7 @@ class _Gate:
                 self._check_checks(these)
             case Obligation.POSITIVE:
                 check_positive(version, these)
+                check_divisors(version, self.old, these)
             case Obligation.INPUTS:
                 for identity in these:
                     check_inputs(version, identity)
@@ -161,7 +162,7 @@ class _Gate:
             case Obligation.CHECKS:
                 return tuple(self.touched)
             case Obligation.POSITIVE:
-                return self._in_order(For, Alloc)
+                return self._in_order(*KINDS)
             case Obligation.INPUTS | Obligation.READS:
                 return self._calls()
             case Obligation.READERS | Obligation.OUTPUTS:

@@ -1,4 +1,4 @@
-"""Whether steps and fold factors are at least 1, also where ranges or facts around them changed."""
+"""Whether steps, fold factors and divisors are at least 1, also where ranges or facts around them changed."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from collections.abc import Iterable
 
 from slinky.cursors.cursors import statement_cursor
 from slinky.cursors.versions import Version
+from slinky.ir.copies import expressions_of
 from slinky.ir.statements import Alloc, For
 from slinky.sched.legality.refusals import Unproved
-from slinky.symbolic.expressions import Expr
+from slinky.symbolic.expressions import Expr, FloorDivide
 from slinky.symbolic.proofs import Facts, prove
+from slinky.symbolic.traversal import quotients
 
 
 def check_positive(version: Version, statements: Iterable[int]) -> None:
@@ -26,6 +28,23 @@ def check_positive(version: Version, statements: Iterable[int]) -> None:
                 for dim, fold in zip(dims, folds, strict=True):
                     if fold is not None:
                         _require(version, identity, fold, known, f"the fold of {buffer}.{dim}")
+
+
+def check_divisors(version: Version, before: Version, statements: Iterable[int]) -> None:
+    """Check that what statements, given by identity, divide by is at least 1, unless they did so before.
+
+    Raises `SchedulingError` for the first divisor that is not shown to be.
+    """
+    for identity in statements:
+        old = before.entries.get(identity)
+        known_quotients = frozenset[FloorDivide]()
+        if old is not None:
+            known_quotients = known_quotients.union(*(quotients(e, {}) for e in expressions_of(old.statement)))
+        for e in expressions_of(version.statement(identity)):
+            for quotient in sorted(quotients(e, {}) - known_quotients, key=str):
+                _require(
+                    version, identity, quotient.denominator, version.facts_at(identity), f"the divisor of {quotient}"
+                )
 
 
 def _require(version: Version, identity: int, value: Expr, known: Facts, what: str) -> None:

@@ -19,7 +19,7 @@ class Obligation(enum.Enum):
     """What must still hold after an edit, of the statements that it touched."""
 
     CHECKS = "checks stand where they stood, and say what they said"
-    POSITIVE = "steps of loops and fold factors are at least 1"
+    POSITIVE = "steps of loops, fold factors and divisors are at least 1"
     INPUTS = "calls read nothing outside of the bounds of the pipeline's inputs"
     READS = "calls find all that they read"
     READERS = "whoever reads what the calls write finds it"

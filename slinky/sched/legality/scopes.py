@@ -13,7 +13,7 @@ from slinky.cursors.versions import ROOT, Version
 from slinky.errors import SchedulingError
 from slinky.ir.copies import expressions_of
 from slinky.ir.effects import buffers_named, made_by, read_by, written_by
-from slinky.ir.statements import Alloc, For, Statement
+from slinky.ir.statements import Alloc, Call, For, If, InputPort, OutputPort, Statement
 from slinky.symbolic.expressions import Expr, Metadata, Scalar, Variable
 from slinky.symbolic.traversal import union_of_symbols
 
@@ -48,11 +48,12 @@ def check_scopes(
         if not is_moved and before is not None and before.statement is statement:
             continue
         around = _variables(new, entry.parent, loops)
+        if isinstance(statement, (For, If)):
+            _require_room(new, identity)
         if isinstance(statement, For):
-            _require_room(new, statement, around)
             _require_free(new, statement, around)
         elif isinstance(statement, Alloc):
-            if is_moved or before is None or made_by(before.statement) != statement.buffer:
+            if is_moved or before is None or _is_other(before.statement, statement):
                 _require_not_hidden(new, statement)
                 names = {statement.buffer} if before is None else {statement.buffer, made_by(before.statement)}
                 users = (user for name in names if name for user in (*new.writers(name), *new.readers(name)))
@@ -65,7 +66,38 @@ def check_scopes(
             asked[identity] = None
     for identity in asked:
         _require_buffers(new, identity, written_by(new.statement(identity)))
+        _require_fitting(new, identity)
     return tuple(asked)
+
+
+def _is_other(before: Statement, now: Alloc) -> bool:
+    """Whether a buffer is called otherwise, or holds other elements."""
+    if not isinstance(before, Alloc):
+        return True
+    return before.buffer != now.buffer or before.dtype != now.dtype or len(before.box) != len(now.box)
+
+
+def _require_fitting(version: Version, identity: int) -> None:
+    """Check that the operands of a call have the rank and the dtype of its func's ports."""
+    call = version.statement(identity)
+    if not isinstance(call, Call):
+        return
+    dtypes = {p.name: p.dtype for p in (*version.program.inputs, *version.program.outputs)}
+    dtypes.update((c.name, c.array.dtype) for c in version.program.constants)
+    ports: list[InputPort | OutputPort] = [*call.func.outputs, *call.func.inputs]
+    for buffer, port in zip((*call.writes, *call.reads), ports, strict=True):
+        alloc, box = version.alloc_of(buffer, identity), version.global_box(buffer)
+        if alloc is not None:
+            box, dtype = alloc.box, alloc.dtype
+        elif box is not None:
+            dtype = dtypes[buffer]
+        else:
+            continue
+        if (len(box), dtype) != (port.rank, port.dtype):
+            raise SchedulingError(
+                f"{call.func.name} takes {port.dtype} of rank {port.rank}, and {buffer} is {dtype} of rank {len(box)}",
+                place=statement_cursor(version, identity),
+            )
 
 
 def check_sources(version: Version, statements: Iterable[int]) -> None:
@@ -121,10 +153,10 @@ def _variables(version: Version, parent: int, known: dict[int, dict[str, Expr]])
     return found
 
 
-def _require_room(version: Version, loop: For, around: dict[str, Expr]) -> None:
-    """Check that loops do not nest deeper than programs are walked."""
-    if len(around) >= DEEPEST_NEST:
-        raise SchedulingError(f"loops nest at most {DEEPEST_NEST} deep", place=statement_cursor(version, loop.id))
+def _require_room(version: Version, identity: int) -> None:
+    """Check that loops and ifs do not nest deeper than programs are walked."""
+    if len(version.ancestors(identity)) >= DEEPEST_NEST:
+        raise SchedulingError(f"loops and ifs nest at most {DEEPEST_NEST} deep")
 
 
 def _require_free(version: Version, loop: For, around: dict[str, Expr]) -> None:
@@ -143,7 +175,15 @@ def _require_free(version: Version, loop: For, around: dict[str, Expr]) -> None:
 def _require_not_hidden(version: Version, alloc: Alloc) -> None:
     """Check that an allocation hides no other buffer, and that no other hides it."""
     others = (i for i in version.allocations(alloc.buffer) if i != alloc.id)
-    if version.global_box(alloc.buffer) is not None or any(
+    parameters = any(p.name == alloc.buffer for p in version.program.parameters())
+    loops = version.names().get(("for", alloc.buffer), ())
+    if any(alloc.id in (i, *version.ancestors(i)) or _is_in_scope(version, alloc.id, i) for i in loops) or any(
+        i in version.ancestors(alloc.id) for i in loops
+    ):
+        raise SchedulingError(
+            f"a loop around or behind is called {alloc.buffer}, too", place=statement_cursor(version, alloc.id)
+        )
+    if parameters or any(
         _is_in_scope(version, alloc.id, other) or _is_in_scope(version, other, alloc.id) for other in others
     ):
         raise SchedulingError(

@@ -76,6 +76,8 @@ def _other_value(old: Version, new: Version, call: Call) -> SchedulingError:
         for i in old.writers(buffer)
         if isinstance(s := old.statement(i), Call)
     }
+    if any(text == f"{call.func.name}({', '.join(call.reads)})" for text in producers):
+        producers = {f"another func that is called {call.func.name}: statements of other pipelines have other funcs"}
     before = f"; it is produced by {' and '.join(sorted(producers))}" if producers else ""
     return SchedulingError(
         f"{call.func.name}({', '.join(call.reads)}) would give {written} other values{before}",

@@ -1,0 +1,144 @@
+"""Statements made by hand: what a user wrote, as statements that everything else can rely on.
+
+Invariant: a statement that `validated` returns has in each field a value of the field's type, as many intervals,
+dimensions and operands as belong together, and no empty block. Whether it means anything where it is placed is not
+asked here.
+"""
+
+from __future__ import annotations
+
+import keyword
+from typing import Any
+
+import attrs
+import numpy as np
+
+from slinky.errors import ProgramError
+from slinky.ir.copies import with_fields
+from slinky.ir.statements import KINDS, Alloc, Call, Heap, LoweredFunc, Parallel, Pass, Serial, Statement, blocks_of
+from slinky.symbolic.expressions import FALSE, TRUE, Condition, Scalar, Variable, as_expr
+from slinky.symbolic.intervals import Interval
+
+DEEPEST = 100
+"""How deep the statements that are placed at once may nest: programs are walked as deep."""
+
+
+def validated(given: object, depth: int = 0) -> Statement:
+    """A statement, and all inside it, with integers made expressions; an empty block becomes a `pass`.
+
+    Raises `ProgramError` saying which field of which statement holds what it cannot hold.
+    """
+    if not isinstance(given, KINDS):
+        raise ProgramError(f"expected a statement of slinky.ir, got {given!r}")
+    if depth > DEEPEST:
+        raise ProgramError(f"statements nest at most {DEEPEST} deep")
+    what = type(given).__name__
+    fields: dict[str, Any] = {}
+    for field in attrs.fields(type(given)):
+        old = getattr(given, field.name)
+        new = _of_type(str(field.type), old, f"{field.name} of {what}", depth)
+        if new is not old:
+            fields[field.name] = new
+    statement: Statement = with_fields(given, **fields)
+    _require_lengths(statement)
+    if any(field == "body" and not block for field, block in blocks_of(statement)):
+        statement = with_fields(statement, body=(Pass(),))
+    return statement
+
+
+def _of_type(kind: str, value: Any, what: str, depth: int) -> Any:
+    """A value of a field, as its type asks."""
+    match kind:
+        case "Expr":
+            return _expr(value, what)
+        case "Condition":
+            if isinstance(value, (bool, np.bool_)):
+                return TRUE if value else FALSE
+            return _instance(value, Condition, what, "a condition, such as x >= 0")
+        case "Interval":
+            return _instance(value, Interval, what, "an interval, such as sl.interval(0, 3)")
+        case "Box":
+            return _tuple(value, what, lambda i: _instance(i, Interval, what, "intervals"))
+        case "tuple[Expr | None, ...]":
+            return _tuple(value, what, lambda e: None if e is None else _expr(e, what))
+        case "BufferName":
+            return _name(value, what)
+        case "tuple[BufferName, ...]":
+            return _tuple(value, what, lambda name: _name(name, what))
+        case "tuple[str, ...]":
+            return _tuple(value, what, lambda name: _instance(name, str, what, "names"))
+        case "LoopVariable":
+            variable = _instance(value, Variable, what, "a variable, such as sl.variables('y')[0]")
+            if isinstance(variable, Scalar):
+                raise ProgramError(f"{what} must be a variable, got the scalar {variable}")
+            _name(variable.name, what)
+            return variable
+        case "np.dtype[Any]":
+            try:
+                return np.dtype(value)
+            except TypeError:
+                raise ProgramError(f"{what} must be a dtype, got {value!r}") from None
+        case "Mode":
+            return _mode(value, what)
+        case "Memory":
+            return _instance(value, Heap, what, "a memory, such as ir.Heap()")
+        case "LoweredFunc":
+            return _instance(value, LoweredFunc, what, "the func of a call, as call.func")
+        case "Block":
+            return _tuple(value, what, lambda inner: validated(inner, depth + 1))
+        case "str":
+            return _instance(value, str, what, "a text")
+        case "int":
+            return _instance(value, int, what, "an identity")
+    raise AssertionError(f"{what}: nobody knows how to check a {kind}")
+
+
+def _instance(value: Any, kind: type, what: str, expected: str) -> Any:
+    if not isinstance(value, kind):
+        raise ProgramError(f"{what} must be {expected}, got {value!r}")
+    return value
+
+
+def _expr(value: Any, what: str) -> Any:
+    try:
+        return as_expr(value)
+    except TypeError:
+        raise ProgramError(f"{what} must be an integer or an expression, got {value!r}") from None
+
+
+def _tuple(values: Any, what: str, each: Any) -> Any:
+    if not isinstance(values, (tuple, list)):
+        raise ProgramError(f"{what} must be a tuple, got {values!r}")
+    new = tuple(each(value) for value in values)
+    return values if isinstance(values, tuple) and all(a is b for a, b in zip(new, values, strict=True)) else new
+
+
+def _name(value: Any, what: str) -> Any:
+    if not isinstance(value, str) or not value.isidentifier() or keyword.iskeyword(value) or value == "_":
+        raise ProgramError(f"{what} must be called by an identifier of Python, got {value!r}")
+    return value
+
+
+def _mode(value: Any, what: str) -> Any:
+    if not isinstance(value, (Serial, Parallel)):
+        raise ProgramError(f"{what} must be ir.SERIAL or ir.Parallel(), got {value!r}")
+    workers: Any = value.workers if isinstance(value, Parallel) else None
+    if workers is not None and (isinstance(workers, bool) or not isinstance(workers, int) or workers < 1):
+        raise ProgramError(f"{what}: the number of workers must be an integer, 1 or more, got {workers!r}")
+    return value
+
+
+def _require_lengths(statement: Statement) -> None:
+    """Check that what belongs together has one length."""
+    if isinstance(statement, Alloc) and not len(statement.box) == len(statement.dims) == len(statement.folds):
+        counts = f"{len(statement.dims)} dimensions, {len(statement.box)} intervals, {len(statement.folds)} folds"
+        raise ProgramError(f"an Alloc needs as many of each, got {counts}")
+    if isinstance(statement, Call):
+        func = statement.func
+        for has, needs, name in (
+            (statement.box, func.dims, "intervals in its box"),
+            (statement.reads, func.inputs, "buffers to read"),
+            (statement.writes, func.outputs, "buffers to write"),
+        ):
+            if len(has) != len(needs):
+                raise ProgramError(f"a Call of {func.name} needs {len(needs)} {name}, got {len(has)}")
