@@ -522,9 +522,9 @@ def names_used(roots: Iterable[Node]) -> set[str]:
         if kind is Name:
             found.add(item.text)
         elif kind is tuple:
-            waiting.extend(item)
-        elif isinstance(item, Node):
-            waiting.extend(_parts(item))
+            waiting += item
+        elif kind is not Integer and isinstance(item, Node):
+            waiting += _parts(item)
     return found
 
 

@@ -75,6 +75,7 @@ class Allocations:
         self._recording = recording
         self._in_outputs = in_outputs
         self._arena: _Arena | None = None
+        self._known_extents: dict[tuple[Interval, Facts], Expr] = {}
 
     # Arenas -------------------------------------------------------------------------------------------------------
 
@@ -207,9 +208,16 @@ class Allocations:
         )
 
     def _extents(self, alloc: Alloc) -> list[Expr]:
-        writer = self._writer
-        known = writer.known
-        return [writer.simplify(maximum(writer.difference(i.max, i.min) + 1, 0), known) for i in alloc.box]
+        known = self._writer.known
+        return [self._extent_of(i, known) for i in alloc.box]
+
+    def _extent_of(self, i: Interval, known: Facts) -> Expr:
+        found = self._known_extents.get((i, known))
+        if found is None:
+            writer = self._writer
+            extent = maximum(writer.difference(i.max, i.min) + 1, 0)
+            found = self._known_extents[i, known] = writer.simplify(extent, known)
+        return found
 
     def _array(self, alloc: Alloc, target: CodeScope, extents: Sequence[Expr], folds: Sequence[Expr]) -> Stored:
         """Get the array of an allocation in the target scope."""

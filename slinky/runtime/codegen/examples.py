@@ -127,7 +127,8 @@ class Examples:
 
     def illustrated(self, known: Facts) -> Facts:
         """The same facts, ready to be asked a lot of questions."""
-        self._of(known)
+        if known not in self._known:
+            self._of(known)
         return known
 
     def of(self, known: Facts) -> Iterator[Mapping[Expr, int]]:

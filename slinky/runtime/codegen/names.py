@@ -23,9 +23,9 @@ def identifier(name: str) -> str:
     Never a keyword or the name of a builtin. Two names may give the same identifier; `TakenNames` tells them apart.
     """
     text = name
-    if not (name.isascii() and name.isidentifier()):  # most are, and this is asked for every line
+    if not (name.isascii() and name.isidentifier()):  # most are, and this is asked for every name
         text = re.sub(r"[^0-9A-Za-z_]+", "_", unicodedata.normalize("NFKD", name))
-    if not text.strip("_") or text[0].isdigit() or text.startswith("__"):
+    if not text[:1].isalpha() and (not text.strip("_") or text[0].isdigit() or text.startswith("__")):
         text = f"v_{text.strip('_')}"
     return f"{text}_" if keyword.iskeyword(text) or text in _BUILTINS else text
 

@@ -21,7 +21,7 @@ from slinky.runtime.codegen.names import TakenNames
 from slinky.runtime.codegen.scopes import CodeScope, ScopedWriter
 from slinky.runtime.plan_tree import Failure, Name, Place, Stop
 from slinky.symbolic.bounds import simplify as simplify_choices
-from slinky.symbolic.expressions import Condition, Constant, Expr, Max, Metadata, Min, Sum, Variable, variable
+from slinky.symbolic.expressions import Condition, Constant, Expr, Max, Metadata, Min, Scalar, Sum, Variable, variable
 from slinky.symbolic.intervals import Interval
 from slinky.symbolic.proofs import Facts
 from slinky.symbolic.traversal import substitute
@@ -34,6 +34,7 @@ class Writer(ScopedWriter):
         super().__init__(root, names)
         self._examples = examples
         self._ends: dict[Expr, Expr] = {}
+        self._differences: dict[tuple[Expr, Expr], Expr] = {}
         self._loops: tuple[For, ...] = ()
         self._variables: Mapping[Expr, str] = {}
         self._simplified: dict[tuple[Expr, Facts], Expr] = {}
@@ -121,13 +122,15 @@ class Writer(ScopedWriter):
 
     def difference(self, a: Expr, b: Expr) -> Expr:
         """`a - b`, as a constant where it is one."""
-        if a is b or not self._ends:
-            return a - b
-        expanded_a, expanded_b = self._expanded(a), self._expanded(b)
-        if expanded_a is a and expanded_b is b:
-            return a - b
-        expanded = expanded_a - expanded_b
-        return expanded if isinstance(expanded, Constant) else a - b
+        found = self._differences.get((a, b))
+        if found is None:
+            found = a - b
+            expanded_a, expanded_b = self._expanded(a), self._expanded(b)
+            if expanded_a is not a or expanded_b is not b:
+                expanded = expanded_a - expanded_b
+                found = expanded if isinstance(expanded, Constant) else found
+            self._differences[a, b] = found
+        return found
 
 
 # Small questions ------------------------------------------------------------------------------------------------------
@@ -141,5 +144,8 @@ def also(scope: Scope, *conditions: Condition) -> Scope:
 def is_costly(expr: Expr) -> bool:
     """Whether computing an expression takes more than a few additions."""
     if isinstance(expr, Sum):
-        return any(not isinstance(atom, (Variable, Metadata)) for atom, _ in expr.terms)
+        return not _SYMBOLS.issuperset([type(atom) for atom, _ in expr.terms])
     return not isinstance(expr, (Variable, Metadata, Constant))
+
+
+_SYMBOLS = frozenset((Variable, Scalar, Metadata))
