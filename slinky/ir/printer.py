@@ -243,7 +243,7 @@ class _Writer:
 
 
 def _is_all(i: Interval, bounds: Box | None, position: int) -> bool:
-    """Whether an interval is all of a dimension of a buffer, if there is such a dimension: in a wrong program, perhaps."""
+    """Whether an interval is all of a dimension of a buffer. A wrong program may name a dimension that is not there."""
     return bounds is not None and position < len(bounds) and i == bounds[position]
 
 
