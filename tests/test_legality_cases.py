@@ -36,7 +36,7 @@ from slinky.ir.statements import (
 from slinky.sched.legality.folds import check_folds_of
 from slinky.sched.legality.races import check_races
 from slinky.sched.legality.reads import check_reads
-from slinky.symbolic.expressions import as_expr, variable
+from slinky.symbolic.expressions import all_of, as_expr, variable
 from slinky.symbolic.intervals import Interval
 
 N, T, V = sl.scalar("n"), variable("t"), variable("v")
@@ -135,6 +135,10 @@ RIGHT: dict[str, tuple[Statement, ...]] = {
         use(0, 3),
     ),
     "in an else": (b(), If(N < 0, (), (make(0, 3),)), use(0, 3)),
+    "up to a place": (b(), loop(V, 0, 9, If(V <= N, (make(V),))), use(0, sl.minimum(N, 9))),
+    "from a place on": (b(), loop(V, 0, 9, If(V >= N, (make(V),))), use(N, 9)),
+    "from a place on, by steps": (b(), loop(V, 0, 9, If(V >= 3, (make(V, V + 1),)), step=2), use(4, 9)),
+    "between two places": (b(), loop(V, 0, 9, If(all_of(V >= 1, V <= N), (make(V),))), use(1, sl.minimum(N, 9))),
     "a window": (b(), make(-1), loop(V, 0, N, make(V), use(V - 1, V))),
     "a fold": (b(2), loop(V, 0, 9, make(V, V + 1), use(V, V + 1))),
     "its own element": (b(), loop(V, 0, N, make(V), use(V), workers=1)),
@@ -169,6 +173,32 @@ WRONG: dict[str, tuple[Statement, ...]] = {
     "clamped from below": (b(), loop(V, 0, 3, make(sl.maximum(V, 2), V + 1)), use(0, 4)),
     "clamped from above": (b(), loop(V, 0, 3, make(V, sl.minimum(V + 1, 2))), use(0, 4)),
     "loops of the same name": (b(), loop(V, 0, 3, make(2 * V)), loop(V, 5, 6, use(0, 6))),
+    # Coverage: loops, of which a condition leaves some iterations
+    "from the next on its grid": (b(), loop(V, 0, 9, If(V >= 3, (make(V, V + 1),)), step=2), use(3, 9)),
+    "from before the first": (b(), loop(V, 0, 9, If(V >= N - 10, (make(V),))), use(N - 10, 9)),
+    "up to behind the last": (b(), loop(V, 0, 3, If(V <= N, (make(V),))), use(0, N)),
+    "up to a place, by steps": (
+        b(),
+        loop(V, 0, 8, If(V <= N, (make(V, V + 1),)), step=2),
+        use(0, sl.minimum(2 * N, 9)),
+    ),
+    "not the first, nor the last": (
+        b(),
+        loop(V, 0, 3, If(all_of(V >= 1, V <= N), (make(V),))),
+        use(0, sl.minimum(N, 3)),
+    ),
+    "not the last, nor the first": (b(), loop(V, 0, 3, If(all_of(V >= 1, V <= N), (make(V),))), use(1, 3)),
+    "up to half of a place": (b(), loop(V, 0, 9, If(2 * V <= N, (make(V),))), use(0, sl.minimum(N, 9))),
+    "a triangle": (
+        b(),
+        loop(T, 0, 3, loop(V, 0, 3, If(V <= T, (Call(MAKE, (Interval(T, T), Interval(V, V)), (), ("b",)),)))),
+        use(0, 3, j=(0, 3)),
+    ),
+    "the other triangle": (
+        b(),
+        loop(T, 0, 3, loop(V, 0, 3, If(T <= V, (Call(MAKE, (Interval(T, T), Interval(V, V)), (), ("b",)),)))),
+        use(0, 3, j=(0, 3)),
+    ),
     # Coverage: several boxes
     "too short above": (b(), make(0, 2), use(0, 3)),
     "too short below": (b(), make(1, 3), use(0, 3)),

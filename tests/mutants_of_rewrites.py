@@ -1,0 +1,412 @@
+"""What is broken of rewrites: the gate, legality, what primitives claim to keep, what effects and scopes say."""
+
+# ruff: noqa: E501 (the texts are as long as they stand in the code)
+
+from __future__ import annotations
+
+from mutants import CASES, EDITING, FOLDS, GATE, LEGALITY, PRIMITIVES, REFUSALS, WHOLE, Mutant, mutants
+
+MUTANTS: list[Mutant] = []
+
+# The gate -------------------------------------------------------------------------------------------------------------
+
+MUTANTS += mutants(
+    "slinky/sched/gate.py",
+    (EDITING, GATE, LEGALITY, WHOLE),
+    ("gate: scopes", "elsewhere = check_scopes(self.old, version, edit.touched, edit.reordered)", "elsewhere = ()"),
+    ("gate: sources", "        check_sources(version, elsewhere)\n", "",
+     "a read of what is not there is not found, either, and that is said first; this is for rewrites that keep their reads"),
+    ("gate: values", "        check_values(self.old, version, (*sorted(calls), *self.users), edit.copies)\n", ""),
+    ("gate: values of users", "(*sorted(calls), *self.users), edit.copies", "tuple(sorted(calls)), edit.copies"),
+    ("gate: whole dimensions", "        check_whole(version, edit.touched)\n", ""),
+    ("gate: but for", "elif kept.but_for:", "elif False:"),
+    ("gate: checks", "                self._check_checks(these)\n", "                pass\n"),
+    ("gate: positive", "                check_positive(version, these)\n", "                pass\n"),
+    ("gate: inputs", "                    check_inputs(version, identity)\n", "                    pass\n"),
+    ("gate: reads", "                check_reads(version, these, self.remedies)\n", "                pass\n"),
+    (
+        "gate: readers",
+        "                check_readers_of(version, self._written(these), self.remedies)\n",
+        "                pass\n",
+    ),
+    ("gate: outputs", "                check_outputs(version, self._written(these))\n", "                pass\n"),
+    ("gate: folds", "                self._check_folds(these)\n", "                pass\n"),
+    (
+        "gate: races",
+        "                    check_races(version, identity, hint=self.hint)\n",
+        "                    pass\n",
+    ),
+    ("gate: who is gone", "in (self.version.entries, self.old.entries) for", "in (self.version.entries,) for"),
+    ("gate: who is gone, readers", "tuple(dict.fromkeys((*self._calls(), *self.touched)))", "self._calls()"),
+    ("gate: leading checks", '        if (ROOT, "body") in self.edit.reordered:\n', "        if False:\n"),
+    (
+        "gate: checks that move",
+        "if now != before or (before.parent, before.field) in self.edit.reordered:",
+        "if now != before:",
+    ),
+    ("gate: calls of an alloc", "if self.users else own", "if False else own"),
+    ("gate: races of an alloc", "self._parallel_loops((*self.touched, *self.users))", "self._parallel_loops(self.touched)"),
+    ("gate: races around", "for outer in (i, *version.ancestors(i)))", "for outer in (i,))"),
+    (
+        "gate: folds of an alloc",
+        "return (*self._in_order(Alloc), *self._calls())",
+        "return self._calls()",
+        "who reads or writes the buffer is among the calls, and its folds are asked for them; without any, none matter",
+    ),
+)  # fmt: skip
+
+# Legality: names, values, whole dimensions ----------------------------------------------------------------------------
+
+MUTANTS += mutants(
+    "slinky/sched/legality/values.py",
+    (EDITING, GATE),
+    ("values: func", "if before.func is call.func and before.reads", "if before.reads"),
+    ("values: sources", "and before.reads == call.reads and", "and"),
+    ("values: targets", "before.reads == call.reads and before.writes == call.writes:", "before.reads == call.reads:"),
+    ("values: allocations", "return copies.get(candidates[0], candidates[0]) == others[0]", "return True"),
+    (
+        "values: which allocation",
+        "return _source(new, buffer, after, copies) == _source(old, buffer, before, {})",
+        "return True",
+    ),
+    ("values: production", "if not any(_production(old, other, {}) == wanted for other in those):", "if False:"),
+)
+MUTANTS += mutants(
+    "slinky/sched/legality/scopes.py",
+    (EDITING, GATE),
+    ("scopes: depth", "if len(around) >= DEEPEST_NEST:", "if False:"),
+    ("scopes: loops of one name", "    if name in around:", "    if False:"),
+    ("scopes: a loop like a buffer", "if version.is_allocated(name) or any(", "if any("),
+    ("scopes: a loop like a parameter", "or any(p.name == name for p in version.program.parameters())", ""),
+    ("scopes: a buffer like a parameter", "if version.global_box(alloc.buffer) is not None or any(", "if any("),
+    ("scopes: hidden by an outer one", "_is_in_scope(version, alloc.id, other) or", ""),
+    ("scopes: hidden by an inner one", " or _is_in_scope(version, other, alloc.id) for", " for"),
+    ("scopes: dimensions", "is_known = box is not None and dim < len(box)", "is_known = True"),
+    ("scopes: scalars", "is_known = any(p.name == name for p in version.program.scalars)", "is_known = True"),
+    ("scopes: variables", "is_known = around.get(name) is symbol", "is_known = True"),
+    (
+        "scopes: allocated",
+        "if version.global_box(buffer) is None and version.alloc_of(buffer, identity) is None:",
+        "if False:",
+    ),
+    (
+        "scopes: users of what is gone",
+        "                asked.update(dict.fromkeys((*new.writers(gone), *new.readers(gone))))\n            continue",
+        "                pass\n            continue",
+    ),
+    ("scopes: users of what moves", "                asked.update(dict.fromkeys(users))\n", "                pass\n"),
+    (
+        "scopes: another block",
+        "            or before.parent != now.parent\n",
+        "",
+        "a statement that stands in another block stands in one that was changed",
+    ),
+    ("scopes: another order", "            or (now.parent, now.field) in reordered\n", ""),
+    ("scopes: another variable", "            or _variable(before.statement) is not _variable(now.statement)\n", ""),
+    ("scopes: around", "            or _is_moved(old, new, now.parent, reordered, known)\n", ""),
+)
+MUTANTS += mutants(
+    "slinky/sched/legality/wholes.py",
+    (WHOLE,),
+    ("wholes: all of it", "if not (inside(all_of_it, box[d], known) and inside(", "if not (inside("),
+    ("wholes: allocations", "for writer in version.writers(statement.buffer):", "for writer in ():"),
+)
+MUTANTS += mutants(
+    "slinky/sched/legality/positive.py",
+    (EDITING, GATE),
+    ("positive: steps", "case For(step=step, variable=variable):", "case For(step=step, variable=variable) if False:"),
+    ("positive: folds", "if fold is not None:\n                        _require", "if False:\n                        _require"),
+)  # fmt: skip
+
+# Legality: coverage ---------------------------------------------------------------------------------------------------
+
+MUTANTS += mutants(
+    "slinky/sched/legality/coverage.py",
+    (CASES, LEGALITY, REFUSALS),
+    ("coverage: branches", "if here.field == there.field and version.position(own", "if version.position(own"),
+    ("coverage: before", "version.position(own[common]) < version.position(path[common]):", "True:"),
+    (
+        "coverage: parallel iterations",
+        "isinstance(loop, For) and loop.mode == SERIAL:",
+        "isinstance(loop, For):",
+        "a read of what another iteration wrote is refused as a race, too; this stands guard",
+    ),
+    ("coverage: since it was allocated", "if path[depth] in shared and isinstance", "if isinstance"),
+    ("coverage: this buffer", "if alloc is None or version.alloc_of(buffer, identity) is alloc:", "if True:"),
+    ("coverage: else", "return statement.condition if in_body else negate(statement.condition)",
+     "return statement.condition"),
+    ("coverage: last iteration", "last = range_.min + step * ((range_.max - range_.min) // step)", "last = range_.max"),
+    ("coverage: under a condition", "                if narrowed is None:\n                    return None\n",
+     "                if narrowed is None:\n                    continue\n"),
+    (
+        "coverage: earlier iterations",
+        "_Sweep(self._fresh(prior), prior.range.min, prior.variable - prior.step, prior.step)",
+        "_Sweep(self._fresh(prior), prior.range.min, prior.variable, prior.step)",
+    ),
+    (
+        "coverage: first iteration",
+        "            if not self._cover_by_cases(needed, started, first, inner):\n                return False\n",
+        "            pass\n",
+    ),
+    ("coverage: later iterations", "return self._cover_by_cases(region, [*boxes, *earlier], later, inner)", "return True"),
+    ("coverage: both ways", "return all(self._covers_whether_or_not", "return any(self._covers_whether_or_not"),
+    ("coverage: fresh names", "return variable(f\"{loop.variable.name}'{self.serial}\")", "return loop.variable"),
+    ("coverage: hidden dimensions", "if hidden and not prove(not_empty(hidden), context):", "if False:"),
+    ("coverage: idle loops", "return covered if any(prove(i.max < i.min, idle) for i in covered) else None",
+     "return covered"),
+    ("coverage: gaps", "if not prove(next_low <= minimum(*high) + 1, following):",
+     "if not prove(next_low <= minimum(*high) + 2, following):"),
+    ("coverage: ends that stand still", "        if low and high:\n            following", "        if False:\n            following"),
+    ("coverage: diagonals",
+     "Interval(bounds(box[k].min, ranges, known).max, bounds(box[k].max, ranges, known).min)",
+     "Interval(bounds(box[k].min, ranges, known).min, bounds(box[k].max, ranges, known).max)"),
+    ("coverage: floors", "maximum(*(substitute(e, at_first) for e in low), *floors)",
+     "maximum(*(substitute(e, at_first) for e in low))"),
+    ("coverage: caps", "minimum(*(substitute(e, at_last) for e in high), *caps)",
+     "minimum(*(substitute(e, at_last) for e in high))"),
+    ("coverage: inside below", "return shown(outer.min, inner.min, known) and shown(", "return shown("),
+    ("coverage: inside above", " and shown(inner.max, outer.max, known)\n", "\n"),
+    ("coverage: a short look, one box", "if not (low and high)]", "if not low]"),
+    ("coverage: a short look, one dimension", "        if len(short) == 1:", "        if short:"),
+    ("coverage: a short look, the same dimension", "        d == e and at_most(b.min", "        at_most(b.min"),
+    ("coverage: a short look, gaps", "maximum(a.max + 1, region[d].min), known)", "maximum(a.max + 2, region[d].min), known)"),
+    ("coverage: a short look, the end", " and at_most(region[d].max, b.max, known)\n", "\n"),
+    ("coverage: proofs, one dimension", "        if len(outside) > 1:\n            continue\n", ""),
+    ("coverage: proofs, left above", "maximum(need.min, have.max + 1)", "maximum(need.min, have.max + 2)"),
+    ("coverage: proofs, left below", "minimum(need.max, have.min - 1)", "minimum(need.max, have.min - 2)"),
+    ("coverage: proofs, what is reached", "        if shown(have.min, need.min, known):\n", "        if True:\n"),
+    # Conditions that narrow a loop
+    ("narrowed: a multiple", "if factor not in (1, -1) or not symbols", "if not symbols",
+     "with any other factor the bound still holds the variable itself, which stands inside"),
+    ("narrowed: what moves inside", "if factor not in (1, -1) or not symbols(bound).isdisjoint(inside):",
+     "if factor not in (1, -1):",
+     "an end that names a variable which is gone is shown to cover nothing; this stands guard"),
+    ("narrowed: onto the grid", "(bound - self.first + self.step - 1) // self.step", "(bound - self.first) // self.step"),
+    ("narrowed: from the first", "first=maximum(self.first, self.first + self.step * steps)",
+     "first=self.first + self.step * steps"),
+    ("narrowed: up to the last", "last=minimum(self.last, self.first + self.step * steps)",
+     "last=self.first + self.step * steps"),
+    ("narrowed: by steps", "        steps = (bound - self.first) // self.step\n", "        steps = bound - self.first\n"),
+    ("narrowed: by whom", "inside: set[Expr] = {inner.variable for inner in sweeps[n:]}",
+     "inside: set[Expr] = {inner.variable for inner in sweeps[n : n + 1]}",
+     "an end that names a variable which is gone is shown to cover nothing; this stands guard"),
+    ("narrowed: not clear", "        else:\n            return None\n    return sweeps, known",
+     "        else:\n            continue\n    return sweeps, known"),
+    ("narrowed: every part", "    for part in condition.operands if isinstance(condition, And) else (condition,):\n        if prove",
+     "    for part in condition.operands[:1] if isinstance(condition, And) else (condition,):\n        if prove"),
+)  # fmt: skip
+
+# Legality: reads, folds, races ----------------------------------------------------------------------------------------
+
+MUTANTS += mutants(
+    "slinky/sched/legality/reads.py",
+    (CASES, GATE, LEGALITY),
+    ("reads: inputs", "if limits is not None and not contains(limits, touch.region, touch.known):", "if False:"),
+    ("reads: outputs", "if not Coverage(version, name, None, None).covers(box, known):", "if False:"),
+    ("reads: which read", 'key = ("gap", buffer, touch.call.id, touch.region)', 'key = ("gap", buffer, touch.call.id)'),
+    (
+        "reads: out of scope",
+        "    if alloc is None and version.global_box(buffer) is None:\n",
+        "    if False:\n",
+        "the gate asks afterwards whether what is read is in scope; coverage says it first, in better words",
+    ),
+    ("reads: no writers", "if alloc is None and not writers:", "if not writers:"),
+)  # fmt: skip
+MUTANTS += mutants(
+    "slinky/sched/legality/folds.py",
+    (CASES, LEGALITY, FOLDS, REFUSALS),
+    (
+        "folds: writes over writes",
+        "    pairs += [(write, other, known) for write, known in window.writes for other, _ in window.writes]\n",
+        "",
+    ),
+    (
+        "folds: what the reader knows",
+        "[(write, read, known) for write, _ in window.writes for read, known in window.reads]",
+        "[(write, read, known) for write, known in window.writes for read, _ in window.reads]",
+    ),
+    ("folds: one more", "if at_most(write.max, other.min + factor - 1, known):", "if at_most(write.max, other.min + factor, known):"),
+    ("folds: one more, by difference", "prove(most + 1 <= factor, known)", "prove(most <= factor, known)"),
+    ("folds: one more, by proof", "fits = write.max - other.min + 1 <= factor", "fits = write.max - other.min <= factor"),
+    ("folds: parallel loops", "    if loop.mode != SERIAL:\n", "    if False:\n"),
+    ("folds: beginnings go on", "for end in (write.min, write.max):", "for end in (write.max,):"),
+    ("folds: ends go on", "for end in (write.min, write.max):", "for end in (write.min,):"),
+    ("folds: one loop around", "    if len(outermost) == 1:", "    if outermost:"),
+    ("folds: loops inside", "over_loops(touch.region[dim], inner, touch.known), _forget", "touch.region[dim], _forget"),
+    ("folds: each buffer", "for alloc in allocs_touched(version, calls):", "for alloc in allocs_touched(version, calls)[:1]:"),
+    (
+        "folds: facts of loops inside",
+        "_forget(touch.known, inner)",
+        "touch.known",
+        "such facts speak of variables that no longer occur, and of what holds whenever the access happens at all",
+    ),
+)  # fmt: skip
+MUTANTS += mutants(
+    "slinky/sched/legality/races.py",
+    (CASES, LEGALITY, REFUSALS),
+    ("races: folds", "if alloc is not None and any(fold is not None for fold in alloc.folds):", "if False:"),
+    ("races: writes", "        _check_disjoint_writes(version, loop, buffer, writers, hint)\n", ""),
+    ("races: reads", "if name == buffer and not _OwnIteration(", "if False and not _OwnIteration("),
+    ("races: own iteration", "if loop.id in version.ancestors(c.call.id)]", "]"),
+    ("races: loops around", "[inner for inner in self.loops if inner.id not in outer]", "self.loops"),
+    ("races: loops inside", "over_loops(touch.region[d], inner, touch.known)", "touch.region[d]"),
+    ("races: all writers", "in writers), writing=True)\n    rank", "in writers[:1]), writing=True)\n    rank"),
+)
+MUTANTS += mutants(
+    "slinky/ir/scopes.py",
+    (CASES, LEGALITY, REFUSALS),
+    ("scope: else", 'return (condition if block == "body" else negate(condition),)', "return (condition,)"),
+    ("scope: apart", "prove(a.max < substitute(b.min, onward), known)", "prove(a.max <= substitute(b.min, onward), known)"),
+    ("scope: go on", " and prove(b.min <= substitute(b.min, onward), known)\n", "\n"),
+    ("scope: each with each", "        for b in intervals\n    )", "        for b in [a]\n    )"),
+    (
+        "scope: all loops",
+        "        i = Interval(bounds(i.min, ranges, known).min, bounds(i.max, ranges, known).max)\n    return i",
+        "        return Interval(bounds(i.min, ranges, known).min, bounds(i.max, ranges, known).max)\n    return i",
+    ),
+    ("scope: ranges", "return (range_.min <= variable, variable <= range_.max, step >= 1)",
+     "return (range_.min <= variable, variable < range_.max, step >= 1)"),
+    (
+        "scope: leading checks",
+        "        if not isinstance(statement, Check):\n            return\n",
+        "        if not isinstance(statement, Check):\n            continue\n",
+    ),
+)  # fmt: skip
+MUTANTS += mutants(
+    "slinky/ir/effects.py",
+    (CASES, LEGALITY, REFUSALS),
+    ("effects: clamps", "clamped[dim] = intersection(clamped[dim], i)", "pass"),
+    (
+        "effects: each clamp",
+        "found = bound if found is None else intersection(found, bound)\n    assert",
+        "found = bound\n    assert",
+    ),
+    ("effects: numbers", "box[dim] = (max(lo, first), min(hi, last))", "box[dim] = (max(lo, first), hi)"),
+)
+
+# Primitives -----------------------------------------------------------------------------------------------------------
+
+MUTANTS += mutants(
+    "slinky/sched/primitives/loops.py",
+    (LEGALITY, REFUSALS, PRIMITIVES, CASES),
+    ("split: folds of a shift", "Kept(SAME_ORDER_TWICE, (Obligation.FOLDS,), but_for=inside)",
+     "Kept(SAME_ORDER_TWICE, (Obligation.FOLDS,))"),
+    ("split: races of a shift", "but_for=(outer.id,) if outer.mode != SERIAL else ()", "but_for=()"),
+    ("split: shift by steps", "            if not is_one(loop.step):\n", "            if False:\n"),
+    ("split: lacking dimensions", "        if d not in dims:\n", "        if False:\n"),
+    ("split: whole dimensions", "if any(d == whole for whole, _ in call.func.whole):", "if False:"),
+    ("split: perfect calls", "            _require_perfect(version, call.id, whole.extent, factor, known)\n", ""),
+    ("split: perfect loops", "            _require_perfect(version, loop.id, count, factor, known)\n", ""),
+    ("split: cut before it begins", "return count if prove(count >= 0, known) else maximum(count, 0)", "return count"),
+    ("split: shift before it begins", "lo = start if prove(whole.min <= limit.min, known) else maximum(start, whole.min)",
+     "lo = start"),
+    ("split: clamp at the end", "hi = last if prove(limit.max <= whole.max, known) else minimum(last, call.box[d].max)",
+     "hi = last"),
+    ("reorder: start", '("start", inner.range.min), ', ""),
+    ("reorder: end", '("end", inner.range.max), ', ""),
+    ("reorder: step", ', ("step", inner.step)', ""),
+    ("reorder: readers and folds", "Kept(SAME_ITERATIONS, proved, but_for=inside)", "Kept(SAME_ITERATIONS, proved)"),
+    ("reorder: races", "but_for=tuple(swapped.id for swapped in (new_outer, new_inner) if swapped.mode != SERIAL)",
+     "but_for=()"),
+    ("cut: below", "    if not prove(low <= start, known):\n        start = maximum(start, low)\n", ""),
+    ("cut: above", "    if not prove(end <= high, known):\n        end = minimum(at - 1, high)\n", ""),
+    ("parallelize: races", "Kept(RACES_SAY_MORE, (Obligation.RACES,), but_for=(loop._id,))",
+     "Kept(RACES_SAY_MORE, (Obligation.RACES,))"),
+)  # fmt: skip
+MUTANTS += mutants(
+    "slinky/sched/primitives/placement.py",
+    (LEGALITY, REFUSALS, PRIMITIVES, CASES),
+    ("compute_at: inputs", "(Obligation.INPUTS,), but_for=working[1:])", "(Obligation.INPUTS,))"),
+    ("compute_at: reads and folds", "(Obligation.READS, Obligation.FOLDS), but_for=working)",
+     "(Obligation.READS, Obligation.FOLDS))"),
+    (
+        "compute_at: readers",
+        "(Obligation.READERS,), but_for=(moved.id,))",
+        "(Obligation.READERS,))",
+        "the call computes the hull of what its readers ask for in the iterations that there were; this stands guard",
+    ),
+    ("compute_at: outputs", "but_for=(moved.id,) if is_output else ())", "but_for=())"),
+    ("compute_at: races", "(Obligation.RACES,), but_for=parallel)", "(Obligation.RACES,))"),
+    ("compute_at: readers outside", "    if outside is not None:\n", "    if False:\n"),
+    ("compute_at: the other branch", "if not same_block or version.position", "if version.position"),
+    ("compute_at: behind", " or version.position(call._id) > version.position(sibling):", ":"),
+    ("compute_at: every read", "needed[d] = ranged if earlier is None else hull(earlier, ranged)", "needed[d] = ranged"),
+    ("compute_at: loops inside", "ranged = over_loops(i, around, known)", "ranged = i"),
+    ("compute_at: lacking dimensions", "if i is None or d not in everywhere or (is_output and not moves):",
+     "if i is None or (is_output and not moves):"),
+    ("compute_at: all of an output", " or (is_output and not moves):", ":"),
+    ("compute_at: part of a whole", "            _require_no_part(version, call, d, i, loop)\n", ""),
+    ("compute_root: inputs and reads", "Kept(ONLY_SOME_CHANGED, proved, but_for=(moved.id,))",
+     "Kept(ONLY_SOME_CHANGED, proved)"),
+    ("compute_root: folds", "edit.update(with_folds(alloc, (None,) * len(alloc.folds)))", "pass"),
+)  # fmt: skip
+MUTANTS += mutants(
+    "slinky/sched/primitives/sliding.py",
+    (LEGALITY, REFUSALS, PRIMITIVES, CASES),
+    ("slide: inputs", "(Obligation.INPUTS,), but_for=working[1:])", "(Obligation.INPUTS,))"),
+    ("slide: reads and folds", "(Obligation.READS, Obligation.FOLDS), but_for=working)",
+     "(Obligation.READS, Obligation.FOLDS))"),
+    ("slide: readers and outputs", "(Obligation.READERS, Obligation.OUTPUTS), but_for=(old.id,))",
+     "(Obligation.READERS, Obligation.OUTPUTS))"),
+    ("slide: races", "(Obligation.RACES,), but_for=outside)", "(Obligation.RACES,))"),
+    ("slide: forward", "    _require_forward(version, call, loop, window, known.also(step >= 1))\n", ""),
+    ("slide: beginnings go on", '(("start", window.min), ("end", window.max))', '(("end", window.max),)'),
+    ("slide: where it starts", "        if not prove(condition, ranges):\n", "        if False:\n"),
+    ("slide: what is folded", "alloc.folds[dims.index(d)] is not None:", "False:"),
+    ("slide: allocated inside", "if alloc is not None and loop._id in version.ancestors(alloc.id):", "if False:"),
+    ("slide: parallel loops", "    if around.mode != SERIAL:\n", "    if False:\n"),
+    ("slide: lacking dimensions", "        if d not in dims:\n", "        if False:\n"),
+)  # fmt: skip
+MUTANTS += mutants(
+    "slinky/sched/primitives/ranges.py",
+    (LEGALITY, REFUSALS, PRIMITIVES, CASES),
+    ("extend: steady loops", "    _require_steady_inner_loops(version, loop)\n", ""),
+    ("extend: nothing behind", "            _require_nothing_behind(version, call, loop)\n", "            pass\n"),
+    ("extend: clamps", "    return Interval(maximum(i.min, floor), i.max)\n", "    return i\n"),
+    ("extend: forward", "    if not shown(floor, i.min, known):\n", "    if False:\n"),
+    (
+        "extend: who works",
+        "            if not _is_idle(version, call, box, loop, before):\n",
+        "            if False:\n",
+    ),
+    ("extend: idle", "            last = i.max + 1\n", "            last = i.max\n"),
+    ("extend: folds", "    _keep_folds_positive(edit, version, loop, wider)\n", ""),
+    ("extend: whole steps", "steps = (missing + each - 1) // each", "steps = missing // each"),
+    (
+        "extend: a quotient",
+        "- d * ((first_low - offset - 1) // m) - d + 1",
+        "- d * ((first_low - offset - 1) // m) - d",
+    ),
+)
+MUTANTS += mutants(
+    "slinky/sched/primitives/storage.py",
+    (LEGALITY, REFUSALS, PRIMITIVES, CASES),
+    ("fold_storage: the fold", "    check_fold(version, old, d, factor)\n", ""),
+    ("fold_storage: a second one", "        if fold is not None and other != d:\n", "        if False:\n"),
+    ("store_at: readers", "Kept(LESS_LIFE, (Obligation.READERS,), but_for=writing)",
+     "Kept(LESS_LIFE, (Obligation.READERS,))"),
+    ("store_at: other outputs", "    touched += touches(version, old.buffer, together, writing=True)\n", ""),
+    ("store_at: bounds", "            needed = intersection(needed, bound)\n", "            pass\n"),
+    ("store_at: used outside", "        if target.id not in version.ancestors(identity):\n", "        if False:\n"),
+    ("store_at: whole dimensions", "if needed is None or d in whole:", "if needed is None:"),
+    ("lift: parallel loops", "        if passed.mode != SERIAL:\n", "        if False:\n"),
+    ("lift: folds of a loop", "if fold is not None and passed.variable in symbols(fold):", "if False:"),
+    ("lift: names", "    _require_free_name(version, old, outermost)\n", ""),
+    ("lift: clamps", "            _keep_clamped(edit, version, identity, old, box)\n", "            pass\n"),
+    ("lift: positive folds", "None if f is None else at_least_one(f, outside) for f", "f for f"),
+)  # fmt: skip
+MUTANTS += mutants(
+    "slinky/sched/primitives/rewriting.py",
+    (REFUSALS, PRIMITIVES, CASES),
+    ("within: below", "lo = i.min if prove(limit.min <= i.min, known) else intersection(i, limit).min", "lo = i.min"),
+    ("within: above", "hi = i.max if prove(i.max <= limit.max, known) else intersection(i, limit).max", "hi = i.max"),
+    ("factors: checked", '    edit.add_check(value >= 1, f"{what} must be 1 or more")\n', ""),
+)
+MUTANTS += mutants(
+    "slinky/sched/primitives/blocks.py",
+    (REFUSALS, PRIMITIVES, CASES),
+    ("swap: reads and folds", "Kept(SWAPPED, proved, but_for=inside)", "Kept(SWAPPED, proved)"),
+    ("swap: allocations", "    if isinstance(first, Alloc) and first.buffer in used:\n", "    if False:\n",
+     "the scopes refuse a call before the allocation of its buffer, with other words"),
+    ("swap: checks", "    if isinstance(first, Check) and not isinstance(second, (Check, Alloc)):\n", "    if False:\n"),
+)  # fmt: skip

@@ -1,0 +1,249 @@
+"""What the gate asks of an edit beyond the statements that were put in: of who uses what was edited, where it stands.
+
+Each edit is made by hand, with the verbs, and leaves a program that is wrong.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import numpy as np
+import pytest
+from test_editing import chain, in_loops, two_outputs
+from test_legality import high, loop, low
+
+import slinky as sl
+from slinky import ir
+from slinky.ir.scopes import leading_checks
+from slinky.ir.statements import Alloc, Call, Check, For, If, Program, fresh_identity
+from slinky.sched.legality.scopes import DEEPEST_NEST
+from slinky.symbolic.expressions import Expr, variable
+from slinky.symbolic.intervals import Interval
+
+y, x = sl.variables("y x")
+n = sl.scalar("n")
+
+
+def refused(edit: sl.Editor, reason: str) -> None:
+    """Check that what an edit ends in is refused."""
+    with pytest.raises(sl.SchedulingError, match=reason):
+        edit.finish()
+
+
+def statements(p: sl.Pipeline) -> dict[str, Any]:
+    """The statements at the top of a program, calls by func and allocations by buffer."""
+    found: dict[str, Any] = {}
+    for s in p.program.body:
+        if isinstance(s, Call):
+            found[s.func.name] = s
+        elif isinstance(s, Alloc):
+            found[s.buffer] = s
+    return found
+
+
+def by_hand(program: Program, *body: ir.Statement) -> sl.Pipeline:
+    """A program with another body behind its checks."""
+    p = sl.Pipeline(attrs.evolve(program, body=(*leading_checks(program), *body)))
+    p.verify()
+    return p
+
+
+# Who uses what was edited ---------------------------------------------------------------------------------------------
+
+
+def two_sources() -> sl.Pipeline:
+    """`t = -inp; u = inp * inp; a = t; b = u`, with t and u of different dtypes."""
+    inp, a, b = (sl.BufferExpr(name, np.float64, 1) for name in ("inp", "a", "b"))
+    t, u = sl.BufferExpr("t", np.float64, 1), sl.BufferExpr("u", np.float32, 1)
+    for f, source, target in (("make_t", inp, t), ("make_u", inp, u), ("use_t", t, a), ("use_u", u, b)):
+        sl.Func(lambda s, d: np.copyto(d, s, casting="unsafe"), [source[x]], [target[x]], name=f)
+    return sl.build_pipeline([inp], [a, b], require=[sl.equal(a.dim(0).min, b.dim(0).min),
+                                                     sl.equal(a.dim(0).max, b.dim(0).max)])  # fmt: skip
+
+
+def test_buffers_do_not_swap_names_under_the_calls_that_use_them() -> None:
+    """No call is edited, and each would compute in an array of the other dtype."""
+    p = two_sources()
+    found = statements(p)
+    calls = (found[name] for name in ("make_t", "make_u", "use_t", "use_u"))
+    edit = sl.edit(by_hand(p.program, found["t"], found["u"], *calls))
+    t, u = edit.statement("alloc t"), edit.statement("alloc u")
+    edit.replace("alloc t", attrs.evolve(t, buffer="u"))
+    edit.replace(u, attrs.evolve(u, buffer="t"))
+    refused(edit, "would give [tu] other values")
+
+
+def test_a_call_that_moves_does_not_take_another_buffer_of_the_same_name() -> None:
+    """Two loops have a `t` of their own, made by different funcs."""
+    p = two_sources()
+    found = statements(p)
+    t, u = found["t"], attrs.evolve(found["u"], buffer="t", dtype=found["t"].dtype)
+    make_u = attrs.evolve(found["make_u"], writes=("t",), func=attrs.evolve(found["make_t"].func, name="make_u"))
+    use_u = attrs.evolve(found["use_u"], reads=("t",), func=attrs.evolve(found["use_t"].func, name="use_u"))
+    first = loop(variable("v"), 0, 0, t, found["make_t"], found["use_t"])
+    second = loop(variable("w"), 0, 0, u, make_u, use_u)
+    p = by_hand(p.program, first, second)
+    edit = sl.edit(p)
+    edit.move("use_u", p.find("use_t").after())
+    refused(edit, r"use_u\(t\) would give b other values")
+
+
+def test_a_call_does_not_write_another_buffer() -> None:
+    """What f made of t goes to b, and b is no worse off as far as its elements are concerned: they are all written."""
+    p = two_outputs()
+    edit = sl.edit(p)
+    call, other = edit.statement("f"), edit.statement("g")
+    edit.replace("f", attrs.evolve(call, writes=("b",)))
+    edit.replace("g", attrs.evolve(other, writes=("a",)))
+    refused(edit, r"f\(t\) would give b other values; it is produced by g\(t\)")
+
+
+def test_what_is_computed_again_stays_within_the_inputs() -> None:
+    """The intermediate is larger than what the input has, and so is what is asked of its producer."""
+    edit = sl.edit(chain())
+    alloc, call = edit.statement("alloc t"), edit.statement("make")
+    wider = Interval(call.box[0].min - 1, call.box[0].max)
+    edit.replace("alloc t", ir.with_bounds(alloc, (wider, alloc.box[1]), alloc.folds))
+    edit.replace("make", ir.with_interval(edit.statement("make"), 0, wider))
+    refused(edit, "make does not find all of inp|not shown that make finds all of inp")
+
+
+def test_a_call_that_asks_for_more_finds_it() -> None:
+    """Rows of t that nobody has made, read into rows of `a` that were written before."""
+    p = in_loops(chain(), "make")
+    edit = sl.edit(p)
+    again = edit.copy("f")
+    edit.insert(p.find("for y").before(), *again)
+    refused(edit, "f does not find all of t")
+
+
+# Parallel loops around ------------------------------------------------------------------------------------------------
+
+
+def in_parallel_rows() -> sl.Pipeline:
+    """Rows of `a` at the same time, each with rows of `t` of its own."""
+    p = sl.store_at(sl.compute_at(in_loops(chain(), "f"), "make", "for y"), "alloc t", "for y")
+    return sl.parallelize_loop(p, "for y")
+
+
+def test_a_buffer_does_not_leave_a_parallel_loop() -> None:
+    """No call is edited, and iterations write rows of `t` that others read."""
+    p, whole = in_parallel_rows(), chain().find("alloc t").bounds()
+    edit = sl.edit(p)
+    alloc = edit.statement("alloc t")
+    edit.replace("alloc t", ir.with_bounds(alloc, tuple(whole), alloc.folds))
+    edit.move("alloc t", p.find("for y").before())
+    refused(
+        edit, "iterations of loop y write the same elements of t|loop y are not shown to write different parts of t"
+    )
+
+
+def test_a_call_in_a_parallel_loop_does_not_write_what_others_write() -> None:
+    p = sl.parallelize_loop(in_loops(chain(), "f"), "for y")
+    edit = sl.edit(p)
+    call = edit.statement("f")
+    edit.replace("f", ir.with_interval(call, 0, Interval(y_of(p), y_of(p) + 1)))
+    refused(edit, "iterations of loop y write the same elements of a")
+
+
+def y_of(p: sl.Pipeline) -> Expr:
+    """The variable of the loop over rows."""
+    statement = p.find("for y")._loop
+    assert isinstance(statement, For)
+    return statement.variable
+
+
+# Checks ---------------------------------------------------------------------------------------------------------------
+
+
+def test_a_check_in_a_loop_stays_between_its_neighbours() -> None:
+    """In front of the call it would refuse arguments before the call has run, and facts would hold too early."""
+    program = chain().program
+    found = statements(chain())
+    check = Check(low("a", 0) <= high("a", 0) + 5, "rows")
+    inner = loop(variable("v"), 0, 0, found["f"], check, ir.Pass())
+    p = by_hand(program, found["t"], found["make"], inner)
+    edit = sl.edit(p)
+    place = p.find_all("check _")[-1]
+    edit.move(place, p.find("f").before())
+    refused(edit, "a check must stay as it is, where it is")
+
+
+# Names ----------------------------------------------------------------------------------------------------------------
+
+
+def test_a_loop_is_not_called_like_an_input() -> None:
+    p = in_loops(chain(), "f")
+    edit = sl.edit(p)
+    edit.wrap("f", lambda block: loop(variable("inp"), 0, 0, *block))
+    refused(edit, "the name 'inp' of a loop means something else already")
+
+
+@pytest.mark.parametrize("is_around", [True, False])
+def test_an_allocation_hides_no_other(is_around: bool) -> None:
+    """Whichever of the two was edited."""
+    p = in_parallel_rows()
+    edit = sl.edit(p)
+    other = attrs.evolve(edit.copy("alloc t")[0], buffer="t")
+    if is_around:
+        edit.insert(
+            p.find("for y").before(), ir.with_bounds(other, tuple(chain().find("alloc t").bounds()), other.folds)
+        )
+    else:
+        edit.insert(p.find("f").before(), If(low("a", 0) <= 5, (other, ir.Pass())))
+    refused(edit, "another buffer called t is in scope")
+
+
+def test_loops_nest_only_so_deep() -> None:
+    p = in_loops(chain(), "f")
+    edit = sl.edit(p)
+    for k in range(DEEPEST_NEST):
+        edit.wrap("f", lambda block, k=k: loop(variable(f"v{k}"), 0, 0, *block))
+    refused(edit, f"loops nest at most {DEEPEST_NEST} deep")
+
+
+def test_bounds_of_a_dimension_that_an_input_lacks_mean_nothing() -> None:
+    edit = sl.edit(chain())
+    alloc = edit.statement("alloc t")
+    wide = Interval(alloc.box[0].min, alloc.box[0].max + sl.maximum(high("inp", 2), 0))
+    edit.replace("alloc t", ir.with_bounds(alloc, (wide, alloc.box[1]), alloc.folds))
+    refused(edit, "means nothing here")
+
+
+def test_a_call_does_not_stay_behind_its_buffer() -> None:
+    """The buffer goes into a loop of its own, or away, and the calls stay."""
+    p = chain()
+    edit = sl.edit(p)
+    edit.delete("alloc t")
+    refused(edit, "t is not allocated here")
+    edit = sl.edit(p)
+    edit.wrap("alloc t", lambda block: loop(variable("v"), 0, 0, *block))
+    refused(edit, "t is not allocated here")
+
+
+def test_a_variable_goes_with_its_loop() -> None:
+    """The loop gets another variable, and the call inside still speaks of the old one."""
+    p = in_loops(chain(), "f")
+    edit = sl.edit(p)
+    old = edit.statement("for y")
+    edit.replace("for y", attrs.evolve(old, variable=variable("row")))
+    refused(edit, "y means nothing here")
+
+
+def test_a_call_that_leaves_its_loop_leaves_the_variable() -> None:
+    p = in_loops(chain(), "f")
+    edit = sl.edit(p)
+    edit.move("f", p.find("for y").after())
+    refused(edit, "y means nothing here")
+
+
+def test_what_is_computed_twice_is_right() -> None:
+    """It has the same value the second time."""
+    p = in_loops(chain(), "f")
+    edit = sl.edit(p)
+    call = attrs.evolve(edit.statement("f"), id=fresh_identity())
+    edit.insert(p.find("f").after(), call)
+    q = edit.finish()
+    source, target = np.arange(18.0).reshape(6, 3), sl.Buffer(np.zeros((4, 3)), min=(1, 0))
+    assert q.run(source, target, checked=True).calls == {"make": 1, "f": 8}
