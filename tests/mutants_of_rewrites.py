@@ -200,7 +200,7 @@ MUTANTS += mutants(
 
 MUTANTS += mutants(
     "slinky/sched/legality/reads.py",
-    (CASES, GATE, LEGALITY),
+    (CASES, EDITING, GATE, LEGALITY),
     ("reads: inputs", "if limits is not None and not contains(limits, touch.region, touch.known):", "if False:"),
     ("reads: outputs", "if not Coverage(version, name, None, None).covers(box, known):", "if False:"),
     ("reads: which read", 'key = ("gap", buffer, touch.call.id, touch.region)', 'key = ("gap", buffer, touch.call.id)'),

@@ -58,6 +58,12 @@ def fill(target: Any) -> None:
     target[...] = 1
 
 
+def fill_all(*targets: Any) -> None:
+    """Something, everywhere."""
+    for target in targets:
+        target[...] = 1
+
+
 def last(*operands: Any) -> None:
     """What was read last."""
     operands[-1][...] = operands[-2]
@@ -294,3 +300,22 @@ def test_a_piece_that_shifts_stays_in_the_box_of_its_call() -> None:
     p = program(b(), make(2, 3), use(2, 3))
     assert is_right(p)
     assert is_right(sl.split_loop(p, p.find("use").dim(0), 5, tail="shift"))
+
+
+def test_pieces_begin_and_end_where_the_bounds_do() -> None:
+    """However much more a call asks for: pieces of what nobody stores would be empty, and shift those behind them."""
+    p = program(b(), make(N - 55, 60 - N), use(0, 3))
+    p = sl.split_loop(p, p.find("make").dim(0), 101)
+    assert "  for i in max(n - 55, -50) .. min(-n + 60, 50) step 101:\n" in str(p)
+    assert is_right(p)
+    assert all(p.run(n=n, checked=True).calls["make"] == 1 for n in range(6))
+
+
+def test_pieces_begin_and_end_where_the_bounds_of_all_outputs_do() -> None:
+    """A call of two outputs runs where both have elements."""
+    both = attrs.evolve(MAKE, name="both", operation=Callback(fill_all), outputs=MAKE.outputs * 2)
+    short = Alloc("d", INT8, ("i", "j"), box((0, 9), (0, 9)), (None, None))
+    p = program(short, b(), Call(both, box((-60, 60), (0, 0)), (), ("d", "b")), use(0, 3))
+    split = sl.split_loop(p, p.find("both").dim(0), 4)
+    assert "  for i in 0..9 step 4:\n" in str(split)
+    assert is_right(split)
