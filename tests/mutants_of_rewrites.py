@@ -270,6 +270,7 @@ MUTANTS += mutants(
         "scope: leading checks",
         "        if not isinstance(statement, Check):\n            return\n",
         "        if not isinstance(statement, Check):\n            continue\n",
+        "all checks at the top are made before anything runs, so those behind other statements hold everywhere, too",
     ),
 )  # fmt: skip
 MUTANTS += mutants(
@@ -315,7 +316,7 @@ MUTANTS += mutants(
 )  # fmt: skip
 MUTANTS += mutants(
     "slinky/sched/primitives/placement.py",
-    (LEGALITY, REFUSALS, PRIMITIVES, CASES),
+    (LEGALITY, REFUSALS, PRIMITIVES, CASES, GATE),
     ("compute_at: inputs", "(Obligation.INPUTS,), but_for=working[1:])", "(Obligation.INPUTS,))"),
     ("compute_at: reads and folds", "(Obligation.READS, Obligation.FOLDS), but_for=working)",
      "(Obligation.READS, Obligation.FOLDS))"),
@@ -342,7 +343,7 @@ MUTANTS += mutants(
 )  # fmt: skip
 MUTANTS += mutants(
     "slinky/sched/primitives/sliding.py",
-    (LEGALITY, REFUSALS, PRIMITIVES, CASES),
+    (LEGALITY, REFUSALS, PRIMITIVES, CASES, GATE),
     ("slide: inputs", "(Obligation.INPUTS,), but_for=working[1:])", "(Obligation.INPUTS,))"),
     ("slide: reads and folds", "(Obligation.READS, Obligation.FOLDS), but_for=working)",
      "(Obligation.READS, Obligation.FOLDS))"),
@@ -359,7 +360,7 @@ MUTANTS += mutants(
 )  # fmt: skip
 MUTANTS += mutants(
     "slinky/sched/primitives/ranges.py",
-    (LEGALITY, REFUSALS, PRIMITIVES, CASES),
+    (LEGALITY, REFUSALS, PRIMITIVES, CASES, GATE, FOLDS),
     ("extend: steady loops", "    _require_steady_inner_loops(version, loop)\n", ""),
     ("extend: nothing behind", "            _require_nothing_behind(version, call, loop)\n", "            pass\n"),
     ("extend: clamps", "    return Interval(maximum(i.min, floor), i.max)\n", "    return i\n"),

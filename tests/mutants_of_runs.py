@@ -72,7 +72,8 @@ MUTANTS += mutants(
 MUTANTS += mutants(
     "slinky/runtime/shadow.py",
     (CHECKED, CASES),
-    ("shadow: short folds", "f if f is not None and f < extent else None for", "f for"),
+    ("shadow: short folds", "f if f is not None and f < extent else None for", "f for",
+     "with a fold that is longer than the buffer, every element has a place of its own all the same"),
     ("shadow: places", "coordinates - first if fold is None else coordinates % fold", "coordinates - first"),
     ("shadow: what was never written", "np.argwhere(self.held < 0)", "np.argwhere(self.held < -1)"),
     ("shadow: what is held", "wrong = np.argwhere(held != expected)", "wrong = np.argwhere(held < 0)"),

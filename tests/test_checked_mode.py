@@ -303,6 +303,19 @@ def nest(*workers: int | None) -> sl.Pipeline:
     return with_body(program, (alloc(program), before, For(row, out_y, as_expr(1), mode(workers[0]), (inner,))))
 
 
+def test_a_reader_in_another_iteration_further_out_is_not_forgotten() -> None:
+    """Of three readers, the first alone is in no order with who writes."""
+    rows, columns, others, again = (LoopRun(variable) for variable in ("y", "x", "x", "x"))
+    shadow, box = Shadow("b", ((0, 0),), (None,)), ((0, 0),)
+    shadow.write(box, "make", ())
+    for iteration in (((rows, 0), (columns, 0)), ((rows, 1), (others, 0)), ((rows, 1), (others, 1))):
+        shadow.read(box, "use", iteration)
+    with pytest.raises(
+        sl.RaceError, match="was read in the iteration y = 0, and this is y = 1, of the parallel loop y"
+    ):
+        shadow.write(box, "make", ((rows, 1), (again, 0)))
+
+
 def test_nested_parallel_loops() -> None:
     """Only iterations of one run of a loop are in no order: the inner one runs anew in each of the outer one."""
     inp, out, right = picture(6, 5)

@@ -11,7 +11,7 @@ import attrs
 import numpy as np
 import pytest
 from test_editing import chain, in_loops, two_outputs
-from test_legality import high, loop, low
+from test_legality import high, loop, low, numbers, refused_as_wrong, same, total, zeros
 
 import slinky as sl
 from slinky import ir
@@ -247,3 +247,78 @@ def test_what_is_computed_twice_is_right() -> None:
     q = edit.finish()
     source, target = np.arange(18.0).reshape(6, 3), sl.Buffer(np.zeros((4, 3)), min=(1, 0))
     assert q.run(source, target, checked=True).calls == {"make": 1, "f": 8}
+
+
+# What loops that start earlier read -----------------------------------------------------------------------------------
+
+
+def shrinking(source: str, behind: int | None = None) -> sl.Pipeline:
+    """In a loop over w, what `wide` computes shrinks from both sides: it would be more in iterations before the first.
+    There is room for it in the buffer, which was made larger by hand; its source has no more than what is read of it.
+    That is `inp`, or `base`, a copy of that. With `behind`, `narrow` is an output that ends at most so far behind
+    `out`."""
+    w, i, j, k = sl.variables("w i j k")
+    names = ("inp", "other", "base", "wide", "narrow", "out")
+    inp, other, base, wide, narrow, out = (sl.BufferExpr(name, np.int32, 1) for name in names)
+    if source == "base":
+        sl.Func(same, [inp[k]], [base[k]], name="base_func")
+    sl.Func(same, [(inp if source == "inp" else base)[i]], [wide[i]], name="wide_func")
+    sl.Func(same, [other[j]], [narrow[j]], name="narrow_func")
+    sl.Func(total, [wide[w], wide[5 - w], narrow[sl.interval(w - 1, w)]], [out[w]], name="join")
+    require = [out.dim(0).min >= 0, out.dim(0).max <= 2, out.dim(0).extent >= 1]
+    if behind is not None:
+        require.append(narrow.dim(0).max <= out.dim(0).max + behind)
+    p = sl.build_pipeline([inp, other], [out] if behind is None else [narrow, out], require=require)
+    p = sl.compute_at(sl.split_loop(p, "join.w", 1), "wide_func", "for w")
+    body = [s for s in p.program.body if not isinstance(s, Check)]
+    for n, s in enumerate(body):
+        if isinstance(s, Alloc) and s.buffer == "wide":
+            body[n] = ir.with_bounds(s, (Interval(-50, 50),), s.folds)
+    return by_hand(p.program, *body)
+
+
+@pytest.mark.parametrize("source", ["inp", "base"])
+def test_a_window_that_slides_lets_nobody_read_more(source: str) -> None:
+    p = sl.compute_at(shrinking(source), "narrow_func", "for w")
+    inputs = numbers(6), numbers(5, min=(-1,)), zeros(3)
+    p.run(*inputs, checked=True)
+    refused_as_wrong(
+        lambda: sl.slide_window(p, "narrow_func", "for w"),
+        f"wide_func finds all of {source}|wide_func does not find all of {source}",
+        *inputs,
+        error=sl.ExecutionError,
+    )
+
+
+@pytest.mark.parametrize("source", ["inp", "base"])
+def test_an_output_that_is_computed_in_a_loop_lets_nobody_read_more(source: str) -> None:
+    """All of `narrow` must be computed, so the loop starts earlier."""
+    p = shrinking(source, behind=0)
+    inputs = numbers(6), numbers(6, min=(-3,)), zeros(6, min=(-3,)), zeros(3)
+    p.run(*inputs, checked=True)
+    refused_as_wrong(
+        lambda: sl.compute_at(p, "narrow_func", "for w"),
+        f"wide_func finds all of {source}|wide_func does not find all of {source}",
+        *inputs,
+        error=sl.ExecutionError,
+    )
+
+
+def test_an_output_that_ends_behind_the_loop_lets_nobody_compute_more() -> None:
+    """The loop would have to end later."""
+    with pytest.raises(
+        sl.SchedulingError, match="loop w would have to run longer, and wide_func is not shown to do no"
+    ):
+        sl.compute_at(shrinking("inp", behind=3), "narrow_func", "for w")
+
+
+def test_what_moves_backwards_is_not_cut_off_by_what_the_first_iteration_computes() -> None:
+    w, i, j = sl.variables("w i j")
+    inp, other, back, narrow, out = (sl.BufferExpr(b, np.int32, 1) for b in ("inp", "other", "back", "narrow", "out"))
+    sl.Func(same, [inp[i]], [back[i]], name="back_func")
+    sl.Func(same, [other[j]], [narrow[j]], name="narrow_func")
+    sl.Func(total, [back[5 - w], narrow[sl.interval(w - 1, w)]], [out[w]], name="join")
+    p = sl.split_loop(sl.build_pipeline([inp, other], [out]), "join.w", 1)
+    p = sl.compute_at(sl.compute_at(p, "back_func", "for w"), "narrow_func", "for w")
+    with pytest.raises(sl.SchedulingError, match="what back_func computes .*move.* forward with loop w"):
+        sl.slide_window(p, "narrow_func", "for w")
