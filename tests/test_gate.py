@@ -320,5 +320,5 @@ def test_what_moves_backwards_is_not_cut_off_by_what_the_first_iteration_compute
     sl.Func(total, [back[5 - w], narrow[sl.interval(w - 1, w)]], [out[w]], name="join")
     p = sl.split_loop(sl.build_pipeline([inp, other], [out]), "join.w", 1)
     p = sl.compute_at(sl.compute_at(p, "back_func", "for w"), "narrow_func", "for w")
-    with pytest.raises(sl.SchedulingError, match="what back_func computes .*move.* forward with loop w"):
+    with pytest.raises(sl.SchedulingError, match=r"what back_func computes .*move.* forward with loop w"):
         sl.slide_window(p, "narrow_func", "for w")
