@@ -636,3 +636,26 @@ def test_ufuncs_give_the_same_bits_in_place(ufunc: np.ufunc) -> None:
                 assert own[0].tobytes() == result.tobytes()
                 tried += 1
     assert tried or ufunc is np.isnat  # which gives no times
+
+
+def test_an_output_that_lacks_a_dimension_takes_nothing_over() -> None:
+    """Each element of it belongs to many points, and what it would be written over is read at all of them."""
+
+    def point_by_point(source: np.ndarray, sums: np.ndarray, image: np.ndarray) -> None:
+        for i, j in np.ndindex(image.shape):
+            value = source[i]
+            sums[i] = value + 1
+            image[i, j] = value
+
+    y, x = sl.variables("y x")
+    inp, source, sums, first = (sl.BufferExpr(name, np.float64, 1) for name in ("inp", "source", "sums", "first"))
+    image = sl.BufferExpr("image", np.float64, 2)
+    sl.Func(np.negative, [inp[y]], [source[y]], name="make")
+    sl.Func(point_by_point, [source[y]], [sums[y], image[y, x]], name="both", in_place=True)
+    sl.Func(np.negative, [sums[y]], [first[y]], name="use")
+    p = sl.build_pipeline([inp], [image, first], require=[sl.equal(image.dim(0).min, first.dim(0).min),
+                                                          sl.equal(image.dim(0).max, first.dim(0).max)])  # fmt: skip
+    given, picture, sums_found = np.arange(5.0), np.zeros((5, 3)), np.zeros(5)
+    p(given, picture, sums_found)
+    np.testing.assert_array_equal(picture, -given[:, None] * np.ones(3))
+    np.testing.assert_array_equal(sums_found, given - 1)
