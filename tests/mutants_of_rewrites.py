@@ -370,13 +370,13 @@ MUTANTS += mutants(
         "            if not _is_idle(version, call, box, loop, before):\n",
         "            if False:\n",
     ),
-    ("extend: idle", "            last = i.max + 1\n", "            last = i.max\n"),
     ("extend: folds", "    _keep_folds_positive(edit, version, loop, wider)\n", ""),
     ("extend: whole steps", "steps = (missing + each - 1) // each", "steps = missing // each"),
     (
         "extend: a quotient",
         "- d * ((first_low - offset - 1) // m) - d + 1",
         "- d * ((first_low - offset - 1) // m) - d",
+        "a step fewer is refused, wherever it does not suffice, by the proof of that which follows",
     ),
 )
 MUTANTS += mutants(
