@@ -16,8 +16,8 @@ MUTANTS += mutants(
     ("gate: scopes", "elsewhere = check_scopes(self.old, version, edit.touched, edit.reordered)", "elsewhere = ()"),
     ("gate: sources", "        check_sources(version, elsewhere)\n", "",
      "a read of what is not there is not found, either, and that is said first; this is for rewrites that keep their reads"),
-    ("gate: values", "        check_values(self.old, version, (*sorted(calls), *self.users), edit.copies)\n", ""),
-    ("gate: values of users", "(*sorted(calls), *self.users), edit.copies", "tuple(sorted(calls)), edit.copies"),
+    ("gate: values", "        check_values(self.old, version, self._other_productions(elsewhere), edit.copies)\n", ""),
+    ("gate: values of users", "found = {*elsewhere, *self.users}", "found = {*elsewhere}"),
     ("gate: whole dimensions", "        check_whole(version, edit.touched)\n", ""),
     ("gate: but for", "elif kept.but_for:", "elif False:"),
     ("gate: checks", "                self._check_checks(these)\n", "                pass\n"),
@@ -74,11 +74,11 @@ MUTANTS += mutants(
 MUTANTS += mutants(
     "slinky/sched/legality/scopes.py",
     (EDITING, GATE),
-    ("scopes: depth", "if len(around) >= DEEPEST_NEST:", "if False:"),
+    ("scopes: depth", "if len(version.ancestors(identity)) >= DEEPEST_NEST:", "if False:"),
     ("scopes: loops of one name", "    if name in around:", "    if False:"),
     ("scopes: a loop like a buffer", "if version.is_allocated(name) or any(", "if any("),
     ("scopes: a loop like a parameter", "or any(p.name == name for p in version.program.parameters())", ""),
-    ("scopes: a buffer like a parameter", "if version.global_box(alloc.buffer) is not None or any(", "if any("),
+    ("scopes: a buffer like a parameter", "    if parameters or any(", "    if any("),
     ("scopes: hidden by an outer one", "_is_in_scope(version, alloc.id, other) or", ""),
     ("scopes: hidden by an inner one", " or _is_in_scope(version, other, alloc.id) for", " for"),
     ("scopes: dimensions", "is_known = box is not None and dim < len(box)", "is_known = True"),
@@ -289,7 +289,7 @@ MUTANTS += mutants(
 
 MUTANTS += mutants(
     "slinky/sched/primitives/loops.py",
-    (LEGALITY, REFUSALS, PRIMITIVES, CASES),
+    (LEGALITY, REFUSALS, PRIMITIVES, CASES, WHOLE),
     ("split: folds of a shift", "Kept(SAME_ORDER_TWICE, (Obligation.FOLDS,), but_for=inside)",
      "Kept(SAME_ORDER_TWICE, (Obligation.FOLDS,))"),
     ("split: races of a shift", "but_for=(outer.id,) if outer.mode != SERIAL else ()", "but_for=()"),
@@ -316,7 +316,7 @@ MUTANTS += mutants(
 )  # fmt: skip
 MUTANTS += mutants(
     "slinky/sched/primitives/placement.py",
-    (LEGALITY, REFUSALS, PRIMITIVES, CASES, GATE),
+    (LEGALITY, REFUSALS, PRIMITIVES, CASES, GATE, WHOLE),
     ("compute_at: inputs", "(Obligation.INPUTS,), but_for=working[1:])", "(Obligation.INPUTS,))"),
     ("compute_at: reads and folds", "(Obligation.READS, Obligation.FOLDS), but_for=working)",
      "(Obligation.READS, Obligation.FOLDS))"),

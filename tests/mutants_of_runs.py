@@ -32,7 +32,7 @@ MUTANTS += mutants(
     ("in place: the same box", "a.dtype == b.dtype and a.box == b.box", "a.dtype == b.dtype"),
     ("in place: the same dtype", "a.dtype == b.dtype and a.box == b.box", "a.box == b.box"),
     ("in place: one output", "                    break  # one output only: a second one could be written before the first is read\n", ""),
-    ("in place: not touched before", "                    fresh.pop(name, None)\n", "                    pass\n"),
+    ("in place: not touched before", "                fresh.pop(name, None)\n", "                pass\n"),
     ("in place: no folds", "return all(fold is None for fold in alloc.folds)", "return True"),
     ("in place: an output of one call", "for p in program.outputs if touched[p.name] == 1}", "for p in program.outputs}"),
     ("in place: written alone", "or len(statement.writes) != 1:", "or not statement.writes:"),
@@ -49,13 +49,13 @@ MUTANTS += mutants(
 MUTANTS += mutants(
     "slinky/runtime/lifetimes.py",
     (IN_PLACE, PLAN),
-    ("lifetimes: the last use", "                last.update(dict.fromkeys(own.intersection(buffers_named(inner)), position))\n",
-     "                last = {**dict.fromkeys(own.intersection(buffers_named(inner)), position), **last}\n"),
+    ("lifetimes: the last use", "            last.update(dict.fromkeys(own.intersection(buffers_named_inside(statement)), position))\n",
+     "            last = {**dict.fromkeys(own.intersection(buffers_named_inside(statement)), position), **last}\n"),
 )  # fmt: skip
 MUTANTS += mutants(
     "slinky/runtime/codegen/sites.py",
     (PLAN, IN_PLACE, "tests/test_memory_figures.py"),
-    ("sites: until the last use", "kinds[site] = attrs.evolve(kinds[site], dies=dies)", "pass"),
+    ("sites: until the last use", "dies[own[allocs[buffer]]] = end", "pass"),
 )
 MUTANTS += mutants(
     "slinky/runtime/storage.py",

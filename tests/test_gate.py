@@ -53,9 +53,9 @@ def by_hand(program: Program, *body: ir.Statement) -> sl.Pipeline:
 
 
 def two_sources() -> sl.Pipeline:
-    """`t = -inp; u = inp * inp; a = t; b = u`, with t and u of different dtypes."""
+    """`t = -inp; u = inp * inp; a = t; b = u`."""
     inp, a, b = (sl.BufferExpr(name, np.float64, 1) for name in ("inp", "a", "b"))
-    t, u = sl.BufferExpr("t", np.float64, 1), sl.BufferExpr("u", np.float32, 1)
+    t, u = sl.BufferExpr("t", np.float64, 1), sl.BufferExpr("u", np.float64, 1)
     for f, source, target in (("make_t", inp, t), ("make_u", inp, u), ("use_t", t, a), ("use_u", u, b)):
         sl.Func(lambda s, d: np.copyto(d, s, casting="unsafe"), [source[x]], [target[x]], name=f)
     return sl.build_pipeline([inp], [a, b], require=[sl.equal(a.dim(0).min, b.dim(0).min),
@@ -63,7 +63,7 @@ def two_sources() -> sl.Pipeline:
 
 
 def test_buffers_do_not_swap_names_under_the_calls_that_use_them() -> None:
-    """No call is edited, and each would compute in an array of the other dtype."""
+    """No call is edited, and yet an allocation would hold what the other one held, under the cursors to both."""
     p = two_sources()
     found = statements(p)
     calls = (found[name] for name in ("make_t", "make_u", "use_t", "use_u"))
@@ -200,7 +200,7 @@ def test_loops_nest_only_so_deep() -> None:
     edit = sl.edit(p)
     for k in range(DEEPEST_NEST):
         edit.wrap("f", lambda block, k=k: loop(variable(f"v{k}"), 0, 0, *block))
-    refused(edit, f"loops nest at most {DEEPEST_NEST} deep")
+    refused(edit, f"nest at most {DEEPEST_NEST} deep")
 
 
 def test_bounds_of_a_dimension_that_an_input_lacks_mean_nothing() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from handmade import by_rows, picture
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -326,3 +327,11 @@ def test_intermediates_that_no_memory_holds(way: dict[str, Any]) -> None:
     with pytest.raises(sl.StorageError, match=rf"^there is no memory for {named}, which needs \d+ bytes: ") as refused:
         p.run(np.zeros(size), np.zeros(size), np.zeros(size), n=size, **way)
     assert str(8 * size**2) in str(refused.value) or str(16 * size**2) in str(refused.value)
+
+
+@pytest.mark.parametrize("backend", ["python", "interpreter"])
+def test_a_call_that_reads_more_rows_than_its_fold_holds(backend: str) -> None:
+    """Three rows, of a program made by hand that keeps one."""
+    inp, out, _ = picture(8, 2000)
+    with pytest.raises(sl.ExecutionError, match=r"intm\[.*is longer than its fold of 1"):
+        by_rows(fold=1).run(inp, out, backend=backend)
