@@ -17,7 +17,8 @@ MUTANTS += mutants(
     ("gate: sources", "        check_sources(version, elsewhere)\n", "",
      "a read of what is not there is not found, either, and that is said first; this is for rewrites that keep their reads"),
     ("gate: values", "        check_values(self.old, version, self._other_productions(elsewhere), edit.copies)\n", ""),
-    ("gate: values of users", "found = {*elsewhere, *self.users}", "found = {*elsewhere}"),
+    ("gate: values of users", "found = {*elsewhere, *self.users}", "found = {*elsewhere}",
+     "who may see another buffer since an allocation was renamed or moved is among those elsewhere"),
     ("gate: whole dimensions", "        check_whole(version, edit.touched)\n", ""),
     ("gate: but for", "elif kept.but_for:", "elif False:"),
     ("gate: checks", "                self._check_checks(these)\n", "                pass\n"),
@@ -333,13 +334,8 @@ MUTANTS += mutants(
     ("compute_at: behind", " or version.position(call._id) > version.position(sibling):", ":"),
     ("compute_at: every read", "needed[d] = ranged if earlier is None else hull(earlier, ranged)", "needed[d] = ranged"),
     ("compute_at: loops inside", "ranged = over_loops(i, around, known)", "ranged = i"),
-    ("compute_at: lacking dimensions", "if i is None or d not in everywhere or (is_output and not moves):",
-     "if i is None or (is_output and not moves):"),
-    ("compute_at: all of an output", " or (is_output and not moves):", ":"),
-    ("compute_at: part of a whole", "            _require_no_part(version, call, d, i, loop)\n", ""),
     ("compute_root: inputs and reads", "Kept(ONLY_SOME_CHANGED, proved, but_for=(moved.id,))",
      "Kept(ONLY_SOME_CHANGED, proved)"),
-    ("compute_root: folds", "edit.update(with_folds(alloc, (None,) * len(alloc.folds)))", "pass"),
 )  # fmt: skip
 MUTANTS += mutants(
     "slinky/sched/primitives/sliding.py",
@@ -350,13 +346,6 @@ MUTANTS += mutants(
     ("slide: readers and outputs", "(Obligation.READERS, Obligation.OUTPUTS), but_for=(old.id,))",
      "(Obligation.READERS, Obligation.OUTPUTS))"),
     ("slide: races", "(Obligation.RACES,), but_for=outside)", "(Obligation.RACES,))"),
-    ("slide: forward", "    _require_forward(version, call, loop, window, known.also(step >= 1))\n", ""),
-    ("slide: beginnings go on", '(("start", window.min), ("end", window.max))', '(("end", window.max),)'),
-    ("slide: where it starts", "        if not prove(condition, ranges):\n", "        if False:\n"),
-    ("slide: what is folded", "alloc.folds[dims.index(d)] is not None:", "False:"),
-    ("slide: allocated inside", "if alloc is not None and loop._id in version.ancestors(alloc.id):", "if False:"),
-    ("slide: parallel loops", "    if around.mode != SERIAL:\n", "    if False:\n"),
-    ("slide: lacking dimensions", "        if d not in dims:\n", "        if False:\n"),
 )  # fmt: skip
 MUTANTS += mutants(
     "slinky/sched/primitives/ranges.py",
@@ -382,32 +371,17 @@ MUTANTS += mutants(
 MUTANTS += mutants(
     "slinky/sched/primitives/storage.py",
     (LEGALITY, REFUSALS, PRIMITIVES, CASES),
-    ("fold_storage: the fold", "    check_fold(version, old, d, factor)\n", ""),
-    ("fold_storage: a second one", "        if fold is not None and other != d:\n", "        if False:\n"),
     ("store_at: readers", "Kept(LESS_LIFE, (Obligation.READERS,), but_for=writing)",
      "Kept(LESS_LIFE, (Obligation.READERS,))"),
-    ("store_at: other outputs", "    touched += touches(version, old.buffer, together, writing=True)\n", ""),
-    ("store_at: bounds", "            needed = intersection(needed, bound)\n", "            pass\n"),
-    ("store_at: used outside", "        if target.id not in version.ancestors(identity):\n", "        if False:\n"),
-    ("store_at: whole dimensions", "if needed is None or d in whole:", "if needed is None:"),
-    ("lift: parallel loops", "        if passed.mode != SERIAL:\n", "        if False:\n"),
-    ("lift: folds of a loop", "if fold is not None and passed.variable in symbols(fold):", "if False:"),
-    ("lift: names", "    _require_free_name(version, old, outermost)\n", ""),
-    ("lift: clamps", "            _keep_clamped(edit, version, identity, old, box)\n", "            pass\n"),
-    ("lift: positive folds", "None if f is None else at_least_one(f, outside) for f", "f for f"),
 )  # fmt: skip
 MUTANTS += mutants(
     "slinky/sched/primitives/rewriting.py",
     (REFUSALS, PRIMITIVES, CASES),
     ("within: below", "lo = i.min if prove(limit.min <= i.min, known) else intersection(i, limit).min", "lo = i.min"),
     ("within: above", "hi = i.max if prove(i.max <= limit.max, known) else intersection(i, limit).max", "hi = i.max"),
-    ("factors: checked", '    edit.add_check(value >= 1, f"{what} must be 1 or more")\n', ""),
 )
 MUTANTS += mutants(
     "slinky/sched/primitives/blocks.py",
     (REFUSALS, PRIMITIVES, CASES),
     ("swap: reads and folds", "Kept(SWAPPED, proved, but_for=inside)", "Kept(SWAPPED, proved)"),
-    ("swap: allocations", "    if isinstance(first, Alloc) and first.buffer in used:\n", "    if False:\n",
-     "the scopes refuse a call before the allocation of its buffer, with other words"),
-    ("swap: checks", "    if isinstance(first, Check) and not isinstance(second, (Check, Alloc)):\n", "    if False:\n"),
 )  # fmt: skip
