@@ -8,10 +8,12 @@ from mutants import (
     AGREEMENT,
     CASES,
     CHECKED,
+    CORPUS,
     HOISTING,
     IN_PLACE,
     LIMITS,
     PLAN,
+    REMAINDERS,
     STORAGE,
     Mutant,
     mutants,
@@ -127,4 +129,112 @@ MUTANTS += mutants(
     ("plan: just a part of an output", "        if not all(map(self._same, (*effect.box, *effect.box[1:]), (*alloc.box, *limits[1:]))):\n            return None\n", ""),
 )  # fmt: skip
 
-# Proofs ---------------------------------------------------------------------------------------------------------------
+# Proofs, and the steady state of loops --------------------------------------------------------------------------------
+
+
+MUTANTS += mutants(
+    "slinky/runtime/codegen/peeling.py",
+    (PLAN,),
+    ("peeling: the fastest", "best = max((rate", "best = min((rate"),
+)
+MUTANTS += mutants(
+    "slinky/runtime/codegen/pieces.py",
+    (PLAN,),
+    (
+        "pieces: before",
+        "minimum(maximum(first, *found.lower), stop)",
+        "minimum(maximum(first, *(t - 1 for t in found.lower)), stop)",
+    ),
+    (
+        "pieces: steps behind",
+        "counted = [(t - first) // step + 1 for t in found.upper]",
+        "counted = [(t - first) // step + 2 for t in found.upper]",
+    ),
+)
+MUTANTS += mutants(
+    "slinky/symbolic/inequalities.py",
+    (CORPUS,),
+    ("proofs: rows of one direction", "if known is None or offset < known:", "if known is None or offset > known:"),
+    (
+        "proofs: rows that contradict",
+        "opposite + offset < 0:\n            raise",
+        "opposite + offset <= 0:\n            raise",
+    ),
+    ("proofs: combined", "b * low_offset + a * high_offset)", "b * low_offset + a * high_offset - 1)"),
+)
+MUTANTS += mutants(
+    "slinky/symbolic/search.py",
+    (CORPUS,),
+    (
+        "proofs: all branches",
+        "if self.budget < 0 or not self.refute(system.extended(rows, inner, case)):\n                return False",
+        "if self.budget >= 0 and self.refute(system.extended(rows, inner, case)):\n                return True",
+    ),
+)
+MUTANTS += mutants(
+    "slinky/symbolic/chaining.py",
+    (CORPUS,),
+    ("chains: rounding", "multiple * offset + multiple - 1 - factor", "multiple * offset + multiple - factor"),
+    ("chains: tightest", "if least is not None and least <= offset:", "if least is not None and least <= offset + 1:"),
+    (
+        "chains: the end",
+        "        if not goal:\n            return offset >= 0",
+        "        if not goal:\n            return offset >= -1",
+    ),
+)
+MUTANTS += mutants(
+    "slinky/symbolic/comparing.py",
+    (CASES,),
+    (
+        "short look: maxima",
+        "return all(at_most(e, b, known, deeper) for e in operands)",
+        "return any(at_most(e, b, known, deeper) for e in operands)",
+    ),
+    (
+        "short look: minima",
+        "return all(at_most(a, e, known, deeper) for e in operands)",
+        "return any(at_most(a, e, known, deeper) for e in operands)",
+    ),
+)
+MUTANTS += mutants(
+    "slinky/symbolic/conditions.py",
+    (CASES,),
+    (
+        "conditions: negation",
+        "        return nonnegative(plus(scale(condition.expr, -1), -1))\n    if not",
+        "        return nonnegative(scale(condition.expr, -1))\n    if not",
+    ),
+    (
+        "conditions: choices",
+        "combine = all_of if isinstance(atom, Min) == (c > 0) else any_of",
+        "combine = all_of if isinstance(atom, Min) else any_of",
+    ),
+    (
+        "conditions: and",
+        "            if operand is dominant:\n                return dominant\n",
+        "            if operand is dominant:\n                continue\n",
+    ),
+)
+MUTANTS += mutants(
+    "slinky/symbolic/meaning.py",
+    (CORPUS,),
+    (
+        "meaning: quotients",
+        "difference(multiple + denominator - 1, numerator)",
+        "difference(multiple + denominator - 2, numerator)",
+    ),
+)
+MUTANTS += mutants(
+    "slinky/symbolic/remainders.py",
+    (REMAINDERS,),
+    ("remainders: below", "            low -= share * (d - 1)\n", "            low -= share * (d - 2)\n"),
+)
+MUTANTS += mutants(
+    "slinky/symbolic/differences.py",
+    (CASES,),
+    (
+        "differences: one bound",
+        "        found.append(minimum(*bounded))\n",
+        "        found.append(minimum(*bounded) - 1)\n",
+    ),
+)
