@@ -319,3 +319,13 @@ def test_pieces_begin_and_end_where_the_bounds_of_all_outputs_do() -> None:
     split = sl.split_loop(p, p.find("both").dim(0), 4)
     assert "  for i in 0..9 step 4:\n" in str(split)
     assert is_right(split)
+
+
+def test_a_program_without_arrays_runs_in_all_ways() -> None:
+    """Made by hand: nothing comes in or out."""
+    p = program(b(), make(0, 3), use(0, 3))
+    expected = {"make": 1, "use": 1}
+    assert p.run(n=3).calls == p.run(n=3, backend="interpreter").calls == p.run(n=3, checked=True).calls == expected
+    assert p(n=3) == p.bind(n=3)() == ()
+    with pytest.raises(sl.CheckFailedError, match="n must be 20 at most"):
+        p(n=21)

@@ -116,4 +116,4 @@ def make_entry(
 
 
 def _targets(names: Sequence[str]) -> str:
-    return f"({', '.join(names)},)"
+    return f"({', '.join(names)},)" if names else "()"
