@@ -72,15 +72,15 @@ class _Gate:
         self.kept = {obligation: each for each in kept for obligation in each.obligations}
         self.remedies = remedies
         self.hint = hint
-        self.touched = {i: (self.old.entries.get(i), version.entries.get(i)) for i in edit.touched}
+        self.touched = {i: (self.old.entries.get(i), version.entries.get(i)) for i in sorted(edit.touched)}
         self.users = self._users_of_touched_allocations()
 
     def pass_(self) -> None:
         """Raise `SchedulingError` for what is not shown."""
         version, edit = self.version, self.edit
-        elsewhere = check_scopes(self.old, version, edit.touched, edit.reordered)
+        elsewhere = check_scopes(self.old, version, self.touched, edit.reordered)
         check_values(self.old, version, self._other_productions(elsewhere), edit.copies)
-        check_whole(version, edit.touched)
+        check_whole(version, self.touched)
         for obligation in _OBLIGATIONS:
             kept = self.kept.get(obligation)
             if kept is None:
