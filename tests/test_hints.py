@@ -38,10 +38,9 @@ def followed(error: sl.SchedulingError) -> sl.Pipeline:
     return result
 
 
-@pytest.mark.xdist_group("random refusals")
 @given(st.one_of(image_graphs(), image_graphs(), graphs(max_stages=5)), st.integers(0, 2**32), st.integers(8, 20))
 @settings(max_examples=settings().max_examples // 2)
-def test_hints_of_random_refusals_are_legal(graph: Graph, seed: int, steps: int) -> None:
+def hints_are_legal(graph: Graph, seed: int, steps: int) -> None:
     chain = Chain(build(graph), random.Random(seed).choice)
     for _ in range(steps):
         chain.step()
@@ -66,10 +65,9 @@ def test_hints_of_random_refusals_are_legal(graph: Graph, seed: int, steps: int)
         assert goes_on or "(a step only: " in error.hint
 
 
-@pytest.mark.xdist_group("random refusals")
-def test_many_refusals_have_hints_and_examples() -> None:
-    if not SEEN:
-        test_hints_of_random_refusals_are_legal()  # in this process it has not run yet
+def test_hints_of_random_refusals_are_legal() -> None:
+    """And many refusals have hints and examples."""
+    hints_are_legal()
     assert SEEN["hints"] >= SEEN["refusals"] // 10, SEEN
     assert SEEN["examples"] >= SEEN["refusals"] // 20, SEEN
     assert SEEN["hints that lead on"] >= SEEN["hints"] * 3 // 4, SEEN

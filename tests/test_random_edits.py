@@ -152,7 +152,7 @@ VERBS: tuple[Verb, ...] = (
 
 
 @given(st.one_of(image_graphs(), graphs(max_stages=4)), st.integers(0, 2**32))
-def test_what_the_gate_accepts_means_the_same(graph: Graph, seed: int) -> None:
+def what_is_accepted_means_the_same(graph: Graph, seed: int) -> None:
     draw = random.Random(seed)
     chain = Chain(build(graph), draw.choice)
     for _ in range(draw.randrange(6)):
@@ -176,10 +176,9 @@ def test_what_the_gate_accepts_means_the_same(graph: Graph, seed: int) -> None:
     run_and_compare(graph, p)
 
 
-def test_many_edits_are_accepted_and_many_refused() -> None:
-    """Of those that change something: the test above does not pass because nothing ever comes through."""
-    if not SEEN:
-        test_what_the_gate_accepts_means_the_same()
+def test_what_the_gate_accepts_means_the_same() -> None:
+    """And it accepts many edits that change something, of many kinds, and refuses many."""
+    what_is_accepted_means_the_same()
     assert SEEN["refused"] >= 50
     assert len(SEEN) >= 8, SEEN
     assert sum(SEEN.values()) - SEEN["refused"] >= 30, SEEN

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from judge_hook import resting
 from random_graphs import Graph, arguments, build, graphs, image_graphs, many_dimensions, run_and_compare
 from random_schedules import Chain, NothingToDoError
-from refusals import MET, NOT_LISTED, note_refusal
+from refusals import NOT_LISTED, note_refusal
 from scheduled import by_rows, picture, stencil
 
 import slinky as sl
@@ -32,18 +32,24 @@ APPLIED: Counter[str] = Counter()
 REFUSED: Counter[str] = Counter()
 
 
-@pytest.mark.xdist_group("steps of random schedules")
 @given(st.one_of(image_graphs(), image_graphs(), graphs(max_stages=5)), st.integers(0, 2**32), st.integers(1, 20))
 @settings(max_examples=settings().max_examples * 4)
-def test_random_schedules_change_nothing_but_the_order(graph: Graph, seed: int, steps: int) -> None:
+def schedules_change_nothing_but_the_order(graph: Graph, seed: int, steps: int) -> None:
     schedule_and_compare(graph, seed, steps)
 
 
-@pytest.mark.xdist_group("steps of random schedules")
+def test_random_schedules_change_nothing_but_the_order() -> None:
+    """And half of their steps apply; what refuses the others stands in the help of the primitives."""
+    schedules_change_nothing_but_the_order()
+    assert APPLIED.total() >= REFUSED.total(), (APPLIED, REFUSED)
+    assert not NOT_LISTED
+
+
 @given(many_dimensions(), st.integers(0, 2**32), st.integers(1, 8))
 @settings(max_examples=settings().max_examples // 3)
 def test_random_schedules_of_many_dimensions_change_nothing_but_the_order(graph: Graph, seed: int, steps: int) -> None:
     schedule_and_compare(graph, seed, steps)
+    assert not NOT_LISTED
 
 
 def schedule_and_compare(graph: Graph, seed: int, steps: int) -> None:
@@ -60,21 +66,6 @@ def schedule_and_compare(graph: Graph, seed: int, steps: int) -> None:
         note_refusal(error)
         assert error.operation.isidentifier()
         assert str(error).startswith(f"{error.operation}: ")
-
-
-@pytest.mark.xdist_group("steps of random schedules")
-def test_at_least_half_of_the_steps_apply() -> None:
-    if not APPLIED:
-        test_random_schedules_change_nothing_but_the_order()  # in this process it has not run yet
-    assert APPLIED.total() >= REFUSED.total(), (APPLIED, REFUSED)
-
-
-@pytest.mark.xdist_group("steps of random schedules")
-def test_every_refusal_of_the_random_schedules_is_listed() -> None:
-    """What a user can read in the help of the primitives is all that refuses."""
-    if not MET:
-        pytest.skip("it looks at the refusals of the properties above, which have not run")
-    assert not NOT_LISTED
 
 
 # ----------------------------------------------------------------------------------------------------------------

@@ -246,7 +246,7 @@ def test_a_name_is_looked_up_by_itself_alone() -> None:
 
 # Depth -------------------------------------------------------------------------------------------------------------
 
-DEPTH = 10_000
+DEPTH = 5_000
 
 
 def _nested(step: Callable[[Expr, int], Expr]) -> Expr:
