@@ -3,6 +3,7 @@
 The public names. A pipeline is described by `BufferExpr` and `Func`, made by `build_pipeline`, and run by calling it.
 """
 
+from slinky import copies
 from slinky.build import build_pipeline
 from slinky.cursors.base import Cursor, InvalidCursor
 from slinky.cursors.cursors import (
@@ -117,6 +118,7 @@ __all__ = [
     "compute_at",
     "compute_root",
     "constant",
+    "copies",
     "cut_loop",
     "edit",
     "equal",

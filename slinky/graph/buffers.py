@@ -131,6 +131,9 @@ class BufferExpr:
         self.is_read = False
         self.value: np.ndarray[Any, Any] | None = None
         self.assigned: dict[tuple[int, str], Expr] = {}
+        self.domains: dict[int, Interval] = {}
+        self.extensions: dict[object, BufferExpr] = {}
+        self.extended_dims: frozenset[int] = frozenset()
 
     __iter__ = None  # a buffer can be indexed, but is no sequence
 
@@ -162,6 +165,44 @@ class BufferExpr:
             raise GraphError(
                 f"dimension {dim} of {self.name!r} needs an expression, sl.interval(lo, hi) or :, got {item!r}"
             ) from error
+
+    def extended(
+        self,
+        mode: str | Sequence[str | None],
+        *,
+        value: object = 0,
+        dims: int | Sequence[int] | None = None,
+    ) -> BufferExpr:
+        """This buffer together with what is beyond its edges, for funcs that read there.
+
+        `inp.extended("reflect")[sl.interval(y - 3, y + 3), x]` is an access that may leave the bounds of `inp`. Of a
+        buffer with the elements `a b c`:
+
+        | mode         | also called                   | of `np.pad`   | before  | buffer  | after   |
+        |--------------|-------------------------------|---------------|---------|---------|---------|
+        | `"constant"` | `"grid-constant"`             | `"constant"`  | `k k k` | `a b c` | `k k k` |
+        | `"nearest"`  | `"edge"`                      | `"edge"`      | `a a a` | `a b c` | `c c c` |
+        | `"reflect"`  | `"symmetric"`, `"grid-mirror"`| `"symmetric"` | `c b a` | `a b c` | `c b a` |
+        | `"mirror"`   |                               | `"reflect"`   | `b c b` | `a b c` | `b a b` |
+        | `"wrap"`     | `"grid-wrap"`                 | `"wrap"`      | `a b c` | `a b c` | `a b c` |
+
+        The names are those of `scipy.ndimage`, and those of NumPy that mean one thing only: what NumPy calls
+        `"reflect"` is `"mirror"` here. It goes on like this however far away, also where the buffer has one element.
+
+        Parameters: `mode`, a name for all dimensions, or a sequence with a name or None for each; `value`, the `k` of
+        `"constant"`, a number or a scalar of the pipeline; `dims`, the dimensions that are extended, by default all.
+
+        The edges are those of the buffer's domain, `dim(d).domain`: of an input, of the array that is given; of an
+        intermediate, as far as its inputs reach, never as far as somebody happens to ask.
+
+        Raises `GraphError` for unknown modes and dimensions, and a value that the dtype does not hold.
+        """
+        from slinky.graph.boundaries import CONSTANT, fill_value, rules_per_dimension
+        from slinky.graph.copying import extension
+
+        rules = rules_per_dimension(mode, dims, self.rank, self.name)
+        fills = any(rule is not None and rule.endswith(CONSTANT) for rule in rules)
+        return extension(self, rules, fill_value(value, self.dtype, f"{self.name!r}") if fills else None)
 
     def dim(self, index: int) -> Dimension:
         """One dimension, counted from 0 (negative: from the end)."""
@@ -280,6 +321,23 @@ class Dimension:
         lo, hi = self._value("min", value.min), self._value("max", value.max)
         self.buffer.assigned[(self.index, "min")] = lo
         self.buffer.assigned[(self.index, "max")] = hi
+
+    @property
+    def domain(self) -> Interval:
+        """The interval that boundary rules go by: where the elements of the buffer are by themselves.
+
+        Of an input these are its bounds; of an intermediate, all that its inputs allow, whoever asks for how much.
+        It can be assigned where that is not what is meant.
+        """
+        return Interval(self._get("domain_min"), self._get("domain_max"))
+
+    @domain.setter
+    def domain(self, value: Interval) -> None:
+        if not isinstance(value, Interval):
+            raise GraphError(
+                f"the domain of {self} is an interval, such as inp.dim(0).bounds or sl.interval(0, 9), got {value!r}"
+            )
+        self.buffer.domains[self.index] = Interval(self._value("min", value.min), self._value("max", value.max))
 
 
 def constant(name: str, array: npt.ArrayLike, min: Sequence[int] | None = None) -> BufferExpr:

@@ -9,7 +9,17 @@ from collections.abc import Mapping
 
 from slinky.graph.buffers import Access, BufferExpr
 from slinky.graph.funcs import Func
-from slinky.symbolic.expressions import Expr, Scalar, Variable, linear, linear_sum, maximum, metadata, minimum
+from slinky.symbolic.expressions import (
+    Expr,
+    FloorDivide,
+    Scalar,
+    Variable,
+    linear,
+    linear_sum,
+    maximum,
+    metadata,
+    minimum,
+)
 from slinky.symbolic.intervals import Interval, box_symbols
 from slinky.symbolic.traversal import symbols
 
@@ -53,27 +63,67 @@ def output_dims(access: Access) -> tuple[Variable, ...]:
 def allowed_by_inputs(
     func: Func, dim: Variable, available: Mapping[tuple[BufferExpr, int], Interval]
 ) -> Interval | None:
-    """Where a dimension of a func may be so that its inputs stay within what is available; None if anywhere."""
+    """Where a dimension of a func may be so that its inputs stay within what is available; None if anywhere.
+
+    Of an input that is extended beyond its edges, what is available does not limit what is read. There it is where the
+    point lies that the window is around: the access without what is added to multiples of the func's dimensions.
+    """
     found: list[Interval] = []
     for source in func.inputs:
         for position, i in enumerate(source.box):
             limit = available.get((source.buffer, position))
             if i is not None and limit is not None:
-                allowed = _preimage(i, limit, dim)
-                found += [allowed] if allowed is not None else []
+                around = _without_offsets(i, func) if position in source.buffer.extended_dims else i
+                lo, hi = _least(around.min, limit.min, dim), _greatest(around.max, limit.max, dim)
+                found += [Interval(lo, hi)] if lo is not None and hi is not None else []
     return Interval(maximum(*(i.min for i in found)), minimum(*(i.max for i in found))) if found else None
 
 
-def _preimage(i: Interval, limit: Interval, dim: Variable) -> Interval | None:
-    """Where `dim` may be if the interval `a*dim + b .. a*dim + c`, a > 0, must stay in the limit; None if not."""
-    lo_offset, lo_terms = linear(i.min)
-    hi_offset, hi_terms = linear(i.max)
-    lo_factor, hi_factor = dict(lo_terms).get(dim, 0), dict(hi_terms).get(dim, 0)
-    if lo_factor <= 0 or hi_factor <= 0:
+def _without_offsets(i: Interval, func: Func) -> Interval:
+    """An interval without the terms that do not depend on the dimensions of the func."""
+
+    def rest(e: Expr) -> Expr:
+        return linear_sum(0, [(atom, k) for atom, k in linear(e)[1] if not symbols(atom).isdisjoint(func.dims)])
+
+    return Interval(rest(i.min), rest(i.max))
+
+
+def _least(e: Expr, limit: Expr, dim: Variable) -> Expr | None:
+    """The least value of `dim` for which `e >= limit`, where `e` grows with it and depends on no other; else None."""
+    solved = _solved(e, dim)
+    if solved is None:
         return None
-    lo_rest = linear_sum(lo_offset, [term for term in lo_terms if term[0] is not dim])
-    hi_rest = linear_sum(hi_offset, [term for term in hi_terms if term[0] is not dim])
-    for rest in (lo_rest, hi_rest):
-        if any(isinstance(s, Variable) and not isinstance(s, Scalar) for s in symbols(rest)):
-            return None
-    return Interval((limit.min - lo_rest + lo_factor - 1) // lo_factor, (limit.max - hi_rest) // hi_factor)
+    inner, factor, rest = solved
+    needed = (limit - rest + factor - 1) // factor
+    if inner is dim:
+        return needed
+    assert isinstance(inner, FloorDivide)
+    return _least(inner.numerator, needed * inner.denominator, dim)
+
+
+def _greatest(e: Expr, limit: Expr, dim: Variable) -> Expr | None:
+    """The greatest value of `dim` for which `e <= limit`, as `_least` finds the least."""
+    solved = _solved(e, dim)
+    if solved is None:
+        return None
+    inner, factor, rest = solved
+    allowed = (limit - rest) // factor
+    if inner is dim:
+        return allowed
+    assert isinstance(inner, FloorDivide)
+    return _greatest(inner.numerator, allowed * inner.denominator + inner.denominator - 1, dim)
+
+
+def _solved(e: Expr, dim: Variable) -> tuple[Expr, int, Expr] | None:
+    """An expression as `factor * inner + rest`, factor > 0, where only `inner` depends on a dimension: it is that, or a
+    quotient by a positive number or by what funcs are checked to divide by. None if it is no such expression."""
+    offset, terms = linear(e)
+    moving = [(atom, factor) for atom, factor in terms if dim in symbols(atom)]
+    if len(moving) != 1 or moving[0][1] <= 0:
+        return None
+    inner, factor = moving[0]
+    rest = linear_sum(offset, [term for term in terms if term[0] is not inner])
+    still = [rest, inner.denominator] if isinstance(inner, FloorDivide) else [rest]
+    if any(isinstance(s, Variable) and not isinstance(s, Scalar) for part in still for s in symbols(part)):
+        return None
+    return (inner, factor, rest) if inner is dim or isinstance(inner, FloorDivide) else None

@@ -12,6 +12,7 @@ import numpy as np
 from slinky.errors import GraphError
 from slinky.graph.buffers import Access, BufferExpr, valid_name
 from slinky.graph.returning import Returning
+from slinky.ir.operations import Callback, Operation
 from slinky.symbolic.expressions import Expr, Metadata, Node, Scalar, Variable
 from slinky.symbolic.traversal import symbols
 
@@ -91,6 +92,21 @@ class Func:
             access.buffer.is_read = True
         for access in self.outputs:
             access.buffer.producer = self
+
+    @property
+    def may_read_nothing(self) -> bool:
+        """Whether there are elements for which nothing is read of an input. A callback is never given an empty view."""
+        return False
+
+    def lowered_operation(self) -> Operation:
+        """What the func runs, for a program."""
+        return Callback(
+            self.callback,
+            arguments=tuple(self.arguments.items()),
+            pass_buffers=self.pass_buffers,
+            in_place=self.in_place,
+            writable_inputs=self.writable_inputs,
+        )
 
     def _flag(self, given: object, what: str) -> bool:
         if not isinstance(given, (bool, np.bool_)):

@@ -13,18 +13,19 @@ Invariant: the box of each buffer contains every region that a call of the progr
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 
 import attrs
 
 from slinky.errors import GraphError
 from slinky.graph.buffers import Access, BufferExpr
 from slinky.graph.collecting import Graph, unique_names
+from slinky.graph.copying import CopyFunc
+from slinky.graph.domains import domains
 from slinky.graph.emptiness import why_empty
 from slinky.graph.extents import allowed_by_inputs, assigned_bounds, output_dims, with_values
 from slinky.graph.funcs import Func
 from slinky.graph.naming import DimensionNames
-from slinky.ir.operations import Callback
 from slinky.ir.regions import input_regions, parameter_box
 from slinky.ir.statements import InputPort, LoweredFunc, OutputPort
 from slinky.symbolic.clamps import without_cut_off
@@ -35,12 +36,13 @@ from slinky.symbolic.expressions import (
     Scalar,
     Truth,
     Variable,
+    all_of,
     any_of,
     equal,
     metadata,
     variable,
 )
-from slinky.symbolic.intervals import Box, Interval, hull
+from slinky.symbolic.intervals import Box, Interval, hull, substitute_interval
 from slinky.symbolic.proofs import facts, prove
 from slinky.symbolic.traversal import quotients, substitute, symbols
 
@@ -68,12 +70,14 @@ class Checks:
 
 @attrs.frozen
 class Inferred:
-    """The boxes of all buffers; the lowered funcs and the boxes that they run over; what is read of what is given."""
+    """The boxes of all buffers; the lowered funcs and the boxes that they run over; what is read of what is given; what
+    the symbols of domains stand for."""
 
     boxes: dict[BufferExpr, Box]
     funcs: dict[Func, LoweredFunc]
     boxes_of_funcs: dict[Func, Box]
     read: dict[tuple[BufferExpr, int], Interval]
+    domains: dict[Expr, Expr]
 
 
 def infer(graph: Graph, checks: Checks) -> Inferred:
@@ -84,7 +88,7 @@ def infer(graph: Graph, checks: Checks) -> Inferred:
     walk = _Walk(graph, checks)
     for func in reversed(graph.funcs):
         walk.meet(func)
-    return Inferred(walk.boxes, walk.lowered, walk.boxes_of_funcs, walk.read)
+    return Inferred(walk.boxes, walk.lowered, walk.boxes_of_funcs, walk.read, walk.domains)
 
 
 class _Walk:
@@ -96,6 +100,7 @@ class _Walk:
         self.names = unique_names(graph.funcs)
         self.dimension_names = DimensionNames(graph.funcs)
         self.parameters = {*graph.inputs, *graph.outputs}
+        self.domains = domains(graph)
         self.boxes: dict[BufferExpr, Box] = {b: parameter_box(b.name, b.rank) for b in self.parameters}
         for buffer in graph.constants:
             ends = [(buffer.assigned[(d, "min")], buffer.assigned[(d, "max")]) for d in range(buffer.rank)]
@@ -111,21 +116,16 @@ class _Walk:
         """Find the box that a func must produce, whose readers are all known, and note what it reads."""
         box = self._shared_box(func)
         self._check_not_skipped(func, box)
+        self._check_given(func, box)
         for access in func.outputs:
             if access.buffer not in self.parameters:
                 self.boxes[access.buffer] = tuple(box[dim] for dim in output_dims(access))
-        own_dims = tuple(variable(f"{self.names[func]}.{dim.name}") for dim in func.dims)
-        renamed: dict[Expr, Expr] = dict(zip(func.dims, own_dims, strict=True))
+        own_dims = tuple(variable(f"{self.names[func]}.{name}") for name in self._names_of_dims(func))
+        renamed: dict[Expr, Expr] = {**self.domains, **dict(zip(func.dims, own_dims, strict=True))}
         position = {dim: n for n, dim in enumerate(func.dims)}
         lowered = LoweredFunc(
             self.names[func],
-            Callback(
-                func.callback,
-                arguments=tuple(func.arguments.items()),
-                pass_buffers=func.pass_buffers,
-                in_place=func.in_place,
-                writable_inputs=func.writable_inputs,
-            ),
+            func.lowered_operation().substituted(self.domains),
             own_dims,
             tuple(self._input_port(func, access, renamed) for access in func.inputs),
             tuple(OutputPort(tuple(position[dim] for dim in output_dims(a)), a.buffer.dtype) for a in func.outputs),
@@ -181,6 +181,40 @@ class _Walk:
                 if dim not in own:
                     what = f"func {self.names[func]} writes {access.buffer.name} for all {dim}, which must not be empty"
                     self.checks.require(any_of(box[dim].min <= box[dim].max, *nothing_to_write), what)
+
+    def _check_given(self, func: Func, box: Mapping[Variable, Interval]) -> None:
+        """What a copy reads beyond the edges of a source with a boundary rule there must be; and where nothing fills
+        it, all that is asked for must be given by some source."""
+        if not isinstance(func, CopyFunc):
+            return
+        for source in func.sources:
+            for edges, boundary in zip(source.edges, source.boundaries, strict=True):
+                if edges is not None and boundary is not None:
+                    name = source.access.buffer.name
+                    what = f"{name} is extended by the rule {boundary.value!r}, so it must have elements"
+                    own = substitute_interval(edges, self.domains)
+                    self.checks.require(any_of(own.min <= own.max, self._nothing_asked), what)
+        (target,) = func.outputs
+        for d, limit in func.given.items():
+            i, own = box[output_dims(target)[d]], substitute_interval(limit, self.domains)
+            what = f"{target.buffer.name} is copied together, along dimension {d}, from {self._text(own.min)} to "
+            what += f"{self._text(own.max)} only"
+            self.checks.require(own.min <= i.min, what)
+            self.checks.require(i.max <= own.max, what)
+
+    @functools.cached_property
+    def _nothing_asked(self) -> Condition:
+        """That no output of the pipeline has elements."""
+        boxes = (self.boxes[buffer] for buffer in self.graph.outputs)
+        return all_of(*(any_of(*(i.max < i.min for i in box)) for box in boxes))
+
+    def _names_of_dims(self, func: Func) -> Sequence[str]:
+        """What the dimensions of a func are called: those of what extends a buffer, as that is read."""
+        buffer = func.outputs[0].buffer
+        if not buffer.extended_dims:
+            return [dim.name for dim in func.dims]
+        names = self.dimension_names.of(buffer)
+        return [dim.name if name.isdigit() else name for dim, name in zip(func.dims, names, strict=True)]
 
     def _asked_box(self, func: Func, access: Access, given: Set[Variable]) -> list[Interval | None]:
         """What the readers of an intermediate need of it, or what was assigned to its dimensions instead.
@@ -256,10 +290,16 @@ class _Walk:
                 buffer = access.buffer
                 if buffer not in self.parameters:
                     for d, dim in enumerate(output_dims(access)):
-                        limit = assigned_bounds(buffer, d) or given.get(dim) or allowed_by_inputs(func, dim, available)
+                        limit = assigned_bounds(buffer, d) or given.get(dim) or self._own_domain(buffer, d)
+                        limit = limit or allowed_by_inputs(func, dim, available)
                         if limit is not None:
                             available[(buffer, d)] = limit
         return available
+
+    def _own_domain(self, buffer: BufferExpr, d: int) -> Interval | None:
+        """The domain that was assigned to a dimension."""
+        own = buffer.domains.get(d)
+        return None if own is None else substitute_interval(own, self.domains)
 
     def _is_global(self, buffer: BufferExpr) -> bool:
         """Whether the bounds of a buffer are known before the walk: of parameters and constants."""
@@ -280,7 +320,7 @@ class _Walk:
                 box.append(self._bounds(access.buffer, d))
                 continue
             box.append(Interval(substitute(i.min, renamed), substitute(i.max, renamed)))
-            if not prove(i.min <= i.max, self.checks.known):
+            if not func.may_read_nothing and not prove(i.min <= i.max, self.checks.known):
                 self._check_not_inverted(func, access, i)
         return InputPort(tuple(box), access.buffer.dtype)
 

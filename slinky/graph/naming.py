@@ -20,16 +20,25 @@ class DimensionNames:
 
     def of(self, buffer: BufferExpr) -> tuple[str, ...]:
         """Dimensions are named after the variables that index them, where one does, else by position."""
-        accesses: list[Access] = []
-        if buffer.producer is not None:
+        if buffer.producer is not None and not buffer.extended_dims:
             accesses = [a for a in buffer.producer.outputs if a.buffer is buffer]
         else:
-            accesses = [a for func in self._funcs for a in func.inputs if a.buffer is buffer]
+            accesses = self._reads(buffer)
         names: list[str] = []
         for d in range(buffer.rank):
             name = next((n for a in accesses if (n := _variable_name(a.box[d])) and n not in names), str(d))
             names.append(name)
         return tuple(names)
+
+    def _reads(self, buffer: BufferExpr) -> list[Access]:
+        """The accesses that read a buffer. What is extended is called as what extends it is read."""
+        found: list[Access] = []
+        for func in self._funcs:
+            for access in func.inputs:
+                if access.buffer is buffer:
+                    target = func.outputs[0].buffer
+                    found += self._reads(target) if target.extended_dims else [access]
+        return found
 
     def text(self, expr: Expr | Condition, mentioned: Iterable[BufferExpr]) -> str:
         """An expression or condition as the program will print it; `mentioned` are buffers that it may speak of."""

@@ -5,7 +5,7 @@ Invariant: what is resolved names bounds of inputs and outputs, and scalars, and
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Container, Mapping, Set
 
 from slinky.errors import GraphError
 from slinky.graph.buffers import BufferExpr
@@ -24,7 +24,8 @@ def resolve(graph: Graph, inferred: Inferred, checks: Checks) -> tuple[Inferred,
     """
     parameters = {*graph.inputs, *graph.outputs}
     _check_metadata(graph, inferred, checks, inferred.boxes.keys() - parameters)
-    replacements: dict[Expr, Expr] = {}
+    used = _used(inferred, checks)
+    replacements = {symbol: e for symbol, e in inferred.domains.items() if symbol in used}
     for buffer, box in inferred.boxes.items():
         if buffer not in parameters:
             for d, i in enumerate(box):
@@ -37,8 +38,19 @@ def resolve(graph: Graph, inferred: Inferred, checks: Checks) -> tuple[Inferred,
             {func: substitute_func(lowered, known) for func, lowered in inferred.funcs.items()},
             {f: substitute_box(box, known) for f, box in inferred.boxes_of_funcs.items()},
             {key: substitute_box((i,), known)[0] for key, i in inferred.read.items()},
+            inferred.domains,
         ),
         Checks({substitute(c, known): message for c, message in checks.messages.items()}),
+    )
+
+
+def _used(inferred: Inferred, checks: Checks) -> frozenset[Expr]:
+    """The symbols that anything names."""
+    boxes = [*inferred.boxes.values(), *inferred.boxes_of_funcs.values()]
+    boxes += [port.box for lowered in inferred.funcs.values() for port in lowered.inputs]
+    operations = (lowered.operation.expressions() for lowered in inferred.funcs.values())
+    return frozenset().union(
+        union_of_symbols(checks.messages), *map(box_symbols, boxes), *map(union_of_symbols, operations)
     )
 
 
@@ -71,12 +83,17 @@ def _check_metadata(graph: Graph, inferred: Inferred, checks: Checks, intermedia
         lowered = inferred.funcs[func]
         used = box_symbols([i for access in lowered.inputs for i in access.box])
         used |= union_of_symbols(lowered.operation.expressions())
-        _check_symbols(used, known, intermediates, f"func {lowered.name!r}")
-    _check_symbols(union_of_symbols(checks.messages), known, intermediates, "a constraint or check")
+        _check_symbols(used, known, intermediates, inferred.domains, f"func {lowered.name!r}")
+    named = union_of_symbols(checks.messages)
+    _check_symbols(named, known, intermediates, inferred.domains, "a constraint or check")
 
 
 def _check_symbols(
-    used: frozenset[Expr], known: dict[str, BufferExpr], intermediates: Set[BufferExpr], where: str
+    used: frozenset[Expr],
+    known: Mapping[str, BufferExpr],
+    intermediates: Set[BufferExpr],
+    known_domains: Container[Expr],
+    where: str,
 ) -> None:
     for symbol in sorted((s for s in used if isinstance(s, Metadata)), key=str):
         buffer = known.get(symbol.buffer)
@@ -84,5 +101,10 @@ def _check_symbols(
             raise GraphError(f"{where} names {symbol}, but {symbol.buffer!r} is not part of the pipeline")
         if symbol.dim >= buffer.rank:
             raise GraphError(f"{where} names {symbol}, but {symbol.buffer!r} has rank {buffer.rank}")
+        if symbol.field.startswith("domain") and symbol not in known_domains:
+            raise GraphError(
+                f"nothing determines the domain of {symbol.buffer!r} along dimension {symbol.dim}, which {where} goes "
+                f"by: no input of its producer bounds it; assign {symbol.buffer}.dim({symbol.dim}).domain"
+            )
         if symbol.field == "stride" and buffer in intermediates:
             raise GraphError(f"{where} names {symbol}, but slinky chooses the strides of intermediates")

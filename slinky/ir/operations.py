@@ -10,13 +10,15 @@ the values of its `arguments`.
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, TypeAlias, TypeVar
 
 import attrs
 
 from slinky.errors import ExpressionError
-from slinky.symbolic.expressions import Expr
+from slinky.symbolic.expressions import Expr, Variable
+from slinky.symbolic.intervals import Interval
 from slinky.symbolic.traversal import substitute
 
 Own = TypeVar("Own", bound="_Operation")
@@ -68,6 +70,10 @@ class _Operation:
         """The floats in it that are known when the pipeline runs."""
         return tuple(value for _, value in self.arguments if isinstance(value, FloatScalar))
 
+    def shown(self) -> tuple[tuple[str, Any], ...]:
+        """What a program prints of it besides the regions: further arguments, by name."""
+        return self.arguments
+
     def substituted(self: Own, replacements: Mapping[Expr, Expr]) -> Own:
         """The same with symbols replaced in its expressions."""
         if not self.expressions():
@@ -83,5 +89,58 @@ class Callback(_Operation):
     function: Callable[..., Any]
 
 
-Operation: TypeAlias = Callback
+class Boundary(enum.Enum):
+    """What stands beyond the edges of a buffer along a dimension, if that is made of its elements. Of a buffer `a b c`:
+
+    | rule      | before  | buffer  | after   |
+    |-----------|---------|---------|---------|
+    | `NEAREST` | `a a a` | `a b c` | `c c c` |
+    | `REFLECT` | `c b a` | `a b c` | `c b a` |
+    | `MIRROR`  | `b c b` | `a b c` | `b a b` |
+    | `WRAP`    | `a b c` | `a b c` | `a b c` |
+    """
+
+    NEAREST = "nearest"
+    REFLECT = "reflect"
+    MIRROR = "mirror"
+    WRAP = "wrap"
+
+
+@attrs.frozen(eq=True)
+class CopySource:
+    """Where elements of a copy come from: of the dimension j of a buffer, the coordinate `index[j]`.
+
+    It gives those elements whose coordinates lie within the `edges`, in each dimension that has some, and only where
+    each expression of `where` lies in its interval. With a boundary rule in a dimension, it gives them beyond these
+    edges, too. The expressions are of the copy's `dims` and parameters.
+    """
+
+    index: tuple[Expr, ...]
+    edges: tuple[Interval | None, ...]
+    boundaries: tuple[Boundary | None, ...]
+    where: tuple[tuple[Expr, Interval], ...] = ()
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class Copy(_Operation):
+    """A copy that slinky understands: each element is that of the first of the sources that gives it, else `fill`.
+
+    There is one source per input. Its func has one output, of all of its dimensions in this order, for which `dims`
+    stand. Further variables in the sources are the names of `arguments`, whose values they have. Without a `fill`, each
+    element is given by some source. `implementation` is a function of the user's that carries it out: called with the
+    arrays of the inputs, then the output.
+    """
+
+    dims: tuple[Variable, ...]
+    sources: tuple[CopySource, ...]
+    fill: Any = None
+    implementation: Callable[..., Any] | None = None
+    pass_buffers: bool = True
+
+    def shown(self) -> tuple[tuple[str, Any], ...]:
+        """What a program prints of it: what fills the elements that no source gives."""
+        return () if self.fill is None else (("fill", self.fill),)
+
+
+Operation: TypeAlias = Callback | Copy
 """What a func runs."""

@@ -201,7 +201,7 @@ class _Writer:
             f"{effect.buffer}[{', '.join(self.read(call, port, effect))}]"
             for port, effect in zip(func.inputs, reads(call, call.box), strict=True)
         ]
-        arguments += [f"{name}={self.argument(value)}" for name, value in func.operation.arguments]
+        arguments += [f"{name}={self.argument(value)}" for name, value in func.operation.shown()]
         return f"{', '.join(outputs)} = {func.name}({', '.join(arguments)})"
 
     def written(self, buffer: str, dims: tuple[int, ...], box: Box) -> list[str]:

@@ -11,7 +11,8 @@ from typing import Any, assert_never
 
 import numpy as np
 
-from slinky.ir.operations import Callback, Operation
+from slinky.ir.operations import Callback, Copy, Operation
+from slinky.runtime.copying import carrier
 
 
 def function_of(operation: Operation) -> Callable[..., Any]:
@@ -19,6 +20,8 @@ def function_of(operation: Operation) -> Callable[..., Any]:
     match operation:
         case Callback(function=function):
             return function
+        case Copy():
+            return carrier(operation)
         case _:
             assert_never(operation)
 

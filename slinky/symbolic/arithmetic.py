@@ -50,7 +50,7 @@ Terms: TypeAlias = tuple[tuple[Expr, int], ...]
 _MOST_COMPARED = 8
 """Of wider minima and maxima, the operands are not compared by their remainders: that would take too long."""
 
-METADATA_FIELDS = ("min", "max", "extent", "stride", "fold_factor")
+METADATA_FIELDS = ("min", "max", "extent", "stride", "fold_factor", "domain_min", "domain_max")
 
 WIDEST = 64
 """The largest number of cases of a choice that the constructors still look into."""

@@ -1,0 +1,253 @@
+"""Funcs that copy, and buffers that are extended beyond their edges.
+
+Idea. A copy is a func like any other: what it reads of each source is an interval per dimension, as a function of its
+dimensions, so that bounds inference, legality and scheduling see a window and no copy. For one source coordinate i and
+edges lo..hi these intervals are, with i from a to b over a box,
+
+* between edges, nothing beyond: `max(a, lo) .. min(b, hi)`, which may be empty;
+* `NEAREST`: `max(lo, min(a, hi)) .. min(hi, max(b, lo))`;
+* `REFLECT`: `max(lo, min(a, 2*hi + 1 - b)) .. min(hi, max(b, 2*lo - 1 - a))`, `MIRROR` without the ones;
+* `WRAP`: all of `lo..hi`.
+
+Invariant: these hold every element that the copy takes from the source. A window that lies inside is read as it is; one
+that crosses an edge once needs what lies as deep inside of the edge as it lies beyond; where it is reflected more than
+once, both ends reach the other edge, and the interval is all of `lo..hi`.
+
+Where a source with a boundary rule has no elements at all, the pipeline asks for outputs without elements: a check says
+so, and what is copied then is seen by nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from slinky.errors import GraphError
+from slinky.graph.boundaries import RULES, Rules
+from slinky.graph.buffers import Access, BufferExpr
+from slinky.graph.funcs import Func
+from slinky.ir.operations import Boundary, Copy, CopySource
+from slinky.symbolic.expressions import (
+    Constant,
+    Expr,
+    FloorDivide,
+    Product,
+    Sum,
+    Variable,
+    linear_sum,
+    maximum,
+    minimum,
+    product,
+    variable,
+)
+from slinky.symbolic.intervals import Interval, point
+from slinky.symbolic.traversal import symbols
+
+
+@attrs.frozen(eq=False)
+class Source:
+    """Where elements come from: the points of a buffer, and per dimension its edges, if there is a limit, and what is
+    beyond them. Only where each of `where` lies in its interval."""
+
+    access: Access
+    edges: tuple[Interval | None, ...]
+    boundaries: tuple[Boundary | None, ...]
+    where: tuple[tuple[Expr, Interval], ...] = ()
+
+
+class CopyFunc(Func):
+    """A func that copies: each element of the target is that of the first source that gives it, else the fill.
+
+    `given` are the bounds of the target, by dimension, outside of which no source gives anything and nothing fills.
+    """
+
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        target: Access,
+        name: str,
+        *,
+        named: bool,
+        fill: Any = None,
+        implementation: Any = None,
+        given: Mapping[int, Interval] | None = None,
+    ) -> None:
+        for source in sources:
+            if source.access.buffer.dtype != target.buffer.dtype:
+                raise GraphError(
+                    f"copy {name!r}: {source.access.buffer.name!r} is {source.access.buffer.dtype} and "
+                    f"{target.buffer.name!r} is {target.buffer.dtype}; a copy changes no dtype"
+                )
+        self.sources = tuple(sources)
+        self.fill = fill
+        self.implementation = implementation
+        self.given = dict(given or {})
+        dims = {i.min for i in target.box if i is not None}
+        for source in sources:
+            for d, i in enumerate(source.access.box):
+                _check_index(i, dims, f"copy {name!r}: dimension {d} of {source.access}")
+        accesses = [Access(s.access.buffer, _region(s)) for s in self.sources]
+        super().__init__(_no_callback, accesses, [target], name)
+        self.named = named
+
+    @property
+    def may_read_nothing(self) -> bool:
+        """A source that is beyond its edges gives nothing."""
+        return True
+
+    def lowered_operation(self) -> Copy:
+        """The copy, with all that is not known before the run as parameters."""
+        parameters = _Parameters(set(self.dims))
+        sources = tuple(
+            CopySource(
+                tuple(parameters.index(i.min) for i in s.access.box if i is not None),
+                tuple(None if i is None else parameters.ends(i) for i in s.edges),
+                s.boundaries,
+                tuple((parameters.index(e), parameters.ends(i)) for e, i in s.where),
+            )
+            for s in self.sources
+        )
+        arguments = tuple((v.name, e) for e, v in parameters.found.items())
+        is_argument = isinstance(self.fill, Expr) or hasattr(self.fill, "name")
+        return Copy(
+            arguments=(*arguments, ("fill", self.fill)) if is_argument else arguments,
+            dims=self.dims,
+            sources=sources,
+            fill=self.fill,
+            implementation=self.implementation,
+        )
+
+
+def _no_callback(*_: object) -> None:
+    raise AssertionError("a copy runs no callback of its func")
+
+
+def _check_index(i: Interval | None, dims: set[Expr], where: str) -> None:
+    """Refuse what is no point, or no sum of multiples and quotients of the target's dimensions."""
+    if i is None or i.min is not i.max:
+        raise GraphError(f"{where} must be a point, such as y - 1, got {':' if i is None else i}")
+    waiting = [i.min]
+    while waiting:
+        e = waiting.pop()
+        if symbols(e).isdisjoint(dims) or isinstance(e, Variable):
+            continue
+        match e:
+            case Sum(terms=terms):
+                waiting.extend(atom for atom, _ in terms)
+                continue
+            case Product(factors=factors) if sum(not symbols(f).isdisjoint(dims) for f in factors) == 1:
+                waiting.extend(factors)
+                continue
+            case FloorDivide(numerator=numerator, denominator=denominator) if symbols(denominator).isdisjoint(dims):
+                waiting.append(numerator)
+                continue
+        raise GraphError(
+            f"{where}: a copy understands sums of multiples of dimensions, // and % by what does not depend on them, "
+            f"got {e}; clamps at edges are said by `outside` or `extended`"
+        )
+
+
+class _Parameters:
+    """Variables that stand for what is known when a copy runs."""
+
+    def __init__(self, dims: set[Variable]) -> None:
+        self._dims: set[Expr] = set(dims)
+        self._taken = {dim.name for dim in dims} | {"fill"}
+        self.found: dict[Expr, Variable] = {}
+
+    def of(self, e: Expr) -> Expr:
+        """What stands for a value."""
+        if isinstance(e, Constant):
+            return e
+        if e not in self.found:
+            name = next(n for k in range(len(self._taken) + 1) if (n := f"value_{k}") not in self._taken)
+            self._taken.add(name)
+            self.found[e] = variable(name)
+        return self.found[e]
+
+    def ends(self, i: Interval) -> Interval:
+        """An interval of values."""
+        return Interval(self.of(i.min), self.of(i.max))
+
+    def index(self, e: Expr) -> Expr:
+        """An index, with parameters for all that does not depend on the dimensions."""
+        if e in self._dims:
+            return e
+        if symbols(e).isdisjoint(self._dims):
+            return self.of(e)
+        match e:
+            case Sum(constant=constant, terms=terms):
+                return linear_sum(constant, [(self.index(atom), factor) for atom, factor in terms])
+            case Product(factors=factors):
+                return product(tuple(map(self.index, factors)))
+            case FloorDivide(numerator=numerator, denominator=denominator):
+                return self.index(numerator) // self.index(denominator)
+            case _:
+                raise AssertionError(f"{e} is no index of a copy")
+
+
+def _region(source: Source) -> tuple[Interval | None, ...]:
+    """What a copy reads of a source, as a function of its dimensions."""
+    return tuple(
+        i if i is None or edges is None else _beyond(i.min, edges, boundary)
+        for i, edges, boundary in zip(source.access.box, source.edges, source.boundaries, strict=True)
+    )
+
+
+def _beyond(at: Expr, edges: Interval, boundary: Boundary | None) -> Interval:
+    lo, hi = edges.min, edges.max
+    match boundary:
+        case None:
+            return Interval(maximum(at, lo), minimum(at, hi))
+        case Boundary.NEAREST:
+            return Interval(maximum(lo, minimum(at, hi)), minimum(hi, maximum(at, lo)))
+        case Boundary.WRAP:
+            return edges
+        case Boundary.REFLECT | Boundary.MIRROR:
+            twice = int(boundary is Boundary.REFLECT)
+            first = maximum(lo, minimum(at, 2 * hi + twice - at))
+            return Interval(first, minimum(hi, maximum(at, 2 * lo - twice - at)))
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Extended buffers
+# ----------------------------------------------------------------------------------------------------------------
+
+
+class Extension(BufferExpr):
+    """A buffer together with what is beyond its edges: a copy, as far as it is read."""
+
+    def __init__(self, source: BufferExpr, rules: Rules, fill: Any, name: str) -> None:
+        super().__init__(name, source.dtype, source.rank)
+        self.extended_dims = frozenset(d for d, rule in enumerate(rules) if rule is not None)
+        dims = [variable(f"d{d}") for d in range(source.rank)]
+        for d in self.extended_dims:
+            self.dim(d).domain = source.dim(d).domain
+        edges = tuple(None if rule is None else source.dim(d).domain for d, rule in enumerate(rules))
+        boundaries = tuple(None if rule is None else RULES[rule] for rule in rules)
+        kinds = dict.fromkeys(rule.replace("-", "_") for rule in rules if rule is not None)
+        CopyFunc(
+            [Source(Access(source, tuple(map(point, dims))), edges, boundaries)],
+            Access(self, tuple(map(point, dims))),
+            "_".join(kinds),
+            named=False,
+            fill=fill,
+        )
+
+
+def extension(source: BufferExpr, rules: Rules, fill: Any) -> Extension:
+    """The buffer extended by these rules; the same one for the same rules."""
+    key = (rules, None if fill is None else str(fill))
+    known = source.extensions.get(key)
+    if known is None:
+        kinds = dict.fromkeys(rule.replace("-", "_") for rule in rules if rule is not None)
+        name = "_".join([source.name, *kinds])
+        taken = {e.name for e in source.extensions.values()}
+        count = 1
+        while name in taken:
+            name, count = "_".join([source.name, *kinds, str(count)]), count + 1
+        known = source.extensions[key] = Extension(source, rules, fill, name)
+    assert isinstance(known, Extension)
+    return known
