@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from slinky.graph.buffers import BufferExpr
 from slinky.graph.lowering import lower
 from slinky.pipeline import Pipeline
+from slinky.sched.primitives.copies import alias_copies
 from slinky.symbolic.expressions import Condition
 
 
@@ -16,10 +17,13 @@ def build_pipeline(
     *,
     require: Iterable[Condition] = (),
     name: str | None = None,
+    alias: bool = True,
 ) -> Pipeline:
     """Make a pipeline of the funcs that the outputs need.
 
     Nothing is scheduled: each func runs once, over all that is needed of it, and every intermediate is stored in full.
+    Copies that slinky understands are done without where that is shown to be the same (`alias_copies`), unless `alias`
+    is False.
 
     Parameters: the input and output buffers, in the order in which their arrays will be given; `require`, conditions
     on scalars and buffer metadata that the pipeline may rely on, checked when it runs; `name`, by default that of the
@@ -29,4 +33,5 @@ def build_pipeline(
     input that is produced or not read, an output that is not produced, two buffers or funcs of one name, bounds that
     nothing determines.
     """
-    return Pipeline(lower(inputs, outputs, require, name))
+    p = Pipeline(lower(inputs, outputs, require, name))
+    return alias_copies(p) if alias else p

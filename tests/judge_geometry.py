@@ -29,7 +29,7 @@ import numpy as np
 from judge_evaluation import Values, evaluation, symbol_key, symbols_of
 
 from slinky.ir.operations import Callback, FloatScalar
-from slinky.ir.statements import Call, For, LoweredFunc, Serial
+from slinky.ir.statements import Call, For, LoweredFunc, Serial, View
 from slinky.symbolic.nodes import Expr
 
 Range: TypeAlias = tuple[int, int]
@@ -53,8 +53,18 @@ def operands_written(call: Call) -> list[str]:
 
 
 def read_boxes(func: LoweredFunc) -> list[tuple[Any, ...]]:
-    """Which intervals a func reads of each input port, in terms of its dimensions."""
-    return [port.box for port in func.inputs]
+    """Which intervals the operation of a func is given of each input port, in terms of the func's dimensions."""
+    return [port.box if port.view is None else port.view.box for port in func.inputs]
+
+
+def read_views(func: LoweredFunc) -> list[View | None]:
+    """How the operation sees each input port."""
+    return [port.view for port in func.inputs]
+
+
+def written_views(func: LoweredFunc) -> list[View | None]:
+    """How the operation sees each output port."""
+    return [port.view for port in func.outputs]
 
 
 def written_dims(func: LoweredFunc) -> list[tuple[int, ...]]:
@@ -173,6 +183,9 @@ class OutputPlan:
     """The func's dimensions that its dimensions are."""
     base: Hashes
     """The hash of func, port and coordinates."""
+    port: int
+    salt: int
+    """Which port it is, and what hashes of its coordinates begin with."""
     reads: tuple[tuple[int, np.uint64, tuple[int, ...], tuple[int, ...]], ...]
     """The ports that it depends on: which, a factor, and how its result is transposed and shaped."""
 
@@ -271,7 +284,8 @@ class Geometry:
             order = sorted(range(len(read.follows)), key=lambda n: (read.follows[n] < 0, _index(dims, read.follows[n])))
             shape = tuple(hi - lo + 1 if dim in followed else 1 for dim, (lo, hi) in zip(dims, region, strict=True))
             own.append((k, np.uint64(mixed(self.salt, port, k) | 1), tuple(order), (*shape, 1)))
-        return OutputPlan(region, dims, of_coordinates(mixed(self.salt, port), region), tuple(own))
+        salt = mixed(self.salt, port)
+        return OutputPlan(region, dims, of_coordinates(salt, region), port, salt, tuple(own))
 
 
 def _index(dims: Sequence[int], dim: int) -> int:

@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
+from judge_copies import copied, own_coordinates, own_region, region_through, through
 from judge_evaluation import Values, evaluation, metadata_key, symbol_key
 from judge_geometry import (
     Coordinates,
@@ -33,6 +34,7 @@ from judge_geometry import (
     Hashes,
     NumericBox,
     OutputPlan,
+    PortPlan,
     Range,
     TooMuchWorkError,
     WrongProgramError,
@@ -43,12 +45,15 @@ from judge_geometry import (
     operands_read,
     operands_written,
     read_through,
+    read_views,
     stir,
     weighted,
     written_dims,
+    written_views,
 )
 
-from slinky.ir.statements import Alloc, Block, Call, Check, For, If, LoweredFunc, Pass, Program
+from slinky.ir.operations import Copy
+from slinky.ir.statements import Alloc, Block, Call, Check, For, If, LoweredFunc, Pass, Program, View
 
 ORDERS = ("backwards", "in lock-step", "shuffled", "forwards")
 """In which order iterations of parallel loops run."""
@@ -328,13 +333,15 @@ class Run:
         if around:
             self._check_shares(call, geometry, tuple(box), targets, scope, around)
 
-    @staticmethod
     def _check_shares(
-        call: Call, geometry: Geometry, box: NumericBox, targets: list[Memory], scope: Scope, around: Iterations
+        self, call: Call, geometry: Geometry, box: NumericBox, targets: list[Memory], scope: Scope, around: Iterations
     ) -> None:
         """Raise `WrongProgramError` if a call touches what another iteration has written."""
         ports, outputs = geometry.plan(box)
-        reads = [(scope[name], p.hull) for name, p in zip(operands_read(call), ports, strict=True)]
+        reads = [
+            (scope[name], p.hull if view is None or p.hull is None else region_through(view, p.hull, self.values))
+            for name, p, view in zip(operands_read(call), ports, read_views(call.func), strict=True)
+        ]
         touched = [(memory, hull, False) for memory, hull in reads if hull is not None]
         touched += [(memory, output.region, True) for memory, output in zip(targets, outputs, strict=True)]
         for memory, region, writes in touched:
@@ -353,14 +360,17 @@ class Run:
         port_plans, output_plans = geometry.plan(box)
         found: list[Hashes | None] = []
         sources: list[Memory] = []
-        for name, plan in zip(operands_read(call), port_plans, strict=True):
+        for name, plan, view in zip(operands_read(call), port_plans, read_views(func), strict=True):
             memory = scope.get(name)
             if memory is None:
                 raise WrongProgramError(f"{text_of(func, box)} reads {name}, which is not in scope")
             sources.append(memory)
-            found.append(None if plan.hull is None else read_through(plan, self._read(func, box, memory, plan.hull)))
+            found.append(None if plan.hull is None else read_through(plan, self._seen(func, box, memory, plan, view)))
+        if isinstance(func.operation, Copy):
+            self._copy(func, func.operation, box, sources, targets[0])
+            return
         for memory, output in zip(targets, output_plans, strict=True):
-            hashes = output.base.copy()
+            hashes = self._base(func, box, output)
             for port, factor, order, shape in output.reads:
                 part = found[port]
                 assert part is not None
@@ -369,6 +379,44 @@ class Run:
             memory.write(output.region, hashes)
             if self.origins is not None:
                 self._explain(text_of(func, box), geometry, box, memory, output, sources)
+
+    def _base(self, func: LoweredFunc, box: NumericBox, output: OutputPlan) -> Hashes:
+        """The hashes of the coordinates that an operation writes, as it sees them."""
+        view = written_views(func)[output.port]
+        if view is None:
+            return output.base.copy()
+        own = own_region(func, output.port, box, self.values)
+        base = of_coordinates(output.salt, own)
+        return own_coordinates(func, output.port, box, base, output.region, self.values)
+
+    def _seen(self, func: LoweredFunc, box: NumericBox, memory: Memory, plan: PortPlan, view: View | None) -> Hashes:
+        """What an operation is given of a port."""
+        assert plan.hull is not None
+        if view is None:
+            return self._read(func, box, memory, plan.hull)
+        hashes = np.zeros([hi - lo + 1 for lo, hi in plan.hull] + [1], np.uint64)
+        for point in itertools.product(*(range(lo, hi + 1) for lo, hi in plan.hull)):
+            element = tuple((c, c) for c in through(view, point, self.values))
+            at = tuple(c - lo for c, (lo, _) in zip(point, plan.hull, strict=True))
+            hashes[at] = self._read(func, box, memory, element).reshape(-1)[0]
+        return hashes
+
+    def _copy(self, func: LoweredFunc, copy: Copy, box: NumericBox, sources: list[Memory], target: Memory) -> None:
+        """Write what a copy takes: its elements are the very elements of its sources."""
+        views = read_views(func)
+
+        def read(port: int, element: Coordinates) -> int:
+            view = views[port]
+            at = element if view is None else through(view, element, self.values)
+            return int(self._read(func, box, sources[port], tuple((c, c) for c in at)).reshape(-1)[0])
+
+        (output,), (view,) = func.outputs, written_views(func)
+        region = tuple(box[dim] for dim in output.dims)
+        own = region if view is None else own_region(func, 0, box, self.values)
+        hashes = copied(copy, own, self.values, read)
+        if view is not None:
+            hashes = own_coordinates(func, 0, box, hashes, region, self.values)
+        target.write(region, hashes)
 
     @staticmethod
     def _read(func: LoweredFunc, box: NumericBox, memory: Memory, hull: NumericBox) -> Hashes:

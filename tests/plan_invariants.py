@@ -38,6 +38,7 @@ from slinky.runtime.plan_tree import (
     Reserve,
     Rows,
     Run,
+    Seen,
     Step,
     Steps,
     Stop,
@@ -302,6 +303,10 @@ class _Checker:
             case Located(array=array, minima=minima):
                 self.array(array)
                 self.numbers(*minima)
+                return ARRAY
+            case Seen(array=array, extents=extents):
+                self.array(array)
+                self.numbers(*extents)
                 return ARRAY
             case ReadOnly(array=array):
                 self.array(array)

@@ -207,6 +207,9 @@ COUNTS: dict[str, CountRule] = {
     "reorder_statements": same_calls,
     "simplify": same_calls,
     "rename": same_calls,
+    "alias_copy": no_more_elements,
+    "alias_copies": no_more_elements,
+    "split_copy": any_number,
 }
 """What each primitive says about how often funcs are called; of other operations nothing is known."""
 

@@ -37,7 +37,7 @@ class WithoutReasons(gate._Gate):
         """Accept what the gate accepts; fail where an example shows that a reason is wrong."""
         super().pass_()
         for obligation, reason in self.spared.items():
-            if obligation is Obligation.CHECKS:
+            if obligation in (Obligation.CHECKS, Obligation.VALUES):  # of values the judge says more
                 continue
             try:
                 self._prove(obligation, self._subjects(obligation))

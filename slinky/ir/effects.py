@@ -17,7 +17,7 @@ from typing import TypeAlias, assert_never
 
 import attrs
 
-from slinky.ir.regions import BoundsOf, end_symbols, input_regions, input_templates, output_region
+from slinky.ir.regions import BoundsOf, end_symbols, input_regions, input_templates, output_region, seen_templates
 from slinky.ir.statements import Alloc, Block, Call, Check, For, If, LoweredFunc, Pass, Statement, walk
 from slinky.symbolic.expressions import Expr
 from slinky.symbolic.intervals import Box, Interval, evaluate_box, intersection
@@ -189,11 +189,26 @@ def _writes_of_call(func: LoweredFunc, buffers: tuple[str, ...], box: Box) -> tu
 
 def numeric_reads(call: Call, box: NumericBox, values: Mapping[Expr, int]) -> list[tuple[str, NumericBox]]:
     """What a call over a box of numbers, which is not empty, reads, for given values of all symbols."""
+    inner = _with_ends(call, box, values)
+    templates = zip(call.reads, input_templates(call.func), strict=True)
+    return [(buffer, evaluate_box(template, inner)) for buffer, template in templates]
+
+
+def _with_ends(call: Call, box: NumericBox, values: Mapping[Expr, int]) -> dict[Expr, int]:
+    """The values of symbols, and those of the ends of the box of a call."""
     inner = dict(values)
     for (lo_symbol, hi_symbol), (lo, hi) in zip(end_symbols(call.func), box, strict=True):
         inner[lo_symbol], inner[hi_symbol] = lo, hi
-    templates = zip(call.reads, input_templates(call.func), strict=True)
-    return [(buffer, evaluate_box(template, inner)) for buffer, template in templates]
+    return inner
+
+
+def numeric_seen(call: Call, box: NumericBox, values: Mapping[Expr, int]) -> list[NumericBox | None]:
+    """What the operation of a call over a box of numbers, which is not empty, sees of each port that has a view."""
+    templates = seen_templates(call.func)
+    if not any(templates):
+        return [None] * len(templates)
+    inner = _with_ends(call, box, values)
+    return [None if t is None else evaluate_box(t, inner) for t in templates]
 
 
 def numeric_writes(call: Call, box: NumericBox) -> list[tuple[str, NumericBox]]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from slinky.ir.effects import Effect, limits, reads
 from slinky.ir.operations import FloatScalar
-from slinky.ir.regions import global_boxes
+from slinky.ir.regions import global_boxes, is_translation
 from slinky.ir.statements import (
     Alloc,
     Block,
@@ -27,6 +27,7 @@ from slinky.ir.statements import (
     Mode,
     Parallel,
     Pass,
+    Port,
     Program,
     Serial,
     Statement,
@@ -194,15 +195,21 @@ class _Writer:
     def call(self, call: Call) -> str:
         func = call.func
         outputs = [
-            f"{buffer}[{', '.join(self.written(buffer, port.dims, call.box))}]"
+            self.viewed(port, f"{buffer}[{', '.join(self.written(buffer, port.dims, call.box))}]")
             for buffer, port in zip(call.writes, func.outputs, strict=True)
         ]
         arguments = [
-            f"{effect.buffer}[{', '.join(self.read(call, port, effect))}]"
+            self.viewed(port, f"{effect.buffer}[{', '.join(self.read(call, port, effect))}]")
             for port, effect in zip(func.inputs, reads(call, call.box), strict=True)
         ]
         arguments += [f"{name}={self.argument(value)}" for name, value in func.operation.shown()]
         return f"{', '.join(outputs)} = {func.name}({', '.join(arguments)})"
+
+    def viewed(self, port: Port, region: str) -> str:
+        """A region, and how the operation sees it, unless it is just the region."""
+        if port.view is None or is_translation(port.view):
+            return region
+        return f"view({region}, [{', '.join(map(self.expr, port.view.index))}])"
 
     def written(self, buffer: str, dims: tuple[int, ...], box: Box) -> list[str]:
         limits = self.boxes.get(buffer)

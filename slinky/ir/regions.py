@@ -11,9 +11,9 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TypeAlias
 
-from slinky.ir.statements import ConstantBuffer, LoweredFunc, OutputPort, Program
+from slinky.ir.statements import ConstantBuffer, LoweredFunc, OutputPort, Program, View
 from slinky.symbolic.bounds import bounds
-from slinky.symbolic.expressions import Expr, constant, metadata, variable
+from slinky.symbolic.expressions import Expr, constant, linear, metadata, variable
 from slinky.symbolic.intervals import Box, Interval, substitute_box
 from slinky.symbolic.patience import endless_patience
 from slinky.symbolic.proofs import facts
@@ -31,12 +31,24 @@ def _ends(func: LoweredFunc) -> tuple[tuple[Expr, Expr], ...]:
 @lru_cache(maxsize=32768)
 def input_templates(func: LoweredFunc) -> tuple[Box, ...]:
     """The region of each input, in terms of `end_symbols`."""
+    return _templates(func, tuple(port.box for port in func.inputs))
+
+
+@lru_cache(maxsize=32768)
+def seen_templates(func: LoweredFunc) -> tuple[Box | None, ...]:
+    """The box that the operation sees of each port that has a view, inputs then outputs; in terms of `end_symbols`."""
+    views = tuple(port.view for port in func.ports)
+    found = iter(_templates(func, tuple(view.box for view in views if view is not None)))
+    return tuple(None if view is None else next(found) for view in views)
+
+
+def _templates(func: LoweredFunc, boxes: tuple[Box, ...]) -> tuple[Box, ...]:
     ranges: dict[Expr, Interval] = {dim: Interval(lo, hi) for dim, (lo, hi) in zip(func.dims, _ends(func), strict=True)}
     known = facts(*func.known)
     with endless_patience():  # what a func reads does not depend on the rewrite that asks
         return tuple(
-            tuple(Interval(bounds(i.min, ranges, known).min, bounds(i.max, ranges, known).max) for i in port.box)
-            for port in func.inputs
+            tuple(Interval(bounds(i.min, ranges, known).min, bounds(i.max, ranges, known).max) for i in box)
+            for box in boxes
         )
 
 
@@ -58,6 +70,24 @@ def input_regions(func: LoweredFunc, box: Box) -> tuple[Box, ...]:
     """What a call of this func over this box (not empty) reads of each of its inputs."""
     values = end_values(func, box)
     return tuple(substitute_box(template, values) for template in input_templates(func))
+
+
+def seen_boxes(func: LoweredFunc, box: Box) -> tuple[Box | None, ...]:
+    """What the operation of a call over this box (not empty) sees of each port that has a view."""
+    values = end_values(func, box)
+    return tuple(None if t is None else substitute_box(t, values) for t in seen_templates(func))
+
+
+def factors_of(view: View) -> tuple[tuple[int, ...], ...]:
+    """For each dimension of the buffer, by how much its coordinate grows along each axis that an operation sees."""
+    terms = [dict(linear(e)[1]) for e in view.index]
+    return tuple(tuple(own.get(dim, 0) for dim in view.dims) for own in terms)
+
+
+def is_translation(view: View) -> bool:
+    """Whether the operation sees just the region, though in other coordinates."""
+    rank = len(view.dims)
+    return factors_of(view) == tuple(tuple(int(d == axis) for axis in range(rank)) for d in range(rank))
 
 
 def output_region(port: OutputPort, box: Box) -> Box:

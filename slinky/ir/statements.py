@@ -80,11 +80,26 @@ class ConstantBuffer:
 
 
 @attrs.frozen
+class View:
+    """How an operation sees a port whose array is not the region itself: translated, transposed, reversed, repeated.
+
+    It is given an array over `box`, in coordinates of its own: an interval for each of its axes, in terms of the func's
+    dimensions. The element at the coordinates `dims` is that of the buffer at `index`, which is affine in them with
+    integer factors. Nothing else looks at it: what is read or written of the buffer, the port says.
+    """
+
+    dims: tuple[Variable, ...]
+    index: tuple[Expr, ...]
+    box: Box
+
+
+@attrs.frozen
 class OutputPort:
     """What a func produces of one buffer: of the buffer's dimension i, the func's dimension at position `dims[i]`."""
 
     dims: tuple[int, ...]
     dtype: np.dtype[Any]
+    view: View | None = None
 
     @property
     def rank(self) -> int:
@@ -98,11 +113,16 @@ class InputPort:
 
     box: Box
     dtype: np.dtype[Any]
+    view: View | None = None
 
     @property
     def rank(self) -> int:
         """The number of dimensions of the buffer."""
         return len(self.box)
+
+
+Port: TypeAlias = InputPort | OutputPort
+"""What a func reads or writes of one buffer."""
 
 
 @attrs.frozen(eq=False)
@@ -125,6 +145,11 @@ class LoweredFunc:
     outputs: tuple[OutputPort, ...]
     whole: tuple[tuple[int, Interval], ...] = ()
     known: tuple[Condition, ...] = ()
+
+    @property
+    def ports(self) -> tuple[Port, ...]:
+        """The inputs, then the outputs."""
+        return (*self.inputs, *self.outputs)
 
     def dim_names(self) -> tuple[str, ...]:
         """The names of the dimensions, without the func's own name."""

@@ -18,9 +18,11 @@ from slinky.ir.statements import (
     Block,
     Call,
     For,
+    InputPort,
     LoweredFunc,
     Program,
     Statement,
+    View,
     blocks_of,
     walk,
 )
@@ -97,15 +99,31 @@ def substitute_program(program: Program, replacements: Mapping[Expr, Expr]) -> P
 
 def substitute_func(func: LoweredFunc, replacements: Mapping[Expr, Expr]) -> LoweredFunc:
     """A func with symbols replaced; the same one if it names none of them, so that what is known of it stays known."""
-    intervals = (*(i for port in func.inputs for i in port.box), *(i for _, i in func.whole))
+    views = [port.view for port in func.ports if port.view is not None]
+    boxes = (*(port.box for port in func.inputs), *(view.box for view in views))
+    intervals = (*(i for box in boxes for i in box), *(i for _, i in func.whole))
     ends = (e for i in intervals for e in (i.min, i.max))
-    named = union_of_symbols((*func.known, *func.operation.expressions(), *ends))
+    index = (e for view in views for e in view.index)
+    named = union_of_symbols((*func.known, *func.operation.expressions(), *ends, *index))
     if not any(symbol in replacements for symbol in named):
         return func
     return attrs.evolve(
         func,
         operation=func.operation.substituted(replacements),
-        inputs=tuple(attrs.evolve(port, box=substitute_box(port.box, replacements)) for port in func.inputs),
+        inputs=tuple(_input(port, replacements) for port in func.inputs),
+        outputs=tuple(attrs.evolve(port, view=_view(port.view, replacements)) for port in func.outputs),
         known=tuple(substitute(c, replacements) for c in func.known),
         whole=tuple((d, substitute_interval(i, replacements)) for d, i in func.whole),
     )
+
+
+def _input(port: InputPort, replacements: Mapping[Expr, Expr]) -> InputPort:
+    box, view = substitute_box(port.box, replacements), _view(port.view, replacements)
+    return attrs.evolve(port, box=box, view=view)
+
+
+def _view(view: View | None, replacements: Mapping[Expr, Expr]) -> View | None:
+    if view is None:
+        return None
+    index = tuple(substitute(e, replacements) for e in view.index)
+    return attrs.evolve(view, index=index, box=substitute_box(view.box, replacements))

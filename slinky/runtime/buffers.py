@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from slinky.errors import ArgumentError
 from slinky.symbolic.expressions import require_integer
@@ -69,6 +70,20 @@ def buffer_at(array: Array, min: tuple[int, ...]) -> Buffer:
     buffer.array = array
     buffer.min = min
     return buffer
+
+
+def seen(array: Array, factors: Sequence[Sequence[int]], extents: Sequence[int]) -> Array:
+    """An array as it is seen along other axes, of these extents: the coordinate in each of its dimensions grows by a
+    factor along each axis. The array is all that is seen of it, no more."""
+    starts: list[Any] = [
+        slice(sum((1 - n) * factor for factor, n in zip(own, extents, strict=True) if factor < 0), None)
+        for own in factors
+    ]
+    strides = [
+        sum(own[axis] * stride for own, stride in zip(factors, array.strides, strict=True))
+        for axis in range(len(extents))
+    ]
+    return as_strided(array[(*starts, ...)], extents, strides)
 
 
 def read_only(array: Array) -> Array:

@@ -158,10 +158,12 @@ class UnwrittenError(Exception):
 def unwritten_error(call: Call, name: str, box: Sequence[tuple[int, int]], found: UnwrittenError) -> CallbackError:
     """What to say of it, where the call is that of a func over a box."""
     port = call.func.outputs[found.number]
-    element = [box[d][0] + k for d, k in zip(port.dims, found.place, strict=True)]
+    element: Sequence[int] = found.place  # as the callback sees it
+    if port.view is None:
+        element = [box[d][0] + k for d, k in zip(port.dims, found.place, strict=True)]
     return CallbackError(
         f"the callback of {name} did not write all of {call.writes[found.number]}: "
-        f"element {element}, for one, is what it was before"
+        f"element {list(element)}, for one, is what it was before"
     )
 
 

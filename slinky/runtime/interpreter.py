@@ -19,9 +19,10 @@ import attrs
 import numpy as np
 
 from slinky.errors import CallbackError, ExecutionError, UninitializedReadError
-from slinky.ir.effects import clamped_numbers, numeric_reads, numeric_writes
+from slinky.ir.effects import clamped_numbers, numeric_reads, numeric_seen, numeric_writes
 from slinky.ir.operations import FloatScalar, Operation
 from slinky.ir.printer import print_program
+from slinky.ir.regions import factors_of, is_translation
 from slinky.ir.statements import (
     Alloc,
     Block,
@@ -31,13 +32,14 @@ from slinky.ir.statements import (
     If,
     Parallel,
     Pass,
+    Port,
     Program,
     Serial,
     Statement,
     walk,
 )
 from slinky.runtime.arguments import require, take_arguments
-from slinky.runtime.buffers import Array, Buffer, read_only
+from slinky.runtime.buffers import Array, Buffer, read_only, seen
 from slinky.runtime.callbacks import (
     FirstCalls,
     Poison,
@@ -54,7 +56,7 @@ from slinky.runtime.races import Iteration, LoopRun
 from slinky.runtime.run_options import RunOptions
 from slinky.runtime.shadow import Shadow
 from slinky.runtime.statistics import Meter, Recorder, RunStatistics
-from slinky.runtime.storage import NumericBox, Storage, allocate, box_text, program_bytes
+from slinky.runtime.storage import NumericBox, Storage, allocate, box_text, program_bytes, shape_of
 from slinky.runtime.threads import run_parallel, workers_or_default
 from slinky.symbolic.expressions import Expr
 from slinky.symbolic.intervals import evaluate_box
@@ -248,8 +250,10 @@ class _Machine:
                     frame.storages[buffer].view(region)
                     shadow.read(region, name, frame.iteration)
         operation = call.func.operation
-        inputs = [self._input(operation, buffer, region, frame) for buffer, region in reads]
-        outputs = [self._output(operation, buffer, region, frame) for buffer, region in writes]
+        seen_here = numeric_seen(call, box, frame.values)
+        ports = zip(call.func.ports, seen_here, strict=True)
+        inputs = [self._input(operation, buffer, region, frame, *next(ports)) for buffer, region in reads]
+        outputs = [self._output(operation, buffer, region, frame, *next(ports)) for buffer, region in writes]
         arguments = {key: self._argument(value, frame) for key, value in operation.arguments}
         elements = 1
         for lo, hi in box:
@@ -268,15 +272,41 @@ class _Machine:
     def _clamped(self, call: Call, frame: _Frame) -> NumericBox:
         return clamped_numbers(call, frame.values, lambda buffer: frame.storages[buffer].box)
 
-    def _input(self, operation: Operation, buffer: str, region: NumericBox, frame: _Frame) -> Any:
+    def _input(
+        self,
+        operation: Operation,
+        buffer: str,
+        region: NumericBox,
+        frame: _Frame,
+        port: Port,
+        own: NumericBox | None,
+    ) -> Any:
         view = frame.storages[buffer].view(region)
-        return self._operand(operation, view if operation.writable_inputs else read_only(view), region)
+        return self._operand(operation, view if operation.writable_inputs else read_only(view), region, port, own)
 
-    def _output(self, operation: Operation, buffer: str, region: NumericBox, frame: _Frame) -> Any:
-        return self._operand(operation, frame.storages[buffer].view(region), region)
+    def _output(
+        self,
+        operation: Operation,
+        buffer: str,
+        region: NumericBox,
+        frame: _Frame,
+        port: Port,
+        own: NumericBox | None,
+    ) -> Any:
+        return self._operand(operation, frame.storages[buffer].view(region), region, port, own)
 
     @staticmethod
-    def _operand(operation: Operation, view: Array, region: NumericBox) -> Any:
+    def _operand(
+        operation: Operation,
+        view: Array,
+        region: NumericBox,
+        port: Port,
+        own: NumericBox | None,
+    ) -> Any:
+        if port.view is not None and own is not None:
+            region = own
+            if not is_translation(port.view):
+                view = seen(view, factors_of(port.view), shape_of(own))
         return Buffer(view, tuple(lo for lo, _ in region)) if operation.pass_buffers else view
 
     def _run(

@@ -21,7 +21,7 @@ from slinky.ir.statements import Call, Program, walk
 from slinky.runtime import forks
 from slinky.runtime.arena import Arenas
 from slinky.runtime.arguments import take_arguments
-from slinky.runtime.buffers import Buffer, buffer_at, read_only
+from slinky.runtime.buffers import Buffer, buffer_at, read_only, seen
 from slinky.runtime.callbacks import FirstCalls, is_debugging
 from slinky.runtime.codegen.generator import Kind, plan_tree
 from slinky.runtime.codegen.origin import at_origin
@@ -49,6 +49,7 @@ each run: loops within loops, with sizes that have nothing to do with each other
 _HELPERS: dict[str, Any] = {
     **STOPPING,
     "buffer_at": buffer_at,
+    "seen": seen,
     "read_only": read_only,
     "run_parallel": run_parallel,
 }

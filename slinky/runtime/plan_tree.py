@@ -179,6 +179,16 @@ class Located(Node):
 
 
 @attrs.frozen
+class Seen(Node):
+    """An array as an operation sees it: with these extents, along each axis of which the coordinate in each dimension
+    of the array grows by a factor; per dimension, a factor for each axis. See `ir.statements.View`."""
+
+    array: Value
+    factors: tuple[tuple[int, ...], ...]
+    extents: tuple[Value, ...]
+
+
+@attrs.frozen
 class ReadOnly(Node):
     """A read-only view of an array."""
 
@@ -230,8 +240,8 @@ class Portion(Node):
 
 Value: TypeAlias = (
     Name | Integer | Boolean | Linear | Times | Quotient | Remainder | Least | Greatest | Choice | Comparison
-    | Conjunction | Disjunction | Crop | Window | Rows | Located | ReadOnly | Extents | Stride | IsContiguous | Range
-    | Portion
+    | Conjunction | Disjunction | Crop | Window | Rows | Located | Seen | ReadOnly | Extents | Stride | IsContiguous
+    | Range | Portion
 )  # fmt: skip
 """What a step computes with."""
 

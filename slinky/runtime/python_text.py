@@ -52,6 +52,7 @@ from slinky.runtime.plan_tree import (
     Reserve,
     Rows,
     Run,
+    Seen,
     SiteRoom,
     Span,
     Step,
@@ -346,6 +347,8 @@ def _written(value: Value) -> _Text:
             return f"{ring.text}.rows[{position}]", _ATOM
         case Located(array=array, minima=minima):
             return f"buffer_at({text(array)}, ({_tuple([text(m) for m in minima])}))", _ATOM
+        case Seen(array=array, factors=factors, extents=extents):
+            return f"seen({text(array)}, {factors}, ({_tuple([text(e) for e in extents])}))", _ATOM
         case ReadOnly(array=array):
             return f"read_only({array.text})", _ATOM
         case Extents(array=array):

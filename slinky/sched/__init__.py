@@ -4,6 +4,8 @@ from slinky.sched.arguments import BlockArgument
 from slinky.sched.editor import Editor, edit
 from slinky.sched.operation import Operation, sched_op
 from slinky.sched.primitives import (
+    alias_copies,
+    alias_copy,
     compute_at,
     compute_root,
     cut_loop,
@@ -15,12 +17,15 @@ from slinky.sched.primitives import (
     reorder_statements,
     simplify,
     slide_window,
+    split_copy,
     split_loop,
     store_at,
     unfold_storage,
 )
 from slinky.sched.records import ReturnedCursors
 from slinky.sched.returned import (
+    AliasCopiesCursors,
+    AliasCopyCursors,
     ComputeAtCursors,
     ComputeRootCursors,
     CutLoopCursors,
@@ -32,12 +37,15 @@ from slinky.sched.returned import (
     ReorderStatementsCursors,
     SimplifyCursors,
     SlideWindowCursors,
+    SplitCopyCursors,
     SplitLoopCursors,
     StoreAtCursors,
     UnfoldStorageCursors,
 )
 
 __all__ = [
+    "AliasCopiesCursors",
+    "AliasCopyCursors",
     "BlockArgument",
     "ComputeAtCursors",
     "ComputeRootCursors",
@@ -53,9 +61,12 @@ __all__ = [
     "ReturnedCursors",
     "SimplifyCursors",
     "SlideWindowCursors",
+    "SplitCopyCursors",
     "SplitLoopCursors",
     "StoreAtCursors",
     "UnfoldStorageCursors",
+    "alias_copies",
+    "alias_copy",
     "compute_at",
     "compute_root",
     "cut_loop",
@@ -69,6 +80,7 @@ __all__ = [
     "sched_op",
     "simplify",
     "slide_window",
+    "split_copy",
     "split_loop",
     "store_at",
     "unfold_storage",

@@ -107,3 +107,19 @@ class SimplifyCursors(ReturnedCursors):
 
 class RenameCursors(ReturnedCursors):
     """Returned by `rename`: nothing, for no place was given or changed."""
+
+
+class AliasCopyCursors(ReturnedCursors):
+    """Returned by `alias_copy`."""
+
+    calls: tuple[CallCursor, ...]
+
+
+class SplitCopyCursors(ReturnedCursors):
+    """Returned by `split_copy`."""
+
+    calls: tuple[CallCursor, ...]
+
+
+class AliasCopiesCursors(ReturnedCursors):
+    """Returned by `alias_copies`: nothing, for no place was given."""

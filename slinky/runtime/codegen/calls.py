@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from slinky.ir.effects import limits, reads, writes
 from slinky.ir.operations import FloatScalar
+from slinky.ir.regions import seen_boxes
 from slinky.ir.statements import Call, LoweredFunc
 from slinky.runtime.codegen.names import Globals
 from slinky.runtime.codegen.recording import Recording
@@ -78,8 +79,15 @@ class Calls:
             self._require_fold(call, effect.buffer, effect.box, number)
         for number, effect in enumerate(written, len(read)):
             self._require_fold(call, effect.buffer, effect.box, number)
-        inputs = tuple([self._views.input(func, effect.buffer, effect.box) for effect in read])
-        outputs = tuple([self._views.output(func, effect.buffer, effect.box) for effect in written])
+        seen = seen_boxes(func, box)
+        inputs = tuple(
+            self._views.input(func, port, effect.buffer, effect.box, own)
+            for port, effect, own in zip(func.inputs, read, seen, strict=False)
+        )
+        outputs = tuple(
+            self._views.output(func, port, effect.buffer, effect.box, own)
+            for port, effect, own in zip(func.outputs, written, seen[len(read) :], strict=True)
+        )
         arguments = tuple([(key, self._argument(func, key, value)) for key, value in func.operation.arguments])
         callback = Name(self._globals.callback(func))
         with self._recording.call(call, box):

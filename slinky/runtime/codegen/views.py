@@ -15,11 +15,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import attrs
 
-from slinky.ir.statements import Call, LoweredFunc, Program, walk
+from slinky.ir.regions import factors_of, is_translation
+from slinky.ir.statements import Call, InputPort, LoweredFunc, OutputPort, Port, Program, walk
 from slinky.runtime.codegen.scopes import CodeScope
 from slinky.runtime.codegen.writer import Writer
 from slinky.runtime.operations import takes_out
-from slinky.runtime.plan_tree import Assign, Crop, Located, Name, Rows, Span, Value, Window
+from slinky.runtime.plan_tree import Assign, Crop, Located, Name, Rows, Seen, Span, Value, Window
 from slinky.symbolic.expressions import Expr, constant_value, maximum
 from slinky.symbolic.intervals import Box, Interval
 from slinky.symbolic.proofs import Facts, prove
@@ -86,24 +87,35 @@ class Views:
         self.stored: dict[str, Stored] = {}
         self.contiguous: dict[str, Name] = {}
 
-    def input(self, func: LoweredFunc, buffer: str, region: Box) -> Value:
-        """What a callback is given for a region that it reads: an array, or a buffer where it asks for buffers."""
+    def input(self, func: LoweredFunc, port: InputPort, buffer: str, region: Box, own: Box | None) -> Value:
+        """What a callback is given for a region that it reads: an array, or a buffer where it asks for buffers.
+
+        `own` is the box in its own coordinates, if the port has a view.
+        """
         stored = self.stored[buffer]
         name = stored.name
         if is_given_read_only(func):
             assert stored.read_only is not None  # the buffer is among those given read-only
             name = stored.read_only
-        return self._operand(func, self._view(stored, name, buffer, region), region)
+        return self._operand(func, port, self._view(stored, name, buffer, region), region, own)
 
-    def output(self, func: LoweredFunc, buffer: str, region: Box) -> Value:
+    def output(self, func: LoweredFunc, port: OutputPort, buffer: str, region: Box, own: Box | None) -> Value:
         """What a callback is given for a region that it writes."""
         stored = self.stored[buffer]
-        return self._operand(func, self._view(stored, stored.name, buffer, region), region)
+        return self._operand(func, port, self._view(stored, stored.name, buffer, region), region, own)
 
-    def _operand(self, func: LoweredFunc, view: Value, region: Box) -> Value:
+    def _operand(self, func: LoweredFunc, port: Port, view: Value, region: Box, own: Box | None) -> Value:
+        if port.view is not None and own is not None:
+            region = own
+            if not is_translation(port.view):
+                view = Seen(view, factors_of(port.view), tuple([self._extent(i) for i in own]))
         if not func.operation.pass_buffers:
             return view
         return Located(view, tuple([self._writer.value(i.min) for i in region]))
+
+    def _extent(self, i: Interval) -> Value:
+        extent = self._writer.difference(i.max, i.min) + 1
+        return self._writer.value(extent if prove(extent >= 0, self._writer.known) else maximum(extent, 0))
 
     def part(self, output: str, region: Box) -> tuple[Name, Name]:
         """The name of the part of an output for a region, and of what says whether the output is contiguous."""

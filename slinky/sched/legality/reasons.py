@@ -18,6 +18,7 @@ import attrs
 class Obligation(enum.Enum):
     """What must still hold after an edit, of the statements that it touched."""
 
+    VALUES = "each buffer is produced by the same funcs from the same sources"
     CHECKS = "checks stand where they stood, and say what they said"
     POSITIVE = "steps of loops, fold factors and divisors are at least 1"
     INPUTS = "calls read nothing outside of the bounds of the pipeline's inputs"
@@ -51,7 +52,7 @@ class Kept:
     but_for: tuple[int, ...] = ()
 
 
-ALL_BUT_CHECKS = tuple(obligation for obligation in Obligation if obligation is not Obligation.CHECKS)
+ALL_BUT_CHECKS = tuple(o for o in Obligation if o not in (Obligation.VALUES, Obligation.CHECKS))
 
 SAME_ORDER = Reason(
     "same order",
@@ -129,4 +130,14 @@ FOLD_ALONE = Reason(
     "Nothing but a fold factor of one allocation changes, and the fold is proved by itself: that it keeps each element "
     "until it was read last, and that no parallel loop shares it between its iterations.",
     "Everything else speaks of coordinates, whatever their place in memory.",
+)
+
+COPIES_SAY = Reason(
+    "copies say",
+    "A copy that slinky understands is gone, or taken to pieces. Who read it reads its source, or who wrote its source "
+    "writes it, each element at the place that the copy's index says, within the edges that it has; and each operation "
+    "is given the elements that it was given, at the same places of its arrays.",
+    "An element of a copy is the element of the source that its index names, so a func that is given the one or the "
+    "other computes the same. A call that writes where the copy wrote writes the element that the copy would have put "
+    "there: the target still has one value for each element. Pieces of a copy give each element as the copy does.",
 )

@@ -7,6 +7,8 @@ from slinky.cursors.cursors import AllocCursor, CallCursor, DimCursor, LoopCurso
 from slinky.pipeline import Pipeline
 from slinky.sched.arguments import BlockArgument
 from slinky.sched.returned import (
+    AliasCopiesCursors,
+    AliasCopyCursors,
     ComputeAtCursors,
     ComputeRootCursors,
     CutLoopCursors,
@@ -18,6 +20,7 @@ from slinky.sched.returned import (
     ReorderStatementsCursors,
     SimplifyCursors,
     SlideWindowCursors,
+    SplitCopyCursors,
     SplitLoopCursors,
     StoreAtCursors,
     UnfoldStorageCursors,
@@ -194,3 +197,15 @@ def simplify(p: Pipeline, *, rc: Literal[False] = False) -> Pipeline: ...
 def rename(p: Pipeline, name: str, *, rc: Literal[True]) -> tuple[Pipeline, RenameCursors]: ...
 @overload
 def rename(p: Pipeline, name: str, *, rc: Literal[False] = False) -> Pipeline: ...
+@overload
+def alias_copy(p: Pipeline, copy: CallCursor | str, *, rc: Literal[True]) -> tuple[Pipeline, AliasCopyCursors]: ...
+@overload
+def alias_copy(p: Pipeline, copy: CallCursor | str, *, rc: Literal[False] = False) -> Pipeline: ...
+@overload
+def split_copy(p: Pipeline, copy: CallCursor | str, *, rc: Literal[True]) -> tuple[Pipeline, SplitCopyCursors]: ...
+@overload
+def split_copy(p: Pipeline, copy: CallCursor | str, *, rc: Literal[False] = False) -> Pipeline: ...
+@overload
+def alias_copies(p: Pipeline, *, rc: Literal[True]) -> tuple[Pipeline, AliasCopiesCursors]: ...
+@overload
+def alias_copies(p: Pipeline, *, rc: Literal[False] = False) -> Pipeline: ...

@@ -1,0 +1,242 @@
+"""Calls that read or write past a copy: what a copy says of its elements, and funcs that go by it.
+
+Idea. Each element of a copy is an element of its source: at `dims` of the one lies what is at `index` of the other. So
+whoever reads the copy can read the source instead, and whoever makes the source can write to the copy. A func keeps its
+operation then, and the operation is given the very arrays that it was given before: a port that is bound to another
+buffer has a `View`, which says how the array lies in that.
+
+Invariant: an operation sees the same elements at the same coordinates as before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import attrs
+
+from slinky.cursors.cursors import statement_cursor
+from slinky.cursors.versions import Version
+from slinky.errors import SchedulingError
+from slinky.ir.operations import Copy, CopySource
+from slinky.ir.regions import is_translation
+from slinky.ir.statements import Call, InputPort, LoweredFunc, OutputPort, View
+from slinky.symbolic.bounds import bounds
+from slinky.symbolic.expressions import Expr, Variable, linear, linear_sum, variable
+from slinky.symbolic.intervals import Box, Interval, point
+from slinky.symbolic.proofs import Facts, prove
+from slinky.symbolic.traversal import substitute, symbols
+
+
+@attrs.frozen(eq=False)
+class Passage:
+    """That the element at `dims` of one buffer is the element at `index` of another, wherever each of the conditions,
+    expressions in `dims` and intervals, holds."""
+
+    dims: tuple[Variable, ...]
+    index: tuple[Expr, ...]
+    conditions: tuple[tuple[Expr, Interval], ...] = ()
+
+    def is_affine(self) -> bool:
+        """Whether an array that lies in the other buffer shows it."""
+        own = set(self.dims)
+        return all(atom in own for e in self.index for atom, _ in linear(e)[1] if not symbols(atom).isdisjoint(own))
+
+    def holds_in(self, box: Box, known: Facts) -> bool:
+        """Whether the conditions are shown to hold in a box."""
+        ranges = self._ranges(box)
+        for e, limit in self.conditions:
+            taken = bounds(e, ranges, known)
+            if not (prove(limit.min <= taken.min, known) and prove(taken.max <= limit.max, known)):
+                return False
+        return True
+
+    def box(self, box: Box) -> Box:
+        """What of the other buffer stands for a box."""
+        ranges = self._ranges(box)
+        return tuple(bounds(e, ranges) for e in self.index)
+
+    def _ranges(self, box: Box) -> dict[Expr, Interval]:
+        return dict(zip(self.dims, box, strict=True))
+
+
+def passage_of(version: Version, call: Call) -> Passage:
+    """What a copy with one source says of its elements.
+
+    Raises `SchedulingError` for a call that is no such copy.
+    """
+    func, operation = call.func, call.func.operation
+    place = statement_cursor(version, call.id)
+    if not isinstance(operation, Copy):
+        raise SchedulingError(f"{func.name} is no copy that slinky understands", place=place)
+    if len(operation.sources) != 1:
+        raise SchedulingError(
+            f"{func.name} copies from {len(operation.sources)} sources",
+            place=place,
+            hint="split_copy takes it to pieces that have one each",
+        )
+    (output,) = func.outputs
+    if output.view is not None or output.dims != tuple(range(len(func.dims))):
+        raise SchedulingError(f"{func.name} writes another copy already", place=place)
+    index, conditions = known_source(operation, operation.sources[0])
+    view = func.inputs[0].view
+    if view is not None:
+        own: dict[Expr, Expr] = dict(zip(view.dims, index, strict=True))
+        index = tuple(substitute(e, own) for e in view.index)
+    return Passage(operation.dims, index, conditions)
+
+
+def known_source(
+    operation: Copy, source: CopySource, dims: Mapping[Expr, Expr] | None = None
+) -> tuple[tuple[Expr, ...], tuple[tuple[Expr, Interval], ...]]:
+    """The index of a source of a copy, and expressions with the intervals in which they must lie, in terms of the
+    copy's dimensions (or what `dims` puts in their place) and of what the program knows."""
+    values: dict[Expr, Expr] = {variable(name): e for name, e in operation.arguments if isinstance(e, Expr)}
+    values.update(dims or {})
+    index = tuple(substitute(e, values) for e in source.index)
+    conditions = [(substitute(e, values), _interval(i, values)) for e, i in source.where]
+    pairs = zip(index, source.edges, strict=True)
+    conditions += [(e, _interval(edges, values)) for e, edges in pairs if edges is not None]
+    return index, tuple(conditions)
+
+
+def _interval(i: Interval, values: Mapping[Expr, Expr]) -> Interval:
+    return Interval(substitute(i.min, values), substitute(i.max, values))
+
+
+def inverse(passage: Passage, box: Box, names: Sequence[str]) -> Passage | None:
+    """The passage the other way round; None where elements of the other buffer stand for several.
+
+    Where a coordinate of the first buffer has no part in `index`, it is the only one that the box has there. The dims
+    of the new passage get these names.
+    """
+    dims = tuple(map(variable, names))
+    found: list[Expr | None] = [None] * len(passage.dims)
+    for own, e in zip(dims, passage.index, strict=True):
+        offset, terms = linear(e)
+        moving = [(passage.dims.index(atom), k) for atom, k in terms if atom in passage.dims]
+        if len(moving) != 1 or abs(moving[0][1]) != 1 or found[moving[0][0]] is not None:
+            return None
+        ((d, sign),) = moving
+        rest = linear_sum(offset, [(atom, k) for atom, k in terms if atom is not passage.dims[d]])
+        if not symbols(rest).isdisjoint(passage.dims):
+            return None
+        found[d] = (own - rest) * sign
+    index: list[Expr] = []
+    for known, i in zip(found, box, strict=True):
+        if known is None and i.min is not i.max:
+            return None
+        index.append(i.min if known is None else known)
+    return Passage(dims, tuple(index))
+
+
+def reading_through(func: LoweredFunc, ports: Sequence[int], passage: Passage) -> LoweredFunc | None:
+    """A func that reads by some of its input ports, given by position, the other buffer of a passage; None where no
+    array in that shows what the operation is to be given."""
+    inputs = list(func.inputs)
+    for k in ports:
+        new = _input_through(inputs[k], passage, keeps_view=func.operation.pass_buffers)
+        if new is None:
+            return None
+        inputs[k] = new
+    return attrs.evolve(func, inputs=tuple(inputs))
+
+
+def _input_through(port: InputPort, passage: Passage, *, keeps_view: bool) -> InputPort | None:
+    if not passage.is_affine():
+        return None
+    if port.view is None:
+        view = View(passage.dims, passage.index, port.box)
+    else:
+        own: dict[Expr, Expr] = dict(zip(passage.dims, port.view.index, strict=True))
+        view = View(port.view.dims, tuple(substitute(e, own) for e in passage.index), port.view.box)
+    return attrs.evolve(port, box=passage.box(port.box), view=_needed(view, keeps_view=keeps_view))
+
+
+def _needed(view: View, *, keeps_view: bool) -> View | None:
+    """A view; None where the array is the region itself, and the operation does not ask for its coordinates."""
+    is_idle = all(e is dim for e, dim in zip(view.index, view.dims, strict=False)) and len(view.index) == len(view.dims)
+    return None if is_idle or (not keeps_view and is_translation(view)) else view
+
+
+@attrs.frozen(eq=False)
+class Rewritten:
+    """A func that writes to another buffer, and how the boxes of its calls change: for each dimension of the new func,
+    the old one with its sign and what is added; None for a dimension that is a point."""
+
+    func: LoweredFunc
+    dims: tuple[tuple[int, int, Expr] | Expr, ...]
+
+    def box(self, old: Box) -> Box:
+        """The box of a call of the new func, in place of one of the old."""
+        found = []
+        for each in self.dims:
+            if isinstance(each, Expr):
+                found.append(point(each))
+                continue
+            d, sign, offset = each
+            i = old[d]
+            lo, hi = (i.min, i.max) if sign > 0 else (-i.max, -i.min)
+            found.append(Interval(lo + offset, hi + offset))
+        return tuple(found)
+
+
+def writing_through(func: LoweredFunc, passage: Passage) -> Rewritten | None:
+    """A func with one output that writes the other buffer of a passage, of which each coordinate is a constant or one
+    of the passage's dims, forward or backward. None where it cannot be said so.
+
+    The func's dimensions become the coordinates of what it writes, so what it reads is said by other expressions.
+    """
+    if len(func.outputs) != 1:
+        return None
+    (output,) = func.outputs
+    dim_of = dict(zip(passage.dims, output.dims, strict=True))
+    new_dims: dict[int, tuple[int, int, Expr]] = {}
+    replacements: dict[Expr, Expr] = {}
+    positions: list[int] = []
+    dims: list[Variable] = list(func.dims)
+    mapping: list[tuple[int, int, Expr] | Expr] = [(d, 1, linear_sum(0, ())) for d in range(len(dims))]
+    for n, e in enumerate(passage.index):
+        offset, terms = linear(e)
+        moving = [(atom, k) for atom, k in terms if atom in dim_of]
+        if not moving:
+            positions.append(len(dims))
+            dims.append(variable(f"{func.name}.{_fresh(dims, func.name, n)}"))
+            mapping.append(e)
+            continue
+        ((atom, sign),) = moving
+        d = dim_of[atom]
+        rest = linear_sum(offset, [term for term in terms if term[0] is not atom])
+        positions.append(d)
+        new_dims[d] = mapping[d] = (d, sign, rest)
+        replacements[func.dims[d]] = (func.dims[d] - rest) * sign
+    if len(new_dims) != len(func.dims) or any(new_dims[d][1] < 0 for d, _ in func.whole):
+        return None
+
+    def of(box: Box) -> Box:
+        return tuple(Interval(substitute(i.min, replacements), substitute(i.max, replacements)) for i in box)
+
+    if output.view is None:
+        own = tuple(point(func.dims[d]) for d in output.dims)
+        view = View(passage.dims, passage.index, of(own))
+    else:
+        before: dict[Expr, Expr] = dict(zip(passage.dims, output.view.index, strict=True))
+        index = tuple(substitute(e, before) for e in passage.index)
+        view = View(output.view.dims, index, of(output.view.box))
+    needed = _needed(view, keeps_view=func.operation.pass_buffers)
+    new = attrs.evolve(
+        func,
+        dims=tuple(dims),
+        inputs=tuple(
+            attrs.evolve(p, box=of(p.box), view=None if p.view is None else attrs.evolve(p.view, box=of(p.view.box)))
+            for p in func.inputs
+        ),
+        outputs=(OutputPort(tuple(positions), output.dtype, needed),),
+        whole=tuple((d, Interval(i.min + new_dims[d][2], i.max + new_dims[d][2])) for d, i in func.whole),
+    )
+    return Rewritten(new, tuple(mapping))
+
+
+def _fresh(dims: Sequence[Variable], func: str, n: int) -> str:
+    """A name for a further dimension of a func."""
+    taken = {dim.name for dim in dims}
+    return next(name for k in range(n, n + len(taken) + 1) if f"{func}.{(name := f'd{k}')}" not in taken)

@@ -1,0 +1,422 @@
+"""Primitives on copies: read or write past them, so that they need not run, or take them to pieces.
+
+A copy that is read past is gone, with its memory: who read it reads the source. One that is written past is gone, too,
+with the memory of its source: who made the source writes where the copy would have put it. In both cases no two names
+share memory; it is the funcs that see a buffer in another way (`passing`), and what legality asks, it asks as always.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+
+from slinky.cursors.cursors import CallCursor, statement_cursor
+from slinky.cursors.editing import Edit, Gap
+from slinky.cursors.versions import ROOT, Version
+from slinky.errors import SchedulingError
+from slinky.ir.copies import with_box, with_func, with_operands
+from slinky.ir.effects import bounds_of_dim
+from slinky.ir.operations import Copy, CopySource
+from slinky.ir.statements import Alloc, Call, InputPort, LoweredFunc, blocks_of, fresh_identity
+from slinky.pipeline import Pipeline
+from slinky.sched.gate import settle
+from slinky.sched.legality.reasons import COPIES_SAY, SAME_ORDER_TWICE, Kept, Obligation
+from slinky.sched.legality.touches import reads_of_call
+from slinky.sched.operation import sched_op
+from slinky.sched.passing import Passage, inverse, known_source, passage_of, reading_through, writing_through
+from slinky.sched.primitives.rewriting import within
+from slinky.sched.returned import AliasCopiesCursors, AliasCopyCursors, SplitCopyCursors
+from slinky.symbolic.expressions import Expr, linear, linear_sum, maximum, minimum
+from slinky.symbolic.intervals import Box, Interval, not_empty, point
+from slinky.symbolic.proofs import prove
+
+
+@sched_op(AliasCopyCursors)
+def alias_copy(p: Pipeline, copy: CallCursor) -> Any:
+    """Do without a copy: let its readers read the source, or let what makes the source write to the target.
+
+    A copy of an intermediate, transposed, that a func reads: it reads the source instead. Its callback is given the
+    same array as before, as a view of the source (`view` in the program says how).
+
+        >>> import slinky as sl, numpy as np
+        >>> y, x = sl.variables("y x")
+        >>> a, t, b = (sl.BufferExpr(name, np.float32, 2) for name in ("a", "t", "b"))
+        >>> transposed = sl.copies.transpose(a, t)
+        >>> negative = sl.Func(np.negative, [t[y, x]], [b[y, x]])
+        >>> p = sl.build_pipeline([a], [b], alias=False)
+        >>> print(p.body()[4:])
+          pipeline negative(a: float32[2]) -> (b: float32[2]):
+            check a.x.min <= b.x.min
+            check b.x.max <= a.x.max
+            check a.y.min <= b.y.min
+            check b.y.max <= a.y.max
+        >   alloc t: float32[b.y.min..b.y.max, b.x.min..b.x.max]
+        >   t[:, :] = transpose(a[:, :])
+        >   b[:, :] = negative(t[:, :])
+        >>> print(alias_copy(p, "transpose").body()[4:])
+          pipeline negative(a: float32[2]) -> (b: float32[2]):
+            check a.x.min <= b.x.min
+            check b.x.max <= a.x.max
+            check a.y.min <= b.y.min
+            check b.y.max <= a.y.max
+        >   b[:, :] = negative(view(a[:, :], [x, y]))
+
+    If the target is an output of the pipeline, or is read where the source is not known to be, what produces the source
+    writes to the target instead: parts of a concatenation come to lie where they belong from the start.
+
+    Refused: calls that are no copies, and copies of several sources (`split_copy` takes these to pieces); elements that
+    are not shown to be within the edges of the source; for reading, a target that others write, too; for writing, a
+    source that is an input of the pipeline, elements that stand for several, and what a copy divides. What is read or
+    written otherwise is proved as for any rewrite.
+
+    Cursors:
+        calls: the calls that read the source, or write the target, in its place.
+    """
+    version, call = p._version, copy._call
+    passage = passage_of(version, call)
+    try:
+        return _read_past(version, call, passage)
+    except SchedulingError as error:
+        reading = error
+    if version.alloc_of(call.reads[0], call.id) is None:
+        raise reading
+    try:
+        return _write_past(version, call, passage)
+    except SchedulingError as error:
+        writing = error
+    raise SchedulingError(
+        lambda: f"{_first_line(reading)}; nor can {call.writes[0]} be written in its place: {_first_line(writing)}",
+        place=copy,
+    )
+
+
+def _first_line(error: SchedulingError) -> str:
+    return error.reason
+
+
+def _calls_on(version: Version, ids: Sequence[int], buffer: str, alloc: Alloc | None) -> list[Call]:
+    """Of some calls, those for which a name stands for an allocation."""
+    found = []
+    for identity in ids:
+        call = version.statement(identity)
+        if isinstance(call, Call) and version.alloc_of(buffer, identity) is alloc:
+            found.append(call)
+    return found
+
+
+def _delete_call(edit: Edit, identity: int) -> None:
+    """Delete a call, and the loops around it that hold nothing else."""
+    outermost = identity
+    while (parent := edit.entries[outermost].parent) != ROOT:
+        if sum(len(block) for _, block in blocks_of(edit.statement(parent))) != 1:
+            break
+        outermost = parent
+    edit.delete(outermost, "read or wrote past it")
+
+
+# Reading the source ---------------------------------------------------------------------------------------------------
+
+
+def _read_past(version: Version, call: Call, passage: Passage) -> Any:
+    """Let the readers of a copy read its source."""
+    (source,), (target,) = call.reads, call.writes
+    alloc = version.alloc_of(target, call.id)
+    if alloc is None:
+        raise SchedulingError(f"{target} is an output of the pipeline, which must be written")
+    writers = _calls_on(version, version.writers(target), target, alloc)
+    if any(w.func is not call.func or w.reads != call.reads for w in writers):
+        raise SchedulingError(f"{target} is written by others than {call.func.name}, too")
+    edit = Edit(version)
+    funcs: dict[tuple[LoweredFunc, tuple[int, ...]], LoweredFunc] = {}
+    readers = _calls_on(version, version.readers(target), target, alloc)
+    for reader in readers:
+        ports = tuple(k for k, buffer in enumerate(reader.reads) if buffer == target)
+        touches = reads_of_call(version, reader)
+        for k in ports:
+            touch = touches[k][1]
+            if not passage.holds_in(touch.region, touch.known):
+                raise SchedulingError(
+                    f"not shown that all that {reader.func.name} reads of {target} lies within the edges of {source}"
+                )
+        key = (reader.func, ports)
+        if key not in funcs:
+            funcs[key] = _readable(reader, ports, passage, target)
+        reads = tuple(source if k in ports else buffer for k, buffer in enumerate(reader.reads))
+        edit.update(with_operands(with_func(reader, funcs[key]), reads, reader.writes))
+    for writer in writers:
+        _delete_call(edit, writer.id)
+    edit.delete(alloc.id, "read past it")
+    new = settle(edit, "alias_copy", Kept(COPIES_SAY, (Obligation.VALUES,)))
+    return new, (tuple(CallCursor(new._version, reader.id) for reader in readers),)
+
+
+def _readable(reader: Call, ports: Sequence[int], passage: Passage, target: str) -> LoweredFunc:
+    func = reading_through(reader.func, ports, passage)
+    if func is None:
+        raise SchedulingError(f"{reader.func.name} cannot be given {target} as a view of the source")
+    return func
+
+
+# Writing the target ---------------------------------------------------------------------------------------------------
+
+
+def _write_past(version: Version, call: Call, passage: Passage) -> Any:
+    """Let what makes the source of a copy write to the target."""
+    (source,), (target,) = call.reads, call.writes
+    alloc, home = version.alloc_of(source, call.id), version.alloc_of(target, call.id)
+    assert alloc is not None
+    back = inverse(passage, call.box, alloc.dims)
+    if back is None:
+        raise SchedulingError(f"elements of {source} do not stand for one of {target} each")
+    box, known = back.box(alloc.box), version.facts_at(alloc.id).also(not_empty(alloc.box))
+    if not passage.holds_in(box, known):
+        raise SchedulingError(f"not shown that all of {source} lies within the edges that the copy has")
+    readers = _calls_on(version, version.readers(source), source, alloc)
+    copies = [c for c in readers if c.func is call.func and c.writes == call.writes]
+    others = [c for c in _calls_on(version, version.writers(target), target, home) if c.func is not call.func]
+    if others and not (len(copies) == 1 and _lies_in(box, call.box, version, alloc)):
+        raise SchedulingError(f"not shown that all of {source} has its place in what the copy writes of {target}")
+    edit = Edit(version)
+    if home is not None:
+        _move_before(edit, home, alloc)
+    changed = []
+    for producer in _calls_on(version, version.writers(source), source, alloc):
+        rewritten = writing_through(producer.func, back)
+        if rewritten is None:
+            raise SchedulingError(f"{producer.func.name} cannot write {target} as it is")
+        (port,) = producer.func.outputs
+        own = list(producer.box)
+        for d, limit in zip(port.dims, alloc.box, strict=True):
+            own[d] = within(own[d], limit, version.facts_at(producer.id))
+        changed.append(
+            with_operands(
+                with_func(with_box(producer, rewritten.box(tuple(own))), rewritten.func), producer.reads, (target,)
+            )
+        )
+    for reader in readers:
+        if reader in copies:
+            continue
+        if target in reader.writes:
+            raise SchedulingError(f"{reader.func.name} reads {source}, and writes {target}")
+        ports = tuple(k for k, buffer in enumerate(reader.reads) if buffer == source)
+        reads = tuple(target if k in ports else buffer for k, buffer in enumerate(reader.reads))
+        changed.append(with_operands(with_func(reader, _readable(reader, ports, back, source)), reads, reader.writes))
+    for each in changed:
+        edit.update(each)
+    for copy in copies:
+        _delete_call(edit, copy.id)
+    edit.delete(alloc.id, "wrote past it")
+    new = settle(edit, "alias_copy", Kept(COPIES_SAY, (Obligation.VALUES,)))
+    return new, (tuple(CallCursor(new._version, each.id) for each in changed),)
+
+
+def _lies_in(box: Box, limits: Box, version: Version, alloc: Alloc) -> bool:
+    known = version.facts_at(alloc.id).also(not_empty(alloc.box))
+    return all(
+        prove(limit.min <= i.min, known) and prove(i.max <= limit.max, known)
+        for i, limit in zip(box, limits, strict=True)
+    )
+
+
+def _move_before(edit: Edit, home: Alloc, alloc: Alloc) -> None:
+    """Let the target be there before the source was: where it is not, right before the source's allocation."""
+    version = edit.version
+    a, b = version.entries[home.id], version.entries[alloc.id]
+    if (a.parent, a.field) == (b.parent, b.field) and version.position(home.id) > version.position(alloc.id):
+        edit.move(home.id, Gap.before(alloc.id))
+
+
+# Pieces ---------------------------------------------------------------------------------------------------------------
+
+
+@sched_op(SplitCopyCursors)
+def split_copy(p: Pipeline, copy: CallCursor) -> Any:
+    """Take a copy to pieces: one for what each source gives, and what is left for its border.
+
+        >>> import slinky as sl, numpy as np
+        >>> a, b = (sl.BufferExpr(name, np.float32, 1) for name in ("a", "b"))
+        >>> padded = sl.copies.pad(a, b, 2, 1)
+        >>> p = sl.build_pipeline([a], [b], alias=False)
+        >>> print(p)
+        pipeline pad(a: float32[1]) -> (b: float32[1]):
+          b[:] = pad(a[max(a.x.min, b.x.min - 2) .. min(a.x.max, b.x.max - 2)], fill=0.0)
+        >>> print(split_copy(p, "pad"))
+        pipeline pad(a: float32[1]) -> (b: float32[1]):
+          b[max(b.x.min, a.x.min + 2) .. min(b.x.max, a.x.max + 2)] = pad(a[max(a.x.min, b.x.min - 2) .. \
+min(a.x.max, b.x.max - 2)])
+          b[b.x.min .. min(b.x.max, a.x.min + 1)] = pad(fill=0.0)
+          b[max(b.x.min, a.x.max + 3) .. b.x.max] = pad(fill=0.0)
+
+    The pieces of a concatenation or a stack, and the inside of what is padded, are plain copies, which `alias_copy` may
+    do without. Pieces that are shown to be empty are left out.
+
+    Refused: calls that are no copies, copies that have one piece only, and those whose pieces are no boxes: where a
+    source has edges, its coordinate there must be a dimension of the copy, forward or backward, and something added.
+
+    Cursors:
+        calls: the pieces.
+    """
+    version, call = p._version, copy._call
+    pieces = _Pieces(version, call).found()
+    if len(pieces) < 2 and not (pieces and pieces[0].func is not call.func):
+        raise SchedulingError(f"{call.func.name} is one piece", place=copy)
+    edit = Edit(version)
+    edit.replace(call.id, pieces, "took it to pieces")
+    but_for = tuple(piece.id for piece in pieces)
+    same = Kept(SAME_ORDER_TWICE, _AS_BEFORE)
+    new = settle(edit, "split_copy", same, Kept(COPIES_SAY, (Obligation.VALUES,)))
+    return new, (tuple(CallCursor(new._version, identity) for identity in but_for),)
+
+
+_AS_BEFORE = (Obligation.POSITIVE, Obligation.INPUTS, Obligation.READS, Obligation.READERS, Obligation.OUTPUTS)
+
+
+class _Pieces:
+    """Makes the pieces of a copy, as calls; the first has the identity of the copy."""
+
+    def __init__(self, version: Version, call: Call) -> None:
+        operation = call.func.operation
+        self.place = statement_cursor(version, call.id)
+        if not isinstance(operation, Copy):
+            raise SchedulingError(f"{call.func.name} is no copy that slinky understands", place=self.place)
+        if any(port.view is not None for port in call.func.ports):
+            raise SchedulingError(f"{call.func.name} sees its buffers by views", place=self.place)
+        self.call, self.operation = call, operation
+        self.known = version.facts_at(call.id)
+        self.bounds = version.box_at(call.id)
+        self.calls: list[Call] = []
+
+    def found(self) -> list[Call]:
+        """The pieces."""
+        self._split(self.call.box, tuple(range(len(self.operation.sources))))
+        return self.calls
+
+    def _split(self, box: Box, sources: tuple[int, ...]) -> None:
+        if any(prove(i.max < i.min, self.known) for i in box):
+            return
+        operation, func = self.operation, self.call.func
+        if not sources:
+            if operation.fill is None:
+                raise SchedulingError(f"not shown that some source of {func.name} gives each element", place=self.place)
+            self._add(box, (), ())
+            return
+        source = operation.sources[sources[0]]
+        limits = self._limits(source)
+        nothing = (None,) * len(source.edges)
+        plain = attrs.evolve(source, edges=nothing, boundaries=nothing, where=())
+        inside = tuple(self._inside(i, limits[d], d) if d in limits else i for d, i in enumerate(box))
+        if not any(prove(i.max < i.min, self.known) for i in inside):
+            self._add(inside, sources[:1], (plain,))
+        has_boundary = any(boundary is not None for boundary in source.boundaries)
+        rest = list(box)
+        for d, limit in limits.items():
+            i = box[d]
+            for beyond in (
+                Interval(i.min, within(i, Interval(i.min, limit.min - 1), self.known).max),
+                Interval(within(i, Interval(limit.max + 1, i.max), self.known).min, i.max),
+            ):
+                piece = (*rest[:d], beyond, *rest[d + 1 :])
+                if has_boundary:
+                    if not any(prove(j.max < j.min, self.known) for j in piece):
+                        self._add(piece, sources, tuple(operation.sources[s] for s in sources))
+                else:
+                    self._split(piece, sources[1:])
+            rest[d] = inside[d]
+
+    def _inside(self, i: Interval, limit: Interval, d: int) -> Interval:
+        """The part of a dimension that lies in a limit; a point stays one where the bounds of the target clamp it."""
+        if limit.min is limit.max:
+            bound = bounds_of_dim(self.call, d, self.bounds)
+            least, most = maximum(limit.min, bound.min), minimum(limit.max, bound.max)
+            if prove(i.min <= least, self.known) and prove(most <= i.max, self.known):
+                return limit
+        return within(i, limit, self.known)
+
+    def _limits(self, source: CopySource) -> dict[int, Interval]:
+        """For each dimension of the copy that edges of a source limit, where these are."""
+        found: dict[int, Interval] = {}
+        for e, edges in known_source(self.operation, source)[1]:
+            offset, terms = linear(e)
+            moving = [(self.operation.dims.index(atom), k) for atom, k in terms if atom in self.operation.dims]
+            if len(moving) != 1 or abs(moving[0][1]) != 1:
+                raise SchedulingError(f"a piece of {self.call.func.name} would be no box", place=self.place)
+            ((d, sign),) = moving
+            rest = linear_sum(offset, [term for term in terms if term[0] is not self.operation.dims[d]])
+            lo, hi = (edges.min, edges.max) if sign > 0 else (-edges.max, -edges.min)
+            limit = Interval(lo - sign * rest, hi - sign * rest)
+            found[d] = within(found[d], limit, self.known) if d in found else limit
+        return found
+
+    def _add(self, box: Box, sources: tuple[int, ...], read: tuple[CopySource, ...]) -> None:
+        """Add a piece that copies from some of the sources, given by position, as `read` says."""
+        func = self.call.func
+        operation = attrs.evolve(self.operation, sources=read, implementation=None)
+        ports = [func.inputs[s] for s in sources]
+        if read and not any(known_source(operation, s)[1] for s in read):
+            own: dict[Expr, Expr] = dict(zip(self.operation.dims, func.dims, strict=True))
+            (source,) = read
+            index, _ = known_source(self.operation, source, own)
+            ports = [InputPort(tuple(map(point, index)), ports[0].dtype)]
+            operation = attrs.evolve(operation, fill=None)
+        piece = attrs.evolve(func, operation=operation, inputs=tuple(ports))
+        reads = tuple(self.call.reads[s] for s in sources)
+        identity = fresh_identity() if self.calls else self.call.id
+        self.calls.append(Call(piece, box, reads, self.call.writes, id=identity))
+
+
+# All of them ----------------------------------------------------------------------------------------------------------
+
+
+@sched_op(AliasCopiesCursors)
+def alias_copies(p: Pipeline) -> Any:
+    """Do without all copies for which `alias_copy` is accepted, also of pieces that `split_copy` makes of others.
+
+        >>> import slinky as sl, numpy as np
+        >>> x, = sl.variables("x")
+        >>> a, b, left, right, out = (sl.BufferExpr(n, np.float32, 1) for n in ("a", "b", "left", "right", "out"))
+        >>> funcs = sl.Func(np.negative, [a[x]], [left[x]]), sl.Func(np.square, [b[x]], [right[x]])
+        >>> joined = sl.copies.concatenate([left, right], out)
+        >>> p = sl.build_pipeline([a, b], [out], alias=False)
+        >>> print(alias_copies(p).body()[2:])
+          pipeline concatenate(a: float32[1], b: float32[1]) -> (out: float32[1]):
+            check a.x.min <= out.x.min
+            check b.x.min + out.x.max <= a.x.max + b.x.max + 1
+        >   out[out.x.min .. min(a.x.max, out.x.max)] = negative(a[out.x.min .. min(a.x.max, out.x.max)])
+        >   out[max(out.x.min, a.x.max + 1) .. out.x.max] = \
+square(b[max(b.x.min, b.x.min + out.x.min - a.x.max - 1) .. b.x.min + out.x.max - a.x.max - 1])
+
+    Copies that are left read inputs that no call makes, reach beyond edges, or are not shown to be superfluous.
+    Nothing is refused.
+    """
+    tried: set[int] = set()
+    while True:
+        copy = next((c for c in p.find_all("_ = _") if _is_copy(c) and c._id not in tried), None)
+        if copy is None:
+            return p, ()
+        tried.add(copy._id)
+        p = _without(p, copy)
+
+
+def _is_copy(cursor: object) -> bool:
+    return isinstance(cursor, CallCursor) and isinstance(cursor._call.func.operation, Copy)
+
+
+def _without(p: Pipeline, copy: CallCursor) -> Pipeline:
+    """A pipeline without a copy, or without some pieces of it, if that can be."""
+    try:
+        return alias_copy(p, copy)
+    except SchedulingError:
+        pass
+    try:
+        split, (pieces,) = split_copy(p, copy, rc=True)
+    except SchedulingError:
+        return p
+    found = split
+    for piece in pieces:
+        try:
+            found = alias_copy(found, piece)
+        except SchedulingError:
+            continue
+    return p if found is split else found
