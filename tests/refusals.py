@@ -96,7 +96,6 @@ REFUSALS: dict[str, dict[str, str]] = {
         "allocated inside the loop": r"is allocated inside loop .*, so nothing of it lasts",
         "folded along what moves": r"is folded along the dimension that moves",
         "an end does not move forward": r"the (start|end) of what .* produces (moves|does not move) forward",
-        "unclear how much earlier": r"not shown how many iterations before the first",
         "the loop would run longer": f"{LONGER}|{COMPUTED_FORWARD}",
         "the range of an inner loop": INNER_RANGE,
         "something read is not written": UNWRITTEN,

@@ -126,15 +126,19 @@ def test_a_window_of_which_an_output_knows_nothing() -> None:
 
 
 def test_a_window_whose_end_stands_still_at_first() -> None:
-    """No iteration before the first would produce just what comes before the fourth element."""
+    """No iteration before the first would produce just what comes before the fourth element: the first one of those
+    that are added produces all of that."""
     i = sl.variables("i")[0]
     inp, b, out = (sl.BufferExpr(name, np.int32, 1) for name in ("inp", "b", "out"))
     sl.Func(same, [inp[i]], [b[i]], name="f")
     sl.Func(total, [b[sl.interval(x - 1, sl.maximum(x + 1, 3))]], [out[x]], name="g")
     p = sl.compute_at(sl.split_loop(sl.build_pipeline([inp], [out]), "g.x", 1), "f", "for x")
-    with pytest.raises(sl.SchedulingError, match="not shown how many iterations before the first produce its window"):
-        sl.slide_window(p, "f", "for x")
-    compare(p, sl.slide_window(p, "f", "for x", warmup="first"), [line(-9, 9)], [zeros(6)])
+    slid = sl.slide_window(p, "f", "for x")
+    assert str(slid.find("for x")).count("for x in out.x.min - 2 .. out.x.max:") == 1
+    for scheduled in (slid, sl.slide_window(p, "f", "for x", warmup="first")):
+        for first in (-4, 0, 3):
+            before, after = compare(p, scheduled, [line(-9, 9)], [zeros(6, min=(first,))])
+            assert after.elements["f"] == max(first + 6, 3) - first + 2 < before.elements["f"]
 
 
 def grown(step: int) -> sl.Pipeline:
@@ -260,11 +264,11 @@ def test_an_output_whose_end_is_no_line_upwards(read: Interval) -> None:
 
 
 def test_a_window_whose_end_is_no_line() -> None:
-    """The number of iterations that one part asks for may be enough, or not."""
+    """The number of iterations that one part asks for may be enough, or not; where that is not shown, the first one
+    produces what is missing."""
     p = sl.compute_at(window(BENT[0], row_is_output=False), "weights", "for x")
-    with pytest.raises(sl.SchedulingError, match="not shown how many iterations before the first"):
-        sl.slide_window(p, "weights", "for x")
-    compare(p, sl.slide_window(p, "weights", "for x", warmup="first"), [line(-9, 20)], [zeros(6)])
+    for settings in ({}, {"warmup": "first"}):
+        compare(p, sl.slide_window(p, "weights", "for x", **settings), [line(-9, 20)], [zeros(6)])
     p = sl.compute_at(window(BENT[1], row_is_output=False), "weights", "for x")
     compare(p, sl.slide_window(p, "weights", "for x"), [line(-9, 20)], [zeros(6)])
 

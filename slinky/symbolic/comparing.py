@@ -14,7 +14,7 @@ from slinky.symbolic.expressions import Expr, Max, Min, Select, difference
 from slinky.symbolic.facts import Facts
 from slinky.symbolic.remainders import between
 
-_DEEPEST = 6
+_DEEPEST = 10
 """Choices nested deeper are left to `prove`."""
 
 

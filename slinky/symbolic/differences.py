@@ -6,14 +6,14 @@ then the largest of those of one clause each, so each of these must be bounded; 
 maximum is at most that of any two operands, so one that is bounded is enough. Selects come first: each way their
 conditions can come out is a case of its own.
 
-Invariant: a bound holds for all values that meet the facts and the ranges, and names scalars alone.
+Invariant: a bound holds for all values that meet the facts and the ranges, and names none of the ranging symbols.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from slinky.symbolic.bounds import bounds
@@ -28,8 +28,8 @@ from slinky.symbolic.expressions import (
     Scalar,
     Select,
     Variable,
-    as_expr,
     linear,
+    linear_sum,
     maximum,
     minimum,
     negate,
@@ -50,9 +50,26 @@ def largest_difference(a: Expr, b: Expr, ranges: Mapping[Expr, Interval], known:
 
     `ranges` are the symbols that range over an interval, such as the variables of loops.
     """
+    return _in_all_cases(a, b, ranges, known, _is_of_scalars)
+
+
+def largest_fixed_difference(a: Expr, b: Expr, ranges: Mapping[Expr, Interval], known: Facts) -> Expr | None:
+    """The most that `a` can exceed `b` by, free of the ranging symbols; None where no such bound is found.
+
+    What the bounds of arrays have to do with it is part of it where that is more than constants and scalars.
+    """
+    names = frozenset(ranges)
+    return _in_all_cases(a, b, ranges, known, lambda e: symbols(e).isdisjoint(names))
+
+
+_Wanted: TypeAlias = Callable[[Expr], bool]
+"""Whether a bound is of the kind that is asked for."""
+
+
+def _in_all_cases(a: Expr, b: Expr, ranges: Mapping[Expr, Interval], known: Facts, is_wanted: _Wanted) -> Expr | None:
     found: list[Expr] = []
     for (first, second), within in cases((a, b), known):
-        most = _largest(first, second, ranges, within)
+        most = _largest(first, second, ranges, within, is_wanted)
         if most is None:
             return None
         found.append(most)
@@ -128,18 +145,18 @@ def _value_of(condition: Condition) -> dict[Expr, Expr] | None:
     return None
 
 
-def _largest(a: Expr, b: Expr, ranges: Mapping[Expr, Interval], known: Facts) -> Expr | None:
+def _largest(a: Expr, b: Expr, ranges: Mapping[Expr, Interval], known: Facts, is_wanted: _Wanted) -> Expr | None:
     """The most that `a` can exceed `b` by, neither of which holds a select; None where it is not found."""
     clauses = _as_maximum(a), _as_minimum(b)
     if len(clauses[0]) * len(clauses[1]) > _MOST_PAIRS:
         return None
     found: list[Expr] = []
     for smallest, largest in itertools.product(*clauses):
-        pairs = (_plain(high, low, ranges, known) for high, low in itertools.product(smallest, largest))
+        pairs = (_plain(high, low, ranges, known, is_wanted) for high, low in itertools.product(smallest, largest))
         bounded = [most for most in pairs if most is not None]
         if not bounded:
             return None
-        found.append(minimum(*bounded))
+        found.append(minimum(*(list(filter(_is_of_scalars, bounded)) or bounded)))
     return maximum(*found)
 
 
@@ -171,19 +188,22 @@ def _clauses(expr: Expr, outer: type[Min] | type[Max], inner: type[Min] | type[M
     return fold(expr, visit, {}, lambda node: node.operands if isinstance(node, (Min, Max)) else ())
 
 
-def _plain(a: Expr, b: Expr, ranges: Mapping[Expr, Interval], known: Facts) -> Expr | None:
+def _plain(a: Expr, b: Expr, ranges: Mapping[Expr, Interval], known: Facts, is_wanted: _Wanted) -> Expr | None:
     """A bound of a difference: it is fixed, or a fact limits it, or interval arithmetic finds what it is at most."""
     difference = a - b
     if _is_of_scalars(difference):
         return difference
     offset, terms = linear(difference)
-    room = known.tightest.get(tuple([(atom, -c) for atom, c in terms]))
+    scalars = [term for term in terms if _is_of_scalars(term[0])]
+    room = known.tightest.get(tuple([(atom, -c) for atom, c in terms if not _is_of_scalars(atom)]))
     if room is not None:
-        return as_expr(offset + room)
+        return linear_sum(offset + room, scalars)
+    if is_wanted(difference):
+        return difference
     if symbols(difference).isdisjoint(ranges):
         return None
     most = bounds(difference, ranges, known).max
-    return most if _is_of_scalars(most) else None
+    return most if is_wanted(most) else None
 
 
 def _is_of_scalars(expr: Expr) -> bool:

@@ -20,7 +20,8 @@ from slinky.cursors.versions import ROOT, Version
 from slinky.ir.effects import dims_written, of_buffer, writes
 from slinky.ir.statements import SERIAL, Alloc, Call, For, If
 from slinky.sched.legality.touches import effective_box
-from slinky.symbolic.bounds import bounds
+from slinky.symbolic.arithmetic import spread
+from slinky.symbolic.bounds import bounds, simplify
 from slinky.symbolic.comparing import at_most
 from slinky.symbolic.expressions import (
     FALSE,
@@ -30,6 +31,7 @@ from slinky.symbolic.expressions import (
     Max,
     Min,
     NonNegative,
+    Select,
     Variable,
     equal,
     linear,
@@ -56,6 +58,9 @@ class _Contribution:
     around: tuple[For | Condition, ...]
     prior: For | None
 
+
+_LONG = 6
+"""An end that is a choice between more cases is simplified where nothing else helps."""
 
 _MOST_UNDECIDED = 2
 """Of how many loops before a reader to try both that they run and that they do not: each doubles the work."""
@@ -147,7 +152,7 @@ class Coverage:
         window that slides it never suffices, and to find that out is the longest of all proofs.
         """
         if not loops:
-            return _cover(region, boxes, known) or impossible(known)
+            return _cover(region, boxes, known) or impossible(known) or _cover_simplified(region, boxes, known)
         if _cover_by_comparing(region, boxes, known):
             return True
         loop, inner = loops[0], loops[1:]
@@ -330,6 +335,25 @@ def _cover(region: Box, boxes: list[Box], known: Facts) -> bool:
     return _cover_by_comparing(region, boxes, known) or _cover_by_proofs(region, boxes, known)
 
 
+def _cover_simplified(region: Box, boxes: list[Box], known: Facts) -> bool:
+    """Whether boxes contain a region once it is decided which of their choices are taken in the case at hand.
+
+    Windows of windows at the edges of arrays are long choices of choices, of which hardly any is left in a case.
+    """
+    if not any(_is_long(end) for i in region for end in (i.min, i.max)):
+        return False
+
+    def simplified(box: Box) -> Box:
+        return tuple(Interval(simplify(i.min, known), simplify(i.max, known)) for i in box)
+
+    return _cover(simplified(region), [simplified(box) for box in boxes], known)
+
+
+def _is_long(end: Expr) -> bool:
+    """Whether there are choices among the choices of an end."""
+    return isinstance(end, (Min, Max, Select)) and spread(end) > _LONG
+
+
 def _cover_by_comparing(region: Box, boxes: list[Box], known: Facts) -> bool:
     """Whether a short look finds a box that contains the region, or two that do, side by side in one dimension.
 
@@ -350,10 +374,23 @@ def _cover_by_comparing(region: Box, boxes: list[Box], known: Facts) -> bool:
             d, a, low = short[0]
             (below if low else above).append((d, a))
     return any(
-        d == e and at_most(b.min, maximum(a.max + 1, region[d].min), known) and at_most(region[d].max, b.max, known)
+        d == e
+        and at_most(region[d].max, b.max, known)
+        and (
+            at_most(b.min, maximum(a.max + 1, region[d].min), known)
+            or at_most(b.min, maximum(_within_reach(a.max, region[d].max, known) + 1, region[d].min), known)
+        )
         for d, a in below
         for e, b in above
     )
+
+
+def _within_reach(end: Expr, reach: Expr, known: Facts) -> Expr:
+    """The end of an interval without limits that all of what it is needed for lies within."""
+    if not isinstance(end, Min):
+        return end
+    nearer = [limit for limit in end.operands if not at_most(reach, limit, known)]
+    return minimum(*nearer) if nearer else end
 
 
 def _cover_by_proofs(region: Box, boxes: list[Box], known: Facts) -> bool:

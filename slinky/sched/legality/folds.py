@@ -21,6 +21,7 @@ from slinky.ir.printer import dimension_names
 from slinky.ir.scopes import over_loops
 from slinky.ir.statements import SERIAL, Alloc, Call, For
 from slinky.pipeline import Pipeline
+from slinky.sched.legality.coverage import shown
 from slinky.sched.legality.races import own_buffers
 from slinky.sched.legality.refusals import Unproved
 from slinky.sched.legality.touches import (
@@ -31,7 +32,7 @@ from slinky.sched.legality.touches import (
 from slinky.sched.remedies import PlaceOf, Remedy, first, instead, unfold_first
 from slinky.sched.small_runs import overwritten
 from slinky.symbolic.comparing import at_most
-from slinky.symbolic.differences import at_most_in_all_cases, largest_difference
+from slinky.symbolic.differences import at_most_in_all_cases, largest_difference, largest_fixed_difference
 from slinky.symbolic.explanations import brief
 from slinky.symbolic.expressions import (
     Condition,
@@ -126,6 +127,9 @@ def check_fold(version: Version, alloc: Alloc, dim: int, factor: Expr) -> None:
             continue
         fits = write.max - other.min + 1 <= factor
         if not prove(fits, known):
+            most = largest_fixed_difference(write.max, other.min, ranges, known)
+            if most is not None and shown(most + 1, factor, known):
+                continue
             raise _too_small(version, alloc, dim, factor, Unproved(version, fits, known))
     if window.loop is None:
         return

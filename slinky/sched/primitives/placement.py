@@ -7,6 +7,7 @@ what it reads itself. What one iteration needs is the hull of what the calls in 
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from slinky.cursors.cursors import CallCursor, LoopCursor, statement_cursor
@@ -20,6 +21,7 @@ from slinky.ir.statements import SERIAL, Alloc, Call, For, If, Pass, walk
 from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
 from slinky.sched.legality.reasons import ONLY_SOME_CHANGED, Kept, Obligation
+from slinky.sched.legality.touches import effective_box
 from slinky.sched.legality.wholes import computes_part
 from slinky.sched.operation import sched_op
 from slinky.sched.primitives.ranges import depending_on, extend_loop, first_reaching
@@ -27,6 +29,7 @@ from slinky.sched.primitives.rewriting import allocs_of
 from slinky.sched.remedies import PlaceOf, Remedy, first, instead
 from slinky.sched.returned import ComputeAtCursors, ComputeRootCursors
 from slinky.symbolic.bounds import simplify
+from slinky.symbolic.envelopes import rises
 from slinky.symbolic.expressions import linear, maximum
 from slinky.symbolic.intervals import Box, Interval, hull, moves_with
 from slinky.symbolic.proofs import Facts, prove
@@ -190,15 +193,41 @@ def need_of(version: Version, call: Call, loop: For) -> list[Interval | None] | 
                 continue
             reader = version.statement(identity)
             assert isinstance(reader, Call)
-            known = version.facts_at(identity)
             around = [s for i in ancestors[: ancestors.index(loop.id)] if isinstance(s := version.statement(i), For)]
-            for effect in of_buffer(reads(reader, reader.box), buffer):
+            for region in _regions_read(version, reader, buffer, loop, around):
                 found = True
-                for d, i in zip(dims, effect.box, strict=True):
-                    ranged = over_loops(i, around, known)
+                for d, ranged in zip(dims, region, strict=True):
                     earlier = needed[d]
                     needed[d] = ranged if earlier is None else hull(earlier, ranged)
     return needed if found else None
+
+
+def _regions_read(version: Version, reader: Call, buffer: str, loop: For, around: Sequence[For]) -> Iterator[Box]:
+    """What one iteration of a loop reads by a call inside, as written: one box per access.
+
+    An end that may move back is that of the region that is read: what a box as written has beyond the bounds of the
+    outputs, reflected at an edge, would be read in the last iteration though nobody needs it.
+    """
+    known = version.facts_at(reader.id)
+    written = of_buffer(reads(reader, reader.box), buffer)
+    clamped = of_buffer(reads(reader, effective_box(version, reader)), buffer)
+    for effect, within in zip(written, clamped, strict=True):
+        box: list[Interval] = []
+        for i, exact in zip(effect.box, within.box, strict=True):
+            ranged = over_loops(i, around, known)
+            if not (rises(ranged.min, loop.variable) and rises(ranged.max, loop.variable)):
+                ranged = _forward_ends(ranged, over_loops(exact, around, known), loop, known)
+            box.append(ranged)
+        yield tuple(box)
+
+
+def _forward_ends(i: Interval, exact: Interval, loop: For, known: Facts) -> Interval:
+    """An interval with those ends of a smaller one in place of which its own may move back in a loop."""
+    lo, hi = simplify(i.min, known), simplify(i.max, known)
+    return Interval(
+        i.min if rises(lo, loop.variable) else exact.min,
+        i.max if rises(hi, loop.variable) else exact.max,
+    )
 
 
 def _box_in_loop(

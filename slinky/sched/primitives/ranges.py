@@ -9,6 +9,9 @@ that do stay at least 1.
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
+
 from slinky.cursors.cursors import statement_cursor
 from slinky.cursors.editing import Edit
 from slinky.cursors.versions import Version
@@ -23,7 +26,7 @@ from slinky.sched.legality.touches import calls_inside
 from slinky.sched.primitives.rewriting import at_least_one
 from slinky.sched.remedies import instead
 from slinky.symbolic.bounds import bounds, simplify
-from slinky.symbolic.expressions import Constant, Expr, FloorDivide, Max, Min, constant, linear, maximum
+from slinky.symbolic.expressions import Constant, Expr, FloorDivide, Max, Min, Scalar, constant, linear, maximum
 from slinky.symbolic.intervals import Box, Interval, moves_with, point
 from slinky.symbolic.proofs import Facts, prove
 from slinky.symbolic.traversal import substitute, symbols
@@ -31,14 +34,45 @@ from slinky.symbolic.traversal import substitute, symbols
 
 def added_steps(high: Expr, y: Expr, loop: For, first_low: Expr, known: Facts) -> Expr:
     """The least k for which `high(start - (k + 1) * step) + 1 <= first_low`, or a little more than that."""
-    operands = high.operands if isinstance(high, Max) else (high,)
-    found: list[Expr] = []
-    for operand in operands:
-        parts = operand.operands if isinstance(operand, Min) else (operand,)
-        moving = [part for part in parts if y in symbols(part)]
-        if moving:
-            found.append(_steps_of_operand(moving[0], y, loop, first_low, known))
-    return simplify(maximum(*found), known) if found else constant(0)
+    found = _steps(high, y, loop, first_low, known)
+    return constant(0) if found is None else simplify(found, known)
+
+
+def _steps(high: Expr, y: Expr, loop: For, first_low: Expr, known: Facts) -> Expr | None:
+    """The steps that an end of a window asks for: all of a maximum, any one of a minimum; None if it is fixed."""
+    if y not in symbols(high):
+        return None
+    if isinstance(high, Max):
+        each = [_steps(operand, y, loop, first_low, known) for operand in high.operands]
+        return maximum(*(steps for steps in each if steps is not None))
+    if isinstance(high, Min):
+        moving = [operand for operand in high.operands if y in symbols(operand)]
+        simple = [operand for operand in moving if not isinstance(operand, Max)]
+        return _steps((simple or moving)[0], y, loop, first_low, known)
+    return _steps_of_operand(high, y, loop, first_low, known)
+
+
+def usual_steps(window: Interval, loop: For) -> Expr:
+    """The steps that the first window asks for where no edge of an array is near: those that scalars tell."""
+    y, first = loop.variable, loop.range.min
+    found: list[Expr] = [constant(0)]
+    for high, low in itertools.product(_operands(window.max), _operands(window.min)):
+        factor = dict(linear(high)[1]).get(y, 0)
+        before = substitute(high - low, {y: first})
+        if factor > 0 and y in symbols(low) and all(type(s) is Scalar for s in symbols(before)):
+            found.append(before // (factor * loop.step))
+    return maximum(*found)
+
+
+def _operands(end: Expr) -> Iterator[Expr]:
+    """What an end may be: the operands of its choices, and of those among them."""
+    waiting = [end]
+    while waiting:
+        choice = waiting.pop()
+        if isinstance(choice, (Min, Max)):
+            waiting.extend(choice.operands)
+        else:
+            yield choice
 
 
 def _steps_of_operand(high: Expr, y: Expr, loop: For, first_low: Expr, known: Facts) -> Expr:

@@ -5,6 +5,18 @@ A call in a loop over y (step s) needs `[lo(y), hi(y)]`. If both ends move forwa
 comes before must be produced by added iterations: the loop starts k whole steps earlier, with the least k for which
 `hi(y0 - (k+1) s) + 1 <= lo(y0)`. In the added iterations nobody else does anything new: every other region in the loop
 is clamped from below at its value in the first original iteration, unless the bounds of a buffer do it anyway.
+
+If an end moves back, as at the reflected edge of an array, the call follows an envelope `[l(y), h(y)]` of the window
+instead: `l(y) <= lo(y)`, `hi(y) <= h(y)`, and both move forward. By induction, all of `[l(y0), h(y)]` is there after
+iteration y, and it contains `[l(y), h(y)]`, for `l(y0) <= l(y)`. So whatever envelope is taken, each read finds what it
+needs, each element is produced once, and what was before l(y) is never read again. Where the window itself moves
+forward it is its own envelope. Else h has the first iteration, and l the last one, for y where the end falls with y
+(`envelopes`): at the edge of an array that says how far the window reaches there. Where facts tell that the array's
+edge is not beyond that of what is computed, that is less than what the rest of the end says, and is simplified away.
+
+No iteration before the first need produce what comes before such a fixed part of h, for instance the first rows of an
+array. Any h does for iterations that are added: it must move forward, and end where the original one starts. So what is
+fixed in it goes back by one for each coordinate there, and the first iteration of all produces what comes before.
 """
 
 from __future__ import annotations
@@ -18,27 +30,31 @@ from slinky.cursors.versions import Version
 from slinky.errors import OperationError, SchedulingError
 from slinky.ir.copies import with_interval
 from slinky.ir.effects import bounds_of_dim, dims_written
-from slinky.ir.statements import SERIAL, Alloc
+from slinky.ir.statements import SERIAL, Alloc, For
 from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
 from slinky.sched.legality.reasons import ONLY_SOME_CHANGED, WRITES_AS_MUCH, Kept, Obligation
 from slinky.sched.legality.refusals import Unproved
 from slinky.sched.operation import sched_op
-from slinky.sched.primitives.ranges import added_steps, depending_on, extend_loop
+from slinky.sched.primitives.ranges import added_steps, depending_on, extend_loop, usual_steps
 from slinky.sched.primitives.rewriting import allocs_of
 from slinky.sched.remedies import PlaceOf, Remedy, first, instead, unfold_first
 from slinky.sched.returned import SlideWindowCursors
 from slinky.symbolic.bounds import simplify
 from slinky.symbolic.comparing import at_most
+from slinky.symbolic.envelopes import Side, rising_part
 from slinky.symbolic.expressions import (
     Expr,
+    Max,
+    Min,
     equal,
     maximum,
+    minimum,
     select,
 )
 from slinky.symbolic.intervals import Interval, moves_with
 from slinky.symbolic.proofs import Facts, prove
-from slinky.symbolic.traversal import substitute
+from slinky.symbolic.traversal import substitute, symbols
 
 WARMUPS = ("earlier", "first")
 
@@ -72,12 +88,16 @@ def slide_window(p: Pipeline, call: CallCursor, loop: LoopCursor, *, warmup: str
         call: the producer, at or inside the loop.
         loop: the loop along which its window moves: any loop around it.
         warmup: how the first window is produced. `"earlier"`: the loop starts so many whole steps earlier that each
-            iteration produces as much as any other. `"first"`: the first iteration produces all of it (a `select`),
-            for loops that must not start earlier; `cut_loop` can peel that iteration.
+            iteration produces as much as any other (or the first of them more, where the window stands still there at
+            the edge of an array). `"first"`: the first iteration produces all of it (a `select`), for loops that must
+            not start earlier; `cut_loop` can peel that iteration.
+
+    A window that moves back at the edges of an array, where what is read is reflected, say, may slide, too: what is
+    read later is kept from where it was produced first.
 
     Refused: a buffer allocated inside the loop; a parallel loop; a window of which more than one dimension moves with
-    the loop, or an end of which is not shown to move forward; a folded dimension; a loop in which something is not
-    shown to find what it reads once the call produces less.
+    the loop, or which does not move forward; a folded dimension; a loop in which something is not shown to find what it
+    reads once the call produces less.
 
     Cursors:
         allocs: the allocations of its outputs, but for outputs of the pipeline, which have none.
@@ -90,35 +110,18 @@ def slide_window(p: Pipeline, call: CallCursor, loop: LoopCursor, *, warmup: str
     d = _moving_dim(version, call, loop)
     known = version.facts_at(old.id)
     ranges = version.facts_at(around.id).also(around.step >= 1)
-    window, y, step = old.box[d], around.variable, around.step
-    before: dict[Expr, Expr] = {y: y - step}
-    at_first: dict[Expr, Expr] = {y: around.range.min}
+    y, step = around.variable, around.step
     limit = bounds_of_dim(old, d, version.box_at(old.id))
-    _require_forward(version, call, loop, window, known.also(step >= 1))
-    first_low = simplify(maximum(substitute(window.min, at_first), limit.min), ranges)
-    fresh_low = substitute(window.max, before) + 1
+    window = _forward_window(version, call, loop, old.box[d], known.also(step >= 1))
+    first_low = simplify(maximum(substitute(window.min, {y: around.range.min}), limit.min), ranges)
     edit = Edit(version)
     working: tuple[int, ...] = (old.id,)
     if warmup == "first":
-        low = select(equal(y, around.range.min), first_low, fresh_low)
-        edit.update(with_interval(old, d, Interval(low, window.max)))
+        produced = _filled_at(around.range.min, window.max, first_low, around)
     else:
-        earlier = added_steps(window.max, y, around, first_low, ranges) * step
-        start = simplify(around.range.min - earlier, ranges)
-        condition = substitute(fresh_low, {y: start}) <= first_low
-        if not prove(condition, ranges):
-            raise SchedulingError(
-                f"not shown how many iterations before the first produce its window of {old.func.name}",
-                place=call,
-                condition=Unproved(version, condition, ranges),
-                remedies=_first_at_once,
-            )
+        start, produced = _filled_earlier(window, first_low, limit.min, around, ranges)
         working = tuple(extend_loop(edit, version, around, old.id, Interval(start, around.range.max)))
-        inside = ranges.also(start <= y, y <= around.range.max)
-        low = fresh_low
-        if not prove(maximum(fresh_low, first_low) <= maximum(fresh_low, limit.min), inside):
-            low = simplify(maximum(fresh_low, first_low), inside)
-        edit.update(with_interval(old, d, Interval(low, window.max)))
+    edit.update(with_interval(old, d, produced))
     outside = tuple(loop.id for loop in version.loops_around(around.id) if loop.mode != SERIAL)
     new = settle(
         edit,
@@ -185,13 +188,85 @@ def _unfold(alloc: Alloc, dim: int) -> list[Remedy]:
     return [unfold_first("store it in full first, and fold it after sliding", alloc, dim)]
 
 
-def _require_forward(version: Version, call: CallCursor, loop: LoopCursor, window: Interval, known: Facts) -> None:
-    """Check that both ends of a window move forward."""
+def _behind_last(high: Expr, loop: For) -> Expr:
+    """What comes right behind all that was produced one iteration before."""
+    return substitute(high, {loop.variable: loop.variable - loop.step}) + 1
+
+
+def _filled_at(start: Expr, high: Expr, first_low: Expr, loop: For) -> Interval:
+    """What is produced where one iteration produces all of its window, and the later ones what is new."""
+    return Interval(select(equal(loop.variable, start), first_low, _behind_last(high, loop)), high)
+
+
+def _filled_earlier(window: Interval, first_low: Expr, limit: Expr, loop: For, ranges: Facts) -> tuple[Expr, Interval]:
+    """Where the loop starts so that iterations before the first produce its window, and what each produces.
+
+    `limit` is where the bounds of the outputs start. If no start is shown to be early enough, the loop starts where it
+    would in the midst of the array, and its first iteration produces all that comes before.
+    """
+    y, first = loop.variable, loop.range.min
+    earlier = added_steps(window.max, y, loop, first_low, ranges) * loop.step
+    start = simplify(first - earlier, ranges)
+    fresh_low = _behind_last(window.max, loop)
+    if not prove(substitute(fresh_low, {y: start}) <= first_low, ranges):
+        start = simplify(first - usual_steps(window, loop) * loop.step, ranges)
+        return start, _filled_at(start, _with_ramps(window.max, loop), first_low, loop)
+    inside = ranges.also(start <= y, y <= loop.range.max)
+    low = fresh_low
+    if not prove(maximum(fresh_low, first_low) <= maximum(fresh_low, limit), inside):
+        low = simplify(maximum(fresh_low, first_low), inside)
+    return start, Interval(low, window.max)
+
+
+def _with_ramps(high: Expr, loop: For) -> Expr:
+    """The end of a window, the same in the original iterations; before them, what does not move in it goes back, too.
+
+    An operand c of a maximum becomes `min(c, c + y + s - 1 - y0)`: c from the last of what comes before y0 + 1 - s on,
+    and one less for each coordinate before. No whole step before y0 ends behind that, so s are produced in each.
+    """
+    y = loop.variable
+    if not isinstance(high, (Min, Max)) or y not in symbols(high):
+        return high
+    late = y + loop.step - 1 - loop.range.min
+    fixed = [e for e in high.operands if y not in symbols(e)]
+    moving = [_with_ramps(e, loop) for e in high.operands if y in symbols(e)]
+    if isinstance(high, Min):
+        return minimum(*fixed, *moving)
+    return maximum(*(minimum(e, e + late) for e in fixed), *moving)
+
+
+def _forward_window(version: Version, call: CallCursor, loop: LoopCursor, window: Interval, known: Facts) -> Interval:
+    """A window whose ends move forward: the one that is needed, or where an end of that moves back, its envelope."""
+    y, range_ = loop._loop.variable, loop._loop.range
+    refused: SchedulingError | None = None
+    ends: list[Expr] = []
+    for name, end, side, extreme in (
+        ("start", window.min, Side.BELOW, range_.max),
+        ("end", window.max, Side.ABOVE, range_.min),
+    ):
+        backward = _moves_back(version, call, loop, name, end, known)
+        if backward is None:
+            ends.append(end)
+            continue
+        refused = refused or backward
+        envelope = rising_part(end, y, extreme, side, known)
+        if envelope is None:
+            raise refused
+        ends.append(simplify(envelope, known))
+    if refused is not None and y not in symbols(ends[1]):
+        raise refused  # all of it would be produced in the first iteration
+    return Interval(*ends)
+
+
+def _moves_back(
+    version: Version, call: CallCursor, loop: LoopCursor, name: str, end: Expr, known: Facts
+) -> SchedulingError | None:
+    """The refusal of an end of a window that is not shown to move forward; None if it is."""
     y, step = loop._loop.variable, loop._loop.step
-    for name, end in (("start", window.min), ("end", window.max)):
-        later = substitute(end, {y: y + step})
-        if not at_most(end, later, known) and not prove(condition := end <= later, known):
-            what = f"the {name} of what {call.name()} produces"
-            raise Unproved(version, condition, known).refuse(
-                f"{what} moves forward with loop {y}", f"{what} does not move forward with loop {y}", place=call
-            )
+    later = substitute(end, {y: y + step})
+    if at_most(end, later, known) or prove(condition := end <= later, known):
+        return None
+    what = f"the {name} of what {call.name()} produces"
+    return Unproved(version, condition, known).refuse(
+        f"{what} moves forward with loop {y}", f"{what} does not move forward with loop {y}", place=call
+    )

@@ -35,8 +35,8 @@ from slinky.sched.primitives.rewriting import at_least_one, require_known_symbol
 from slinky.sched.remedies import PlaceOf, Remedy, first, instead, unfold_first
 from slinky.sched.returned import FoldStorageCursors, LiftAllocCursors, StoreAtCursors, UnfoldStorageCursors
 from slinky.symbolic.bounds import bounds, simplify
-from slinky.symbolic.differences import cases, largest_difference
-from slinky.symbolic.expressions import Expr, Min, Scalar, is_integer, maximum
+from slinky.symbolic.differences import largest_difference, largest_fixed_difference
+from slinky.symbolic.expressions import Expr, Scalar, is_integer, maximum
 from slinky.symbolic.intervals import Interval, hull, intersection
 from slinky.symbolic.proofs import Facts, prove
 from slinky.symbolic.traversal import symbols
@@ -179,13 +179,8 @@ def _largest_extent(high: Expr, low: Expr, loop: For, known: Facts) -> Expr:
     most = largest_difference(high, low, ranges, known)
     if most is not None:
         return most + 1
-    found = []
-    for (above, below), within in cases((high, low), known):
-        extent = above - below + 1
-        # Of a minimum, the operand that does not move is enough.
-        steady = [e for e in extent.operands if y not in symbols(e)] if isinstance(extent, Min) else []
-        found.append(steady[0] if steady else bounds(extent, ranges, within).max)
-    return maximum(*found)
+    most = largest_fixed_difference(high, low, ranges, known)
+    return bounds(extent, ranges, known).max if most is None else most + 1
 
 
 @sched_op(UnfoldStorageCursors)
