@@ -5,10 +5,16 @@ What a row beyond an edge stands for lies inside, so the window of a row there m
 
 from __future__ import annotations
 
+import contextlib
+import random
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_schedules import Chain, NothingToDoError
 
 import slinky as sl
 
@@ -185,3 +191,30 @@ def test_chains_of_windows_at_edges(mode: str, facts: str, step: int, warmup: st
             # What the first iteration produces at once reaches further with each stage.
             limit = 3 * (step + 2 * (3 if warmup == "first" else 1))
             assert statistics.program_bytes <= limit * WIDTH * 8, rows
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.sampled_from(("nearest", "reflect", "mirror", "wrap")),
+    st.sampled_from((0, 1, 2, 5)),
+    st.sampled_from(FACTS),
+    st.integers(1, 3),
+    st.integers(0, 2**32),
+)
+def test_random_schedules_of_windows_at_edges(mode: str, radius: int, facts: str, stages: int, seed: int) -> None:
+    schedule_and_compare(described(mode, radius, facts, stages), PLACES[facts], random.Random(seed))
+
+
+def schedule_and_compare(
+    plain: sl.Pipeline, places: Sequence[tuple[tuple[int, int], tuple[int, int]]], draw: random.Random
+) -> None:
+    """Windows that slide and fold first, as far as they can, and then anything."""
+    chain = Chain(plain, draw.choice)
+    for name in ["split_loop of a dimension", *("compute_at", "slide_window", "fold_storage") * 2]:
+        if draw.random() < 0.8:
+            with contextlib.suppress(NothingToDoError):
+                chain._try(name)
+    for _ in range(draw.randrange(6)):
+        chain.step()
+    for rows in draw.sample(places, 4):
+        compare(plain, chain.pipeline, rows)

@@ -9,19 +9,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import combinations
 
-from slinky.symbolic.arithmetic import product
+from slinky.symbolic.arithmetic import Terms, product
 from slinky.symbolic.chaining import follows
+from slinky.symbolic.comparing import at_most
 from slinky.symbolic.expressions import (
     Constant,
     Expr,
     FloorDivide,
     Max,
     Metadata,
+    Min,
     Product,
     Sum,
+    constant,
     difference,
+    floor_divide,
     linear,
     linear_sum,
+    maximum,
+    minimum,
     multiply,
 )
 from slinky.symbolic.facts import Facts, Linear
@@ -29,6 +35,50 @@ from slinky.symbolic.facts import Facts, Linear
 _DEEPEST = 20
 _MOST_ROWS = 40
 _MOST_FACTORS = 4
+
+
+def settled(atom: FloorDivide | Product, known: Facts) -> Expr:
+    """A quotient or product with those operands of its minima and maxima that facts leave, as a short look tells.
+
+    Its value is the same wherever the facts hold: `n // max(m, 1)` is `n // m` where m is at least 1.
+    """
+    if isinstance(atom, FloorDivide):
+        numerator, denominator = _chosen(atom.numerator, known), _chosen(atom.denominator, known)
+        if numerator is atom.numerator and denominator is atom.denominator:
+            return atom
+        return atom if denominator is constant(0) else floor_divide(numerator, denominator)
+    factors = [_chosen(factor, known) for factor in atom.factors]
+    if all(new is old for new, old in zip(factors, atom.factors, strict=True)):
+        return atom
+    whole = constant(1)
+    for factor in factors:
+        whole = multiply(whole, factor)
+    return whole
+
+
+def _chosen(expr: Expr, known: Facts) -> Expr:
+    """An expression without operands of minima and maxima that facts show another one to be on the side of."""
+    match expr:
+        case FloorDivide() | Product():
+            return settled(expr, known)
+        case Sum(constant=offset, terms=terms):
+            return linear_sum(offset, [(_chosen(atom, known), c) for atom, c in terms]) if _has_choices(terms) else expr
+        case Min(operands=operands) | Max(operands=operands):
+            kept = list(operands)
+            for operand in operands:
+                others = [other for other in kept if other is not operand]
+                if others and any(
+                    at_most(other, operand, known) if isinstance(expr, Min) else at_most(operand, other, known)
+                    for other in others
+                ):
+                    kept = others
+            chosen = [_chosen(operand, known) for operand in kept]
+            return minimum(*chosen) if isinstance(expr, Min) else maximum(*chosen)
+    return expr
+
+
+def _has_choices(terms: Terms) -> bool:
+    return any(isinstance(atom, (FloorDivide, Product, Min, Max)) for atom, _ in terms)
 
 
 def quotient_rows(quotient: FloorDivide, known: Facts) -> Iterator[Linear]:

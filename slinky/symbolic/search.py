@@ -38,7 +38,7 @@ from slinky.symbolic.facts import Facts, Linear, Rows, split
 from slinky.symbolic.inequalities import Outcome, Work, solve
 from slinky.symbolic.meaning import lasting_rows
 from slinky.symbolic.patience import current_patience
-from slinky.symbolic.products import multiplied_rows, product_rows, quotient_rows
+from slinky.symbolic.products import multiplied_rows, product_rows, quotient_rows, settled
 from slinky.symbolic.traversal import symbols
 
 Case: TypeAlias = Or | Min | Max | Select
@@ -134,12 +134,20 @@ class System:
                     yield from [row for row in rows if all(other in self.atoms for other, _ in row[1])]
             case FloorDivide(denominator=denominator) if not isinstance(denominator, Constant):
                 self.exact = False
+                yield from self._same_as_settled(atom)
                 yield from quotient_rows(atom, self.known)
             case Product():
+                yield from self._same_as_settled(atom)
                 yield from product_rows(atom, self.known)
             case _:
                 for rows in lasting_rows(atom):
                     yield from rows
+
+    def _same_as_settled(self, atom: FloorDivide | Product) -> Iterator[Linear]:
+        same = settled(atom, self.known)
+        if same is not atom:
+            yield difference(atom, same)
+            yield difference(same, atom)
 
     def solution(self, work: Work) -> dict[Expr, int] | Outcome:
         """Integers for the atoms that satisfy the rows, or why there are none to show."""
