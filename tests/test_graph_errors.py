@@ -514,6 +514,37 @@ def test_a_divisor_that_may_be_zero() -> None:
     assert "check 1 <= r" in str(sl.build_pipeline([inp], [out], require=[r >= 1]))
 
 
+def test_extents_as_divisors() -> None:
+    """What is needed is that they are positive, and that is said in few words."""
+    inp, factor, out = buffer("inp", 1), buffer("factor", 3), buffer("out", 1)
+    e0, e1, e2 = (factor.dim(d).extent for d in range(3))
+    sl.Func(nothing, [inp[y // (e0 * e1 * e2)], factor[:, :, :]], [out[y]], name="spread")
+    message = refused(lambda: sl.build_pipeline([inp, factor], [out]))
+    assert len(message) < 400
+    assert message.startswith("func 'spread': its input inp[...] divides by factor.dim(0).max + ")
+    assert message.endswith(
+        "which is not known to be at least 1; let the pipeline require it: build_pipeline(..., "
+        "require=[factor.dim(0).extent >= 1, factor.dim(1).extent >= 1, factor.dim(2).extent >= 1])"
+    )
+    p = sl.build_pipeline([inp, factor], [out], require=[e0 >= 1, e1 >= 1, e2 >= 1])
+    p(np.zeros(3, np.int32), np.zeros((2, 1, 4), np.int32), np.zeros(24, np.int32))
+    with pytest.raises(sl.ArgumentError, match="the pipeline reads inp along"):
+        p(np.zeros(3, np.int32), np.zeros((2, 1, 4), np.int32), np.zeros(25, np.int32))
+
+
+def test_an_array_read_round_and_round() -> None:
+    """All of the array is read, wherever the output lies, and no more."""
+    inp, out = buffer("inp", 1), buffer("out", 1)
+    extent = inp.dim(0).extent
+    sl.Func(nothing, [inp[y % extent]], [out[y]], name="wrap")
+    p = sl.build_pipeline([inp], [out], require=[extent >= 1])
+    assert "wrap(inp[0 .. inp.y.max - inp.y.min])" in str(p)
+    for first, count in ((0, 12), (3, 1), (-5, 4)):
+        p(np.zeros(4, np.int32), sl.Buffer(np.zeros(count, np.int32), min=(first,)))
+    with pytest.raises(sl.ArgumentError, match="the pipeline reads inp along"):
+        p(sl.Buffer(np.zeros(4, np.int32), min=(1,)), np.zeros(12, np.int32))
+
+
 def test_checks_that_no_arrays_can_meet() -> None:
     """A window needs more rows than the output has, which is required to be as large as the input."""
     y, x = sl.variables("y x")

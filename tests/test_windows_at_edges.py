@@ -218,3 +218,68 @@ def schedule_and_compare(
         chain.step()
     for rows in draw.sample(places, 4):
         compare(plain, chain.pipeline, rows)
+
+
+# Points, and what else was refused without need ---------------------------------------------------------------------
+
+
+def padded(reads: str) -> sl.Pipeline:
+    """`m` is read at the nearest point of `i`, which its producer reads point by point or all of."""
+    (x,) = sl.variables("x")
+    i, m, o = (sl.BufferExpr(name, np.int64, rank=1) for name in "imo")
+    at = sl.minimum(sl.maximum(x, i.dim(0).min), i.dim(0).max)
+    if reads == "at the point":
+        sl.Func(copy_to, [i[at]], [m[x]], name="scale")
+        sl.Func(copy_to, [m[x]], [o[x]], name="pad")
+    else:
+        callback, access = (copy_to, i[x]) if reads == "points" else (take_part, i[:])
+        sl.Func(callback, [access], [m[x]], name="scale", pass_buffers=reads != "points")
+        sl.Func(copy_to, [m[at]], [o[x]], name="pad")
+    return sl.build_pipeline([i], [o], require=[i.dim(0).extent >= 1])
+
+
+def copy_to(source: np.ndarray[Any, Any], target: np.ndarray[Any, Any]) -> None:
+    target[...] = source[np.minimum(np.arange(len(target)), len(source) - 1)]
+
+
+def take_part(source: sl.Buffer, target: sl.Buffer) -> None:
+    target.array[...] = source.array[target.min[0] - source.min[0] :][: len(target.array)]
+
+
+@pytest.mark.parametrize("warmup", ["earlier", "first"])
+@pytest.mark.parametrize("reads", ["points", "all", "at the point"])
+def test_a_buffer_that_is_read_at_the_nearest_point_folds_to_one(reads: str, warmup: str) -> None:
+    plain = padded(reads)
+    p, split = sl.split_loop(plain, "pad.x", 1, rc=True)
+    p, at = sl.compute_at(p, "scale", split.outer, rc=True)
+    p = sl.slide_window(p, at.call, split.outer, warmup=warmup)
+    for factor in (None, 1):
+        folded, (alloc,) = sl.fold_storage(p, at.alloc, "x", factor, rc=True)
+        assert str(alloc.storage()) == "(<1>,)"
+        for first, last in ((0, 9), (-5, 20), (20, 25)):
+            image, found = np.arange(10), sl.Buffer(np.zeros(last - first + 1, np.int64), min=(first,))
+            statistics = folded.run(image, found, checked=True)
+            assert np.array_equal(found.array, np.clip(np.arange(first, last + 1), 0, 9))
+            assert statistics.program_bytes == 8
+
+
+@pytest.mark.parametrize("reads", ["points", "all", "at the point"])
+def test_the_default_fold_of_two_points_at_once(reads: str) -> None:
+    p, split = sl.split_loop(padded(reads), "pad.x", 2, rc=True)
+    p, at = sl.compute_at(p, "scale", split.outer, rc=True)
+    for factor in (None, 2):
+        assert str(sl.fold_storage(p, at.alloc, "x", factor).find("alloc m").storage()) == "(<2>,)"
+    with pytest.raises(sl.SchedulingError, match="a fold of 1 does not hold"):
+        sl.fold_storage(p, at.alloc, "x", 1)
+
+
+def test_windows_side_by_side_have_nothing_to_keep_however_large_they_are() -> None:
+    """Not one iteration before the first is needed, and each produces what it did."""
+    (x,) = sl.variables("x")
+    i, m, o = (sl.BufferExpr(name, np.int64, rank=1) for name in "imo")
+    sl.Func(copy_to, [i[x]], [m[x]], name="scale")
+    sl.Func(copy_to, [m[x]], [o[x]], name="copy")
+    plain = sl.build_pipeline([i], [o])
+    p, split = sl.split_loop(plain, "copy.x", sl.maximum(1, sl.scalar("area") // 3), rc=True)
+    p, at = sl.compute_at(p, "scale", split.outer, rc=True)
+    assert str(sl.slide_window(p, at.call, split.outer)) == str(p)

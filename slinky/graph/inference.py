@@ -29,10 +29,12 @@ from slinky.graph.naming import DimensionNames
 from slinky.ir.regions import input_regions, parameter_box
 from slinky.ir.statements import InputPort, LoweredFunc, OutputPort
 from slinky.symbolic.clamps import without_cut_off
+from slinky.symbolic.explanations import LONGEST, brief
 from slinky.symbolic.expressions import (
     And,
     Condition,
     Expr,
+    Metadata,
     Scalar,
     Truth,
     Variable,
@@ -336,13 +338,24 @@ class _Walk:
                 moving = [q for q in quotients(e, {}) if not symbols(q).isdisjoint(func.dims)]
                 for divisor in sorted({q.denominator for q in moving}, key=str):
                     if not prove(divisor >= 1, self.checks.known):
-                        raise GraphError(
-                            f"func {self.names[func]!r}: its input {access} divides by {divisor}, which is not known "
-                            f"to be at least 1; let the pipeline require it: "
-                            f"build_pipeline(..., require=[{divisor} >= 1])"
-                        )
+                        raise GraphError(f"func {self.names[func]!r}: {self._why_not_positive(access, divisor)}")
                     found.update(dict.fromkeys(symbols(divisor)))
         return tuple(c for c in self.checks.messages if symbols(c) and symbols(c) <= found.keys())
+
+    def _why_not_positive(self, access: Access, divisor: Expr) -> str:
+        """That an access divides by what is not known to be positive, and what to require, in few words."""
+        name, text, by = access.buffer.name, str(access), str(divisor)
+        where = text if len(text) <= LONGEST else f"{name}[...]"
+        what = f"its input {where} divides by {brief(divisor)}, which is not known to be at least 1"
+        extents = {metadata(s.buffer, s.dim, "extent"): s for s in symbols(divisor) if isinstance(s, Metadata)}
+        positive = [extent >= 1 for extent in extents]
+        if extents and prove(divisor >= 1, self.checks.known.also(*positive)):
+            needed = ", ".join(sorted(f"{s.buffer}.dim({s.dim}).extent >= 1" for s in extents.values()))
+        elif len(by) <= LONGEST:
+            needed = f"{by} >= 1"
+        else:
+            return f"{what}; let the pipeline require that it is"
+        return f"{what}; let the pipeline require it: build_pipeline(..., require=[{needed}])"
 
     def _check_not_inverted(self, func: Func, access: Access, i: Interval) -> None:
         width = i.max - i.min

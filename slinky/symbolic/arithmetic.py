@@ -235,7 +235,7 @@ def floor_divide(numerator: Expr, denominator: Expr) -> Expr:
         if denominator.value < 0:
             return _floor_divide_constant(scale(numerator, -1), -denominator.value)
         return _floor_divide_constant(numerator, denominator.value)
-    quotient, rest = _divide_out(numerator, denominator)
+    quotient, rest = divide_out(numerator, denominator)
     if type(rest) is Constant and rest.value == 0:
         return quotient
     return quotient + intern(FloorDivide, rest, denominator)
@@ -287,7 +287,7 @@ def _floor_divide_constant(numerator: Expr, d: int) -> Expr:
     return linear_sum(whole_offset, [*whole, (atom, 1)])
 
 
-def _divide_out(numerator: Expr, denominator: Expr) -> tuple[Expr, Expr]:
+def divide_out(numerator: Expr, denominator: Expr) -> tuple[Expr, Expr]:
     """Write `numerator` as `quotient * denominator + rest`: take out the plain multiples of a symbolic denominator."""
     _, terms = linear(denominator)
     lead, lead_factor = terms[0]

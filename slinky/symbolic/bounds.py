@@ -33,6 +33,7 @@ from slinky.symbolic.expressions import (
     Select,
     Sum,
     children,
+    constant,
     constant_value,
     floor_divide,
     linear,
@@ -42,6 +43,7 @@ from slinky.symbolic.expressions import (
     multiply,
     negate,
     product,
+    scale,
     select,
 )
 from slinky.symbolic.intervals import Interval, point
@@ -182,11 +184,15 @@ class _Bounder:
             quotient = self._whole_multiple(atom)
             if quotient is not None and not symbols(quotient).isdisjoint(self.names):
                 quotients.append((atom, c, quotient))
+        written = {atom for atom, _, _ in quotients}
+        for atoms, c, quotient in self._multiplied_out(node):
+            if written.isdisjoint(atoms):
+                quotients.append((quotient, c, quotient))
+                written |= atoms
         if not quotients:
             return None
         # Everything times the least common multiple of the constant divisors: c*(n // d) is share*(n - remainder).
         common = lcm(*(constant_value(q.denominator) or 1 for _, _, q in quotients))
-        written = {atom for atom, _, _ in quotients}
         terms: list[tuple[Expr, int]] = [(atom, c * common) for atom, c in node.terms if atom not in written]
         least: list[tuple[Expr, int]] = []
         most: list[tuple[Expr, int]] = []
@@ -200,6 +206,27 @@ class _Bounder:
         inner = self._again(whole)
         lo, hi = linear_sum(0, [(inner.min, 1), *least]), linear_sum(0, [(inner.max, 1), *most])
         return Interval(-((-lo) // common), hi // common)
+
+    def _multiplied_out(self, node: Sum) -> Iterator[tuple[set[Expr], int, FloorDivide]]:
+        """The multiples of `d * (n // d)` in a sum for a fixed sum d that is at least 1, each with its terms: such a
+        product is multiplied out, so that it is several of them. An extent is a sum like that."""
+        found: dict[FloorDivide, dict[Expr, tuple[Expr, int]]] = {}
+        for atom, c in node.terms:
+            for quotient in atom.factors if isinstance(atom, Product) else (atom,):
+                if isinstance(quotient, FloorDivide) and type(quotient.denominator) is Sum:
+                    others = list(atom.factors) if isinstance(atom, Product) else [quotient]
+                    others.remove(quotient)
+                    rest = product(others) if others else constant(1)
+                    found.setdefault(quotient, {})[atom] = rest, c
+        for quotient, parts in found.items():
+            d = quotient.denominator
+            if not symbols(d).isdisjoint(self.names) or symbols(quotient).isdisjoint(self.names):
+                continue
+            whole = linear_sum(0, parts.values())
+            lead, c = linear(d)[1][0]
+            multiple = dict(linear(whole)[1]).get(lead, 0) // c
+            if multiple and whole is scale(d, multiple) and at_least(d, 1, self.known):
+                yield set(parts), multiple, quotient
 
     def _whole_multiple(self, atom: Expr) -> FloorDivide | None:
         """`n // d` if the atom is that for a constant d, or `d * (n // d)` for a fixed d that is at least 1."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import combinations
 
-from slinky.symbolic.arithmetic import Terms, product
+from slinky.symbolic.arithmetic import Terms, divide_out, product
 from slinky.symbolic.chaining import follows
 from slinky.symbolic.comparing import at_most
 from slinky.symbolic.expressions import (
@@ -31,6 +31,7 @@ from slinky.symbolic.expressions import (
     multiply,
 )
 from slinky.symbolic.facts import Facts, Linear
+from slinky.symbolic.traversal import symbols
 
 _DEEPEST = 20
 _MOST_ROWS = 40
@@ -50,7 +51,7 @@ def settled(atom: FloorDivide | Product, known: Facts) -> Expr:
     factors = [_chosen(factor, known) for factor in atom.factors]
     if all(new is old for new, old in zip(factors, atom.factors, strict=True)):
         return atom
-    whole = constant(1)
+    whole: Expr = constant(1)
     for factor in factors:
         whole = multiply(whole, factor)
     return whole
@@ -148,7 +149,7 @@ def constant_lower_bound(expr: Expr, known: Facts, deepest: int = _DEEPEST) -> i
             for atom, c in terms:
                 bound = constant_lower_bound(atom, known, deepest - 1) if c > 0 else None
                 if bound is None:
-                    return None
+                    return _bound_of_factors(expr, known) if _has_products(terms) else None
                 total += c * bound
             return total
         case Product(factors=factors):
@@ -180,3 +181,26 @@ def constant_lower_bound(expr: Expr, known: Facts, deepest: int = _DEEPEST) -> i
             bound = -(offset // terms[0][1])
             best = bound if best is None else max(best, bound)
     return best
+
+
+def _bound_of_factors(expr: Sum, known: Facts) -> int | None:
+    """A lower bound of a product that was multiplied out: of `g * q + c` with a factor g that a fact makes positive.
+
+    Extents are sums, so a product of extents is a long sum; a fact such as `extent >= 1` tells a factor of it.
+    """
+    lead = next(atom for atom, _ in expr.terms if isinstance(atom, Product)).factors[0]
+    names = symbols(expr)
+    for offset, terms in (*known.upward.get(lead, ()), *known.downward.get(lead, ())):
+        if not all(atom in names for atom, _ in terms):
+            continue
+        factor = linear_sum(offset + 1, terms)  # the fact is that it is at least 1
+        quotient, rest = divide_out(expr, factor)
+        if isinstance(rest, Constant) and not isinstance(quotient, Constant):
+            for bound in (1, 0):  # less with each division, so this comes to an end
+                if at_least(quotient, bound, known):
+                    return bound + rest.value
+    return None
+
+
+def _has_products(terms: Terms) -> bool:
+    return any(isinstance(atom, Product) for atom, _ in terms)

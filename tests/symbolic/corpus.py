@@ -228,6 +228,21 @@ K >= 1 |- x - (x//K)*K <= K - 1
 K >= 1 |- (x//K)*K + K >= x + 1
 |/ (x//8)*8 >= x
 eq(x % 8, 0) |- eq((x//8)*8, x)
+
+# Facts are used in divisors, and in factors
+M >= 1 |- eq(a//max(M, 1), a//M)
+|/ eq(a//max(K, 2), a//max(K, 1))
+M >= 1 |- eq(a % max(M, 1), a % M)
+M >= 1 |- max(M, 1)*(a//max(M, 1)) <= a
+M >= 1; a//M >= 3 |- a//max(M, 1) >= 3
+E >= 1; A >= 1 |- eq(a//max(1, min(E, A)), a//min(E, A))
+E >= 1 |- a % max(1, min(E, A)) <= max(1, min(E, A)) - 1
+E >= 1; A >= 1 |- a % max(1, min(E, A)) <= E - 1
+inp.extent >= 1; out.extent >= 1 |- inp.extent*out.extent >= 1
+inp.extent >= 1; out.extent >= 1; mid.extent >= 1 |- inp.extent*out.extent*mid.extent >= 1
+inp.extent >= 1; out.extent >= 1; mid.extent >= 1; y >= 0 |- y//(inp.extent*out.extent*mid.extent) >= 0
+inp.extent >= 1 |/ inp.extent*out.extent >= 1
+inp.extent >= 1; out.extent >= 1 |/ inp.extent*out.extent >= 2
 eq(x % 8, 0); x <= 15; x >= 9 |- x <= 8
 eq(x % 8, 0) |- eq(x % 4, 0)
 eq(x % 4, 0) |/ eq(x % 8, 0)
@@ -322,6 +337,9 @@ K*y for y in m..n = K*m..K*n given K >= 0
 K*o + i for o in 0..N - 1, i in 0..K - 1 = 0..K*N - 1 given K >= 1
 y//K for y in 0..N = 0..N//K given K >= 1
 y % K for y in m..n = 0..K - 1 given K >= 1
+y % inp.extent for y in m..n = 0..inp.extent - 1 given inp.extent >= 1
+3*(y % inp.extent) + 1 for y in m..n = 1..3*inp.extent - 2 given inp.extent >= 1
+y % (inp.extent*out.extent) for y in m..n = 0..inp.extent*out.extent - 1 given (inp.extent >= 1) & (out.extent >= 1)
 (y + K)//K - y//K for y in m..n = 1..1 given K >= 1
 y*y for y in 0..5 = 0..25
 (y//4)*4 for y in 0..31 = 0..28

@@ -218,6 +218,16 @@ class Coverage:
         return variable(f"{loop.variable.name}'{self.serial}")
 
 
+class OwnIteration(Coverage):
+    """Coverage by what the same iteration of a loop has written, and nothing from before the loop."""
+
+    def __init__(self, version: Version, buffer: str, alloc: Alloc | None, reader: int, loop: For) -> None:
+        super().__init__(version, buffer, alloc, reader)
+        self.straight = [c for c in self.straight if loop.id in version.ancestors(c.call.id)]
+        outer = {loop.id, *version.ancestors(loop.id)}
+        self.loops = [inner for inner in self.loops if inner.id not in outer]
+
+
 @attrs.frozen
 class _Sweep:
     """A variable that goes from `first` to `last` by `step`; to no value at all if `last` is less than `first`."""

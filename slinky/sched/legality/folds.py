@@ -4,6 +4,9 @@ How that is shown. Let all accesses stand in one loop over v, its writes in iter
 ends non-decreasing, and all reads and writes of an iteration span at most F coordinates. Then what shares storage with
 an element e read at v is `e + kF`: above, it is more than b(v), so not written yet; below, it is less than a(u) for the
 iteration u <= v that wrote e, so it is not written from then on.
+
+Where an end moves back, it is enough that all that an iteration reads was written in that iteration: what it writes
+spans at most F coordinates, so none of them share storage.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from slinky.ir.printer import dimension_names
 from slinky.ir.scopes import over_loops
 from slinky.ir.statements import SERIAL, Alloc, Call, For
 from slinky.pipeline import Pipeline
-from slinky.sched.legality.coverage import shown
+from slinky.sched.legality.coverage import OwnIteration, shown
 from slinky.sched.legality.races import own_buffers
 from slinky.sched.legality.refusals import Unproved
 from slinky.sched.legality.touches import (
@@ -148,13 +151,22 @@ def check_fold(version: Version, alloc: Alloc, dim: int, factor: Expr) -> None:
             later = substitute(end, onward)
             advances = end <= later
             if not at_most(end, later, going) and not prove(advances, going):
-                if at_most_in_all_cases(end, later, going):
+                if at_most_in_all_cases(end, later, going) or _is_read_where_written(version, alloc, loop):
                     continue
                 raise Unproved(version, advances, going).refuse(
                     f"what is produced of {name} moves forward with loop {loop.variable}",
                     f"what is produced of {name} does not move forward with loop {loop.variable}",
                     place=place,
                 )
+
+
+def _is_read_where_written(version: Version, alloc: Alloc, loop: For) -> bool:
+    """Whether all that is read of a buffer in an iteration of a loop is shown to be written in that iteration."""
+    readers = [i for i in version.readers(alloc.buffer) if version.alloc_of(alloc.buffer, i) is alloc]
+    return all(
+        OwnIteration(version, alloc.buffer, alloc, touch.call.id, loop).covers(touch.region, touch.known)
+        for touch in touches(version, alloc.buffer, readers, writing=False)
+    )
 
 
 def _too_small(version: Version, alloc: Alloc, dim: int, factor: Expr, condition: Unproved) -> SchedulingError:

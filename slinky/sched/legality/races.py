@@ -11,7 +11,7 @@ from slinky.errors import SchedulingError
 from slinky.ir.effects import written_by
 from slinky.ir.scopes import one_before_the_other, over_loops
 from slinky.ir.statements import Alloc, Call, For
-from slinky.sched.legality.coverage import Coverage
+from slinky.sched.legality.coverage import OwnIteration
 from slinky.sched.legality.touches import (
     calls_inside,
     reads_of_call,
@@ -50,7 +50,7 @@ def check_races(version: Version, loop_id: int, *, hint: str = "") -> None:
         _check_disjoint_writes(version, loop, buffer, writers, hint)
         for call in inside:
             for name, touch in reads_of_call(version, call):
-                if name == buffer and not _OwnIteration(version, buffer, alloc, call.id, loop).covers(
+                if name == buffer and not OwnIteration(version, buffer, alloc, call.id, loop).covers(
                     touch.region, touch.known
                 ):
                     raise _shared(
@@ -112,16 +112,6 @@ def own_buffers(version: Version, loop: For, buffer: str) -> list[Remedy]:
         first("give each iteration buffers of its own first", *stored(shared)),
         first(in_full, *whole, *stored(shared)),
     ]
-
-
-class _OwnIteration(Coverage):
-    """Coverage by what the same iteration of a loop has written, and nothing from before the loop."""
-
-    def __init__(self, version: Version, buffer: str, alloc: Alloc | None, reader: int, loop: For) -> None:
-        super().__init__(version, buffer, alloc, reader)
-        self.straight = [c for c in self.straight if loop.id in version.ancestors(c.call.id)]
-        outer = {loop.id, *version.ancestors(loop.id)}
-        self.loops = [inner for inner in self.loops if inner.id not in outer]
 
 
 def _check_disjoint_writes(version: Version, loop: For, buffer: str, writers: list[Call], hint: str) -> None:

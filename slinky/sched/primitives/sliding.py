@@ -206,16 +206,25 @@ def _filled_earlier(window: Interval, first_low: Expr, limit: Expr, loop: For, r
     """
     y, first = loop.variable, loop.range.min
     earlier = added_steps(window.max, y, loop, first_low, ranges) * loop.step
-    start = simplify(first - earlier, ranges)
     fresh_low = _behind_last(window.max, loop)
-    if not prove(substitute(fresh_low, {y: start}) <= first_low, ranges):
-        start = simplify(first - usual_steps(window, loop) * loop.step, ranges)
-        return start, _filled_at(start, _with_ramps(window.max, loop), first_low, loop)
-    inside = ranges.also(start <= y, y <= loop.range.max)
-    low = fresh_low
-    if not prove(maximum(fresh_low, first_low) <= maximum(fresh_low, limit), inside):
-        low = simplify(maximum(fresh_low, first_low), inside)
-    return start, Interval(low, window.max)
+    # The steps that are asked for by one part of the end may not be shown to be enough, where none are needed at all.
+    for start in dict.fromkeys((simplify(first - earlier, ranges), first)):
+        if prove(substitute(fresh_low, {y: start}) <= first_low, ranges):
+            return start, Interval(_low_of_fresh(window, fresh_low, first_low, limit, start, loop, ranges), window.max)
+    start = simplify(first - usual_steps(window, loop) * loop.step, ranges)
+    return start, _filled_at(start, _with_ramps(window.max, loop), first_low, loop)
+
+
+def _low_of_fresh(
+    window: Interval, fresh_low: Expr, first_low: Expr, limit: Expr, start: Expr, loop: For, ranges: Facts
+) -> Expr:
+    """Where what an iteration produces starts: behind what was there before, and not before the first window."""
+    inside = ranges.also(start <= loop.variable, loop.variable <= loop.range.max)
+    if start is loop.range.min and prove(equal(fresh_low, window.min), inside):
+        return window.min  # windows side by side, in the words of the window
+    if prove(maximum(fresh_low, first_low) <= maximum(fresh_low, limit), inside):
+        return fresh_low
+    return simplify(maximum(fresh_low, first_low), inside)
 
 
 def _with_ramps(high: Expr, loop: For) -> Expr:
