@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import attrs
 import numpy as np
 import pytest
+from handmade import over, with_body
 from scheduled import by_rows, picture, stencil, stencils, weigh
 
 import examples
@@ -46,6 +48,21 @@ def backwards() -> sl.Pipeline:
     sl.Func(weigh(0), [inp[x]], [m[x]], name="f")
     sl.Func(weigh(0), [m[-x]], [out[x]], name="g")
     return sl.compute_at(sl.split_loop(sl.build_pipeline([inp], [out]), "g.x", 1), "f", "for x")
+
+
+def slid_backwards() -> sl.Pipeline:
+    """A signal that is read backwards, two elements at a time, of which each iteration computes one."""
+    (x,) = sl.variables("x")
+    inp, m, out = (sl.BufferExpr(name, np.int32, 1) for name in ("inp", "m", "out"))
+    sl.Func(weigh(0), [inp[x]], [m[x]], name="f")
+    sl.Func(lambda source, target: None, [m[sl.interval(-x, 1 - x)]], [out[x]], name="g")
+    p = sl.compute_at(sl.split_loop(sl.build_pipeline([inp], [out]), "g.x", 1), "f", "for x")
+    loop = p.find("for x")._loop
+    at = loop.variable
+    new = over(loop.body[0], (sl.interval(-at, sl.select(sl.equal(at, loop.range.min), 1 - at, -at)),))
+    p = with_body(p.program, (*p.program.body[:-1], attrs.evolve(loop, body=(new, *loop.body[1:]))))
+    p.run(sl.Buffer(np.arange(9, dtype=np.int32), min=(-7,)), np.zeros(3, np.int32), checked=True)
+    return p
 
 
 def diagonal() -> sl.Pipeline:
@@ -392,10 +409,10 @@ REFUSALS: dict[str, Refusal] = {
         "alloc b2: int16[out.y.min - 1 .. out.y.max + 1, out.x.min - 1 .. out.x.max + 1]",
     ),
     "fold backwards": (
-        backwards(),
+        slid_backwards(),
         lambda p: sl.fold_storage(p, "alloc m", "x"),
         "fold_storage: what is produced of m.x does not move forward with loop x",
-        "alloc m: int32[-out.x.max..-out.x.min]",
+        "alloc m: int32[-out.x.max .. -out.x.min + 1]",
     ),
     # store_at, lift_alloc
     "store inside, use outside": (

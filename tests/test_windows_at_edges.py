@@ -283,3 +283,25 @@ def test_windows_side_by_side_have_nothing_to_keep_however_large_they_are() -> N
     p, split = sl.split_loop(plain, "copy.x", sl.maximum(1, sl.scalar("area") // 3), rc=True)
     p, at = sl.compute_at(p, "scale", split.outer, rc=True)
     assert str(sl.slide_window(p, at.call, split.outer)) == str(p)
+
+
+@pytest.mark.parametrize(("step", "reach"), [(1, 0), (3, 0), (1, 1), (3, 1)])
+def test_what_is_read_where_it_is_written_folds_though_it_moves_back(step: int, reach: int) -> None:
+    """Each iteration computes what it reads, further and further down."""
+    (x,) = sl.variables("x")
+    i, m, o = (sl.BufferExpr(name, np.int64, rank=1) for name in "imo")
+    sl.Func(copy_to, [i[x]], [m[x]], name="scale")
+    sl.Func(from_the_end, [m[sl.interval(-x - reach, -x + reach)]], [o[x]], name="flip")
+    p, split = sl.split_loop(sl.build_pipeline([i], [o]), "flip.x", step, rc=True)
+    p, at = sl.compute_at(p, "scale", split.outer, rc=True)
+    with pytest.raises(sl.SchedulingError, match=f"a fold of {2 * reach + step - 1} does not hold|must be 1 or more"):
+        sl.fold_storage(p, at.alloc, "x", 2 * reach + step - 1)
+    p, (alloc,) = sl.fold_storage(p, at.alloc, "x", rc=True)
+    assert str(alloc.storage()) == f"(<{2 * reach + step}>,)"
+    image, found = sl.Buffer(np.arange(20) ** 2, min=(-15,)), np.zeros(11, np.int64)
+    p.run(image, found, checked=True)
+    assert np.array_equal(found, np.arange(15 - reach, 4 - reach, -1) ** 2)
+
+
+def from_the_end(source: np.ndarray[Any, Any], target: np.ndarray[Any, Any]) -> None:
+    target[...] = source[: len(target)][::-1]
