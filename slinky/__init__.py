@@ -38,6 +38,7 @@ from slinky.errors import (
     SlinkyError,
     StorageError,
     UninitializedReadError,
+    UnusedInputWarning,
 )
 from slinky.graph.buffers import BufferExpr, constant, same_shape, scalar, variables
 from slinky.graph.funcs import Func
@@ -117,6 +118,7 @@ __all__ = [
     "StatementCursor",
     "StorageError",
     "UninitializedReadError",
+    "UnusedInputWarning",
     "alias_copies",
     "alias_copy",
     "build_pipeline",

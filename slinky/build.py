@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 
+from slinky.errors import UnusedInputWarning
 from slinky.graph.buffers import BufferExpr
-from slinky.graph.lowering import lower
+from slinky.graph.lowering import lower, unused_inputs
 from slinky.pipeline import Pipeline
 from slinky.sched.primitives.copies import alias_copies
 from slinky.symbolic.expressions import Condition
@@ -29,9 +31,16 @@ def build_pipeline(
     on scalars and buffer metadata that the pipeline may rely on, checked when it runs; `name`, by default that of the
     func that produces the first output.
 
+    An input that no output needs stays a parameter, and an `UnusedInputWarning` names it.
+
     Raises `GraphError` for a graph that is no pipeline: a buffer that is read but neither produced nor an input, an
-    input that is produced or not read, an output that is not produced, two buffers or funcs of one name, bounds that
-    nothing determines.
+    input that is produced, an output that is not produced, two buffers or funcs of one name, bounds that nothing
+    determines.
     """
-    p = Pipeline(lower(inputs, outputs, require, name))
+    program = lower(inputs, outputs, require, name)
+    unused = unused_inputs(program)
+    if unused:
+        names = ", ".join(unused)
+        warnings.warn(f"no output of the pipeline needs what is in {names}", UnusedInputWarning, stacklevel=2)
+    p = Pipeline(program)
     return alias_copies(p) if alias else p

@@ -1,4 +1,4 @@
-"""Every exception that slinky raises on purpose, in one hierarchy.
+"""Every exception that slinky raises on purpose, in one hierarchy, and the categories of its warnings.
 
 A message says what was expected, what was given, and where. Several classes also derive from the built-in
 exception that a Python programmer would expect (`TypeError`, `ValueError`), so that ordinary handlers work.
@@ -21,6 +21,10 @@ class ExpressionError(SlinkyError, ValueError):
 
 class GraphError(SlinkyError, ValueError):
     """A graph of funcs and buffers is not a pipeline. Raised when it is built, before anything runs."""
+
+
+class UnusedInputWarning(UserWarning):
+    """A pipeline has inputs that no output needs: their arrays are asked for, checked, and not looked at."""
 
 
 class ProgramError(SlinkyError, ValueError):

@@ -404,9 +404,40 @@ def test_inputs_that_are_none() -> None:
     assert refused(lambda: sl.build_pipeline([inp, weights], [out])) == (
         "buffer 'weights' is a constant, so it must not be listed as an input"
     )
-    assert refused(lambda: sl.build_pipeline([inp, buffer("other")], [out])) == (
-        "buffer 'other' is listed as an input, but no func that the outputs need reads it"
-    )
+
+
+def test_inputs_that_no_output_needs() -> None:
+    """They are parameters like the others, so that a signature can be kept; one warning names all of them."""
+    inp, _, out = stencil()
+    others = buffer("other"), buffer("more", 1)
+    others[1].dim(0).min = 0
+    with pytest.warns(sl.UnusedInputWarning) as caught:
+        p = sl.build_pipeline([others[0], inp, others[1]], [out], name="p")
+    assert [str(warning.message) for warning in caught] == ["no output of the pipeline needs what is in other, more"]
+    assert caught[0].filename == __file__
+    assert str(p).startswith("pipeline p(other: int32[2], inp: int32[2], more: int32[1]) -> (out: int32[2]):\n")
+    p.verify()
+    image, unused = np.ones((6, 6), np.int32), (np.zeros((0, 3), np.int32), np.zeros(2, np.int32))
+    shape = tuple(extent - 2 for extent in image.shape)
+    for scheduled in (p, sl.split_loop(p, "stencil.y", 2)):
+        target = sl.Buffer(np.zeros(shape, np.int32), min=(1, 1))
+        scheduled.run(unused[0], image, unused[1], target, checked=True)
+    with pytest.raises(sl.ArgumentError, match="argument other: expected rank 2"):
+        p(unused[1], image, unused[1], target)
+    with pytest.raises(sl.CheckFailedError, match="assigned to a dimension of more"):
+        p(unused[0], image, sl.Buffer(unused[1], min=(1,)), target)
+
+
+def test_an_input_whose_bounds_alone_are_needed() -> None:
+    """It says how much of another array is read, and no warning is given."""
+    inp, grid, out = buffer("inp", 1), buffer("grid", 1), buffer("out", 1)
+    sl.Func(nothing, [inp[sl.interval(0, sl.maximum(grid.dim(0).extent, 1))]], [out[y]], name="f")
+    assert "f(inp[0 .. max(grid." in str(sl.build_pipeline([inp, grid], [out]))
+
+
+def test_an_input_that_has_the_name_of_another_buffer() -> None:
+    inp, _, out = stencil()
+    assert "two different buffers are called 'intm'" in refused(lambda: sl.build_pipeline([inp, buffer("intm")], [out]))
 
 
 def test_an_input_that_is_missing() -> None:

@@ -46,11 +46,11 @@ def collect(inputs: Sequence[BufferExpr], outputs: Sequence[BufferExpr]) -> Grap
             raise GraphError(f"buffer {buffer.name!r} is listed as an output, but no func produces it")
     funcs = _in_dependency_order(outputs)
     constants: dict[BufferExpr, None] = {}
-    used: set[BufferExpr] = set()
+    used: dict[BufferExpr, None] = {}
     for func in funcs:
         for access in func.inputs:
             buffer = access.buffer
-            used.add(buffer)
+            used[buffer] = None
             if buffer.value is not None:
                 constants[buffer] = None
             elif buffer.producer is None and buffer not in inputs:
@@ -58,12 +58,9 @@ def collect(inputs: Sequence[BufferExpr], outputs: Sequence[BufferExpr]) -> Grap
                     f"func {func.name!r} reads {buffer.name!r}, which no func produces and which is not "
                     f"listed as an input"
                 )
-    for buffer in inputs:
-        if buffer not in used:
-            raise GraphError(
-                f"buffer {buffer.name!r} is listed as an input, but no func that the outputs need reads it"
-            )
-    _check_names(funcs, [*used, *(access.buffer for func in funcs for access in func.outputs)])
+    _check_names(
+        funcs, [*dict.fromkeys((*inputs, *used)), *(access.buffer for func in funcs for access in func.outputs)]
+    )
     return Graph(inputs, outputs, tuple(constants), funcs)
 
 

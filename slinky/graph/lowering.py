@@ -17,6 +17,7 @@ from slinky.graph.collecting import Graph, collect
 from slinky.graph.inference import Checks, Inferred, infer
 from slinky.graph.naming import DimensionNames
 from slinky.graph.resolution import resolve
+from slinky.ir.effects import read_by
 from slinky.ir.statements import (
     Alloc,
     BufferParameter,
@@ -27,12 +28,13 @@ from slinky.ir.statements import (
     Program,
     ScalarParameter,
     Statement,
+    walk,
 )
 from slinky.symbolic.bounds import simplify
-from slinky.symbolic.expressions import And, Condition, Expr, Max, Min, Scalar, constant_value
+from slinky.symbolic.expressions import And, Condition, Expr, Max, Metadata, Min, Scalar, constant_value
 from slinky.symbolic.intervals import Box, Interval, box_symbols
 from slinky.symbolic.proofs import facts, impossible
-from slinky.symbolic.traversal import union_of_symbols
+from slinky.symbolic.traversal import symbols, union_of_symbols
 
 
 def lower(
@@ -77,6 +79,27 @@ def lower(
         body,
         _floats(inferred),
     )
+
+
+def unused_inputs(program: Program) -> tuple[str, ...]:
+    """The inputs of a program that no call reads, and whose bounds say nothing of anything else."""
+    used: set[str] = set()
+    for statement in walk(program.body):
+        match statement:
+            case Call(func=func, box=box):
+                used.update(read_by(statement))
+                named = box_symbols([*box, *(i for port in func.inputs for i in port.box)])
+                named |= union_of_symbols(func.operation.expressions())
+            case Alloc(box=box):
+                named = box_symbols(box)
+            case Check(condition=condition):
+                named = symbols(condition)
+                if len({s.buffer for s in named if isinstance(s, Metadata)}) == 1:
+                    continue  # what is required of one buffer by itself
+            case _:
+                continue
+        used.update(s.buffer for s in named if isinstance(s, Metadata))
+    return tuple(parameter.name for parameter in program.inputs if parameter.name not in used)
 
 
 def _check_reads(graph: Graph, inferred: Inferred, checks: Checks, names: DimensionNames) -> None:
