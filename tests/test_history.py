@@ -408,6 +408,15 @@ def test_the_code_of_an_expression_makes_it(seed: int, depth: int) -> None:
     assert modules == ({"slinky.symbolic.expressions"} if "slinky.symbolic" in code else set())
 
 
+def test_a_fold_by_a_new_scalar_is_one_step() -> None:
+    unscheduled = signal(1, 1)
+    p = sl.slide_window(sl.compute_at(sl.split_loop(unscheduled, "f1.x", 1), "f0", "for x"), "f0", "for x")
+    p = sl.fold_storage(p, "alloc b0", "x", 3 * sl.scalar("n"))
+    assert lines(p.history())[-1] == 'p = sl.fold_storage(p, "alloc b0", "x", 3 * sl.scalar("n"))'
+    assert lines(p.history().primitives()) == lines(p.history())
+    assert replayed(p.history(), unscheduled).same_program(p)
+
+
 def test_named_arguments_that_are_sequences() -> None:
     @sl.sched_op()
     def look(p: sl.Pipeline, calls: Sequence[sl.CallCursor], pair: tuple[sl.CallCursor, Expr]) -> sl.Pipeline:

@@ -106,6 +106,42 @@ def test_split_by_a_scalar_adds_a_parameter_and_a_check() -> None:
     )
 
 
+def shifted() -> sl.Pipeline:
+    """`t = -inp; out = t[x + r] ** 2` for an `r` that may be 0, element by element."""
+    (x,) = sl.variables("x")
+    r = sl.scalar("r")
+    inp, t, out = (sl.BufferExpr(name, np.int64, 1) for name in ("inp", "t", "out"))
+    sl.Func(np.negative, [inp[x]], [t[x]], name="turn")
+    sl.Func(np.square, [t[x + r]], [out[x]], name="square")
+    return sl.split_loop(sl.build_pipeline([inp], [out], require=[r >= 0]), "square.x", 1)
+
+
+R, START, LENGTH = sl.scalar("r"), shifted().find("for x").bounds().min, shifted().find("alloc t").shape()[0]
+
+
+@pytest.mark.parametrize(
+    ("rewrite", "what"),
+    [
+        (lambda p: sl.cut_loop(p, "for x", START // R), "the place to cut"),
+        (lambda p: sl.cut_loop(p, "for x", START % R), "the place to cut"),
+        (lambda p: sl.split_loop(p, "for x", 8 // R), "the factor"),
+        (lambda p: sl.split_loop(p, "square.x", sl.maximum(8 // R, 1)), "the factor"),
+        (lambda p: sl.fold_storage(p, "alloc t", "x", LENGTH + sl.maximum(8 // R, 1)), "the factor"),
+        (lambda p: sl.cut_loop(p, "for x", START // sl.maximum(8 // R, 1)), "the place to cut"),
+    ],
+)
+def test_what_a_given_expression_divides_by_becomes_a_check(
+    rewrite: Callable[[sl.Pipeline], sl.Pipeline], what: str
+) -> None:
+    p = rewrite(shifted())
+    source, target = np.arange(9), np.zeros(4, np.int64)
+    with pytest.raises(sl.CheckFailedError, match=f"requires 1 <= r, got r = 0 .what .*{what} divides by"):
+        p.run(source, target, r=0)
+    assert not target.any()
+    p.run(source, target, r=2, checked=True)
+    np.testing.assert_array_equal(target, source[2:6] ** 2)
+
+
 def test_split_a_loop() -> None:
     before = blur_by(1)
     loop = before.find("for x")

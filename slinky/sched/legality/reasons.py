@@ -57,7 +57,8 @@ ALL_BUT_CHECKS = tuple(o for o in Obligation if o not in (Obligation.VALUES, Obl
 SAME_ORDER = Reason(
     "same order",
     "The calls compute the same elements in the same order as before: a call or a loop is taken to pieces that come "
-    "one after the other, or expressions change into others of the same value. Buffers live as long as they did.",
+    "one after the other, or expressions change into others of the same value. Buffers live as long as they did. "
+    "Steps, and what new expressions divide by, are at least 1.",
     "All writes that came before a read come before it still, and no others come between, so it finds what it found. "
     "Pieces of a call lie in its box: they read and write nothing else, and a fold that held all of the box holds a "
     "piece. Iterations of a parallel loop over pieces are groups of iterations that were independent.",

@@ -40,6 +40,7 @@ from slinky.sched.primitives.rewriting import (
     fresh_variable,
     is_one,
     named_variable,
+    require_divisors,
     require_known_symbols,
     require_positive,
     within,
@@ -369,6 +370,7 @@ def cut_loop(p: Pipeline, loop: LoopCursor, at: Expr) -> Any:
     edit = Edit(version)
     edit.add_scalars(symbols(at))
     known = version.facts_at(old.id).also(old.step >= 1)
+    require_divisors(edit, at, "the place to cut", known)
     low, high, step = old.range.min, old.range.max, old.step
     on_grid = grid_origin(low, step)
     start = at if is_one(step) else on_grid + step * ((at - on_grid + step - 1) // step)

@@ -17,7 +17,7 @@ from slinky.sched.remedies import Remedy
 from slinky.symbolic.expressions import Expr, Metadata, Scalar, Variable, constant_value, maximum, variable
 from slinky.symbolic.intervals import Interval, intersection
 from slinky.symbolic.proofs import Facts, prove
-from slinky.symbolic.traversal import symbols
+from slinky.symbolic.traversal import quotients, symbols
 
 
 def allocs_of(version: Version, call: Call) -> tuple[AllocCursor, ...]:
@@ -115,9 +115,10 @@ def is_parameter_or_buffer(version: Version, name: str) -> bool:
 def require_positive(edit: Edit, value: Expr, what: str, known: Facts) -> None:
     """Make sure that a step or factor is at least 1: by proof, or by a check if it is made of scalars.
 
-    Raises `SchedulingError` if it is shown not to be, or depends on a loop or on the bounds of arrays: a check would
-    then refuse arrays that the pipeline takes.
+    What it divides by is made sure of first. Raises `SchedulingError` if it is shown not to be, or depends on a loop or
+    on the bounds of arrays: a check would then refuse arrays that the pipeline takes.
     """
+    require_divisors(edit, value, what, known)
     if prove(value >= 1, known):
         return
     if prove(value < 1, known):
@@ -128,6 +129,12 @@ def require_positive(edit: Edit, value: Expr, what: str, known: Facts) -> None:
             f"not shown that {what} is 1 or more", condition=condition, hint="a factor sl.maximum(..., 1) is"
         )
     edit.add_check(value >= 1, f"{what} must be 1 or more")
+
+
+def require_divisors(edit: Edit, value: Expr, what: str, known: Facts) -> None:
+    """Make sure that what an expression given by the user divides by is at least 1, as `require_positive` does."""
+    for quotient in sorted(quotients(value, {}), key=str):
+        require_positive(edit, quotient.denominator, f"what {what} divides by", known)
 
 
 def require_known_symbols(version: Version, value: Expr, what: str, loops: Iterable[For] = ()) -> None:

@@ -80,25 +80,20 @@ def fold_storage(p: Pipeline, alloc: AllocCursor, dim: str | int, factor: Expr |
                 place=alloc,
                 remedies=functools.partial(_store_other_in_full, old, other),
             )
+    edit = Edit(version)
     if factor is None:
         factor = _window_extent(version, alloc, d)
         _require_saving(version, alloc, d, factor)
     else:
         require_known_symbols(version, factor, "the factor", version.loops_around(old.id))
-        version = _with_positive(version, old, factor)
-    check_fold(version, old, d, factor)
-    edit = Edit(version)
+        edit.add_scalars(symbols(factor))
+        require_positive(edit, factor, "the factor", version.facts_at(old.id))
+    # A fold is shown by the checks that come with its factor, too.
+    checked = version if edit.program is version.program else edit.copy().finish("fold_storage")
+    check_fold(checked, old, d, factor)
     edit.update(with_folds(old, (*old.folds[:d], factor, *old.folds[d + 1 :])))
     new = settle(edit, "fold_storage", Kept(FOLD_ALONE, ALL_BUT_CHECKS))
     return new, (AllocCursor(new._version, old.id),)
-
-
-def _with_positive(version: Version, alloc: Alloc, factor: Expr) -> Version:
-    """A version that has the scalars of a factor, and checks that it is at least 1: a fold is shown by that, too."""
-    edit = Edit(version)
-    edit.add_scalars(symbols(factor))
-    require_positive(edit, factor, "the factor", version.facts_at(alloc.id))
-    return version if edit.program is version.program else edit.finish("fold_storage")
 
 
 def _require_saving(version: Version, alloc: AllocCursor, d: int, factor: Expr) -> None:
