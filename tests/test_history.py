@@ -408,6 +408,39 @@ def test_the_code_of_an_expression_makes_it(seed: int, depth: int) -> None:
     assert modules == ({"slinky.symbolic.expressions"} if "slinky.symbolic" in code else set())
 
 
+@pytest.mark.parametrize("deepened", ["quotients", "choices", "shared", "conditions"])
+def test_however_deep_an_expression_is_it_has_code_that_python_reads(deepened: str) -> None:
+    n, m = sl.scalar("n"), sl.scalar("m")
+    deep = n
+    for k in range(1500 if deepened == "quotients" else 150):
+        match deepened:
+            case "quotients":
+                deep = (deep + m) // 3
+            case "choices":
+                deep = sl.maximum(sl.minimum(deep + m * (k + 2), n * 7 + k) // 3, 2)
+            case "shared":
+                deep = (deep * deep + m) // (deep + 3)
+            case _:
+                deep = sl.select(sl.equal(deep, k) | ((deep <= 3) & (n >= deep * 2)), deep + m, deep // 7)
+    assert eval(expression_code(deep, lambda *which: "", set()), {"sl": sl, "slinky": sl}) is deep
+
+
+def test_a_deep_argument_has_code() -> None:
+    deep = sl.scalar("n")
+    for _ in range(1500):
+        deep = (deep + sl.scalar("m")) // 3
+    unscheduled = stencil()
+    p = sl.split_loop(unscheduled, "stencil.y", sl.maximum(deep, 1))
+    assert replayed(p.history(), unscheduled).same_program(p)
+
+
+@pytest.mark.parametrize("kind", ["sum", "minimum"])
+def test_however_long_an_expression_is_it_has_code_that_python_reads(kind: str) -> None:
+    scalars = [sl.scalar(f"n{k}") for k in range(3000)]
+    expr = sum(scalars, as_expr(1)) if kind == "sum" else sl.minimum(*scalars)
+    assert eval(expression_code(expr, lambda *which: "", set()), {"sl": sl, "slinky": sl}) is expr
+
+
 def test_a_fold_by_a_new_scalar_is_one_step() -> None:
     unscheduled = signal(1, 1)
     p = sl.slide_window(sl.compute_at(sl.split_loop(unscheduled, "f1.x", 1), "f0", "for x"), "f0", "for x")

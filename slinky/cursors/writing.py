@@ -32,17 +32,13 @@ from slinky.errors import InvalidCursorError
 from slinky.ir.operations import FloatScalar
 from slinky.ir.statements import Call, Program, Statement
 from slinky.symbolic.expressions import (
-    And,
-    Constant,
     Expr,
-    FloorDivide,
     IsZero,
     Max,
     Metadata,
     Min,
     Node,
     NonNegative,
-    Or,
     Product,
     Scalar,
     Select,
@@ -50,6 +46,9 @@ from slinky.symbolic.expressions import (
     Truth,
     Variable,
 )
+from slinky.symbolic.text import ATOM, COMPARISON, JUNCTION, SUM, Dialect, Piece, Pieces
+from slinky.symbolic.text import written as text_of
+from slinky.symbolic.traversal import fold
 
 # ----------------------------------------------------------------------------------------------------------------
 # Remembering
@@ -82,7 +81,7 @@ def remembered(version: Version, value: object, is_pattern: bool) -> object:
     """An argument as it is remembered. `is_pattern`: a pattern will do where it was given."""
     if isinstance(value, Cursor):
         return _remembered_place(version, value, is_pattern)
-    if value is None or isinstance(value, (str, int, float, Expr, FloatScalar)):
+    if value is None or isinstance(value, (str, int, float, Node, FloatScalar)):
         return value
     if isinstance(value, (tuple, list)):
         items = [remembered(version, item, is_pattern) for item in value]
@@ -191,7 +190,7 @@ class Code:
 
 
 def written(value: object, program: Program) -> Code | None:
-    """The code of an remembered argument; None if it has none. `program` is any of those before or after."""
+    """The code of a remembered argument; None if it has none. `program` is any of those before or after."""
     modules: set[str] = set()
 
     def write(value: object) -> str:
@@ -283,13 +282,43 @@ def _metadata_code(program: Program, buffer: str, dim: int, field: str) -> str:
 def expression_code(node: Node, metadata: Callable[[str, int, str], str], modules: set[str]) -> str:
     """An expression or condition as Python that makes it; `metadata` writes the fields of dimensions.
 
-    Adds to the modules that it needs.
+    Adds to the modules that it needs. Python reads brackets only so deep, so of a deeper expression the inner parts
+    come first, each with a name.
     """
+    dialect = _python(metadata, modules)
+    named: dict[Node, str] = {}
+    steps: list[str] = []
+    for part in _deep_parts(node):
+        steps.append(f"inner{len(steps) + 1} := {text_of(part, dialect, named)}")
+        named[part] = f"inner{len(steps)}"
+    code = text_of(node, dialect, named)
+    return f"[{', '.join(steps)}, {code}][-1]" if steps else code
 
-    def write(node: Node) -> str:
+
+_DEEPEST = 30
+"""How deep parts stand in each other in one text. Python reads brackets up to 200 deep; a part brings up to four."""
+
+
+def _deep_parts(root: Node) -> list[Node]:
+    """The parts of an expression that are written before it, for it is too deep: each after its own parts."""
+    found: list[Node] = []
+
+    def depth(node: Node, parts: list[int]) -> int:
+        deep = 1 + max(parts, default=0)
+        if deep < _DEEPEST or node is root:
+            return deep
+        found.append(node)
+        return 0
+
+    fold(root, depth, {})
+    return found
+
+
+def _python(metadata: Callable[[str, int, str], str], modules: set[str]) -> Dialect:
+    """Python that makes expressions of slinky, by its public names wherever these make just that."""
+
+    def simple(node: Truth | Variable | Metadata) -> str:
         match node:
-            case Constant(value=value):
-                return str(value)
             case Truth(value=value):
                 return "sl.equal(0, 0)" if value else "sl.equal(0, 1)"
             case Scalar(name=name):
@@ -298,55 +327,36 @@ def expression_code(node: Node, metadata: Callable[[str, int, str], str], module
                 return f"sl.variables({quoted(name)})[0]"
             case Metadata(buffer=buffer, dim=dim, field=field):
                 return metadata(buffer, dim, field)
-            case Sum(constant=constant, terms=terms):
-                if any(isinstance(symbol, (Min, Max, Select)) for atom, _ in terms for symbol in _factors(atom)):
-                    # What is added to a choice may go inside of it, so the order in which a sum is made would matter.
-                    modules.add(_SUMS)
-                    written = ", ".join(f"({write(atom)}, {c})" for atom, c in terms)
-                    return f"{_SUMS}.linear_sum({constant}, [{written}])"
-                return _sum_code([(tight(atom), c) for atom, c in terms], constant)
-            case Product(factors=factors):
-                return " * ".join(map(tight, factors))
-            case FloorDivide(numerator=numerator, denominator=denominator):
-                return f"{tight(numerator)} // {tight(denominator)}"
-            case Min(operands=operands):
-                return f"sl.minimum({', '.join(map(write, operands))})"
-            case Max(operands=operands):
-                return f"sl.maximum({', '.join(map(write, operands))})"
-            case Select(condition=condition, then=then, otherwise=otherwise):
-                return f"sl.select({write(condition)}, {write(then)}, {write(otherwise)})"
-            case NonNegative(expr=expr):
-                return f"0 <= {write(expr)}"
-            case IsZero(expr=expr):
-                return f"sl.equal({write(expr)}, 0)"
-            case And(operands=conditions):
-                return " & ".join(map(tight, conditions))
-            case Or(operands=conditions):
-                return " | ".join(map(tight, conditions))
-        raise _NoCodeError
 
-    def tight(node: Node) -> str:
-        text = write(node)
-        compound = (Sum, Product, FloorDivide, NonNegative, And, Or)
-        return f"({text})" if isinstance(node, compound) or text.startswith("-") else text
+    def sum_(node: Sum) -> Pieces | None:
+        if len(node.terms) <= _LONGEST_SUM and not any(map(_is_choice, node.terms)):
+            return None
+        modules.add(_SUMS)
+        pieces: list[Piece] = [f"{_SUMS}.linear_sum({node.constant}, ["]
+        for n, (atom, c) in enumerate(node.terms):
+            pieces += [", (" if n else "(", (atom, JUNCTION), f", {c})"]
+        return ATOM, [*pieces, "])"]
 
-    return write(node)
+    def comparison(node: NonNegative | IsZero) -> Pieces:
+        if isinstance(node, NonNegative):
+            return COMPARISON, ["0 <= ", (node.expr, SUM)]
+        return ATOM, ["sl.equal(", (node.expr, JUNCTION), ", 0)"]
+
+    return Dialect(
+        simple, comparison, sum_, minimum="sl.minimum", maximum="sl.maximum", select="sl.select", times=" * ",
+        conjunction=" & ", disjunction=" | ", joined=SUM,
+    )  # fmt: skip
 
 
 _SUMS = "slinky.symbolic.expressions"
 
+_LONGEST_SUM = 500
+"""The most terms that are written with signs: for Python each stands inside the next one, and that only so deep."""
 
-def _factors(atom: Expr) -> tuple[Expr, ...]:
-    return atom.factors if isinstance(atom, Product) else (atom,)
 
-
-def _sum_code(terms: list[tuple[str, int]], constant: int) -> str:
-    """A sum: positive terms first, the constant last."""
-    ordered = [term for term in terms if term[1] > 0] + [term for term in terms if term[1] < 0]
-    parts: list[str] = []
-    for atom, c in ordered:
-        sign = ("-" if c < 0 else "") if not parts else (" - " if c < 0 else " + ")
-        parts.append(f"{sign}{atom}" if abs(c) == 1 else f"{sign}{abs(c)} * {atom}")
-    if constant:
-        parts.append(f" {'+' if constant > 0 else '-'} {abs(constant)}")
-    return "".join(parts)
+def _is_choice(term: tuple[Expr, int]) -> bool:
+    """Whether a term is a multiple of a choice. What is added to that may go inside of it, so the order in which a sum
+    is made would matter."""
+    atom = term[0]
+    factors = atom.factors if isinstance(atom, Product) else (atom,)
+    return any(isinstance(factor, (Min, Max, Select)) for factor in factors)

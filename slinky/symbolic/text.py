@@ -4,13 +4,18 @@ Invariant: Python would read the text as the same expression (with `min`, `max` 
 never ambiguous. Where parts that stand in several places would make it long, each is written once, with a name
 (`(part1 := x // 3)`), and is that name further to the right. Positive terms come before negative ones, the constant
 last; a comparison is written with its negative terms on the left (`a <= b - 1`); `n - d * (n // d)` is written `n % d`.
+
+What languages write differently stands in a `Dialect`. That of messages and programs is here; the one of Python that
+makes an expression is in `slinky.cursors.writing`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import count
 from typing import TypeAlias
+
+import attrs
 
 from slinky.symbolic.expressions import (
     And,
@@ -40,11 +45,35 @@ from slinky.symbolic.traversal import symbols
 DimensionNames: TypeAlias = Callable[[str, int], str]
 """How to write a dimension of a buffer, given the buffer's name and the position of the dimension."""
 
-_JUNCTION, _COMPARISON, _SUM, _QUOTIENT, _PRODUCT, _ATOM = range(6)
+JUNCTION, COMPARISON, SUM, QUOTIENT, PRODUCT, ATOM = range(6)
 """How tightly a text binds. A quotient binds like a product, but may not stand behind a factor or a minus."""
 
-_Piece: TypeAlias = str | tuple[Node, int]
+Piece: TypeAlias = str | tuple[Node, int]
 """Text, or a node still to be written, with the strength that its place asks for."""
+
+Pieces: TypeAlias = tuple[int, list[Piece]]
+"""How tightly the text of a node binds, and what it is made of."""
+
+
+@attrs.frozen
+class Dialect:
+    """A language for expressions: what it writes in its own way."""
+
+    simple: Callable[[Truth | Variable | Metadata], str]
+    """What has no parts: a word that binds as tightly as any."""
+
+    comparison: Callable[[NonNegative | IsZero], Pieces]
+    sum: Callable[[Sum], Pieces | None]
+    """Sums that are not written with signs; None for the others."""
+
+    minimum: str = "min"
+    maximum: str = "max"
+    select: str = "select"
+    times: str = "*"
+    conjunction: str = " and "
+    disjunction: str = " or "
+    joined: int = COMPARISON
+    """How tightly what stands between conjunctions must bind."""
 
 
 _LONGEST = 2_000
@@ -60,13 +89,18 @@ def positional(buffer: str, dim: int) -> str:
 
 
 def to_text(node: Node, names: DimensionNames = positional) -> str:
-    """The text of an expression or condition."""
-    unnamed = _shared(node, names) if weight(node) > _LONGEST else frozenset()
+    """The text of an expression or condition, as messages and programs have it."""
+    return written(node, _PLAIN if names is positional else _plain(names), {})
+
+
+def written(node: Node, dialect: Dialect, known: Mapping[Node, str]) -> str:
+    """The text of an expression or condition in a dialect; parts that are `known` already are written by name."""
+    unnamed = _shared(node, dialect, known) if weight(node) > _LONGEST else frozenset()
     taken = {symbol.name for symbol in symbols(node) if isinstance(symbol, Variable)} if unnamed else set()
     fresh = (name for k in count(1) if (name := f"part{k}") not in taken)
-    named: dict[Node, str] = {}
+    named = dict(known)
     done: list[str] = []
-    waiting: list[_Piece] = [(node, _JUNCTION)]
+    waiting: list[Piece] = [(node, JUNCTION)]
     while waiting:
         piece = waiting.pop()
         if isinstance(piece, str):
@@ -76,7 +110,7 @@ def to_text(node: Node, names: DimensionNames = positional) -> str:
         if inner in named:
             done.append(named[inner])
             continue
-        strength, pieces = _pieces(inner, names)
+        strength, pieces = _pieces(inner, dialect)
         if inner in unnamed:
             named[inner] = next(fresh)
             pieces = [f"({named[inner]} := ", *pieces, ")"]
@@ -86,81 +120,97 @@ def to_text(node: Node, names: DimensionNames = positional) -> str:
     return "".join(done)
 
 
-def _shared(root: Node, names: DimensionNames) -> frozenset[Node]:
+def _shared(root: Node, dialect: Dialect, known: Mapping[Node, str]) -> frozenset[Node]:
     """The parts that stand in several places of a text and are too long to be repeated."""
-    met: set[Node] = set()
+    met: set[Node] = set(known)
     shared: set[Node] = set()
     waiting = [root]
     while waiting:
         node = waiting.pop()
         if node not in met:
             met.add(node)
-            waiting += [piece[0] for piece in _pieces(node, names)[1] if not isinstance(piece, str)]
-        elif weight(node) > _LONGEST_REPEATED:
+            waiting += [piece[0] for piece in _pieces(node, dialect)[1] if not isinstance(piece, str)]
+        elif node not in known and weight(node) > _LONGEST_REPEATED:
             shared.add(node)
     return frozenset(shared)
 
 
-def _pieces(node: Node, names: DimensionNames) -> tuple[int, list[_Piece]]:
+def _pieces(node: Node, dialect: Dialect) -> Pieces:
     """How tightly the text of a node binds, and what it is made of."""
     match node:
         case Constant(value=value):
-            return _ATOM if value >= 0 else _SUM, [str(value)]
-        case Truth(value=value):
-            return _ATOM, [str(value)]
-        case Variable(name=name):
-            return _ATOM, [name]
-        case Metadata(buffer=buffer, dim=dim, field=field):
-            return _ATOM, [f"{names(buffer, dim)}.{field}"]
+            return ATOM if value >= 0 else SUM, [str(value)]
+        case Truth() | Variable() | Metadata():
+            return ATOM, [dialect.simple(node)]
         case Product(factors=factors):
-            return _PRODUCT, _joined("*", factors, _ATOM)
+            return PRODUCT, pieces_between(dialect.times, factors, ATOM)
         case FloorDivide(numerator=numerator, denominator=denominator):
-            return _QUOTIENT, [(numerator, _ATOM), " // ", (denominator, _ATOM)]
+            return QUOTIENT, [(numerator, ATOM), " // ", (denominator, ATOM)]
         case Min(operands=operands):
-            return _ATOM, ["min(", *_joined(", ", operands, _JUNCTION), ")"]
+            return ATOM, [f"{dialect.minimum}(", *pieces_between(", ", operands, JUNCTION), ")"]
         case Max(operands=operands):
-            return _ATOM, ["max(", *_joined(", ", operands, _JUNCTION), ")"]
+            return ATOM, [f"{dialect.maximum}(", *pieces_between(", ", operands, JUNCTION), ")"]
         case Select(condition=condition, then=then, otherwise=otherwise):
-            return _ATOM, ["select(", *_joined(", ", (condition, then, otherwise), _JUNCTION), ")"]
+            return ATOM, [f"{dialect.select}(", *pieces_between(", ", (condition, then, otherwise), JUNCTION), ")"]
         case Sum():
-            return _sum(node)
-        case NonNegative(expr=expr):
-            left, right = sides(expr)
-            return _COMPARISON, [(left, _SUM), " <= ", (right, _SUM)]
-        case IsZero(expr=expr):
-            left, right = sides(expr)
-            return _COMPARISON, [(left, _SUM), " == ", (right, _SUM)]
+            return dialect.sum(node) or _sum(node, dialect.times)
+        case NonNegative() | IsZero():
+            return dialect.comparison(node)
         case And(operands=conditions):
-            return _JUNCTION, _joined(" and ", conditions, _COMPARISON)
+            return JUNCTION, pieces_between(dialect.conjunction, conditions, dialect.joined)
         case Or(operands=conditions):
-            return _JUNCTION, _joined(" or ", conditions, _COMPARISON)
+            return JUNCTION, pieces_between(dialect.disjunction, conditions, dialect.joined)
     raise TypeError(f"cannot write {type(node).__name__}")
 
 
-def _joined(separator: str, nodes: Iterable[Node], strength: int) -> list[_Piece]:
-    pieces: list[_Piece] = []
+def _plain(names: DimensionNames) -> Dialect:
+    """The language of messages and programs."""
+
+    def simple(node: Truth | Variable | Metadata) -> str:
+        match node:
+            case Truth(value=value):
+                return str(value)
+            case Variable(name=name):
+                return name
+            case Metadata(buffer=buffer, dim=dim, field=field):
+                return f"{names(buffer, dim)}.{field}"
+
+    return Dialect(simple, _plain_comparison, lambda node: None)
+
+
+def _plain_comparison(node: NonNegative | IsZero) -> Pieces:
+    left, right = sides(node.expr)
+    return COMPARISON, [(left, SUM), " <= " if isinstance(node, NonNegative) else " == ", (right, SUM)]
+
+
+_PLAIN = _plain(positional)
+
+
+def pieces_between(separator: str, nodes: Iterable[Node], strength: int) -> list[Piece]:
+    """Nodes with a text between each two of them."""
+    pieces: list[Piece] = []
     for node in nodes:
         pieces += [separator, (node, strength)]
     return pieces[1:]
 
 
-def _sum(node: Sum) -> tuple[int, list[_Piece]]:
+def _sum(node: Sum, times: str) -> Pieces:
     found = remainder(node)
     if found is not None:
         numerator, denominator = found
-        return _QUOTIENT, [(numerator, _ATOM), " % ", (denominator, _ATOM)]
+        return QUOTIENT, [(numerator, ATOM), " % ", (denominator, ATOM)]
     terms = [term for term in node.terms if term[1] > 0] + [term for term in node.terms if term[1] < 0]
-    pieces: list[_Piece] = []
+    pieces: list[Piece] = []
     for atom, c in terms:
         sign = "-" if c < 0 else "+"
         pieces.append(f" {sign} " if pieces else sign.strip("+"))
         if abs(c) != 1:
-            pieces.append(f"{abs(c)}*")
-        pieces.append((atom, _QUOTIENT if c == 1 else _PRODUCT))
+            pieces.append(f"{abs(c)}{times}")
+        pieces.append((atom, QUOTIENT if c == 1 else PRODUCT))
     if node.constant:
         pieces.append(f" {'+' if node.constant > 0 else '-'} {abs(node.constant)}")
     single = len(terms) == 1 and terms[0][1] > 0 and not node.constant
-    return _PRODUCT if single else _SUM, pieces
+    return PRODUCT if single else SUM, pieces
 
 
 def sides(expr: Expr) -> tuple[Expr, Expr]:
