@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import attrs
 import numpy as np
@@ -33,9 +33,24 @@ from slinky.runtime.plan_tree import (
     TakeArena,
     names_assigned,
     names_used,
-    walk_steps,
 )
 from slinky.runtime.python_text import python_text
+
+
+def walk_steps(steps: Steps) -> Iterator[Step]:
+    """Some steps and those inside them, in the order in which they stand."""
+    waiting = [iter(steps)]
+    while waiting:
+        step = next(waiting[-1], None)
+        if step is None:
+            waiting.pop()
+            continue
+        yield step
+        match step:
+            case Guard(body=body, orelse=orelse):
+                waiting += [iter(orelse), iter(body)]
+            case Loop(body=body) | ParallelLoop(body=body) | RecordBlock(body=body) | RecordCall(body=body):
+                waiting.append(iter(body))
 
 
 def folded() -> sl.Pipeline:

@@ -16,7 +16,7 @@ def show(version: Version, statements: set[int], *, gap: tuple[int, bool] | None
     lines = program_lines(version.program)
     marked = [n for n, line in enumerate(lines) if line.identity in statements or (header and line.identity is None)]
     if gap is not None:
-        at = _gap_line(version, lines, *gap)
+        at = _gap_line(lines, *gap)
         anchor = next(line for line in lines if line.identity == gap[0])
         lines = [*lines[:at], Line(anchor.depth, "(here)", None), *lines[at:]]
         marked = [at]
@@ -38,7 +38,7 @@ def first_line(version: Version, identity: int) -> str:
     return next(line.text for line in program_lines(version.program) if line.identity == identity)
 
 
-def _gap_line(version: Version, lines: list[Line], anchor: int, is_before: bool) -> int:
+def _gap_line(lines: list[Line], anchor: int, is_before: bool) -> int:
     """Where a gap stands among the lines."""
     at = next(n for n, line in enumerate(lines) if line.identity == anchor)
     if is_before:

@@ -8,6 +8,7 @@ from slinky.ir.copies import (
     with_folds,
     with_interval,
     with_mode,
+    with_operands,
     with_range,
 )
 from slinky.ir.statements import (
@@ -51,5 +52,6 @@ __all__ = [
     "with_folds",
     "with_interval",
     "with_mode",
+    "with_operands",
     "with_range",
 ]

@@ -161,11 +161,6 @@ def with_folds(alloc: Alloc, folds: tuple[Expr | None, ...]) -> Alloc:
     return _changed(alloc, folds=folds)
 
 
-def with_buffer(alloc: Alloc, buffer: str) -> Alloc:
-    """An allocation of a buffer of another name."""
-    return _changed(alloc, buffer=buffer)
-
-
 def with_condition(statement: S, condition: Condition) -> S:
     """An if or a check with another condition."""
     return _changed(statement, condition=condition)

@@ -15,7 +15,7 @@ are made of arrays.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from operator import attrgetter
 from typing import Any, Literal, TypeAlias
 
@@ -550,22 +550,6 @@ def names_assigned(step: Step) -> tuple[str, ...]:
         case Fetch(name=name, reading=reading) | FetchWithin(name=name, reading=reading):
             return (name,) if reading is None else (name, reading)
     return ()
-
-
-def walk_steps(steps: Steps) -> Iterator[Step]:
-    """Some steps and those inside them, in the order in which they stand."""
-    waiting = [iter(steps)]
-    while waiting:
-        step = next(waiting[-1], None)
-        if step is None:
-            waiting.pop()
-            continue
-        yield step
-        match step:
-            case Guard(body=body, orelse=orelse):
-                waiting += [iter(orelse), iter(body)]
-            case Loop(body=body) | ParallelLoop(body=body) | RecordBlock(body=body) | RecordCall(body=body):
-                waiting.append(iter(body))
 
 
 _getters: dict[str, Callable[[Node], tuple[object, ...]]] = {}

@@ -20,12 +20,12 @@ import attrs
 from slinky.cursors.base import Cursor
 from slinky.cursors.cursors import DimCursor, StatementCursor, statement_cursor
 from slinky.cursors.versions import Version
-from slinky.cursors.writing import pattern_of, quoted
+from slinky.cursors.writing import remembered, written
 from slinky.errors import InvalidCursorError, SchedulingError, SlinkyError
 from slinky.ir.statements import Alloc
 from slinky.pipeline import Pipeline
 from slinky.sched.small_runs import elements_computed
-from slinky.symbolic.expressions import Expr, Scalar, constant_value
+from slinky.symbolic.expressions import Constant, Expr, Scalar
 
 _DEPTHS = (0, 1, 4)
 """How many remedies of refused remedies may be in each other: short ways are tried first."""
@@ -243,16 +243,16 @@ def _written(version: Version, value: object) -> str | None:
     """An argument as code; None where there is no short way to write it."""
     if isinstance(value, PlaceOf):
         value = _located(version, value)
+    code = written(remembered(version, value, is_pattern=True), version.program) if _is_short(value) else None
+    return None if code is None or code.modules else code.text
+
+
+def _is_short(value: object) -> bool:
+    """Whether an argument is a word or a number, or a few of them: hints are to be read."""
     if isinstance(value, Cursor):
-        place = value.forward_to(version)
-        return quoted(pattern_of(place)) if isinstance(place, (StatementCursor, DimCursor)) else None
+        return isinstance(value, (StatementCursor, DimCursor))
     if isinstance(value, Expr):
-        if isinstance(value, Scalar):
-            return f'sl.scalar("{value.name}")'
-        number = constant_value(value)
-        return None if number is None else str(number)
-    if isinstance(value, str):
-        return quoted(value)
-    if value is None or isinstance(value, (int, tuple)):
-        return repr(value)
-    return None
+        return isinstance(value, (Scalar, Constant))
+    if isinstance(value, tuple):
+        return all(map(_is_short, value))
+    return value is None or isinstance(value, (str, int))

@@ -95,7 +95,7 @@ def compute_at(p: Pipeline, call: CallCursor, loop: LoopCursor) -> Any:
     moved = with_box(old, box)
     edit = Edit(version)
     edit.delete(old.id)
-    edit.insert(Gap.before(_first_reader(version, old, target)), (moved,))
+    edit.insert(Gap.before(_first_reader(old, target)), (moved,))
     working = tuple(_extend_to_all(edit, version, moved, target)) if is_output else (moved.id,)
     parallel = tuple(loop.id for loop in (*version.loops_around(target.id), target) if loop.mode != SERIAL)
     # READERS is implied, for the call computes the hull of what its readers ask for in the iterations that there were
@@ -268,7 +268,7 @@ def _require_no_part(version: Version, call: Call, d: int, needed: Interval | No
             raise computes_part(version, call, d, hint=hint)
 
 
-def _first_reader(version: Version, call: Call, loop: For) -> int:
+def _first_reader(call: Call, loop: For) -> int:
     """The first statement of a loop's body that reads what a call writes."""
     written = frozenset(written_by(call))
     for statement in loop.body:

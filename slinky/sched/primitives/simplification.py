@@ -7,7 +7,6 @@ from typing import Any
 import attrs
 
 from slinky.cursors.editing import Edit
-from slinky.cursors.versions import Version
 from slinky.ir.copies import with_block, with_body, with_expressions
 from slinky.ir.scopes import loop_facts
 from slinky.ir.statements import Block, Check, For, If, Pass, Statement
@@ -76,7 +75,7 @@ def rename(p: Pipeline, name: str) -> Any:
     return settle(edit, "rename")
 
 
-def simplified_block(version: Version, loop: For, known: Facts) -> Block:
+def simplified_block(loop: For, known: Facts) -> Block:
     """The body of a loop, simplified by what its range says; `known` is what holds around the loop."""
     return _block(loop.body, _inside(loop, known))
 
