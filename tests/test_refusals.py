@@ -134,7 +134,7 @@ REFUSALS: dict[str, Refusal] = {
         lambda p: sl.split_loop(p, "s3.y", sl.BufferExpr("out", np.int16, 2).dim(0).extent),
         "split_loop: not shown that the factor is 1 or more\nnot shown: out.y.min <= out.y.max; "
         "it does not hold for out.y.min = -2, out.y.max = -3, inp.y.min = -5, inp.y.max = 0\n"
-        "hint: a factor sl.maximum(..., 1) is",
+        "hint: sl.maximum(..., 1) is",
         "",
     ),
     "shift the pieces of a loop that steps": (

@@ -11,7 +11,7 @@ statement is empty (a `Pass` takes the place of the last statement).
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 import attrs
 
@@ -34,7 +34,6 @@ from slinky.ir.statements import (
     Check,
     For,
     Pass,
-    Program,
     ScalarParameter,
     Statement,
     blocks_of,
@@ -126,17 +125,6 @@ class Edit:
         self.delete(identity)
         self.insert(gap, (statement,))
 
-    def wrap(self, first: int, last: int, around: Callable[[Block], Statement]) -> None:
-        """Put the statements from first to last of one block inside a new statement."""
-        entry = self.entries[first]
-        block = self._block(entry.parent, entry.field)
-        start, end = self._index(block, first), self._index(block, last) + 1
-        self.reordered.add((entry.parent, entry.field))
-        wrapped = block[start:end]
-        self._forget(wrapped, "wrapped it")
-        outer = around(wrapped)
-        self._put(entry.parent, entry.field, (*block[:start], outer, *block[end:]), (outer,))
-
     def duplicate(self, identity: int) -> Statement:
         """A copy of a statement, all of it with fresh identities; not yet placed."""
         original = self.statement(identity)
@@ -208,10 +196,6 @@ class Edit:
         taken.update(name for statement in walk(self.program.body) for _, name in keys_of(statement))
         return taken
 
-    def rewrite(self, identity: int, change: Callable[[Statement], Statement]) -> None:
-        """Change a statement and every statement inside it, bottom up, in one walk. Identities must stay."""
-        self.replace(identity, (rewritten(self.statement(identity), change),))
-
     def add_check(self, condition: Condition, message: str) -> None:
         """Put a check behind the leading ones, so that the condition is a fact everywhere; scalars in it become
         parameters."""
@@ -272,7 +256,7 @@ class Edit:
             at = self._index(siblings, parent)
             block = (*siblings[:at], changed, *siblings[at + 1 :])
             parent, field = outer.parent, outer.field
-        self.program = _with_body(self.program, block)
+        self.program = with_program_body(self.program, block)
 
 
 def _free(name: str, taken: set[str]) -> str:
@@ -280,7 +264,3 @@ def _free(name: str, taken: set[str]) -> str:
     found = next(f"{name}_{k}" for k in itertools.count(1) if f"{name}_{k}" not in taken)
     taken.add(found)
     return found
-
-
-def _with_body(program: Program, body: Block) -> Program:
-    return with_program_body(program, body)

@@ -31,6 +31,7 @@ from slinky.cursors.cursors import (
 )
 from slinky.cursors.editing import Edit, Gap
 from slinky.errors import InvalidCursorError, OperationError, ProgramError
+from slinky.ir.copies import expressions_of
 from slinky.ir.statements import Alloc, Block, Call, Check, For, If, Pass, Statement, walk
 from slinky.ir.substitution import substitute_statement
 from slinky.ir.validation import validated
@@ -38,6 +39,7 @@ from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
 from slinky.sched.primitives.rewriting import require_known_symbols, require_name, require_positive
 from slinky.symbolic.expressions import Expr, Variable, as_expr
+from slinky.symbolic.traversal import symbols, union_of_symbols
 
 Place: TypeAlias = StatementCursor | BlockCursor | str | Statement
 """A statement or a block of them: a cursor, a pattern, or a statement that this editor gave or was given."""
@@ -58,6 +60,8 @@ class Editor:
             raise OperationError(f"an editor edits a Pipeline, got {type(p).__name__}")
         self._pipeline = p
         self._edit = Edit(p._version)
+        self._required: list[tuple[Expr, str]] = []
+        """What must be at least 1, with what messages call it."""
 
     @property
     def pipeline(self) -> Pipeline:
@@ -169,10 +173,18 @@ class Editor:
 
     def require_positive(self, value: Expr | int, what: str) -> None:
         """Make sure that a step or a factor is at least 1: by proof, or if it is made of scalars by a check, which also
-        makes these parameters of the pipeline. `what` is what messages call it."""
-        expr = as_expr(value)
+        makes these parameters of the pipeline. `what` is what messages call it.
+
+        The check is put when the edits are finished, if what they put or changed speaks of these scalars: else it would
+        only refuse what the pipeline takes.
+        """
+        try:
+            expr = as_expr(value)
+        except TypeError as error:
+            raise OperationError(f"{what}: {error}") from None
         require_known_symbols(self._pipeline._version, expr, what)
-        require_positive(self._edit, expr, what, self._edit.version.base_facts())
+        require_positive(self._edit.copy(), expr, what, self._edit.version.base_facts())
+        self._required.append((expr, what))
 
     def finish(self, operation: str = "edit") -> Pipeline:
         """The pipeline that the edits end in; `operation` is what messages call it.
@@ -181,9 +193,18 @@ class Editor:
         mended. Otherwise, the editor goes on from the new pipeline.
         """
         finished, self._edit = self._edit, self._edit.copy()
+        self._put_checks(finished)
         self._pipeline = settle(finished, operation)
-        self._edit = Edit(self._pipeline._version)
+        self._edit, self._required = Edit(self._pipeline._version), []
         return self._pipeline
+
+    def _put_checks(self, edit: Edit) -> None:
+        """Put the checks of what must be at least 1, where something in an edit speaks of it."""
+        there = (edit.statement(i) for i in edit.touched if i in edit.entries)
+        spoken = union_of_symbols(e for statement in there for e in expressions_of(statement))
+        for value, what in self._required:
+            if not symbols(value).isdisjoint(spoken):
+                require_positive(edit, value, what, edit.version.base_facts())
 
     # Places -------------------------------------------------------------------------------------------------------
 

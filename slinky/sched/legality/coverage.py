@@ -33,6 +33,7 @@ from slinky.symbolic.expressions import (
     NonNegative,
     Select,
     Variable,
+    all_of,
     equal,
     linear,
     maximum,
@@ -63,7 +64,7 @@ _LONG = 6
 """An end that is a choice between more cases is simplified where nothing else helps."""
 
 _MOST_UNDECIDED = 2
-"""Of how many loops before a reader to try both that they run and that they do not: each doubles the work."""
+"""Of how many statements before a reader to try both that they run and that they do not: each doubles the work."""
 
 
 class Coverage:
@@ -129,14 +130,49 @@ class Coverage:
         undecided = [c for c in self._running() if not prove(c, known)]
         return self._covers_whether_or_not(region, known, undecided[:_MOST_UNDECIDED])
 
+    def lacking(self, region: Box, known: Facts) -> tuple[Call, Condition, Facts] | None:
+        """What is not shown, though with it one call before the reader would cover a region alone, and what is known
+        where that is asked: of the call that lacks least. None if no call writes anything."""
+        found = [(c.call, *self._lack(c, region, known)) for c in self.straight]
+        if not found:
+            return None
+        call, _, condition, there = min(found, key=lambda lack: lack[1])
+        return call, condition, there
+
+    def _lack(self, contribution: _Contribution, region: Box, known: Facts) -> tuple[int, Condition, Facts]:
+        """Of how much it is not shown that a contribution covers it, the condition, and what is known there."""
+        call, version = contribution.call, self.version
+        written = self._written(contribution, known)
+        if written is not None:
+            ends = [end for a, b in zip(written, region, strict=True) for end in (a.min <= b.min, b.max <= a.max)]
+            lacking = [end for end in ends if not prove(end, known)]
+            return len(lacking), all_of(*lacking), known
+        most = 2 * len(region) + 1
+        for outer, inner in itertools.pairwise(version.path(call.id)):
+            around = self._loop_or_condition(outer, inner)
+            if not isinstance(around, For) and not prove(around, version.facts_at(outer)):
+                return most, around, version.facts_at(outer)
+        for loop in reversed(version.loops_around(call.id)):
+            moved: dict[Expr, Expr] = {loop.variable: loop.variable + loop.step}
+            further = version.facts_at(call.id).also(loop.variable + loop.step <= loop.range.max)
+            for i in effective_box(version, call):
+                following = substitute(i.min, moved) <= i.max + 1
+                if moves_with(i, loop.variable) and not prove(following, further):
+                    return most, following, further
+        return most + 1, FALSE, known
+
     def _running(self) -> list[Condition]:
-        """For the loops that stand before the reader, that they run at all."""
+        """For the loops and ifs that stand before the reader, that they come to what is inside."""
         outermost = (c.around[-1] for c in self.straight if c.around)
-        loops = {loop.id: loop for loop in outermost if isinstance(loop, For)}
-        return [loop.range.min <= loop.range.max for loop in loops.values()]
+        conditions = (o.range.min <= o.range.max if isinstance(o, For) else o for o in outermost)
+        found: dict[Condition, None] = {}
+        for condition in conditions:
+            if negate(condition) not in found:  # of an if, one side is enough
+                found[condition] = None
+        return list(found)
 
     def _covers_whether_or_not(self, region: Box, known: Facts, undecided: list[Condition]) -> bool:
-        """Cover a region, whichever of these loops run."""
+        """Cover a region, whichever of these conditions hold."""
         boxes = [box for c in self.straight if (box := self._written(c, known)) is not None]
         if self._cover_by_cases(region, boxes, known, self.loops):
             return True

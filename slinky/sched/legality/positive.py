@@ -7,8 +7,10 @@ from collections.abc import Iterable
 from slinky.cursors.cursors import statement_cursor
 from slinky.cursors.versions import Version
 from slinky.ir.copies import expressions_of
+from slinky.ir.printer import dimension_names
 from slinky.ir.statements import Alloc, For
 from slinky.sched.legality.refusals import Unproved
+from slinky.symbolic.explanations import brief
 from slinky.symbolic.expressions import Expr, FloorDivide
 from slinky.symbolic.proofs import Facts, prove
 from slinky.symbolic.traversal import quotients
@@ -42,9 +44,8 @@ def check_divisors(version: Version, before: Version, statements: Iterable[int])
             known_quotients = known_quotients.union(*(quotients(e, {}) for e in expressions_of(old.statement)))
         for e in expressions_of(version.statement(identity)):
             for quotient in sorted(quotients(e, {}) - known_quotients, key=str):
-                _require(
-                    version, identity, quotient.denominator, version.facts_at(identity), f"the divisor of {quotient}"
-                )
+                what = f"the divisor of {brief(quotient, dimension_names(version.program))}"
+                _require(version, identity, quotient.denominator, version.facts_at(identity), what)
 
 
 def _require(version: Version, identity: int, value: Expr, known: Facts, what: str) -> None:

@@ -8,6 +8,7 @@ from typing import TypeAlias, cast
 
 import attrs
 
+from slinky.cursors.base import Cursor
 from slinky.cursors.cursors import statement_cursor
 from slinky.cursors.versions import Version
 from slinky.errors import SchedulingError
@@ -15,6 +16,7 @@ from slinky.ir.printer import dimension_names, interval_in
 from slinky.ir.regions import parameter_box
 from slinky.ir.statements import Call
 from slinky.sched.legality.coverage import Coverage, contains
+from slinky.sched.legality.refusals import UnlessRefuted, Unproved
 from slinky.sched.legality.touches import (
     Touch,
     reads_of_call,
@@ -24,6 +26,7 @@ from slinky.sched.remedies import Remedy
 from slinky.sched.small_runs import Finding, unwritten_output, unwritten_read
 from slinky.symbolic.explanations import LONGEST, brief
 from slinky.symbolic.intervals import Box, interval_text, not_empty
+from slinky.symbolic.proofs import Facts
 
 
 @attrs.frozen
@@ -32,31 +35,71 @@ class Uncovered:
 
     buffer: str
     region: Box
-    call: Call | None
+    call: Call
 
     def refuse(self, version: Version, remedies: RemediesFor | None = None) -> SchedulingError:
         """The refusal that this is."""
-        program, call = version.program, self.call
+        call = self.call
 
         @functools.cache
         def found() -> Finding | None:
-            if call is None:
-                return unwritten_output(program, self.buffer)
-            return unwritten_read(program, self.buffer, call.id)
+            return unwritten_read(version.program, self.buffer, call.id)
 
         def reason() -> str:
-            if call is None:
-                return f"not {'' if found() else 'shown that '}all of output {self.buffer} is written"
             name = call.func.name
             rest = f"all of {self.buffer}[{_brief_region(version, self.region)}], which it reads, written"
             return f"{name} does not find {rest}" if found() else f"not shown that {name} finds {rest}"
 
         return SchedulingError(
             reason,
-            place=statement_cursor(version, call.id) if call is not None else None,
+            place=statement_cursor(version, call.id),
             example=lambda: str(found() or ""),
             remedies=None if remedies is None else lambda: remedies(self),
         )
+
+
+@attrs.frozen
+class _Unwritten:
+    """An output that is not shown to be written in full. As text, what one of the calls that write it lacks: put
+    together when somebody reads it."""
+
+    version: Version
+    buffer: str
+    region: Box
+    known: Facts
+
+    def refuse(self) -> SchedulingError:
+        """The refusal that this is."""
+        version, buffer = self.version, self.buffer
+
+        @functools.cache
+        def found() -> Finding | None:
+            return unwritten_output(version.program, buffer)
+
+        return SchedulingError(
+            lambda: f"not {'' if found() else 'shown that '}all of output {buffer} is written",
+            place=self._place(),
+            condition=self,
+            example=lambda: str(found() or ""),
+        )
+
+    def _place(self) -> Cursor | None:
+        """The one call that writes the output, or the end of the program; None of a program without statements."""
+        writers, body = self.version.writers(self.buffer), self.version.program.body
+        if len(writers) == 1:
+            return statement_cursor(self.version, writers[0])
+        return statement_cursor(self.version, body[-1].id).after() if body else None
+
+    def __str__(self) -> str:
+        version, buffer = self.version, self.buffer
+        lacking = Coverage(version, buffer, None, None).lacking(self.region, self.known)
+        if lacking is None:
+            return ""
+        call, condition, known = lacking
+        unproved = Unproved(version, condition, known)
+        if len(version.writers(buffer)) == 1 or unproved.is_refuted():
+            return str(UnlessRefuted(unproved))
+        return f"{unproved.missing()}, with which {call.func.name} would write all of it alone"
 
 
 def _brief_region(version: Version, region: Box) -> str:
@@ -124,7 +167,7 @@ def check_outputs(version: Version, names: Iterable[str]) -> None:
         box = parameter_box(name, parameter.rank)
         known = version.base_facts().also(not_empty(box))
         if not Coverage(version, name, None, None).covers(box, known):
-            raise Uncovered(name, box, None).refuse(version)
+            raise _Unwritten(version, name, box, known).refuse()
 
 
 def _uncovered(version: Version, buffer: str, touch: Touch) -> Uncovered | None:

@@ -37,31 +37,34 @@ class Unproved:
         hint: str = "",
     ) -> SchedulingError:
         """The refusal that what is wanted is not shown; in other words where the condition is shown never to hold."""
-        condition = _UnlessRefuted(self)
         return SchedulingError(
-            lambda: refuted if condition.is_refuted() else f"not shown that {wanted}",
+            lambda: refuted if self.is_refuted() else f"not shown that {wanted}",
             place=place,
-            condition=condition,
+            condition=UnlessRefuted(self),
             hint=hint,
             remedies=remedies,
         )
 
+    def is_refuted(self) -> bool:
+        """Whether the condition is shown never to hold."""
+        return prove(negate(self.condition), self.known)
+
+    def missing(self) -> str:
+        """The part of the condition that is not shown, without an example."""
+        part = explain(self.condition, self.known).not_shown
+        return brief(self.condition if part is None else part, dimension_names(self.version.program))
+
     def __str__(self) -> str:
         names = dimension_names(self.version.program)
-        found = explain(self.condition, self.known)
-        missing = brief(self.condition if found.not_shown is None else found.not_shown, names)
-        return "; ".join(filter(None, (missing, found.example(names))))
+        example = explain(self.condition, self.known).example(names)
+        return "; ".join(filter(None, (self.missing(), example)))
 
 
 @attrs.frozen
-class _UnlessRefuted:
+class UnlessRefuted:
     """A condition that was not shown, of which nothing is left to say where it is shown never to hold."""
 
     unproved: Unproved
 
-    def is_refuted(self) -> bool:
-        """Whether the condition is shown never to hold."""
-        return prove(negate(self.unproved.condition), self.unproved.known)
-
     def __str__(self) -> str:
-        return "False" if self.is_refuted() else str(self.unproved)
+        return "False" if self.unproved.is_refuted() else str(self.unproved)

@@ -186,9 +186,13 @@ def _require_not_hidden(version: Version, alloc: Alloc) -> None:
     if parameters or any(
         _is_in_scope(version, alloc.id, other) or _is_in_scope(version, other, alloc.id) for other in others
     ):
-        raise SchedulingError(
-            f"another buffer called {alloc.buffer} is in scope", place=statement_cursor(version, alloc.id)
+        is_scalar = any(p.name == alloc.buffer for p in version.program.scalars)
+        name = (
+            f"a scalar is called {alloc.buffer}, too"
+            if is_scalar
+            else f"another buffer called {alloc.buffer} is in scope"
         )
+        raise SchedulingError(name, place=statement_cursor(version, alloc.id))
 
 
 def _is_in_scope(version: Version, alloc: int, at: int) -> bool:

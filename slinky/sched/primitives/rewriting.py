@@ -125,9 +125,7 @@ def require_positive(edit: Edit, value: Expr, what: str, known: Facts) -> None:
         raise SchedulingError(f"{what} must be 1 or more, got {value}")
     if not all(isinstance(s, Scalar) for s in symbols(value)):
         condition = Unproved(edit.version, value >= 1, known)
-        raise SchedulingError(
-            f"not shown that {what} is 1 or more", condition=condition, hint="a factor sl.maximum(..., 1) is"
-        )
+        raise SchedulingError(f"not shown that {what} is 1 or more", condition=condition, hint="sl.maximum(..., 1) is")
     edit.add_check(value >= 1, f"{what} must be 1 or more")
 
 
