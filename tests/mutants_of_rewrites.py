@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from mutants import CASES, EDITING, FOLDS, GATE, LEGALITY, PRIMITIVES, REFUSALS, WHOLE, Mutant, mutants
+from mutants import CASES, EDITING, FOLDS, GATE, LEGALITY, PRIMITIVES, REFUSALS, REFUSED_EDITS, WHOLE, Mutant, mutants
 
 MUTANTS: list[Mutant] = []
 
@@ -12,14 +12,14 @@ MUTANTS: list[Mutant] = []
 
 MUTANTS += mutants(
     "slinky/sched/gate.py",
-    (EDITING, GATE, LEGALITY, WHOLE),
-    ("gate: scopes", "elsewhere = check_scopes(self.old, version, edit.touched, edit.reordered)", "elsewhere = ()"),
+    (EDITING, GATE, LEGALITY, WHOLE, REFUSED_EDITS),
+    ("gate: scopes", "elsewhere = check_scopes(self.old, version, self.touched, edit.reordered)", "elsewhere = ()"),
     ("gate: sources", "        check_sources(version, elsewhere)\n", "",
      "a read of what is not there is not found, either, and that is said first; this is for rewrites that keep their reads"),
     ("gate: values", "        check_values(self.old, version, self._other_productions(elsewhere), edit.copies)\n", ""),
     ("gate: values of users", "found = {*elsewhere, *self.users}", "found = {*elsewhere}",
      "who may see another buffer since an allocation was renamed or moved is among those elsewhere"),
-    ("gate: whole dimensions", "        check_whole(version, edit.touched)\n", ""),
+    ("gate: whole dimensions", "        check_whole(version, self.touched)\n", ""),
     ("gate: but for", "elif kept.but_for:", "elif False:"),
     ("gate: checks", "                self._check_checks(these)\n", "                pass\n"),
     ("gate: positive", "                check_positive(version, these)\n", "                pass\n"),
@@ -60,7 +60,7 @@ MUTANTS += mutants(
 
 MUTANTS += mutants(
     "slinky/sched/legality/values.py",
-    (EDITING, GATE),
+    (EDITING, GATE, REFUSED_EDITS),
     ("values: func", "if before.func is call.func and before.reads", "if before.reads"),
     ("values: sources", "and before.reads == call.reads and", "and"),
     ("values: targets", "before.reads == call.reads and before.writes == call.writes:", "before.reads == call.reads:"),
@@ -74,7 +74,7 @@ MUTANTS += mutants(
 )
 MUTANTS += mutants(
     "slinky/sched/legality/scopes.py",
-    (EDITING, GATE),
+    (EDITING, GATE, REFUSED_EDITS),
     ("scopes: depth", "if len(version.ancestors(identity)) >= DEEPEST_NEST:", "if False:"),
     ("scopes: loops of one name", "    if name in around:", "    if False:"),
     ("scopes: a loop like a buffer", "if version.is_allocated(name) or any(", "if any("),
@@ -114,7 +114,7 @@ MUTANTS += mutants(
 )
 MUTANTS += mutants(
     "slinky/sched/legality/positive.py",
-    (EDITING, GATE),
+    (EDITING, GATE, REFUSED_EDITS),
     ("positive: steps", "case For(step=step, variable=variable):", "case For(step=step, variable=variable) if False:"),
     ("positive: folds", "if fold is not None:\n                        _require", "if False:\n                        _require"),
 )  # fmt: skip
@@ -201,7 +201,7 @@ MUTANTS += mutants(
 
 MUTANTS += mutants(
     "slinky/sched/legality/reads.py",
-    (CASES, EDITING, GATE, LEGALITY),
+    (CASES, EDITING, GATE, LEGALITY, REFUSED_EDITS),
     ("reads: inputs", "if limits is not None and not contains(limits, touch.region, touch.known):", "if False:"),
     ("reads: outputs", "if not Coverage(version, name, None, None).covers(box, known):", "if False:"),
     ("reads: which read", 'key = ("gap", buffer, touch.call.id, touch.region)', 'key = ("gap", buffer, touch.call.id)'),
