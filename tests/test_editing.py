@@ -294,6 +294,11 @@ def test_verbs_ask_for_places() -> None:
         edit.insert(p.find("for y").after(), ir.Check(sl.scalar("n") >= 0, "n"))
     with pytest.raises(sl.OperationError, match="expected a statement or a block"):
         edit.delete(3)  # type: ignore[arg-type]
+    with pytest.raises(sl.OperationError, match="expected a function of a block, such as"):
+        edit.wrap("f", ir.If(x >= x, (call,)))  # type: ignore[arg-type]
+    for key in (3, x + 1):
+        with pytest.raises(sl.OperationError, match="only symbols can be replaced"):
+            edit.substitute("f", {key: 2})  # type: ignore[dict-item]
     with pytest.raises(sl.OperationError, match="an editor edits a Pipeline, got int"):
         sl.edit(3)  # type: ignore[arg-type]
     assert str(edit.finish()) == str(p)

@@ -101,6 +101,14 @@ def wrap_in_an_if(edit: sl.Editor, draw: random.Random) -> object:
     return edit.wrap(inner, lambda block: ir.If(draw.choice([loop.variable >= at, loop.variable <= at]), block))
 
 
+def go_either_way(edit: sl.Editor, draw: random.Random) -> object:
+    inner, loop = some(edit, draw, draw.choice([ir.Call, ir.For])), some(edit, draw, ir.For)
+    at = draw.choice([loop.range.min, loop.range.max + draw.choice([0, -2])])
+    condition = draw.choice([at >= 0, at <= 3, loop.variable >= at, sl.equal(loop.variable % 2, 0)])
+    other = draw.choice([edit.copy(inner), edit.copy(inner), ()])
+    return edit.wrap(inner, lambda block: ir.If(condition, block, other))
+
+
 def copy(edit: sl.Editor, draw: random.Random) -> object:
     return edit.insert(gap(edit, draw), *edit.copy(some(edit, draw, draw.choice([ir.Call, ir.For]))))
 
@@ -147,7 +155,7 @@ def another_dtype(edit: sl.Editor, draw: random.Random) -> object:
 
 VERBS: tuple[Verb, ...] = (
     another_range, another_box, other_bounds, another_fold, another_mode, move, move, delete, wrap_in_a_loop,
-    wrap_in_an_if, copy, peel, peel, substitute, rename_buffer, merge, other_operands, another_dtype,
+    wrap_in_an_if, go_either_way, go_either_way, copy, peel, peel, substitute, rename_buffer, merge, other_operands, another_dtype,
 )  # fmt: skip
 
 

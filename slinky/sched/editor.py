@@ -38,7 +38,7 @@ from slinky.ir.validation import validated
 from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
 from slinky.sched.primitives.rewriting import require_known_symbols, require_name, require_positive
-from slinky.symbolic.expressions import Expr, Variable, as_expr
+from slinky.symbolic.expressions import Expr, Metadata, Variable, as_expr
 from slinky.symbolic.traversal import symbols, union_of_symbols
 
 Place: TypeAlias = StatementCursor | BlockCursor | str | Statement
@@ -123,6 +123,10 @@ class Editor:
         Returns the new statement.
         """
         identities = self._some(place)
+        if not callable(around):
+            raise OperationError(
+                f"expected a function of a block, such as lambda block: ir.If(c, block), got {around!r}"
+            )
         (outer,) = self._given((around(self.block(place)),), apart_from=identities)
         inside = {s.id for s in walk((outer,))}
         if not inside.issuperset(identities) or outer.id in identities:
@@ -155,6 +159,9 @@ class Editor:
             exprs = {as_expr(symbol): as_expr(e) for symbol, e in replacements.items()}
         except TypeError as error:
             raise OperationError(str(error)) from None
+        for symbol in exprs:
+            if not isinstance(symbol, (Variable, Metadata)):
+                raise OperationError(f"only symbols can be replaced, such as the variable of a loop, got {symbol}")
         for identity in self._some(place):
             self._edit.update(substitute_statement(self._edit.statement(identity), exprs))
 

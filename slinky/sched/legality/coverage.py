@@ -371,6 +371,7 @@ def shown(a: Expr, b: Expr, known: Facts) -> bool:
 
 
 def contains(outer: Box, inner: Box, known: Facts) -> bool:
+    """Whether a box that is not empty is shown to lie in another."""
     return all(inside(b, a, known) for a, b in zip(outer, inner, strict=True))
 
 
