@@ -155,7 +155,8 @@ def another_dtype(edit: sl.Editor, draw: random.Random) -> object:
 
 VERBS: tuple[Verb, ...] = (
     another_range, another_box, other_bounds, another_fold, another_mode, move, move, delete, wrap_in_a_loop,
-    wrap_in_an_if, go_either_way, go_either_way, copy, peel, peel, substitute, rename_buffer, merge, other_operands, another_dtype,
+    wrap_in_an_if, go_either_way, go_either_way, copy, peel, peel, substitute, rename_buffer, merge, other_operands,
+    another_dtype,
 )  # fmt: skip
 
 
