@@ -22,6 +22,7 @@ from slinky.ir.statements import Program
 from slinky.ir.verifier import verify_program
 from slinky.runtime.backends import Prepared, prepare, require_backend
 from slinky.runtime.callbacks import is_debugging
+from slinky.runtime.omitted import Completion
 from slinky.runtime.run_options import Checked, RunOptions
 from slinky.runtime.statistics import Hooks, Memory, RunStatistics
 
@@ -39,14 +40,16 @@ class Pipeline:
     statements. Pipelines are compared and hashed by identity.
     """
 
-    __slots__ = ("__weakref__", "_others", "_plan", "_version")
+    __slots__ = ("__weakref__", "_completion", "_others", "_plan", "_version")
 
+    _completion: Completion
     _version: Version
     _plan: Plan | None
     _others: dict[str, Prepared]
 
     def __init__(self, program: Program | Version) -> None:
         version = program if isinstance(program, Version) else Version(program, origin())
+        object.__setattr__(self, "_completion", Completion(version.program))
         object.__setattr__(self, "_version", version)
         object.__setattr__(self, "_plan", None)
         object.__setattr__(self, "_others", {})
@@ -92,6 +95,10 @@ class Pipeline:
     def __call__(self, /, *arrays: object, **scalars: float) -> Any:
         """Run on arrays, inputs then outputs, and scalars by name; return the output, or a tuple of the outputs.
 
+        Arrays go by position or by name. Outputs that are omitted, all of them or those not given by name, are
+        allocated, as large as the checks of the pipeline allow, and returned: as arrays, or as `sl.Buffer` where their
+        first element is not at the origin. Raises `ArgumentError` where their bounds do not follow.
+
         Arrays are NumPy arrays, `sl.Buffer`, or anything that NumPy can see without copying; their dtype and rank must
         be those of the parameters. Raises `ArgumentError` before any callback has run and any output is touched. An
         exception of a callback propagates with a note that names the call and its box.
@@ -103,8 +110,9 @@ class Pipeline:
 
         Takes what calling the pipeline takes, and raises what it raises before any callback has run. A run then costs
         no checks, and nothing that depends on the arguments alone is computed again: for runs of a few microseconds.
+        Outputs that are omitted are allocated once, and written and returned by every run.
         """
-        return self.compile().bind(arrays, scalars)
+        return self.compile().bind(*self._completion.complete(arrays, scalars))
 
     def run(
         self,
@@ -117,7 +125,7 @@ class Pipeline:
         progress: bool = False,
         **scalars: float,
     ) -> RunStatistics:
-        """Run as by calling, and return what was used.
+        """Run as by calling, and return what was used, with the `outputs`.
 
         `backend` is `"python"`, the plan that `compile` makes, or `"interpreter"`, the reference. With `checked=True`,
         the interpreter runs and checks every read to find what the program promises: slow, for tests. With
@@ -142,7 +150,9 @@ class Pipeline:
             with progress_hooks(total, self.name, options.hooks) as told:
                 return self._run(arrays, scalars, backend, attrs.evolve(options, hooks=told, progress=False))
         prepared = self._prepared("interpreter" if options.checked is True else backend)
-        return prepared.record(arrays, scalars, options)
+        complete, numbers = self._completion.complete(arrays, scalars)
+        statistics = prepared.record(complete, numbers, options)
+        return attrs.evolve(statistics, outputs=complete[len(self._program.inputs) :])
 
     def _prepared(self, backend: str) -> Prepared:
         """The program made ready by a back end, at the first use of it."""
@@ -172,8 +182,8 @@ class Pipeline:
     def memory(self, /, *arrays: object, threads: int | None = None, **scalars: float) -> Memory:
         """What the intermediates of a run on arrays like these take: the `program_bytes` and `peak_bytes` of `run`.
 
-        Nothing runs. Instead of an array, its shape will do, a tuple of integers. Where parallel loops allocate, it
-        is the most that a run can take; how much their iterations overlap in a run is chance.
+        Nothing runs. Instead of an array, its shape will do, a tuple of integers; outputs may be omitted. Where
+        parallel loops allocate, it is the most that a run can take; how much their iterations overlap in a run is chance.
         """
         rehearsed = self._rehearse(arrays, scalars, threads)
         return Memory(rehearsed.program_bytes, rehearsed.peak_bytes)

@@ -318,7 +318,7 @@ def test_arguments_of_another_kind_are_as_good() -> None:
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
-        ((np.zeros(4),), "takes 2 arrays"),
+        ((), "takes 2 arrays"),
         ((np.zeros(4), np.zeros(4, np.float32)), "expected dtype float64, got float32"),
         ((np.zeros(4), np.zeros((4, 1))), "expected rank 1, got rank 2"),
         ((np.zeros(3), np.zeros(4)), "requires b2.i.max <= b0.i.max"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import attrs
@@ -35,23 +36,15 @@ def take_arguments(program: Program, arrays: Sequence[object], scalars: Mapping[
     parameters = (*program.inputs, *program.outputs)
     if len(arrays) != len(parameters):
         names = ", ".join(p.name for p in parameters)
-        what = f"pipeline {program.name} takes {len(parameters)} arrays ({names}), got {len(arrays)}"
-        by_name = [p.name for p in parameters if p.name in scalars]
-        if by_name:
-            what += f" and {', '.join(by_name)} by name; arrays go by position, in this order, and only scalars by name"
-        raise ArgumentError(what)
+        raise ArgumentError(f"pipeline {program.name} takes {len(parameters)} arrays ({names}), got {len(arrays)}")
     storages: dict[str, Storage] = {}
-    values = _scalar_values(program, scalars)
+    values = scalar_values(program, scalars)
     for parameter, given in zip(parameters, arrays, strict=True):
-        buffer = _as_buffer(parameter, given)
+        buffer = argument_as_buffer(parameter, given)
         _check_array(parameter, buffer.array, parameter in program.outputs)
         box = tuple(zip(buffer.min, buffer.max, strict=True))
         storages[parameter.name] = Storage(parameter.name, box, buffer.array)
-        for d, (lo, hi) in enumerate(box):
-            values[metadata(parameter.name, d, "min")] = lo
-            values[metadata(parameter.name, d, "max")] = hi
-            values[metadata(parameter.name, d, "stride")] = buffer.array.strides[d]
-            values[metadata(parameter.name, d, "fold_factor")] = max(hi - lo + 1, 1)
+        values.update(given_values(parameter.name, buffer))
     _check_overlap(program, storages)
     for statement in program.body:
         if isinstance(statement, Check):
@@ -62,7 +55,38 @@ def take_arguments(program: Program, arrays: Sequence[object], scalars: Mapping[
     return Arguments(storages, values, _float_values(program, scalars), tuple(arrays[len(program.inputs) :]))
 
 
-def _scalar_values(program: Program, scalars: Mapping[str, object]) -> dict[Expr, int]:
+def given_values(name: str, buffer: Buffer) -> dict[Expr, int]:
+    """What is known of the dimensions of a parameter when this buffer is given."""
+    values: dict[Expr, int] = {}
+    array = buffer.array
+    given = zip(_fields(name, array.ndim), buffer.min, array.shape, array.strides, strict=True)
+    for (first, last, step, fold_factor), lo, extent, stride in given:
+        values[first] = lo
+        values[last] = lo + extent - 1
+        values[step] = stride
+        values[fold_factor] = max(extent, 1)
+    return values
+
+
+@lru_cache(maxsize=1024)
+def _fields(name: str, rank: int) -> tuple[tuple[Expr, Expr, Expr, Expr], ...]:
+    """The symbols for what is known of each dimension of a parameter."""
+    return tuple(
+        (
+            metadata(name, d, "min"),
+            metadata(name, d, "max"),
+            metadata(name, d, "stride"),
+            metadata(name, d, "fold_factor"),
+        )
+        for d in range(rank)
+    )
+
+
+def scalar_values(program: Program, scalars: Mapping[str, object]) -> dict[Expr, int]:
+    """The integers by their symbols.
+
+    Raises `ArgumentError` for scalars that are missing, unknown or no integers.
+    """
     expected = [s.name for s in program.scalars] + [f.name for f in program.floats]
     missing = [name for name in expected if name not in scalars]
     unknown = [name for name in scalars if name not in expected]
@@ -73,7 +97,7 @@ def _scalar_values(program: Program, scalars: Mapping[str, object]) -> dict[Expr
     if unknown:
         known = ", ".join(expected) or "none"
         is_array = unknown[0] in (p.name for p in (*program.inputs, *program.outputs))
-        hint = "; it is an array, and arrays go by position" if is_array else ""
+        hint = "; it is an array, and is given by position already" if is_array else ""
         raise ArgumentError(f"pipeline {program.name} has no scalar {unknown[0]!r} (scalars: {known}){hint}")
     values: dict[Expr, int] = {}
     for name in (s.name for s in program.scalars):
@@ -95,6 +119,19 @@ def _float_values(program: Program, scalars: Mapping[str, object]) -> dict[str, 
     return found
 
 
+def argument_as_buffer(parameter: BufferParameter, given: object) -> Buffer:
+    """What is given for a parameter, as a buffer of its rank.
+
+    Raises `ArgumentError` for what is no array, or has another rank.
+    """
+    buffer = _as_buffer(parameter, given)
+    if buffer.rank != parameter.rank:
+        raise ArgumentError(
+            f"argument {parameter.name}: expected rank {parameter.rank}, got rank {buffer.rank} (shape {buffer.shape})"
+        )
+    return buffer
+
+
 def _as_buffer(parameter: BufferParameter, given: object) -> Buffer:
     if isinstance(given, Buffer):
         return given
@@ -106,8 +143,6 @@ def _as_buffer(parameter: BufferParameter, given: object) -> Buffer:
 
 def _check_array(parameter: BufferParameter, array: Array, is_output: bool) -> None:
     where = f"argument {parameter.name}"
-    if array.ndim != parameter.rank:
-        raise ArgumentError(f"{where}: expected rank {parameter.rank}, got rank {array.ndim} (shape {array.shape})")
     if array.dtype != parameter.dtype:
         raise ArgumentError(f"{where}: expected dtype {parameter.dtype}, got {array.dtype}")
     if is_output and not array.flags.writeable:

@@ -52,6 +52,14 @@ class Buffer:
         """The dtype of the elements."""
         return cast("np.dtype[Any]", self.array.dtype)
 
+    def __array__(self, dtype: np.dtype[Any] | None = None, copy: bool | None = None) -> Array:
+        """The array, where NumPy takes a buffer for one: its coordinates are lost."""
+        if copy or (dtype is not None and dtype != self.dtype):
+            if copy is False:
+                raise ValueError(f"a buffer of {self.dtype} is no array of {dtype} without a copy")
+            return np.array(self.array, dtype)
+        return self.array
+
     def __repr__(self) -> str:
         box = ", ".join(f"{lo}..{hi}" for lo, hi in zip(self.min, self.max, strict=True))
         return f"Buffer({self.dtype}[{box}])"

@@ -27,6 +27,7 @@ from slinky.runtime.codegen.generator import Kind, plan_tree
 from slinky.runtime.codegen.origin import at_origin
 from slinky.runtime.entry import Enter, make_entry
 from slinky.runtime.failures import STOPPING, Code, explain
+from slinky.runtime.omitted import Completion
 from slinky.runtime.plan_tree import PlanTree
 from slinky.runtime.python_text import python_text
 from slinky.runtime.reservations import MeasuredArenas, Reservations
@@ -130,6 +131,7 @@ class Plan:
 
     def __init__(self, program: Program) -> None:
         self.program = program
+        self._completion = Completion(program)
         self._scalars = tuple(s.name for s in program.scalars)
         self._funcs = [s.func.name for s in walk(program.body) if isinstance(s, Call)]
         self._at_origin = at_origin(program)
@@ -192,7 +194,12 @@ class Plan:
     # Running ------------------------------------------------------------------------------------------------------
 
     def _enter_anywhere(self, arrays: Sequence[object], scalars: dict[str, Any]) -> Any:
-        """Run on arguments for which the usual entry is not made: by that for buffers, or with a closer look."""
+        """Run on arguments for which the usual entry is not made: by that for buffers, or with a closer look.
+
+        What is omitted, or given by name, is put in its place first.
+        """
+        if len(arrays) != self._completion.count:
+            return self.enter(*self._completion.complete(arrays, scalars))
         if not self._usual.at_origin or not any(isinstance(a, Buffer) for a in arrays):
             return self._run_bound(arrays, scalars)
         if self._anywhere is None:

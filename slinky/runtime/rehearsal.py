@@ -20,6 +20,8 @@ from slinky.errors import ArgumentError
 from slinky.ir.statements import BufferParameter
 from slinky.runtime.arena import SiteKind, make_window
 from slinky.runtime.buffers import Array
+from slinky.runtime.layouts import new_array
+from slinky.runtime.omitted import Completion
 from slinky.runtime.plan import Plan, StandIns
 from slinky.runtime.plan_tree import PlanTree
 from slinky.runtime.reservations import Layout, MeasuredArena, Reservations, Room
@@ -37,11 +39,16 @@ def rehearse(
     """
     program = plan.program
     parameters = (*program.inputs, *program.outputs)
-    arrays = [
-        _array(p, given) if isinstance(given, tuple) else given for p, given in zip(parameters, arguments, strict=False)
-    ]
+    arrays = [_stand_in(p, given) for p, given in zip(parameters, arguments, strict=False)]
     arrays += arguments[len(arrays) :]
-    return plan.rehearse(arrays, scalars, threads, _stand_ins)
+    named = {p.name: _stand_in(p, scalars[p.name]) for p in parameters if p.name in scalars}
+    complete, numbers = Completion(program).complete(arrays, {**scalars, **named}, _array_with_strides)
+    return plan.rehearse(complete, numbers, threads, _stand_ins)
+
+
+def _stand_in(parameter: BufferParameter, given: object) -> object:
+    """What is given, or an array of the shape that is."""
+    return _array(parameter, given) if isinstance(given, tuple) else given
 
 
 def _stand_ins(tree: PlanTree, recorder: Recorder) -> StandIns:
@@ -57,15 +64,24 @@ def _nothing(*_operands: object, **_arguments: object) -> None:
     """In place of every callback."""
 
 
+def _array_with_strides(parameter: BufferParameter, shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
+    """A writable array in place of one that would be allocated for an output."""
+    return new_array(parameter, shape, strides, _untouched)
+
+
 def _array(parameter: BufferParameter, shape: tuple[int, ...]) -> Array:
     """A writable array of this shape that takes no memory as long as nobody touches its elements."""
     if not all(is_integer(n) and n >= 0 for n in shape):
         raise ArgumentError(f"argument {parameter.name}: a shape is a tuple of integers of at least 0, got {shape!r}")
-    size = math.prod(int(n) for n in shape) * parameter.dtype.itemsize
     try:
-        return np.ndarray(shape, parameter.dtype, _address_space(size))
+        return _untouched(shape, parameter.dtype)
     except (OSError, OverflowError, ValueError, MemoryError) as error:
         raise ArgumentError(f"argument {parameter.name}: there is no array of shape {shape!r}: {error}") from error
+
+
+def _untouched(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """In place of `np.empty`."""
+    return np.ndarray(shape, dtype, _address_space(math.prod(int(n) for n in shape) * dtype.itemsize))
 
 
 _NO_RESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Iterable
-from typing import ParamSpec, TypeAlias
+from typing import Any, ParamSpec, TypeAlias
 
 import attrs
 
@@ -38,6 +38,7 @@ class RunStatistics:
     * `calls`: per func, how often its callback ran. Calls of empty boxes do not count.
     * `elements`: per func, how many points of its dimensions were computed, counting repetitions.
     * `bytes_copied`: bytes moved by copies that slinky made itself.
+    * `outputs`: the outputs, in the order of the pipeline's, as calling it returns them. They are not compared.
     """
 
     program_bytes: int
@@ -46,6 +47,7 @@ class RunStatistics:
     calls: dict[str, int]
     elements: dict[str, int]
     bytes_copied: int = 0
+    outputs: tuple[Any, ...] = attrs.field(default=(), eq=False, repr=False)
 
 
 @attrs.frozen
