@@ -183,7 +183,7 @@ class Pipeline:
         """What the intermediates of a run on arrays like these take: the `program_bytes` and `peak_bytes` of `run`.
 
         Nothing runs. Instead of an array, its shape will do, a tuple of integers; outputs may be omitted. Where
-        parallel loops allocate, it is the most that a run can take; how much their iterations overlap in a run is chance.
+        parallel loops allocate, it is the most that a run can take: how much their iterations overlap is chance.
         """
         rehearsed = self._rehearse(arrays, scalars, threads)
         return Memory(rehearsed.program_bytes, rehearsed.peak_bytes)

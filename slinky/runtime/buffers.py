@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
 from numpy.lib.stride_tricks import as_strided
 
-from slinky.errors import ArgumentError
-from slinky.symbolic.expressions import require_integer
+from slinky.errors import ArgumentError, StorageError
+from slinky.symbolic.expressions import is_integer, require_integer
 
 Array = np.ndarray[Any, Any]
 
@@ -20,6 +21,16 @@ class Buffer:
     `Buffer(array, min=(-1, -1))` is `array` with its first element at (-1, -1); without `min` it is at the origin.
     The array is not copied. `min` and `max` are inclusive, one integer per dimension. Of another `Buffer` the new one
     has the array, and its `min` where none is given.
+
+    `crop`, `slice` and `transpose` give buffers over part of the same memory, in the same coordinates; those of a
+    read-only array are read-only. `Buffer.like` makes one with memory of its own.
+
+    >>> import numpy as np, slinky as sl
+    >>> image = sl.Buffer(np.zeros((4, 6)), min=(10, 0))
+    >>> image.crop(0, 11, 12)
+    Buffer(float64[11..12, 0..5])
+    >>> image.slice(0, 13).transpose()
+    Buffer(float64[0..5])
 
     Raises `ArgumentError` if NumPy cannot see the array without copying, or `min` does not fit its rank.
     """
@@ -51,6 +62,90 @@ class Buffer:
     def dtype(self) -> np.dtype[Any]:
         """The dtype of the elements."""
         return cast("np.dtype[Any]", self.array.dtype)
+
+    @classmethod
+    def like(cls, other: object, dtype: npt.DTypeLike | None = None, *, fill: object = None) -> Buffer:
+        """A new buffer with the bounds of another one, or of an array, and its dtype where none is given.
+
+        Its elements lie in the order of the other's, but without gaps, as those of `np.empty_like`; they are not
+        initialised unless `fill` says what they are. It is writable.
+
+        >>> import numpy as np, slinky as sl
+        >>> sl.Buffer.like(sl.Buffer(np.ones((2, 3)), min=(5, -1)), np.uint8, fill=7)
+        Buffer(uint8[5..6, -1..1])
+
+        Raises `ArgumentError` for what is no array, no dtype, or no value of it, `StorageError` if there is no memory.
+        """
+        source = Buffer(other)
+        try:
+            array = np.empty_like(source.array, dtype, subok=False)
+            if fill is not None:
+                array[...] = fill
+        except MemoryError as error:
+            raise StorageError(f"there is no memory for a buffer like {source}: {error}") from error
+        except (TypeError, ValueError, OverflowError) as error:
+            raise ArgumentError(
+                f"there is no buffer like {source} of dtype {dtype!r} filled with {fill!r}: {error}"
+            ) from (error)
+        return buffer_at(array, source.min)
+
+    def crop(self, axis: int, lo: int | None = None, hi: int | None = None) -> Buffer:
+        """The part from coordinate `lo` to `hi`, both included, of a dimension; None is as far as the buffer goes.
+
+        What is left keeps its coordinates. `hi` may be `lo - 1`: nothing is left then.
+
+        >>> import numpy as np, slinky as sl
+        >>> sl.Buffer(np.arange(5), min=(2,)).crop(0, 4, 5).array
+        array([2, 3])
+
+        Raises `ArgumentError` for a part that leaves the buffer.
+        """
+        d = self._dimension(axis)
+        first, last = self.min[d], self.max[d]
+        lo = first if lo is None else require_integer(lo, f"the first coordinate of dimension {axis}")
+        hi = last if hi is None else require_integer(hi, f"the last coordinate of dimension {axis}")
+        if not (first <= lo <= hi + 1 <= last + 1):
+            raise ArgumentError(f"{lo}..{hi} is no part of dimension {axis} of {self}, which has {first}..{last}")
+        index: tuple[Any, ...] = (*(slice(None),) * d, slice(lo - first, hi - first + 1), ...)
+        return buffer_at(self.array[index], (*self.min[:d], lo, *self.min[d + 1 :]))
+
+    def slice(self, axis: int, at: int) -> Buffer:
+        """The elements at one coordinate of a dimension, without that dimension.
+
+        >>> import numpy as np, slinky as sl
+        >>> sl.Buffer(np.zeros((3, 4, 5)), min=(0, 7, 0)).slice(1, 8)
+        Buffer(float64[0..2, 0..4])
+
+        Raises `ArgumentError` for a coordinate outside of the buffer.
+        """
+        d = self._dimension(axis)
+        at = require_integer(at, f"a coordinate of dimension {axis}")
+        if not self.min[d] <= at <= self.max[d]:
+            raise ArgumentError(
+                f"there is no {at} in dimension {axis} of {self}, which has {self.min[d]}..{self.max[d]}"
+            )
+        index: tuple[Any, ...] = (*(slice(None),) * d, at - self.min[d], ...)
+        return buffer_at(self.array[index], (*self.min[:d], *self.min[d + 1 :]))
+
+    def transpose(self, *axes: int) -> Buffer:
+        """The same elements with dimension `axes[0]` first, and so on; without axes, the other way round.
+
+        >>> import numpy as np, slinky as sl
+        >>> sl.Buffer(np.zeros((3, 4, 5)), min=(0, 7, 0)).transpose(1, 0, 2)
+        Buffer(float64[7..10, 0..2, 0..4])
+
+        Raises `ArgumentError` unless each dimension is named once.
+        """
+        order = [self._dimension(axis) for axis in axes] if axes else list(reversed(range(self.rank)))
+        if sorted(order) != list(range(self.rank)):
+            raise ArgumentError(f"transpose() of {self} names each of its {self.rank} dimensions once, got {axes}")
+        return buffer_at(self.array.transpose(order), tuple(self.min[d] for d in order))
+
+    def _dimension(self, axis: object) -> int:
+        """A dimension, counted from 0."""
+        if not is_integer(axis) or not -self.rank <= cast(int, axis) < self.rank:
+            raise ArgumentError(f"{self} has {self.rank} dimensions, counted from 0; there is no {axis!r}")
+        return int(cast(int, axis)) % self.rank
 
     def __array__(self, dtype: np.dtype[Any] | None = None, copy: bool | None = None) -> Array:
         """The array, where NumPy takes a buffer for one: its coordinates are lost."""
