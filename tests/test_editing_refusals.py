@@ -75,7 +75,7 @@ def test_a_wrap_that_fails_leaves_the_edit_as_it_was() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda p: ir.For(y, sl.interval(0, 0), 1, ir.Parallel(0), ()), "workers must be an integer, 1 or more, got 0"),
+        (lambda p: ir.For(y, sl.interval(0, 0), 1, ir.Parallel(0), ()), "number of workers must be 1 or more, got 0"),
         (lambda p: ir.For(y, sl.interval(0, 0), 1, None, ()), "mode of For must be ir.SERIAL or ir.Parallel"),
         (lambda p: ir.For("y", sl.interval(0, 0), 1, ir.SERIAL, ()), "variable of For must be a variable"),
         (lambda p: ir.For(sl.scalar("y"), sl.interval(0, 0), 1, ir.SERIAL, ()), "got the scalar y"),

@@ -42,7 +42,7 @@ from slinky.ir.statements import (
     Statement,
 )
 from slinky.symbolic.bounds import simplify
-from slinky.symbolic.expressions import Condition, Expr
+from slinky.symbolic.expressions import Condition, Expr, constant_value
 from slinky.symbolic.intervals import Box, Interval, hull
 
 T = TypeVar("T", bound="Cursor")
@@ -275,10 +275,15 @@ class LoopCursor(StatementCursor):
         """How far its variable moves from one iteration to the next."""
         return self._loop.step
 
-    def workers(self) -> int | None:
+    def workers(self) -> int | Expr | None:
         """How many threads it runs on: None for a serial loop, 0 for as many as there are."""
         mode = self._loop.mode
-        return (mode.workers or 0) if isinstance(mode, Parallel) else None
+        if not isinstance(mode, Parallel):
+            return None
+        if mode.workers is None:
+            return 0
+        number = constant_value(mode.workers)
+        return mode.workers if number is None else number
 
     def body(self) -> BlockCursor:
         """The block that it repeats."""
@@ -543,8 +548,8 @@ class DimCursor(Cursor):
 class ExprCursor(Cursor):
     """An expression of a statement, by the role that it plays there.
 
-    Roles: `min`, `max` and `step` of a loop; `condition` of an `if` or check; `y.min` and `y.max` of a call or alloc,
-    `y.fold` of an alloc, for a dimension y.
+    Roles: `min`, `max`, `step` and, where it says them, `workers` of a loop; `condition` of an `if` or check; `y.min`
+    and `y.max` of a call or alloc, `y.fold` of an alloc, for a dimension y.
     """
 
     _version: Version

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import TypeAlias, assert_never
 
 from slinky.ir.effects import read_by, written_by
-from slinky.ir.statements import Alloc, Call, Check, For, If, Pass, Statement
+from slinky.ir.statements import Alloc, Call, Check, For, If, Pass, Statement, workers_of
 from slinky.symbolic.expressions import Condition, Expr
 from slinky.symbolic.intervals import Box
 
@@ -90,7 +90,9 @@ def roles(statement: Statement) -> dict[str, Expr | Condition]:
     """The expressions of a statement by the role that each plays; `ExprCursor` lists the roles."""
     match statement:
         case For(range=range_, step=step):
-            return {"min": range_.min, "max": range_.max, "step": step}
+            workers = workers_of(statement)
+            said = {} if workers is None else {"workers": workers}
+            return {"min": range_.min, "max": range_.max, "step": step, **said}
         case If(condition=condition) | Check(condition=condition):
             return {"condition": condition}
         case Call(func=func, box=box):

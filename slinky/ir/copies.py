@@ -7,7 +7,7 @@ a field that a kind of statement gains is never lost on the way. Nobody else tak
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, assert_never
 
 import attrs
 
@@ -19,7 +19,9 @@ from slinky.ir.statements import (
     For,
     LoweredFunc,
     Mode,
+    Parallel,
     Program,
+    Serial,
     Statement,
     blocks_of,
     fresh_identity,
@@ -59,16 +61,27 @@ def _of_box(box: Box, change: Callable[[Any], Any]) -> Box:
     return box if all(a is b for a, b in zip(new, box, strict=True)) else new
 
 
+def _of_mode(mode: Mode, change: Callable[[Any], Any]) -> Mode:
+    match mode:
+        case Serial() | Parallel(workers=None):
+            return mode
+        case Parallel(workers=workers):
+            new = change(workers)
+            return mode if new is workers else Parallel(new)
+        case _:
+            assert_never(mode)
+
+
 Apply: TypeAlias = Callable[[Any, Callable[[Any], Any]], Any]
 """How a change is made to all that a field holds. The result is the very value where nothing changes."""
 
 _HOLDS_EXPRESSIONS: dict[str, Apply] = {
     "Expr": _of_one, "Condition": _of_one, "Interval": _of_interval, "Box": _of_box,
-    "tuple[Expr | None, ...]": _of_some,
+    "tuple[Expr | None, ...]": _of_some, "Mode": _of_mode,
 }  # fmt: skip
 _HOLDS_NAMES: dict[str, Apply] = {"BufferName": _of_one, "tuple[BufferName, ...]": _of_some}
 _HOLDS_NEITHER = (
-    "np.dtype[Any]", "tuple[str, ...]", "Memory", "LoweredFunc", "LoopVariable", "Mode", "Block", "str", "int",
+    "np.dtype[Any]", "tuple[str, ...]", "Memory", "LoweredFunc", "LoopVariable", "Block", "str", "int",
 )  # fmt: skip
 
 

@@ -178,13 +178,12 @@ class _Writer:
             case _:
                 assert_never(statement)
 
-    @staticmethod
-    def mode(mode: Mode) -> str:
+    def mode(self, mode: Mode) -> str:
         match mode:
             case Serial():
                 return ""
             case Parallel(workers=workers):
-                return " parallel" if workers is None else f" parallel {workers}"
+                return " parallel" if workers is None else f" parallel {self.expr(workers)}"
             case _:
                 assert_never(mode)
 

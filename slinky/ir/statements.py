@@ -20,8 +20,9 @@ from typing import Any, TypeAlias, assert_never, get_args
 import attrs
 import numpy as np
 
+from slinky.errors import ProgramError
 from slinky.ir.operations import Operation
-from slinky.symbolic.expressions import Condition, Expr, Variable
+from slinky.symbolic.expressions import Condition, Expr, ExprLike, Variable, as_expr
 from slinky.symbolic.intervals import Box, Interval
 
 _identities = itertools.count(1)
@@ -184,11 +185,21 @@ class Serial:
     """The iterations of a loop run one after the other."""
 
 
+def _as_workers(given: ExprLike | None) -> Expr | None:
+    try:
+        return None if given is None else as_expr(given)
+    except TypeError as error:
+        raise ProgramError(f"the number of workers is wrong: {error}") from None
+
+
 @attrs.frozen
 class Parallel:
-    """The iterations of a loop may run at the same time, on that many threads; None: on as many as there are."""
+    """The iterations of a loop may run at the same time, on that many threads; None: on as many as there are.
 
-    workers: int | None = None
+    The number of workers is known when the loop is entered, and at least 1.
+    """
+
+    workers: Expr | None = attrs.field(default=None, converter=_as_workers)
 
 
 Mode: TypeAlias = Serial | Parallel
@@ -289,6 +300,11 @@ class Program:
     def parameters(self) -> tuple[BufferParameter | ScalarParameter | FloatParameter | ConstantBuffer, ...]:
         """Inputs, outputs, scalars and constants."""
         return (*self.inputs, *self.outputs, *self.scalars, *self.floats, *self.constants)
+
+
+def workers_of(loop: For) -> Expr | None:
+    """The number of threads that a loop says itself; None if it says none."""
+    return loop.mode.workers if isinstance(loop.mode, Parallel) else None
 
 
 def blocks_of(statement: Statement) -> tuple[tuple[str, Block], ...]:

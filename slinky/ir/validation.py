@@ -16,7 +16,7 @@ import numpy as np
 from slinky.errors import ProgramError
 from slinky.ir.copies import with_fields
 from slinky.ir.statements import KINDS, Alloc, Call, Heap, LoweredFunc, Parallel, Pass, Serial, Statement, blocks_of
-from slinky.symbolic.expressions import FALSE, TRUE, Condition, Scalar, Variable, as_expr
+from slinky.symbolic.expressions import FALSE, TRUE, Condition, Scalar, Variable, as_expr, constant_value
 from slinky.symbolic.intervals import Interval
 
 DEEPEST = 100
@@ -122,9 +122,10 @@ def _name(value: Any, what: str) -> Any:
 def _mode(value: Any, what: str) -> Any:
     if not isinstance(value, (Serial, Parallel)):
         raise ProgramError(f"{what} must be ir.SERIAL or ir.Parallel(), got {value!r}")
-    workers: Any = value.workers if isinstance(value, Parallel) else None
-    if workers is not None and (isinstance(workers, bool) or not isinstance(workers, int) or workers < 1):
-        raise ProgramError(f"{what}: the number of workers must be an integer, 1 or more, got {workers!r}")
+    workers = value.workers if isinstance(value, Parallel) else None
+    count = None if workers is None else constant_value(workers)
+    if count is not None and count < 1:
+        raise ProgramError(f"{what}: the number of workers must be 1 or more, got {count}")
     return value
 
 

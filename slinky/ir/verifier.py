@@ -23,12 +23,12 @@ from slinky.ir.statements import (
     Check,
     For,
     If,
-    Parallel,
     Pass,
     Program,
     Statement,
     blocks_of,
     walk,
+    workers_of,
 )
 from slinky.symbolic.expressions import Expr, Metadata, Scalar, Variable, negate
 from slinky.symbolic.intervals import box_symbols, not_empty
@@ -127,8 +127,11 @@ class _Verifier:
         self.in_scope(loop, symbols(loop.range.min) | symbols(loop.range.max) | symbols(loop.step), scope)
         if prove(loop.step <= 0, scope.known) and not impossible(scope.known):
             self.fail(loop, f"the step must be 1 or more, got {loop.step}")
-        if isinstance(loop.mode, Parallel) and loop.mode.workers is not None and loop.mode.workers < 1:
-            self.fail(loop, f"the number of workers must be 1 or more, got {loop.mode.workers}")
+        workers = workers_of(loop)
+        if workers is not None:
+            self.in_scope(loop, symbols(workers), scope)
+            if prove(workers <= 0, scope.known) and not impossible(scope.known):
+                self.fail(loop, f"the number of workers must be 1 or more, got {workers}")
 
     def call(self, call: Call, scope: Scope) -> None:
         func = call.func

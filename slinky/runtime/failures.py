@@ -16,11 +16,11 @@ import attrs
 
 from slinky.errors import ExecutionError, ExpressionError
 from slinky.ir.effects import clamped_numbers, numeric_reads, numeric_writes
-from slinky.ir.statements import Alloc, Call, Check, For, Program, Statement, walk
+from slinky.ir.statements import Alloc, Call, Check, For, Program, Statement, walk, workers_of
 from slinky.runtime.arguments import require, take_arguments
 from slinky.runtime.callbacks import UnwrittenError, is_accepted, note_of_error, result_error, unwritten_error
 from slinky.runtime.codegen.origin import extents
-from slinky.runtime.plan_tree import BadFold, BadRegion, BadStep, CheckFailed, Failure, Place
+from slinky.runtime.plan_tree import BadFold, BadRegion, BadStep, BadWorkers, CheckFailed, Failure, Place
 from slinky.runtime.python_text import PythonText
 from slinky.runtime.storage import NumericBox, Storage, allocate, box_text
 from slinky.symbolic.expressions import Expr
@@ -55,6 +55,10 @@ def _bad_step() -> NoReturn:
     raise StopError(BadStep())
 
 
+def _bad_workers() -> NoReturn:
+    raise StopError(BadWorkers())
+
+
 def _check_failed() -> NoReturn:
     raise StopError(CheckFailed())
 
@@ -69,6 +73,7 @@ STOPPING: Mapping[str, Callable[..., None]] = {
     "bad_fold": _bad_fold,
     "bad_region": _bad_region,
     "bad_step": _bad_step,
+    "bad_workers": _bad_workers,
     "check_failed": _check_failed,
     "check_result": _check_result,
 }
@@ -174,6 +179,11 @@ class _Scene:
             case BadStep() if isinstance(statement, For):
                 step = evaluate(statement.step, self.values)
                 raise ExecutionError(f"the step of loop {statement.variable} is {step}; needs 1 or more")
+            case BadWorkers() if isinstance(statement, For):
+                workers = workers_of(statement)
+                assert workers is not None
+                count = evaluate(workers, self.values)
+                raise ExecutionError(f"loop {statement.variable} has {count} workers; needs 1 or more")
             case CheckFailed():
                 own = self._own()
                 assert isinstance(own, Check)

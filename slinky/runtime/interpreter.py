@@ -217,10 +217,11 @@ class _Machine:
                 for value in iterations:
                     iterate(value, inner)
             case Parallel(workers=workers):
+                threads = self.threads if workers is None else evaluate(workers, frame.values)
+                if threads < 1:
+                    raise ExecutionError(f"loop {loop.variable} has {threads} workers; needs 1 or more")
                 run = LoopRun(loop.variable.name)
-                run_parallel(
-                    iterations, lambda value: iterate(value, frame.copy((run, value))), workers or self.threads
-                )
+                run_parallel(iterations, lambda value: iterate(value, frame.copy((run, value))), threads)
             case _:
                 assert_never(loop.mode)
 

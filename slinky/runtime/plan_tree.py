@@ -286,11 +286,16 @@ class BadStep:
 
 
 @attrs.frozen
+class BadWorkers:
+    """A loop has less than 1 worker."""
+
+
+@attrs.frozen
 class CheckFailed:
     """A check of the program does not hold."""
 
 
-Failure: TypeAlias = BadRegion | BadFold | BadStep | CheckFailed
+Failure: TypeAlias = BadRegion | BadFold | BadStep | BadWorkers | CheckFailed
 """What is wrong where a run ends with an error of its own."""
 
 

@@ -16,6 +16,7 @@ from slinky.runtime.plan_tree import (
     BadFold,
     BadRegion,
     BadStep,
+    BadWorkers,
     Boolean,
     CheckFailed,
     Choice,
@@ -284,6 +285,8 @@ def _failing(failure: Failure) -> str:
             return f"bad_fold({dim})"
         case BadStep():
             return "bad_step()"
+        case BadWorkers():
+            return "bad_workers()"
         case CheckFailed():
             return "check_failed()"
         case _:

@@ -154,7 +154,7 @@ def each_primitive(p: sl.Pipeline) -> None:
     r, lifted = sl.lift_alloc(r, stored.alloc, rc=True)
     assert_type(lifted.alloc, sl.AllocCursor)
     r, parallel = sl.parallelize_loop(sl.store_at(q, "alloc second", "for y"), "for y", 2, rc=True)
-    assert_type(parallel.loop.workers(), int | None)
+    assert_type(parallel.loop.workers(), int | sl.Expr | None)
     r, cut = sl.cut_loop(q, "for y", at.loop.bounds().min + 1, rc=True)
     assert_type((cut.first, cut.second), tuple[sl.LoopCursor, sl.LoopCursor])
     q, slid = sl.slide_window(q, at.call, at.loop, warmup="earlier", rc=True)

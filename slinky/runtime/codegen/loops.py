@@ -16,7 +16,7 @@ from slinky.runtime.codegen.pieces import Piece, pieces, range_of, variable_hint
 from slinky.runtime.codegen.scopes import AS_FUNCTION
 from slinky.runtime.codegen.sites import sites
 from slinky.runtime.codegen.writer import Writer, also
-from slinky.runtime.plan_tree import BadStep, GiveArena, Integer, Loop, Name, ParallelLoop, TakeArena
+from slinky.runtime.plan_tree import BadStep, BadWorkers, GiveArena, Loop, Name, ParallelLoop, TakeArena, Value
 from slinky.symbolic.expressions import Variable
 from slinky.symbolic.intervals import Interval
 from slinky.symbolic.proofs import prove
@@ -75,6 +75,7 @@ class Loops:
     def _parallel(self, loop: For, mode: Parallel) -> None:
         writer, hint = self._writer, variable_hint(loop)
         iterations = range_of(writer, loop.range.min, loop.range.max + 1, loop.step)
+        workers = self._workers(loop, mode)
         name, function = self._name(loop), writer.names.fresh(f"for_{hint}")
         with writer.inside(writer.facts.enter(loop, "body"), AS_FUNCTION) as inner:
             writer.define(loop.variable, name, inner)
@@ -83,8 +84,17 @@ class Loops:
                 self._body_with_arena(loop, kinds)
             else:
                 self._write_block(loop.body)
-        workers = Name(self._threads_name) if mode.workers is None else Integer(mode.workers)
         writer.scope.add(ParallelLoop(name, iterations, inner.done(), function, workers))
+
+    def _workers(self, loop: For, mode: Parallel) -> Value:
+        """The number of threads of a parallel loop."""
+        if mode.workers is None:
+            return Name(self._threads_name)
+        writer, hint = self._writer, f"{variable_hint(loop)}_workers"
+        workers = writer.end(writer.simplify(mode.workers, writer.known), hint)
+        if not prove(workers >= 1, writer.known):
+            writer.stop_if(workers <= 0, BadWorkers(), loop)
+        return writer.value(workers, hint)
 
     def _body_with_arena(self, loop: For, kinds: tuple[SiteKind, ...]) -> None:
         """A worker takes an arena for an iteration, and gives it back; after an error it is dropped."""

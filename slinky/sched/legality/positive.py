@@ -1,4 +1,4 @@
-"""Whether steps, fold factors and divisors are at least 1, also where ranges or facts around them changed."""
+"""Whether steps, workers, fold factors and divisors are at least 1, also where ranges or facts around them changed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from slinky.cursors.cursors import statement_cursor
 from slinky.cursors.versions import Version
 from slinky.ir.copies import expressions_of
 from slinky.ir.printer import dimension_names
-from slinky.ir.statements import Alloc, For
+from slinky.ir.statements import Alloc, For, workers_of
 from slinky.sched.legality.refusals import Unproved
 from slinky.symbolic.explanations import brief
 from slinky.symbolic.expressions import Expr, FloorDivide
@@ -17,15 +17,18 @@ from slinky.symbolic.traversal import quotients
 
 
 def check_positive(version: Version, statements: Iterable[int]) -> None:
-    """Check that the steps and fold factors of statements, given by identity, are at least 1.
+    """Check that the steps, workers and fold factors of statements, given by identity, are at least 1.
 
     Raises `SchedulingError` for the first that is not shown to be.
     """
     for identity in statements:
         known = version.facts_at(identity)
         match version.statement(identity):
-            case For(step=step, variable=variable):
+            case For(step=step, variable=variable) as loop:
                 _require(version, identity, step, known, f"the step of loop {variable}")
+                workers = workers_of(loop)
+                if workers is not None:
+                    _require(version, identity, workers, known, f"the number of workers of loop {variable}")
             case Alloc(buffer=buffer, folds=folds, dims=dims):
                 for dim, fold in zip(dims, folds, strict=True):
                     if fold is not None:

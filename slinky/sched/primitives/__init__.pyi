@@ -70,7 +70,7 @@ def cut_loop(p: Pipeline, loop: LoopCursor | str, at: ExprLike, *, rc: Literal[F
 def parallelize_loop(
     p: Pipeline,
     loop: LoopCursor | str,
-    workers: int | None = None,
+    workers: ExprLike | None = None,
     *,
     rc: Literal[True],
 ) -> tuple[Pipeline, ParallelizeLoopCursors]: ...
@@ -78,7 +78,7 @@ def parallelize_loop(
 def parallelize_loop(
     p: Pipeline,
     loop: LoopCursor | str,
-    workers: int | None = None,
+    workers: ExprLike | None = None,
     *,
     rc: Literal[False] = False,
 ) -> Pipeline: ...

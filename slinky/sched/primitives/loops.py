@@ -19,7 +19,7 @@ from slinky.cursors.versions import Version
 from slinky.errors import OperationError, SchedulingError
 from slinky.ir.copies import with_body, with_identity, with_interval, with_mode, with_range, with_variable
 from slinky.ir.effects import bounds_of_dim, calls_in, dims_written
-from slinky.ir.statements import SERIAL, Alloc, Call, For, Parallel, Statement, fresh_identity
+from slinky.ir.statements import SERIAL, Alloc, Call, For, Parallel, Statement, fresh_identity, workers_of
 from slinky.ir.substitution import substitute_block
 from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
@@ -48,7 +48,7 @@ from slinky.sched.primitives.rewriting import (
 from slinky.sched.primitives.simplification import simplified_block
 from slinky.sched.remedies import PlaceOf, Remedy, first, instead
 from slinky.sched.returned import CutLoopCursors, ParallelizeLoopCursors, ReorderLoopsCursors, SplitLoopCursors
-from slinky.symbolic.expressions import Expr, equal, is_integer, maximum, minimum
+from slinky.symbolic.expressions import Expr, equal, maximum, minimum
 from slinky.symbolic.intervals import Interval
 from slinky.symbolic.proofs import Facts, prove
 from slinky.symbolic.traversal import symbols
@@ -300,8 +300,9 @@ def reorder_loops(p: Pipeline, outer: LoopCursor) -> Any:
             remedies=lambda: _empty_body(loop),
         )
     inner = loop.body[0]
-    for what, e in (("start", inner.range.min), ("end", inner.range.max), ("step", inner.step)):
-        if loop.variable in symbols(e):
+    ends = {"start": inner.range.min, "end": inner.range.max, "step": inner.step}
+    for what, e in {**ends, "number of workers": workers_of(inner)}.items():
+        if e is not None and loop.variable in symbols(e):
             raise SchedulingError(f"the {what} of loop {inner.variable} depends on loop {loop.variable}", place=outer)
     new_inner = with_body(loop, inner.body)
     new_outer = with_body(inner, (new_inner,))
@@ -392,7 +393,7 @@ def cut_loop(p: Pipeline, loop: LoopCursor, at: Expr) -> Any:
 
 
 @sched_op(ParallelizeLoopCursors)
-def parallelize_loop(p: Pipeline, loop: LoopCursor, workers: int | None = None) -> Any:
+def parallelize_loop(p: Pipeline, loop: LoopCursor, workers: Expr | None = None) -> Any:
     """Let the iterations of a loop run at the same time.
 
         >>> import examples  # small pipelines, in the repository of slinky
@@ -409,18 +410,23 @@ def parallelize_loop(p: Pipeline, loop: LoopCursor, workers: int | None = None) 
 
     Parameters:
         workers: on how many threads; by default as many as there are (`SLINKY_NUM_THREADS`, or the cores), and never
-            on more than that.
+            on more than that. An expression, such as `sl.scalar("workers")`, is evaluated when the loop is entered; one
+            of scalars that may be less than 1 becomes a check.
 
-    Refused: iterations that are not shown to be independent: that read what earlier ones wrote, share a folded buffer,
-    or write the same parts of a buffer.
+    Refused: workers that depend on a loop or on arrays, and are not shown to be 1 or more; iterations that are not
+    shown to be independent: that read what earlier ones wrote, share a folded buffer, or write the same parts of a
+    buffer.
 
     Cursors:
         loop: the loop.
     """
-    if workers is not None and (not is_integer(workers) or workers < 1):
-        raise OperationError(f"workers must be an integer, 1 or more, got {workers!r}")
-    edit = Edit(p._version)
-    edit.update(with_mode(loop._loop, Parallel(None if workers is None else int(workers))))
+    version, edit = p._version, Edit(p._version)
+    if workers is not None:
+        what = "the number of workers"
+        require_known_symbols(version, workers, what, version.loops_around(loop._id))
+        edit.add_scalars(symbols(workers))
+        require_positive(edit, workers, what, version.facts_at(loop._id))
+    edit.update(with_mode(loop._loop, Parallel(workers)))
     others = tuple(o for o in ALL_BUT_CHECKS if o is not Obligation.RACES)
     new = settle(
         edit,

@@ -19,7 +19,7 @@ from slinky.errors import SchedulingError
 from slinky.ir.copies import with_box, with_folds, with_range
 from slinky.ir.effects import bounds_of_dim
 from slinky.ir.scopes import loop_facts
-from slinky.ir.statements import Alloc, Call, For, walk
+from slinky.ir.statements import Alloc, Call, For, walk, workers_of
 from slinky.sched.legality.coverage import shown
 from slinky.sched.legality.refusals import Unproved
 from slinky.sched.legality.touches import calls_inside
@@ -165,14 +165,14 @@ def extend_loop(edit: Edit, version: Version, loop: For, cause: int, wider: Inte
 
 
 def depending_on(loop: For) -> tuple[int, ...]:
-    """The allocations and loops inside a loop whose folds or steps depend on it: where its range changes, it is proved
-    again that they are at least 1."""
+    """The allocations and loops inside a loop whose folds, steps or workers depend on it: where its range changes, it
+    is proved again that they are at least 1."""
     v = loop.variable
     return tuple(
         s.id
         for s in walk(loop.body)
         if (isinstance(s, Alloc) and any(f is not None and v in symbols(f) for f in s.folds))
-        or (isinstance(s, For) and v in symbols(s.step))
+        or (isinstance(s, For) and any(e is not None and v in symbols(e) for e in (s.step, workers_of(s))))
     )
 
 
