@@ -19,6 +19,7 @@ from slinky.runtime.plan_tree import (
     Guard,
     Integer,
     IsContiguous,
+    LaidBytes,
     Least,
     Linear,
     Located,
@@ -317,6 +318,10 @@ class _Checker:
             case IsContiguous(array=array):
                 self.array(array)
                 return TRUTH
+            case LaidBytes(extents=extents, strides=strides, dims=dims):
+                assert len(strides) == len(dims) <= len(extents)
+                self.numbers(*extents, *strides)
+                return NUMBER
             case Range(first=first, stop=stop, step=step):
                 self.numbers(first, stop, step)
                 return RANGE

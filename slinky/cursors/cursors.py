@@ -178,6 +178,15 @@ class AllocCursor(StatementCursor):
         """The fold factor of each dimension, None where it is not folded."""
         return NamedExprs(self._version.program, self._alloc.folds)
 
+    def strides(self) -> tuple[Expr | None, ...]:
+        """The distance of neighbours along each dimension, in bytes; None where the user asked for none."""
+        layout = self._alloc.layout
+        return NamedExprs(self._version.program, (None,) * self.rank() if layout is None else layout.strides)
+
+    def alignment(self) -> int:
+        """The bytes of which the first element, and the rows, lie at multiples; 1 if the user asked for none."""
+        return 1 if self._alloc.layout is None else self._alloc.layout.alignment
+
 
 @attrs.frozen(repr=False)
 class CallCursor(StatementCursor):
@@ -549,7 +558,7 @@ class ExprCursor(Cursor):
     """An expression of a statement, by the role that it plays there.
 
     Roles: `min`, `max`, `step` and, where it says them, `workers` of a loop; `condition` of an `if` or check; `y.min`
-    and `y.max` of a call or alloc, `y.fold` of an alloc, for a dimension y.
+    and `y.max` of a call or alloc, `y.fold` and `y.stride` of an alloc, for a dimension y.
     """
 
     _version: Version

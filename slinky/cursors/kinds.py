@@ -97,9 +97,11 @@ def roles(statement: Statement) -> dict[str, Expr | Condition]:
             return {"condition": condition}
         case Call(func=func, box=box):
             return _ends(func.dim_names(), box)
-        case Alloc(dims=dims, box=box, folds=folds):
+        case Alloc(dims=dims, box=box, folds=folds, layout=layout):
+            strides = () if layout is None else zip(dims, layout.strides, strict=True)
             folded = {f"{dim}.fold": fold for dim, fold in zip(dims, folds, strict=True) if fold is not None}
-            return _ends(dims, box) | folded
+            apart = {f"{dim}.stride": stride for dim, stride in strides if stride is not None}
+            return _ends(dims, box) | folded | apart
         case Pass():
             return {}
         case _:

@@ -46,6 +46,9 @@ WHOLE = slice(None)
 RUN_OPTIONS = frozenset({"backend", "checked", "hooks", "path", "progress", "threads"})
 """Names that `Pipeline.run` and its like take themselves, so that no scalar can have them."""
 
+LARGEST_ALIGNMENT = 4096
+"""Pages begin at multiples of this, mostly: nobody asks for more."""
+
 LARGEST_RANK = 64
 """NumPy has no arrays of more dimensions."""
 
@@ -131,6 +134,7 @@ class BufferExpr:
         self.is_read = False
         self.value: np.ndarray[Any, Any] | None = None
         self.assigned: dict[tuple[int, str], Expr] = {}
+        self._alignment = 1
         self.domains: dict[int, Interval] = {}
         self.extensions: dict[object, BufferExpr] = {}
         self.extended_dims: frozenset[int] = frozenset()
@@ -204,6 +208,23 @@ class BufferExpr:
         fills = any(rule is not None and rule.endswith(CONSTANT) for rule in rules)
         return extension(self, rules, fill_value(value, self.dtype, f"{self.name!r}") if fills else None)
 
+    @property
+    def alignment(self) -> int:
+        """The bytes of which the first element of an intermediate, and its rows, lie at multiples.
+
+        To be assigned, a power of two. The strides of all dimensions but the last are rounded up to multiples then, so
+        each row begins at one, whatever piece of the buffer is stored. Raises `GraphError` for anything else.
+        """
+        return self._alignment
+
+    @alignment.setter
+    def alignment(self, value: int) -> None:
+        if not is_integer(value) or not 1 <= value <= LARGEST_ALIGNMENT or value & (value - 1):
+            raise GraphError(
+                f"the alignment of {self.name!r} is a power of two, up to {LARGEST_ALIGNMENT}, got {value!r}"
+            )
+        self._alignment = int(value)
+
     def dim(self, index: int) -> Dimension:
         """One dimension, counted from 0 (negative: from the end)."""
         if not is_integer(index) or not -self.rank <= index < self.rank:
@@ -230,7 +251,8 @@ class Dimension:
 
     Assigning to one is a constraint. For an input or output it becomes a check of the pipeline. For an intermediate,
     `min`, `max` and `extent` say what is to be produced instead of just what is needed, for example a padded extent;
-    there the expressions of the dimension itself stand for what is needed.
+    there the expressions of the dimension itself stand for what is needed. Its `stride` is how many bytes neighbours
+    shall be apart in memory.
 
     Raises `GraphError` when what is assigned is no expression of scalars and metadata.
     """

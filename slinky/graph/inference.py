@@ -73,13 +73,14 @@ class Checks:
 @attrs.frozen
 class Inferred:
     """The boxes of all buffers; the lowered funcs and the boxes that they run over; what is read of what is given; what
-    the symbols of domains stand for."""
+    the symbols of domains stand for; the strides that are assigned to intermediates."""
 
     boxes: dict[BufferExpr, Box]
     funcs: dict[Func, LoweredFunc]
     boxes_of_funcs: dict[Func, Box]
     read: dict[tuple[BufferExpr, int], Interval]
     domains: dict[Expr, Expr]
+    strides: dict[tuple[BufferExpr, int], Expr]
 
 
 def infer(graph: Graph, checks: Checks) -> Inferred:
@@ -90,7 +91,13 @@ def infer(graph: Graph, checks: Checks) -> Inferred:
     walk = _Walk(graph, checks)
     for func in reversed(graph.funcs):
         walk.meet(func)
-    return Inferred(walk.boxes, walk.lowered, walk.boxes_of_funcs, walk.read, walk.domains)
+    strides = {
+        (buffer, d): e
+        for buffer in walk.boxes.keys() - walk.parameters
+        for (d, field), e in buffer.assigned.items()
+        if field == "stride"
+    }
+    return Inferred(walk.boxes, walk.lowered, walk.boxes_of_funcs, walk.read, walk.domains, strides)
 
 
 class _Walk:
@@ -230,9 +237,7 @@ class _Walk:
         needs = self.needed.get(buffer, [None] * buffer.rank)
         for d, (dim, needed) in enumerate(zip(output_dims(access), needs, strict=True)):
             is_whole = dim in func.whole and dim not in given
-            assigned = {field: e for (dim, field), e in buffer.assigned.items() if dim == d}
-            if "stride" in assigned:
-                raise GraphError(f"the stride of {buffer.name!r} cannot be assigned: slinky stores intermediates")
+            assigned = {field: e for (dim, field), e in buffer.assigned.items() if dim == d and field != "stride"}
             if assigned or is_whole:
                 default = needed
                 if (needed is None or is_whole) and assigned_bounds(buffer, d) is None:

@@ -25,6 +25,7 @@ from slinky.ir.statements import (
     Check,
     ConstantBuffer,
     FloatParameter,
+    Layout,
     Program,
     ScalarParameter,
     Statement,
@@ -59,6 +60,7 @@ def lower(
             raise GraphError(f"{condition} is required before anything runs: variable {named[0]} has no value then")
         for part in condition.operands if isinstance(condition, And) else (condition,):
             checks.require(part, f"{part} is required of the pipeline")
+    _require_caller_aligns((*graph.inputs, *graph.outputs, *graph.constants))
     for buffer in (*graph.inputs, *graph.outputs):
         for condition in constraints(buffer):
             checks.require(condition, f"assigned to a dimension of {buffer.name}")
@@ -134,10 +136,28 @@ def _body(graph: Graph, inferred: Inferred, checks: Checks, names: DimensionName
             if buffer not in graph.outputs:
                 folds = (None,) * buffer.rank
                 box = _simplified(inferred.boxes[buffer], checks)
-                body.append(Alloc(buffer.name, buffer.dtype, names.of(buffer), box, folds))
+                layout = _layout(buffer, inferred)
+                body.append(Alloc(buffer.name, buffer.dtype, names.of(buffer), box, folds, layout=layout))
         reads, writes = (tuple(a.buffer.name for a in accesses) for accesses in (func.inputs, func.outputs))
         body.append(Call(inferred.funcs[func], _simplified(inferred.boxes_of_funcs[func], checks), reads, writes))
     return tuple(body)
+
+
+def _layout(buffer: BufferExpr, inferred: Inferred) -> Layout | None:
+    """The layout that was asked for, if one was."""
+    strides = tuple(inferred.strides.get((buffer, d)) for d in range(buffer.rank))
+    if buffer.alignment == 1 and all(stride is None for stride in strides):
+        return None
+    return Layout(strides, buffer.alignment)
+
+
+def _require_caller_aligns(buffers: Iterable[BufferExpr]) -> None:
+    """Raise `GraphError` for an alignment of what slinky does not allocate."""
+    for buffer in buffers:
+        if buffer.alignment != 1:
+            raise GraphError(
+                f"the alignment of {buffer.name!r} cannot be assigned: it is given to the pipeline; assign strides"
+            )
 
 
 def _simplified(box: Box, checks: Checks) -> Box:
@@ -157,6 +177,7 @@ def _scalars(inferred: Inferred, checks: Checks) -> tuple[ScalarParameter, ...]:
     for lowered in inferred.funcs.values():
         used |= box_symbols([i for access in lowered.inputs for i in access.box])
         used |= union_of_symbols(lowered.operation.expressions())
+    used |= union_of_symbols(inferred.strides.values())
     names = sorted(s.name for s in used if isinstance(s, Scalar))
     for buffer in inferred.boxes:
         if buffer.name in names:

@@ -39,6 +39,7 @@ def resolve(graph: Graph, inferred: Inferred, checks: Checks) -> tuple[Inferred,
             {f: substitute_box(box, known) for f, box in inferred.boxes_of_funcs.items()},
             {key: substitute_box((i,), known)[0] for key, i in inferred.read.items()},
             inferred.domains,
+            {key: substitute(e, known) for key, e in inferred.strides.items()},
         ),
         Checks({substitute(c, known): message for c, message in checks.messages.items()}),
     )
@@ -50,7 +51,10 @@ def _used(inferred: Inferred, checks: Checks) -> frozenset[Expr]:
     boxes += [port.box for lowered in inferred.funcs.values() for port in lowered.inputs]
     operations = (lowered.operation.expressions() for lowered in inferred.funcs.values())
     return frozenset().union(
-        union_of_symbols(checks.messages), *map(box_symbols, boxes), *map(union_of_symbols, operations)
+        union_of_symbols(checks.messages),
+        union_of_symbols(inferred.strides.values()),
+        *map(box_symbols, boxes),
+        *map(union_of_symbols, operations),
     )
 
 
@@ -84,6 +88,9 @@ def _check_metadata(graph: Graph, inferred: Inferred, checks: Checks, intermedia
         used = box_symbols([i for access in lowered.inputs for i in access.box])
         used |= union_of_symbols(lowered.operation.expressions())
         _check_symbols(used, known, intermediates, inferred.domains, f"func {lowered.name!r}")
+    for (buffer, d), e in inferred.strides.items():
+        where = f"the stride of dimension {d} of {buffer.name!r}"
+        _check_symbols(symbols(e), known, intermediates, inferred.domains, where)
     named = union_of_symbols(checks.messages)
     _check_symbols(named, known, intermediates, inferred.domains, "a constraint or check")
 

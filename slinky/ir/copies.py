@@ -17,6 +17,7 @@ from slinky.ir.statements import (
     Block,
     Call,
     For,
+    Layout,
     LoweredFunc,
     Mode,
     Parallel,
@@ -72,12 +73,19 @@ def _of_mode(mode: Mode, change: Callable[[Any], Any]) -> Mode:
             assert_never(mode)
 
 
+def _of_layout(layout: Layout | None, change: Callable[[Any], Any]) -> Layout | None:
+    if layout is None:
+        return None
+    strides = _of_some(layout.strides, change)
+    return layout if strides is layout.strides else attrs.evolve(layout, strides=strides)
+
+
 Apply: TypeAlias = Callable[[Any, Callable[[Any], Any]], Any]
 """How a change is made to all that a field holds. The result is the very value where nothing changes."""
 
 _HOLDS_EXPRESSIONS: dict[str, Apply] = {
     "Expr": _of_one, "Condition": _of_one, "Interval": _of_interval, "Box": _of_box,
-    "tuple[Expr | None, ...]": _of_some, "Mode": _of_mode,
+    "tuple[Expr | None, ...]": _of_some, "Mode": _of_mode, "Layout | None": _of_layout,
 }  # fmt: skip
 _HOLDS_NAMES: dict[str, Apply] = {"BufferName": _of_one, "tuple[BufferName, ...]": _of_some}
 _HOLDS_NEITHER = (

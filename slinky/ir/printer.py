@@ -24,6 +24,7 @@ from slinky.ir.statements import (
     For,
     If,
     InputPort,
+    Layout,
     Mode,
     Parallel,
     Pass,
@@ -156,12 +157,12 @@ class _Writer:
 
     def statement(self, statement: Statement) -> str:
         match statement:
-            case Alloc(buffer=buffer, dtype=dtype, box=box, folds=folds):
+            case Alloc(buffer=buffer, dtype=dtype, box=box, folds=folds, layout=layout):
                 parts = [
                     self.interval(i) + (f" fold {self.expr(fold)}" if fold is not None else "")
                     for i, fold in zip(box, folds, strict=True)
                 ]
-                return f"alloc {buffer}: {dtype}[{', '.join(parts)}]"
+                return f"alloc {buffer}: {dtype}[{', '.join(parts)}]" + self.layout(layout)
             case Call():
                 return self.call(statement)
             case For(variable=variable, range=range_, step=step, mode=mode):
@@ -177,6 +178,13 @@ class _Writer:
                 return "pass"
             case _:
                 assert_never(statement)
+
+    def layout(self, layout: Layout | None) -> str:
+        if layout is None:
+            return ""
+        strides = ", ".join("_" if stride is None else self.expr(stride) for stride in layout.strides)
+        said = f" strides ({strides})" if any(stride is not None for stride in layout.strides) else ""
+        return said + (f" aligned {layout.alignment}" if layout.alignment > 1 else "")
 
     def mode(self, mode: Mode) -> str:
         match mode:

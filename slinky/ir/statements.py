@@ -181,6 +181,18 @@ HEAP = Heap()
 
 
 @attrs.frozen
+class Layout:
+    """How the elements of a buffer lie in memory: as in an array of C order, but for what is said here.
+
+    Where `strides[i]` is an expression, neighbours along dimension i are that many bytes apart. The first element, and
+    each along a dimension whose stride is more than an element, lies at a multiple of `alignment` bytes.
+    """
+
+    strides: tuple[Expr | None, ...]
+    alignment: int = 1
+
+
+@attrs.frozen
 class Serial:
     """The iterations of a loop run one after the other."""
 
@@ -212,7 +224,8 @@ SERIAL = Serial()
 class Alloc:
     """A buffer for the rest of its block. It holds `box`; nothing is written yet. Freed after its last use.
 
-    Where `folds[i]` is an expression F, coordinates of dimension i that differ by a multiple of F share storage.
+    Where `folds[i]` is an expression F, coordinates of dimension i that differ by a multiple of F share storage. What
+    has no layout lies as suits whoever runs the program; what is folded has none.
     """
 
     buffer: BufferName
@@ -221,6 +234,7 @@ class Alloc:
     box: Box
     folds: tuple[Expr | None, ...]
     memory: Memory = HEAP
+    layout: Layout | None = None
     id: int = _identity()
 
 

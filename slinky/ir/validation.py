@@ -15,7 +15,19 @@ import numpy as np
 
 from slinky.errors import ProgramError
 from slinky.ir.copies import with_fields
-from slinky.ir.statements import KINDS, Alloc, Call, Heap, LoweredFunc, Parallel, Pass, Serial, Statement, blocks_of
+from slinky.ir.statements import (
+    KINDS,
+    Alloc,
+    Call,
+    Heap,
+    Layout,
+    LoweredFunc,
+    Parallel,
+    Pass,
+    Serial,
+    Statement,
+    blocks_of,
+)
 from slinky.symbolic.expressions import FALSE, TRUE, Condition, Scalar, Variable, as_expr, constant_value
 from slinky.symbolic.intervals import Interval
 
@@ -80,6 +92,8 @@ def _of_type(kind: str, value: Any, what: str, depth: int) -> Any:
                 raise ProgramError(f"{what} must be a dtype, got {value!r}") from None
         case "Mode":
             return _mode(value, what)
+        case "Layout | None":
+            return None if value is None else _layout(value, what)
         case "Memory":
             return _instance(value, Heap, what, "a memory, such as ir.Heap()")
         case "LoweredFunc":
@@ -129,11 +143,24 @@ def _mode(value: Any, what: str) -> Any:
     return value
 
 
+def _layout(value: Any, what: str) -> Any:
+    layout = _instance(value, Layout, what, "None or a layout, such as ir.Layout((None, None), 64)")
+    strides = _tuple(layout.strides, what, lambda e: None if e is None else _expr(e, what))
+    alignment: Any = layout.alignment
+    if not isinstance(alignment, int) or alignment < 1 or alignment & (alignment - 1):
+        raise ProgramError(f"{what}: an alignment is a power of two, got {alignment!r}")
+    return layout if strides is layout.strides else attrs.evolve(layout, strides=strides)
+
+
 def _require_lengths(statement: Statement) -> None:
     """Check that what belongs together has one length."""
     if isinstance(statement, Alloc) and not len(statement.box) == len(statement.dims) == len(statement.folds):
         counts = f"{len(statement.dims)} dimensions, {len(statement.box)} intervals, {len(statement.folds)} folds"
         raise ProgramError(f"an Alloc needs as many of each, got {counts}")
+    if isinstance(statement, Alloc) and statement.layout is not None:
+        if len(statement.layout.strides) != len(statement.dims):
+            counts = f"{len(statement.dims)} dimensions, {len(statement.layout.strides)} strides"
+            raise ProgramError(f"an Alloc needs as many of each, got {counts}")
     if isinstance(statement, Call):
         func = statement.func
         for has, needs, name in (

@@ -119,6 +119,15 @@ class _Verifier:
                 if prove(fold <= 0, scope.known) and not impossible(scope.known):
                     self.fail(alloc, f"a fold must be 1 or more, got {fold}")
 
+        if alloc.layout is not None:
+            strides = [stride for stride in alloc.layout.strides if stride is not None]
+            for stride in strides:
+                self.in_scope(alloc, symbols(stride), scope)
+            if any(fold is not None for fold in alloc.folds):
+                self.fail(alloc, "a buffer that is folded cannot have a layout of its own")
+            if len(alloc.layout.strides) != len(alloc.dims):
+                self.fail(alloc, f"{len(alloc.dims)} dimensions, {len(alloc.layout.strides)} strides")
+
     def loop(self, loop: For, scope: Scope) -> None:
         if any(outer.variable is loop.variable for outer in scope.loops):
             self.fail(loop, "an enclosing loop has the same variable")

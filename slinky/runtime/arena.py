@@ -24,6 +24,7 @@ import numpy as np
 from slinky.runtime import mirrored
 from slinky.runtime.buffers import Array, read_only
 from slinky.runtime.storage import Ring, reserve, ring_size
+from slinky.runtime.strided import Laid, Strided, array_at, bytes_at, laid
 
 ALIGNMENT = 64
 _REMEMBERED_SHAPES = 64
@@ -41,7 +42,8 @@ class SiteKind:
     """What is known of a site before any run: its dtype and its lifetime, in positions of the program.
 
     `buffer` is the first that lies there, for messages. `folded` are the dimensions that have a fold; such a site has
-    memory of its own, mirrored where possible.
+    memory of its own, mirrored where possible. So has one with a `layout` that the user says: its arrays go by shape
+    and the strides that are given.
     """
 
     dtype: np.dtype[Any]
@@ -50,6 +52,15 @@ class SiteKind:
     dies: int
     folded: tuple[int, ...] = ()
     buffer: str = ""
+    layout: Strided | None = None
+
+    def laid(self, shape: Shape) -> Laid:
+        """Where the elements of an array of this site lie, and how many bytes it takes."""
+        key = (shape,) if isinstance(shape, int) else shape
+        itemsize = self.dtype.itemsize
+        if self.layout is None:
+            return Laid((), math.prod(key) * itemsize)
+        return laid(self.buffer, itemsize, key[: self.rank], self.layout, key[self.rank :])
 
 
 def aligned_bytes(size: int) -> Array:
@@ -107,12 +118,18 @@ class Site(dict[Shape, Array]):
             self.clear()
             self._kept.clear()
         extents = (shape,) if isinstance(shape, int) else shape
-        dtype = self._kind.dtype
-        size = math.prod(extents) * dtype.itemsize
+        kind, dtype = self._kind, self._kind.dtype
+        where = kind.laid(shape)
+        size = where.size
         if self._memory is None:
             if self._kept.add(shape, size):
                 self.clear()
-            array: Array = np.ndarray(extents, dtype, reserve(aligned_bytes, size, self._kind.buffer))
+            if kind.layout is None:
+                array: Array = np.ndarray(extents, dtype, reserve(aligned_bytes, size, kind.buffer))
+            else:
+                alignment = max(kind.layout.alignment, ALIGNMENT)
+                memory = reserve(lambda n: bytes_at(lambda m: np.empty(m, np.uint8), n, alignment), size, kind.buffer)
+                array = array_at(memory, dtype, extents[: kind.rank], where)
         elif size <= self._memory.size:
             array = array_on(self._memory, extents, dtype)
         else:

@@ -136,7 +136,7 @@ def _same_points(func: LoweredFunc, read: InputPort, output: OutputPort) -> bool
 
 
 def _is_plain(alloc: Alloc) -> bool:
-    return all(fold is None for fold in alloc.folds)
+    return alloc.layout is None and all(fold is None for fold in alloc.folds)
 
 
 def _alike(a: Alloc, b: Alloc) -> bool:

@@ -56,7 +56,16 @@ from slinky.runtime.races import Iteration, LoopRun
 from slinky.runtime.run_options import RunOptions
 from slinky.runtime.shadow import Shadow
 from slinky.runtime.statistics import Meter, Recorder, RunStatistics
-from slinky.runtime.storage import NumericBox, Storage, allocate, box_text, program_bytes, shape_of
+from slinky.runtime.storage import (
+    NumericBox,
+    Storage,
+    allocate,
+    allocate_strided,
+    box_text,
+    program_bytes,
+    shape_of,
+)
+from slinky.runtime.strided import strided, strides_given
 from slinky.runtime.threads import run_parallel, workers_or_default
 from slinky.symbolic.expressions import Expr
 from slinky.symbolic.intervals import evaluate_box
@@ -169,8 +178,15 @@ class _Machine:
                 raise ExecutionError(
                     f"dimension {alloc.dims[d]} of {alloc.buffer} is folded by {fold}; needs 1 or more"
                 )
-        size = program_bytes(alloc.dtype, box, folds)
-        frame.storages[alloc.buffer] = storage = allocate(alloc.buffer, alloc.dtype, box, folds)
+        layout = strided(alloc)
+        if layout is None:
+            size = program_bytes(alloc.dtype, box, folds)
+            storage = allocate(alloc.buffer, alloc.dtype, box, folds)
+        else:
+            given = [evaluate(stride, frame.values) for stride in strides_given(alloc)]
+            storage = allocate_strided(alloc.buffer, alloc.dtype, box, layout, given)
+            size = storage.nbytes
+        frame.storages[alloc.buffer] = storage
         self.meter.add(storage.nbytes)
         if frame.shadows is not None:
             frame.shadows[alloc.buffer] = Shadow(alloc.buffer, box, folds)

@@ -33,6 +33,7 @@ from slinky.runtime.python_text import python_text
 from slinky.runtime.reservations import MeasuredArenas, Reservations
 from slinky.runtime.run_options import RunOptions
 from slinky.runtime.statistics import Hooks, Recorder, RunStatistics
+from slinky.runtime.strided import laid_bytes
 from slinky.runtime.threads import default_workers, run_parallel, workers_or_default
 from slinky.symbolic.patience import limited_patience
 
@@ -51,6 +52,7 @@ _HELPERS: dict[str, Any] = {
     **STOPPING,
     "buffer_at": buffer_at,
     "seen": seen,
+    "laid_bytes": laid_bytes,
     "read_only": read_only,
     "run_parallel": run_parallel,
 }

@@ -217,6 +217,18 @@ class IsContiguous(Node):
     array: Name
 
 
+@attrs.frozen
+class LaidBytes(Node):
+    """How many bytes a buffer takes that has these extents and lies as the user says (see `strided`)."""
+
+    buffer: str
+    itemsize: int
+    extents: tuple[Value, ...]
+    alignment: int
+    dims: tuple[int, ...]
+    strides: tuple[Value, ...]
+
+
 # Values: iterations ---------------------------------------------------------------------------------------------------
 
 
@@ -241,7 +253,7 @@ class Portion(Node):
 Value: TypeAlias = (
     Name | Integer | Boolean | Linear | Times | Quotient | Remainder | Least | Greatest | Choice | Comparison
     | Conjunction | Disjunction | Crop | Window | Rows | Located | Seen | ReadOnly | Extents | Stride | IsContiguous
-    | Range | Portion
+    | Range | Portion | LaidBytes
 )  # fmt: skip
 """What a step computes with."""
 
@@ -399,7 +411,8 @@ class Reserve(Node):
 
 @attrs.frozen
 class Fetch(Node):
-    """Name the array of a site: of these extents, and, of its folded dimensions, these fold factors.
+    """Name the array of a site: of these extents, and, of its folded dimensions, these fold factors. Where a layout
+    gives strides, they stand behind the extents.
 
     Where a callback reads it, a read-only view of it is named `reading`.
     """

@@ -33,6 +33,7 @@ from slinky.runtime.plan_tree import (
     Guard,
     Integer,
     IsContiguous,
+    LaidBytes,
     Least,
     Linear,
     Located,
@@ -71,7 +72,8 @@ LINE_LENGTH = 120
 INDENT = "    "
 
 HELPERS = (
-    "bad_fold", "bad_region", "bad_step", "buffer_at", "check_failed", "check_result", "read_only", "run_parallel",
+    "bad_fold", "bad_region", "bad_step", "bad_workers", "buffer_at", "check_failed", "check_result", "laid_bytes",
+    "read_only", "run_parallel",
 )  # fmt: skip
 """What the text calls beside the objects of the tree."""
 
@@ -360,6 +362,10 @@ def _written(value: Value) -> _Text:
             return f"{array.text}.strides[{dim}]", _ATOM
         case IsContiguous(array=array):
             return f"{array.text}.flags.carray", _ATOM
+        case LaidBytes(extents=extents, strides=strides):
+            shape, apart = (f"({_tuple([text(v) for v in values])})" for values in (extents, strides))
+            layout = f"{value.buffer!r}, {value.itemsize}, {value.alignment}, {value.dims}"
+            return f"laid_bytes({layout}, {shape}, {apart})", _ATOM
         case Range(first=first, stop=stop, step=step):
             return _range(first, stop, step), _ATOM
         case Portion(range=whole, begin=begin, end=end):

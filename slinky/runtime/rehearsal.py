@@ -115,7 +115,8 @@ class _Site:
         return self
 
     def __getitem__(self, shape: int | tuple[int, ...]) -> Array:
-        return _without_memory(self.kind, (shape,) if isinstance(shape, int) else shape)
+        self.kind.laid(shape)
+        return _without_memory(self.kind, (shape,) if isinstance(shape, int) else shape[: self.kind.rank])
 
 
 class _RingSite(_Site):

@@ -148,7 +148,8 @@ class _MeasuredSite:
         self._site = site
         self._used = used
         self._needed = needed
-        self._item = room.layout.heap[number].dtype.itemsize
+        self._kind = room.layout.heap[number]
+        self._item = self._kind.dtype.itemsize
 
     @property
     def read_only(self) -> Giving[Array]:
@@ -156,7 +157,10 @@ class _MeasuredSite:
         return self._site.read_only
 
     def __getitem__(self, shape: Shape) -> Array:
-        size = (shape if isinstance(shape, int) else math.prod(shape)) * self._item
+        if self._kind.layout is not None:
+            size = self._kind.laid(shape).size
+        else:
+            size = (shape if isinstance(shape, int) else math.prod(shape)) * self._item
         if self._needed == UNKNOWN:
             self._room.keep(("site", self._number), shape, size)
         elif self._used[self._number] < size <= self._needed:  # a larger array is never used

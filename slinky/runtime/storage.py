@@ -23,6 +23,7 @@ import numpy as np
 from slinky.errors import ExecutionError, StorageError
 from slinky.runtime import mirrored
 from slinky.runtime.buffers import Array
+from slinky.runtime.strided import Strided, array_at, bytes_at, laid
 
 NumericBox: TypeAlias = tuple[tuple[int, int], ...]
 """Per dimension the first and the last coordinate."""
@@ -92,11 +93,15 @@ def row_bytes(dtype: np.dtype[Any], shape: tuple[int, ...], dim: int) -> int:
 
 @attrs.frozen(eq=False)
 class Storage:
-    """The elements of a buffer with these bounds: an array, or where a dimension is folded, a ring."""
+    """The elements of a buffer with these bounds: an array, or where a dimension is folded, a ring.
+
+    `reserved` are the bytes of an array that lies as the user says, gaps and all.
+    """
 
     name: str
     box: NumericBox
     place: Array | Ring
+    reserved: int | None = None
 
     @property
     def array(self) -> Array:
@@ -107,6 +112,8 @@ class Storage:
     @property
     def nbytes(self) -> int:
         """The bytes of the array or the ring."""
+        if self.reserved is not None:
+            return self.reserved
         return self.place.size if isinstance(self.place, Ring) else self.place.nbytes
 
     def view(self, box: NumericBox) -> Array:
@@ -144,6 +151,16 @@ def allocate(name: str, dtype: np.dtype[Any], box: NumericBox, folds: Sequence[i
             if size is not None:
                 return Storage(name, box, Ring(reserve(mirrored.mirrored, size, name), size, dtype, shape, d))
     return Storage(name, box, reserve(lambda _: np.empty(shape, dtype), math.prod(shape) * dtype.itemsize, name))
+
+
+def allocate_strided(
+    name: str, dtype: np.dtype[Any], box: NumericBox, layout: Strided, given: Sequence[int]
+) -> Storage:
+    """Storage for a buffer that lies as the user says; `given` are the strides of `layout.dims`. Not initialised."""
+    shape = shape_of(box)
+    where = laid(name, dtype.itemsize, shape, layout, given)
+    memory = reserve(lambda n: bytes_at(lambda m: np.empty(m, np.uint8), n, layout.alignment), where.size, name)
+    return Storage(name, box, array_at(memory, dtype, shape, where), where.size)
 
 
 def reserve(make: Callable[[int], Array], size: int, *buffers: str) -> Array:

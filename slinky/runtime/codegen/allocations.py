@@ -26,7 +26,19 @@ from slinky.runtime.codegen.scopes import CodeScope
 from slinky.runtime.codegen.sites import arena_allocs
 from slinky.runtime.codegen.views import Stored, Views
 from slinky.runtime.codegen.writer import Writer, is_costly
-from slinky.runtime.plan_tree import BadFold, Fetch, FetchWithin, Integer, Name, Reserve, SiteRoom, Times, Value
+from slinky.runtime.plan_tree import (
+    BadFold,
+    Fetch,
+    FetchWithin,
+    Integer,
+    LaidBytes,
+    Name,
+    Reserve,
+    SiteRoom,
+    Times,
+    Value,
+)
+from slinky.runtime.strided import strided, strides_given
 from slinky.symbolic.bounds import bounds
 from slinky.symbolic.expressions import (
     Condition,
@@ -100,7 +112,8 @@ class Allocations:
             if folded:
                 rings.append(name)
                 continue
-            room = self._room(name, alloc, site.loops) if site.is_certain else SiteRoom(name, None)
+            is_known = site.is_certain and alloc.layout is None
+            room = self._room(name, alloc, site.loops) if is_known else SiteRoom(name, None)
             heap.append(room)
             if room.bytes is not None:
                 arena.reserved.add(name)
@@ -158,6 +171,7 @@ class Allocations:
         known = writer.known
         extents = self._extents(alloc)
         folds = [fold for fold in alloc.folds if fold is not None]
+        strides = [writer.simplify(stride, known) for stride in strides_given(alloc)]
         safe_to_move = not self._recording.is_on
         for d, fold in enumerate(alloc.folds):
             if fold is not None and not prove(fold >= 1, known):
@@ -165,15 +179,14 @@ class Allocations:
                 safe_to_move = False
         assert self._arena is not None  # a block is written within the arena of its allocations
         target = writer.scope
-        if safe_to_move and all(writer.is_safe(e, known) for e in (*extents, *folds)):
-            outermost = max(self._arena.scope, writer.home(*extents, *folds), key=lambda scope: scope.level)
+        if safe_to_move and all(writer.is_safe(e, known) for e in (*extents, *folds, *strides)):
+            outermost = max(self._arena.scope, writer.home(*extents, *folds, *strides), key=lambda scope: scope.level)
             is_reserved = self._arena.sites[alloc.id].text in self._arena.reserved
             target = self._where_there_is_one(outermost, extents, folds, is_reserved)
         in_output = self._in_output(alloc, extents)
-        self._views.stored[alloc.buffer] = in_output or self._array(alloc, target, extents, folds)
+        self._views.stored[alloc.buffer] = in_output or self._array(alloc, target, extents, folds, strides)
         if self._recording.is_on:
-            stored = [e if f is None else minimum(e, f) for e, f in zip(extents, alloc.folds, strict=True)]
-            size = self._bytes(alloc, [writer.simplify(e, known) for e in stored])
+            size = self._program_bytes(alloc, extents, strides)
             self._recording.allocation(alloc.buffer, size)
         writer.scope.facts = writer.facts.after(alloc)
 
@@ -219,22 +232,30 @@ class Allocations:
             found = self._known_extents[i, known] = writer.simplify(extent, known)
         return found
 
-    def _array(self, alloc: Alloc, target: CodeScope, extents: Sequence[Expr], folds: Sequence[Expr]) -> Stored:
+    def _array(
+        self,
+        alloc: Alloc,
+        target: CodeScope,
+        extents: Sequence[Expr],
+        folds: Sequence[Expr],
+        strides: Sequence[Expr],
+    ) -> Stored:
         """Get the array of an allocation in the target scope."""
         writer, arena = self._writer, self._arena
         assert arena is not None
         site = arena.sites[alloc.id]
-        key = ("array", site, *extents, *folds)
+        key = ("array", site, *extents, *folds, *strides)
         known: Stored | None = None if self._recording.is_on else target.values.get(key)
         if known is not None and self._suffices(known, alloc):
             return known
         with writer.at(target):
             sizes = tuple([writer.value(e, f"{h}_size") for e, h in zip(extents, _hints(alloc), strict=True)])
             factors = tuple([writer.value(fold, "fold") for fold in folds])
+            apart = tuple([writer.value(stride, f"{alloc.buffer}_stride") for stride in strides])
             folded = tuple(d for d, fold in enumerate(alloc.folds) if fold is not None)
             name = writer.names.fresh(f"{alloc.buffer}_window" if folded else alloc.buffer)
             reading = self._reading_name(alloc.buffer)
-            target.add(Fetch(name, site, sizes, factors, reading))
+            target.add(Fetch(name, site, (*sizes, *apart), factors, reading))
         stored = Stored(Name(name), target, folded, None if reading is None else Name(reading))
         if not self._recording.is_on:
             target.values[key] = stored
@@ -277,6 +298,17 @@ class Allocations:
         return all(constant_value(difference(x, y)) == 0 for x, y in ((a.min, b.min), (a.max, b.max)))
 
     # Sizes --------------------------------------------------------------------------------------------------------
+
+    def _program_bytes(self, alloc: Alloc, extents: Sequence[Expr], strides: Sequence[Expr]) -> Value:
+        """What an allocation takes by the program."""
+        writer = self._writer
+        layout = strided(alloc)
+        if layout is not None:
+            shape = tuple([self._extent(e, f"{h}_size") for e, h in zip(extents, _hints(alloc), strict=True)])
+            apart = tuple([writer.value(stride, f"{alloc.buffer}_stride") for stride in strides])
+            return LaidBytes(alloc.buffer, alloc.dtype.itemsize, shape, layout.alignment, layout.dims, apart)
+        stored = [e if f is None else minimum(e, f) for e, f in zip(extents, alloc.folds, strict=True)]
+        return self._bytes(alloc, [writer.simplify(e, writer.known) for e in stored])
 
     def _bytes(self, alloc: Alloc, extents: Sequence[Expr]) -> Value:
         size = math.prod([e.value for e in extents if isinstance(e, Constant)]) * alloc.dtype.itemsize

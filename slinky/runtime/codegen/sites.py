@@ -19,6 +19,7 @@ from slinky.ir.statements import Alloc, Block, For, If, Serial
 from slinky.runtime.arena import SiteKind
 from slinky.runtime.in_place import taken_over
 from slinky.runtime.lifetimes import buffers_named_inside, releases
+from slinky.runtime.strided import strided
 
 
 @attrs.frozen
@@ -73,10 +74,11 @@ def sites(block: Block) -> tuple[SiteKind, ...]:
                     unused.remove(buffer)
             match statement:
                 case Alloc(buffer=buffer, dtype=dtype, dims=dims, folds=folds, id=identity) if identity not in first:
+                    layout = strided(statement)
                     folded = tuple(d for d, fold in enumerate(folds) if fold is not None)
                     own[identity] = len(kinds)
                     unused.add(buffer)
-                    kinds.append(SiteKind(dtype, len(dims), now, now, folded, buffer))
+                    kinds.append(SiteKind(dtype, len(dims), now, now, folded, buffer, layout))
                     born.append(now)
                     dies.append(now)
                 case For(mode=Serial(), body=body):

@@ -114,6 +114,7 @@ def check_fold(version: Version, alloc: Alloc, dim: int, factor: Expr) -> None:
 
     Raises `SchedulingError` if that is not shown.
     """
+    require_no_layout(version, alloc, dim)
     window = usage_of(version, alloc, dim)
     place = statement_cursor(version, alloc.id)
     name = f"{alloc.buffer}.{alloc.dims[dim]}"
@@ -211,6 +212,17 @@ def _too_small(version: Version, alloc: Alloc, dim: int, factor: Expr, condition
 def _writers_of(version: Version, alloc: Alloc) -> list[int]:
     """The calls that write an intermediate."""
     return [i for i in version.writers(alloc.buffer) if version.alloc_of(alloc.buffer, i) is alloc]
+
+
+def require_no_layout(version: Version, alloc: Alloc, dim: int) -> None:
+    """Raise `SchedulingError` for an allocation with a layout of its own: a fold lays the rows of a buffer one behind
+    the other, in a ring of pages."""
+    if alloc.layout is not None:
+        raise SchedulingError(
+            f"{alloc.buffer} has strides or an alignment that are asked for, and a fold along {alloc.dims[dim]} would "
+            f"lay it out in another way",
+            place=statement_cursor(version, alloc.id),
+        )
 
 
 def check_folds_of(version: Version, alloc: Alloc) -> None:
