@@ -135,6 +135,7 @@ class BufferExpr:
         self.value: np.ndarray[Any, Any] | None = None
         self.assigned: dict[tuple[int, str], Expr] = {}
         self._alignment = 1
+        self.multiples: dict[int, int] = {}
         self.domains: dict[int, Interval] = {}
         self.extensions: dict[object, BufferExpr] = {}
         self.extended_dims: frozenset[int] = frozenset()
@@ -325,6 +326,22 @@ class Dimension:
         self._set("stride", value)
 
     @property
+    def multiple(self) -> int:
+        """In pieces of how many coordinates the dimension is produced: 1 if nothing else is assigned.
+
+        With `intm.dim(1).multiple = 16`, each box of `intm` that is computed begins at a multiple of 16 and ends right
+        before one, however a schedule cuts it. So more may be computed than is needed, and read for that. The bounds of
+        an input or output must be such themselves. Raises `GraphError` for what is no positive integer.
+        """
+        return self.buffer.multiples.get(self.index, 1)
+
+    @multiple.setter
+    def multiple(self, value: int) -> None:
+        if not is_integer(value) or value < 1:
+            raise GraphError(f"the multiple of {self} is an integer, 1 or more, got {value!r}")
+        self.buffer.multiples[self.index] = int(value)
+
+    @property
     def fold_factor(self) -> Expr:
         """Coordinates that differ by this share memory; the extent where nothing is folded."""
         return self._get("fold_factor")
@@ -415,4 +432,8 @@ def loop_variables(node: Node) -> list[Variable]:
 
 def constraints(buffer: BufferExpr) -> list[Condition]:
     """What was assigned to the dimensions of an input or output, as conditions."""
-    return [equal(metadata(buffer.name, d, field), value) for (d, field), value in buffer.assigned.items()]
+    found = [equal(metadata(buffer.name, d, field), value) for (d, field), value in buffer.assigned.items()]
+    for d, n in buffer.multiples.items():
+        lo, hi = metadata(buffer.name, d, "min"), metadata(buffer.name, d, "max")
+        found += [equal(lo % n, 0), equal((hi + 1) % n, 0)]
+    return found

@@ -13,6 +13,7 @@ Invariant: the box of each buffer contains every region that a call of the progr
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Mapping, Sequence, Set
 
 import attrs
@@ -44,7 +45,7 @@ from slinky.symbolic.expressions import (
     metadata,
     variable,
 )
-from slinky.symbolic.intervals import Box, Interval, hull, substitute_interval
+from slinky.symbolic.intervals import Box, Interval, hull, in_multiples, substitute_interval
 from slinky.symbolic.proofs import facts, prove
 from slinky.symbolic.traversal import quotients, substitute, symbols
 
@@ -140,6 +141,7 @@ class _Walk:
             tuple(OutputPort(tuple(position[dim] for dim in output_dims(a)), a.buffer.dtype) for a in func.outputs),
             tuple((position[dim], box[dim]) for dim in func.whole),
             self._known_of_divisors(func),
+            tuple((position[dim], n) for dim, n in self._multiples(func).items()),
         )
         self.lowered[func] = lowered
         self.boxes_of_funcs[func] = tuple(box[dim] for dim in func.dims)
@@ -179,7 +181,32 @@ class _Walk:
             for d, dim in enumerate(output_dims(access)):
                 if dim not in box:
                     box[dim] = self._allowed_by_inputs(func, access, d)
-        return box
+        return self._in_multiples(func, box, given)
+
+    def _in_multiples(
+        self, func: Func, box: Mapping[Variable, Interval], given: Set[Variable]
+    ) -> dict[Variable, Interval]:
+        """What a func produces, in whole pieces; outputs of the pipeline must be given such."""
+        found = dict(box)
+        for dim, n in self._multiples(func).items():
+            if dim not in given:
+                found[dim] = in_multiples(box[dim], n)
+                continue
+            what = f"func {self.names[func]} produces {dim} in whole pieces of {n}"
+            self.checks.require(equal(box[dim].min % n, 0), what)
+            self.checks.require(equal((box[dim].max + 1) % n, 0), what)
+        return found
+
+    @staticmethod
+    def _multiples(func: Func) -> dict[Variable, int]:
+        """The dimensions that a func computes in whole pieces, and how long these are."""
+        found: dict[Variable, int] = {}
+        for access in func.outputs:
+            for d, dim in enumerate(output_dims(access)):
+                n = access.buffer.multiples.get(d, 1)
+                if n > 1:
+                    found[dim] = math.lcm(found.get(dim, 1), n)
+        return found
 
     def _check_not_skipped(self, func: Func, box: Mapping[Variable, Interval]) -> None:
         """An output without some of the func's dimensions must be written, though a call of an empty box is skipped."""

@@ -39,7 +39,17 @@ def say_the_same(a: Program, b: Program) -> bool:
 def _said_of_func(func: LoweredFunc) -> tuple[object, ...]:
     operation = func.operation
     said = tuple(_said(getattr(operation, field.name)) for field in attrs.fields(type(operation)))
-    return func.name, func.dims, func.inputs, func.outputs, func.whole, func.known, type(operation), said
+    return (
+        func.name,
+        func.dims,
+        func.inputs,
+        func.outputs,
+        func.whole,
+        func.multiples,
+        func.known,
+        type(operation),
+        said,
+    )
 
 
 def _said(value: Any) -> Any:

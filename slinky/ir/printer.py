@@ -63,7 +63,7 @@ def program_lines(program: Program) -> list[Line]:
     writer = _Writer(program)
     lines = [Line(0, writer.header(), None)]
     lines += [Line(1, writer.constant(c), None) for c in program.constants]
-    lines += [Line(1, text, None) for text in _whole_dimensions(program)]
+    lines += [Line(1, text, None) for text in (*_whole_dimensions(program), *_multiples(program))]
     writer.block(program.body, 1, lines)
     if len(lines) == 1:
         lines.append(Line(1, "pass", None))
@@ -74,6 +74,13 @@ def _whole_dimensions(program: Program) -> list[str]:
     """A line for each dimension that a func computes whole."""
     funcs = dict.fromkeys(s.func for s in walk(program.body) if isinstance(s, Call) and s.func.whole)
     texts = [f"whole {func.name}.{func.dim_names()[d]}" for func in funcs for d, _ in func.whole]
+    return list(dict.fromkeys(texts))
+
+
+def _multiples(program: Program) -> list[str]:
+    """A line for each dimension that a func computes in whole pieces."""
+    funcs = dict.fromkeys(s.func for s in walk(program.body) if isinstance(s, Call) and s.func.multiples)
+    texts = [f"multiple {func.name}.{func.dim_names()[d]} {n}" for func in funcs for d, n in func.multiples]
     return list(dict.fromkeys(texts))
 
 

@@ -137,6 +137,9 @@ class LoweredFunc:
 
     `whole` are the dimensions, by position, of which the operation cannot compute a part, and the interval that all of
     each is: whenever a call computes anything, its clamped box is just that interval there.
+
+    `multiples` are the dimensions, by position, that it computes in whole pieces only, and how long these are:
+    whenever a call computes anything, its clamped box begins at a multiple of that there, and ends right before one.
     """
 
     name: str
@@ -146,6 +149,7 @@ class LoweredFunc:
     outputs: tuple[OutputPort, ...]
     whole: tuple[tuple[int, Interval], ...] = ()
     known: tuple[Condition, ...] = ()
+    multiples: tuple[tuple[int, int], ...] = ()
 
     @property
     def ports(self) -> tuple[Port, ...]:

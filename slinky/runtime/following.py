@@ -7,7 +7,7 @@ bounds, or a choice between two outputs, one of which could be larger if the oth
 
 Method. Equalities are solved first, each for one end, whose value then stands in its place everywhere. Of what is left,
 an inequality bounds the one end that must not grow for its sake. Other ends that it names help it by growing, and have
-their values first.
+their values first. Where an end must be a multiple, say, the next such value is taken that it does not grow to.
 
 Invariant: ends that are evaluated in the given order meet each inequality that bounds one of them, and leave room for
 no larger box that meets all of these. Other checks are none of this page's business: a run makes them all as ever.
@@ -24,6 +24,7 @@ from slinky.symbolic.expressions import (
     And,
     Condition,
     Expr,
+    FloorDivide,
     IsZero,
     NonNegative,
     linear,
@@ -32,6 +33,7 @@ from slinky.symbolic.expressions import (
     minimum,
 )
 from slinky.symbolic.facts import Facts, facts
+from slinky.symbolic.products import at_least
 from slinky.symbolic.solving import Limit, Side, limit_of
 from slinky.symbolic.traversal import substitute, symbols
 
@@ -102,7 +104,8 @@ class _Solver:
         values: dict[Expr, Expr] = {}
         for end, found in bounds.items():
             if found and directions[end]:
-                values[end] = maximum(*found) if directions[end] < 0 else minimum(*found)
+                limit = maximum(*found) if directions[end] < 0 else minimum(*found)
+                values[end] = self._rounded(end, limit, directions[end])
         return self._ordered({**values, **self.given})
 
     def _solve_equality(self) -> bool:
@@ -152,6 +155,31 @@ class _Solver:
             return None
         end, limit = limited[0]
         return end, limit.value
+
+    def _rounded(self, end: Expr, limit: Expr, direction: int) -> Expr:
+        """The first value from a limit on, away from where the end grows to, that leaves the remainder asked for."""
+        for condition in self.conditions:
+            found = self._remainder(condition, end)
+            if found is not None:
+                offset, divisor = found
+                if direction < 0:
+                    limit = -((-limit - offset) // divisor * divisor) - offset
+                else:
+                    limit = (limit + offset) // divisor * divisor - offset
+        return limit
+
+    def _remainder(self, condition: Condition, end: Expr) -> tuple[Expr, Expr] | None:
+        """The offset and the divisor in `(end + offset) % divisor == 0`, if a condition says so of this end alone."""
+        if not isinstance(condition, IsZero) or end not in symbols(condition):
+            return None
+        for atom in (part for term, _ in linear(condition.expr)[1] for part in (term, *getattr(term, "factors", ()))):
+            if isinstance(atom, FloorDivide) and at_least(atom.denominator, 1, self.known):
+                offset = atom.numerator - end
+                others = symbols(offset) | symbols(atom.denominator)
+                remainder = atom.numerator % atom.denominator
+                if others.isdisjoint(self.grows) and condition.expr in (remainder, -remainder):
+                    return offset, atom.denominator
+        return None
 
     def _ordered(self, values: dict[Expr, Expr]) -> Following:
         """Those that can be evaluated, each after the ends that it names."""

@@ -4,7 +4,7 @@ A primitive, of slinky or of a user, is an edit and its refusals. What the edit 
 gate proves it of every statement that the edit touched and of who reads from it.
 
 * names and scopes are in order, and each buffer is produced by the same funcs from the same sources (always);
-* calls compute all of the dimensions that their funcs compute whole (always);
+* calls compute all of the dimensions that their funcs compute whole, and whole pieces where they do that (always);
 * the obligations of `legality.reasons`, unless the rewrite names a reason for which one is kept.
 
 What an edit touched is what it put, changed or took away, with all that is inside. A statement that others passed is
@@ -28,6 +28,7 @@ from slinky.ir.scopes import leading_checks
 from slinky.ir.statements import KINDS, SERIAL, Alloc, Call, Check, For
 from slinky.pipeline import Pipeline
 from slinky.sched.legality.folds import check_folds, check_folds_of
+from slinky.sched.legality.multiples import check_multiples
 from slinky.sched.legality.positive import check_divisors, check_positive
 from slinky.sched.legality.races import check_races
 from slinky.sched.legality.reads import RemediesFor, check_inputs, check_outputs, check_readers_of, check_reads
@@ -82,6 +83,7 @@ class _Gate:
         if Obligation.VALUES not in self.kept:
             check_values(self.old, version, self._other_productions(elsewhere), edit.copies)
         check_whole(version, self.touched)
+        check_multiples(version, self.touched)
         for obligation in _OBLIGATIONS:
             kept = self.kept.get(obligation)
             if kept is None:

@@ -65,6 +65,11 @@ def intersection(a: Interval, b: Interval) -> Interval:
     return a if a == b else Interval(maximum(a.min, b.min), minimum(a.max, b.max))
 
 
+def in_multiples(i: Interval, n: int) -> Interval:
+    """The smallest interval that holds another one, begins at a multiple of n, and ends right before one."""
+    return i if n == 1 else Interval(i.min // n * n, i.max // n * n + n - 1)
+
+
 def not_empty(box: Sequence[Interval]) -> Condition:
     """That a box holds at least one point."""
     return _not_empty(tuple(box))

@@ -14,7 +14,8 @@ that it finds there. That follows from these obligations, each proved by a file 
 4. *races* (`races`): iterations of a parallel loop write disjoint regions of what they share, read none that others
    write, and need nothing of each other;
 5. *whole dimensions* (`wholes`): calls of one func agree where they overlap only if its operation can compute any part
-   of its dimensions. Of a dimension that it computes whole, every call computes all or nothing;
+   of its dimensions. Of a dimension that it computes whole, every call computes all or nothing; of one that it computes
+   in whole pieces (`multiples`), pieces of that length or nothing;
 6. *names* (`scopes`) mean one thing, and *steps and folds* (`positive`) are at least 1.
 
 The gate asks for them, of the statements that an edit touched; what is not proved is refused. A rewrite that keeps one
@@ -22,6 +23,7 @@ for a reason of its own names it (`reasons`).
 """
 
 from slinky.sched.legality.folds import check_fold, check_folds, check_folds_of
+from slinky.sched.legality.multiples import check_multiples
 from slinky.sched.legality.races import check_races, own_buffers
 from slinky.sched.legality.reads import Uncovered, check_inputs, check_outputs, check_readers_of, check_reads
 from slinky.sched.legality.refusals import Unproved
@@ -34,6 +36,7 @@ __all__ = [
     "check_folds",
     "check_folds_of",
     "check_inputs",
+    "check_multiples",
     "check_outputs",
     "check_races",
     "check_readers_of",

@@ -31,7 +31,7 @@ from slinky.sched.returned import ComputeAtCursors, ComputeRootCursors
 from slinky.symbolic.bounds import simplify
 from slinky.symbolic.envelopes import rises
 from slinky.symbolic.expressions import linear, maximum
-from slinky.symbolic.intervals import Box, Interval, hull, moves_with
+from slinky.symbolic.intervals import Box, Interval, hull, in_multiples, moves_with
 from slinky.symbolic.proofs import Facts, prove
 from slinky.symbolic.traversal import substitute, symbols
 
@@ -239,7 +239,7 @@ def _box_in_loop(
     """
     box: list[Interval] = []
     everywhere = set.intersection(*map(set, dims_written(call).values()))
-    whole = {d for d, _ in call.func.whole}
+    whole, multiples = {d for d, _ in call.func.whole}, dict(call.func.multiples)
     for d, (i, own) in enumerate(zip(needed, call.box, strict=True)):
         if d in whole:
             _require_no_part(version, call, d, i, loop)
@@ -249,7 +249,7 @@ def _box_in_loop(
         if i is None or d not in everywhere or (is_output and not moves):
             box.append(own)
             continue
-        i = Interval(simplify(i.min, known), simplify(i.max, known))
+        i = in_multiples(Interval(simplify(i.min, known), simplify(i.max, known)), multiples.get(d, 1))
         # The bounds of the outputs clamp what the call computes; where they contain all, say just that.
         limit = bounds_of_dim(call, d, version.box_at(call.id))
         if not moves and prove(i.min <= limit.min, known) and prove(limit.max <= i.max, known):

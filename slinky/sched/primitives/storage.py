@@ -37,7 +37,7 @@ from slinky.sched.returned import FoldStorageCursors, LiftAllocCursors, StoreAtC
 from slinky.symbolic.bounds import bounds, simplify
 from slinky.symbolic.differences import largest_difference, largest_fixed_difference
 from slinky.symbolic.expressions import Expr, Scalar, is_integer, maximum
-from slinky.symbolic.intervals import Interval, hull, intersection
+from slinky.symbolic.intervals import Interval, hull, in_multiples, intersection
 from slinky.symbolic.proofs import Facts, prove
 from slinky.symbolic.traversal import symbols
 
@@ -253,6 +253,7 @@ def store_at(p: Pipeline, alloc: AllocCursor, loop: LoopCursor) -> Any:
     touched += touches(version, old.buffer, together, writing=True)
     outputs = [(c, dims_written(c)[old.buffer]) for c in writers]
     whole = {dims.index(d) for c, dims in outputs for d, _ in c.func.whole if d in dims}
+    multiples = {dims.index(d): n for c, dims in outputs for d, n in c.func.multiples if d in dims}
     box = []
     for d, bound in enumerate(old.box):
         needed: Interval | None = None
@@ -263,6 +264,7 @@ def store_at(p: Pipeline, alloc: AllocCursor, loop: LoopCursor) -> Any:
             needed = i if needed is None else hull(needed, i)
         if needed is None or d in whole:
             needed = bound
+        needed = in_multiples(needed, multiples.get(d, 1))
         # What is read lies within the bounds; where that is not shown, the bounds say so.
         if not prove(bound.min <= needed.min, known) or not prove(needed.max <= bound.max, known):
             needed = intersection(needed, bound)

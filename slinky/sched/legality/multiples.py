@@ -1,0 +1,86 @@
+"""Whether calls compute whole pieces of the dimensions that their funcs compute in such.
+
+Proof idea: what is a multiple of n stays one under sums, minima, maxima and choices; the variable of a loop is one
+where the loop begins at one and goes on by multiples. What these leave is asked of the facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from slinky.cursors.cursors import statement_cursor
+from slinky.cursors.versions import Entry, Version
+from slinky.errors import SchedulingError
+from slinky.ir.statements import Alloc, Call, For
+from slinky.sched.legality.touches import calls_inside, effective_box
+from slinky.symbolic.expressions import Expr, Max, Min, Select, constant_value, equal, linear, linear_sum
+from slinky.symbolic.intervals import not_empty
+from slinky.symbolic.proofs import Facts, prove
+from slinky.symbolic.traversal import substitute, symbols
+
+
+def check_multiples(version: Version, touched: Mapping[int, tuple[Entry | None, Entry | None]]) -> None:
+    """Check that calls compute whole pieces where their funcs do.
+
+    `touched` are the statements that an edit put, changed or took away, by identity, before and after it: a call, the
+    allocation whose bounds clamp it, or a loop around it. Raises `SchedulingError` for the first call that is not shown to.
+    """
+    for call in _calls(version, touched):
+        loops = version.loops_around(call.id)
+        for d, n in call.func.multiples:
+            box = effective_box(version, call)
+            known = version.facts_at(call.id).also(not_empty(box))
+            if not (is_multiple(box[d].min, n, loops, known) and is_multiple(box[d].max + 1, n, loops, known)):
+                name = call.func.dim_names()[d]
+                raise SchedulingError(
+                    f"{call.func.name} computes {name} in whole pieces of {n}, and is not shown to do so here",
+                    place=statement_cursor(version, call.id),
+                )
+
+
+def _calls(version: Version, touched: Mapping[int, tuple[Entry | None, Entry | None]]) -> list[Call]:
+    """The calls whose clamped boxes, or what is known there, may have changed."""
+    found: dict[int, Call] = {}
+    for identity, (before, now) in touched.items():
+        if now is None:
+            continue
+        old = before.statement if before is not None else None
+        match now.statement:
+            case For(range=range_, step=step) if isinstance(old, For) and (old.range, old.step) == (range_, step):
+                pass
+            case Call() as call:
+                found[identity] = call
+            case Alloc(buffer=buffer):
+                writers = [(i, version.statement(i)) for i in version.writers(buffer)]
+                found.update((i, s) for i, s in writers if isinstance(s, Call))
+            case For():
+                found.update((call.id, call) for call in calls_inside(version, identity))
+    return [call for call in found.values() if call.func.multiples]
+
+
+def is_multiple(e: Expr, n: int, loops: Sequence[For], known: Facts) -> bool:
+    """Whether an expression is shown to be a multiple of n, inside of these loops, given outermost first."""
+    for loop in reversed(loops):
+        # The start and so many steps: as a multiple of n, the steps do not matter.
+        step = constant_value(loop.step)
+        if loop.variable in symbols(e) and step is not None and step % n == 0:
+            e = substitute(e, {loop.variable: loop.range.min})
+    return _is_multiple(e, n, known)
+
+
+def _is_multiple(e: Expr, n: int, known: Facts) -> bool:
+    match e:
+        case Min(operands=operands) | Max(operands=operands):
+            return all(_is_multiple(operand, n, known) for operand in operands)
+        case Select(then=then, otherwise=otherwise):
+            return _is_multiple(then, n, known) and _is_multiple(otherwise, n, known)
+    offset, terms = linear(e)
+    rest = [(atom, c % n) for atom, c in terms if c % n and not _is_multiple_atom(atom, n, known)]
+    if not rest:
+        return offset % n == 0
+    return prove(equal(linear_sum(offset % n, rest) % n, 0), known)
+
+
+def _is_multiple_atom(atom: Expr, n: int, known: Facts) -> bool:
+    """The same, of a choice within a sum; other atoms are left to the facts."""
+    return isinstance(atom, (Min, Max, Select)) and _is_multiple(atom, n, known)
