@@ -23,7 +23,8 @@ def check_multiples(version: Version, touched: Mapping[int, tuple[Entry | None, 
     """Check that calls compute whole pieces where their funcs do.
 
     `touched` are the statements that an edit put, changed or took away, by identity, before and after it: a call, the
-    allocation whose bounds clamp it, or a loop around it. Raises `SchedulingError` for the first call that is not shown to.
+    allocation whose bounds clamp it, or a loop around it. Raises `SchedulingError` for the first call that is not
+    shown to.
     """
     for call in _calls(version, touched):
         loops = version.loops_around(call.id)
