@@ -388,6 +388,33 @@ def test_an_output_of_any_size_does_not_follow() -> None:
     )
 
 
+def test_an_output_of_what_is_read_beyond_its_edges_is_as_large_as_it_is_said_to_be() -> None:
+    def build(require: Any) -> sl.Pipeline:
+        inp, out = buffers("inp out", 2)
+        window = inp.extended("reflect")[sl.interval(y - 1, y + 1), sl.interval(x - 1, x + 1)]
+        sl.Func(add_3x3, [window], [out[y, x]], name="blur")
+        return sl.build_pipeline([inp], [out], require=require(inp, out))
+
+    image = np.random.default_rng(0).random((5, 6))
+    message = refusal(build(lambda inp, out: []), image)
+    assert "but out.y.min, out.y.max, out.x.min and out.x.max do not follow from" in message
+    assert "out.dim(0).bounds = inp.dim(0).bounds; out.dim(1).bounds = inp.dim(1).bounds" in message
+    out = build(lambda inp, out: [sl.same_shape(inp, out)])(image)
+    padded = np.pad(image, 1, mode="symmetric")
+    np.testing.assert_allclose(out, sum(padded[i : i + 5, j : j + 6] for i in range(3) for j in range(3)))
+
+
+def test_copies_say_how_large_their_targets_are() -> None:
+    one, other, out = buffers("one other out", 2)
+    sl.copies.concatenate([one, other], out)
+    p = sl.build_pipeline([one, other], [out])
+    first, second = np.ones((2, 3)), np.zeros((4, 3))
+    np.testing.assert_array_equal(p(first, second), np.concatenate([first, second]))
+    one, out = buffers("one out", 2)
+    sl.copies.transpose(one, out)
+    np.testing.assert_array_equal(sl.build_pipeline([one], [out])(first), first.T)
+
+
 def test_what_the_refusal_proposes_works() -> None:
     inp, out = buffers("inp out", 2)
     sl.Func(copying, [inp[y, :]], [out[y, x]], name="rows")

@@ -112,7 +112,8 @@ class Completion:
         missing = solution.bounds.missing
         first = missing[0]
         name = next(p.name for p in solution.omitted if any(first in _ends(p, d) for d in range(p.rank)))
-        ends = " and ".join(expression_text(self.program, end) for end in missing)
+        *others, last = (expression_text(self.program, end) for end in missing)
+        ends = f"{', '.join(others)} and {last}" if others else last
         verb = "do" if len(missing) > 1 else "does"
         return (
             f"output {name} was omitted, but {ends} {verb} not follow from the arrays given and what pipeline "
