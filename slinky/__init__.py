@@ -45,6 +45,7 @@ from slinky.graph.funcs import Func
 from slinky.graph.returning import returns
 from slinky.pipeline import Pipeline
 from slinky.runtime.buffers import Buffer
+from slinky.runtime.rings import Ring
 from slinky.runtime.statistics import Hooks, Memory, RunStatistics
 from slinky.sched import (
     BlockArgument,
@@ -112,6 +113,7 @@ __all__ = [
     "ProgramError",
     "RaceError",
     "ReturnedCursors",
+    "Ring",
     "RunStatistics",
     "SchedulingError",
     "SlinkyError",

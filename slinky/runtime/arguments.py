@@ -13,6 +13,7 @@ from slinky.errors import ArgumentError, CheckFailedError
 from slinky.ir.printer import expression_text
 from slinky.ir.statements import BufferParameter, Check, Program
 from slinky.runtime.buffers import Array, Buffer
+from slinky.runtime.rings import plain, share_ring
 from slinky.runtime.storage import Storage
 from slinky.symbolic.expressions import Expr, metadata, require_integer, scalar
 from slinky.symbolic.traversal import evaluate, symbols
@@ -46,6 +47,7 @@ def take_arguments(program: Program, arrays: Sequence[object], scalars: Mapping[
         storages[parameter.name] = Storage(parameter.name, box, buffer.array)
         values.update(given_values(parameter.name, buffer))
     _check_overlap(program, storages)
+    storages = {name: attrs.evolve(s, place=plain(s.array)) for name, s in storages.items()}
     for statement in program.body:
         if isinstance(statement, Check):
             require(program, statement, values)
@@ -194,6 +196,8 @@ _OVERLAP_WORK: Any = 100_000
 
 
 def _share_memory(a: Array, b: Array) -> bool:
+    if share_ring(a, b):
+        return True
     if not np.may_share_memory(a, b):
         return False
     try:

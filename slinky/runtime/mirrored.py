@@ -148,6 +148,12 @@ class Copies:
         os.close(self.descriptor)
 
 
+def rings() -> list[tuple[int, int]]:
+    """The address and the size of each ring that there is, in bytes; the second half lies right behind."""
+    alive = [ring for ring in (reference() for reference in list(_rings.values())) if ring is not None]
+    return [(ctypes.addressof(ring), len(ring) // 2) for ring in alive]
+
+
 def copies(*, beside: Copies | None = None) -> Copies | None:
     """Copies of all rings (of those that others do not have); None if there are none. Raises `OSError`."""
     known = beside.offsets if beside is not None else {}
