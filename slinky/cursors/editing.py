@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 import attrs
 
 from slinky.cursors.kinds import keys_of
-from slinky.cursors.versions import ROOT, Entry, Version, add_entries
+from slinky.cursors.versions import ROOT, Entry, Version
 from slinky.ir.copies import (
     rewritten,
     with_block,
@@ -222,11 +222,12 @@ class Edit:
 
     def _index(self, block: Block, identity: int) -> int:
         """Where in its block a statement stands: most often where it stood in the version, or a place beside."""
-        entry = self.entries[identity]
-        guess = self.version.known_positions().get((entry.parent, entry.field), {}).get(identity, 0)
-        for at in (guess, guess - 1, guess + 1):
-            if 0 <= at < len(block) and block[at].id == identity:
-                return at
+        entry, before = self.entries[identity], self.version.entries.get(identity)
+        if before is not None and before.parent == entry.parent and before.field == entry.field:
+            guess = self.version.position(identity)
+            for at in (guess, guess - 1, guess + 1):
+                if 0 <= at < len(block) and block[at].id == identity:
+                    return at
         return next(at for at, statement in enumerate(block) if statement.id == identity)
 
     def _forget(self, statements: Sequence[Statement], note: str) -> None:
@@ -235,18 +236,26 @@ class Edit:
             self.ended[statement.id] = note
             self.touched.add(statement.id)
 
+    def _enter(self, added: Iterable[Statement], parent: int, field: str) -> int:
+        """Enter statements, and all inside them, into the index; how many they are."""
+        count = 0
+        for statement in added:
+            identity = statement.id
+            self.entries[identity] = Entry(statement, parent, field)
+            self.ended.pop(identity, None)
+            self.touched.add(identity)
+            count += 1
+            for name, inner in blocks_of(statement):
+                count += self._enter(inner, identity, name)
+        return count
+
     def _put(self, parent: int, field: str, block: Block, added: Sequence[Statement]) -> None:
         """Make `block` the block of a parent, `added` being the part of it that is not in the index."""
         if not block and parent != ROOT and field == "body":
             block = added = (Pass(),)
         entries = self.entries
         before = len(entries)
-        add_entries(entries, tuple(added), parent, field)
-        count = 0
-        for statement in walk(tuple(added)):
-            count += 1
-            self.ended.pop(statement.id, None)
-            self.touched.add(statement.id)
+        count = self._enter(added, parent, field)
         assert len(entries) == before + count, "an identity would stand twice"
         while parent != ROOT:
             outer = entries[parent]

@@ -11,7 +11,7 @@ pointers of Myers, "An applicative random-access stack" (1983).
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import attrs
 
@@ -34,6 +34,9 @@ from slinky.symbolic.proofs import Facts, facts
 
 ROOT = 0
 """Stands for the program itself where the identity of an enclosing statement is asked."""
+
+_LONG = 50
+"""So many statements are counted sooner than one of them is looked for where it stood before, more than once."""
 
 UNPICKLED = "unpickling"
 """What a history starts with, instead of `build_pipeline`, where a version came out of a pickle."""
@@ -123,6 +126,7 @@ class Version:
         "__weakref__",
         "_facts",
         "_globals",
+        "_guesses",
         "_names",
         "_positions",
         "entries",
@@ -139,9 +143,10 @@ class Version:
         names: Names | None = None,
         positions: dict[tuple[int, str], dict[int, int]] | None = None,
         globals_: dict[str, Box] | None = None,
+        guesses: dict[tuple[int, str], dict[int, int]] | None = None,
     ) -> None:
         """What an edit knows already may be given: the indexes of the program by identity, by name and (of some blocks)
-        by position, and the bounds of its parameters."""
+        by position, the bounds of its parameters, and where statements of other blocks may stand."""
         self.program = program
         self.lineage = lineage
         self.entries = index_of(program) if entries is None else entries
@@ -150,6 +155,7 @@ class Version:
         self._facts: Facts | None = None
         self._globals = global_boxes(program) if globals_ is None else globals_
         self._positions = {} if positions is None else positions
+        self._guesses = {} if guesses is None else guesses
 
     # Places -------------------------------------------------------------------------------------------------------
 
@@ -167,7 +173,7 @@ class Version:
 
     def continued(self, lineage: Lineage) -> Version:
         """The same program, with all that is known of it, as the end of a longer history."""
-        again = Version(self.program, lineage, self.entries, self._names, self._positions, self._globals)
+        again = Version(self.program, lineage, self.entries, self._names, self._positions, self._globals, self._guesses)
         again.remembered, again._facts = self.remembered, self._facts
         return again
 
@@ -187,9 +193,16 @@ class Version:
         entry = self.entries[identity]
         key = (entry.parent, entry.field)
         places = self._positions.get(key)
-        if places is None:
-            places = {s.id: k for k, s in enumerate(self.block(*key))}
-            self._positions[key] = places
+        if places is not None:
+            return places[identity]
+        block, guesses = self.block(*key), self._guesses.get(key)
+        if guesses is not None and identity in guesses and len(block) > _LONG:
+            guess = guesses[identity]
+            for at in (guess, guess - 1, guess + 1, guess - 2, guess + 2):
+                if 0 <= at < len(block) and block[at].id == identity:
+                    return at
+        places = {s.id: k for k, s in enumerate(block)}
+        self._positions[key] = places
         return places[identity]
 
     def place(self, identity: int) -> Route:
@@ -202,10 +215,6 @@ class Version:
         for field, position in place:
             identity = self.block(identity, field)[position].id
         return identity
-
-    def known_positions(self) -> Mapping[tuple[int, str], dict[int, int]]:
-        """The positions in those blocks for which they have been asked, by parent and field."""
-        return self._positions
 
     def ancestors(self, identity: int) -> list[int]:
         """The statements around a statement, innermost first; not the program."""
@@ -254,9 +263,14 @@ class Version:
     def alloc_of(self, buffer: str, at: int) -> Alloc | None:
         """The allocation that a name means at a statement: the innermost that stands before it, or before a statement
         around it, in the same block. None for a parameter or constant, and for a buffer that is not in scope there."""
+        key = ("alloc", buffer, at)
+        if key in self.remembered:
+            return cast("Alloc | None", self.remembered[key])
         candidates = self.names().get(("alloc", buffer))
-        if candidates is None:
-            return None
+        found = self.remembered[key] = None if candidates is None else self._innermost(candidates, at)
+        return found
+
+    def _innermost(self, candidates: Iterable[int], at: int) -> Alloc | None:
         places = [(self.entries[identity], identity) for identity in candidates]
         while True:
             here = self.entries[at]
@@ -312,18 +326,20 @@ class Version:
         if names is not None:
             changes = ((i, _statement(self.entries.get(i)), _statement(entries.get(i))) for i in touched)
             names = with_changes(names, changes)
-        known = dict(self._positions).items()  # a copy: another thread may ask this version for more
-        positions = {key: at for key, at in known if key not in reordered and key[0] not in touched}
-        return Version(program, lineage, entries, names, positions, self._globals)
+        # Of a block that changed, most statements stand where they stood, or next to that: no need to count them all.
+        positions, guesses = {}, {key: at for key, at in self._guesses.items() if key[0] in entries or key[0] == ROOT}
+        for key, at in dict(self._positions).items():  # a copy: another thread may ask this version for more
+            if key in reordered or key[0] in touched:
+                guesses[key] = at
+            else:
+                positions[key] = at
+        return Version(program, lineage, entries, names, positions, self._globals, guesses)
 
     def named(self, *keys: Key) -> list[int]:
         """The statements that have any of some keys, in program order."""
         names = self.names()
-        if len(keys) == 1:
-            found = list(names.get(keys[0], ()))
-        else:
-            found = list(dict.fromkeys(identity for key in keys for identity in names.get(key, ())))
-        return found if len(found) < 2 else sorted(found, key=self.place)
+        found = names.get(keys[0], ()) if len(keys) == 1 else {i: None for key in keys for i in names.get(key, ())}
+        return list(found) if len(found) < 2 else sorted(found, key=self.place)
 
     def allocations(self, buffer: str) -> tuple[int, ...]:
         """The allocations of buffers of this name, in no particular order."""

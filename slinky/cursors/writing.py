@@ -24,7 +24,7 @@ from slinky.cursors.cursors import (
     GapCursor,
     StatementCursor,
 )
-from slinky.cursors.kinds import KEYWORDS, keys_of
+from slinky.cursors.kinds import KEYWORDS, Key, Names, keys_of
 from slinky.cursors.parameters import ArgCursor
 from slinky.cursors.patterns import find
 from slinky.cursors.versions import Version, origin
@@ -131,22 +131,28 @@ def _plain_pattern(version: Version, cursor: Cursor) -> str | None:
 
 def _plain_name(version: Version, identity: int) -> str | None:
     """The pattern of a statement whose name nothing else has."""
-    statement = version.entries[identity].statement
-    key = next(iter(keys_of(statement)), None)
-    return _base(version, statement) if key is not None and len(version.names()[key]) == 1 else None
+    keys = keys_of(version.entries[identity].statement)
+    return _named(version.names(), keys[0]) if keys and len(version.names()[keys[0]]) == 1 else None
 
 
 def _base(version: Version, statement: Statement) -> str:
     """The pattern of all statements that are called as one is, or that have no name either and are of its kind."""
-    key = next(iter(keys_of(statement)), None)
-    if key is None:
-        word = next((word for word, kind in KEYWORDS.items() if isinstance(statement, kind)), None)
-        return "pass" if word is None else f"{word} _"
+    keys = keys_of(statement)
+    if keys:
+        return _named(version.names(), keys[0])
+    word = next((word for word, kind in KEYWORDS.items() if isinstance(statement, kind)), None)
+    return "pass" if word is None else f"{word} _"
+
+
+def _named(names: Names, key: Key) -> str:
+    """The pattern of all statements that have a key."""
     kind, name = key
     if kind != "call":
         return f"{kind} {name}"
-    means_more = any((word, name) in version.names() for word in KEYWORDS)
-    return f"{name}(_)" if means_more else name
+    for word in KEYWORDS:
+        if (word, name) in names:  # the name alone would mean these, too
+            return f"{name}(_)"
+    return name
 
 
 # ----------------------------------------------------------------------------------------------------------------

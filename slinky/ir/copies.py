@@ -6,7 +6,8 @@ a field that a kind of statement gains is never lost on the way. Nobody else tak
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar, assert_never
 
 import attrs
@@ -29,6 +30,7 @@ from slinky.ir.statements import (
 )
 from slinky.symbolic.expressions import Condition, Expr
 from slinky.symbolic.intervals import Box, Interval
+from slinky.symbolic.traversal import union_of_symbols
 
 S = TypeVar("S", bound=Statement)
 T = TypeVar("T", bound=Statement | Program)
@@ -36,6 +38,10 @@ T = TypeVar("T", bound=Statement | Program)
 _FIELDS: dict[type, tuple[str, ...]] = {
     kind: tuple(field.name for field in attrs.fields(kind)) for kind in (*KINDS, Program)
 }
+_VALUES: dict[type, Callable[[Any], tuple[Any, ...]]] = {
+    kind: operator.attrgetter(*names) for kind, names in _FIELDS.items() if len(names) > 1
+}
+"""The values of all fields at once. (Of one field, it would be no tuple; what has one field has nothing to change.)"""
 
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -80,6 +86,36 @@ def _of_layout(layout: Layout | None, change: Callable[[Any], Any]) -> Layout | 
     return layout if strides is layout.strides else attrs.evolve(layout, strides=strides)
 
 
+def _listed_one(value: Any) -> tuple[Any, ...]:
+    return (value,)
+
+
+def _listed_some(values: tuple[Any, ...]) -> list[Any]:
+    return [value for value in values if value is not None]
+
+
+def _listed_interval(i: Interval) -> tuple[Any, ...]:
+    return (i.min, i.max)
+
+
+def _listed_box(box: Box) -> list[Any]:
+    return [e for i in box for e in (i.min, i.max)]
+
+
+def _listed_mode(mode: Mode) -> tuple[Any, ...]:
+    match mode:
+        case Serial() | Parallel(workers=None):
+            return ()
+        case Parallel(workers=workers):
+            return (workers,)
+        case _:
+            assert_never(mode)
+
+
+def _listed_layout(layout: Layout | None) -> list[Any]:
+    return [] if layout is None else _listed_some(layout.strides)
+
+
 Apply: TypeAlias = Callable[[Any, Callable[[Any], Any]], Any]
 """How a change is made to all that a field holds. The result is the very value where nothing changes."""
 
@@ -87,6 +123,12 @@ _HOLDS_EXPRESSIONS: dict[str, Apply] = {
     "Expr": _of_one, "Condition": _of_one, "Interval": _of_interval, "Box": _of_box,
     "tuple[Expr | None, ...]": _of_some, "Mode": _of_mode, "Layout | None": _of_layout,
 }  # fmt: skip
+_LISTED: dict[Apply, Callable[[Any], Sequence[Any]]] = {
+    _of_one: _listed_one, _of_some: _listed_some, _of_interval: _listed_interval, _of_box: _listed_box,
+    _of_mode: _listed_mode, _of_layout: _listed_layout,
+}  # fmt: skip
+"""All that a field holds, in the order in which a change is made to it."""
+
 _HOLDS_NAMES: dict[str, Apply] = {"BufferName": _of_one, "tuple[BufferName, ...]": _of_some}
 _HOLDS_NEITHER = (
     "np.dtype[Any]", "tuple[str, ...]", "Memory", "LoweredFunc", "LoopVariable", "Block", "str", "int",
@@ -110,6 +152,7 @@ def _fields_holding(holds: dict[str, Apply]) -> dict[type, tuple[tuple[str, Appl
 
 _EXPRESSIONS = _fields_holding(_HOLDS_EXPRESSIONS)
 _NAMES = _fields_holding(_HOLDS_NAMES)
+_LISTS = {kind: tuple((name, _LISTED[apply]) for name, apply in fields) for kind, fields in _EXPRESSIONS.items()}
 
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -118,13 +161,11 @@ _NAMES = _fields_holding(_HOLDS_NAMES)
 
 
 def _changed(given: T, **fields: Any) -> T:
-    """A copy with other values of some fields: `attrs.evolve`, in half the time."""
+    """A copy with other values of some fields: `attrs.evolve`, in a third of the time."""
     kind = type(given)
-    new = kind.__new__(kind)
-    put = object.__setattr__
-    for name in _FIELDS[kind]:
-        put(new, name, fields[name] if name in fields else getattr(given, name))
-    return new
+    if kind not in _VALUES:
+        return kind(**fields)
+    return kind(**dict(zip(_FIELDS[kind], _VALUES[kind](given), strict=True)) | fields)
 
 
 def with_fields(statement: S, **fields: Any) -> S:
@@ -224,14 +265,14 @@ def with_expressions(statement: S, change: Callable[[Any], Any]) -> S:
 def expressions_of(statement: Statement) -> list[Expr | Condition]:
     """The expressions and conditions of a statement itself, not of what is inside it or of its func."""
     found: list[Expr | Condition] = []
-
-    def note(e: Any) -> Any:
-        found.append(e)
-        return e
-
-    for name, apply in _EXPRESSIONS[type(statement)]:
-        apply(getattr(statement, name), note)
+    for name, listed in _LISTS[type(statement)]:
+        found += listed(getattr(statement, name))
     return found
+
+
+def symbols_of(statement: Statement) -> frozenset[Expr]:
+    """The symbols in these."""
+    return union_of_symbols(expressions_of(statement))
 
 
 def with_names(statement: Statement, buffers: Mapping[str, str]) -> Statement:

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TypeAlias
+from typing import Any, TypeAlias
+
+import numpy as np
 
 from slinky.ir.statements import ConstantBuffer, LoweredFunc, OutputPort, Program, View
 from slinky.symbolic.bounds import bounds
@@ -113,3 +115,10 @@ def global_boxes(program: Program) -> dict[str, Box]:
     boxes = {p.name: parameter_box(p.name, p.rank) for p in (*program.inputs, *program.outputs)}
     boxes.update((c.name, constant_box(c)) for c in program.constants)
     return boxes
+
+
+def global_dtypes(program: Program) -> dict[str, np.dtype[Any]]:
+    """What the buffers hold that are there before the program starts."""
+    dtypes = {p.name: p.dtype for p in (*program.inputs, *program.outputs)}
+    dtypes.update((c.name, c.array.dtype) for c in program.constants)
+    return dtypes

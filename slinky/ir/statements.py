@@ -319,6 +319,14 @@ class Program:
         """Inputs, outputs, scalars and constants."""
         return (*self.inputs, *self.outputs, *self.scalars, *self.floats, *self.constants)
 
+    def has_parameter(self, name: str) -> bool:
+        """Whether a parameter has this name."""
+        for group in (self.inputs, self.outputs, self.scalars, self.floats, self.constants):
+            for parameter in group:
+                if parameter.name == name:
+                    return True
+        return False
+
 
 def workers_of(loop: For) -> Expr | None:
     """The number of threads that a loop says itself; None if it says none."""

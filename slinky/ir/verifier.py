@@ -14,6 +14,7 @@ import numpy as np
 
 from slinky.errors import ProgramError
 from slinky.ir.effects import clamped_box, reads, written_by
+from slinky.ir.regions import global_dtypes
 from slinky.ir.scopes import Scope, program_scope
 from slinky.ir.statements import (
     SERIAL,
@@ -48,8 +49,7 @@ class _Verifier:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.parameters = {p.name: p for p in (*program.inputs, *program.outputs)}
-        self.dtypes = {p.name: p.dtype for p in (*program.inputs, *program.outputs)}
-        self.dtypes.update((c.name, c.array.dtype) for c in program.constants)
+        self.dtypes = global_dtypes(program)
         self.read_only = {p.name for p in program.inputs} | {c.name for c in program.constants}
         self.scalars = {s.name for s in program.scalars}
         self.floats = {f.name for f in program.floats}

@@ -16,6 +16,7 @@ Invariant: if the program before was right, the one that `settle` returns is, an
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 from typing import assert_never
 
@@ -23,7 +24,7 @@ from slinky.cursors.cursors import statement_cursor
 from slinky.cursors.editing import Edit
 from slinky.cursors.versions import ROOT, Version
 from slinky.errors import SchedulingError
-from slinky.ir.effects import buffers_named, made_by, written_by
+from slinky.ir.effects import made_by, written_by
 from slinky.ir.scopes import leading_checks
 from slinky.ir.statements import KINDS, SERIAL, Alloc, Call, Check, For
 from slinky.pipeline import Pipeline
@@ -33,7 +34,7 @@ from slinky.sched.legality.positive import check_divisors, check_positive
 from slinky.sched.legality.races import check_races
 from slinky.sched.legality.reads import RemediesFor, check_inputs, check_outputs, check_readers_of, check_reads
 from slinky.sched.legality.reasons import Kept, Obligation
-from slinky.sched.legality.scopes import check_scopes, check_sources
+from slinky.sched.legality.scopes import Touched, check_scopes, check_sources
 from slinky.sched.legality.values import check_values
 from slinky.sched.legality.wholes import check_whole
 
@@ -73,15 +74,17 @@ class _Gate:
         self.kept = {obligation: each for each in kept for obligation in each.obligations}
         self.remedies = remedies
         self.hint = hint
-        self.touched = {i: (self.old.entries.get(i), version.entries.get(i)) for i in sorted(edit.touched)}
-        self.users = self._users_of_touched_allocations()
+        were, are = self.old.entries, version.entries
+        self.touched: Touched = {i: (were.get(i), are.get(i)) for i in sorted(edit.touched)}
 
     def pass_(self) -> None:
         """Raise `SchedulingError` for what is not shown."""
+        if not self.touched and not any(each.but_for for each in self.kept.values()):
+            return  # there is nothing of which anything could be asked
         version, edit = self.version, self.edit
         elsewhere = check_scopes(self.old, version, self.touched, edit.reordered)
         if Obligation.VALUES not in self.kept:
-            check_values(self.old, version, self._other_productions(elsewhere), edit.copies)
+            check_values(self.old, version, elsewhere, edit.copies)
         check_whole(version, self.touched)
         check_multiples(version, self.touched)
         for obligation in _OBLIGATIONS:
@@ -120,16 +123,6 @@ class _Gate:
             case _:
                 assert_never(obligation)
 
-    def _other_productions(self, elsewhere: Iterable[int]) -> Sequence[int]:
-        """The calls that may run another func, or on other buffers, than before."""
-        found = {*elsewhere, *self.users}
-        for identity, (before, now) in self.touched.items():
-            if now is not None and isinstance(call := now.statement, Call):
-                old = before.statement if before is not None else None
-                if not isinstance(old, Call) or old.func is not call.func or buffers_named(old) != buffers_named(call):
-                    found.add(identity)
-        return sorted(i for i in found if isinstance(self.version.statement(i), Call))
-
     def _check_folds(self, these: Iterable[int]) -> None:
         statements = [self.version.statement(identity) for identity in these]
         for statement in statements:
@@ -145,10 +138,7 @@ class _Gate:
 
     def _check_checks(self, these: Iterable[int]) -> None:
         """Check that no check is gone, changed, or stands elsewhere than before."""
-        moved = []
-        if (ROOT, "body") in self.edit.reordered:
-            after = {check.id for check in leading_checks(self.version.program)}
-            moved = [check.id for check in leading_checks(self.old.program) if check.id not in after]
+        moved = _no_more_leading(self.old, self.version) if (ROOT, "body") in self.edit.reordered else []
         for identity in these:
             before, now = self.touched[identity]
             if before is not None and isinstance(before.statement, Check):
@@ -169,27 +159,29 @@ class _Gate:
             case Obligation.POSITIVE:
                 return self._in_order(*KINDS)
             case Obligation.INPUTS | Obligation.READS:
-                return self._calls()
+                return self._calls
             case Obligation.READERS | Obligation.OUTPUTS:
-                return tuple(dict.fromkeys((*self._calls(), *self.touched)))
+                return tuple(dict.fromkeys((*self._calls, *self.touched)))
             case Obligation.FOLDS:
-                return (*self._in_order(Alloc), *self._calls())
+                return (*self._in_order(Alloc), *self._calls)
             case Obligation.RACES:
-                return self._parallel_loops((*self.touched, *self.users))
+                return self._parallel_loops((*self.touched, *self._users))
             case _:
                 assert_never(obligation)
 
+    @functools.cached_property
     def _calls(self) -> Sequence[int]:
         """The calls that were touched, or that read or write a buffer whose allocation was."""
         own = self._in_order(Call)
-        return tuple(dict.fromkeys((*own, *self.users))) if self.users else own
+        return tuple(dict.fromkeys((*own, *self._users))) if self._users else own
 
     def _in_order(self, *kinds: type) -> Sequence[int]:
         """The touched statements of some kinds that there are in the end, in program order."""
         found = [i for i, (_, now) in self.touched.items() if now is not None and isinstance(now.statement, kinds)]
         return sorted(found, key=self.version.place) if len(found) > 1 else found
 
-    def _users_of_touched_allocations(self) -> Sequence[int]:
+    @functools.cached_property
+    def _users(self) -> Sequence[int]:
         """The calls that read or write a buffer whose allocation the edit touched: its bounds clamp them."""
         found: dict[int, None] = {}
         for entries in self.touched.values():
@@ -206,3 +198,14 @@ class _Gate:
         around = dict.fromkeys(outer for i in there for outer in (i, *version.ancestors(i)))
         loops = [s for i in around if isinstance(s := version.statement(i), For) and s.mode != SERIAL]
         return sorted((loop.id for loop in loops), key=version.place)
+
+
+def _no_more_leading(old: Version, new: Version) -> list[int]:
+    """The checks that stood before all other statements, and do so no more."""
+    for before, now in zip(old.program.body, new.program.body, strict=False):
+        if before is not now:
+            break
+        if not isinstance(before, Check):
+            return []  # both begin with the same checks, and the first statement that is none comes behind all of them
+    after = {check.id for check in leading_checks(new.program)}
+    return [check.id for check in leading_checks(old.program) if check.id not in after]

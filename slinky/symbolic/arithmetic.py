@@ -172,14 +172,18 @@ def plus(a: Expr, offset: int) -> Expr:
 
 def add(a: Expr, b: Expr, factor: int = 1) -> Expr:
     """`a + factor * b`."""
-    b_offset, b_terms = linear(b)
-    if not b_terms:
-        return plus(a, factor * b_offset)
+    kind = type(b)
+    if kind is Constant:
+        return plus(a, factor * b.value)  # type: ignore[attr-defined]
     offset, a_terms = linear(a)
     coefficients = dict(a_terms)
-    for atom, coefficient in b_terms:
-        coefficients[atom] = coefficients.get(atom, 0) + factor * coefficient
-    return _sum(offset + factor * b_offset, coefficients)
+    if kind is Sum:
+        offset += factor * b.constant  # type: ignore[attr-defined]
+        for atom, coefficient in b.terms:  # type: ignore[attr-defined]
+            coefficients[atom] = coefficients.get(atom, 0) + factor * coefficient
+    else:
+        coefficients[b] = coefficients.get(b, 0) + factor
+    return _sum(offset, coefficients)
 
 
 def difference(a: Expr, b: Expr) -> tuple[int, Terms]:

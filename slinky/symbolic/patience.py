@@ -11,8 +11,8 @@ Invariant: what was not shown because the patience was used up is not remembered
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 
 COEFFICIENTS_PER_REWRITE = 2_500_000
@@ -69,22 +69,27 @@ current_patience: Callable[[], Patience] = _current.get
 """The patience of the rewrite that is being done; endless outside all rewrites."""
 
 
-@contextmanager
-def endless_patience() -> Iterator[Patience]:
+class _Within:
+    """A patience while a block runs. (Every rewrite enters one: a generator would take twice the time.)"""
+
+    __slots__ = ("_patience", "_token")
+
+    def __init__(self, patience: Patience) -> None:
+        self._patience = patience
+
+    def __enter__(self) -> Patience:
+        self._token = _current.set(self._patience)
+        return self._patience
+
+    def __exit__(self, *error: object) -> None:
+        _current.reset(self._token)
+
+
+def endless_patience() -> AbstractContextManager[Patience]:
     """Search as long as each question asks for: what is found must not depend on the rewrite that needs it first."""
-    token = _current.set(_ENDLESS)
-    try:
-        yield _ENDLESS
-    finally:
-        _current.reset(token)
+    return _Within(_ENDLESS)
 
 
-@contextmanager
-def limited_patience(coefficients: int = COEFFICIENTS_PER_REWRITE) -> Iterator[Patience]:
+def limited_patience(coefficients: int = COEFFICIENTS_PER_REWRITE) -> AbstractContextManager[Patience]:
     """Bound the searching that is done within the block."""
-    patience = Patience(coefficients)
-    token = _current.set(patience)
-    try:
-        yield patience
-    finally:
-        _current.reset(token)
+    return _Within(Patience(coefficients))

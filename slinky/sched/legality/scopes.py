@@ -6,16 +6,23 @@ distinct and hide no buffer or scalar, each buffer that is named is there, and e
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
+from typing import Any, TypeAlias, assert_never
+
+import numpy as np
 
 from slinky.cursors.cursors import statement_cursor
-from slinky.cursors.versions import ROOT, Version
+from slinky.cursors.versions import ROOT, Entry, Version
 from slinky.errors import SchedulingError
-from slinky.ir.copies import expressions_of
-from slinky.ir.effects import buffers_named, made_by, read_by, written_by
-from slinky.ir.statements import Alloc, Call, For, If, InputPort, OutputPort, Statement
+from slinky.ir.copies import symbols_of
+from slinky.ir.effects import made_by, read_by, written_by
+from slinky.ir.regions import global_dtypes
+from slinky.ir.statements import Alloc, Call, Check, For, If, InputPort, OutputPort, Pass, Statement
 from slinky.symbolic.expressions import Expr, Metadata, Scalar, Variable
-from slinky.symbolic.traversal import union_of_symbols
+
+Touched: TypeAlias = Mapping[int, tuple[Entry | None, Entry | None]]
+"""The statements that an edit put, changed or took away, by identity: where each stood before, and where it stands now;
+None where it did not, or does not."""
 
 DEEPEST_NEST = 100
 """Programs are run and compared by walks that nest as deep as the loops do, which Python bounds."""
@@ -24,72 +31,101 @@ DEEPEST_NEST = 100
 def check_scopes(
     old: Version,
     new: Version,
-    touched: Iterable[int],
+    touched: Touched,
     reordered: Container[tuple[int, str]],
 ) -> tuple[int, ...]:
     """Check the names in the statements, given by identity, that an edit put, changed or took away.
 
     `reordered` are the blocks whose statements are others than before or in another order. Raises `SchedulingError` for
-    the first name that means nothing, or something else than it did. Returns the statements that may see other buffers
-    than before, of which `check_sources` is to be asked.
+    the first name that means nothing, or something else than it did.
+
+    Returns the calls that may see other buffers than before, or run another func: only they may compute other values,
+    and of their sources `check_sources` is to be asked.
     """
-    loops: dict[int, dict[str, Expr]] = {}
     moved: dict[int, bool] = {ROOT: False}
+    loops: dict[int, frozenset[Expr]] = {ROOT: frozenset()}
     asked: dict[int, None] = {}
-    for identity in touched:
-        entry, before = new.entries.get(identity), old.entries.get(identity)
+    unlike: dict[int, None] = {}
+    for identity, (before, entry) in touched.items():
         if entry is None:
             gone = made_by(before.statement) if before is not None else None
             if gone is not None:
-                asked.update(dict.fromkeys((*new.writers(gone), *new.readers(gone))))
+                asked.update(dict.fromkeys(_users(new, gone)))
             continue
-        statement = entry.statement
-        is_moved = _is_moved(old, new, identity, reordered, moved)
-        if not is_moved and before is not None and before.statement is statement:
+        statement, earlier = entry.statement, None if before is None else before.statement
+        is_moved = earlier is None or _is_moved(old, new, identity, reordered, moved)
+        if statement is earlier and not is_moved:
             continue
-        around = _variables(new, entry.parent, loops)
-        if isinstance(statement, (For, If)):
-            _require_room(new, identity)
-        if isinstance(statement, For):
-            _require_free(new, statement, around)
-        elif isinstance(statement, Alloc):
-            if is_moved or before is None or _is_other(before.statement, statement):
-                _require_not_hidden(new, statement)
-                names = {statement.buffer} if before is None else {statement.buffer, made_by(before.statement)}
-                users = (user for name in names if name for user in (*new.writers(name), *new.readers(name)))
-                asked.update(dict.fromkeys(users))
-        used = union_of_symbols(expressions_of(statement))
-        if not is_moved and before is not None:
-            used -= union_of_symbols(expressions_of(before.statement))  # what it named before has a value
-        _require_symbols(new, statement, used, around)
-        if is_moved or before is None or buffers_named(before.statement) != buffers_named(statement):
-            asked[identity] = None
+        match statement:
+            case Call():
+                is_other = not isinstance(earlier, Call) or not _is_same_work(earlier, statement)
+                if is_other:
+                    unlike[identity] = None
+                if is_other or is_moved:
+                    asked[identity] = None
+            case Alloc(buffer=buffer):
+                name = None if earlier is None else made_by(earlier)
+                users = _users(new, buffer)
+                if is_moved or name != buffer:
+                    _require_not_hidden(new, statement)
+                    asked.update(dict.fromkeys(users if name in (None, buffer) else (*users, *_users(new, name))))
+                if not isinstance(earlier, Alloc) or not _holds_the_same(earlier, statement):
+                    unlike.update(dict.fromkeys(users))
+            case For():
+                _require_room(new, identity)
+                _require_free(new, statement)
+            case If():
+                _require_room(new, identity)
+            case Check() | Pass():
+                pass
+            case _:
+                assert_never(statement)
+        used = symbols_of(statement)
+        if earlier is not None:
+            # What it named before has a value, for no edit takes parameters away; but it may have left a loop.
+            variables = frozenset(s for s in used if type(s) is Variable) if is_moved else frozenset()
+            used = used - symbols_of(earlier) | variables
+        if used:
+            _require_symbols(new, statement, used, _variables(new, entry.parent, loops))
     for identity in asked:
         _require_buffers(new, identity, written_by(new.statement(identity)))
+    for identity in unlike:
         _require_fitting(new, identity)
     return tuple(asked)
 
 
-def _is_other(before: Statement, now: Alloc) -> bool:
-    """Whether a buffer is called otherwise, or holds other elements."""
-    if not isinstance(before, Alloc):
-        return True
-    return before.buffer != now.buffer or before.dtype != now.dtype or len(before.box) != len(now.box)
+def _users(version: Version, buffer: str) -> tuple[int, ...]:
+    """The calls that write or read a buffer of this name, in program order."""
+    return (*version.writers(buffer), *version.readers(buffer))
+
+
+def _is_same_work(before: Call, now: Call) -> bool:
+    """Whether a call runs the same func on operands of the same names."""
+    return before.func is now.func and before.reads == now.reads and before.writes == now.writes
+
+
+def _holds_the_same(before: Alloc, now: Alloc) -> bool:
+    """Whether an allocation holds as many dimensions of the same elements."""
+    return before.dtype == now.dtype and len(before.box) == len(now.box)
 
 
 def _require_fitting(version: Version, identity: int) -> None:
-    """Check that the operands of a call have the rank and the dtype of its func's ports."""
+    """Check that the operands of a call have the rank and the dtype of its func's ports.
+
+    A call that runs the same func on the same buffers fits them as it did, wherever it stands, unless one of them holds
+    something else than before. (That they are the same buffers is shown elsewhere: see `values`.)
+    """
     call = version.statement(identity)
     if not isinstance(call, Call):
         return
-    dtypes = {p.name: p.dtype for p in (*version.program.inputs, *version.program.outputs)}
-    dtypes.update((c.name, c.array.dtype) for c in version.program.constants)
+    dtypes: dict[str, np.dtype[Any]] | None = None
     ports: list[InputPort | OutputPort] = [*call.func.outputs, *call.func.inputs]
     for buffer, port in zip((*call.writes, *call.reads), ports, strict=True):
         alloc, box = version.alloc_of(buffer, identity), version.global_box(buffer)
         if alloc is not None:
             box, dtype = alloc.box, alloc.dtype
         elif box is not None:
+            dtypes = global_dtypes(version.program) if dtypes is None else dtypes
             dtype = dtypes[buffer]
         else:
             continue
@@ -139,16 +175,14 @@ def _variable(statement: Statement) -> Expr | None:
     return statement.variable if isinstance(statement, For) else None
 
 
-def _variables(version: Version, parent: int, known: dict[int, dict[str, Expr]]) -> dict[str, Expr]:
-    """The variables of the loops at and around a statement, by name."""
-    if parent == ROOT:
-        return {}
+def _variables(version: Version, parent: int, known: dict[int, frozenset[Expr]]) -> frozenset[Expr]:
+    """The variables of the loops at and around a statement."""
     found = known.get(parent)
     if found is None:
         entry = version.entries[parent]
         found = _variables(version, entry.parent, known)
         if isinstance(entry.statement, For):
-            found = {**found, entry.statement.variable.name: entry.statement.variable}
+            found = found.union((entry.statement.variable,))
         known[parent] = found
     return found
 
@@ -159,14 +193,15 @@ def _require_room(version: Version, identity: int) -> None:
         raise SchedulingError(f"loops and ifs nest at most {DEEPEST_NEST} deep")
 
 
-def _require_free(version: Version, loop: For, around: dict[str, Expr]) -> None:
+def _require_free(version: Version, loop: For) -> None:
     """Check that the variable of a loop hides nothing."""
     name = loop.variable.name
-    if name in around:
-        raise SchedulingError(
-            f"an enclosing loop has the variable {name}, too", place=statement_cursor(version, loop.id)
-        )
-    if version.is_allocated(name) or any(p.name == name for p in version.program.parameters()):
+    if len(version.names().get(("for", name), ())) > 1:
+        if any(around.variable.name == name for around in version.loops_around(loop.id)):
+            raise SchedulingError(
+                f"an enclosing loop has the variable {name}, too", place=statement_cursor(version, loop.id)
+            )
+    if version.is_allocated(name) or version.program.has_parameter(name):
         raise SchedulingError(
             f"the name {name!r} of a loop means something else already", place=statement_cursor(version, loop.id)
         )
@@ -175,7 +210,6 @@ def _require_free(version: Version, loop: For, around: dict[str, Expr]) -> None:
 def _require_not_hidden(version: Version, alloc: Alloc) -> None:
     """Check that an allocation hides no other buffer, and that no other hides it."""
     others = (i for i in version.allocations(alloc.buffer) if i != alloc.id)
-    parameters = any(p.name == alloc.buffer for p in version.program.parameters())
     loops = version.names().get(("for", alloc.buffer), ())
     if any(alloc.id in (i, *version.ancestors(i)) or _is_in_scope(version, alloc.id, i) for i in loops) or any(
         i in version.ancestors(alloc.id) for i in loops
@@ -183,7 +217,7 @@ def _require_not_hidden(version: Version, alloc: Alloc) -> None:
         raise SchedulingError(
             f"a loop around or behind is called {alloc.buffer}, too", place=statement_cursor(version, alloc.id)
         )
-    if parameters or any(
+    if version.program.has_parameter(alloc.buffer) or any(
         _is_in_scope(version, alloc.id, other) or _is_in_scope(version, other, alloc.id) for other in others
     ):
         is_scalar = any(p.name == alloc.buffer for p in version.program.scalars)
@@ -205,18 +239,15 @@ def _is_in_scope(version: Version, alloc: int, at: int) -> bool:
     return False
 
 
-def _require_symbols(version: Version, statement: Statement, used: frozenset[Expr], around: dict[str, Expr]) -> None:
+def _require_symbols(version: Version, statement: Statement, used: Iterable[Expr], around: frozenset[Expr]) -> None:
     """Check that every symbol that the expressions of a statement use has a value there."""
     for symbol in used:
-        match symbol:
-            case Metadata(buffer=buffer, dim=dim):
-                box = version.global_box(buffer)
-                is_known = box is not None and dim < len(box)
-            case Scalar(name=name):
-                is_known = any(p.name == name for p in version.program.scalars)
-            case Variable(name=name):
-                is_known = around.get(name) is symbol
-            case _:
-                is_known = True
+        if isinstance(symbol, Metadata):
+            box = version.global_box(symbol.buffer)
+            is_known = box is not None and symbol.dim < len(box)
+        elif isinstance(symbol, Scalar):
+            is_known = any(p.name == symbol.name for p in version.program.scalars)
+        else:
+            is_known = symbol in around or not isinstance(symbol, Variable)
         if not is_known:
             raise SchedulingError(f"{symbol} means nothing here", place=statement_cursor(version, statement.id))

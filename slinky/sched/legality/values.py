@@ -24,21 +24,23 @@ Source: TypeAlias = int | str
 Production: TypeAlias = tuple[LoweredFunc, tuple[Source, ...], tuple[Source, ...]]
 
 
-def check_values(old: Version, new: Version, calls: Iterable[int], copies: Mapping[int, int]) -> None:
-    """Check that calls of the new version, given by identity, are productions of the old one.
+def check_values(old: Version, new: Version, statements: Iterable[int], copies: Mapping[int, int]) -> None:
+    """Check that those calls of the new version that may see other buffers, or run another func, than in the old one
+    are productions of that.
 
-    `copies` says of which statement each copy was made. Raises `SchedulingError` for the first call that is not.
+    They are given by identity, `copies` says of which statement each copy was made. Raises `SchedulingError` for the
+    first call that is not.
     """
-    for identity in calls:
+    for identity in statements:
         call = new.statement(identity)
-        assert isinstance(call, Call)
+        if not isinstance(call, Call):
+            continue
         origin = copies.get(identity, identity)
         entry = old.entries.get(origin)
-        if entry is not None and isinstance(before := entry.statement, Call):
-            if before.func is call.func and before.reads == call.reads and before.writes == call.writes:
-                if all(
-                    _same_source(old, new, buffer, origin, identity, copies) for buffer in (*call.reads, *call.writes)
-                ):
+        before = entry.statement if entry is not None else None
+        if isinstance(before, Call) and before.func is call.func:
+            if before.reads == call.reads and before.writes == call.writes:
+                if _have_same_sources(old, new, call, origin, copies):
                     continue
         wanted = _production(new, call, copies)
         those = (s for i in old.named(("call", call.func.name)) if isinstance(s := old.statement(i), Call))
@@ -46,14 +48,17 @@ def check_values(old: Version, new: Version, calls: Iterable[int], copies: Mappi
             raise _other_value(old, new, call)
 
 
-def _same_source(old: Version, new: Version, buffer: str, before: int, after: int, copies: Mapping[int, int]) -> bool:
-    """Whether a name stands for the same buffer at a call before and after an edit."""
-    candidates, others = new.allocations(buffer), old.allocations(buffer)
-    if not candidates and not others:
-        return True
-    if len(candidates) == len(others) == 1:  # the usual case; that it is in scope is another question
-        return copies.get(candidates[0], candidates[0]) == others[0]
-    return _source(new, buffer, after, copies) == _source(old, buffer, before, {})
+def _have_same_sources(old: Version, new: Version, call: Call, before: int, copies: Mapping[int, int]) -> bool:
+    """Whether the names of a call's operands stand for the same buffers at the call before and after an edit."""
+    were, are = old.names(), new.names()
+    for buffer in (*call.reads, *call.writes):
+        key = ("alloc", buffer)
+        others, candidates = were.get(key, ()), are.get(key, ())
+        if candidates == others and len(others) < 2:
+            continue  # a parameter, or the only buffer of this name; that it is in scope is shown elsewhere
+        if _source(new, buffer, call.id, copies) != _source(old, buffer, before, {}):
+            return False
+    return True
 
 
 def _source(version: Version, buffer: str, at: int, copies: Mapping[int, int]) -> Source:
