@@ -95,7 +95,16 @@ class Edit:
 
     def update(self, statement: Statement) -> None:
         """Put a changed statement in the place of the one with its identity."""
-        self.replace(statement.id, (statement,))
+        identity = statement.id
+        entry = self.entries[identity]
+        if blocks_of(statement) or blocks_of(entry.statement):
+            self.replace(identity, (statement,))
+            return
+        self.touched.add(identity)
+        self.entries[identity] = Entry(statement, entry.parent, entry.field)
+        block = self._block(entry.parent, entry.field)
+        at = self._index(block, identity)
+        self._set_block(entry.parent, entry.field, (*block[:at], statement, *block[at + 1 :]))
 
     def replace(self, identity: int, statements: Sequence[Statement], note: str = "replaced it") -> None:
         """Put statements in the place of one. Identities that occur again live on; the others end with the note."""
@@ -257,6 +266,11 @@ class Edit:
         before = len(entries)
         count = self._enter(added, parent, field)
         assert len(entries) == before + count, "an identity would stand twice"
+        self._set_block(parent, field, block)
+
+    def _set_block(self, parent: int, field: str, block: Block) -> None:
+        """Let a parent have another block, and so on outwards."""
+        entries = self.entries
         while parent != ROOT:
             outer = entries[parent]
             changed = with_block(outer.statement, field, block)

@@ -10,6 +10,7 @@ pointers of Myers, "An applicative random-access stack" (1983).
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias, cast
 
@@ -23,6 +24,7 @@ from slinky.ir.scopes import facts_inside, leading_checks
 from slinky.ir.statements import (
     Alloc,
     Block,
+    Check,
     For,
     Program,
     Statement,
@@ -127,6 +129,7 @@ class Version:
         "_facts",
         "_globals",
         "_guesses",
+        "_leading",
         "_names",
         "_positions",
         "entries",
@@ -144,9 +147,11 @@ class Version:
         positions: dict[tuple[int, str], dict[int, int]] | None = None,
         globals_: dict[str, Box] | None = None,
         guesses: dict[tuple[int, str], dict[int, int]] | None = None,
+        leading: tuple[Block, Facts] | None = None,
     ) -> None:
         """What an edit knows already may be given: the indexes of the program by identity, by name and (of some blocks)
-        by position, the bounds of its parameters, and where statements of other blocks may stand."""
+        by position, the bounds of its parameters, where statements of other blocks may stand, and which checks led the
+        program before, with what they guarantee."""
         self.program = program
         self.lineage = lineage
         self.entries = index_of(program) if entries is None else entries
@@ -156,6 +161,7 @@ class Version:
         self._globals = global_boxes(program) if globals_ is None else globals_
         self._positions = {} if positions is None else positions
         self._guesses = {} if guesses is None else guesses
+        self._leading = leading
 
     # Places -------------------------------------------------------------------------------------------------------
 
@@ -174,7 +180,7 @@ class Version:
     def continued(self, lineage: Lineage) -> Version:
         """The same program, with all that is known of it, as the end of a longer history."""
         again = Version(self.program, lineage, self.entries, self._names, self._positions, self._globals, self._guesses)
-        again.remembered, again._facts = self.remembered, self._facts
+        again.remembered, again._facts, again._leading = self.remembered, self._facts, self._leading
         return again
 
     def statement(self, identity: int) -> Statement:
@@ -239,8 +245,27 @@ class Version:
     def base_facts(self) -> Facts:
         """What the leading checks guarantee everywhere."""
         if self._facts is None:
-            self._facts = facts(*(check.condition for check in leading_checks(self.program)))
+            leading = self._leading
+            if leading is None or not self.is_led_by(leading[0]) or self._is_check(len(leading[0])):
+                checks = tuple(leading_checks(self.program))
+                leading = self._leading = checks, facts(*(check.condition for check in checks))
+            self._facts = leading[1]
         return self._facts
+
+    def is_led_by(self, statements: Block) -> bool:
+        """Whether the program begins with these very statements."""
+        body = self.program.body
+        return len(statements) <= len(body) and all(map(operator.is_, statements, body))
+
+    def _is_check(self, at: int) -> bool:
+        body = self.program.body
+        return at < len(body) and isinstance(body[at], Check)
+
+    def leading_checks(self) -> Block:
+        """The checks that stand before all other statements."""
+        self.base_facts()
+        assert self._leading is not None
+        return self._leading[0]
 
     def facts_at(self, identity: int) -> Facts:
         """What holds whenever a statement runs."""
@@ -333,7 +358,7 @@ class Version:
                 guesses[key] = at
             else:
                 positions[key] = at
-        return Version(program, lineage, entries, names, positions, self._globals, guesses)
+        return Version(program, lineage, entries, names, positions, self._globals, guesses, self._leading)
 
     def named(self, *keys: Key) -> list[int]:
         """The statements that have any of some keys, in program order."""

@@ -95,10 +95,6 @@ def remembered(version: Version, value: object, is_pattern: bool) -> object:
 
 def _remembered_place(version: Version, cursor: Cursor, is_pattern: bool) -> object:
     """A pattern where one name says it all; else the place, so that nothing is searched before somebody reads."""
-    if is_pattern and isinstance(cursor, StatementCursor) and cursor._version is version:
-        name = _plain_name(version, cursor._id)
-        if name is not None:
-            return name
     if isinstance(cursor, InvalidCursor):
         return cursor
     try:
@@ -115,11 +111,11 @@ def _remembered_place(version: Version, cursor: Cursor, is_pattern: bool) -> obj
 
 def _plain_pattern(version: Version, cursor: Cursor) -> str | None:
     """The pattern of a statement or dimension whose name nothing else has; of a block whose ends are such."""
-    if isinstance(cursor, BlockCursor):
-        first, last = (_plain_name(version, identity) for identity in (cursor._first, cursor._last))
-        return None if first is None or last is None else f"{first} .. {last}"
     if isinstance(cursor, StatementCursor):
         return _plain_name(version, cursor._id)
+    if isinstance(cursor, BlockCursor):
+        first, last = _plain_name(version, cursor._first), _plain_name(version, cursor._last)
+        return None if first is None or last is None else f"{first} .. {last}"
     if isinstance(cursor, DimCursor):
         call = version.statement(cursor._id)
         assert isinstance(call, Call)

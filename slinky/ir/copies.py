@@ -6,7 +6,6 @@ a field that a kind of statement gains is never lost on the way. Nobody else tak
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar, assert_never
 
@@ -29,8 +28,8 @@ from slinky.ir.statements import (
     fresh_identity,
 )
 from slinky.symbolic.expressions import Condition, Expr
-from slinky.symbolic.intervals import Box, Interval
-from slinky.symbolic.traversal import union_of_symbols
+from slinky.symbolic.intervals import Box, Interval, box_symbols
+from slinky.symbolic.traversal import symbols, union_of_symbols
 
 S = TypeVar("S", bound=Statement)
 T = TypeVar("T", bound=Statement | Program)
@@ -38,10 +37,6 @@ T = TypeVar("T", bound=Statement | Program)
 _FIELDS: dict[type, tuple[str, ...]] = {
     kind: tuple(field.name for field in attrs.fields(kind)) for kind in (*KINDS, Program)
 }
-_VALUES: dict[type, Callable[[Any], tuple[Any, ...]]] = {
-    kind: operator.attrgetter(*names) for kind, names in _FIELDS.items() if len(names) > 1
-}
-"""The values of all fields at once. (Of one field, it would be no tuple; what has one field has nothing to change.)"""
 
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -129,6 +124,14 @@ _LISTED: dict[Apply, Callable[[Any], Sequence[Any]]] = {
 }  # fmt: skip
 """All that a field holds, in the order in which a change is made to it."""
 
+_SYMBOLS_IN: dict[Apply, Callable[[Any], frozenset[Expr]]] = {
+    _of_one: symbols,
+    _of_some: lambda values: union_of_symbols(_listed_some(values)),
+    _of_interval: lambda i: symbols(i.min) | symbols(i.max),
+    _of_box: box_symbols,
+}
+"""The symbols in all that a field holds."""
+
 _HOLDS_NAMES: dict[str, Apply] = {"BufferName": _of_one, "tuple[BufferName, ...]": _of_some}
 _HOLDS_NEITHER = (
     "np.dtype[Any]", "tuple[str, ...]", "Memory", "LoweredFunc", "LoopVariable", "Block", "str", "int",
@@ -153,6 +156,7 @@ def _fields_holding(holds: dict[str, Apply]) -> dict[type, tuple[tuple[str, Appl
 _EXPRESSIONS = _fields_holding(_HOLDS_EXPRESSIONS)
 _NAMES = _fields_holding(_HOLDS_NAMES)
 _LISTS = {kind: tuple((name, _LISTED[apply]) for name, apply in fields) for kind, fields in _EXPRESSIONS.items()}
+_SYMBOLS = {kind: tuple((name, _SYMBOLS_IN[apply]) for name, apply in fields) for kind, fields in _EXPRESSIONS.items()}
 
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -161,11 +165,13 @@ _LISTS = {kind: tuple((name, _LISTED[apply]) for name, apply in fields) for kind
 
 
 def _changed(given: T, **fields: Any) -> T:
-    """A copy with other values of some fields: `attrs.evolve`, in a third of the time."""
+    """A copy with other values of some fields: `attrs.evolve`, in half the time."""
     kind = type(given)
-    if kind not in _VALUES:
-        return kind(**fields)
-    return kind(**dict(zip(_FIELDS[kind], _VALUES[kind](given), strict=True)) | fields)
+    new = kind.__new__(kind)
+    put = object.__setattr__
+    for name in _FIELDS[kind]:
+        put(new, name, fields[name] if name in fields else getattr(given, name))
+    return new
 
 
 def with_fields(statement: S, **fields: Any) -> S:
@@ -176,6 +182,11 @@ def with_fields(statement: S, **fields: Any) -> S:
 def with_program_body(program: Program, body: Block) -> Program:
     """A program with another body."""
     return _changed(program, body=body)
+
+
+def with_program_name(program: Program, name: str) -> Program:
+    """A program of another name."""
+    return _changed(program, name=name)
 
 
 def with_box(call: Call, box: Box) -> Call:
@@ -272,7 +283,10 @@ def expressions_of(statement: Statement) -> list[Expr | Condition]:
 
 def symbols_of(statement: Statement) -> frozenset[Expr]:
     """The symbols in these."""
-    return union_of_symbols(expressions_of(statement))
+    found = frozenset[Expr]()
+    for name, of in _SYMBOLS[type(statement)]:
+        found = found | of(getattr(statement, name))
+    return found
 
 
 def with_names(statement: Statement, buffers: Mapping[str, str]) -> Statement:

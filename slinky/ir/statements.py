@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, TypeAlias, assert_never, get_args
 
 import attrs
@@ -158,7 +159,12 @@ class LoweredFunc:
 
     def dim_names(self) -> tuple[str, ...]:
         """The names of the dimensions, without the func's own name."""
-        return tuple(dim.name.rpartition(".")[2] for dim in self.dims)
+        return _dim_names(self)
+
+
+@lru_cache(maxsize=16384)
+def _dim_names(func: LoweredFunc) -> tuple[str, ...]:
+    return tuple(dim.name.rpartition(".")[2] for dim in func.dims)
 
 
 # ----------------------------------------------------------------------------------------------------------------

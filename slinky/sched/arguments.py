@@ -111,7 +111,12 @@ class Arguments:
         keys = self.positional
         if len(given[0]) > len(keys):
             keys = (*keys, *repeat(self.rest, len(given[0]) - len(keys)))
-        by_position = tuple(map(self._remembered, repeat(version), keys, converted[0], given[0]))
+        by_position = tuple(
+            [
+                value if type(value) is str else self._remembered(version, key, found, value)
+                for key, found, value in zip(keys, converted[0], given[0], strict=False)
+            ]
+        )
         if not given[1]:
             return by_position, _NOTHING
         names = {key: key if key in self.converters else self.extra for key in given[1]}

@@ -25,7 +25,6 @@ from slinky.cursors.editing import Edit
 from slinky.cursors.versions import ROOT, Version
 from slinky.errors import SchedulingError
 from slinky.ir.effects import made_by, written_by
-from slinky.ir.scopes import leading_checks
 from slinky.ir.statements import KINDS, SERIAL, Alloc, Call, Check, For
 from slinky.pipeline import Pipeline
 from slinky.sched.legality.folds import check_folds, check_folds_of
@@ -54,7 +53,8 @@ def settle(
     Raises `SchedulingError` for the first obligation that is not shown to be kept; nothing is changed then.
     """
     version = edit.finish(operation)
-    _Gate(edit, version, kept, remedies, hint).pass_()
+    if edit.touched or kept:  # of nothing, nothing is asked
+        _Gate(edit, version, kept, remedies, hint).pass_()
     return Pipeline(version)
 
 
@@ -79,16 +79,15 @@ class _Gate:
 
     def pass_(self) -> None:
         """Raise `SchedulingError` for what is not shown."""
-        if not self.touched and not any(each.but_for for each in self.kept.values()):
-            return  # there is nothing of which anything could be asked
         version, edit = self.version, self.edit
         elsewhere = check_scopes(self.old, version, self.touched, edit.reordered)
         if Obligation.VALUES not in self.kept:
             check_values(self.old, version, elsewhere, edit.copies)
         check_whole(version, self.touched)
         check_multiples(version, self.touched)
+        kept_for = self.kept.get
         for obligation in _OBLIGATIONS:
-            kept = self.kept.get(obligation)
+            kept = kept_for(obligation)
             if kept is None:
                 self._prove(obligation, self._subjects(obligation))
             elif kept.but_for:
@@ -202,10 +201,8 @@ class _Gate:
 
 def _no_more_leading(old: Version, new: Version) -> list[int]:
     """The checks that stood before all other statements, and do so no more."""
-    for before, now in zip(old.program.body, new.program.body, strict=False):
-        if before is not now:
-            break
-        if not isinstance(before, Check):
-            return []  # both begin with the same checks, and the first statement that is none comes behind all of them
-    after = {check.id for check in leading_checks(new.program)}
-    return [check.id for check in leading_checks(old.program) if check.id not in after]
+    before = old.leading_checks()
+    if new.is_led_by(before):
+        return []
+    after = {check.id for check in new.leading_checks()}
+    return [check.id for check in before if check.id not in after]

@@ -120,8 +120,10 @@ def sched_op(*cursors: Any) -> Any:
             except TypeError:
                 _require_fitting(name, signature, (p, *args), kwargs)
                 raise
-            new, found = _checked(name, p, result, record)
-            new = _recorded(operation, taken, p, new, (given, named), (args, kwargs))
+            new, found = _parts(name, result, record)
+            if new is not p:
+                _require_descent(name, p, new)
+                new = _recorded(operation, taken, p, new, (given, named), (args, kwargs))
             return (new, _settled_record(name, new, found, record)) if rc else new
 
         operation.__signature__ = _with_rc(signature)  # type: ignore[attr-defined]
@@ -210,18 +212,17 @@ def _remember_attempt(
 # ----------------------------------------------------------------------------------------------------------------
 
 
-def _checked(name: str, p: Pipeline, result: Any, record: type[ReturnedCursors]) -> tuple[Pipeline, Found]:
-    """The pipeline and the cursors that a function returned. Raises `OperationError` unless they are as declared."""
-    new, found = _parts(name, result, record)
+def _require_descent(name: str, p: Pipeline, new: Pipeline) -> None:
+    """Raise `OperationError` unless a pipeline was made from another."""
     start, end = p._version.lineage, new._version.lineage
     if end.parent is not start and not end.descends_from(start):
         raise OperationError(
             f"{name}: an operation returns a pipeline that it made from the one it was given, but {new!r} was not"
         )
-    return new, found
 
 
 def _parts(name: str, result: Any, record: type[ReturnedCursors]) -> tuple[Pipeline, Found]:
+    """The pipeline and the cursors that a function returned. Raises `OperationError` unless they are as declared."""
     fields = record.fields()
     count = len(fields)
     if isinstance(result, Pipeline) and count == 0:

@@ -103,4 +103,7 @@ def evaluate_box(box: Box, values: Mapping[Expr, int]) -> tuple[tuple[int, int],
 
 def box_symbols(box: Sequence[Interval]) -> frozenset[Expr]:
     """The symbols of all ends."""
-    return frozenset().union(*(symbols(e) for i in box for e in (i.min, i.max)))
+    found = frozenset[Expr]()
+    for i in box:
+        found = found | symbols(i.min) | symbols(i.max)
+    return found

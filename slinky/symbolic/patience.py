@@ -11,8 +11,8 @@ Invariant: what was not shown because the patience was used up is not remembered
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 
 COEFFICIENTS_PER_REWRITE = 2_500_000
@@ -20,13 +20,24 @@ COEFFICIENTS_PER_REWRITE = 2_500_000
 
 
 class Patience:
-    """What is left for a rewrite, and how many questions were not searched for want of it."""
+    """What is left for a rewrite, and how many questions were not searched for want of it.
+
+    Entered, it is the one that counts, until it is left. (Every rewrite enters one: a generator would take twice the
+    time.)
+    """
 
     def __init__(self, left: float) -> None:
         self.left = left
         self.spent = 0
         self.given_up = 0
         self.paid: set[object] = set()
+
+    def __enter__(self) -> Patience:
+        self._token = _current.set(self)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        _current.reset(self._token)
 
     def spend(self, coefficients: int) -> None:
         """Count work that was done."""
@@ -69,27 +80,16 @@ current_patience: Callable[[], Patience] = _current.get
 """The patience of the rewrite that is being done; endless outside all rewrites."""
 
 
-class _Within:
-    """A patience while a block runs. (Every rewrite enters one: a generator would take twice the time.)"""
-
-    __slots__ = ("_patience", "_token")
-
-    def __init__(self, patience: Patience) -> None:
-        self._patience = patience
-
-    def __enter__(self) -> Patience:
-        self._token = _current.set(self._patience)
-        return self._patience
-
-    def __exit__(self, *error: object) -> None:
-        _current.reset(self._token)
-
-
-def endless_patience() -> AbstractContextManager[Patience]:
+@contextmanager
+def endless_patience() -> Iterator[Patience]:
     """Search as long as each question asks for: what is found must not depend on the rewrite that needs it first."""
-    return _Within(_ENDLESS)
+    token = _current.set(_ENDLESS)
+    try:
+        yield _ENDLESS
+    finally:
+        _current.reset(token)
 
 
 def limited_patience(coefficients: int = COEFFICIENTS_PER_REWRITE) -> AbstractContextManager[Patience]:
     """Bound the searching that is done within the block."""
-    return _Within(Patience(coefficients))
+    return Patience(coefficients)

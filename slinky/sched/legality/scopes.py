@@ -65,12 +65,13 @@ def check_scopes(
                     asked[identity] = None
             case Alloc(buffer=buffer):
                 name = None if earlier is None else made_by(earlier)
-                users = _users(new, buffer)
                 if is_moved or name != buffer:
                     _require_not_hidden(new, statement)
-                    asked.update(dict.fromkeys(users if name in (None, buffer) else (*users, *_users(new, name))))
+                    asked.update(dict.fromkeys(_users(new, buffer)))
+                    if name is not None and name != buffer:
+                        asked.update(dict.fromkeys(_users(new, name)))
                 if not isinstance(earlier, Alloc) or not _holds_the_same(earlier, statement):
-                    unlike.update(dict.fromkeys(users))
+                    unlike.update(dict.fromkeys(_users(new, buffer)))
             case For():
                 _require_room(new, identity)
                 _require_free(new, statement)
@@ -80,11 +81,7 @@ def check_scopes(
                 pass
             case _:
                 assert_never(statement)
-        used = symbols_of(statement)
-        if earlier is not None:
-            # What it named before has a value, for no edit takes parameters away; but it may have left a loop.
-            variables = frozenset(s for s in used if type(s) is Variable) if is_moved else frozenset()
-            used = used - symbols_of(earlier) | variables
+        used = _to_be_asked(earlier, statement, is_moved=is_moved)
         if used:
             _require_symbols(new, statement, used, _variables(new, entry.parent, loops))
     for identity in asked:
@@ -92,6 +89,18 @@ def check_scopes(
     for identity in unlike:
         _require_fitting(new, identity)
     return tuple(asked)
+
+
+def _to_be_asked(before: Statement | None, now: Statement, *, is_moved: bool) -> Iterable[Expr]:
+    """The symbols of a statement that may have no value: what it did not name before, and where it moved, what stands
+    for loops. (No edit takes a parameter away.)"""
+    used = symbols_of(now)
+    if before is None:
+        return used
+    named = used if now is before else symbols_of(before)
+    if not is_moved:
+        return used - named
+    return [symbol for symbol in used if symbol not in named or type(symbol) is Variable]
 
 
 def _users(version: Version, buffer: str) -> tuple[int, ...]:

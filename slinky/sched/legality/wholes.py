@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from slinky.cursors.cursors import statement_cursor
 from slinky.cursors.versions import Version
 from slinky.errors import SchedulingError
 from slinky.ir.statements import Alloc, Call
 from slinky.sched.legality.coverage import inside
+from slinky.sched.legality.scopes import Touched
 from slinky.sched.legality.touches import (
     effective_box,
 )
 from slinky.symbolic.intervals import not_empty
 
 
-def check_whole(version: Version, touched: Iterable[int]) -> None:
+def check_whole(version: Version, touched: Touched) -> None:
     """Check that calls compute all of the dimensions that their funcs compute whole.
 
-    `touched` are the statements, by identity, that an edit put, changed or took away: a call, or the allocation whose
-    bounds clamp it. Raises `SchedulingError` for the first call that is not shown to.
+    Of what an edit touched these are the calls, and those that are clamped by the bounds of an allocation. Raises
+    `SchedulingError` for the first call that is not shown to.
     """
     calls: dict[int, Call] = {}
-    for identity in touched:
-        entry = version.entries.get(identity)
+    for identity, (_, entry) in touched.items():
         statement = entry.statement if entry is not None else None
         if isinstance(statement, Call):
-            calls[identity] = statement
+            if statement.func.whole:
+                calls[identity] = statement
         elif isinstance(statement, Alloc):
             for writer in version.writers(statement.buffer):
                 call = version.statement(writer)

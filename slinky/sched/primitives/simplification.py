@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import attrs
-
 from slinky.cursors.editing import Edit
-from slinky.ir.copies import with_block, with_body, with_expressions
+from slinky.cursors.versions import Version
+from slinky.ir.copies import with_block, with_body, with_expressions, with_program_name
 from slinky.ir.scopes import loop_facts
 from slinky.ir.statements import Block, Check, For, If, Pass, Statement
 from slinky.pipeline import Pipeline
@@ -71,7 +70,7 @@ def rename(p: Pipeline, name: str) -> Any:
     """
     require_name(name, "a pipeline")
     edit = Edit(p._version)
-    edit.program = attrs.evolve(edit.program, name=name)
+    edit.program = with_program_name(edit.program, name)
     return settle(edit, "rename")
 
 
