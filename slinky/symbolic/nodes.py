@@ -13,6 +13,7 @@ import os
 import threading
 from collections import deque
 from contextlib import suppress
+from functools import lru_cache
 from typing import Any, ClassVar, NoReturn, Self, TypeAlias, TypeVar, cast
 from weakref import ref
 
@@ -185,20 +186,20 @@ class Expr(Node):
         raise TypeError(f"expressions are integers: use // (floor division) instead of / in ({other}) / ({self})")
 
     def __le__(self, other: ExprLike) -> Condition:
-        b = operand(other, "{} <= {}", self, other)
-        return NotImplemented if b is None else nonnegative(add(b, self, -1))
+        b = other if isinstance(other, Expr) else operand(other, "{} <= {}", self, other)
+        return NotImplemented if b is None else _not_negative(b, self, 0)
 
     def __lt__(self, other: ExprLike) -> Condition:
         b = operand(other, "{} < {}", self, other)
-        return NotImplemented if b is None else nonnegative(plus(add(b, self, -1), -1))
+        return NotImplemented if b is None else _not_negative(b, self, -1)
 
     def __ge__(self, other: ExprLike) -> Condition:
-        b = operand(other, "{} >= {}", self, other)
-        return NotImplemented if b is None else nonnegative(add(self, b, -1))
+        b = other if isinstance(other, Expr) else operand(other, "{} >= {}", self, other)
+        return NotImplemented if b is None else _not_negative(self, b, 0)
 
     def __gt__(self, other: ExprLike) -> Condition:
         b = operand(other, "{} > {}", self, other)
-        return NotImplemented if b is None else nonnegative(plus(add(self, b, -1), -1))
+        return NotImplemented if b is None else _not_negative(self, b, -1)
 
     def __bool__(self) -> bool:
         raise TypeError(f"the expression {self} has no truth value before its symbols have values")
@@ -453,6 +454,13 @@ def _no_integer(value: object, where: str) -> TypeError:
     kind = type(value).__name__
     place = f", in {where}" if where else ""
     return TypeError(f"expected an integer or an integer expression, got {value!r} of type {kind}{place}")
+
+
+@lru_cache(maxsize=32768)
+def _not_negative(a: Expr, b: Expr, offset: int) -> Condition:
+    """`0 <= a - b + offset`. Rewrites ask for the same comparisons again and again."""
+    difference = add(a, b, -1)
+    return nonnegative(plus(difference, offset) if offset else difference)
 
 
 def constant_value(expr: Expr) -> int | None:
