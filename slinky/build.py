@@ -9,6 +9,7 @@ from slinky.errors import UnusedInputWarning
 from slinky.graph.buffers import BufferExpr
 from slinky.graph.lowering import lower, unused_inputs
 from slinky.pipeline import Pipeline
+from slinky.runtime.collector import collector_paused
 from slinky.sched.primitives.copies import alias_copies
 from slinky.symbolic.expressions import Condition
 
@@ -37,10 +38,12 @@ def build_pipeline(
     input that is produced, an output that is not produced, two buffers or funcs of one name, bounds that nothing
     determines.
     """
-    program = lower(inputs, outputs, require, name)
+    with collector_paused():
+        program = lower(inputs, outputs, require, name)
+        p = Pipeline(program)
+        found = alias_copies(p) if alias else p
     unused = unused_inputs(program)
     if unused:
         names = ", ".join(unused)
         warnings.warn(f"no output of the pipeline needs what is in {names}", UnusedInputWarning, stacklevel=2)
-    p = Pipeline(program)
-    return alias_copies(p) if alias else p
+    return found

@@ -23,6 +23,7 @@ from slinky.ir.verifier import verify_program
 from slinky.runtime.backends import Prepared, prepare, require_backend
 from slinky.runtime.callbacks import is_debugging
 from slinky.runtime.omitted import Completion
+from slinky.runtime.collector import collector_paused
 from slinky.runtime.run_options import Checked, RunOptions
 from slinky.runtime.statistics import Hooks, Memory, RunStatistics
 
@@ -171,7 +172,8 @@ class Pipeline:
         if self._plan is None:
             from slinky.runtime.plan import Plan
 
-            object.__setattr__(self, "_plan", Plan(self._program))
+            with collector_paused():
+                object.__setattr__(self, "_plan", Plan(self._program))
         assert self._plan is not None
         return self._plan
 

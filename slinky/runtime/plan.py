@@ -25,6 +25,7 @@ from slinky.runtime.buffers import Buffer, buffer_at, read_only, seen
 from slinky.runtime.callbacks import FirstCalls, is_debugging
 from slinky.runtime.codegen.generator import Kind, plan_tree
 from slinky.runtime.codegen.origin import at_origin
+from slinky.runtime.collector import collector_paused
 from slinky.runtime.entry import Enter, make_entry
 from slinky.runtime.failures import STOPPING, Code, explain
 from slinky.runtime.omitted import Completion
@@ -158,7 +159,7 @@ class Plan:
         """A variant of the function; made on the first use."""
         found = self._variants.get(kind)
         if found is None:
-            with self._lock:
+            with collector_paused(), self._lock:
                 found = self._variants.get(kind)
                 if found is None:
                     program = self._at_origin if kind.at_origin else self.program
