@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
-from judge_copies import copied, own_coordinates, own_region, region_through, through
+from judge_views import copied, own_coordinates, own_region, region_through, through
 from judge_evaluation import Values, evaluation, metadata_key, symbol_key
 from judge_geometry import (
     Coordinates,
