@@ -13,6 +13,7 @@ For funcs that read beyond the edges of a buffer, `buffer.extended(...)` is shor
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -22,7 +23,18 @@ from slinky.graph.buffers import Access, BufferExpr, valid_name
 from slinky.graph.copying import CopyFunc, Source
 from slinky.graph.funcs import Func
 from slinky.ir.operations import Boundary
-from slinky.symbolic.expressions import Expr, ExprLike, as_expr, constant, constant_value, is_integer, maximum, variable
+from slinky.symbolic.expressions import (
+    Condition,
+    Expr,
+    ExprLike,
+    as_expr,
+    constant,
+    constant_value,
+    equal,
+    is_integer,
+    maximum,
+    variable,
+)
 from slinky.symbolic.intervals import Interval, point
 
 __all__ = [
@@ -118,17 +130,18 @@ min(a.dim(0).domain_max, max(a.dim(0).domain_min, x - 2))])>
     """
     _same_rank("pad", source, target)
     lows, highs = (_amounts(given, source.rank, what) for given, what in ((before, "before"), (after, "after")))
-    if mode not in NUMPY_RULES:
+    if mode not in tuple(NUMPY_RULES):
         raise GraphError(f"pad() knows the modes {', '.join(map(repr, NUMPY_RULES))} of np.pad, got {mode!r}")
     rule = NUMPY_RULES[mode]
     dims = _dims(target)
     domain = [source.dim(d).domain for d in range(source.rank)]
-    for d, (i, low, high) in enumerate(zip(domain, lows, highs, strict=True)):
-        target.dim(d).domain = Interval(i.min, i.max + low + high)
+    whole = {
+        d: Interval(i.min, i.max + low + high) for d, (i, low, high) in enumerate(zip(domain, lows, highs, strict=True))
+    }
     access = Access(source, tuple(point(dim - low) for dim, low in zip(dims, lows, strict=True)))
     fill = fill_value(value, target.dtype, f"{target.name!r}") if rule is None else None
     padded = Source(access, tuple(domain), (rule,) * source.rank)
-    return _func([padded], _access(target, dims), name, "pad", fill=fill)
+    return _func([padded], _access(target, dims), name, "pad", fill=fill, domains=whole)
 
 
 def concatenate(sources: Sequence[BufferExpr], target: BufferExpr, *, axis: int = 0, name: str | None = None) -> Func:
@@ -157,7 +170,6 @@ def concatenate(sources: Sequence[BufferExpr], target: BufferExpr, *, axis: int 
         found.append(Source(Access(source, tuple(index)), edges, (None,) * target.rank))
         end = end + own.extent
     whole = Interval(start, end - 1)
-    target.dim(axis).domain = whole
     return _func(found, _access(target, dims), name, "concatenate", given={axis: whole})
 
 
@@ -171,6 +183,7 @@ def stack(sources: Sequence[BufferExpr], target: BufferExpr, *, axis: int = 0, n
     Raises `GraphError` where there is no source, ranks do not fit or dtypes differ, or there is no such axis.
     """
     sources = _buffers("stack", sources)
+    _check_buffers("stack", target)
     axis = _axis("stack", axis, target.rank)
     for source in sources:
         if source.rank != target.rank - 1:
@@ -185,7 +198,6 @@ def stack(sources: Sequence[BufferExpr], target: BufferExpr, *, axis: int = 0, n
         for number, s in enumerate(sources)
     ]
     whole = Interval(constant(0), constant(len(sources) - 1))
-    target.dim(axis).domain = whole
     return _func(found, _access(target, dims), name, "stack", given={axis: whole})
 
 
@@ -201,7 +213,7 @@ def transpose(
     Raises `GraphError` where ranks or dtypes differ, or the axes are no permutation.
     """
     _same_rank("transpose", source, target)
-    order = list(range(source.rank))[::-1] if axes is None else [_axis("transpose", a, source.rank) for a in axes]
+    order = list(range(source.rank))[::-1] if axes is None else _given_axes("transpose", axes, source.rank)
     if sorted(order) != list(range(source.rank)):
         raise GraphError(f"transpose(): the axes of {source.name!r} are 0 to {source.rank - 1}, each once, got {axes}")
     dims = _dims(target)
@@ -223,13 +235,14 @@ def broadcast(
 
     Raises `GraphError` where ranks do not fit or dtypes differ.
     """
+    _check_buffers("broadcast", source, target)
     missing = target.rank - source.rank
-    chosen = range(missing) if axes is None else [_axis("broadcast", a, target.rank) for a in axes]
+    chosen = list(range(missing)) if axes is None else _given_axes("broadcast", axes, target.rank)
     same = missing == 0
     if len(set(chosen)) != len(chosen) or not (same or len(chosen) == missing):
         raise GraphError(
             f"broadcast(): from rank {source.rank} of {source.name!r} to rank {target.rank} of {target.name!r} there "
-            f"are {missing} new axes, got {list(chosen)}"
+            f"are {missing} new axes, got {chosen}"
         )
     dims = _dims(target)
     index = [
@@ -241,8 +254,8 @@ def broadcast(
 def reshape(source: BufferExpr, target: BufferExpr, shape: Sequence[ExprLike], *, name: str | None = None) -> Func:
     """Copy to other dimensions, element after element in the order of rows, as `np.reshape` does.
 
-    `shape` are the extents of the target, integers or expressions of scalars and of buffers' extents, at least 1; one
-    may be -1. The coordinates of the target start at 0.
+    `shape` are the extents of the target, integers or expressions of scalars and of buffers' extents; one may be -1,
+    for as much as is left. The coordinates of the target start at 0.
 
     >>> a, b = BufferExpr("a", "f4", 2), BufferExpr("b", "f4", 1)
     >>> a.dim(1).bounds = Interval(0, 9)
@@ -251,6 +264,7 @@ def reshape(source: BufferExpr, target: BufferExpr, shape: Sequence[ExprLike], *
 
     Raises `GraphError` where the shape does not fit the rank of the target, or dtypes differ.
     """
+    _check_buffers("reshape", source, target)
     domain = [source.dim(d).domain for d in range(source.rank)]
     extents = _extents(source, target, shape, [i.extent for i in domain])
     dims = _dims(target)
@@ -264,9 +278,13 @@ def reshape(source: BufferExpr, target: BufferExpr, shape: Sequence[ExprLike], *
         place = flat // size
         index.insert(0, point(domain[d].min + (place if d == 0 else place % own)))
         size = size * own
-    for d, extent in enumerate(extents):
-        target.dim(d).domain = Interval(constant(0), extent - 1)
-    return _plain(Access(source, tuple(index)), _access(target, dims), name, "reshape")
+    whole = {d: Interval(constant(0), extent - 1) for d, extent in enumerate(extents)}
+    count = math.prod(extents, start=constant(1))
+    fits = equal(math.prod((i.extent for i in domain), start=constant(1)), count)
+    what = f"{source.name}, reshaped, must have as many elements as {target.name}: {count}"
+    edges = tuple(None if d == 0 else i for d, i in enumerate(domain))  # remainders lie between them
+    reshaped = Source(Access(source, tuple(index)), edges, (None,) * source.rank)
+    return _func([reshaped], _access(target, dims), name, "reshape", given=whole, requires={fits: what})
 
 
 def flip(
@@ -285,9 +303,7 @@ def flip(
     dims = _dims(target)
     domain = [source.dim(d).domain for d in range(source.rank)]
     index = tuple(point(domain[d].min + domain[d].max - dim if d in chosen else dim) for d, dim in enumerate(dims))
-    for d in chosen:
-        target.dim(d).domain = domain[d]
-    return _plain(Access(source, index), _access(target, dims), name, "flip")
+    return _plain(Access(source, index), _access(target, dims), name, "flip", domains={d: domain[d] for d in chosen})
 
 
 def roll(
@@ -316,8 +332,6 @@ def roll(
     index = tuple(point(dim - by[d] if d in by else dim) for d, dim in enumerate(dims))
     edges = tuple(domain[d] if d in by else None for d in range(source.rank))
     rules = tuple(Boundary.WRAP if d in by else None for d in range(source.rank))
-    for d in chosen:
-        target.dim(d).domain = domain[d]
     rolled = Source(Access(source, index), edges, rules)
     return _func([rolled], _access(target, dims), name, "roll", given={d: domain[d] for d in chosen})
 
@@ -336,22 +350,35 @@ def _func(
     fill: Any = None,
     implementation: Callable[..., Any] | None = None,
     given: Mapping[int, Interval] | None = None,
+    requires: Mapping[Condition, str] | None = None,
+    domains: Mapping[int, Interval] | None = None,
 ) -> Func:
-    """The func of a copy."""
-    own = default if name is None else valid_name(name, "a func")
-    return CopyFunc(sources, target, own, named=name is not None, fill=fill, implementation=implementation, given=given)
+    """The func of a copy. The target has these domains then, by dimension, by default where elements are `given`."""
+    func = CopyFunc(
+        sources,
+        target,
+        default if name is None else valid_name(name, "a func"),
+        named=name is not None,
+        fill=fill,
+        implementation=implementation,
+        given=given,
+        requires=requires,
+    )
+    for d, i in {**(given or {}), **(domains or {})}.items():
+        target.buffer.dim(d).domain = i
+    return func
 
 
-def _plain(source: Access, target: Access, name: str | None, default: str) -> Func:
+def _plain(
+    source: Access, target: Access, name: str | None, default: str, *, domains: Mapping[int, Interval] | None = None
+) -> Func:
     """The func of a copy from a buffer that has all that is read."""
     rank = source.buffer.rank
-    return _func([Source(source, (None,) * rank, (None,) * rank)], target, name, default)
+    return _func([Source(source, (None,) * rank, (None,) * rank)], target, name, default, domains=domains)
 
 
 def _dims(target: BufferExpr) -> list[Expr]:
     """Variables for the dimensions of a target."""
-    if not isinstance(target, BufferExpr):
-        raise GraphError(f"a copy writes to a buffer, sl.BufferExpr, got {target!r}")
     names = ("z", "y", "x")[-target.rank :] if 0 < target.rank <= 3 else [f"d{d}" for d in range(target.rank)]
     return [variable(name) for name in names]
 
@@ -360,10 +387,14 @@ def _access(target: BufferExpr, dims: Iterable[Expr]) -> Access:
     return Access(target, tuple(map(point, dims)))
 
 
-def _same_rank(what: str, source: BufferExpr, target: BufferExpr) -> None:
-    for buffer in (source, target):
+def _check_buffers(what: str, *given: object) -> None:
+    for buffer in given:
         if not isinstance(buffer, BufferExpr):
             raise GraphError(f"{what}() takes buffers, sl.BufferExpr, got {buffer!r}")
+
+
+def _same_rank(what: str, source: BufferExpr, target: BufferExpr) -> None:
+    _check_buffers(what, source, target)
     if source.rank != target.rank:
         raise GraphError(
             f"{what}(): {source.name!r} and {target.name!r} must have one rank, got {source.rank} and {target.rank}"
@@ -373,23 +404,28 @@ def _same_rank(what: str, source: BufferExpr, target: BufferExpr) -> None:
 def _buffers(what: str, given: object) -> list[BufferExpr]:
     if isinstance(given, BufferExpr) or not isinstance(given, Iterable) or not (found := list(given)):
         raise GraphError(f"{what}() takes a list of buffers, one or more, got {given!r}")
-    for buffer in found:
-        if not isinstance(buffer, BufferExpr):
-            raise GraphError(f"{what}() takes buffers, sl.BufferExpr, got {buffer!r}")
+    _check_buffers(what, *found)
     return found
 
 
 def _axis(what: str, axis: object, rank: int) -> int:
+    if rank == 0:
+        raise GraphError(f"{what}(): a buffer of rank 0 has no axes, got {axis!r}")
     if not is_integer(axis) or not -rank <= axis < rank:  # type: ignore[operator]
         raise GraphError(f"{what}(): the axes of a buffer of rank {rank} are 0 to {rank - 1}, got {axis!r}")
     return int(axis) % rank  # type: ignore[call-overload, no-any-return]
 
 
+def _given_axes(what: str, axes: object, rank: int) -> list[int]:
+    if not isinstance(axes, Iterable):
+        raise GraphError(f"{what}(): the axes must be a list, such as [0], got {axes!r}")
+    return [_axis(what, axis, rank) for axis in axes]
+
+
 def _axes(what: str, axes: object, rank: int) -> list[int]:
     if axes is None:
         return list(range(rank))
-    given = axes if isinstance(axes, Iterable) else [axes]
-    found = [_axis(what, axis, rank) for axis in given]
+    found = _given_axes(what, axes if isinstance(axes, Iterable) else [axes], rank)
     if len(set(found)) != len(found):
         raise GraphError(f"{what}(): an axis stands twice in {axes!r}")
     return found
@@ -418,6 +454,9 @@ def _extents(source: BufferExpr, target: BufferExpr, shape: Sequence[ExprLike], 
     """The extents of a reshaped buffer."""
     found = _amounts(shape, target.rank, "shape")
     unknown = [d for d, e in enumerate(found) if constant_value(e) == -1]
+    least = min([constant_value(e) or 0 for e in found], default=0)
+    if least < -1:
+        raise GraphError(f"reshape(): an extent is 0 or more, or -1 for what is left, got {least}")
     if len(unknown) > 1:
         raise GraphError(f"reshape(): one extent can be -1, got {list(shape)}")
     if unknown:

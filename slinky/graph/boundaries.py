@@ -9,7 +9,8 @@ import numpy as np
 
 from slinky.errors import GraphError
 from slinky.ir.operations import Boundary, FloatScalar
-from slinky.symbolic.expressions import Constant, Expr, Scalar, is_integer
+from slinky.symbolic.expressions import Constant, Expr, Scalar, constant, is_integer
+from slinky.symbolic.intervals import Interval
 
 CONSTANT = "constant"
 
@@ -55,7 +56,7 @@ def rules_per_dimension(mode: object, dims: object, rank: int, name: str) -> Rul
         if not isinstance(mode, Iterable) or len(given := list(mode)) != rank:
             raise GraphError(f"{what} is a mode such as 'reflect', or one for each of {rank} dimensions, got {mode!r}")
     for each in given:
-        if each is not None and each not in RULES:
+        if each is not None and not (isinstance(each, str) and each in RULES):
             known = ", ".join(map(repr, RULES))
             raise GraphError(f"{what}: there is no mode {each!r}; the modes are {known}")
     if all(each is None for each in given):
@@ -83,6 +84,10 @@ def fill_value(value: object, dtype: np.dtype[Any], what: str) -> Any:
 
     Raises `GraphError` for anything else.
     """
+    if isinstance(value, FloatScalar) and dtype.kind not in "fc":
+        raise GraphError(f"{what} is filled with the float {value}, which {dtype} does not hold")
+    if isinstance(value, Scalar) and dtype.kind not in "biufc":
+        raise GraphError(f"{what} is filled with the integer {value}, which {dtype} does not hold")
     if isinstance(value, (Scalar, FloatScalar)):
         return value
     if isinstance(value, Constant):
@@ -99,6 +104,16 @@ def fill_value(value: object, dtype: np.dtype[Any], what: str) -> Any:
     if not fits:
         raise GraphError(f"{what} is filled with {value!r}, which {dtype} does not hold")
     return held[()]
+
+
+def held_integers(dtype: np.dtype[Any]) -> Interval | None:
+    """The integers that a dtype holds; None if it holds all that a run is given, if only nearly."""
+    if dtype.kind == "b":
+        return Interval(constant(0), constant(1))
+    if dtype.kind not in "iu":
+        return None
+    limits = np.iinfo(dtype)
+    return Interval(constant(int(limits.min)), constant(int(limits.max)))
 
 
 def _agree(given: Any, held: Any) -> Any:

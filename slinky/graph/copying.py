@@ -30,6 +30,7 @@ from slinky.graph.buffers import Access, BufferExpr
 from slinky.graph.funcs import Func
 from slinky.ir.operations import Boundary, Copy, CopySource
 from slinky.symbolic.expressions import (
+    Condition,
     Constant,
     Expr,
     FloorDivide,
@@ -61,6 +62,7 @@ class CopyFunc(Func):
     """A func that copies: each element of the target is that of the first source that gives it, else the fill.
 
     `given` are the bounds of the target, by dimension, outside of which no source gives anything and nothing fills.
+    `requires` are conditions, each with what it is for, that must hold if any element is asked for.
     """
 
     def __init__(
@@ -73,6 +75,7 @@ class CopyFunc(Func):
         fill: Any = None,
         implementation: Any = None,
         given: Mapping[int, Interval] | None = None,
+        requires: Mapping[Condition, str] | None = None,
     ) -> None:
         for source in sources:
             if source.access.buffer.dtype != target.buffer.dtype:
@@ -84,6 +87,7 @@ class CopyFunc(Func):
         self.fill = fill
         self.implementation = implementation
         self.given = dict(given or {})
+        self.requires = dict(requires or {})
         dims = {i.min for i in target.box if i is not None}
         for source in sources:
             for d, i in enumerate(source.access.box):

@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence, Set
 import attrs
 
 from slinky.errors import GraphError
+from slinky.graph.boundaries import held_integers
 from slinky.graph.buffers import Access, BufferExpr
 from slinky.graph.collecting import Graph, unique_names
 from slinky.graph.copying import CopyFunc
@@ -219,8 +220,8 @@ class _Walk:
                     self.checks.require(any_of(box[dim].min <= box[dim].max, *nothing_to_write), what)
 
     def _check_given(self, func: Func, box: Mapping[Variable, Interval]) -> None:
-        """What a copy reads beyond the edges of a source with a boundary rule there must be; and where nothing fills
-        it, all that is asked for must be given by some source."""
+        """What a copy reads beyond the edges of a source with a boundary rule there must be; where nothing fills it,
+        all that is asked for must be given by some source; and the target must hold what fills it."""
         if not isinstance(func, CopyFunc):
             return
         for source in func.sources:
@@ -231,8 +232,16 @@ class _Walk:
                     own = substitute_interval(edges, self.domains)
                     self.checks.require(any_of(own.min <= own.max, self._nothing_asked), what)
         (target,) = func.outputs
+        held = held_integers(target.buffer.dtype)
+        if isinstance(func.fill, Scalar) and held is not None:
+            what = f"{func.fill} fills {target.buffer.name}, which is {target.buffer.dtype}"
+            self.checks.require(held.min <= func.fill, what)
+            self.checks.require(func.fill <= held.max, what)
+        asked = [box[dim] for dim in output_dims(target)]
+        for condition, what in func.requires.items():
+            self.checks.require(any_of(substitute(condition, self.domains), *(i.max < i.min for i in asked)), what)
         for d, limit in func.given.items():
-            i, own = box[output_dims(target)[d]], substitute_interval(limit, self.domains)
+            i, own = asked[d], substitute_interval(limit, self.domains)
             what = f"{target.buffer.name} is copied together, along dimension {d}, from {self._text(own.min)} to "
             what += f"{self._text(own.max)} only"
             self.checks.require(own.min <= i.min, what)
