@@ -22,8 +22,8 @@ from slinky.ir.statements import Program
 from slinky.ir.verifier import verify_program
 from slinky.runtime.backends import Prepared, prepare, require_backend
 from slinky.runtime.callbacks import is_debugging
-from slinky.runtime.omitted import Completion
 from slinky.runtime.collector import collector_paused
+from slinky.runtime.omitted import Completion
 from slinky.runtime.run_options import Checked, RunOptions
 from slinky.runtime.statistics import Hooks, Memory, RunStatistics
 

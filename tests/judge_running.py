@@ -26,7 +26,6 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
-from judge_views import copied, own_coordinates, own_region, region_through, through
 from judge_evaluation import Values, evaluation, metadata_key, symbol_key
 from judge_geometry import (
     Coordinates,
@@ -51,6 +50,7 @@ from judge_geometry import (
     written_dims,
     written_views,
 )
+from judge_views import copied, own_coordinates, own_region, region_through, through
 
 from slinky.ir.operations import Copy
 from slinky.ir.statements import Alloc, Block, Call, Check, For, If, LoweredFunc, Pass, Program, View

@@ -1,4 +1,4 @@
-"""How the second judge reads copies that slinky understands, and ports with views: point by point, on numbers.
+"""What calls with copies and with ports that have views compute: the second judge's reading, point by point.
 
 An element of a copy *is* the element that the copy takes: it has its hash. A func whose ports have views is given what
 it would be given without: its elements have the hashes that they have in the coordinates of the operation. So a program
@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
+from judge_copies import reading_of
 from judge_evaluation import Values, evaluation, symbol_key
 from judge_geometry import Coordinates, Hashes, NumericBox, named
 
-from slinky.ir.operations import Boundary, Copy
+from slinky.ir.operations import Copy
 from slinky.ir.statements import LoweredFunc, View
 from slinky.symbolic.nodes import Expr, variable
 
@@ -82,46 +82,9 @@ def copied(copy: Copy, region: NumericBox, values: Values, read: Reader) -> Hash
     fill = dict(copy.arguments).get("fill", copy.fill)
     filled = named("fill", evaluation(fill)(values) if isinstance(fill, Expr) else str(fill)) & _EVEN
     hashes = np.zeros([hi - lo + 1 for lo, hi in region] + [1], np.uint64)
+    find = reading_of(copy, known)
     for point in itertools.product(*(range(lo, hi + 1) for lo, hi in region)):
-        for dim, c in zip(copy.dims, point, strict=True):
-            known[symbol_key(dim)] = c
         at = tuple(c - lo for c, (lo, _) in zip(point, region, strict=True))
-        found = (_given(source, known) for source in copy.sources)
-        taken = next(((k, element) for k, element in enumerate(found) if element is not None), None)
-        hashes[at] = filled if taken is None else read(*taken)
+        found = find(point)
+        hashes[at] = filled if found is None else read(*found)
     return hashes
-
-
-def _given(source: Any, values: Values) -> Coordinates | None:
-    """The element of a source that a copy takes; None if the source gives none."""
-    for e, i in source.where:
-        if not evaluation(i.min)(values) <= evaluation(e)(values) <= evaluation(i.max)(values):
-            return None
-    element = []
-    for e, edges, boundary in zip(source.index, source.edges, source.boundaries, strict=True):
-        c = evaluation(e)(values)
-        if edges is not None:
-            lo, hi = evaluation(edges.min)(values), evaluation(edges.max)(values)
-            if not lo <= c <= hi:
-                if boundary is None or lo > hi:
-                    return None
-                c = _beyond(c, lo, hi, boundary)
-        element.append(c)
-    return tuple(element)
-
-
-def _beyond(c: int, lo: int, hi: int, boundary: Boundary) -> int:
-    """Walk from a coordinate beyond an edge to the one that stands for it, a step at a time."""
-    while not lo <= c <= hi:
-        match boundary:
-            case Boundary.NEAREST:
-                c += 1 if c < lo else -1
-            case Boundary.WRAP:
-                c += hi - lo + 1 if c < lo else lo - hi - 1
-            case Boundary.REFLECT:
-                c = 2 * lo - 1 - c if c < lo else 2 * hi + 1 - c
-            case Boundary.MIRROR:
-                if lo == hi:
-                    return lo
-                c = 2 * lo - c if c < lo else 2 * hi - c
-    return c

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from slinky.cursors.editing import Edit
-from slinky.cursors.versions import Version
 from slinky.ir.copies import with_block, with_body, with_expressions, with_program_name
 from slinky.ir.scopes import loop_facts
 from slinky.ir.statements import Block, Check, For, If, Pass, Statement
