@@ -129,6 +129,8 @@ _SYMBOLS_IN: dict[Apply, Callable[[Any], frozenset[Expr]]] = {
     _of_some: lambda values: union_of_symbols(_listed_some(values)),
     _of_interval: lambda i: symbols(i.min) | symbols(i.max),
     _of_box: box_symbols,
+    _of_mode: lambda mode: union_of_symbols(_listed_mode(mode)),
+    _of_layout: lambda layout: union_of_symbols(_listed_layout(layout)),
 }
 """The symbols in all that a field holds."""
 

@@ -15,6 +15,7 @@ from numpy.lib.stride_tricks import as_strided
 from slinky.ir.operations import Copy
 from slinky.runtime.buffers import Array, Buffer
 from slinky.runtime.copy_pieces import Form, Piece, pieces
+from slinky.runtime.separable_copies import separable
 from slinky.symbolic.expressions import Expr, variable
 
 
@@ -26,9 +27,13 @@ def carrier(copy: Copy) -> Callable[..., None]:
         return _of_user(copy.implementation)
     parameters = {name: variable(name) for name, _ in copy.arguments if name != "fill"}
 
+    by_dimensions = separable(copy)
+
     def carry_out(*operands: Buffer, **values: Any) -> None:
         *sources, target = operands
         fill = values.pop("fill", copy.fill)
+        if by_dimensions is not None and by_dimensions.carry_out(sources[0], target, values, fill):
+            return
         known: Mapping[Expr, int] = {parameters[name]: value for name, value in values.items()}
         box = tuple([(lo, lo + extent - 1) for lo, extent in zip(target.min, target.array.shape, strict=True)])
         for piece in pieces(copy, box, known):
