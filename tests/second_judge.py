@@ -209,7 +209,7 @@ COUNTS: dict[str, CountRule] = {
     "rename": same_calls,
     "alias_copy": no_more_elements,
     "alias_copies": no_more_elements,
-    "split_copy": any_number,
+    "split_boundary": any_number,
 }
 """What each primitive says about how often funcs are called; of other operations nothing is known."""
 

@@ -72,7 +72,7 @@ def passage_of(version: Version, call: Call) -> Passage:
         raise SchedulingError(
             f"{func.name} copies from {len(operation.sources)} sources",
             place=place,
-            hint="split_copy takes it to pieces that have one each",
+            hint="split_boundary takes it to pieces that have one each",
         )
     (output,) = func.outputs
     if output.view is not None or output.dims != tuple(range(len(func.dims))):

@@ -115,8 +115,8 @@ class AliasCopyCursors(ReturnedCursors):
     calls: tuple[CallCursor, ...]
 
 
-class SplitCopyCursors(ReturnedCursors):
-    """Returned by `split_copy`."""
+class SplitBoundaryCursors(ReturnedCursors):
+    """Returned by `split_boundary`."""
 
     calls: tuple[CallCursor, ...]
 

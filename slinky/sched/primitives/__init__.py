@@ -1,7 +1,7 @@
 """The rewrites, grouped by what they change. Each is its edit, its returned cursors and its refusals."""
 
 from slinky.sched.primitives.blocks import reorder_statements
-from slinky.sched.primitives.copies import alias_copies, alias_copy, split_copy
+from slinky.sched.primitives.copies import alias_copies, alias_copy, split_boundary
 from slinky.sched.primitives.loops import cut_loop, parallelize_loop, reorder_loops, split_loop
 from slinky.sched.primitives.placement import compute_at, compute_root
 from slinky.sched.primitives.simplification import rename, simplify
@@ -22,7 +22,7 @@ __all__ = [
     "reorder_statements",
     "simplify",
     "slide_window",
-    "split_copy",
+    "split_boundary",
     "split_loop",
     "store_at",
     "unfold_storage",

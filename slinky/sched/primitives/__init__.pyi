@@ -20,7 +20,7 @@ from slinky.sched.returned import (
     ReorderStatementsCursors,
     SimplifyCursors,
     SlideWindowCursors,
-    SplitCopyCursors,
+    SplitBoundaryCursors,
     SplitLoopCursors,
     StoreAtCursors,
     UnfoldStorageCursors,
@@ -202,9 +202,14 @@ def alias_copy(p: Pipeline, copy: CallCursor | str, *, rc: Literal[True]) -> tup
 @overload
 def alias_copy(p: Pipeline, copy: CallCursor | str, *, rc: Literal[False] = False) -> Pipeline: ...
 @overload
-def split_copy(p: Pipeline, copy: CallCursor | str, *, rc: Literal[True]) -> tuple[Pipeline, SplitCopyCursors]: ...
+def split_boundary(
+    p: Pipeline,
+    copy: CallCursor | str,
+    *,
+    rc: Literal[True],
+) -> tuple[Pipeline, SplitBoundaryCursors]: ...
 @overload
-def split_copy(p: Pipeline, copy: CallCursor | str, *, rc: Literal[False] = False) -> Pipeline: ...
+def split_boundary(p: Pipeline, copy: CallCursor | str, *, rc: Literal[False] = False) -> Pipeline: ...
 @overload
 def alias_copies(p: Pipeline, *, rc: Literal[True]) -> tuple[Pipeline, AliasCopiesCursors]: ...
 @overload

@@ -27,7 +27,7 @@ from slinky.sched.legality.touches import reads_of_call
 from slinky.sched.operation import sched_op
 from slinky.sched.passing import Passage, inverse, known_source, passage_of, reading_through, writing_through
 from slinky.sched.primitives.rewriting import within
-from slinky.sched.returned import AliasCopiesCursors, AliasCopyCursors, SplitCopyCursors
+from slinky.sched.returned import AliasCopiesCursors, AliasCopyCursors, SplitBoundaryCursors
 from slinky.symbolic.expressions import Expr, linear, linear_sum, maximum, minimum
 from slinky.symbolic.intervals import Box, Interval, not_empty, point
 from slinky.symbolic.proofs import prove
@@ -66,7 +66,7 @@ def alias_copy(p: Pipeline, copy: CallCursor) -> Any:
     If the target is an output of the pipeline, or is read where the source is not known to be, what produces the source
     writes to the target instead: parts of a concatenation come to lie where they belong from the start.
 
-    Refused: calls that are no copies, and copies of several sources (`split_copy` takes these to pieces); elements that
+    Refused: calls that are no copies, and copies of several sources (`split_boundary` takes these to pieces); elements that
     are not shown to be within the edges of the source; for reading, a target that others write, too; for writing, a
     source that is an input of the pipeline, elements that stand for several, and what a copy divides. What is read or
     written otherwise is proved as for any rewrite.
@@ -231,9 +231,9 @@ def _move_before(edit: Edit, home: Alloc, alloc: Alloc) -> None:
 # Pieces ---------------------------------------------------------------------------------------------------------------
 
 
-@sched_op(SplitCopyCursors)
-def split_copy(p: Pipeline, copy: CallCursor) -> Any:
-    """Take a copy to pieces: one for what each source gives, and what is left for its border.
+@sched_op(SplitBoundaryCursors)
+def split_boundary(p: Pipeline, copy: CallCursor) -> Any:
+    """Take a copy to pieces: the inside, which is a plain copy, and the border; or the parts of an assembly.
 
         >>> import slinky as sl, numpy as np
         >>> a, b = (sl.BufferExpr(name, np.float32, 1) for name in ("a", "b"))
@@ -242,15 +242,16 @@ def split_copy(p: Pipeline, copy: CallCursor) -> Any:
         >>> print(p)
         pipeline pad(a: float32[1]) -> (b: float32[1]):
           b[:] = pad(a[max(a.x.min, b.x.min - 2) .. min(a.x.max, b.x.max - 2)], fill=0.0)
-        >>> print(split_copy(p, "pad"))
+        >>> print(split_boundary(p, "pad"))
         pipeline pad(a: float32[1]) -> (b: float32[1]):
           b[max(b.x.min, a.x.min + 2) .. min(b.x.max, a.x.max + 2)] = pad(a[max(a.x.min, b.x.min - 2) .. \
 min(a.x.max, b.x.max - 2)])
           b[b.x.min .. min(b.x.max, a.x.min + 1)] = pad(fill=0.0)
           b[max(b.x.min, a.x.max + 3) .. b.x.max] = pad(fill=0.0)
 
-    The pieces of a concatenation or a stack, and the inside of what is padded, are plain copies, which `alias_copy` may
-    do without. Pieces that are shown to be empty are left out.
+    The inside of what is padded or extended, and the pieces of a concatenation or a stack, are plain copies, which
+    `alias_copy` may do without. Pieces that are shown to be empty are left out. One call becomes several, so this is
+    best the last step of a schedule.
 
     Refused: calls that are no copies, copies that have one piece only, and those whose pieces are no boxes: where a
     source has edges, its coordinate there must be a dimension of the copy, forward or backward, and something added.
@@ -266,7 +267,7 @@ min(a.x.max, b.x.max - 2)])
     edit.replace(call.id, pieces, "took it to pieces")
     but_for = tuple(piece.id for piece in pieces)
     same = Kept(SAME_ORDER_TWICE, _AS_BEFORE)
-    new = settle(edit, "split_copy", same, Kept(COPIES_SAY, (Obligation.VALUES,)))
+    new = settle(edit, "split_boundary", same, Kept(COPIES_SAY, (Obligation.VALUES,)))
     return new, (tuple(CallCursor(new._version, identity) for identity in but_for),)
 
 
@@ -371,7 +372,7 @@ class _Pieces:
 
 @sched_op(AliasCopiesCursors)
 def alias_copies(p: Pipeline) -> Any:
-    """Do without all copies for which `alias_copy` is accepted, also of pieces that `split_copy` makes of others.
+    """Do without all copies for which `alias_copy` is accepted, also of the parts of a concatenation or a stack.
 
         >>> import slinky as sl, numpy as np
         >>> x, = sl.variables("x")
@@ -387,8 +388,9 @@ def alias_copies(p: Pipeline) -> Any:
         >   out[max(out.x.min, a.x.max + 1) .. out.x.max] = \
 square(b[max(b.x.min, b.x.min + out.x.min - a.x.max - 1) .. b.x.min + out.x.max - a.x.max - 1])
 
-    Copies that are left read inputs that no call makes, reach beyond edges, or are not shown to be superfluous.
-    Nothing is refused.
+    Copies that are left assemble inputs, which no call makes, reach beyond edges, or are not shown to be superfluous.
+    What is padded or extended stays one call, so that it can be scheduled as one: `split_boundary` takes it to pieces in
+    the end. Nothing is refused.
     """
     tried: set[int] = set()
     while True:
@@ -409,8 +411,13 @@ def _without(p: Pipeline, copy: CallCursor) -> Pipeline:
         return alias_copy(p, copy)
     except SchedulingError:
         pass
+    operation = copy._call.func.operation
+    assert isinstance(operation, Copy)
+    has_border = operation.fill is not None or any(b is not None for s in operation.sources for b in s.boundaries)
+    if has_border:
+        return p
     try:
-        split, (pieces,) = split_copy(p, copy, rc=True)
+        split, (pieces,) = split_boundary(p, copy, rc=True)
     except SchedulingError:
         return p
     found = split
