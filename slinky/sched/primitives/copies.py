@@ -66,9 +66,9 @@ def alias_copy(p: Pipeline, copy: CallCursor) -> Any:
     If the target is an output of the pipeline, or is read where the source is not known to be, what produces the source
     writes to the target instead: parts of a concatenation come to lie where they belong from the start.
 
-    Refused: calls that are no copies, and copies of several sources (`split_boundary` takes these to pieces); elements that
-    are not shown to be within the edges of the source; for reading, a target that others write, too; for writing, a
-    source that is an input of the pipeline, elements that stand for several, and what a copy divides. What is read or
+    Refused: calls that are no copies, and copies of several sources (`split_boundary` takes these to pieces); elements
+    that are not shown to be within the edges of the source; for reading, a target that others write, too; for writing,
+    a source that is an input of the pipeline, elements that stand for several, and what a copy divides. What is read or
     written otherwise is proved as for any rewrite.
 
     Cursors:
@@ -261,7 +261,9 @@ min(a.x.max, b.x.max - 2)])
     """
     version, call = p._version, copy._call
     pieces = _Pieces(version, call).found()
-    if len(pieces) < 2 and not (pieces and pieces[0].func is not call.func):
+    operation = call.func.operation
+    assert isinstance(operation, Copy)
+    if len(pieces) < 2 and not any(known_source(operation, source)[1] for source in operation.sources):
         raise SchedulingError(f"{call.func.name} is one piece", place=copy)
     edit = Edit(version)
     edit.replace(call.id, pieces, "took it to pieces")
@@ -389,8 +391,8 @@ def alias_copies(p: Pipeline) -> Any:
 square(b[max(b.x.min, b.x.min + out.x.min - a.x.max - 1) .. b.x.min + out.x.max - a.x.max - 1])
 
     Copies that are left assemble inputs, which no call makes, reach beyond edges, or are not shown to be superfluous.
-    What is padded or extended stays one call, so that it can be scheduled as one: `split_boundary` takes it to pieces in
-    the end. Nothing is refused.
+    What is padded or extended stays one call, so that it can be scheduled as one: `split_boundary` takes it to pieces
+    in the end. Nothing is refused.
     """
     tried: set[int] = set()
     while True:

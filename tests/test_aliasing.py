@@ -1,0 +1,354 @@
+"""Copies that need not be made: readers that read the source, producers that write to the target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import slinky as sl
+from slinky.ir.operations import Copy
+from slinky.ir.statements import Call, walk
+
+Array = np.ndarray[Any, Any]
+
+y, x, i, j = sl.variables("y x i j")
+
+
+def buffers(names: str, rank: int = 2, dtype: Any = np.int64) -> list[sl.BufferExpr]:
+    return [sl.BufferExpr(name, dtype, rank) for name in names.split()]
+
+
+def negative(source: sl.BufferExpr, target: sl.BufferExpr, name: str) -> None:
+    dims = (y, x)[-source.rank :] if source.rank else ()
+    sl.Func(np.negative, [source[dims]], [target[dims]], name=name)
+
+
+def three_rows(a: Array, o: Array) -> None:
+    o[...] = a[:-2] + 10 * a[1:-1] + 100 * a[2:]
+
+
+def copies_in(p: sl.Pipeline) -> list[str]:
+    calls = [s for s in walk(p._program.body) if isinstance(s, Call)]
+    return [call.func.name for call in calls if isinstance(call.func.operation, Copy)]
+
+
+def allocations(p: sl.Pipeline, *arrays: Any) -> int:
+    return p.run(*arrays).allocations
+
+
+def agree(p: sl.Pipeline, q: sl.Pipeline, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+    """Both pipelines give the same, in all back ends and in checked mode."""
+    expected = [o.copy() for o in outputs]
+    p(*inputs, *expected)
+    for how in ({}, {"backend": "interpreter"}, {"checked": True}):
+        found = [np.full_like(o, -1) for o in outputs]
+        q.run(*inputs, *found, **how)
+        for one, other in zip(expected, found, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+IMAGE = np.arange(20).reshape(4, 5)
+OTHER = np.arange(100, 115).reshape(3, 5)
+
+# ----------------------------------------------------------------------------------------------------------------
+# No copy is left
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def built(
+    make: Callable[[list[sl.BufferExpr], sl.BufferExpr], object], count: int, rank: int = 2, **options: Any
+) -> sl.Pipeline:
+    """Negatives of inputs, and what is made of them."""
+    inputs = buffers(" ".join("ab"[:count]))
+    inner = buffers(" ".join(f"{b.name}_negative" for b in inputs))
+    (out,) = buffers("out", rank)
+    for source, target in zip(inputs, inner, strict=True):
+        negative(source, target, f"negative_{source.name}")
+    make(inner, out)
+    return sl.build_pipeline(inputs, [out], **options)
+
+
+@pytest.mark.parametrize(
+    ("make", "inputs", "expected"),
+    [
+        (lambda s, o: sl.copies.concatenate(s, o), [IMAGE, OTHER], -np.concatenate([IMAGE, OTHER])),
+        (lambda s, o: sl.copies.concatenate(s, o, axis=1), [IMAGE, IMAGE], -np.concatenate([IMAGE, IMAGE], axis=1)),
+        (lambda s, o: sl.copies.stack(s, o), [IMAGE, IMAGE + 1], -np.stack([IMAGE, IMAGE + 1])),
+        (lambda s, o: sl.copies.stack(s, o, axis=1), [IMAGE, IMAGE + 1], -np.stack([IMAGE, IMAGE + 1], axis=1)),
+        (lambda s, o: sl.copies.stack(s, o, axis=2), [IMAGE, IMAGE + 1], -np.stack([IMAGE, IMAGE + 1], axis=2)),
+        (lambda s, o: sl.copies.transpose(*s, o), [IMAGE], -IMAGE.T),
+        (lambda s, o: sl.copies.flip(*s, o), [IMAGE], -IMAGE[::-1, ::-1]),
+        (lambda s, o: sl.copies.flip(*s, o, axes=1), [IMAGE], -IMAGE[:, ::-1]),
+        (lambda s, o: sl.copies.copy(s[0][y + 1, x], o[y, x]), [IMAGE], -IMAGE[1:]),
+    ],
+    ids=["rows", "columns", "stack", "stack_1", "stack_2", "transpose", "flip", "flip_1", "translate"],
+)
+def test_producers_write_where_the_copy_would_have_put_it(
+    make: Callable[[list[sl.BufferExpr], sl.BufferExpr], object], inputs: list[Array], expected: Array
+) -> None:
+    p = built(make, len(inputs), expected.ndim, alias=False)
+    q = built(make, len(inputs), expected.ndim)
+    assert copies_in(p)
+    assert not copies_in(q)
+    out = np.empty_like(expected)
+    stats = q.run(*inputs, out)
+    np.testing.assert_array_equal(out, expected)
+    assert stats.allocations == 0
+    assert stats.bytes_copied == 0
+    assert p.run(*inputs, out).bytes_copied == out.nbytes
+    agree(p, q, inputs, [expected])
+
+
+def test_a_part_of_an_assembly_may_be_asked_for() -> None:
+    p, q = (built(lambda s, o: sl.copies.concatenate(s, o), 2, alias=alias) for alias in (False, True))
+    for lo, hi in ((0, 7), (0, 2), (5, 7), (3, 5), (4, 4), (7, 7)):
+        outputs = [sl.Buffer(np.full((hi - lo, 5), -1), min=(lo, 0)) for _ in range(2)]
+        for pipeline, out in zip((p, q), outputs, strict=True):
+            pipeline(IMAGE, OTHER, out)
+        np.testing.assert_array_equal(outputs[0].array, outputs[1].array)
+
+
+def test_readers_read_the_source_by_views() -> None:
+    """Strided and dilated windows of an image, and operands that are repeated, move nothing."""
+    a, t, windows, out = *buffers("a t"), *buffers("windows", 4), *buffers("out")
+    negative(a, t, "make")
+    sl.copies.copy(t[2 * y + 3 * i, x + 2 * j], windows[y, x, i, j], name="im2col")
+
+    def corners(w: Array, o: Array) -> None:
+        assert w.shape == (*o.shape, 2, 2)
+        assert not w.flags.writeable
+        o[...] = w[..., 0, 0] + 10 * w[..., 1, 0] + 100 * w[..., 0, 1] + 1000 * w[..., 1, 1]
+
+    sl.Func(corners, [windows[y, x, sl.interval(0, 1), sl.interval(0, 1)]], [out[y, x]], name="corners")
+    p, q = (sl.build_pipeline([a], [out], alias=alias) for alias in (False, True))
+    assert "corners(view(t[:, :], [3*i + 2*y, 2*j + x]))" in str(q)
+    assert not copies_in(q)
+    image = np.arange(9 * 8).reshape(9, 8)
+    agree(p, q, [image], [np.zeros((3, 6), np.int64)])
+
+
+def test_operands_are_repeated_without_a_copy() -> None:
+    (row,), (a, wide, out) = buffers("row", 1), buffers("a wide out")
+    sl.copies.broadcast(row, wide)
+    sl.Func(lambda p, q, o: np.add(p, q, out=o), [a[y, x], wide[y, x]], [out[y, x]], name="add")
+    p, q = (sl.build_pipeline([a, row], [out], alias=alias) for alias in (False, True))
+    assert not copies_in(q)
+    agree(p, q, [IMAGE, np.arange(5)], [IMAGE])
+    assert allocations(q, IMAGE, np.arange(5), np.zeros((4, 5), np.int64)) == 0
+
+
+def test_copies_of_copies_and_tiles_taken_apart_again() -> None:
+    a, u, v, w, out = buffers("a u v w out")
+    (tiles,) = buffers("tiles", 4)
+    negative(a, u, "make")
+    sl.copies.copy(u[y - 1, x], v[y, x], name="down")
+    sl.copies.copy(v[4 * y + i, 4 * x + j], tiles[y, x, i, j], name="tile")
+    sl.copies.copy(tiles[y // 4, x // 4, y % 4, x % 4], w[y, x], name="untile")
+    sl.copies.transpose(w, out)
+    p, q = (sl.build_pipeline([a], [out], alias=alias) for alias in (False, True))
+    assert len(copies_in(p)) == 4
+    assert not copies_in(q)
+    outputs = [sl.Buffer(np.zeros((6, 7), np.int64), min=(1, 1)) for _ in range(2)]
+    image = sl.Buffer(np.arange(400).reshape(20, 20), min=(-4, -4))
+    for pipeline, out_array in zip((p, q), outputs, strict=True):
+        pipeline(image, out_array)
+    np.testing.assert_array_equal(outputs[0].array, outputs[1].array)
+
+
+def test_callbacks_that_know_their_coordinates_are_told_the_ones_they_knew() -> None:
+    seen: list[tuple[int, ...]] = []
+
+    def look(a: sl.Buffer, o: sl.Buffer) -> None:
+        seen.append(a.min + o.min)
+        o.array[...] = a.array
+
+    a, t, out = buffers("a t out")
+    sl.copies.copy(a[x + 2, y + 1], t[y, x])
+    sl.Func(look, [t[y, x]], [out[y, x]], name="look", pass_buffers=True)
+    p, q = (sl.build_pipeline([a], [out], alias=alias) for alias in (False, True))
+    assert not copies_in(q)
+    image = np.arange(20).reshape(5, 4)
+    for pipeline in (p, q):
+        found = np.zeros((3, 2), np.int64)
+        pipeline(image, sl.Buffer(found, min=(0, 1)))
+        np.testing.assert_array_equal(found, image.T[1:4, 3:5])
+    assert seen == [(0, 1, 0, 1)] * 2
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Boundaries
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def padded(**options: Any) -> sl.Pipeline:
+    a, t, out = buffers("a t out")
+    negative(a, t, "make")
+    sl.Func(three_rows, [t.extended("constant", value=7)[sl.interval(y - 1, y + 1), x]], [out[y, x]], name="rows")
+    return sl.build_pipeline([a], [out], require=[sl.same_shape(a, out)], **options)
+
+
+def test_what_is_padded_is_one_call_until_it_is_split() -> None:
+    p = padded()
+    assert copies_in(p) == ["constant"]
+    q, ((inside, *border),) = sl.split_boundary(p, "constant", rc=True)
+    assert len(border) == 2
+    q, (calls,) = sl.alias_copy(q, inside, rc=True)
+    assert [call.name() for call in calls] == ["make"]
+    agree(p, q, [IMAGE], [IMAGE])
+    out = np.zeros_like(IMAGE)
+    assert p.run(IMAGE, out).bytes_copied == 6 * 5 * 8
+    assert q.run(IMAGE, out).bytes_copied == 2 * 5 * 8
+    assert q.run(IMAGE, out).allocations == 1
+
+
+@pytest.mark.parametrize("mode", ["nearest", "reflect", "mirror", "wrap"])
+def test_the_border_of_a_reflection_is_split_off(mode: str) -> None:
+    a, out = buffers("a out")
+    sl.Func(three_rows, [a.extended(mode)[sl.interval(y - 1, y + 1), x]], [out[y, x]], name="rows")
+    p = sl.build_pipeline([a], [out])
+    q = sl.split_boundary(p, mode)
+    assert len(copies_in(q)) > len(copies_in(p))
+    for shape in ((4, 5), (1, 1), (2, 3)):
+        image = np.arange(np.prod(shape)).reshape(shape)
+        agree(p, q, [image], [image])
+    larger = [sl.Buffer(np.zeros((9, 8), np.int64), min=(-3, -1)) for _ in range(2)]
+    for pipeline, target in zip((p, q), larger, strict=True):
+        pipeline(IMAGE, target)
+    np.testing.assert_array_equal(larger[0].array, larger[1].array)
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# With other rewrites
+# ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("split", [0, 1, 2, 3, 4])
+def test_schedules_go_on_without_the_copies(split: int) -> None:
+    """A stencil of what a copy gave, by rows: the source slides and folds as it would without a copy between."""
+    a, t, u, out = buffers("a t u out")
+    negative(a, t, "make")
+    sl.copies.copy(t[y + 2, x - 1], u[y, x])
+    sl.Func(three_rows, [u[sl.interval(y - 1, y + 1), x]], [out[y, x]], name="rows")
+    p = sl.build_pipeline([a], [out], alias=False)
+    q = sl.build_pipeline([a], [out])
+    assert not copies_in(q)
+    if split:
+        q, loops = sl.split_loop(q, "rows.y", split, rc=True)
+        q, made = sl.compute_at(q, "make", loops.outer, rc=True)
+        q = sl.slide_window(q, made.call, loops.outer)
+        q = sl.fold_storage(q, made.alloc, "y")
+        assert f"fold {split + 2}" in str(q)
+    outputs = [sl.Buffer(np.zeros((6, 5), np.int64), min=(0, 1)) for _ in range(2)]
+    image = np.arange(90).reshape(10, 9)
+    for pipeline, target in zip((p, q), outputs, strict=True):
+        pipeline.run(image, target, checked=True)
+    np.testing.assert_array_equal(outputs[0].array, outputs[1].array)
+
+
+def test_copies_are_done_without_in_schedules_too() -> None:
+    a, t, u, out = buffers("a t u out")
+    negative(a, t, "make")
+    sl.copies.copy(t[x, y], u[y, x], name="turn")
+    sl.Func(three_rows, [u[sl.interval(y - 1, y + 1), x]], [out[y, x]], name="rows")
+    p = sl.build_pipeline([a], [out], alias=False)
+    q, loops = sl.split_loop(p, "rows.y", 2, rc=True)
+    q = sl.compute_at(q, "turn", loops.outer)
+    q = sl.compute_at(q, "make", loops.outer)
+    r = sl.alias_copy(q, "turn")
+    assert not copies_in(r)
+    image = np.arange(90).reshape(9, 10)
+    outputs = [sl.Buffer(np.zeros((5, 5), np.int64), min=(1, 0)) for _ in range(3)]
+    for pipeline, target in zip((p, q, r), outputs, strict=True):
+        pipeline.run(image, target, checked=True)
+    for other in outputs[1:]:
+        np.testing.assert_array_equal(outputs[0].array, other.array)
+    assert str(r.history()).count("alias_copy") == 1
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Refusals
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def refusal(make: Callable[[], object]) -> str:
+    with pytest.raises(sl.SchedulingError) as caught:
+        make()
+    return caught.value.reason
+
+
+def test_what_is_no_copy_is_refused() -> None:
+    p = padded()
+    assert refusal(lambda: sl.alias_copy(p, "make")) == "make is no copy that slinky understands"
+    assert refusal(lambda: sl.split_boundary(p, "rows")) == "rows is no copy that slinky understands"
+
+
+def test_copies_of_several_sources_are_to_be_split() -> None:
+    p = built(lambda s, o: sl.copies.concatenate(s, o), 2, alias=False)
+    with pytest.raises(sl.SchedulingError, match="concatenate copies from 2 sources") as caught:
+        sl.alias_copy(p, "concatenate")
+    assert "split_boundary" in caught.value.hint
+
+
+def test_what_reaches_beyond_the_edges_is_refused() -> None:
+    what = refusal(lambda: sl.alias_copy(padded(), "constant"))
+    assert what.startswith("not shown that all that rows reads of t_constant lies within the edges of t")
+
+
+def test_an_input_cannot_be_written_elsewhere() -> None:
+    a, out = buffers("a out")
+    sl.copies.transpose(a, out)
+    p = sl.build_pipeline([a], [out])
+    assert copies_in(p) == ["transpose"]
+    assert refusal(lambda: sl.alias_copy(p, "transpose")) == "out is an output of the pipeline, which must be written"
+    assert refusal(lambda: sl.split_boundary(p, "transpose")) == "transpose is one piece"
+
+
+def test_elements_that_stand_for_several_are_refused() -> None:
+    (a, t), (out,) = buffers("a t", 1), buffers("out")
+    sl.Func(np.negative, [a[x]], [t[x]], name="make")
+    sl.copies.broadcast(t, out)
+    p = sl.build_pipeline([a], [out])
+    assert copies_in(p) == ["broadcast"]
+    assert "elements of t do not stand for one of out each" in refusal(lambda: sl.alias_copy(p, "broadcast"))
+
+
+def test_the_same_buffer_twice_has_one_place() -> None:
+    """What is assembled of one buffer twice cannot lie in both places."""
+    a, t, out = buffers("a t out")
+    negative(a, t, "make")
+    sl.copies.concatenate([t, t], out)
+    p = sl.build_pipeline([a], [out], alias=False)
+    q = sl.build_pipeline([a], [out])
+    agree(p, q, [IMAGE], [np.zeros((8, 5), np.int64)])
+
+
+def test_other_readers_of_the_source_read_where_it_lies_now() -> None:
+    a, t, out, twice = buffers("a t out twice")
+    negative(a, t, "make")
+    sl.copies.transpose(t, out)
+    sl.Func(lambda p, o: np.multiply(p, 2, out=o), [t[y, x]], [twice[y, x]], name="double")
+    p, q = (
+        sl.build_pipeline([a], [out, twice], require=[sl.same_shape(a, twice)], alias=alias) for alias in (False, True)
+    )
+    agree(p, q, [IMAGE], [IMAGE.T.copy(), IMAGE])
+
+
+def test_two_parts_that_overlap_keep_their_values() -> None:
+    """A producer that would write more than its part of an assembly does not write it there."""
+    a, t, u, out, sums = buffers("a t u out sums")
+    negative(a, t, "make_t")
+    negative(a, u, "make_u")
+    sl.copies.concatenate([t, u], out)
+    sl.Func(three_rows, [t[sl.interval(y - 1, y + 1), x]], [sums[y, x]], name="rows")
+    p, q = (sl.build_pipeline([a], [out, sums], alias=alias) for alias in (False, True))
+    for lo in (0, 2, 4):
+        found = []
+        for pipeline in (p, q):
+            one, two = sl.Buffer(np.zeros((4, 5), np.int64), min=(lo, 0)), sl.Buffer(np.zeros((2, 5), int), min=(1, 0))
+            pipeline(IMAGE, one, two)
+            found.append((one.array, two.array))
+        for first, second in zip(*found, strict=True):
+            np.testing.assert_array_equal(first, second)
