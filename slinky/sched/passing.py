@@ -18,7 +18,6 @@ from slinky.cursors.cursors import statement_cursor
 from slinky.cursors.versions import Version
 from slinky.errors import SchedulingError
 from slinky.ir.operations import Copy, CopySource
-from slinky.ir.regions import is_translation
 from slinky.ir.statements import Call, InputPort, LoweredFunc, OutputPort, View
 from slinky.symbolic.bounds import bounds
 from slinky.symbolic.expressions import Expr, Variable, linear, linear_sum, variable
@@ -134,14 +133,14 @@ def reading_through(func: LoweredFunc, ports: Sequence[int], passage: Passage) -
     array in that shows what the operation is to be given."""
     inputs = list(func.inputs)
     for k in ports:
-        new = _input_through(inputs[k], passage, keeps_view=func.operation.pass_buffers)
+        new = _input_through(inputs[k], passage)
         if new is None:
             return None
         inputs[k] = new
     return attrs.evolve(func, inputs=tuple(inputs))
 
 
-def _input_through(port: InputPort, passage: Passage, *, keeps_view: bool) -> InputPort | None:
+def _input_through(port: InputPort, passage: Passage) -> InputPort | None:
     if not passage.is_affine():
         return None
     if port.view is None:
@@ -149,13 +148,13 @@ def _input_through(port: InputPort, passage: Passage, *, keeps_view: bool) -> In
     else:
         own: dict[Expr, Expr] = dict(zip(passage.dims, port.view.index, strict=True))
         view = View(port.view.dims, tuple(substitute(e, own) for e in passage.index), port.view.box)
-    return attrs.evolve(port, box=passage.box(port.box), view=_needed(view, keeps_view=keeps_view))
+    return attrs.evolve(port, box=passage.box(port.box), view=_needed(view))
 
 
-def _needed(view: View, *, keeps_view: bool) -> View | None:
-    """A view; None where the array is the region itself, and the operation does not ask for its coordinates."""
-    is_idle = all(e is dim for e, dim in zip(view.index, view.dims, strict=False)) and len(view.index) == len(view.dims)
-    return None if is_idle or (not keeps_view and is_translation(view)) else view
+def _needed(view: View) -> View | None:
+    """A view; None where the array is the region itself, in the same coordinates."""
+    is_idle = len(view.index) == len(view.dims) and all(e is d for e, d in zip(view.index, view.dims, strict=True))
+    return None if is_idle else view
 
 
 @attrs.frozen(eq=False)
@@ -222,7 +221,6 @@ def writing_through(func: LoweredFunc, passage: Passage) -> Rewritten | None:
         before: dict[Expr, Expr] = dict(zip(passage.dims, output.view.index, strict=True))
         index = tuple(substitute(e, before) for e in passage.index)
         view = View(output.view.dims, index, of(output.view.box))
-    needed = _needed(view, keeps_view=func.operation.pass_buffers)
     new = attrs.evolve(
         func,
         dims=tuple(dims),
@@ -230,7 +228,7 @@ def writing_through(func: LoweredFunc, passage: Passage) -> Rewritten | None:
             attrs.evolve(p, box=of(p.box), view=None if p.view is None else attrs.evolve(p.view, box=of(p.view.box)))
             for p in func.inputs
         ),
-        outputs=(OutputPort(tuple(positions), output.dtype, needed),),
+        outputs=(OutputPort(tuple(positions), output.dtype, _needed(view)),),
         whole=tuple((d, Interval(i.min + new_dims[d][2], i.max + new_dims[d][2])) for d, i in func.whole),
     )
     return Rewritten(new, tuple(mapping))
