@@ -400,12 +400,14 @@ def _can_be_pickled(p: sl.Pipeline) -> bool:
 @given(st.integers(0, 2**32), st.integers(1, 4))
 def test_the_code_of_an_expression_makes_it(seed: int, depth: int) -> None:
     expr = as_expr(build_expression(random_tree(random.Random(seed), depth)))
-    modules: set[str] = set()
-    dim = 'sl.BufferExpr("{}", "int8", 2).dim({}).{}'
-    code = expression_code(expr, lambda *which: dim.format(*which), modules)
-    made_anew = pickle.loads(pickle.dumps(expr))  # by the same constructors: hardly ever, they find a shorter form
-    assert as_expr(eval(code, {"sl": sl, "slinky": sl})) is made_anew
-    assert modules == ({"slinky.symbolic.expressions"} if "slinky.symbolic" in code else set())
+    for node in (expr, expr <= sl.scalar("n"), sl.equal(expr, sl.scalar("n"))):
+        modules: set[str] = set()
+        dim = 'sl.BufferExpr("{}", "int8", 2).dim({}).{}'
+        code = expression_code(node, lambda *which, dim=dim: dim.format(*which), modules)
+        made_anew = pickle.loads(pickle.dumps(node))  # by the same constructors: hardly ever, they find a shorter form
+        made = eval(code, {"sl": sl, "slinky": sl})
+        assert (as_expr(made) if isinstance(made, int) else made) is made_anew
+        assert modules == ({"slinky.symbolic.expressions"} if "slinky.symbolic" in code else set())
 
 
 @pytest.mark.parametrize("deepened", ["quotients", "choices", "shared", "conditions"])
@@ -459,3 +461,17 @@ def test_named_arguments_that_are_sequences() -> None:
     p = stencil()
     step = look(p, calls=["add", p.find("stencil")], pair=(p.find("add"), 2)).history()[0]
     assert step.code == 'look(p, calls=("add", "stencil"), pair=("add", 2))'
+
+
+def test_conditions_as_arguments() -> None:
+    @sl.sched_op()
+    def require(p: sl.Pipeline, *conditions: object) -> sl.Pipeline:
+        """Look at conditions."""
+        return sl.rename(p, "seen")
+
+    n, m = sl.scalar("n"), sl.scalar("m")
+    step = require(stencil(), (n % m <= 3) | ((n <= m) & sl.equal(n, 2 * m)), sl.equal(n, n)).history()[0]
+    assert step.code == (
+        'require(p, ((sl.scalar("n") <= sl.scalar("m")) & sl.equal(sl.scalar("n"), 2 * sl.scalar("m"))) | '
+        '(sl.scalar("n") <= sl.scalar("m") * (sl.scalar("n") // sl.scalar("m")) + 3), sl.equal(0, 0))'
+    )

@@ -129,6 +129,12 @@ REFUSALS: dict[str, Refusal] = {
         "split_loop: the factor must be 1 or more, got 0",
         "",
     ),
+    "split by what is never more than nothing": (
+        CHAIN,
+        lambda p: sl.split_loop(p, "s3.y", sl.minimum(sl.BufferExpr("out", np.int16, 2).dim(0).min, 0)),
+        "split_loop: the factor must be 1 or more, got min(out.y.min, 0)",
+        "",
+    ),
     "split by what may be nothing": (
         CHAIN,
         lambda p: sl.split_loop(p, "s3.y", sl.BufferExpr("out", np.int16, 2).dim(0).extent),

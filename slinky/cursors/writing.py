@@ -45,8 +45,10 @@ from slinky.symbolic.expressions import (
     Sum,
     Truth,
     Variable,
+    constant,
+    linear,
 )
-from slinky.symbolic.text import ATOM, COMPARISON, JUNCTION, SUM, Dialect, Piece, Pieces
+from slinky.symbolic.text import ATOM, COMPARISON, JUNCTION, SUM, Dialect, Piece, Pieces, sides
 from slinky.symbolic.text import written as text_of
 from slinky.symbolic.traversal import fold
 
@@ -331,7 +333,7 @@ def _python(metadata: Callable[[str, int, str], str], modules: set[str]) -> Dial
                 return metadata(buffer, dim, field)
 
     def sum_(node: Sum) -> Pieces | None:
-        if len(node.terms) <= _LONGEST_SUM and not any(map(_is_choice, node.terms)):
+        if _is_plain(node):
             return None
         modules.add(_SUMS)
         pieces: list[Piece] = [f"{_SUMS}.linear_sum({node.constant}, ["]
@@ -340,9 +342,12 @@ def _python(metadata: Callable[[str, int, str], str], modules: set[str]) -> Dial
         return ATOM, [*pieces, "])"]
 
     def comparison(node: NonNegative | IsZero) -> Pieces:
+        is_plain = _is_plain(node.expr)
         if isinstance(node, NonNegative):
-            return COMPARISON, ["0 <= ", (node.expr, SUM)]
-        return ATOM, ["sl.equal(", (node.expr, JUNCTION), ", 0)"]
+            left, right = sides(node.expr) if is_plain else (constant(0), node.expr)
+            return COMPARISON, [(left, SUM), " <= ", (right, SUM)]
+        left, right = sides(node.expr) if is_plain else (node.expr, constant(0))
+        return ATOM, ["sl.equal(", (left, JUNCTION), ", ", (right, JUNCTION), ")"]
 
     return Dialect(
         simple, comparison, sum_, minimum="sl.minimum", maximum="sl.maximum", select="sl.select", times=" * ",
@@ -356,9 +361,8 @@ _LONGEST_SUM = 500
 """The most terms that are written with signs: for Python each stands inside the next one, and that only so deep."""
 
 
-def _is_choice(term: tuple[Expr, int]) -> bool:
-    """Whether a term is a multiple of a choice. What is added to that may go inside of it, so the order in which a sum
-    is made would matter."""
-    atom = term[0]
-    factors = atom.factors if isinstance(atom, Product) else (atom,)
-    return any(isinstance(factor, (Min, Max, Select)) for factor in factors)
+def _is_plain(expr: Expr) -> bool:
+    """Whether the terms of an expression may be added in any order: what is added to a choice may go inside of it."""
+    terms = linear(expr)[1]
+    factors = (factor for atom, _ in terms for factor in (atom.factors if isinstance(atom, Product) else (atom,)))
+    return len(terms) <= _LONGEST_SUM and not any(isinstance(factor, (Min, Max, Select)) for factor in factors)

@@ -7,9 +7,9 @@ gate proves it of every statement that the edit touched and of who reads from it
 * calls compute all of the dimensions that their funcs compute whole, and whole pieces where they do that (always);
 * the obligations of `legality.reasons`, unless the rewrite names a reason for which one is kept.
 
-What an edit touched is what it put, changed or took away, with all that is inside. A statement that others passed is
-not touched: what it reads of them is asked as the reads of what they write, what it writes for them as their reads, and
-a fold that both use as the fold of what they touch. That is why obligations are keyed on buffers.
+What an edit touched is what it put, changed or took away, with all that is inside. A statement that a moved one has
+passed is not touched itself. It is asked about through the buffers that the two share: as a reader of what the moved
+one writes, as a writer of what that reads, and as a user of the same fold.
 
 Invariant: if the program before was right, the one that `settle` returns is, and means the same.
 """

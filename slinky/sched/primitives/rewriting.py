@@ -10,10 +10,12 @@ from slinky.cursors.versions import Version
 from slinky.errors import GraphError, OperationError, SchedulingError
 from slinky.graph.buffers import valid_name
 from slinky.ir.effects import written_by
+from slinky.ir.printer import dimension_names
 from slinky.ir.statements import Call, For, Statement, blocks_of, walk
 from slinky.sched.legality.refusals import Unproved
 from slinky.sched.legality.scopes import DEEPEST_NEST
 from slinky.sched.remedies import Remedy
+from slinky.symbolic.explanations import brief
 from slinky.symbolic.expressions import Expr, Metadata, Scalar, Variable, constant_value, maximum, variable
 from slinky.symbolic.intervals import Interval, intersection
 from slinky.symbolic.proofs import Facts, prove
@@ -122,7 +124,7 @@ def require_positive(edit: Edit, value: Expr, what: str, known: Facts) -> None:
     if prove(value >= 1, known):
         return
     if prove(value < 1, known):
-        raise SchedulingError(f"{what} must be 1 or more, got {value}")
+        raise SchedulingError(f"{what} must be 1 or more, got {brief(value, dimension_names(edit.version.program))}")
     if not all(isinstance(s, Scalar) for s in symbols(value)):
         condition = Unproved(edit.version, value >= 1, known)
         raise SchedulingError(f"not shown that {what} is 1 or more", condition=condition, hint="sl.maximum(..., 1) is")
