@@ -3,9 +3,10 @@
 A primitive, of slinky or of a user, is an edit and its refusals. What the edit must leave true is not chosen by it: the
 gate proves it of every statement that the edit touched and of who reads from it.
 
-* names and scopes are in order, and each buffer is produced by the same funcs from the same sources (always);
+* names and scopes are in order (always);
 * calls compute all of the dimensions that their funcs compute whole, and whole pieces where they do that (always);
-* the obligations of `legality.reasons`, unless the rewrite names a reason for which one is kept.
+* the obligations of `legality.reasons`, unless the rewrite names a reason for which one is kept; first of all that each
+  buffer is produced by the same funcs from the same sources.
 
 What an edit touched is what it put, changed or took away, with all that is inside. A statement that a moved one has
 passed is not touched itself. It is asked about through the buffers that the two share: as a reader of what the moved

@@ -11,7 +11,7 @@ from slinky.ir.effects import buffers_named
 from slinky.ir.statements import Alloc, Check, Statement, walk
 from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
-from slinky.sched.legality.reasons import SWAPPED, Kept, Obligation
+from slinky.sched.legality.reasons import ALL_BUT_CHECKS, SWAPPED, Kept, Obligation
 from slinky.sched.legality.touches import calls_inside
 from slinky.sched.operation import sched_op
 from slinky.sched.returned import ReorderStatementsCursors
@@ -71,7 +71,7 @@ def reorder_statements(p: Pipeline, block: BlockCursor) -> Any:
     new = settle(
         edit,
         "reorder_statements",
-        Kept(SWAPPED, tuple(o for o in Obligation if o not in proved)),
+        Kept(SWAPPED, (Obligation.CHECKS, *(o for o in ALL_BUT_CHECKS if o not in proved))),
         Kept(SWAPPED, proved, but_for=inside),
     )
     changed = new._version
