@@ -4,7 +4,8 @@ How coverage is shown. A call writes its box, within the bounds of its outputs (
 l of a loop, boxes `[a(v), b(v)]` of one moving dimension without a gap (`a(v+s) <= b(v) + 1`) together cover
 `[a(f), b(l)]`: take the first v with `e <= b(v)`; either it is f, or `e > b(v-s)` and so `e >= a(v)`. Bounds that do
 not depend on v stay as they are. A call inside a loop finds what stands before it in the body, and what all earlier
-iterations wrote; the first iteration, which has none before it, is a case of its own.
+iterations wrote; the first iteration, which has none before it, is a case of its own. So is either side of an if that
+stands before it, and whether a loop before it runs at all.
 
 Invariant: `Coverage.covers` says yes only where every element of the region has been written, in every run that meets
 the facts, by the calls that write the buffer since it was allocated.
@@ -164,11 +165,12 @@ class Coverage:
     def _running(self) -> list[Condition]:
         """For the loops and ifs that stand before the reader, that they come to what is inside."""
         outermost = (c.around[-1] for c in self.straight if c.around)
-        conditions = (o.range.min <= o.range.max if isinstance(o, For) else o for o in outermost)
         found: dict[Condition, None] = {}
-        for condition in conditions:
-            if negate(condition) not in found:  # of an if, one side is enough
-                found[condition] = None
+        for outer in outermost:
+            if isinstance(outer, For):
+                found[outer.range.min <= outer.range.max] = None
+            elif negate(outer) not in found:  # the other side of an if has been asked about
+                found[outer] = None
         return list(found)
 
     def _covers_whether_or_not(self, region: Box, known: Facts, undecided: list[Condition]) -> bool:
