@@ -61,7 +61,7 @@ class _Contribution:
     prior: For | None
 
 
-_LONG = 6
+_LONG = 4
 """An end that is a choice between more cases is simplified where nothing else helps."""
 
 _MOST_UNDECIDED = 2
