@@ -305,3 +305,29 @@ def test_what_is_read_where_it_is_written_folds_though_it_moves_back(step: int, 
 
 def from_the_end(source: np.ndarray[Any, Any], target: np.ndarray[Any, Any]) -> None:
     target[...] = source[: len(target)][::-1]
+
+
+@pytest.mark.parametrize("warmup", ["earlier", "first"])
+@pytest.mark.parametrize("step", [1, 3])
+@pytest.mark.parametrize("mode", [*MODES, "constant"])
+def test_reads_beyond_the_edges_slide_and_fold(mode: str, step: int, warmup: str) -> None:
+    """The same by a boundary rule: what is produced, and what is extended of it, are rows; nothing is required."""
+    y, x = sl.variables("y x")
+    inp, b, out = (sl.BufferExpr(name, np.int64, rank=2) for name in ("inp", "b", "out"))
+    sl.Func(add_1, [inp[y, x]], [b[y, x]], name="add")
+    sl.Func(three_rows, [b.extended(mode)[sl.interval(y - 1, y + 1), x]], [out[y, x]], name="read")
+    plain = sl.build_pipeline([inp], [out])
+    p, split = sl.split_loop(plain, "read.y", step, rc=True)
+    for func in (mode, "add"):
+        p, at = sl.compute_at(p, func, split.outer, rc=True)
+        p = sl.slide_window(p, at.call, split.outer, warmup=warmup)
+        p = sl.fold_storage(p, at.alloc, 0)
+    for rows in PLACES["nothing"]:
+        _, statistics = compare(plain, p, rows)
+        if rows in AS_LARGE:
+            assert statistics.program_bytes <= 2 * (2 + step) * WIDTH * 8, rows
+
+
+def three_rows(source: np.ndarray[Any, Any], target: np.ndarray[Any, Any]) -> None:
+    count = len(target)
+    target[...] = source[:count] + 2 * source[1 : count + 1] + 3 * source[2:]

@@ -52,7 +52,13 @@ class Side(enum.Enum):
 
 def rises(expr: Expr, symbol: Expr, known: Facts = NO_FACTS) -> bool:
     """Whether an expression never falls while a symbol rises, as the directions of its occurrences tell."""
-    return symbol not in symbols(expr) or rising_part(expr, symbol, _NOTHING, Side.ABOVE, known) is expr
+    if symbol not in symbols(expr):
+        return True
+    if type(expr) is Sum:
+        moving = [(atom, c) for atom, c in expr.terms if symbol in symbols(atom)]
+        if len(moving) == 1 and moving[0][0] is symbol:
+            return moving[0][1] > 0
+    return rising_part(expr, symbol, _NOTHING, Side.ABOVE, known) is expr
 
 
 def rising_part(expr: Expr, symbol: Expr, falling: Expr, side: Side, known: Facts = NO_FACTS) -> Expr | None:

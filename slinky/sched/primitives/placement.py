@@ -209,24 +209,23 @@ def _regions_read(version: Version, reader: Call, buffer: str, loop: For, around
     outputs, reflected at an edge, would be read in the last iteration though nobody needs it.
     """
     known = version.facts_at(reader.id)
-    written = of_buffer(reads(reader, reader.box), buffer)
-    clamped = of_buffer(reads(reader, effective_box(version, reader)), buffer)
-    for effect, within in zip(written, clamped, strict=True):
-        box: list[Interval] = []
-        for i, exact in zip(effect.box, within.box, strict=True):
-            ranged = over_loops(i, around, known)
-            if not (rises(ranged.min, loop.variable) and rises(ranged.max, loop.variable)):
-                ranged = _forward_ends(ranged, over_loops(exact, around, known), loop, known)
-            box.append(ranged)
-        yield tuple(box)
+    for n, effect in enumerate(of_buffer(reads(reader, reader.box), buffer)):
+        box = tuple(over_loops(i, around, known) for i in effect.box)
+        if not all(rises(end, loop.variable, known) for i in box for end in (i.min, i.max)):
+            exact = of_buffer(reads(reader, effective_box(version, reader)), buffer)[n].box
+            pairs = zip(box, exact, strict=True)
+            box = tuple(_forward_ends(i, over_loops(e, around, known), loop, known) for i, e in pairs)
+        yield box
 
 
 def _forward_ends(i: Interval, exact: Interval, loop: For, known: Facts) -> Interval:
     """An interval with those ends of a smaller one in place of which its own may move back in a loop."""
+    if rises(i.min, loop.variable, known) and rises(i.max, loop.variable, known):
+        return i
     lo, hi = simplify(i.min, known), simplify(i.max, known)
     return Interval(
-        i.min if rises(lo, loop.variable) else exact.min,
-        i.max if rises(hi, loop.variable) else exact.max,
+        i.min if rises(lo, loop.variable, known) else exact.min,
+        i.max if rises(hi, loop.variable, known) else exact.max,
     )
 
 
