@@ -37,6 +37,16 @@ settings.register_profile("thorough", derandomize=False, max_examples=3000, prin
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 # ----------------------------------------------------------------------------------------------------------------
+# Order
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes longest comes first: where several processes share the tests, none waits for it at the end."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
+# ----------------------------------------------------------------------------------------------------------------
 # Garbage
 # ----------------------------------------------------------------------------------------------------------------
 

@@ -61,6 +61,7 @@ def switching(seed: int) -> sl.Hooks:
     return sl.Hooks(call_begin=pause, call_end=pause)
 
 
+@pytest.mark.long
 @given(
     st.one_of(graphs(max_stages=5), graphs(max_stages=5), graphs(max_stages=5), many_dimensions(max_stages=2)),
     st.integers(0, 2**32),

@@ -15,6 +15,7 @@ from random_graphs import Graph, Whole, arguments, boxes, build, graphs, many_di
 import slinky as sl
 
 
+@pytest.mark.long
 @given(st.one_of(graphs(), graphs(), graphs(), many_dimensions()))
 @settings(max_examples=settings().max_examples * 4)
 def test_result_equals_running_the_callbacks_by_hand(graph: Graph) -> None:

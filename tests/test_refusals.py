@@ -536,6 +536,7 @@ def test_a_message_is_put_together_when_it_is_read(monkeypatch: pytest.MonkeyPat
         monkeypatch.setattr(name, lambda *args: work.append(name) or result)
 
     counted("slinky.cursors.display.program_lines", [])
+    counted("slinky.cursors.display.statement_line", "")
     counted("slinky.sched.legality.folds.brief", "(text)")
     counted("slinky.sched.small_runs._search", None)
     counted("slinky.sched.remedies._Search.solve", None)

@@ -38,6 +38,7 @@ def schedules_change_nothing_but_the_order(graph: Graph, seed: int, steps: int) 
     schedule_and_compare(graph, seed, steps)
 
 
+@pytest.mark.long
 def test_random_schedules_change_nothing_but_the_order() -> None:
     """And half of their steps apply; what refuses the others stands in the help of the primitives."""
     schedules_change_nothing_but_the_order()
@@ -73,6 +74,7 @@ def schedule_and_compare(graph: Graph, seed: int, steps: int) -> None:
 # ----------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @given(st.one_of(image_graphs(), graphs(max_stages=5)), st.integers(0, 2**32), st.integers(2, 20))
 def test_iterations_of_parallel_loops_may_run_in_any_order(graph: Graph, seed: int, steps: int) -> None:
     """Threads overlap by chance, so that a race shows now and then. Iterations run backwards, or shuffled, show at once
@@ -144,6 +146,7 @@ def promised_bytes(program: Program, block: Block, values: dict[Any, int]) -> in
 THREADS = 2
 
 
+@pytest.mark.long
 @given(image_graphs(), st.integers(0, 2**32), st.integers(1, 20))
 def test_memory_is_within_what_the_program_says(graph: Graph, seed: int, steps: int) -> None:
     chain = Chain(build(graph), random.Random(seed).choice)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from slinky.cursors.versions import Version
-from slinky.ir.printer import INDENT, Line, program_lines
+from slinky.ir.printer import INDENT, Line, program_lines, statement_line
+from slinky.ir.statements import Alloc
 
 MARK = "> "
 PLAIN = "  "
@@ -35,7 +36,12 @@ def show(version: Version, statements: set[int], *, gap: tuple[int, bool] | None
 
 def first_line(version: Version, identity: int) -> str:
     """The line of a statement, without indentation."""
-    return next(line.text for line in program_lines(version.program) if line.identity == identity)
+    in_scope: list[Alloc] = []
+    for around in version.path(identity):
+        entry = version.entries[around]
+        before = version.block(entry.parent, entry.field)[: version.position(around)]
+        in_scope += [s for s in before if isinstance(s, Alloc)]
+    return statement_line(version.program, version.statement(identity), in_scope)
 
 
 def _gap_line(lines: list[Line], anchor: int, is_before: bool) -> int:

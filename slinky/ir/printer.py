@@ -7,6 +7,7 @@ the dimension of the output that it follows point by point.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, assert_never
 
 import attrs
@@ -70,6 +71,14 @@ def program_lines(program: Program) -> list[Line]:
     return lines
 
 
+def statement_line(program: Program, statement: Statement, in_scope: Iterable[Alloc]) -> str:
+    """The line of one statement, given the allocations that are in scope there."""
+    writer = _Writer(program)
+    for alloc in in_scope:
+        writer.enter(alloc)
+    return writer.statement(statement)
+
+
 def _whole_dimensions(program: Program) -> list[str]:
     """A line for each dimension that a func computes whole."""
     funcs = dict.fromkeys(s.func for s in walk(program.body) if isinstance(s, Call) and s.func.whole)
@@ -111,6 +120,14 @@ class _Writer:
         self.program = program
         self.dims: dict[str, tuple[str, ...]] = {p.name: p.dims for p in (*program.inputs, *program.outputs)}
         self.boxes: dict[str, Box] = global_boxes(program)
+        self.texts: dict[Node, str] = {}
+        """What was written, for a program says the same many times. (Expressions name dimensions of parameters only, so
+        these texts stay what they are.)"""
+
+    def enter(self, alloc: Alloc) -> None:
+        """A buffer is in scope from here on."""
+        self.dims.setdefault(alloc.buffer, alloc.dims)
+        self.boxes[alloc.buffer] = alloc.box
 
     def name(self, buffer: str, dim: int) -> str:
         dims = self.dims.get(buffer)
@@ -121,7 +138,10 @@ class _Writer:
         )
 
     def expr(self, node: Node) -> str:
-        return to_text(node, self.name)
+        found = self.texts.get(node)
+        if found is None:
+            found = self.texts[node] = to_text(node, self.name)
+        return found
 
     def interval(self, i: Interval) -> str:
         return interval_text(self.expr(i.min), self.expr(i.max))
@@ -144,9 +164,8 @@ class _Writer:
         for statement in block:
             lines.append(Line(depth, self.statement(statement), statement.id))
             match statement:
-                case Alloc(buffer=buffer, dims=dims, box=box):
-                    self.dims.setdefault(buffer, dims)
-                    self.boxes[buffer] = box
+                case Alloc(buffer=buffer):
+                    self.enter(statement)
                     added.append(buffer)
                 case For(body=body):
                     self.block(body, depth + 1, lines)
