@@ -63,7 +63,11 @@ MUTANTS += mutants(
     ("values: sources", "if before.reads == call.reads and before.writes", "if before.writes"),
     ("values: targets", "before.reads == call.reads and before.writes == call.writes:", "before.reads == call.reads:"),
     ("values: one allocation", "if candidates == others and len(others) < 2:", "if candidates == others:"),
-    ("values: which allocation", "if _source(new, buffer, call.id, copies) != _source(old, buffer, before, {}):", "if False:"),
+    (
+        "values: which allocation",
+        "if _source(new, buffer, call.id, copies) != _source(old, buffer, before, {}):",
+        "if False:",
+    ),
     ("values: production", "if not any(_production(old, other, {}) == wanted for other in those):", "if False:"),
 )
 MUTANTS += mutants(
@@ -93,7 +97,11 @@ MUTANTS += mutants(
         "                asked.update(dict.fromkeys(_users(new, gone)))\n            continue",
         "                pass\n            continue",
     ),
-    ("scopes: users of what moves", "                    asked.update(dict.fromkeys(_users(new, buffer)))\n", "                    pass\n"),
+    (
+        "scopes: users of what moves",
+        "                    asked.update(dict.fromkeys(_users(new, buffer)))\n",
+        "                    pass\n",
+    ),
     (
         "scopes: users of what was called so",
         "                        asked.update(dict.fromkeys(_users(new, name)))\n",
@@ -105,7 +113,7 @@ MUTANTS += mutants(
     ("scopes: other elements", "before.dtype == now.dtype and", ""),
     ("scopes: what does not fit", "    check_fitting(new, unlike)\n", ""),
     ("scopes: variables of loops that were left", " or type(symbol) is Variable]", "]"),
-    ("scopes: symbols that are new", "return used - named", "return ()"),
+    ("scopes: symbols that are new", "return changed - symbols_of(before) if changed else ()", "return ()"),
     (
         "scopes: another block",
         "            or before.parent != now.parent\n",
@@ -393,5 +401,5 @@ MUTANTS += mutants(
 MUTANTS += mutants(
     "slinky/sched/primitives/blocks.py",
     (REFUSALS, PRIMITIVES, CASES),
-    ("swap: reads and folds", "Kept(SWAPPED, proved, but_for=inside)", "Kept(SWAPPED, proved)"),
+    ("swap: reads and folds", "Kept(SWAPPED, _PROVED, but_for=inside)", "Kept(SWAPPED, _PROVED)"),
 )  # fmt: skip

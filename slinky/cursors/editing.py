@@ -130,9 +130,19 @@ class Edit:
 
     def move(self, identity: int, gap: Gap) -> None:
         """Move a statement, with all inside it, to a gap that is not inside it."""
-        statement = self.statement(identity)
-        self.delete(identity)
-        self.insert(gap, (statement,))
+        entry, target = self.entries[identity], self.entries[gap.anchor]
+        statement = entry.statement
+        if entry.parent != target.parent or entry.field != target.field:
+            self.delete(identity)
+            self.insert(gap, (statement,))
+            return
+        block = self._block(entry.parent, entry.field)
+        at = self._index(block, identity)
+        others = (*block[:at], *block[at + 1 :])
+        to = self._index(others, gap.anchor) + (0 if gap.is_before else 1)
+        self.reordered.add((entry.parent, entry.field))
+        self.touched.update(inner.id for inner in walk((statement,)))
+        self._set_block(entry.parent, entry.field, (*others[:to], statement, *others[to:]))
 
     def duplicate(self, identity: int) -> Statement:
         """A copy of a statement, all of it with fresh identities; not yet placed."""

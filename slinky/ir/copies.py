@@ -291,6 +291,16 @@ def symbols_of(statement: Statement) -> frozenset[Expr]:
     return found
 
 
+def symbols_of_changes(before: S, now: S) -> frozenset[Expr]:
+    """The symbols in what a statement says otherwise than one of the same kind."""
+    found = frozenset[Expr]()
+    for name, of in _SYMBOLS[type(now)]:
+        value = getattr(now, name)
+        if value is not getattr(before, name):
+            found = found | of(value)
+    return found
+
+
 def with_names(statement: Statement, buffers: Mapping[str, str]) -> Statement:
     """A statement that names other buffers: each that is a key, by its value. What is inside it is as it was."""
     fields = {}

@@ -14,7 +14,7 @@ import numpy as np
 from slinky.cursors.cursors import statement_cursor
 from slinky.cursors.versions import ROOT, Entry, Version
 from slinky.errors import SchedulingError
-from slinky.ir.copies import symbols_of
+from slinky.ir.copies import symbols_of, symbols_of_changes
 from slinky.ir.effects import made_by, read_by, written_by
 from slinky.ir.regions import global_dtypes
 from slinky.ir.statements import Alloc, Call, Check, For, If, InputPort, OutputPort, Pass, Statement
@@ -94,12 +94,13 @@ def check_scopes(
 def _to_be_asked(before: Statement | None, now: Statement, *, is_moved: bool) -> Iterable[Expr]:
     """The symbols of a statement that may have no value: what it did not name before, and where it moved, what stands
     for loops. (No edit takes a parameter away.)"""
-    used = symbols_of(now)
     if before is None:
-        return used
+        return symbols_of(now)
+    if not is_moved and type(before) is type(now):
+        changed = symbols_of_changes(before, now)
+        return changed - symbols_of(before) if changed else ()
+    used = symbols_of(now)
     named = used if now is before else symbols_of(before)
-    if not is_moved:
-        return used - named
     return [symbol for symbol in used if symbol not in named or type(symbol) is Variable]
 
 

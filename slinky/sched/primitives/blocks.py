@@ -16,6 +16,9 @@ from slinky.sched.legality.touches import calls_inside
 from slinky.sched.operation import sched_op
 from slinky.sched.returned import ReorderStatementsCursors
 
+_PROVED = (Obligation.READS, Obligation.FOLDS)
+_KEPT = Kept(SWAPPED, tuple(o for o in (Obligation.CHECKS, *ALL_BUT_CHECKS) if o not in _PROVED))
+
 
 @sched_op(ReorderStatementsCursors)
 def reorder_statements(p: Pipeline, block: BlockCursor) -> Any:
@@ -67,13 +70,7 @@ def reorder_statements(p: Pipeline, block: BlockCursor) -> Any:
     edit = Edit(version)
     edit.move(second.id, Gap.before(first.id))
     inside = tuple(call.id for call in (*calls_inside(version, second.id), *calls_inside(version, first.id)))
-    proved = (Obligation.READS, Obligation.FOLDS)
-    new = settle(
-        edit,
-        "reorder_statements",
-        Kept(SWAPPED, (Obligation.CHECKS, *(o for o in ALL_BUT_CHECKS if o not in proved))),
-        Kept(SWAPPED, proved, but_for=inside),
-    )
+    new = settle(edit, "reorder_statements", _KEPT, Kept(SWAPPED, _PROVED, but_for=inside))
     changed = new._version
     return new, (BlockCursor(changed, second.id, first.id),)
 
