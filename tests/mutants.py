@@ -32,5 +32,7 @@ REFUSALS, WHOLE, CHECKED = "tests/test_refusals.py", "tests/test_whole.py", "tes
 FOLDS, PRIMITIVES = "tests/test_folds.py", "tests/test_primitives.py"
 IN_PLACE, STORAGE, AGREEMENT = "tests/test_in_place.py", "tests/test_storage.py", "tests/test_plan_properties.py"
 PLAN, HOISTING, LIMITS = "tests/test_plan.py", "tests/test_plan_hoisting.py", "tests/test_plan_limits.py"
+OMITTED, LAYOUTS, MULTIPLES = "tests/test_omitted.py", "tests/test_layouts.py", "tests/test_multiples.py"
+RINGS, WORKERS = "tests/test_rings.py", "tests/test_workers.py"
 CORPUS, SOUNDNESS = "tests/symbolic/test_corpus.py", "tests/symbolic/test_soundness.py"
 REMAINDERS = "tests/symbolic/test_remainders.py"

@@ -4,7 +4,22 @@
 
 from __future__ import annotations
 
-from mutants import CASES, EDITING, FOLDS, GATE, LEGALITY, PRIMITIVES, REFUSALS, REFUSED_EDITS, WHOLE, Mutant, mutants
+from mutants import (
+    CASES,
+    EDITING,
+    FOLDS,
+    GATE,
+    LAYOUTS,
+    LEGALITY,
+    MULTIPLES,
+    PRIMITIVES,
+    REFUSALS,
+    REFUSED_EDITS,
+    WHOLE,
+    WORKERS,
+    Mutant,
+    mutants,
+)
 
 MUTANTS: list[Mutant] = []
 
@@ -132,9 +147,31 @@ MUTANTS += mutants(
 )
 MUTANTS += mutants(
     "slinky/sched/legality/positive.py",
-    (EDITING, GATE, REFUSED_EDITS),
-    ("positive: steps", "case For(step=step, variable=variable):", "case For(step=step, variable=variable) if False:"),
+    (EDITING, GATE, REFUSED_EDITS, WORKERS),
+    ("positive: steps", "case For(step=step, variable=variable) as loop:",
+     "case For(step=step, variable=variable) as loop if False:"),
+    ("positive: workers", "                if workers is not None:\n", "                if False:\n"),
     ("positive: folds", "if fold is not None:\n                        _require", "if False:\n                        _require"),
+)  # fmt: skip
+
+# Legality: whole pieces, layouts --------------------------------------------------------------------------------------
+
+MUTANTS += mutants(
+    "slinky/sched/gate.py", (MULTIPLES,), ("gate: whole pieces", "        check_multiples(version, self.touched)\n", ""),
+)  # fmt: skip
+MUTANTS += mutants(
+    "slinky/sched/legality/multiples.py",
+    (MULTIPLES,),
+    ("multiples: ends", " and is_multiple(box[d].max + 1, n, loops, known)", ""),
+    ("multiples: steps", " and step % n == 0:", ":"),
+    ("multiples: allocations", "found.update((i, s) for i, s in writers if isinstance(s, Call))", "pass"),
+    ("multiples: loops", "found.update((call.id, call) for call in calls_inside(version, identity))", "pass"),
+    ("multiples: offsets", "return offset % n == 0", "return True"),
+)  # fmt: skip
+MUTANTS += mutants(
+    "slinky/sched/legality/folds.py",
+    (LAYOUTS,),
+    ("folds: layouts", "    if alloc.layout is not None:\n", "    if False:\n"),
 )  # fmt: skip
 
 # Legality: coverage ---------------------------------------------------------------------------------------------------
@@ -322,9 +359,9 @@ MUTANTS += mutants(
      "lo = start"),
     ("split: clamp at the end", "hi = last if prove(limit.max <= whole.max, known) else minimum(last, call.box[d].max)",
      "hi = last"),
-    ("reorder: start", '("start", inner.range.min), ', ""),
-    ("reorder: end", '("end", inner.range.max), ', ""),
-    ("reorder: step", ', ("step", inner.step)', ""),
+    ("reorder: start", '"start": inner.range.min, ', ""),
+    ("reorder: end", '"end": inner.range.max, ', ""),
+    ("reorder: step", ', "step": inner.step}', "}"),
     ("reorder: readers and folds", "Kept(SAME_ITERATIONS, proved, but_for=inside)", "Kept(SAME_ITERATIONS, proved)"),
     ("reorder: races", "but_for=tuple(swapped.id for swapped in (new_outer, new_inner) if swapped.mode != SERIAL)",
      "but_for=()"),

@@ -11,9 +11,13 @@ from mutants import (
     CORPUS,
     HOISTING,
     IN_PLACE,
+    LAYOUTS,
     LIMITS,
+    MULTIPLES,
+    OMITTED,
     PLAN,
     REMAINDERS,
+    RINGS,
     STORAGE,
     Mutant,
     mutants,
@@ -31,7 +35,8 @@ MUTANTS += mutants(
     ("in place: the same dtype", "a.dtype == b.dtype and a.box == b.box", "a.box == b.box"),
     ("in place: one output", "                    break  # one output only: a second one could be written before the first is read\n", ""),
     ("in place: not touched before", "                fresh.pop(name, None)\n", "                pass\n"),
-    ("in place: no folds", "return all(fold is None for fold in alloc.folds)", "return True"),
+    ("in place: no folds", "and all(fold is None for fold in alloc.folds)", ""),
+    ("in place: no layouts", "return alloc.layout is None and", "return"),
     ("in place: an output of one call", "for p in program.outputs if touched[p.name] == 1}", "for p in program.outputs}"),
     ("in place: written alone", "or len(statement.writes) != 1:", "or not statement.writes:"),
     ("in place: an output's dtype", " or last.dtype != dtype or read not in", " or read not in"),
@@ -237,4 +242,24 @@ MUTANTS += mutants(
         "        found.append(minimum(*bounded))\n",
         "        found.append(minimum(*bounded) - 1)\n",
     ),
+)
+MUTANTS += mutants(
+    "slinky/runtime/following.py",
+    (OMITTED, MULTIPLES),
+    ("omitted: one side", "directions.pop() if len(directions) == 1 else 0", "directions.pop()"),
+    ("omitted: one end alone", "        if len(limited) != 1:\n", "        if not limited:\n"),
+    ("omitted: in order", "all(s in ordered for s in symbols(value) if s in unknown)", "True"),
+    ("omitted: multiples", "values[end] = self._rounded(end, limit, directions[end])", "values[end] = limit"),
+)
+MUTANTS += mutants(
+    "slinky/runtime/strided.py",
+    (LAYOUTS,),
+    ("strided: apart", "        if stride < reach:\n            return False\n", ""),
+    ("strided: aligned", "reach if reach == itemsize else -(-reach // alignment) * alignment", "reach"),
+)
+MUTANTS += mutants(
+    "slinky/runtime/rings.py",
+    (RINGS,),
+    ("rings: both halves", "(-size, 0, size)", "(0,)"),
+    ("rings: of the class", "isinstance(a, RingArray) or isinstance(b, RingArray)", "isinstance(a, RingArray)"),
 )

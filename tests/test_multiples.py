@@ -11,8 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import slinky as sl
+from slinky.cursors.editing import Edit
+from slinky.ir.statements import SERIAL, For
+from slinky.sched.gate import settle
 from slinky.sched.legality.multiples import is_multiple
-from slinky.symbolic.expressions import Expr, scalar
+from slinky.sched.legality.reasons import ALL_BUT_CHECKS, SAME_ORDER, Kept
+from slinky.symbolic.expressions import Expr, as_expr, scalar
 from slinky.symbolic.facts import facts
 from slinky.symbolic.traversal import evaluate
 
@@ -135,6 +139,27 @@ def test_pieces_that_are_none() -> None:
     loop.replace("for x", sl.ir.with_range(moved, sl.interval(moved.range.min + 1, moved.range.max)))
     with pytest.raises(sl.SchedulingError, match=refusal):
         loop.finish()
+
+
+def test_loops_that_begin_elsewhere() -> None:
+    even = sl.split_loop(pipeline(4)[0], "producer.x", 8)
+    loop = even.find("for x")._loop
+    edit = Edit(even._version)
+    edit.update(sl.ir.with_range(loop, sl.interval(loop.range.min + 1, loop.range.max)))
+    with pytest.raises(sl.SchedulingError, match="producer computes x in whole pieces of 4"):
+        settle(edit, "edit", Kept(SAME_ORDER, ALL_BUT_CHECKS))
+
+
+def test_what_the_variable_of_a_loop_is_a_multiple_of() -> None:
+    def shown(start: Expr | int, step: Expr | int) -> bool:
+        loop = For(x, sl.interval(start, 100), as_expr(step), SERIAL, ())
+        return is_multiple(4 * y + x + 8, 4, (loop,), facts())
+
+    assert shown(8, 4)
+    assert shown(4 * a, 12)
+    assert not shown(8, 2)
+    assert not shown(9, 4)
+    assert not shown(8, b)
 
 
 @pytest.mark.parametrize("value", [0, -2, 1.5, True, "4"])
