@@ -221,6 +221,29 @@ def _slidable() -> tuple[sl.Pipeline, str, str]:
     return sl.compute_at(p, "add", "for y"), "add", "for y"
 
 
+def copied(setup: Callable[[sl.BufferExpr], None]) -> sl.Pipeline:
+    """`made = -inp`, `out = made` moved by one."""
+    inp, made, out = (sl.BufferExpr(name, np.float32, 1) for name in ("inp", "made", "out"))
+    sl.Func(np.negative, [inp[x]], [made[x]], name="negative")
+    sl.copies.copy(made[x + 1], out[x], name="moved")
+    setup(made)
+    return sl.build_pipeline([inp], [out])
+
+
+def test_copies_are_not_left_out_for_another_layout() -> None:
+    with pytest.raises(sl.SchedulingError, match="made has strides or an alignment that are asked for, which out has"):
+        sl.alias_copy(copied(aligned(64)), "moved")
+    with pytest.raises(sl.SchedulingError, match="negative computes whole pieces of made, which out may have not"):
+        sl.alias_copy(copied(lambda made: setattr(made.dim(0), "multiple", 4)), "moved")
+    inp, taken, out = (sl.BufferExpr(name, np.float32, 1) for name in ("inp", "taken", "out"))
+    sl.copies.copy(inp[x + 1], taken[x], name="moved")
+    sl.Func(np.negative, [taken[x]], [out[x]], name="negative")
+    taken.alignment = 64
+    p = sl.build_pipeline([inp], [out])
+    with pytest.raises(sl.SchedulingError, match="taken has strides or an alignment that are asked for, which inp has"):
+        sl.alias_copy(p, "moved")
+
+
 @pytest.mark.parametrize("value", [0, -4, 3, 2.0, True, "64", 8192, None])
 def test_alignments_that_are_none(value: Any) -> None:
     buffer = sl.BufferExpr("b", np.float32, 1)

@@ -73,7 +73,7 @@ INDENT = "    "
 
 HELPERS = (
     "bad_fold", "bad_region", "bad_step", "bad_workers", "buffer_at", "check_failed", "check_result", "laid_bytes",
-    "read_only", "run_parallel",
+    "read_only", "run_parallel", "seen",
 )  # fmt: skip
 """What the text calls beside the objects of the tree."""
 

@@ -106,6 +106,12 @@ def _calls_on(version: Version, ids: Sequence[int], buffer: str, alloc: Alloc | 
     return found
 
 
+def _require_no_layout(alloc: Alloc, other: str) -> None:
+    """Raise `SchedulingError` for a buffer that lies as the user says, where another one would take its place."""
+    if alloc.layout is not None:
+        raise SchedulingError(f"{alloc.buffer} has strides or an alignment that are asked for, which {other} has not")
+
+
 def _delete_call(edit: Edit, identity: int) -> None:
     """Delete a call, and the loops around it that hold nothing else."""
     outermost = identity
@@ -125,6 +131,7 @@ def _read_past(version: Version, call: Call, passage: Passage) -> Any:
     alloc = version.alloc_of(target, call.id)
     if alloc is None:
         raise SchedulingError(f"{target} is an output of the pipeline, which must be written")
+    _require_no_layout(alloc, source)
     writers = _calls_on(version, version.writers(target), target, alloc)
     if any(w.func is not call.func or w.reads != call.reads for w in writers):
         raise SchedulingError(f"{target} is written by others than {call.func.name}, too")
@@ -167,6 +174,7 @@ def _write_past(version: Version, call: Call, passage: Passage) -> Any:
     (source,), (target,) = call.reads, call.writes
     alloc, home = version.alloc_of(source, call.id), version.alloc_of(target, call.id)
     assert alloc is not None
+    _require_no_layout(alloc, target)
     back = inverse(passage, call.box, alloc.dims)
     if back is None:
         raise SchedulingError(f"elements of {source} do not stand for one of {target} each")
@@ -183,6 +191,10 @@ def _write_past(version: Version, call: Call, passage: Passage) -> Any:
         _move_before(edit, home, alloc)
     changed = []
     for producer in _calls_on(version, version.writers(source), source, alloc):
+        if producer.func.multiples:
+            raise SchedulingError(
+                f"{producer.func.name} computes whole pieces of {source}, which {target} may have not"
+            )
         rewritten = writing_through(producer.func, back)
         if rewritten is None:
             raise SchedulingError(f"{producer.func.name} cannot write {target} as it is")
