@@ -29,7 +29,7 @@ MUTANTS: list[Mutant] = []
 
 MUTANTS += mutants(
     "slinky/runtime/in_place.py",
-    (IN_PLACE,),
+    (IN_PLACE, LAYOUTS),
     ("in place: read last", "if read in dying and read in allocs", "if read in allocs"),
     ("in place: the same box", "a.dtype == b.dtype and a.box == b.box", "a.dtype == b.dtype"),
     ("in place: the same dtype", "a.dtype == b.dtype and a.box == b.box", "a.box == b.box"),

@@ -389,7 +389,7 @@ def alias_copies(p: Pipeline) -> Any:
     """Do without all copies for which `alias_copy` is accepted, also of the parts of a concatenation or a stack.
 
         >>> import slinky as sl, numpy as np
-        >>> x, = sl.variables("x")
+        >>> (x,) = sl.variables("x")
         >>> a, b, left, right, out = (sl.BufferExpr(n, np.float32, 1) for n in ("a", "b", "left", "right", "out"))
         >>> funcs = sl.Func(np.negative, [a[x]], [left[x]]), sl.Func(np.square, [b[x]], [right[x]])
         >>> joined = sl.copies.concatenate([left, right], out)
