@@ -9,6 +9,9 @@ the box of that *one point*, whichever box it was computed with. Precisely, the 
   of that dimension: the box is the hull over all of it;
 * on no other port: one that follows a dimension which the output lacks has, over different boxes, different regions.
 
+A copy is understood: an element of it *is* the element of the source that the copy says (see `judge_copies`), with that
+one's hash, which must lie in the region that the call reads; or what fills, with a hash of the value.
+
 A call also *reads* (without effect on hashes) the hull of these boxes over all of its clamped box; that it must find,
 within the bounds of the buffer and written.
 
@@ -20,16 +23,18 @@ from __future__ import annotations
 import itertools
 import math
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from judge_copies import reading_of
 from judge_evaluation import Values, evaluation, symbol_key, symbols_of
 
-from slinky.ir.operations import Callback, FloatScalar
+from slinky.ir.operations import Callback, Copy, FloatScalar
 from slinky.ir.statements import Call, For, LoweredFunc, Serial, View
+from slinky.symbolic.expressions import variable
 from slinky.symbolic.nodes import Expr
 
 Range: TypeAlias = tuple[int, int]
@@ -82,7 +87,14 @@ def what_runs(func: LoweredFunc) -> tuple[object, tuple[tuple[str, Any], ...]]:
     match func.operation:
         case Callback(function=function, arguments=arguments):
             return function, arguments
-    return func.operation, ()
+        case Copy(arguments=arguments):
+            return "a copy", arguments
+    raise TypeError(f"the judge does not know {type(func.operation).__name__}")
+
+
+def copy_of(func: LoweredFunc) -> Copy | None:
+    """The copy that a func is, if it is one."""
+    return func.operation if isinstance(func.operation, Copy) else None
 
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -193,7 +205,11 @@ class OutputPlan:
 class Geometry:
     """What a func reads and writes, with the values of all symbols but its dimensions known."""
 
-    def __init__(self, func: LoweredFunc, salt: int, values: Values) -> None:
+    def __init__(self, func: LoweredFunc, salt: int, values: Values, arguments: Mapping[str, object]) -> None:
+        self.name = func.name
+        self.copy = copy_of(func)
+        self.arguments = dict(arguments)
+        self.copies: dict[NumericBox, CopyPlan] = {}
         self.salt = salt
         self.values = dict(values)
         self.dims = [symbol_key(dim) for dim in func.dims]
@@ -250,6 +266,8 @@ class Geometry:
         if any(h is None for h in hulls):
             return PortPlan(None, (), False, (), ())
         hull = tuple(h for h in hulls if h is not None)
+        if self.copy is not None:
+            return PortPlan(hull, (), False, (), ())
         followed = [dim for free in follows for dim in free]
         if all(len(free) <= 1 for free in follows) and len(set(followed)) == len(followed):
             matrices = tuple(_matrix(d, each, hull[d]) for d, each in enumerate(windows))
@@ -277,7 +295,7 @@ class Geometry:
         dims = self.outputs[port]
         region = tuple(box[dim] for dim in dims)
         own: list[tuple[int, np.uint64, tuple[int, ...], tuple[int, ...]]] = []
-        for k, read in enumerate(reads):
+        for k, read in enumerate(() if self.copy is not None else reads):
             followed = [dim for dim in read.follows if dim >= 0]
             if read.hull is None or not set(followed) <= set(dims):
                 continue
@@ -286,6 +304,45 @@ class Geometry:
             own.append((k, np.uint64(mixed(self.salt, port, k) | 1), tuple(order), (*shape, 1)))
         salt = mixed(self.salt, port)
         return OutputPlan(region, dims, of_coordinates(salt, region), port, salt, tuple(own))
+
+    def copied(self, box: NumericBox) -> CopyPlan:
+        """Where each element of a copy comes from. Raises `WrongProgramError` where the call does not read that."""
+        found = self.copies.get(box)
+        if found is None:
+            assert self.copy is not None
+            values = {symbol_key(variable(name)): v for name, v in self.arguments.items() if isinstance(v, int)}
+            find = reading_of(self.copy, values)
+            hulls = [plan.hull for plan in self.plan(box)[0]]
+            taken: list[tuple[list[int], list[int]]] = [([], []) for _ in hulls]
+            for place, point in enumerate(itertools.product(*(range(lo, hi + 1) for lo, hi in box))):
+                element = find(point)
+                if element is not None:
+                    port, at = element
+                    taken[port][0].append(place)
+                    taken[port][1].append(self._place(port, hulls[port], at))
+            fill = self.arguments.get("fill", None if self.copy.fill is None else repr(self.copy.fill))
+            hashes = np.array([named("filled with", str(fill)) & int(_EVEN)], np.uint64)
+            sources = tuple((np.array(places, int), np.array(elements, int)) for places, elements in taken)
+            found = self.copies[box] = CopyPlan(sources, hashes[0])
+        return found
+
+    def _place(self, port: int, hull: NumericBox | None, at: Coordinates) -> int:
+        place = 0
+        for c, (lo, hi) in zip(at, hull or ((0, -1),) * len(at), strict=True):
+            if not lo <= c <= hi:
+                raise WrongProgramError(f"{self.name} takes {[*at]} of its port {port}, which it does not read: {hull}")
+            place = place * (hi - lo + 1) + c - lo
+        return place
+
+
+@dataclass(slots=True)
+class CopyPlan:
+    """Where the elements of a copy over a box come from."""
+
+    sources: tuple[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]], ...]
+    """For each port the elements that it gives: their places in the box, and in the region that is read of the port."""
+    fill: np.uint64
+    """The hash of all others."""
 
 
 def _index(dims: Sequence[int], dim: int) -> int:
@@ -348,7 +405,7 @@ def geometry_of(func: LoweredFunc, values: Values) -> Geometry:
         function, given = what_runs(func)
         arguments = [(name, _argument(value, values)) for name, value in given]
         salt = named(func.name, id(function), *itertools.chain.from_iterable(arguments))
-        geometry = known[at] = Geometry(func, salt, {key: values[key] for key in keys})
+        geometry = known[at] = Geometry(func, salt, {key: values[key] for key in keys}, dict(arguments))
     return geometry
 
 

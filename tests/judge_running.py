@@ -365,9 +365,13 @@ class Run:
             if memory is None:
                 raise WrongProgramError(f"{text_of(func, box)} reads {name}, which is not in scope")
             sources.append(memory)
-            found.append(None if plan.hull is None else read_through(plan, self._seen(func, box, memory, plan, view)))
-        if isinstance(func.operation, Copy):
-            self._copy(func, func.operation, box, sources, targets[0])
+            hashes = None if plan.hull is None else self._seen(func, box, memory, plan, view)
+            found.append(hashes if hashes is None or geometry.copy is not None else read_through(plan, hashes))
+        if geometry.copy is not None:
+            if written_views(func)[0] is None:
+                self._copy(geometry, box, found, targets[0])
+            else:
+                self._copy_through(func, geometry.copy, box, sources, targets[0])
             return
         for memory, output in zip(targets, output_plans, strict=True):
             hashes = self._base(func, box, output)
@@ -401,8 +405,10 @@ class Run:
             hashes[at] = self._read(func, box, memory, element).reshape(-1)[0]
         return hashes
 
-    def _copy(self, func: LoweredFunc, copy: Copy, box: NumericBox, sources: list[Memory], target: Memory) -> None:
-        """Write what a copy takes: its elements are the very elements of its sources."""
+    def _copy_through(
+        self, func: LoweredFunc, copy: Copy, box: NumericBox, sources: list[Memory], target: Memory
+    ) -> None:
+        """Write what a copy takes that sees its target by a view."""
         views = read_views(func)
 
         def read(port: int, element: Coordinates) -> int:
@@ -410,13 +416,21 @@ class Run:
             at = element if view is None else through(view, element, self.values)
             return int(self._read(func, box, sources[port], tuple((c, c) for c in at)).reshape(-1)[0])
 
-        (output,), (view,) = func.outputs, written_views(func)
+        (output,) = func.outputs
         region = tuple(box[dim] for dim in output.dims)
-        own = region if view is None else own_region(func, 0, box, self.values)
+        own = own_region(func, 0, box, self.values)
         hashes = copied(copy, own, self.values, read)
-        if view is not None:
-            hashes = own_coordinates(func, 0, box, hashes, region, self.values)
-        target.write(region, hashes)
+        target.write(region, own_coordinates(func, 0, box, hashes, region, self.values))
+
+    @staticmethod
+    def _copy(geometry: Geometry, box: NumericBox, found: list[Hashes | None], target: Memory) -> None:
+        """Write the hashes of what is copied."""
+        plan = geometry.copied(box)
+        hashes = np.full(math.prod(hi - lo + 1 for lo, hi in box), plan.fill, np.uint64)
+        for (places, elements), part in zip(plan.sources, found, strict=True):
+            if part is not None:
+                hashes[places] = part.reshape(-1)[elements]
+        target.write(box, hashes.reshape(*(hi - lo + 1 for lo, hi in box), 1))
 
     @staticmethod
     def _read(func: LoweredFunc, box: NumericBox, memory: Memory, hull: NumericBox) -> Hashes:

@@ -80,7 +80,8 @@ def copied(copy: Copy, region: NumericBox, values: Values, read: Reader) -> Hash
         if isinstance(value, Expr):
             known[symbol_key(variable(name))] = evaluation(value)(values)
     fill = dict(copy.arguments).get("fill", copy.fill)
-    filled = named("fill", evaluation(fill)(values) if isinstance(fill, Expr) else str(fill)) & _EVEN
+    given = evaluation(fill)(values) if isinstance(fill, Expr) else None if fill is None else repr(fill)
+    filled = named("filled with", str(given)) & _EVEN
     hashes = np.zeros([hi - lo + 1 for lo, hi in region] + [1], np.uint64)
     find = reading_of(copy, known)
     for point in itertools.product(*(range(lo, hi + 1) for lo, hi in region)):

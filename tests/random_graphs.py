@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
+from random_copies import RULES, Copying, build_copy, build_extension, region_within, taken
 
 import slinky as sl
 
@@ -82,7 +83,11 @@ class Window:
 
     def is_increasing(self) -> bool:
         """Whether it is shown, in the simple way of slinky, how far v may go for the window to stay in a range."""
-        return self.scale > 0 and self.divide == 1
+        return self.scale > 0
+
+    def around(self) -> Window:
+        """The point that the window is around."""
+        return Window(self.dim, self.scale, self.divide)
 
 
 @dataclass(frozen=True)
@@ -123,7 +128,7 @@ class Write:
 
 @dataclass(frozen=True)
 class Stage:
-    """A func. Each element of an output is a mix of all reads that follow only dimensions of that output."""
+    """A func. Each element of an output is a mix of all reads that follow only dimensions of that output; or a copy."""
 
     name: str
     rank: int
@@ -131,6 +136,8 @@ class Stage:
     writes: tuple[Write, ...]
     pass_buffers: bool = False
     in_place: bool = False
+    copying: Copying | None = None
+    """A stage that copies has no callback."""
 
     def needs_coordinates(self) -> bool:
         """Whether its callback must know where its box is."""
@@ -167,6 +174,27 @@ class Graph:
     def scalars(self) -> dict[str, int]:
         """The scalars to run the pipeline with."""
         return {RADIUS: self.radius} if self.uses_radius() else {}
+
+    def extended(self) -> set[tuple[str, int]]:
+        """The dimensions in which a buffer goes on beyond its edges."""
+        return {
+            (s.writes[0].buffer, d)
+            for s in self.stages
+            if s.copying is not None and s.copying.kind == "extension"
+            for d in range(s.rank)
+            if s.copying.rule(0, d) is not None
+        }
+
+    def limited(self) -> set[tuple[str, int]]:
+        """The dimensions of which it matters where they end."""
+        return {
+            (read.buffer, d)
+            for s in self.stages
+            if s.copying is not None
+            for k, read in enumerate(s.reads)
+            for d in range(len(read.along))
+            if s.copying.rule(k, d) is not None
+        }
 
     def ranks(self) -> dict[str, int]:
         """The rank of every buffer."""
@@ -302,7 +330,11 @@ def _at_least_as_read(graph: Graph, name: str, box: Box, bounds: Bounds) -> Box:
 def _exactly_as_read(graph: Graph, name: str, box: Box, bounds: Bounds) -> Box:
     if name in graph.outputs:
         return _at_least_as_read(graph, name, box, bounds)
-    return tuple(bounds.needed.get((name, d), i) for d, i in enumerate(box))
+    limited = graph.limited()
+    return tuple(
+        _hull(i, bounds.needed.get((name, d))) if (name, d) in limited else bounds.needed.get((name, d), i)
+        for d, i in enumerate(box)
+    )
 
 
 def _of_an_array(box: Box) -> Box:
@@ -321,6 +353,8 @@ def _hull(a: Range, b: Range | None) -> Range:
 def _infer(graph: Graph, given: Mapping[str, Box]) -> Bounds:
     """From the outputs back: what every func has to compute, and what it reads for that."""
     available = _available(graph, given)
+    domains = domains_of(graph, given)
+    extended = graph.extended()
     needed: dict[tuple[str, int], Range] = {}
     buffers = {name: given[name] for name in graph.inputs}
     funcs: dict[str, Box] = {}
@@ -335,13 +369,17 @@ def _infer(graph: Graph, given: Mapping[str, Box]) -> Bounds:
         for dim in range(stage.rank):
             if dim not in box:
                 by_arrays.add(stage.name)
-                box[dim] = _allowed(stage, dim, available, graph.radius)
+                box[dim] = _allowed(stage, dim, available, graph.radius, extended)
         funcs[stage.name] = tuple(box[dim] for dim in range(stage.rank))
         buffers.update((write.buffer, tuple(box[dim] for dim in write.dims)) for write in stage.writes)
-        for read in stage.reads:
+        for k, read in enumerate(stage.reads):
             for d, access in enumerate(read.along):
                 if not isinstance(access, Whole):
                     region = _region(access, box, graph.radius)
+                    limit = _limit(stage, k, d, domains)
+                    if limit is not None:
+                        shift = _shift(stage, k, d, domains)
+                        region = region_within((region[0] + shift, region[1] + shift), *limit)
                     needed[read.buffer, d] = _hull(region, needed.get((read.buffer, d)))
     return Bounds(buffers, funcs, needed, frozenset(by_arrays))
 
@@ -350,9 +388,62 @@ def _region(access: Window | Fixed, box: Mapping[int, Range], radius: int) -> Ra
     return (access.first, access.last) if isinstance(access, Fixed) else access.region(box[access.dim], radius)
 
 
+def _limit(stage: Stage, k: int, d: int, domains: Mapping[tuple[str, int], Range]) -> tuple[Range, str] | None:
+    """The edges of a source of a copy along a dimension, and what is beyond them; None if there is no limit."""
+    rule = None if stage.copying is None else stage.copying.rule(k, d)
+    if rule is None:
+        return None
+    edges = domains.get((stage.reads[k].buffer, d))
+    if edges is None:
+        raise UnsuitableGraphError(f"nothing determines the domain of {stage.reads[k].buffer}")
+    return edges, rule
+
+
+def _shift(stage: Stage, k: int, d: int, domains: Mapping[tuple[str, int], Range]) -> int:
+    """How far the coordinates of a source of a copy lie apart from the target's."""
+    copying = stage.copying
+    if copying is None or copying.kind != "concatenate" or d != copying.axis:
+        return 0
+    return copying.shifts([domains[read.buffer, d] for read in stage.reads])[k]
+
+
+def domains_of(graph: Graph, given: Mapping[str, Box]) -> dict[tuple[str, int], Range]:
+    """Forward from the inputs: where each buffer has its elements by itself, as far as that is determined."""
+    domains = {(name, d): i for name in graph.inputs for d, i in enumerate(given[name])}
+    extended = graph.extended()
+    for stage in graph.stages:
+        for write in stage.writes:
+            for d, dim in enumerate(write.dims):
+                domain = _own_domain(stage, d, domains)
+                if domain is None:
+                    try:
+                        domain = _allowed(stage, dim, domains, graph.radius, extended)
+                    except UnsuitableGraphError:
+                        continue
+                domains[write.buffer, d] = domain
+    return domains
+
+
+def _own_domain(stage: Stage, d: int, domains: Mapping[tuple[str, int], Range]) -> Range | None:
+    """The domain that a copy gives its target."""
+    match stage.copying:
+        case Copying(kind="extension") if stage.copying.rule(0, d) is not None:
+            return domains.get((stage.reads[0].buffer, d))
+        case Copying(kind="stack", axis=axis) if d == axis:
+            return 0, len(stage.reads) - 1
+        case Copying(kind="concatenate", axis=axis) if d == axis:
+            ends = [domains.get((read.buffer, d)) for read in stage.reads]
+            known = [end for end in ends if end is not None]
+            if len(known) == len(ends):
+                return known[0][0], known[0][0] + sum(hi - lo + 1 for lo, hi in known) - 1
+    return None
+
+
 def _available(graph: Graph, given: Mapping[str, Box]) -> dict[tuple[str, int], Range]:
     """Forward from the arrays: how far each dimension could go."""
     available = {(name, d): i for name, box in given.items() for d, i in enumerate(box)}
+    domains = domains_of(graph, given)
+    extended = graph.extended()
     for stage in graph.stages:
         shared = {
             dim: i for write in stage.writes if write.buffer in given
@@ -360,23 +451,37 @@ def _available(graph: Graph, given: Mapping[str, Box]) -> dict[tuple[str, int], 
         }  # fmt: skip
         for write in stage.writes:
             for d, dim in enumerate(write.dims):
+                own = _own_domain(stage, d, domains)
                 try:
-                    limit = shared[dim] if dim in shared else _allowed(stage, dim, available, graph.radius)
+                    if dim in shared:
+                        limit = shared[dim]
+                    elif own is not None:
+                        limit = own
+                    else:
+                        limit = _allowed(stage, dim, available, graph.radius, extended)
                 except UnsuitableGraphError:
                     continue
                 available.setdefault((write.buffer, d), limit)
     return available
 
 
-def _allowed(stage: Stage, dim: int, available: Mapping[tuple[str, int], Range], radius: int) -> Range:
-    """How far a func's dimension may go so that what it reads is available."""
+def _allowed(
+    stage: Stage, dim: int, available: Mapping[tuple[str, int], Range], radius: int, extended: set[tuple[str, int]]
+) -> Range:
+    """How far a func's dimension may go so that what it reads is available; where that goes on beyond its edges, so
+    that the points which windows are around lie within these."""
     found: list[Range] = []
-    for read in stage.reads:
+    for k, read in enumerate(stage.reads):
         for d, access in enumerate(read.along):
             limit = available.get((read.buffer, d))
-            if isinstance(access, Window) and access.dim == dim and access.is_increasing() and limit is not None:
-                lo, hi = access.region((0, 0), radius)
-                found.append((-((lo - limit[0]) // access.scale), (limit[1] - hi) // access.scale))
+            limited = stage.copying is not None and stage.copying.rule(k, d) is not None
+            if isinstance(access, Window) and access.dim == dim and access.is_increasing() and limit and not limited:
+                window = access.around() if (read.buffer, d) in extended else access
+                first, last = window.steps(radius)[0] + window.offset, window.steps(radius)[-1] + window.offset
+                least, most = limit[0] - first, limit[1] - last  # of scale * v // divide
+                found.append(
+                    (-(-least * window.divide // window.scale), ((most + 1) * window.divide - 1) // window.scale)
+                )
     if not found:
         raise UnsuitableGraphError(f"nothing determines dimension {dim} of {stage.name}")
     return max(lo for lo, _ in found), min(hi for _, hi in found)
@@ -408,6 +513,9 @@ def build(graph: Graph) -> sl.Pipeline:
 
     for stage in graph.stages:
         dims = sl.variables(" ".join(_NAMES[-stage.rank :])) if stage.rank else ()
+        if stage.copying is not None:
+            _build_copy(stage, stage.copying, buffers, interval, dims)
+            continue
         sl.Func(
             Mix(stage),
             inputs=[buffers[read.buffer][tuple(interval(a, dims) for a in read.along)] for read in stage.reads],
@@ -418,6 +526,25 @@ def build(graph: Graph) -> sl.Pipeline:
             in_place=stage.in_place,
         )
     return sl.build_pipeline([buffers[name] for name in graph.inputs], [buffers[name] for name in graph.outputs])
+
+
+def _build_copy(
+    stage: Stage, copying: Copying, buffers: dict[str, sl.BufferExpr], interval: Any, dims: Sequence[Any]
+) -> None:
+    """Make the func of a stage that copies."""
+    target = stage.writes[0].buffer
+    sources = [buffers[read.buffer] for read in stage.reads]
+    match copying.kind:
+        case "extension":
+            buffers[target] = build_extension(copying, stage.name, sources[0])
+        case "copy":
+            first, *others = [
+                b[tuple(interval(a, dims) for a in r.along)] for b, r in zip(sources, stage.reads, strict=True)
+            ]
+            outside = others[0] if others else copying.fill if copying.fill is not None else (*copying.rules, None)[0]
+            sl.copies.copy(first, buffers[target][tuple(dims)], outside=outside, name=stage.name)
+        case _:
+            build_copy(copying, stage.name, sources, buffers[target])
 
 
 def arguments(graph: Graph) -> tuple[list[sl.Buffer], list[sl.Buffer]]:
@@ -452,6 +579,7 @@ def _array(box: Box, layout: str) -> sl.Buffer:
 def expected(graph: Graph) -> dict[str, np.ndarray]:
     """The arrays of all buffers, by running each callback once, by hand, on whole arrays of plain NumPy."""
     bounds = boxes(graph)
+    domains = domains_of(graph, bounds.buffers)
     arrays = {name: (buffer.array, buffer.min) for name, buffer in zip(graph.inputs, arguments(graph)[0], strict=True)}
     for stage in graph.stages:
         box = dict(enumerate(bounds.funcs[stage.name]))
@@ -459,6 +587,9 @@ def expected(graph: Graph) -> dict[str, np.ndarray]:
             own = tuple(box[dim] for dim in write.dims)
             arrays[write.buffer] = (np.full(tuple(map(_extent, own)), -1, DTYPE), tuple(lo for lo, _ in own))
         if volume(bounds.funcs[stage.name]) == 0:
+            continue
+        if stage.copying is not None:
+            arrays[stage.writes[0].buffer][0][...] = _copied(stage, stage.copying, box, arrays, domains)
             continue
         operands = []
         for read in stage.reads:
@@ -473,6 +604,42 @@ def expected(graph: Graph) -> dict[str, np.ndarray]:
         scalars = {RADIUS: graph.radius} if stage.uses_radius() else {}
         Mix(stage)(*(operands if stage.pass_buffers else [operand.array for operand in operands]), **scalars)
     return {name: array for name, (array, _) in arrays.items()}
+
+
+def _copied(
+    stage: Stage,
+    copying: Copying,
+    box: Mapping[int, Range],
+    arrays: Mapping[str, tuple[np.ndarray, tuple[int, ...]]],
+    domains: Mapping[tuple[str, int], Range],
+) -> np.ndarray:
+    """What a copy gives over its box: each element is that of the first source that gives it."""
+    points = [np.arange(box[dim][0], box[dim][1] + 1) for dim in range(stage.rank)]
+    result = np.full([len(along) for along in points], -1 if copying.fill is None else copying.fill, DTYPE)
+    for k, read in reversed([*enumerate(stage.reads)]):
+        along = [points[a.dim] if isinstance(a, Window) else np.array([0]) for a in read.along]
+        coordinates = [
+            a.origin(v) + _shift(stage, k, d, domains) if isinstance(a, Window) else np.array([a.first])
+            for d, (a, v) in enumerate(zip(read.along, along, strict=True))
+            if not isinstance(a, Whole)
+        ]
+        limits = [_limit(stage, k, d, domains) for d in range(len(read.along))]
+        found = [_arranged(part, read, stage.rank) for part in taken(*arrays[read.buffer], coordinates, limits)]
+        if copying.kind == "stack":
+            found[1] = found[1] & (points[copying.axis] == k).reshape(
+                [-1 if d == copying.axis else 1 for d in range(stage.rank)]
+            )
+        result = np.where(found[1], found[0], result)
+    return result
+
+
+def _arranged(values: np.ndarray, read: Read, rank: int) -> np.ndarray:
+    """What is read, with the dimensions of the stage, of extent 1 where the read does not follow them."""
+    followed = [a.dim for a in read.along if isinstance(a, Window)]
+    kept = values.reshape([n for n, a in zip(values.shape, read.along, strict=True) if isinstance(a, Window)])
+    kept = kept.transpose(sorted(range(len(followed)), key=lambda n: followed[n]))
+    extents = iter(kept.shape)
+    return kept.reshape([next(extents) if dim in followed else 1 for dim in range(rank)])
 
 
 def run_and_compare(graph: Graph, pipeline: sl.Pipeline, **options: Any) -> sl.RunStatistics:
@@ -504,11 +671,29 @@ def is_suitable(graph: Graph) -> bool:
         return False
     if max(map(volume, (*bounds.buffers.values(), *bounds.funcs.values()))) > LARGEST:
         return False
+    if not all(_gives_all(stage, graph, bounds) for stage in graph.stages):
+        return False
     return all(
         volume(bounds.funcs[stage.name]) or not volume(bounds.buffers[write.buffer])
         for stage in graph.stages
         for write in stage.writes
     )
+
+
+def _gives_all(stage: Stage, graph: Graph, bounds: Bounds) -> bool:
+    """Whether a copy can give all that is asked of it."""
+    copying, box = stage.copying, bounds.funcs[stage.name]
+    if copying is None:
+        return True
+    domains = domains_of(graph, bounds.buffers)
+    nothing_asked = not any(volume(bounds.buffers[name]) for name in graph.outputs)
+    for d in range(len(stage.reads[0].along)):
+        if copying.needs_elements(d) and not nothing_asked and not _extent(domains[stage.reads[0].buffer, d]):
+            return False
+    if copying.kind not in ("stack", "concatenate"):
+        return True
+    lo, hi = domains[stage.writes[0].buffer, copying.axis]
+    return lo <= box[copying.axis][0] and box[copying.axis][1] <= hi
 
 
 def graphs(max_stages: int = 6) -> st.SearchStrategy[Graph]:
@@ -524,8 +709,10 @@ def _somewhere(found: st.SearchStrategy[Graph]) -> st.SearchStrategy[Graph]:
 def at_origin(graph: Graph) -> Graph:
     """A similar graph whose arrays begin at 0: nothing is read from further back than it is written."""
     stages = tuple(
-        replace(s, reads=tuple(replace(r, along=tuple(map(_forwards, r.along))) for r in s.reads)) for s in graph.stages
-    )
+        s if s.copying is not None and s.copying.kind != "copy"
+        else replace(s, reads=tuple(replace(r, along=tuple(map(_forwards, r.along))) for r in s.reads))
+        for s in graph.stages
+    )  # fmt: skip
     moved = {
         name: replace(array, box=tuple((0, hi - lo) for lo, hi in array.box), margins=((0, 0),) * len(array.box))
         for name, array in (*graph.inputs.items(), *graph.outputs.items())
@@ -556,9 +743,19 @@ def _graphs(draw: st.DrawFn, max_stages: int) -> Graph:
     bounded = {(name, d) for name, rank in ranks.items() for d in range(rank)}
     inputs, outputs = list(ranks), []
     stages: list[Stage] = []
+    domained = set(bounded)
     unusual = draw(st.integers(0, 2))  # how many strides and coarse grids: each multiplies what is read
     for n in range(draw(st.integers(1, max_stages))):
         names = list(ranks)
+        if draw(st.integers(0, 4)) == 4:
+            for copy in draw(_copies(n, ranks, stages, domained)):
+                stages.append(copy)
+                buffer = copy.writes[0].buffer
+                ranks[buffer] = copy.rank
+                known = {(buffer, d) for d in range(copy.rank) if _is_bounded(copy, d, domained)}
+                domained |= known
+                bounded |= known
+            continue
         elementwise = draw(st.integers(0, 2)) == 2
         rank = ranks[names[-1]] if elementwise else draw(st.sampled_from((2, 1, 3, 0)))
         dims = draw(st.permutations(range(rank)))
@@ -583,6 +780,7 @@ def _graphs(draw: st.DrawFn, max_stages: int) -> Graph:
         for write in writes:
             bounded |= {(write.buffer, d) for d, dim in enumerate(write.dims) if dim in given}
             bounded |= {(write.buffer, d) for d, dim in enumerate(write.dims) if _is_bounded(stage, dim, bounded)}
+            domained |= {(write.buffer, d) for d, dim in enumerate(write.dims) if _is_bounded(stage, dim, domained)}
     read = {r.buffer for stage in stages for r in stage.reads}
     for stage in stages:
         if not any(write.buffer in read or write.buffer in outputs for write in stage.writes):
@@ -598,11 +796,75 @@ def _graphs(draw: st.DrawFn, max_stages: int) -> Graph:
 
 
 def _is_bounded(stage: Stage, dim: int, bounded: set[tuple[str, int]]) -> bool:
+    if _own_domain(stage, dim, dict.fromkeys(bounded, (0, 0))) is not None:
+        return True
     return any(
         isinstance(a, Window) and a.dim == dim and a.is_increasing() and (read.buffer, d) in bounded
-        for read in stage.reads
+        for k, read in enumerate(stage.reads)
         for d, a in enumerate(read.along)
+        if stage.copying is None or stage.copying.rule(k, d) is None
     )
+
+
+@st.composite
+def _copies(
+    draw: st.DrawFn,
+    n: int,
+    ranks: Mapping[str, int],
+    stages: Sequence[Stage],
+    domained: set[tuple[str, int]],
+    kinds: Sequence[str] = ("extension", "extension", "copy", "concatenate", "stack"),
+) -> list[Stage]:
+    """Stages that copy: an extension, a copy, or parts that are put together and then extended. None if there is no
+    buffer for it."""
+    found = [name for name, rank in ranks.items() if rank and all((name, d) in domained for d in range(rank))]
+    if not found:
+        return []
+    source = found[-1 - draw(st.integers(0, len(found) - 1))]
+    rank = ranks[source]
+    plain = tuple(map(Window, range(rank)))
+    kind = draw(st.sampled_from(kinds))
+    copies: list[Stage] = []
+    if kind == "copy":
+        order = draw(st.permutations(range(rank)))
+        along = [
+            Window(dim, *draw(st.sampled_from(((1, 1), (1, 1), (-1, 1), (2, 1), (1, 2)))), draw(st.integers(-2, 2)))
+            for dim in order
+        ]
+        reads = [Read(source, (Fixed(0, 0), *along[1:]) if draw(st.integers(0, 4)) == 4 else tuple(along))]
+        outside = draw(st.sampled_from((None, *RULES, "other")))
+        if outside == "other":
+            others = [name for name, other in ranks.items() if other == rank]
+            reads.append(Read(draw(st.sampled_from(others)), plain))
+        fill = draw(st.integers(0, 99)) if outside == "constant" else None
+        rules = () if outside is None else ("nothing" if outside == "other" else outside,)
+        return [
+            Stage(
+                f"c{n}", rank, tuple(reads), (Write(f"y{n}", tuple(range(rank))),), copying=Copying(kind, rules, fill)
+            )
+        ]
+    if kind in ("concatenate", "stack"):
+        others = [source, *draw(st.lists(st.sampled_from([name for name in found if ranks[name] == rank]), max_size=2))]
+        rank += kind == "stack"
+        axis = draw(st.integers(0, rank - 1))
+        along = [dim for dim in range(rank) if kind == "concatenate" or dim != axis]
+        reads = [Read(name, tuple(map(Window, along))) for name in others]
+        copies.append(
+            Stage(f"c{n}", rank, tuple(reads), (Write(f"y{n}", tuple(range(rank))),), copying=Copying(kind, axis=axis))
+        )
+        rules = [None] * rank
+        rules[axis] = draw(st.sampled_from([*RULES]))
+        source, plain = f"y{n}", tuple(map(Window, range(rank)))
+    else:
+        rules = [draw(st.sampled_from((*RULES, None))) for _ in range(rank)]
+        if not any(rules):
+            rules[0] = draw(st.sampled_from([*RULES]))
+    copying = Copying("extension", tuple(rules), draw(st.integers(0, 99)) if "constant" in rules else None)
+    if not any(s.copying == copying and s.reads[0].buffer == source for s in stages):  # it is made once
+        copies.append(
+            Stage(f"e{n}", rank, (Read(source, plain),), (Write(f"x{n}", tuple(range(rank))),), copying=copying)
+        )
+    return copies
 
 
 @st.composite
@@ -654,6 +916,17 @@ def image_graphs(max_stages: int = 5) -> st.SearchStrategy[Graph]:
     return _somewhere(_image_graphs(max_stages))
 
 
+def _extended(name: str, rank: int, rule: str, stages: list[Stage]) -> str:
+    """The extension of a buffer by a rule in all dimensions, made by one of the stages."""
+    extension = f"{name}_{rule}"
+    if not any(stage.writes[0].buffer == extension for stage in stages):
+        copying = Copying("extension", (rule,) * rank, 5 if rule == "constant" else None)
+        dims = tuple(range(rank))
+        read, write = Read(name, tuple(map(Window, dims))), Write(extension, dims)
+        stages.append(Stage(f"e_{name}", rank, (read,), (write,), copying=copying))
+    return extension
+
+
 @st.composite
 def _image_graphs(draw: st.DrawFn, max_stages: int) -> Graph:
     rank = draw(st.integers(1, 2))
@@ -662,11 +935,16 @@ def _image_graphs(draw: st.DrawFn, max_stages: int) -> Graph:
     names = ["in0"]
     outputs: list[str] = []
     unusual = draw(st.integers(0, 2))
+    edges = draw(st.sampled_from((None, *RULES)))  # what most reads find beyond the edges
+    unusual = unusual if edges is None else 0
+    most = draw(st.integers(1, 3))
     for n in range(count):
         reads = []
         for back in {0, draw(st.integers(0, 2))}:  # the buffer before, and perhaps one further back
             name = names[max(-1 - back, -len(names))]
-            along = []
+            along: list[Access] = []
+            if edges is not None and n < most and draw(st.integers(0, 3)) < 3:
+                name = _extended(name, rank, edges, stages)
             if draw(st.integers(0, 3)) == 3:
                 reads.append(Read(name, tuple(map(Window, range(rank)))))  # elementwise
                 continue
@@ -722,7 +1000,14 @@ def many_dimensions(max_stages: int = 3) -> st.SearchStrategy[Graph]:
 def _many_dimensions(draw: st.DrawFn, max_stages: int) -> Graph:
     rank = draw(st.sampled_from((7, 8)))
     stages: list[Stage] = []
+    domained = {("in0", d) for d in range(rank)}
+    source = "in0"
     for n in range(draw(st.integers(1, max_stages))):
+        if draw(st.integers(0, 2)) == 2:
+            for copy in draw(_copies(n, {source: rank}, stages, domained, ("extension", "copy"))):
+                source = copy.writes[0].buffer
+                domained |= {(source, d) for d in range(rank) if _is_bounded(copy, d, domained)}
+                stages.append(copy)
         along: list[Access] = list(map(Window, range(rank)))
         if draw(st.booleans()):  # two dimensions exchanged
             d = draw(st.integers(0, rank - 2))
@@ -733,12 +1018,14 @@ def _many_dimensions(draw: st.DrawFn, max_stages: int) -> Graph:
             assert isinstance(access, Window)
             scale, divide = draw(st.sampled_from(((1, 1), (1, 1), (2, 1), (1, 2), (-1, 1))))
             along[d] = replace(access, scale=scale, divide=divide, offset=draw(st.integers(-1, 1)), taps=2)
-        reads = [Read(f"b{n - 1}" if n else "in0", tuple(along))]
+        reads = [Read(source, tuple(along))]
         if draw(st.integers(0, 3)) == 3:  # what all that it computes depends on: a row of the input
             kinds = [draw(st.sampled_from((Whole(), Fixed(-1, 0)))) for _ in range(rank)]
             reads.append(Read("in0", (Window(0), *kinds[1:])))
         stage = Stage(f"f{n}", rank, tuple(reads), (Write(f"b{n}", tuple(range(rank))),))
         stages.append(replace(stage, pass_buffers=stage.needs_coordinates() or draw(st.booleans())))
+        source = f"b{n}"
+        domained |= {(source, d) for d in range(rank) if _is_bounded(stages[-1], d, domained)}
     extents = [1] * rank
     for _ in range(3):
         extents[draw(st.integers(0, rank - 1))] = draw(st.sampled_from((2, 3, 4, 1, 0)))
