@@ -652,6 +652,8 @@ def run_and_compare(graph: Graph, pipeline: sl.Pipeline, **options: Any) -> sl.R
     right = expected(graph)
     for name, buffer in zip((*graph.inputs, *graph.outputs), (*inputs, *outputs), strict=True):
         np.testing.assert_array_equal(buffer.array, right[name], err_msg=f"buffer {name}")
+    copies = [stage.name for stage in graph.stages if stage.copying is not None]
+    assert statistics.bytes_copied == DTYPE.itemsize * sum(statistics.elements.get(name, 0) for name in copies)
     return statistics
 
 

@@ -457,6 +457,23 @@ def test_copies_of_what_is_computed() -> None:
         np.testing.assert_array_equal(found, np.concatenate([-array, array**2]))
 
 
+def test_bytes_are_counted() -> None:
+    """Of copies, not of callbacks, whatever runs the program, whoever carries it out, and once for each time."""
+    a, b, o = (sl.BufferExpr(name, np.int16, 2) for name in "abo")
+    sl.copies.pad(a, b, 1, 1)
+    sl.Func(np.negative, [b[y, x]], [o[y, x]])
+    p = sl.build_pipeline([a], [o])
+    assert [p.run(array, np.zeros((6, 7), np.int16), **way).bytes_copied for way in WAYS] == [2 * 6 * 7] * 3
+    repeated = sl.split_loop(p, "pad.y", 4, tail="shift")  # rows 2 and 3 twice
+    assert [repeated.run(array, np.zeros((6, 7), np.int16), **way).bytes_copied for way in WAYS] == [2 * 8 * 7] * 3
+    a, o = sl.BufferExpr("a", np.float64, 1), sl.BufferExpr("o", np.float64, 1)
+    sl.copies.copy(a[x], o[x], implementation=lambda source, target: np.copyto(target, source))
+    assert sl.build_pipeline([a], [o]).run(np.zeros(5), np.zeros(5)).bytes_copied == 40
+    a, o = sl.BufferExpr("a", np.float64, 1), sl.BufferExpr("o", np.float64, 1)
+    sl.Func(np.positive, [a[x]], [o[x]])
+    assert sl.build_pipeline([a], [o]).run(np.zeros(5), np.zeros(5)).bytes_copied == 0
+
+
 @st.composite
 def shapes(draw: st.DrawFn) -> tuple[int, ...]:
     return tuple(draw(st.lists(st.sampled_from((1, 2, 3, 4, 0)), min_size=1, max_size=4)))

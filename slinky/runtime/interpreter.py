@@ -36,7 +36,6 @@ from slinky.ir.statements import (
     Program,
     Serial,
     Statement,
-    walk,
 )
 from slinky.runtime.arguments import require, take_arguments
 from slinky.runtime.buffers import Array, Buffer, read_only, seen
@@ -55,7 +54,7 @@ from slinky.runtime.operations import function_of
 from slinky.runtime.races import Iteration, LoopRun
 from slinky.runtime.run_options import RunOptions
 from slinky.runtime.shadow import Shadow
-from slinky.runtime.statistics import Meter, Recorder, RunStatistics
+from slinky.runtime.statistics import Meter, Recorder, RunStatistics, bytes_copied_per_element
 from slinky.runtime.storage import (
     NumericBox,
     Storage,
@@ -110,7 +109,7 @@ def interpret(
     An exception of a callback propagates with a note that names the call and its box.
     """
     given = take_arguments(program, arrays, scalars)
-    recorder = Recorder([s.func.name for s in walk(program.body) if isinstance(s, Call)], options.hooks)
+    recorder = Recorder(bytes_copied_per_element(program), options.hooks)
     shadows: dict[str, Shadow] | None = None
     if options.checked is True:
         outputs = [given.storages[p.name] for p in program.outputs]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from slinky.errors import ExecutionError
-from slinky.ir.statements import Call, Program, walk
+from slinky.ir.statements import Program, walk
 from slinky.runtime import forks
 from slinky.runtime.arena import Arenas
 from slinky.runtime.arguments import take_arguments
@@ -33,7 +33,7 @@ from slinky.runtime.plan_tree import PlanTree
 from slinky.runtime.python_text import python_text
 from slinky.runtime.reservations import MeasuredArenas, Reservations
 from slinky.runtime.run_options import RunOptions
-from slinky.runtime.statistics import Hooks, Recorder, RunStatistics
+from slinky.runtime.statistics import Hooks, Recorder, RunStatistics, bytes_copied_per_element
 from slinky.runtime.strided import laid_bytes
 from slinky.runtime.threads import default_workers, run_parallel, workers_or_default
 from slinky.symbolic.patience import limited_patience
@@ -136,7 +136,7 @@ class Plan:
         self.program = program
         self._completion = Completion(program)
         self._scalars = tuple(s.name for s in program.scalars)
-        self._funcs = [s.func.name for s in walk(program.body) if isinstance(s, Call)]
+        self._funcs = bytes_copied_per_element(program)
         self._at_origin = at_origin(program)
         self._variants: dict[Kind, Variant] = {}
         self._lock = forks.lock()

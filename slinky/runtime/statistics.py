@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ParamSpec, TypeAlias
 
 import attrs
 
 from slinky.errors import ArgumentError
+from slinky.ir.operations import Copy
+from slinky.ir.statements import Call, Program, walk
 from slinky.runtime import forks
 
 Span: TypeAlias = tuple[tuple[int, int], ...]
@@ -37,8 +39,12 @@ class RunStatistics:
     * `allocations`: how many buffers were allocated.
     * `calls`: per func, how often its callback ran. Calls of empty boxes do not count.
     * `elements`: per func, how many points of its dimensions were computed, counting repetitions.
+<<<<<<< HEAD
     * `bytes_copied`: bytes moved by copies that slinky made itself.
     * `outputs`: the outputs, in the order of the pipeline's, as calling it returns them. They are not compared.
+=======
+    * `bytes_copied`: how many bytes copies wrote that slinky understands (see `sl.copies`), whoever carried them out.
+>>>>>>> edd3850 (Count the bytes that copies write)
     """
 
     program_bytes: int
@@ -95,9 +101,10 @@ def _both(first: Callable[P, None] | None, second: Callable[P, None] | None) -> 
 
 
 class Recorder:
-    """Counts while a run goes on, from any thread."""
+    """Counts while a run goes on, from any thread. `funcs` are those of `bytes_copied_per_element`."""
 
-    def __init__(self, funcs: list[str], hooks: Hooks) -> None:
+    def __init__(self, funcs: Mapping[str, int], hooks: Hooks) -> None:
+        self._sizes = funcs
         self._lock = forks.lock()
         self.hooks = hooks
         self._live = 0
@@ -151,7 +158,15 @@ class Recorder:
     def statistics(self, peak_bytes: int) -> RunStatistics:
         """What was counted, of a run that reserved so many bytes."""
         with self._lock:
-            return RunStatistics(self._peak, peak_bytes, self._allocations, dict(self._calls), dict(self._elements))
+            copied = sum(self._sizes[func] * count for func, count in self._elements.items())
+            calls, elements = dict(self._calls), dict(self._elements)
+            return RunStatistics(self._peak, peak_bytes, self._allocations, calls, elements, copied)
+
+
+def bytes_copied_per_element(program: Program) -> dict[str, int]:
+    """The funcs of a program, each with the bytes of an element that it copies: none but of a copy."""
+    funcs = [s.func for s in walk(program.body) if isinstance(s, Call)]
+    return {f.name: f.outputs[0].dtype.itemsize if isinstance(f.operation, Copy) else 0 for f in funcs}
 
 
 class Meter:
