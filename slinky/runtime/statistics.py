@@ -39,12 +39,8 @@ class RunStatistics:
     * `allocations`: how many buffers were allocated.
     * `calls`: per func, how often its callback ran. Calls of empty boxes do not count.
     * `elements`: per func, how many points of its dimensions were computed, counting repetitions.
-<<<<<<< HEAD
-    * `bytes_copied`: bytes moved by copies that slinky made itself.
-    * `outputs`: the outputs, in the order of the pipeline's, as calling it returns them. They are not compared.
-=======
     * `bytes_copied`: how many bytes copies wrote that slinky understands (see `sl.copies`), whoever carried them out.
->>>>>>> edd3850 (Count the bytes that copies write)
+    * `outputs`: the outputs, in the order of the pipeline's, as calling it returns them. They are not compared.
     """
 
     program_bytes: int
