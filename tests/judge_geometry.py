@@ -77,6 +77,11 @@ def written_dims(func: LoweredFunc) -> list[tuple[int, ...]]:
     return [port.dims for port in func.outputs]
 
 
+def parts_of(func: LoweredFunc) -> list[tuple[int, Any, Any]]:
+    """From where to where a func gives values along some of its dimensions, None for no end."""
+    return [(limit.dim, limit.first, limit.last) for limit in func.part]
+
+
 def is_parallel(loop: For) -> bool:
     """Whether iterations may run at the same time."""
     return not isinstance(loop.mode, Serial)

@@ -43,6 +43,7 @@ from judge_geometry import (
     of_coordinates,
     operands_read,
     operands_written,
+    parts_of,
     read_through,
     read_views,
     stir,
@@ -318,6 +319,12 @@ class Run:
             for dim, (first, last) in zip(dims, memory.box, strict=True):
                 lo, hi = box[dim]
                 box[dim] = (lo if lo > first else first, hi if hi < last else last)
+        for dim, least, most in parts_of(func):
+            lo, hi = box[dim]
+            box[dim] = (
+                lo if least is None else max(lo, evaluation(least)(values)),
+                hi if most is None else min(hi, evaluation(most)(values)),
+            )
         count = 1
         for lo, hi in box:
             if lo > hi:

@@ -210,6 +210,7 @@ COUNTS: dict[str, CountRule] = {
     "alias_copy": no_more_elements,
     "alias_copies": no_more_elements,
     "split_boundary": any_number,
+    "set_layout": same_calls,
 }
 """What each primitive says about how often funcs are called; of other operations nothing is known."""
 

@@ -352,3 +352,14 @@ def test_two_parts_that_overlap_keep_their_values() -> None:
             found.append((one.array, two.array))
         for first, second in zip(*found, strict=True):
             np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_pieces_write_nothing_but_their_parts_wherever_they_are_computed(number: int) -> None:
+    """A fill, or who writes an inside, gives other values elsewhere: it must not be computed there."""
+    p = padded()
+    q, ((inside, *_),) = sl.split_boundary(p, "constant", rc=True)
+    q = sl.alias_copy(q, inside)
+    q, loops = sl.split_loop(q, "rows.y", 1, rc=True)
+    q = sl.compute_at(q, ["make", "constant #0", "constant #1"][number], loops.outer)
+    agree(p, q, [IMAGE], [IMAGE])

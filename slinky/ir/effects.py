@@ -21,6 +21,7 @@ from slinky.ir.regions import BoundsOf, end_symbols, input_regions, input_templa
 from slinky.ir.statements import Alloc, Block, Call, Check, For, If, LoweredFunc, Pass, Statement, walk
 from slinky.symbolic.expressions import Expr
 from slinky.symbolic.intervals import Box, Interval, evaluate_box, intersection
+from slinky.symbolic.traversal import evaluate
 
 NumericBox: TypeAlias = tuple[tuple[int, int], ...]
 
@@ -112,7 +113,7 @@ def limits(call: Call) -> tuple[tuple[int, str, int], ...]:
 
 
 def clamped_box(call: Call, bounds_of: BoundsOf) -> Box:
-    """The box of a call within the bounds of its outputs."""
+    """The box of a call within the bounds of its outputs, and where its func gives the values."""
     return _clamped(call.func, call.box, tuple([bounds_of(buffer) for buffer in call.writes]))
 
 
@@ -122,6 +123,8 @@ def _clamped(func: LoweredFunc, box: Box, bounds: tuple[Box, ...]) -> Box:
     for port, bound in zip(func.outputs, bounds, strict=True):
         for dim, i in zip(port.dims, bound, strict=True):
             clamped[dim] = intersection(clamped[dim], i)
+    for limit in func.part:
+        clamped[limit.dim] = limit.clamp(clamped[limit.dim])
     return tuple(clamped)
 
 
@@ -133,6 +136,9 @@ def bounds_of_dim(call: Call, dim: int, bounds_of: BoundsOf) -> Interval:
             bound = bounds_of(buffer)[position]
             found = bound if found is None else intersection(found, bound)
     assert found is not None
+    for limit in call.func.part:
+        if limit.dim == dim:
+            found = limit.clamp(found)
     return found
 
 
@@ -142,6 +148,11 @@ def clamped_numbers(call: Call, values: Mapping[Expr, int], bounds_of: Callable[
     for dim, buffer, position in limits(call):
         (lo, hi), (first, last) = box[dim], bounds_of(buffer)[position]
         box[dim] = (max(lo, first), min(hi, last))
+    for limit in call.func.part:
+        lo, hi = box[limit.dim]
+        lo = lo if limit.first is None else max(lo, evaluate(limit.first, values))
+        hi = hi if limit.last is None else min(hi, evaluate(limit.last, values))
+        box[limit.dim] = (lo, hi)
     return tuple(box)
 
 

@@ -46,6 +46,7 @@ def _said_of_func(func: LoweredFunc) -> tuple[object, ...]:
         func.outputs,
         func.whole,
         func.multiples,
+        func.part,
         func.known,
         type(operation),
         said,

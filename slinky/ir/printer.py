@@ -236,7 +236,19 @@ class _Writer:
             for port, effect in zip(func.inputs, reads(call, call.box), strict=True)
         ]
         arguments += [f"{name}={self.argument(value)}" for name, value in func.operation.shown()]
-        return f"{', '.join(outputs)} = {func.name}({', '.join(arguments)})"
+        return f"{', '.join(outputs)} = {func.name}({', '.join(arguments)}){self.part(call)}"
+
+    def part(self, call: Call) -> str:
+        """Where the func of a call gives the values, as far as its box does not say so."""
+        names = call.func.dim_names()
+        texts = []
+        for limit in call.func.part:
+            clamped, i = limit.clamp(call.box[limit.dim]), call.box[limit.dim]
+            lower = f"{self.expr(limit.first)} <= " if limit.first is not None and clamped.min is not i.min else ""
+            upper = f" <= {self.expr(limit.last)}" if limit.last is not None and clamped.max is not i.max else ""
+            if lower or upper:
+                texts.append(f"{lower}{names[limit.dim]}{upper}")
+        return f" where {' and '.join(texts)}" if texts else ""
 
     def viewed(self, port: Port, region: str) -> str:
         """A region, and how the operation sees it, unless it is just the region."""

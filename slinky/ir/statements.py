@@ -23,7 +23,7 @@ import numpy as np
 
 from slinky.errors import ProgramError
 from slinky.ir.operations import Operation
-from slinky.symbolic.expressions import Condition, Expr, ExprLike, Variable, as_expr
+from slinky.symbolic.expressions import Condition, Expr, ExprLike, Variable, as_expr, maximum, minimum
 from slinky.symbolic.intervals import Box, Interval
 
 _identities = itertools.count(1)
@@ -127,6 +127,21 @@ Port: TypeAlias = InputPort | OutputPort
 """What a func reads or writes of one buffer."""
 
 
+@attrs.frozen
+class Limit:
+    """From where to where, at most, along a dimension given by position; None where nothing limits it."""
+
+    dim: int
+    first: Expr | None
+    last: Expr | None
+
+    def clamp(self, i: Interval) -> Interval:
+        """What of an interval lies in it."""
+        lo = i.min if self.first is None else maximum(i.min, self.first)
+        hi = i.max if self.last is None else minimum(i.max, self.last)
+        return Interval(lo, hi)
+
+
 @attrs.frozen(eq=False)
 class LoweredFunc:
     """What a call runs: the geometry of its ports, and the operation.
@@ -141,6 +156,9 @@ class LoweredFunc:
 
     `multiples` are the dimensions, by position, that it computes in whole pieces only, and how long these are:
     whenever a call computes anything, its clamped box begins at a multiple of that there, and ends right before one.
+
+    `part` is where the func gives the values of its outputs, if others give them elsewhere: calls are clamped to it, as
+    to the bounds of their outputs.
     """
 
     name: str
@@ -151,6 +169,7 @@ class LoweredFunc:
     whole: tuple[tuple[int, Interval], ...] = ()
     known: tuple[Condition, ...] = ()
     multiples: tuple[tuple[int, int], ...] = ()
+    part: tuple[Limit, ...] = ()
 
     @property
     def ports(self) -> tuple[Port, ...]:

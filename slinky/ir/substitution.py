@@ -19,6 +19,7 @@ from slinky.ir.statements import (
     Call,
     For,
     InputPort,
+    Limit,
     LoweredFunc,
     Program,
     Statement,
@@ -104,7 +105,7 @@ def substitute_func(func: LoweredFunc, replacements: Mapping[Expr, Expr]) -> Low
     intervals = (*(i for box in boxes for i in box), *(i for _, i in func.whole))
     ends = (e for i in intervals for e in (i.min, i.max))
     index = (e for view in views for e in view.index)
-    named = union_of_symbols((*func.known, *func.operation.expressions(), *ends, *index))
+    named = union_of_symbols((*func.known, *func.operation.expressions(), *ends, *index, *_limits(func)))
     if not any(symbol in replacements for symbol in named):
         return func
     return attrs.evolve(
@@ -112,6 +113,7 @@ def substitute_func(func: LoweredFunc, replacements: Mapping[Expr, Expr]) -> Low
         operation=func.operation.substituted(replacements),
         inputs=tuple(_input(port, replacements) for port in func.inputs),
         outputs=tuple(attrs.evolve(port, view=_view(port.view, replacements)) for port in func.outputs),
+        part=tuple(_limit(limit, replacements) for limit in func.part),
         known=tuple(substitute(c, replacements) for c in func.known),
         whole=tuple((d, substitute_interval(i, replacements)) for d, i in func.whole),
     )
@@ -127,3 +129,12 @@ def _view(view: View | None, replacements: Mapping[Expr, Expr]) -> View | None:
         return None
     index = tuple(substitute(e, replacements) for e in view.index)
     return attrs.evolve(view, index=index, box=substitute_box(view.box, replacements))
+
+
+def _limits(func: LoweredFunc) -> list[Expr]:
+    return [e for limit in func.part for e in (limit.first, limit.last) if e is not None]
+
+
+def _limit(limit: Limit, replacements: Mapping[Expr, Expr]) -> Limit:
+    first, last = (None if e is None else substitute(e, replacements) for e in (limit.first, limit.last))
+    return Limit(limit.dim, first, last)

@@ -34,7 +34,7 @@ from slinky.ir.statements import (
 from slinky.symbolic.expressions import Expr, Metadata, Scalar, Variable, negate
 from slinky.symbolic.intervals import box_symbols, not_empty
 from slinky.symbolic.proofs import impossible, prove
-from slinky.symbolic.traversal import symbols
+from slinky.symbolic.traversal import symbols, union_of_symbols
 
 
 def verify_program(program: Program) -> None:
@@ -161,6 +161,8 @@ class _Verifier:
             self.in_scope(call, box_symbols(port.box) - set(func.dims), scope)
             if buffer not in self.written and not self.does_nothing(call, scope):
                 self.fail(call, f"it reads {buffer!r}, which nothing has written")
+        ends = (e for limit in func.part for e in (limit.first, limit.last) if e is not None)
+        self.in_scope(call, union_of_symbols(ends), scope)
         for value in func.operation.floats():
             if value.name not in self.floats:
                 self.fail(call, f"scalar {value} is not a parameter")

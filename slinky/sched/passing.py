@@ -18,7 +18,7 @@ from slinky.cursors.cursors import statement_cursor
 from slinky.cursors.versions import Version
 from slinky.errors import SchedulingError
 from slinky.ir.operations import Copy, CopySource
-from slinky.ir.statements import Call, InputPort, LoweredFunc, OutputPort, View
+from slinky.ir.statements import Call, InputPort, Limit, LoweredFunc, OutputPort, View
 from slinky.symbolic.bounds import bounds
 from slinky.symbolic.expressions import Expr, Variable, linear, linear_sum, variable
 from slinky.symbolic.intervals import Box, Interval, point
@@ -179,11 +179,30 @@ class Rewritten:
         return tuple(found)
 
 
-def writing_through(func: LoweredFunc, passage: Passage) -> Rewritten | None:
+def parts_of(copy: LoweredFunc, passage: Passage) -> tuple[Limit, ...] | None:
+    """Where a copy gives elements of its target: who writes them in its place gives them there and nowhere else. None
+    where that is no box."""
+    found = list(copy.part)
+    for e, i in passage.conditions:
+        offset, terms = linear(e)
+        moving = [(passage.dims.index(atom), k) for atom, k in terms if atom in passage.dims]
+        if not moving:
+            continue  # it holds, or the copy gives nothing at all
+        if len(moving) != 1 or abs(moving[0][1]) != 1:
+            return None
+        ((d, sign),) = moving
+        rest = linear_sum(offset, [term for term in terms if term[0] is not passage.dims[d]])
+        lo, hi = (i.min, i.max) if sign > 0 else (-i.max, -i.min)
+        found.append(Limit(d, lo - sign * rest, hi - sign * rest))
+    return tuple(found)
+
+
+def writing_through(func: LoweredFunc, passage: Passage, parts: Sequence[Limit]) -> Rewritten | None:
     """A func with one output that writes the other buffer of a passage, of which each coordinate is a constant or one
     of the passage's dims, forward or backward. None where it cannot be said so.
 
-    The func's dimensions become the coordinates of what it writes, so what it reads is said by other expressions.
+    The func's dimensions become the coordinates of what it writes, so what it reads is said by other expressions. It
+    gives what it gave, and only where the `parts` of the other buffer are.
     """
     if len(func.outputs) != 1:
         return None
@@ -229,9 +248,20 @@ def writing_through(func: LoweredFunc, passage: Passage) -> Rewritten | None:
             for p in func.inputs
         ),
         outputs=(OutputPort(tuple(positions), output.dtype, _needed(view)),),
+        part=(
+            *(_moved(limit, new_dims[limit.dim]) for limit in func.part),
+            *(Limit(positions[limit.dim], limit.first, limit.last) for limit in parts),
+        ),
         whole=tuple((d, Interval(i.min + new_dims[d][2], i.max + new_dims[d][2])) for d, i in func.whole),
     )
     return Rewritten(new, tuple(mapping))
+
+
+def _moved(limit: Limit, by: tuple[int, int, Expr]) -> Limit:
+    """A limit of a dimension that is now counted with a sign, and from elsewhere."""
+    d, sign, offset = by
+    first, last = (limit.first, limit.last) if sign > 0 else (limit.last, limit.first)
+    return Limit(d, *(None if e is None else sign * e + offset for e in (first, last)))
 
 
 def _fresh(dims: Sequence[Variable], func: str, n: int) -> str:

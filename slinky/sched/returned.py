@@ -123,3 +123,9 @@ class SplitBoundaryCursors(ReturnedCursors):
 
 class AliasCopiesCursors(ReturnedCursors):
     """Returned by `alias_copies`: nothing, for no place was given."""
+
+
+class SetLayoutCursors(ReturnedCursors):
+    """Returned by `set_layout`."""
+
+    alloc: AllocCursor

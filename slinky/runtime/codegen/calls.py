@@ -30,6 +30,9 @@ def clamped_box(writer: Writer, call: Call, boxes: Mapping[str, Box], known: Fac
     for dim, buffer, position in limits(call):
         lows[dim].append(boxes[buffer][position].min)
         highs[dim].append(boxes[buffer][position].max)
+    for limit in call.func.part:
+        lows[limit.dim] += [limit.first] if limit.first is not None else []
+        highs[limit.dim] += [limit.last] if limit.last is not None else []
     clamped = (Interval(maximum(*lo), minimum(*hi)) for lo, hi in zip(lows, highs, strict=True))
     return tuple(writer.simplified(i, known) for i in clamped)
 

@@ -142,3 +142,10 @@ COPIES_SAY = Reason(
     "other computes the same. A call that writes where the copy wrote writes the element that the copy would have put "
     "there: the target still has one value for each element. Pieces of a copy give each element as the copy does.",
 )
+
+LAYOUT_ALONE = Reason(
+    "a layout alone",
+    "Nothing changes but where the elements of one allocation, which is not folded, lie in memory; each has a place of "
+    "its own there as before.",
+    "Everything speaks of coordinates, whatever their place in memory: operations are given views of any strides.",
+)

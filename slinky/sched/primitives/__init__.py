@@ -2,6 +2,7 @@
 
 from slinky.sched.primitives.blocks import reorder_statements
 from slinky.sched.primitives.copies import alias_copies, alias_copy, split_boundary
+from slinky.sched.primitives.layouts import set_layout
 from slinky.sched.primitives.loops import cut_loop, parallelize_loop, reorder_loops, split_loop
 from slinky.sched.primitives.placement import compute_at, compute_root
 from slinky.sched.primitives.simplification import rename, simplify
@@ -20,6 +21,7 @@ __all__ = [
     "rename",
     "reorder_loops",
     "reorder_statements",
+    "set_layout",
     "simplify",
     "slide_window",
     "split_boundary",

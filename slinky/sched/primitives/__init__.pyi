@@ -18,6 +18,7 @@ from slinky.sched.returned import (
     RenameCursors,
     ReorderLoopsCursors,
     ReorderStatementsCursors,
+    SetLayoutCursors,
     SimplifyCursors,
     SlideWindowCursors,
     SplitBoundaryCursors,
@@ -214,3 +215,21 @@ def split_boundary(p: Pipeline, copy: CallCursor | str, *, rc: Literal[False] = 
 def alias_copies(p: Pipeline, *, rc: Literal[True]) -> tuple[Pipeline, AliasCopiesCursors]: ...
 @overload
 def alias_copies(p: Pipeline, *, rc: Literal[False] = False) -> Pipeline: ...
+@overload
+def set_layout(
+    p: Pipeline,
+    alloc: AllocCursor | str,
+    order: Sequence[str | int],
+    *,
+    alignment: int = 1,
+    rc: Literal[True],
+) -> tuple[Pipeline, SetLayoutCursors]: ...
+@overload
+def set_layout(
+    p: Pipeline,
+    alloc: AllocCursor | str,
+    order: Sequence[str | int],
+    *,
+    alignment: int = 1,
+    rc: Literal[False] = False,
+) -> Pipeline: ...

@@ -8,7 +8,7 @@ share memory; it is the funcs that see a buffer in another way (`passing`), and 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import attrs
 
@@ -19,13 +19,21 @@ from slinky.errors import SchedulingError
 from slinky.ir.copies import with_box, with_func, with_operands
 from slinky.ir.effects import bounds_of_dim
 from slinky.ir.operations import Copy, CopySource
-from slinky.ir.statements import Alloc, Call, InputPort, LoweredFunc, blocks_of, fresh_identity
+from slinky.ir.statements import Alloc, Call, InputPort, Limit, LoweredFunc, blocks_of, fresh_identity
 from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
 from slinky.sched.legality.reasons import COPIES_SAY, SAME_ORDER_TWICE, Kept, Obligation
 from slinky.sched.legality.touches import reads_of_call
 from slinky.sched.operation import sched_op
-from slinky.sched.passing import Passage, inverse, known_source, passage_of, reading_through, writing_through
+from slinky.sched.passing import (
+    Passage,
+    inverse,
+    known_source,
+    parts_of,
+    passage_of,
+    reading_through,
+    writing_through,
+)
 from slinky.sched.primitives.rewriting import within
 from slinky.sched.returned import AliasCopiesCursors, AliasCopyCursors, SplitBoundaryCursors
 from slinky.symbolic.expressions import Expr, linear, linear_sum, maximum, minimum
@@ -186,6 +194,11 @@ def _write_past(version: Version, call: Call, passage: Passage) -> Any:
     others = [c for c in _calls_on(version, version.writers(target), target, home) if c.func is not call.func]
     if others and not (len(copies) == 1 and _lies_in(box, call.box, version, alloc)):
         raise SchedulingError(f"not shown that all of {source} has its place in what the copy writes of {target}")
+    parts = parts_of(call.func, passage)
+    if parts is None:
+        if others:
+            raise SchedulingError(f"where {call.func.name} gives elements of {target} is no box")
+        parts = ()
     edit = Edit(version)
     if home is not None:
         _move_before(edit, home, alloc)
@@ -195,7 +208,7 @@ def _write_past(version: Version, call: Call, passage: Passage) -> Any:
             raise SchedulingError(
                 f"{producer.func.name} computes whole pieces of {source}, which {target} may have not"
             )
-        rewritten = writing_through(producer.func, back)
+        rewritten = writing_through(producer.func, back, parts)
         if rewritten is None:
             raise SchedulingError(f"{producer.func.name} cannot write {target} as it is")
         (port,) = producer.func.outputs
@@ -288,6 +301,19 @@ min(a.x.max, b.x.max - 2)])
 _AS_BEFORE = (Obligation.POSITIVE, Obligation.INPUTS, Obligation.READS, Obligation.READERS, Obligation.OUTPUTS)
 
 
+_Part: TypeAlias = "dict[int, tuple[Expr | None, Expr | None]]"
+"""By dimension, from where to where; None for no end."""
+
+
+def _narrowed(part: _Part, d: int, first: Expr | None, last: Expr | None) -> _Part:
+    """The part of a part from here to there along a dimension."""
+    known_first, known_last = part.get(d, (None, None))
+    firsts = [e for e in (known_first, first) if e is not None]
+    lasts = [e for e in (known_last, last) if e is not None]
+    ends = (maximum(*firsts) if firsts else None, minimum(*lasts) if lasts else None)
+    return {**part, d: ends}
+
+
 class _Pieces:
     """Makes the pieces of a copy, as calls; the first has the identity of the copy."""
 
@@ -305,17 +331,18 @@ class _Pieces:
 
     def found(self) -> list[Call]:
         """The pieces."""
-        self._split(self.call.box, tuple(range(len(self.operation.sources))))
+        self._split(self.call.box, tuple(range(len(self.operation.sources))), {})
         return self.calls
 
-    def _split(self, box: Box, sources: tuple[int, ...]) -> None:
+    def _split(self, box: Box, sources: tuple[int, ...], part: _Part) -> None:
+        """Split a box of the copy, in which no source before these gives anything: `part` says where that is so."""
         if any(prove(i.max < i.min, self.known) for i in box):
             return
         operation, func = self.operation, self.call.func
         if not sources:
             if operation.fill is None:
                 raise SchedulingError(f"not shown that some source of {func.name} gives each element", place=self.place)
-            self._add(box, (), ())
+            self._add(box, (), (), part)
             return
         source = operation.sources[sources[0]]
         limits = self._limits(source)
@@ -323,22 +350,30 @@ class _Pieces:
         plain = attrs.evolve(source, edges=nothing, boundaries=nothing, where=())
         inside = tuple(self._inside(i, limits[d], d) if d in limits else i for d, i in enumerate(box))
         if not any(prove(i.max < i.min, self.known) for i in inside):
-            self._add(inside, sources[:1], (plain,))
+            given = part
+            for d, limit in limits.items():
+                given = _narrowed(given, d, limit.min, limit.max)
+            self._add(inside, sources[:1], (plain,), given)
         has_boundary = any(boundary is not None for boundary in source.boundaries)
         rest = list(box)
+        left = part
         for d, limit in limits.items():
             i = box[d]
-            for beyond in (
-                Interval(i.min, within(i, Interval(i.min, limit.min - 1), self.known).max),
-                Interval(within(i, Interval(limit.max + 1, i.max), self.known).min, i.max),
+            before = Interval(i.min, within(i, Interval(i.min, limit.min - 1), self.known).max)
+            after = Interval(within(i, Interval(limit.max + 1, i.max), self.known).min, i.max)
+            for beyond, where in (
+                (before, _narrowed(left, d, None, limit.min - 1)),
+                (after, _narrowed(left, d, limit.max + 1, None)),
             ):
                 piece = (*rest[:d], beyond, *rest[d + 1 :])
                 if has_boundary:
                     if not any(prove(j.max < j.min, self.known) for j in piece):
-                        self._add(piece, sources, tuple(operation.sources[s] for s in sources))
+                        # What goes by a boundary rule gives every element, also inside.
+                        self._add(piece, sources, tuple(operation.sources[s] for s in sources), part)
                 else:
-                    self._split(piece, sources[1:])
+                    self._split(piece, sources[1:], where)
             rest[d] = inside[d]
+            left = _narrowed(left, d, limit.min, limit.max)
 
     def _inside(self, i: Interval, limit: Interval, d: int) -> Interval:
         """The part of a dimension that lies in a limit; a point stays one where the bounds of the target clamp it."""
@@ -364,8 +399,8 @@ class _Pieces:
             found[d] = within(found[d], limit, self.known) if d in found else limit
         return found
 
-    def _add(self, box: Box, sources: tuple[int, ...], read: tuple[CopySource, ...]) -> None:
-        """Add a piece that copies from some of the sources, given by position, as `read` says."""
+    def _add(self, box: Box, sources: tuple[int, ...], read: tuple[CopySource, ...], part: _Part) -> None:
+        """Add a piece that copies from some of the sources, given by position, as `read` says, and only in a part."""
         func = self.call.func
         operation = attrs.evolve(self.operation, sources=read, implementation=None)
         ports = [func.inputs[s] for s in sources]
@@ -375,7 +410,8 @@ class _Pieces:
             index, _ = known_source(self.operation, source, own)
             ports = [InputPort(tuple(map(point, index)), ports[0].dtype)]
             operation = attrs.evolve(operation, fill=None)
-        piece = attrs.evolve(func, operation=operation, inputs=tuple(ports))
+        limits = [Limit(d, first, last) for d, (first, last) in sorted(part.items())]
+        piece = attrs.evolve(func, operation=operation, inputs=tuple(ports), part=(*func.part, *limits))
         reads = tuple(self.call.reads[s] for s in sources)
         identity = fresh_identity() if self.calls else self.call.id
         self.calls.append(Call(piece, box, reads, self.call.writes, id=identity))
