@@ -212,10 +212,13 @@ def test_bounds_of_a_dimension_that_an_input_lacks_mean_nothing() -> None:
 
 
 def test_a_call_does_not_stay_behind_its_buffer() -> None:
-    """The buffer goes into a loop of its own, or away, and the calls stay."""
+    """The buffer goes into a loop of its own, or away, or gets another name, and the calls stay."""
     p = chain()
     edit = sl.edit(p)
     edit.delete("alloc t")
+    refused(edit, "t is not allocated here")
+    edit = sl.edit(p)
+    edit.replace("alloc t", attrs.evolve(edit.statement("alloc t"), buffer="v"))
     refused(edit, "t is not allocated here")
     edit = sl.edit(p)
     edit.wrap("alloc t", lambda block: loop(variable("v"), 0, 0, *block))
