@@ -34,7 +34,7 @@ from slinky.sched.legality.positive import check_divisors, check_positive
 from slinky.sched.legality.races import check_races
 from slinky.sched.legality.reads import RemediesFor, check_inputs, check_outputs, check_readers_of, check_reads
 from slinky.sched.legality.reasons import Kept, Obligation
-from slinky.sched.legality.scopes import Touched, check_scopes, check_sources
+from slinky.sched.legality.scopes import Touched, check_fitting, check_scopes, check_sources
 from slinky.sched.legality.values import check_values
 from slinky.sched.legality.wholes import check_whole
 
@@ -82,7 +82,9 @@ class _Gate:
         """Raise `SchedulingError` for what is not shown."""
         version, edit = self.version, self.edit
         elsewhere = check_scopes(self.old, version, self.touched, edit.reordered)
-        if Obligation.VALUES not in self.kept:
+        if Obligation.VALUES in self.kept:
+            check_fitting(version, elsewhere)  # each func is given what its ports take, be it the same or not
+        else:
             check_values(self.old, version, elsewhere, edit.copies)
         check_whole(version, self.touched)
         check_multiples(version, self.touched)

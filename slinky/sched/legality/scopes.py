@@ -86,8 +86,7 @@ def check_scopes(
             _require_symbols(new, statement, used, _variables(new, entry.parent, loops))
     for identity in asked:
         _require_buffers(new, identity, written_by(new.statement(identity)))
-    for identity in unlike:
-        _require_fitting(new, identity)
+    check_fitting(new, unlike)
     return tuple(asked)
 
 
@@ -119,31 +118,34 @@ def _holds_the_same(before: Alloc, now: Alloc) -> bool:
     return before.dtype == now.dtype and len(before.box) == len(now.box)
 
 
-def _require_fitting(version: Version, identity: int) -> None:
-    """Check that the operands of a call have the rank and the dtype of its func's ports.
+def check_fitting(version: Version, statements: Iterable[int]) -> None:
+    """Check that the operands of calls, given by identity, have the rank and the dtype of the ports of their funcs.
 
     A call that runs the same func on the same buffers fits them as it did, wherever it stands, unless one of them holds
-    something else than before. (That they are the same buffers is shown elsewhere: see `values`.)
+    something else than before. (That they are the same buffers is shown by `values`, or else this is asked.) Raises
+    `SchedulingError` for the first call that does not.
     """
-    call = version.statement(identity)
-    if not isinstance(call, Call):
-        return
     dtypes: dict[str, np.dtype[Any]] | None = None
-    ports: list[InputPort | OutputPort] = [*call.func.outputs, *call.func.inputs]
-    for buffer, port in zip((*call.writes, *call.reads), ports, strict=True):
-        alloc, box = version.alloc_of(buffer, identity), version.global_box(buffer)
-        if alloc is not None:
-            box, dtype = alloc.box, alloc.dtype
-        elif box is not None:
-            dtypes = global_dtypes(version.program) if dtypes is None else dtypes
-            dtype = dtypes[buffer]
-        else:
+    for identity in statements:
+        call = version.statement(identity)
+        if not isinstance(call, Call):
             continue
-        if (len(box), dtype) != (port.rank, port.dtype):
-            raise SchedulingError(
-                f"{call.func.name} takes {port.dtype} of rank {port.rank}, and {buffer} is {dtype} of rank {len(box)}",
-                place=statement_cursor(version, identity),
-            )
+        ports: list[InputPort | OutputPort] = [*call.func.outputs, *call.func.inputs]
+        for buffer, port in zip((*call.writes, *call.reads), ports, strict=True):
+            alloc, box = version.alloc_of(buffer, identity), version.global_box(buffer)
+            if alloc is not None:
+                box, dtype = alloc.box, alloc.dtype
+            elif box is not None:
+                dtypes = global_dtypes(version.program) if dtypes is None else dtypes
+                dtype = dtypes[buffer]
+            else:
+                continue
+            if (len(box), dtype) != (port.rank, port.dtype):
+                raise SchedulingError(
+                    f"{call.func.name} takes {port.dtype} of rank {port.rank}, and {buffer} is {dtype} of rank "
+                    f"{len(box)}",
+                    place=statement_cursor(version, identity),
+                )
 
 
 def check_sources(version: Version, statements: Iterable[int]) -> None:
