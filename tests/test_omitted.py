@@ -451,6 +451,17 @@ def test_a_choice_between_outputs_does_not_follow() -> None:
     assert (found[1].min, found[1].max) == ((4,), (8,))
 
 
+def test_what_limits_two_outputs_together_gives_neither_its_bounds() -> None:
+    """As large as the input allows each; that both are too large is for the run to say."""
+    inp, low, high = buffers("inp low high")
+    sl.Func(np.negative, [inp[x]], [low[x]], name="f")
+    sl.Func(np.negative, [inp[x]], [high[x]], name="g")
+    p = sl.build_pipeline([inp], [low, high], require=[low.dim(0).max + high.dim(0).max <= 10])
+    assert [out.shape for out in p(np.zeros(6))] == [(6,), (6,)]
+    with pytest.raises(sl.CheckFailedError, match=r"got high\.x\.max = 8, low\.x\.max = 8"):
+        p(np.zeros(9))
+
+
 def test_one_end_that_does_not_follow() -> None:
     p = single(lambda inp: sl.interval(0, sl.maximum(x, 0)), min=0)
     assert sl.Buffer(p(np.zeros(4))).max == (3,)
