@@ -324,7 +324,7 @@ class _Pieces:
             raise SchedulingError(f"{call.func.name} is no copy that slinky understands", place=self.place)
         if any(port.view is not None for port in call.func.ports):
             raise SchedulingError(f"{call.func.name} sees its buffers by views", place=self.place)
-        self.call, self.operation = call, operation
+        self.version, self.call, self.operation = version, call, operation
         self.known = version.facts_at(call.id)
         self.bounds = version.box_at(call.id)
         self.calls: list[Call] = []
@@ -375,6 +375,18 @@ class _Pieces:
             rest[d] = inside[d]
             left = _narrowed(left, d, limit.min, limit.max)
 
+    def _needed(self, limit: Limit) -> Limit | None:
+        """A limit without ends that the bounds of an output of the pipeline, which never change, imply."""
+        (target,) = self.call.writes
+        box = self.version.global_box(target)
+        if box is None:
+            return limit
+        bound = box[self.call.func.outputs[0].dims.index(limit.dim)]
+        known = self.version.base_facts()
+        first = None if limit.first is not None and prove(limit.first <= bound.min, known) else limit.first
+        last = None if limit.last is not None and prove(bound.max <= limit.last, known) else limit.last
+        return None if first is None and last is None else Limit(limit.dim, first, last)
+
     def _inside(self, i: Interval, limit: Interval, d: int) -> Interval:
         """The part of a dimension that lies in a limit; a point stays one where the bounds of the target clamp it."""
         if limit.min is limit.max:
@@ -410,7 +422,7 @@ class _Pieces:
             index, _ = known_source(self.operation, source, own)
             ports = [InputPort(tuple(map(point, index)), ports[0].dtype)]
             operation = attrs.evolve(operation, fill=None)
-        limits = [Limit(d, first, last) for d, (first, last) in sorted(part.items())]
+        limits = [limit for d, ends in sorted(part.items()) if (limit := self._needed(Limit(d, *ends))) is not None]
         piece = attrs.evolve(func, operation=operation, inputs=tuple(ports), part=(*func.part, *limits))
         reads = tuple(self.call.reads[s] for s in sources)
         identity = fresh_identity() if self.calls else self.call.id
