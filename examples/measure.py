@@ -29,8 +29,10 @@ def peak_bytes(run: Callable[[], object]) -> int:
         tracemalloc.stop()
 
 
-def compare(plain: Callable[[], object], result_bytes: int, run: Callable[[], sl.RunStatistics]) -> str:
-    """A table of time and memory of plain NumPy and of a pipeline.
+def compare(
+    plain: Callable[[], object], result_bytes: int, run: Callable[[], sl.RunStatistics], name: str = "plain NumPy"
+) -> str:
+    """A table of time and memory of plain NumPy, or of what has this name, and of a pipeline.
 
     Plain NumPy makes its result anew and a pipeline is given it, so the result is counted for neither. A pipeline keeps
     the memory of its intermediates for its next run, where it cannot be seen. It is therefore what the run tells of it,
@@ -40,7 +42,7 @@ def compare(plain: Callable[[], object], result_bytes: int, run: Callable[[], sl
     intermediates, inside = run().peak_bytes, peak_bytes(run)
     rows = [
         ("", "time", "peak memory", "of which intermediates"),
-        ("plain NumPy", plain_time, megabytes(peak_bytes(plain) - result_bytes), "-"),
+        (name, plain_time, megabytes(peak_bytes(plain) - result_bytes), "-"),
         ("pipeline", pipeline_time, megabytes(intermediates + inside), megabytes(intermediates)),
     ]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

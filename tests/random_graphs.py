@@ -495,8 +495,11 @@ _NAMES = ("n", "m", "l", "k", "j", "z", "y", "x")
 """The func's last dimension is x; a func has the last ones of these."""
 
 
-def build(graph: Graph) -> sl.Pipeline:
-    """The pipeline of a graph, unscheduled. Its funcs are called like the stages."""
+def build(graph: Graph, *, alias: bool = False) -> sl.Pipeline:
+    """The pipeline of a graph, unscheduled, with all of its copies unless `alias` does without some.
+
+    Its funcs are called like the stages.
+    """
     buffers = {name: sl.BufferExpr(name, DTYPE, rank) for name, rank in graph.ranks().items()}
     radius = sl.scalar(RADIUS)
 
@@ -525,7 +528,8 @@ def build(graph: Graph) -> sl.Pipeline:
             pass_buffers=stage.pass_buffers,
             in_place=stage.in_place,
         )
-    return sl.build_pipeline([buffers[name] for name in graph.inputs], [buffers[name] for name in graph.outputs])
+    inputs, outputs = [buffers[name] for name in graph.inputs], [buffers[name] for name in graph.outputs]
+    return sl.build_pipeline(inputs, outputs, alias=alias)
 
 
 def _build_copy(

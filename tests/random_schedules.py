@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import slinky as sl
 from slinky.errors import SchedulingError
+from slinky.ir.operations import Copy
 
 T = TypeVar("T")
 Choose = Callable[[Sequence[T]], T]
@@ -278,6 +279,20 @@ def _reorder_statements(chain: Chain) -> sl.Pipeline:
     return sl.reorder_statements(chain.pipeline, chain.choose(pairs))
 
 
+def _copy(chain: Chain) -> sl.CallCursor:
+    """A call of a copy."""
+    p = chain.pipeline
+    calls = p.find_all("_ = _")
+    copies = [c for c in calls if isinstance(c._call.func.operation, Copy)]
+    if not copies or chain.is_careless():
+        return chain.pick("_ = _")
+    return chain.choose(copies)
+
+
+def _alias_copy(chain: Chain) -> sl.Pipeline:
+    return sl.alias_copy(chain.pipeline, _copy(chain))
+
+
 def _simplify(chain: Chain) -> sl.Pipeline:
     return sl.simplify(chain.pipeline)
 
@@ -296,6 +311,7 @@ PRIMITIVES: dict[str, tuple[Primitive, int]] = {
     "cut_loop": (_cut_loop, 2),
     "parallelize_loop": (_parallelize_loop, 3),
     "reorder_statements": (_reorder_statements, 1),
+    "alias_copy": (_alias_copy, 2),
     "simplify": (_simplify, 1),
 }
 """The primitives, each with how often it is drawn."""

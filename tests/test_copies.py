@@ -39,14 +39,15 @@ def check(
     """Make a copy, and run it in all ways. `origins` are the first coordinates of each source, `lo` the target's."""
     sources, (target,) = buffers(*arrays), [sl.BufferExpr("o", expected.dtype, expected.ndim)]
     make(sources, target)
-    p = sl.build_pipeline(sources, [target])
+    pipelines = [sl.build_pipeline(sources, [target], alias=alias) for alias in (False, True)]
     origins = origins or [0] * len(arrays)
     given_arrays = [sl.Buffer(a, min=(k,) * a.ndim) for a, k in zip(arrays, origins, strict=True)]
-    for way in WAYS:
-        found = np.full(expected.shape, 99, expected.dtype)
-        p.run(*given_arrays, sl.Buffer(found, min=tuple(lo or [0] * found.ndim)), **way, **scalars)
-        np.testing.assert_array_equal(found, expected)
-    return p
+    for p in pipelines:
+        for way in WAYS:
+            found = np.full(expected.shape, 99, expected.dtype)
+            p.run(*given_arrays, sl.Buffer(found, min=tuple(lo or [0] * found.ndim)), **way, **scalars)
+            np.testing.assert_array_equal(found, expected)
+    return pipelines[0]
 
 
 def random(shape: Sequence[int]) -> np.ndarray:
@@ -526,11 +527,12 @@ def test_any_two_copies(shape: tuple[int, ...], data: st.DataObject) -> None:
                 sl.copies.flip(buffer, target)
                 expected = np.flip(expected)
         buffer = target
-    p = sl.build_pipeline(inputs, [buffer])
-    for way in WAYS:
-        found = np.full(expected.shape, 99, source.dtype)
-        p.run(source, found, **way)
-        np.testing.assert_array_equal(found, expected)
+    for alias in (False, True):
+        p = sl.build_pipeline(inputs, [buffer], alias=alias)
+        for way in WAYS:
+            found = np.full(expected.shape, 99, source.dtype)
+            p.run(source, found, **way)
+            np.testing.assert_array_equal(found, expected)
 
 
 # ----------------------------------------------------------------------------------------------------------------

@@ -130,6 +130,45 @@ def test_unsharp_says_what_its_schedule_saves(tmp_path: Path) -> None:
     assert float(whole[1]) > rows * row / 1e6
 
 
+def test_the_edges_of_the_photograph(tmp_path: Path) -> None:
+    done = run("boundaries.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("pipeline edges(inp: uint8[2]) -> (edges: uint8[2]):\n")
+    assert "512 x 512 pixels: equal to scipy.ndimage in every pixel\n" in done.stdout
+    found = re.search(r"intermediates: ([\d.]+) MB as described, ([\d.]+) MB as scheduled \(([\d.]+)%\)", done.stdout)
+    assert found is not None
+    assert float(found[1]) > 3
+    assert float(found[3]) < 1
+    edges = pixels(tmp_path / "boundaries.png")
+    assert edges.shape == (512, 512)
+    assert set(np.unique(edges)) == {0, 255}
+    assert 0.02 < (edges == 255).mean() < 0.3
+
+
+@pytest.mark.parametrize("size", [(1, 1), (1, 40), (40, 1), (3, 2), (2, 7)])
+@pytest.mark.parametrize("name", ["boundaries", "mosaic"])
+def test_small_images(tmp_path: Path, name: str, size: tuple[int, int]) -> None:
+    photo = np.random.default_rng(1).integers(0, 256, (size[1], size[0], 3), np.uint8)
+    Image.fromarray(photo).save(tmp_path / "given.png")
+    done = run(f"{name}.py", tmp_path / "given.png", "-o", tmp_path / "out.png")
+    assert done.returncode == 0, done.stderr
+    assert " in every pixel\n" in done.stdout
+
+
+def test_the_mosaic_of_the_photograph(tmp_path: Path) -> None:
+    done = run("mosaic.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "1056 x 1056 pixels: equal to plain NumPy in every pixel\n" in done.stdout
+    copied = [float(found) for found in re.findall(r"copied: ([\d.]+) MB", done.stdout)]
+    tile, mosaic = 512 * 512 * 3 / 1e6, 1056 * 1056 * 3 / 1e6
+    assert copied[0] == round(4 * tile + 4 * tile + mosaic, 2)
+    assert copied[1] <= round(mosaic - 2 * tile, 2)
+    photo, result = pixels(EXAMPLES / "data" / "eileen_collins.png")[..., :3], pixels(tmp_path / "mosaic.png")
+    assert (result[:16] == 255).all()
+    assert (result[16:528, 16:528] == 255 - photo).all()
+    assert (result[528:1040, 16:528] == photo // 2).all()
+
+
 def test_the_stencil_step_by_step() -> None:
     done = run("stencil.py")
     assert done.returncode == 0, done.stderr
