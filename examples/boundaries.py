@@ -91,16 +91,16 @@ def build() -> sl.Pipeline:
 
 
 def schedule(p: sl.Pipeline) -> sl.Pipeline:
-    """A strip of rows at a time: all that it needs in one loop, and no row of an intermediate kept longer.
+    """A strip of rows at a time: all that it needs in one loop, no row of an intermediate made twice or kept longer.
 
     The copies are calls like any other: `reflect` extends the photograph, `reflect_1` the rows, `reflect_2` the blurred
-    picture. Of this one, rows of the strip before are kept, so that what it is made of need not be made again.
+    picture. Rows of the first, of the last, and of what it reflects are kept for the next strip, which reaches back.
     """
     p, (strips, last, _) = sl.split_loop(p, "threshold.y", STRIP, rc=True)
     for name in ("steepness", "reflect_2", "mean", "sum_columns", "reflect_1", "sum_rows", "reflect"):
         p, fused = sl.compute_at(p, name, strips, rc=True)
-        if name == "reflect_2":
-            p = sl.slide_window(p, fused.call, strips)
+        p = sl.slide_window(p, fused.call, strips)
+        if name in ("reflect", "mean", "reflect_2"):
             p = sl.fold_storage(p, fused.alloc, last.name())
         else:
             p = sl.store_at(p, fused.alloc, strips)
