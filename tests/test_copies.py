@@ -475,6 +475,18 @@ def test_bytes_are_counted() -> None:
     assert sl.build_pipeline([a], [o]).run(np.zeros(5), np.zeros(5)).bytes_copied == 0
 
 
+def test_borders_of_less_than_nothing_do_not_overlap() -> None:
+    """Where a window is larger than the array, what is padded ends before it begins: two elements before."""
+    a, b, o = (sl.BufferExpr(name, np.int16, 1) for name in "abo")
+    sl.Func(lambda source, target: np.copyto(target, source[2:-2]), [a[sl.interval(x - 2, x + 2)]], [b[x]], name="f")
+    sl.Func(np.negative, [b.extended("constant", value=7)[x]], [o[x]])
+    p = sl.split_boundary(sl.build_pipeline([a], [o], alias=False), "constant")
+    for extent in (1, 3, 4, 5, 9):
+        found = np.zeros(8, np.int16)
+        assert p.run(np.arange(extent, dtype=np.int16), found).bytes_copied == 2 * 8
+        assert found.tolist() == [-k if 2 <= k < extent - 2 else -7 for k in range(8)]
+
+
 @st.composite
 def shapes(draw: st.DrawFn) -> tuple[int, ...]:
     return tuple(draw(st.lists(st.sampled_from((1, 2, 3, 4, 0)), min_size=1, max_size=4)))

@@ -360,7 +360,7 @@ class _Pieces:
         for d, limit in limits.items():
             i = box[d]
             before = Interval(i.min, within(i, Interval(i.min, limit.min - 1), self.known).max)
-            after = Interval(within(i, Interval(limit.max + 1, i.max), self.known).min, i.max)
+            after = Interval(within(i, Interval(self._behind(limit), i.max), self.known).min, i.max)
             for beyond, where in (
                 (before, _narrowed(left, d, None, limit.min - 1)),
                 (after, _narrowed(left, d, limit.max + 1, None)),
@@ -386,6 +386,12 @@ class _Pieces:
         first = None if limit.first is not None and prove(limit.first <= bound.min, known) else limit.first
         last = None if limit.last is not None and prove(bound.max <= limit.last, known) else limit.last
         return None if first is None and last is None else Limit(limit.dim, first, last)
+
+    def _behind(self, limit: Interval) -> Expr:
+        """Where the border behind a limit begins. Of one that is less than empty, the border in front of it reaches
+        further, and nothing is written twice."""
+        behind = limit.max + 1
+        return behind if prove(limit.min <= behind, self.known) else maximum(limit.min, behind)
 
     def _inside(self, i: Interval, limit: Interval, d: int) -> Interval:
         """The part of a dimension that lies in a limit; a point stays one where the bounds of the target clamp it."""
