@@ -464,6 +464,6 @@ def _extents(source: BufferExpr, target: BufferExpr, shape: Sequence[ExprLike], 
         for d in range(source.rank):
             total = total * _known_extent(source, d)
         for d, e in enumerate(found):
-            total = total if d in unknown else total // e
+            total = total if d in unknown else total // maximum(e, 1)  # where it is 0, all is empty
         found[unknown[0]] = total
     return found
