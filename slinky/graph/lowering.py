@@ -34,8 +34,13 @@ from slinky.ir.statements import (
 from slinky.symbolic.bounds import simplify
 from slinky.symbolic.expressions import And, Condition, Expr, Max, Metadata, Min, Scalar, constant_value
 from slinky.symbolic.intervals import Box, Interval, box_symbols
+from slinky.symbolic.patience import limited_patience
 from slinky.symbolic.proofs import facts, impossible
 from slinky.symbolic.traversal import symbols, union_of_symbols
+
+_PATIENCE, _PATIENCE_PER_FUNC = 300_000, 20_000
+"""How much searching for proofs a graph is worth (see `symbolic.patience`). Bounds that are not shown to be simpler stay
+as they are: windows at the edges of arrays of other rates, one in the other, have few proofs and long searches."""
 
 
 def lower(
@@ -64,13 +69,14 @@ def lower(
     for buffer in (*graph.inputs, *graph.outputs):
         for condition in constraints(buffer):
             checks.require(condition, f"assigned to a dimension of {buffer.name}")
-    inferred, checks = resolve(graph, infer(graph, checks), checks)
-    names = DimensionNames(graph.funcs)
-    _check_reads(graph, inferred, checks, names)
-    _require_possible(checks, names, inferred)
+    with limited_patience(_PATIENCE + _PATIENCE_PER_FUNC * len(graph.funcs)):
+        inferred, checks = resolve(graph, infer(graph, checks), checks)
+        names = DimensionNames(graph.funcs)
+        _check_reads(graph, inferred, checks, names)
+        _require_possible(checks, names, inferred)
+        body = _body(graph, inferred, checks, names)
     first = graph.outputs[0].producer
     assert first is not None
-    body = _body(graph, inferred, checks, names)
     _require_one_kind(_scalars(inferred, checks), _floats(inferred))
     return Program(
         inferred.funcs[first].name if name is None else valid_name(name, "a pipeline"),
