@@ -39,8 +39,8 @@ from slinky.symbolic.proofs import facts, impossible
 from slinky.symbolic.traversal import symbols, union_of_symbols
 
 _PATIENCE, _PATIENCE_PER_FUNC = 300_000, 20_000
-"""How much searching for proofs a graph is worth (see `symbolic.patience`). Bounds that are not shown to be simpler stay
-as they are: windows at the edges of arrays of other rates, one in the other, have few proofs and long searches."""
+"""How much searching for proofs a graph is worth (see `symbolic.patience`). Bounds that are not shown to be simpler
+stay as they are: windows at the edges of arrays of other rates, one in the other, have few proofs and long searches."""
 
 
 def lower(
