@@ -185,13 +185,15 @@ def parts_of(copy: LoweredFunc, passage: Passage) -> tuple[Limit, ...] | None:
     found = list(copy.part)
     for e, i in passage.conditions:
         offset, terms = linear(e)
-        moving = [(passage.dims.index(atom), k) for atom, k in terms if atom in passage.dims]
-        if not moving:
+        if symbols(e).isdisjoint(passage.dims):
             continue  # it holds, or the copy gives nothing at all
+        moving = [(passage.dims.index(atom), k) for atom, k in terms if atom in passage.dims]
         if len(moving) != 1 or abs(moving[0][1]) != 1:
             return None
         ((d, sign),) = moving
         rest = linear_sum(offset, [term for term in terms if term[0] is not passage.dims[d]])
+        if not symbols(rest).isdisjoint(passage.dims):
+            return None
         lo, hi = (i.min, i.max) if sign > 0 else (-i.max, -i.min)
         found.append(Limit(d, lo - sign * rest, hi - sign * rest))
     return tuple(found)
