@@ -30,10 +30,10 @@ def carrier(copy: Copy) -> Callable[..., None]:
     by_dimensions = separable(copy)
 
     def carry_out(*operands: Buffer, **values: Any) -> None:
-        *sources, target = operands
         fill = values.pop("fill", copy.fill)
-        if by_dimensions is not None and by_dimensions.carry_out(sources[0], target, values, fill):
+        if by_dimensions is not None and by_dimensions.carry_out(operands[0], operands[-1], values, fill):
             return
+        *sources, target = operands
         known: Mapping[Expr, int] = {parameters[name]: value for name, value in values.items()}
         box = tuple([(lo, lo + extent - 1) for lo, extent in zip(target.min, target.array.shape, strict=True)])
         for piece in pieces(copy, box, known):

@@ -4,6 +4,8 @@ Idea. Mostly there is one source, and each of its coordinates is a dimension of 
 something added: boundaries, pads, slices, transposed copies. Then each dimension falls into stretches by itself, and
 the pieces are all combinations of these. Where a stretch is the whole dimension, that is seen at once; else it is asked
 of `copy_pieces`, as a copy of one dimension, and remembered: in a loop over rows the columns are the same in each call.
+What is the same in all calls, such as the order of dimensions, is found when the copy is prepared, so that a call does
+little more than to let NumPy copy: a loop by rows may call it for a few microseconds' worth of elements each time.
 
 Invariant: it copies what `copy_pieces` says.
 """
@@ -19,13 +21,13 @@ import attrs
 import numpy as np
 
 from slinky.ir.operations import Copy, CopySource
-from slinky.runtime.buffers import Buffer
+from slinky.runtime.buffers import Array, Buffer
 from slinky.runtime.copy_pieces import pieces
 from slinky.symbolic.expressions import Expr, Variable, linear, linear_sum, variable
 
-Stretch: TypeAlias = "tuple[int, int, int | None, int]"
-"""From where to where of a dimension of the target, counted from its first coordinate; the first coordinate of the
-source, or None where it gives nothing; and how far apart the coordinates are there, 0 if it is the same for all."""
+Parts: TypeAlias = "tuple[tuple[slice, ...], tuple[slice | None, ...], bool]"
+"""What a dimension of the target falls into: each stretch as a slice of the target; as one of the source, or None where
+that gives nothing; and whether there are such."""
 
 Number: TypeAlias = Callable[[Mapping[str, int]], int]
 """The value of something that is known when a copy runs."""
@@ -58,33 +60,47 @@ class _Line:
     alone: Copy
     parameters: tuple[str, ...]
 
-    def stretches(self, lo: int, hi: int, values: Mapping[str, int]) -> tuple[Stretch, ...] | None:
-        """What a dimension of the target from lo to hi falls into; None if it is no such list."""
-        first, last = self.offset(values) + self.sign * lo, self.offset(values) + self.sign * hi
-        if self.edges is None or (
-            self.edges[0](values) <= min(first, last) and max(first, last) <= self.edges[1](values)
-        ):
-            return ((0, hi - lo + 1, first, self.sign),)
-        return _stretches_alone(self.alone, lo, hi, tuple((name, values[name]) for name in self.parameters))
+    def parts(self, lo: int, extent: int, origin: int, given: tuple[int, ...]) -> Parts | None:
+        """What a dimension of the target falls into, from lo on; None if it falls into no stretches.
+
+        `origin` is the first coordinate that the source has; `given` are the values of the parameters.
+        """
+        offset, edges = _numbers(self, given)
+        first = offset + self.sign * lo
+        last = first + self.sign * (extent - 1)
+        if edges is None or (edges[0] <= first <= edges[1] and edges[0] <= last <= edges[1]):
+            return (slice(0, extent),), (_slice(first - origin, extent, self.sign),), False
+        return _parts_across(self, lo, extent, origin, given)
 
 
 @functools.lru_cache(maxsize=8192)
-def _stretches_alone(
-    copy: Copy, lo: int, hi: int, parameters: tuple[tuple[str, int], ...]
-) -> tuple[Stretch, ...] | None:
-    found: list[Stretch] = []
-    for piece in pieces(copy, ((lo, hi),), {variable(name): value for name, value in parameters}):
+def _numbers(line: _Line, given: tuple[int, ...]) -> tuple[int, tuple[int, int] | None]:
+    """What is added, and the edges."""
+    values = dict(zip(line.parameters, given, strict=True))
+    edges = line.edges
+    return line.offset(values), None if edges is None else (edges[0](values), edges[1](values))
+
+
+@functools.lru_cache(maxsize=8192)
+def _parts_across(line: _Line, lo: int, extent: int, origin: int, given: tuple[int, ...]) -> Parts | None:
+    """The parts of a dimension that reaches beyond edges."""
+    values: dict[Expr, int] = {variable(name): k for name, k in zip(line.parameters, given, strict=True)}
+    found: list[tuple[int, int, slice | None]] = []
+    for piece in pieces(line.alone, ((lo, lo + extent - 1),), values):
         extents = piece.space.extents
         (place,) = piece.space.target
         if len(extents) > 1 or (extents and place.factors[0] != 1):
             return None
         start, count = place.constant - lo, extents[0] if extents else 1
         if piece.source is None:
-            found.append((start, start + count, None, 0))
+            found.append((start, start + count, None))
         else:
             (index,) = piece.index
-            found.append((start, start + count, index.constant, index.factors[0] if extents else 1))
-    return tuple(sorted(found))
+            step = index.factors[0] if extents else 1
+            found.append((start, start + count, _slice(index.constant - origin, count, step)))
+    found.sort(key=lambda part: part[0])
+    sources = tuple(source for _, _, source in found)
+    return tuple(slice(start, stop) for start, stop, _ in found), sources, None in sources
 
 
 @attrs.frozen(eq=False)
@@ -94,46 +110,68 @@ class SeparableCopy:
     lines: tuple[_Line | None, ...]
     fixed: tuple[tuple[int, Number], ...]
     """The dimensions of the source that follow none, with their coordinates."""
+    parameters: tuple[str, ...]
+    """The names of the parameters that are integers."""
 
     def carry_out(self, source: Buffer, target: Buffer, values: Mapping[str, int], fill: Any) -> bool:
         """Copy; False, and nothing done, where a dimension does not fall into stretches."""
-        if 0 in target.array.shape:
+        shape = target.array.shape
+        if 0 in shape:
             return True
-        along: list[tuple[Stretch, ...]] = []
-        for line, lo, extent in zip(self.lines, target.min, target.array.shape, strict=True):
+        given = tuple([values[name] for name in self.parameters])
+        places: list[Sequence[Any]] = []
+        found: list[Sequence[Any]] = []
+        some_missing = False
+        for line, lo, extent in zip(self.lines, target.min, shape, strict=True):
             if line is None:
-                along.append(((0, extent, 0, 0),))
+                places.append(_WHOLE)
+                found.append(_WHOLE)
                 continue
-            stretches = line.stretches(lo, lo + extent - 1, values)
-            if stretches is None:
+            parts = line.parts(lo, extent, source.min[line.axis], given)
+            if parts is None:
                 return False
-            along.append(stretches)
-        index: list[Any] = [0] * source.array.ndim
-        for d, number in self.fixed:
-            index[d] = number(values) - source.min[d]
-        for piece in itertools.product(*along):
-            self._copy(piece, index, source, target, fill)
+            places.append(parts[0])
+            found.append(parts[1])
+            some_missing = some_missing or parts[2]
+        if not self.lines:  # one element, as an array: of an object, it would be taken for what it holds
+            places = found = [(...,)]
+        array, elements = target.array, self._as_target(source, values)
+        for place, index in zip(itertools.product(*places), itertools.product(*found), strict=True):
+            if some_missing and None in index:
+                array[place] = np.zeros((), array.dtype) if fill is None else fill
+            else:
+                array[place] = elements[index]
         return True
 
-    def _copy(self, piece: Sequence[Stretch], index: list[Any], source: Buffer, target: Buffer, fill: Any) -> None:
-        within: list[Any] = [slice(start, stop) for start, stop, _, _ in piece]
-        place = target.array[(*within, ...)]
-        if any(first is None for _, _, first, _ in piece):
-            place[...] = np.zeros((), place.dtype) if fill is None else fill
-            return
-        order = []
-        for line, (start, stop, first, step) in zip(self.lines, piece, strict=True):
-            if line is not None:
-                assert first is not None
-                at = first - source.min[line.axis]
-                index[line.axis] = _slice(at, stop - start, step)
-                order.append(line.axis)
-        found = source.array[(*index, ...)]
-        if order != sorted(order):
-            found = found.transpose(_ranks(order))
-        if len(order) != len(piece):
-            found = found[tuple([None if line is None else slice(None) for line in self.lines])]
-        place[...] = found
+    def _as_target(self, source: Buffer, values: Mapping[str, int]) -> Array:
+        """The source with the dimensions of the target, of extent 1 where nothing follows one."""
+        array = source.array
+        if self.fixed:
+            within: list[Any] = [slice(None)] * array.ndim
+            for d, number in self.fixed:
+                within[d] = number(values) - source.min[d]
+            array = array[(*within, ...)]
+        if self.order is not None:
+            array = array.transpose(self.order)
+        return array if self.axes is None else array[self.axes]
+
+    order: tuple[int, ...] | None = attrs.field(init=False)
+    """Where the dimensions of the target are found in the source, without the fixed ones; None if in this order."""
+    axes: tuple[slice | None, ...] | None = attrs.field(init=False)
+    """An index that adds the dimensions of the target that nothing follows; None if there are none."""
+
+    @order.default
+    def _order(self) -> tuple[int, ...] | None:
+        own = [line.axis for line in self.lines if line is not None]
+        order = tuple(sorted(own).index(axis) for axis in own)
+        return None if order == tuple(range(len(own))) else order
+
+    @axes.default
+    def _axes(self) -> tuple[slice | None, ...] | None:
+        return tuple(None if line is None else slice(None) for line in self.lines) if None in self.lines else None
+
+
+_WHOLE = (slice(None),)
 
 
 def _slice(first: int, count: int, step: int) -> slice:
@@ -146,21 +184,12 @@ def _slice(first: int, count: int, step: int) -> slice:
     return slice(first, stop if stop >= 0 else None, step)
 
 
-@functools.lru_cache(maxsize=1024)
-def _ranks_of(order: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(sorted(order).index(axis) for axis in order)
-
-
-def _ranks(order: Sequence[int]) -> tuple[int, ...]:
-    """The order of the axes of an array that are left where the other ones were indexed away."""
-    return _ranks_of(tuple(order))
-
-
 def separable(copy: Copy) -> SeparableCopy | None:
     """A copy by its dimensions; None where it is none by dimensions."""
     if len(copy.sources) != 1 or copy.sources[0].where:
         return None
     source = copy.sources[0]
+    names = _named(copy)
     lines: list[_Line | None] = [None] * len(copy.dims)
     fixed: list[tuple[int, Number]] = []
     for axis, e in enumerate(source.index):
@@ -182,8 +211,8 @@ def separable(copy: Copy) -> SeparableCopy | None:
         ends = None if edges is None else (_number(edges.min), _number(edges.max))
         if ends is not None and None in ends:
             return None
-        lines[d] = _Line(axis, sign, rest, ends, _alone(copy, source, axis, d), _named(copy))  # type: ignore[arg-type]
-    return SeparableCopy(tuple(lines), tuple(fixed))
+        lines[d] = _Line(axis, sign, rest, ends, _alone(copy, source, axis, d), names)  # type: ignore[arg-type]
+    return SeparableCopy(tuple(lines), tuple(fixed), names)
 
 
 def _alone(copy: Copy, source: CopySource, axis: int, d: int) -> Copy:
