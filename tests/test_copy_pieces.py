@@ -189,6 +189,64 @@ def test_pieces_cover_each_point_once(case: Case) -> None:
     assert sorted(met) == points(case.box)
 
 
+@st.composite
+def assemblies(draw: st.DrawFn) -> Case:
+    """Parts side by side or one behind the other, mostly such that they cover the box once."""
+    cuts = sorted(draw(st.lists(small(-3, 9), min_size=2, max_size=5)))
+    sources, arrays = [], []
+    shift = draw(st.sampled_from((0, 0, 0, 1, -1)))  # then two have elements in common, or there is a gap
+    for number, (lo, hi) in enumerate(itertools.pairwise(cuts)):
+        sign = draw(st.sampled_from((1, -1)))
+        at = draw(small(-4, 4))
+        hi += shift
+        ends = sorted((sign * lo + at, sign * (hi - 1) + at)) if hi > lo else [0, -1]
+        edges = Interval(constant(ends[0]), constant(ends[1]))
+        array = np.arange((ends[1] - ends[0] + 1) * 4).reshape(-1, 4) + 1000 * (number + 1)
+        sources.append(CopySource((sign * a + at, b), (edges, None), (None, None)))
+        arrays.append(Buffer(array, (ends[0], 0)))
+    box = ((cuts[0] + draw(small(0, 2)), cuts[-1] - 1 - draw(small(-1, 2))), (0, draw(small(-1, 3))))
+    copy = Copy(dims=DIMS[:2], sources=tuple(sources), fill=draw(st.sampled_from((FILL, None))))
+    return Case(copy, box, tuple(arrays), {})
+
+
+@settings(max_examples=settings().max_examples * 3)
+@given(case=assemblies())
+def test_parts_are_assembled_as_the_operation_says(case: Case) -> None:
+    found = by_pieces(case.copy, case.sources, case.box, case.values)
+    expected = by_points(case.copy, case.sources, case.box, case.values)
+    seen = expected != UNWRITTEN
+    np.testing.assert_array_equal(found[seen], expected[seen])
+
+
+@pytest.mark.parametrize("kind", ["padded", "concatenated", "stacked"])
+def test_common_copies_are_not_taken_to_pieces_again_in_each_call(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a loop by rows, what is known of the columns is not found again."""
+    source = Buffer(np.arange(800).reshape(100, 8), (0, 0))
+    if kind == "padded":
+        copy, sources, columns = copy_of(limited(Boundary.MIRROR, (100, 8), a, b), dims=2), [source], (-3, 10)
+    elif kind == "concatenated":
+        parts = [CopySource((a, b - 8 * k), (None, Interval(constant(0), constant(7))), (None, None)) for k in range(3)]
+        copy, sources, columns = copy_of(*parts, dims=2), [source] * 3, (0, 23)
+    else:
+        parts = [
+            CopySource((a, b), (None, None), (None, None), ((c, Interval(constant(k), constant(k))),)) for k in (0, 1)
+        ]
+        copy, sources, columns = copy_of(*parts, dims=3), [source] * 2, (0, 7)
+    asked = 0
+
+    def counted(*given: Any) -> Any:
+        nonlocal asked
+        asked += 1
+        return pieces(*given)
+
+    for module in ("separable_copies", "copying"):
+        monkeypatch.setattr(f"slinky.runtime.{module}.pieces", counted)
+    for row in range(20, 80, 4):
+        box = ((row, row + 3), columns, *([(0, 1)] if kind == "stacked" else []))
+        np.testing.assert_array_equal(by_pieces(copy, sources, box, {}), by_points(copy, sources, box, {}))
+    assert asked == (1 if kind == "padded" else 0)
+
+
 NUMPY_MODES = {
     Boundary.NEAREST: "edge",
     Boundary.REFLECT: "symmetric",

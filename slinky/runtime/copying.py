@@ -13,6 +13,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from slinky.ir.operations import Copy
+from slinky.runtime.assembled_copies import assembled
 from slinky.runtime.buffers import Array, Buffer
 from slinky.runtime.copy_pieces import Form, Piece, pieces
 from slinky.runtime.separable_copies import separable
@@ -27,13 +28,15 @@ def carrier(copy: Copy) -> Callable[..., None]:
         return _of_user(copy.implementation)
     parameters = {name: variable(name) for name, _ in copy.arguments if name != "fill"}
 
-    by_dimensions = separable(copy)
+    by_dimensions, by_parts = separable(copy), assembled(copy)
 
     def carry_out(*operands: Buffer, **values: Any) -> None:
         fill = values.pop("fill", copy.fill)
         if by_dimensions is not None and by_dimensions.carry_out(operands[0], operands[-1], values, fill):
             return
         *sources, target = operands
+        if by_parts is not None and by_parts.carry_out(sources, target, values):
+            return
         known: Mapping[Expr, int] = {parameters[name]: value for name, value in values.items()}
         box = tuple([(lo, lo + extent - 1) for lo, extent in zip(target.min, target.array.shape, strict=True)])
         for piece in pieces(copy, box, known):

@@ -30,10 +30,10 @@ Parts: TypeAlias = "tuple[tuple[slice, ...], tuple[slice | None, ...], bool]"
 that gives nothing; and whether there are such."""
 
 Number: TypeAlias = Callable[[Mapping[str, int]], int]
-"""The value of something that is known when a copy runs."""
+"""The value of something that is known when a copy runs, of the values of parameters."""
 
 
-def _number(e: Expr) -> Number | None:
+def number(e: Expr) -> Number | None:
     """A sum of parameters as a function of their values; None for anything else."""
     offset, terms = linear(e)
     named = [(atom.name, k) for atom, k in terms if isinstance(atom, Variable)]
@@ -148,8 +148,8 @@ class SeparableCopy:
         array = source.array
         if self.fixed:
             within: list[Any] = [slice(None)] * array.ndim
-            for d, number in self.fixed:
-                within[d] = number(values) - source.min[d]
+            for d, coordinate in self.fixed:
+                within[d] = coordinate(values) - source.min[d]
             array = array[(*within, ...)]
         if self.order is not None:
             array = array.transpose(self.order)
@@ -195,7 +195,7 @@ def separable(copy: Copy) -> SeparableCopy | None:
     for axis, e in enumerate(source.index):
         offset, terms = linear(e)
         moving = [(atom, k) for atom, k in terms if atom in copy.dims]
-        rest = _number(linear_sum(offset, [term for term in terms if term not in moving]))
+        rest = number(linear_sum(offset, [term for term in terms if term not in moving]))
         edges = source.edges[axis]
         if rest is None or (not moving and edges is not None):
             return None
@@ -208,7 +208,7 @@ def separable(copy: Copy) -> SeparableCopy | None:
         d = [each is dim for each in copy.dims].index(True)
         if lines[d] is not None:
             return None
-        ends = None if edges is None else (_number(edges.min), _number(edges.max))
+        ends = None if edges is None else (number(edges.min), number(edges.max))
         if ends is not None and None in ends:
             return None
         lines[d] = _Line(axis, sign, rest, ends, _alone(copy, source, axis, d), names)  # type: ignore[arg-type]
