@@ -218,6 +218,13 @@ def test_parts_are_assembled_as_the_operation_says(case: Case) -> None:
     np.testing.assert_array_equal(found[seen], expected[seen])
 
 
+def test_parts_with_elements_in_common_are_assembled_in_order() -> None:
+    """As many elements as there are to write, but some twice, and others not at all."""
+    parts = [CopySource((a - lo,), (Interval(constant(0), constant(3)),), (None,)) for lo in (0, 2)]
+    sources = [Buffer(np.arange(4) + first, (0,)) for first in (10, 20)]
+    assert by_pieces(copy_of(*parts, dims=1), sources, sized(8), {}).tolist() == [10, 11, 12, 13, 22, 23, FILL, FILL]
+
+
 @pytest.mark.parametrize("kind", ["padded", "concatenated", "stacked"])
 def test_common_copies_are_not_taken_to_pieces_again_in_each_call(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a loop by rows, what is known of the columns is not found again."""
