@@ -10,7 +10,7 @@ Invariant: an operation sees the same elements at the same coordinates as before
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import attrs
 
@@ -106,9 +106,10 @@ def inverse(passage: Passage, box: Box, names: Sequence[str]) -> Passage | None:
     """The passage the other way round; None where elements of the other buffer stand for several.
 
     Where a coordinate of the first buffer has no part in `index`, it is the only one that the box has there. The dims
-    of the new passage get these names.
+    of the new passage get these names, but for one that stands for something else there: a loop.
     """
-    dims = tuple(map(variable, names))
+    known_there = {symbol for i in box for symbol in symbols(i.min)}
+    dims = tuple(map(variable, _apart(names, {v.name for v in known_there if isinstance(v, Variable)})))
     found: list[Expr | None] = [None] * len(passage.dims)
     for own, e in zip(dims, passage.index, strict=True):
         offset, terms = linear(e)
@@ -126,6 +127,16 @@ def inverse(passage: Passage, box: Box, names: Sequence[str]) -> Passage | None:
             return None
         index.append(i.min if known is None else known)
     return Passage(dims, tuple(index))
+
+
+def _apart(names: Sequence[str], taken: Collection[str]) -> list[str]:
+    """Names, with a number behind those that are taken."""
+    found: list[str] = []
+    for name in names:
+        others = {*taken, *names, *found}
+        candidates = (f"{name}_{k}" for k in range(1, len(others) + 2))
+        found.append(name if name not in taken else next(other for other in candidates if other not in others))
+    return found
 
 
 def reading_through(func: LoweredFunc, ports: Sequence[int], passage: Passage) -> LoweredFunc | None:

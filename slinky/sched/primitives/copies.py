@@ -39,6 +39,7 @@ from slinky.sched.returned import AliasCopiesCursors, AliasCopyCursors, SplitBou
 from slinky.symbolic.expressions import Expr, linear, linear_sum, maximum, minimum
 from slinky.symbolic.intervals import Box, Interval, not_empty, point
 from slinky.symbolic.proofs import prove
+from slinky.symbolic.traversal import symbols
 
 
 @sched_op(AliasCopyCursors)
@@ -407,8 +408,10 @@ class _Pieces:
         found: dict[int, Interval] = {}
         for e, edges in known_source(self.operation, source)[1]:
             offset, terms = linear(e)
-            moving = [(self.operation.dims.index(atom), k) for atom, k in terms if atom in self.operation.dims]
-            if len(moving) != 1 or abs(moving[0][1]) != 1:
+            dims = set(self.operation.dims)
+            moving = [(self.operation.dims.index(atom), k) for atom, k in terms if atom in dims]
+            is_divided = any(atom not in dims and not symbols(atom).isdisjoint(dims) for atom, _ in terms)
+            if len(moving) != 1 or abs(moving[0][1]) != 1 or is_divided:
                 raise SchedulingError(f"a piece of {self.call.func.name} would be no box", place=self.place)
             ((d, sign),) = moving
             rest = linear_sum(offset, [term for term in terms if term[0] is not self.operation.dims[d]])
