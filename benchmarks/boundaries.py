@@ -222,7 +222,7 @@ def _blurs(quick: bool) -> list[Side]:
 def _blurs_along_columns(quick: bool) -> list[Side]:
     source, target, padded = _images(quick)
     (whole, image), (bare, _) = along_columns("mirror"), along_columns(None)
-    cut = sl.Buffer(padded.array[:, RADIUS:-RADIUS], min=(-RADIUS, 0))
+    cut = sl.Buffer(np.ascontiguousarray(padded.array[:, RADIUS:-RADIUS]), min=(-RADIUS, 0))
     sides = [Side("NumPy as written", lambda: columns_as_written(source))]
     for rows in (16, 32):
         name = f"ours, {rows} rows"
