@@ -32,8 +32,10 @@ from slinky.ir.statements import (
     walk,
 )
 from slinky.symbolic.bounds import simplify
+from slinky.symbolic.clamps import HEAVIEST_CUT
 from slinky.symbolic.expressions import And, Condition, Expr, Max, Metadata, Min, Scalar, constant_value
 from slinky.symbolic.intervals import Box, Interval, box_symbols
+from slinky.symbolic.order import weight
 from slinky.symbolic.patience import limited_patience
 from slinky.symbolic.proofs import facts, impossible
 from slinky.symbolic.traversal import symbols, union_of_symbols
@@ -170,7 +172,8 @@ def _simplified(box: Box, checks: Checks) -> Box:
     """A box without choices that the checks decide: they hold wherever it is used."""
 
     def decided(end: Expr) -> Expr:
-        return simplify(end, checks.known) if isinstance(end, (Min, Max)) else end
+        is_choice = isinstance(end, (Min, Max)) and weight(end) <= HEAVIEST_CUT
+        return simplify(end, checks.known) if is_choice else end
 
     return tuple(Interval(decided(i.min), decided(i.max)) for i in box)
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from slinky.errors import ExecutionError
-from slinky.ir.statements import Program, walk
+from slinky.ir.statements import Program, blocks_of
 from slinky.runtime import forks
 from slinky.runtime.arena import Arenas
 from slinky.runtime.arguments import take_arguments
@@ -48,6 +48,9 @@ _PATIENCE, _PATIENCE_PER_STATEMENT = 1_000_000, 2_000
 each run: loops within loops, with sizes that have nothing to do with each other, have few proofs and long searches.
 """
 
+_ORDINARY_NEST = 40
+"""In deeper nests each step of a search looks at longer expressions, so that fewer steps are worth as much."""
+
 
 _HELPERS: dict[str, Any] = {
     **STOPPING,
@@ -57,6 +60,17 @@ _HELPERS: dict[str, Any] = {
     "read_only": read_only,
     "run_parallel": run_parallel,
 }
+
+
+def _patience(program: Program) -> int:
+    """How much searching a variant of the plan of a program is worth."""
+    count = deepest = 0
+    waiting = [(program.body, 0)]
+    while waiting:
+        block, depth = waiting.pop()
+        count, deepest = count + len(block), max(deepest, depth)
+        waiting += [(inner, depth + 1) for statement in block for _, inner in blocks_of(statement)]
+    return (_PATIENCE + _PATIENCE_PER_STATEMENT * count) * _ORDINARY_NEST // max(deepest, _ORDINARY_NEST)
 
 
 def _alive(reference: weakref.ref[Plan]) -> Plan:
@@ -71,7 +85,7 @@ class Variant:
     def __init__(self, program: Program, kind: Kind) -> None:
         self.filename = f"<plan {next(_serial)}>"
         try:
-            with limited_patience(_PATIENCE + _PATIENCE_PER_STATEMENT * sum(1 for _ in walk(program.body))):
+            with limited_patience(_patience(program)):
                 self.tree = plan_tree(program, kind)
             self.text = python_text(self.tree)
             self.code: CodeType = compile(self.text.source, self.filename, "exec")

@@ -21,6 +21,7 @@ from slinky.errors import ExpressionError
 from slinky.symbolic.comparing import at_most
 from slinky.symbolic.expressions import Expr, Max, Min, maximum, minimum
 from slinky.symbolic.facts import Facts
+from slinky.symbolic.order import weight
 from slinky.symbolic.traversal import evaluate
 
 _MOST_BOUNDS = 12
@@ -29,6 +30,9 @@ _MOST_BOUNDS = 12
 _DEEPEST = 24
 """Choices nested deeper are left as they are."""
 
+HEAVIEST_CUT = 300
+"""The weight up to which expressions are looked through. Chains of windows clamped to arrays have less than 100."""
+
 
 def is_nested(expr: Expr) -> bool:
     """Whether an expression is a choice in which others stand."""
@@ -36,8 +40,13 @@ def is_nested(expr: Expr) -> bool:
 
 
 def without_cut_off(expr: Expr, known: Facts) -> Expr:
-    """An expression of the same value under the facts, without operands that never matter."""
-    return _Cut(known).seen_between(expr, (), (), _DEEPEST) if is_nested(expr) else expr
+    """An expression of the same value under the facts, without operands that never matter.
+
+    A heavy one stays as it is: all of its operands would be compared with each other.
+    """
+    if not is_nested(expr) or weight(expr) > HEAVIEST_CUT:
+        return expr
+    return _Cut(known).seen_between(expr, (), (), _DEEPEST)
 
 
 class _Cut:

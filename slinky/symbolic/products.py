@@ -31,24 +31,31 @@ from slinky.symbolic.expressions import (
     multiply,
 )
 from slinky.symbolic.facts import Facts, Linear
+from slinky.symbolic.order import weight
 from slinky.symbolic.traversal import symbols
 
 _DEEPEST = 20
 _MOST_ROWS = 40
 _MOST_FACTORS = 4
+_HEAVIEST_SETTLED = 100
 
 
 def settled(atom: FloorDivide | Product, known: Facts) -> Expr:
     """A quotient or product with those operands of its minima and maxima that facts leave, as a short look tells.
 
-    Its value is the same wherever the facts hold: `n // max(m, 1)` is `n // m` where m is at least 1.
+    Its value is the same where the facts hold: `n // max(m, 1)` is `n // m` where m is at least 1. Heavy ones stay as
+    they are: such a look would be long, and is worth nothing where so much else is open.
     """
+    return atom if weight(atom) > _HEAVIEST_SETTLED else _settled(atom, known, {})
+
+
+def _settled(atom: FloorDivide | Product, known: Facts, done: dict[Expr, Expr]) -> Expr:
     if isinstance(atom, FloorDivide):
-        numerator, denominator = _chosen(atom.numerator, known), _chosen(atom.denominator, known)
+        numerator, denominator = _chosen(atom.numerator, known, done), _chosen(atom.denominator, known, done)
         if numerator is atom.numerator and denominator is atom.denominator:
             return atom
         return atom if denominator is constant(0) else floor_divide(numerator, denominator)
-    factors = [_chosen(factor, known) for factor in atom.factors]
+    factors = [_chosen(factor, known, done) for factor in atom.factors]
     if all(new is old for new, old in zip(factors, atom.factors, strict=True)):
         return atom
     whole: Expr = constant(1)
@@ -57,13 +64,23 @@ def settled(atom: FloorDivide | Product, known: Facts) -> Expr:
     return whole
 
 
-def _chosen(expr: Expr, known: Facts) -> Expr:
-    """An expression without operands of minima and maxima that facts show another one to be on the side of."""
+def _chosen(expr: Expr, known: Facts, done: dict[Expr, Expr]) -> Expr:
+    """An expression without operands of minima and maxima that facts show another one to be on the side of. `done` are
+    those that were looked at before."""
+    found = done.get(expr)
+    if found is None:
+        found = done[expr] = _chosen_anew(expr, known, done)
+    return found
+
+
+def _chosen_anew(expr: Expr, known: Facts, done: dict[Expr, Expr]) -> Expr:
     match expr:
         case FloorDivide() | Product():
-            return settled(expr, known)
+            return _settled(expr, known, done)
         case Sum(constant=offset, terms=terms):
-            return linear_sum(offset, [(_chosen(atom, known), c) for atom, c in terms]) if _has_choices(terms) else expr
+            if not _has_choices(terms):
+                return expr
+            return linear_sum(offset, [(_chosen(atom, known, done), c) for atom, c in terms])
         case Min(operands=operands) | Max(operands=operands):
             kept = list(operands)
             for operand in operands:
@@ -73,7 +90,7 @@ def _chosen(expr: Expr, known: Facts) -> Expr:
                     for other in others
                 ):
                     kept = others
-            chosen = [_chosen(operand, known) for operand in kept]
+            chosen = [_chosen(operand, known, done) for operand in kept]
             return minimum(*chosen) if isinstance(expr, Min) else maximum(*chosen)
     return expr
 
