@@ -363,3 +363,63 @@ def test_pieces_write_nothing_but_their_parts_wherever_they_are_computed(number:
     q, loops = sl.split_loop(q, "rows.y", 1, rc=True)
     q = sl.compute_at(q, ["make", "constant #0", "constant #1"][number], loops.outer)
     agree(p, q, [IMAGE], [IMAGE])
+
+
+def test_pieces_of_what_is_divided_are_no_boxes() -> None:
+    """Where an index is a remainder, or a quotient, what edges leave of it is no box of the target."""
+    for index in (x % 2, x // 2, x - 2 * (x // 2)):
+        a, out = buffers("a out", 1)
+        sl.copies.copy(a[index], out[x], outside=5)
+        p = sl.build_pipeline([a], [out])
+        for q in (p, sl.split_loop(p, "copy.x", 1), sl.split_loop(p, "copy.x", 2)):
+            assert refusal(lambda q=q: sl.split_boundary(q, "copy")) == "a piece of copy would be no box"
+
+
+@pytest.mark.parametrize("name", ["y", "k"])
+def test_a_dimension_may_be_called_like_a_loop(name: str) -> None:
+    """The row that a producer writes is that of the loop, whatever its own dimensions are called."""
+    (a, t), (out,) = buffers("a t", 1), buffers("out")
+    (dim,) = sl.variables(name)
+    sl.Func(np.negative, [a[dim]], [t[dim]], name="make")
+    sl.copies.copy(t[x], out[y, x])
+    p = sl.build_pipeline([a], [out], alias=False)
+    q, loops = sl.split_loop(p, "copy.y", 1, rc=True)
+    q, made = sl.compute_at(q, "make", loops.outer, rc=True)
+    q = sl.alias_copy(sl.store_at(q, made.alloc, loops.outer), "copy")
+    assert "out[y, :]" in str(q)
+    agree(p, q, [np.arange(4)], [np.zeros((3, 4), np.int64)])
+
+
+@pytest.mark.parametrize("mode", ["reflect", "mirror", "nearest", "constant"])
+def test_the_steady_state_reads_the_input_itself(mode: str) -> None:
+    """Where rows alone reach beyond the edges, the loop over strips is cut into first, steady and last ones: those in
+    between copy nothing, whatever the height and whatever part is asked for."""
+
+    def nine_rows(a: Array, o: Array) -> None:
+        o[...] = sum((k + 1) * a[k : k + len(o)] for k in range(9))
+
+    a, out = buffers("a out")
+    sl.Func(nine_rows, [a.extended(mode, dims=[0])[sl.interval(y - 4, y + 4), x]], [out[y, x]], name="blur")
+    p = sl.build_pipeline([a], [out])
+    q, strips = sl.split_loop(p, "blur.y", 16, rc=True)
+    q, made = sl.compute_at(q, mode, strips.outer, rc=True)
+    q = sl.store_at(q, made.alloc, strips.outer)
+    q, first = sl.cut_loop(q, strips.outer, a.dim(0).min + 4, rc=True)
+    q, last = sl.cut_loop(q, first.second, a.dim(0).max - 4 - 15, rc=True)
+    q = sl.alias_copy(q, q.forward(last.first).body().find(mode))
+    assert "    out[y .. y + 15, :] = blur(a[y - 4 .. y + 19, :])\n" in str(q)
+    for height in (101, 99, 17, 8, 3, 1, 0):
+        image = np.arange(7 * height).reshape(height, 7)
+        agree(p, q, [image], [image])
+        for lo, hi in ((height // 3, height - height // 4), (0, height)):
+            found = [sl.Buffer(np.full((hi - lo, 7), -1), min=(lo, 0)) for _ in range(2)]
+            p(image, found[0])
+            statistics = q.run(image, found[1])
+            np.testing.assert_array_equal(found[0].array, found[1].array)
+            strips_at_edges = sum(y < 4 or y > height - 20 for y in range(lo, hi, 16))
+            assert statistics.bytes_copied <= strips_at_edges * 24 * 7 * 8
+        # three strips at most: one at the beginning, and two that reach the end
+        assert statistics.bytes_copied <= 3 * 24 * 7 * 8
+    middle = sl.Buffer(np.zeros((48, 7), np.int64), min=(20, 0))
+    statistics = q.run(np.arange(7 * 101).reshape(101, 7), middle)
+    assert (statistics.allocations, statistics.program_bytes, statistics.bytes_copied) == (0, 0, 0)

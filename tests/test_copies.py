@@ -331,6 +331,11 @@ def test_reshape_to_extents_of_other_buffers() -> None:
     check(lambda s, o: sl.copies.reshape(*s, o, [s[0].dim(1).extent, s[0].dim(0).extent]), [array], array.reshape(4, 6))
 
 
+def test_what_is_left_of_an_empty_extent() -> None:
+    """Nothing is divided by 0."""
+    check(lambda s, o: sl.copies.reshape(*s, o, [s[0].dim(0).extent, -1]), [np.zeros((0, 3))], np.zeros((0, 3)))
+
+
 @pytest.mark.parametrize(("shape", "other"), [((4, 5), (2, 5)), ((4, 5), (7, 3)), ((0, 5), (2, 2)), ((4, 5), (-1, 3))])
 def test_reshape_to_what_does_not_fit(shape: tuple[int, ...], other: tuple[int, ...]) -> None:
     with pytest.raises(sl.CheckFailedError, match="a, reshaped, must have as many elements as o"):
