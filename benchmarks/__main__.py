@@ -22,7 +22,7 @@ BENCHMARKS = {
     "blur": "separable blurs, 3x3 and 9x9, of a float32 image",
     "elementwise": "a chain of eight operations on float32",
     "boundaries": "separable blurs of a float32 image whose edges are mirrored",
-    "assembling": "four branches of a float32 matrix, concatenated",
+    "assembling": "four functions of a float32 matrix, concatenated",
     "softmax": "softmax along the rows of a float32 matrix",
     "layernorm": "layer normalisation along the rows of a float32 matrix",
     "unsharp": "unsharp masking of a colour photograph of 24 megapixels",
