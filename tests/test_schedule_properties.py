@@ -138,16 +138,9 @@ def promised_bytes(program: Program, block: Block, values: dict[Any, int]) -> in
                     promised_bytes(program, body, {**values, v: at})
                     for at in range(first, last + 1, evaluate(step, values))
                 ]
-                is_parallel = isinstance(mode, Parallel)
-                workers = mode.workers if isinstance(mode, Parallel) else None
-                at_once = THREADS if workers is None else evaluate(workers, values)
-                at_once = at_once if is_parallel else 1
-                    1
-                    if not isinstance(mode, Parallel)
-                    else THREADS
-                    if mode.workers is None
-                    else evaluate(mode.workers, values)
-                )
+                at_once = 1
+                if isinstance(mode, Parallel):
+                    at_once = THREADS if mode.workers is None else evaluate(mode.workers, values)
                 inner = max(inner, sum(sorted(each)[-at_once:]))
     return own + inner
 
