@@ -138,11 +138,15 @@ def test_a_division_by_a_first_coordinate_runs_where_that_is_not_zero() -> None:
     (i,) = sl.variables("i")
     a, b = (sl.BufferExpr(name, np.float64, 1) for name in "ab")
     sl.Func(np.negative, [a[i]], [b[i]], name="f")
+    first = b.dim(0).min
     p, (loop, _, _) = sl.split_loop(sl.build_pipeline([a], [b]), "f.i", 2, rc=True)
-    p = sl.cut_loop(p, loop, b.dim(0).max // b.dim(0).min)
+    with pytest.raises(sl.SchedulingError, match="not shown that what the place to cut divides by is 1 or more"):
+        sl.cut_loop(p, loop, b.dim(0).max // first)
+    p, (loop, _, _) = sl.split_loop(sl.build_pipeline([a], [b], require=[first >= 1]), "f.i", 2, rc=True)
+    p = sl.cut_loop(p, loop, b.dim(0).max // first)
     source, result = sl.Buffer(np.arange(9.0), min=(2,)), sl.Buffer(np.zeros(9), min=(2,))
     p(source, result)
     np.testing.assert_array_equal(result.array, -np.arange(9.0))
     for run in (p, lambda *arrays: p.run(*arrays, backend="interpreter")):
-        with pytest.raises(sl.ExpressionError, match="division by zero"):
+        with pytest.raises(sl.CheckFailedError, match="requires 1 <= b.i.min"):
             run(np.arange(9.0), np.zeros(9))
