@@ -421,7 +421,7 @@ def test_inputs_that_no_output_needs() -> None:
     shape = tuple(extent - 2 for extent in image.shape)
     for scheduled in (p, sl.split_loop(p, "stencil.y", 2)):
         target = sl.Buffer(np.zeros(shape, np.int32), min=(1, 1))
-        scheduled.run(unused[0], image, unused[1], target, checked=True)
+        scheduled.run(unused[0], image, unused[1], target)
     with pytest.raises(sl.ArgumentError, match="argument other: expected rank 2"):
         p(unused[1], image, unused[1], target)
     with pytest.raises(sl.CheckFailedError, match="assigned to a dimension of more"):
