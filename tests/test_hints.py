@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -114,6 +115,17 @@ def test_a_fold_that_is_too_small_loses_what_the_example_says() -> None:
         "has taken"
     )
     assert error.hint == 'it needs 3, the default:\n  p = sl.fold_storage(p, "alloc intm", "y")'
+
+
+def test_an_example_with_many_dimensions_says_their_bounds_at_once() -> None:
+    dims = sl.variables(" ".join(f"d{k}" for k in range(8)))
+    low, between, high = (sl.BufferExpr(name, np.int16, 8) for name in ("low", "between", "what_is_wanted_of_it"))
+    sl.Func(np.negative, [low[dims]], [between[dims]], name="minus")
+    window = between[sl.interval(dims[0] - 1, dims[0] + 1), *dims[1:]]
+    sl.Func(lambda a, o: np.copyto(o, a[1:-1]), [window], [high[dims]], name="middle")
+    p = sl.compute_at(sl.split_loop(sl.build_pipeline([low], [high]), "middle.d0", 1), "minus", "for d0")
+    error = refusal(lambda: sl.fold_storage(p, "alloc between", "d0", 2))
+    assert error.example.startswith("with 0..0 in every dimension of the outputs, in iteration d0 = 0, middle reads ")
 
 
 def test_where_nothing_goes_wrong_there_is_no_example() -> None:

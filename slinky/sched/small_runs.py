@@ -43,6 +43,9 @@ _MOST_ITERATIONS = 5_000
 _MOST_ELEMENTS = 100_000
 """How much a run may take."""
 
+_LONGEST_BOUNDS = 120
+"""Bounds of outputs that take more characters are said at once: all their dimensions have the same."""
+
 _MOST_CALLS_IN_ALL = 1_500
 
 
@@ -334,17 +337,24 @@ class _Run:
 
     def where(self) -> str:
         """The run, and the iteration that it is in, as words."""
-        names = dimension_names(self.program)
-        given = [
-            f"{names(p.name, d)} = {self.values[metadata(p.name, d, 'min')]}..{self.values[metadata(p.name, d, 'max')]}"
-            for p in self.program.outputs
-            for d in range(p.rank)
-        ]
+        given = self._bounds_of_outputs()
         given += [f"{s.name} = {self.values[scalar(s.name)]}" for s in self.program.scalars]
         around = [
             f"{loop.variable} = {self.values[loop.variable]}" for loop in self.loops if loop.variable in self.values
         ]
         return f"with {', '.join(given)}" + (f", in iteration {', '.join(around)}" if around else "")
+
+    def _bounds_of_outputs(self) -> list[str]:
+        names = dimension_names(self.program)
+        dims = [
+            (names(p.name, d), interval)
+            for p in self.program.outputs
+            for d, interval in enumerate(self.box(parameter_box(p.name, p.rank)))
+        ]
+        each = [f"{name} = {lo}..{hi}" for name, (lo, hi) in dims]
+        if sum(map(len, each)) <= _LONGEST_BOUNDS:
+            return each
+        return [f"{lo}..{hi} in every dimension of the outputs" for lo, hi in {bounds for _, bounds in dims}]
 
 
 def _text(buffer: str, element: Element) -> str:
