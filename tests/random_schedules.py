@@ -293,6 +293,24 @@ def _alias_copy(chain: Chain) -> sl.Pipeline:
     return sl.alias_copy(chain.pipeline, _copy(chain))
 
 
+def _split_boundary(chain: Chain) -> sl.Pipeline:
+    return sl.split_boundary(chain.pipeline, _copy(chain))
+
+
+def _cut_call(chain: Chain) -> sl.Pipeline:
+    dim = chain.pick("_._")
+    low, high = dim.bounds().min, dim.bounds().max
+    return sl.cut_call(chain.pipeline, dim, chain.choose([low + 1, low + 3, high, high + 2, 2]))
+
+
+def _clone_call(chain: Chain) -> sl.Pipeline:
+    calls = chain.pipeline.find_all("_ = _")
+    readers = [(c, r) for c in calls for r in calls if set(c.outputs()) & set(r.inputs())]
+    if not readers or chain.is_careless():
+        return sl.clone_call(chain.pipeline, chain.pick("_ = _"), chain.pick("_ = _"))
+    return sl.clone_call(chain.pipeline, *chain.choose(readers))
+
+
 def _simplify(chain: Chain) -> sl.Pipeline:
     return sl.simplify(chain.pipeline)
 
@@ -312,6 +330,9 @@ PRIMITIVES: dict[str, tuple[Primitive, int]] = {
     "parallelize_loop": (_parallelize_loop, 3),
     "reorder_statements": (_reorder_statements, 1),
     "alias_copy": (_alias_copy, 2),
+    "split_boundary": (_split_boundary, 1),
+    "cut_call": (_cut_call, 1),
+    "clone_call": (_clone_call, 2),
     "simplify": (_simplify, 1),
 }
 """The primitives, each with how often it is drawn."""

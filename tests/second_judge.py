@@ -196,6 +196,8 @@ COUNTS: dict[str, CountRule] = {
     "split_loop": as_the_tail_says,
     "reorder_loops": same_calls,
     "cut_loop": same_elements,
+    "cut_call": same_elements,
+    "clone_call": any_number,
     "parallelize_loop": same_calls,
     "compute_at": same_of_others,
     "compute_root": same_of_others,

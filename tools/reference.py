@@ -21,6 +21,7 @@ from slinky.sched.records import ReturnedCursors
 GROUPS = {
     "loops": "Loops",
     "placement": "Where a call stands",
+    "calls": "Single calls",
     "sliding": "Sliding windows",
     "storage": "Storage",
     "blocks": "Blocks of statements",

@@ -28,13 +28,15 @@ from slinky.errors import SchedulingError
 from slinky.ir.effects import made_by, written_by
 from slinky.ir.statements import KINDS, SERIAL, Alloc, Call, Check, For
 from slinky.pipeline import Pipeline
-from slinky.sched.legality.folds import check_folds, check_folds_of
+from slinky.sched.legality.folds import check_folds_of
 from slinky.sched.legality.multiples import check_multiples
 from slinky.sched.legality.positive import check_divisors, check_positive
 from slinky.sched.legality.races import check_races
 from slinky.sched.legality.reads import RemediesFor, check_inputs, check_outputs, check_readers_of, check_reads
 from slinky.sched.legality.reasons import Kept, Obligation
 from slinky.sched.legality.scopes import Touched, check_fitting, check_scopes, check_sources
+from slinky.sched.legality.touches import allocs_touched
+from slinky.sched.legality.unchanged import is_used_as_before
 from slinky.sched.legality.values import check_values
 from slinky.sched.legality.wholes import check_whole
 
@@ -77,6 +79,7 @@ class _Gate:
         self.hint = hint
         were, are = self.old.entries, version.entries
         self.touched: Touched = {i: (were.get(i), are.get(i)) for i in sorted(edit.touched)}
+        self.used_as_before: dict[str, bool] = {}
 
     def pass_(self) -> None:
         """Raise `SchedulingError` for what is not shown."""
@@ -130,13 +133,20 @@ class _Gate:
         for statement in statements:
             if isinstance(statement, Alloc):
                 check_folds_of(self.version, statement)
-        check_folds(self.version, [s for s in statements if isinstance(s, Call)])
+        for alloc in allocs_touched(self.version, [s for s in statements if isinstance(s, Call)]):
+            if any(fold is not None for fold in alloc.folds) and not self._is_used_as_before(alloc.buffer):
+                check_folds_of(self.version, alloc)
 
     def _written(self, these: Iterable[int]) -> tuple[str, ...]:
-        """What calls write, and what they wrote before: some may be gone."""
+        """What calls write, and what they wrote before: some may be gone. Not what is used as before."""
         both = (entries.get(i) for entries in (self.version.entries, self.old.entries) for i in these)
         found = (buffer for entry in both if entry is not None for buffer in written_by(entry.statement))
-        return tuple(dict.fromkeys(found))
+        return tuple(buffer for buffer in dict.fromkeys(found) if not self._is_used_as_before(buffer))
+
+    def _is_used_as_before(self, buffer: str) -> bool:
+        if buffer not in self.used_as_before:
+            self.used_as_before[buffer] = is_used_as_before(self.old, self.version, self.touched, buffer)
+        return self.used_as_before[buffer]
 
     def _check_checks(self, these: Iterable[int]) -> None:
         """Check that no check is gone, changed, or stands elsewhere than before."""

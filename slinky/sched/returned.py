@@ -89,6 +89,20 @@ class CutLoopCursors(ReturnedCursors):
     second: LoopCursor
 
 
+class CutCallCursors(ReturnedCursors):
+    """Returned by `cut_call`."""
+
+    first: CallCursor
+    second: CallCursor
+
+
+class CloneCallCursors(ReturnedCursors):
+    """Returned by `clone_call`."""
+
+    allocs: tuple[AllocCursor, ...]
+    call: CallCursor
+
+
 class ParallelizeLoopCursors(ReturnedCursors):
     """Returned by `parallelize_loop`."""
 

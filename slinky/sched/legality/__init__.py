@@ -22,7 +22,7 @@ The gate asks for them, of the statements that an edit touched; what is not prov
 for a reason of its own names it (`reasons`).
 """
 
-from slinky.sched.legality.folds import check_fold, check_folds, check_folds_of
+from slinky.sched.legality.folds import check_fold, check_folds_of
 from slinky.sched.legality.multiples import check_multiples
 from slinky.sched.legality.races import check_races, own_buffers
 from slinky.sched.legality.reads import Uncovered, check_inputs, check_outputs, check_readers_of, check_reads
@@ -33,7 +33,6 @@ __all__ = [
     "Uncovered",
     "Unproved",
     "check_fold",
-    "check_folds",
     "check_folds_of",
     "check_inputs",
     "check_multiples",

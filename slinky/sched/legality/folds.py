@@ -12,7 +12,7 @@ spans at most F coordinates, so none of them share storage.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import attrs
 
@@ -22,14 +22,13 @@ from slinky.errors import SchedulingError
 from slinky.ir.effects import of_buffer, reads, writes
 from slinky.ir.printer import dimension_names
 from slinky.ir.scopes import over_loops
-from slinky.ir.statements import SERIAL, Alloc, Call, For
+from slinky.ir.statements import SERIAL, Alloc, For
 from slinky.pipeline import Pipeline
 from slinky.sched.legality.coverage import OwnIteration, shown
 from slinky.sched.legality.races import own_buffers
 from slinky.sched.legality.refusals import Unproved
 from slinky.sched.legality.touches import (
     Touch,
-    allocs_touched,
     touches,
 )
 from slinky.sched.remedies import PlaceOf, Remedy, first, instead, unfold_first
@@ -233,12 +232,3 @@ def check_folds_of(version: Version, alloc: Alloc) -> None:
     for dim, fold in enumerate(alloc.folds):
         if fold is not None:
             check_fold(version, alloc, dim, fold)
-
-
-def check_folds(version: Version, calls: Iterable[Call]) -> None:
-    """Check every fold of what some calls read or write, after a change of when or where they do.
-
-    Raises `SchedulingError` for the first that is not shown to hold.
-    """
-    for alloc in allocs_touched(version, calls):
-        check_folds_of(version, alloc)

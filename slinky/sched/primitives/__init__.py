@@ -1,6 +1,7 @@
 """The rewrites, grouped by what they change. Each is its edit, its returned cursors and its refusals."""
 
 from slinky.sched.primitives.blocks import reorder_statements
+from slinky.sched.primitives.calls import clone_call, cut_call
 from slinky.sched.primitives.copies import alias_copies, alias_copy, split_boundary
 from slinky.sched.primitives.layouts import set_layout
 from slinky.sched.primitives.loops import cut_loop, parallelize_loop, reorder_loops, split_loop
@@ -12,8 +13,10 @@ from slinky.sched.primitives.storage import fold_storage, lift_alloc, store_at, 
 __all__ = [
     "alias_copies",
     "alias_copy",
+    "clone_call",
     "compute_at",
     "compute_root",
+    "cut_call",
     "cut_loop",
     "fold_storage",
     "lift_alloc",

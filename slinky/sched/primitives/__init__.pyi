@@ -9,8 +9,10 @@ from slinky.sched.arguments import BlockArgument
 from slinky.sched.returned import (
     AliasCopiesCursors,
     AliasCopyCursors,
+    CloneCallCursors,
     ComputeAtCursors,
     ComputeRootCursors,
+    CutCallCursors,
     CutLoopCursors,
     FoldStorageCursors,
     LiftAllocCursors,
@@ -103,6 +105,32 @@ def compute_at(
 def compute_root(p: Pipeline, call: CallCursor | str, *, rc: Literal[True]) -> tuple[Pipeline, ComputeRootCursors]: ...
 @overload
 def compute_root(p: Pipeline, call: CallCursor | str, *, rc: Literal[False] = False) -> Pipeline: ...
+@overload
+def cut_call(
+    p: Pipeline,
+    dim: DimCursor | str,
+    at: ExprLike,
+    *,
+    rc: Literal[True],
+) -> tuple[Pipeline, CutCallCursors]: ...
+@overload
+def cut_call(p: Pipeline, dim: DimCursor | str, at: ExprLike, *, rc: Literal[False] = False) -> Pipeline: ...
+@overload
+def clone_call(
+    p: Pipeline,
+    call: CallCursor | str,
+    reader: CallCursor | str,
+    *,
+    rc: Literal[True],
+) -> tuple[Pipeline, CloneCallCursors]: ...
+@overload
+def clone_call(
+    p: Pipeline,
+    call: CallCursor | str,
+    reader: CallCursor | str,
+    *,
+    rc: Literal[False] = False,
+) -> Pipeline: ...
 @overload
 def slide_window(
     p: Pipeline,

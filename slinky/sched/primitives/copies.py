@@ -35,6 +35,7 @@ from slinky.sched.passing import (
     writing_through,
 )
 from slinky.sched.primitives.rewriting import within
+from slinky.sched.primitives.steady_state import has_steady_state, with_steady_state
 from slinky.sched.returned import AliasCopiesCursors, AliasCopyCursors, SplitBoundaryCursors
 from slinky.symbolic.expressions import Expr, linear, linear_sum, maximum, minimum
 from slinky.symbolic.intervals import Box, Interval, not_empty, point
@@ -276,16 +277,61 @@ min(a.x.max, b.x.max - 2)])
           b[max(b.x.min, a.x.max + 3) .. b.x.max] = pad(fill=0.0)
 
     The inside of what is padded or extended, and the pieces of a concatenation or a stack, are plain copies, which
-    `alias_copy` may do without. Pieces that are shown to be empty are left out. One call becomes several, so this is
-    best the last step of a schedule.
+    `alias_copy` may do without. Pieces that are shown to be empty are left out.
+
+    A copy of an input that is stored in a loop is made anew in each iteration, and most of these read nothing beyond an
+    edge: the loop is cut into first iterations, steady state and last ones, and the steady state reads the input.
+
+        >>> y, x = sl.variables("y x")
+        >>> image, out = (sl.BufferExpr(name, np.float32, 2) for name in ("image", "out"))
+        >>> rows = image.extended("mirror", dims=[0])[sl.interval(y - 1, y + 1), x]
+        >>> blur = sl.Func(lambda rows, out: np.sum(rows, axis=0, out=out[0]), [rows], [out[y, x]], name="blur")
+        >>> p, loop = sl.split_loop(sl.build_pipeline([image], [out]), "blur.y", 1, rc=True)
+        >>> p = sl.store_at(sl.compute_at(p, "mirror", loop.outer), "alloc image_mirror", loop.outer)
+        >>> print(p.body()[3:])
+          pipeline blur(image: float32[2]) -> (out: float32[2]):
+            check image.y.min <= image.y.max or out.y.max <= out.y.min - 1 or out.x.max <= out.x.min - 1
+            check image.x.min <= out.x.min
+            check out.x.max <= image.x.max
+        >   for y in out.y.min..out.y.max:
+              alloc image_mirror: float32[y - 1 .. y + 1, out.x.min..out.x.max]
+              image_mirror[:, :] = mirror(image[max(image.y.min, min(2*image.y.max - y - 1, y - 1)) .. \
+min(image.y.max, max(2*image.y.min - y + 1, y + 1)), :])
+              out[y, :] = blur(image_mirror[:, :])
+        >>> print(split_boundary(p, "mirror").body()[3:])
+          pipeline blur(image: float32[2]) -> (out: float32[2]):
+            check image.y.min <= image.y.max or out.y.max <= out.y.min - 1 or out.x.max <= out.x.min - 1
+            check image.x.min <= out.x.min
+            check out.x.max <= image.x.max
+        >   for y in out.y.min .. min(image.y.min, out.y.max):
+              alloc image_mirror: float32[y - 1 .. y + 1, out.x.min..out.x.max]
+              image_mirror[:, :] = mirror(image[max(image.y.min, min(2*image.y.max - y - 1, y - 1)) .. \
+min(image.y.max, max(2*image.y.min - y + 1, y + 1)), :])
+              out[y, :] = blur(image_mirror[:, :])
+        >   for y in max(out.y.min, image.y.min + 1) .. min(out.y.max, image.y.max - 1):
+              out[y, :] = blur(image[y - 1 .. y + 1, :])
+        >   for y in max(image.y.max, out.y.min, image.y.min + 1) .. out.y.max:
+              alloc image_mirror: float32[y - 1 .. y + 1, out.x.min..out.x.max]
+              image_mirror[:, :] = mirror(image[max(image.y.min, min(2*image.y.max - y - 1, y - 1)) .. \
+min(image.y.max, max(2*image.y.min - y + 1, y + 1)), :])
+              out[y, :] = blur(image_mirror[:, :])
+
+    Where it reads beyond an edge in every iteration (rows that are padded at both sides), its readers are cut, too, and
+    read strips there (`cut_call`, `clone_call`). These are further calls, so padded rows are often the faster way.
+
+    One call becomes several, so all this is best the last step of a schedule.
 
     Refused: calls that are no copies, copies that have one piece only, and those whose pieces are no boxes: where a
     source has edges, its coordinate there must be a dimension of the copy, forward or backward, and something added.
+    In a loop, what is read must move over the edges in a way that says where it reaches them; and what `alias_copy`
+    refuses.
 
     Cursors:
-        calls: the pieces.
+        calls: the pieces; in a loop, the calls that read the source in its steady state.
     """
     version, call = p._version, copy._call
+    if has_steady_state(version, call):
+        return alias_copy(*with_steady_state(p, copy), rc=True)
     pieces = _Pieces(version, call).found()
     operation = call.func.operation
     assert isinstance(operation, Copy)

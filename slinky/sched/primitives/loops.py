@@ -18,7 +18,7 @@ from slinky.cursors.editing import Edit, Gap
 from slinky.cursors.versions import Version
 from slinky.errors import OperationError, SchedulingError
 from slinky.ir.copies import with_body, with_identity, with_interval, with_mode, with_range, with_variable
-from slinky.ir.effects import bounds_of_dim, calls_in, dims_written
+from slinky.ir.effects import bounds_of_dim, calls_in
 from slinky.ir.statements import SERIAL, Alloc, Call, For, Parallel, Statement, fresh_identity, workers_of
 from slinky.ir.substitution import substitute_block
 from slinky.pipeline import Pipeline
@@ -33,7 +33,6 @@ from slinky.sched.legality.reasons import (
     Obligation,
 )
 from slinky.sched.legality.refusals import Unproved
-from slinky.sched.legality.wholes import computes_part
 from slinky.sched.operation import sched_op
 from slinky.sched.primitives.grids import grid_origin
 from slinky.sched.primitives.rewriting import (
@@ -42,6 +41,7 @@ from slinky.sched.primitives.rewriting import (
     named_variable,
     require_divisors,
     require_known_symbols,
+    require_pieces,
     require_positive,
     within,
 )
@@ -130,15 +130,7 @@ def _split_dim(p: Pipeline, cursor: DimCursor, factor: Expr, tail: str, names: t
     known = version.facts_at(call.id)
     require_positive(edit, factor, "the factor", known)
     known = known.also(factor >= 1)
-    if any(d == whole for whole, _ in call.func.whole):
-        raise computes_part(version, call, d, hint="split another dimension of it")
-    for buffer, dims in dims_written(call).items():
-        if d not in dims:
-            raise SchedulingError(
-                f"output {buffer} of {call.func.name} has no dimension {cursor.name()}, so each piece would "
-                f"have to compute all of it",
-                place=cursor.call(),
-            )
+    require_pieces(version, call, d)
     if len(names) > 1:
         raise OperationError(f"a dimension needs one name, for its loop, got {names!r}")
     make = named_variable if names else fresh_variable

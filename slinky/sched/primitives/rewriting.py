@@ -9,11 +9,12 @@ from slinky.cursors.editing import Edit
 from slinky.cursors.versions import Version
 from slinky.errors import GraphError, OperationError, SchedulingError
 from slinky.graph.buffers import valid_name
-from slinky.ir.effects import written_by
+from slinky.ir.effects import dims_written, written_by
 from slinky.ir.printer import dimension_names
 from slinky.ir.statements import Call, For, Statement, blocks_of, walk
 from slinky.sched.legality.refusals import Unproved
 from slinky.sched.legality.scopes import DEEPEST_NEST
+from slinky.sched.legality.wholes import computes_part
 from slinky.sched.remedies import Remedy
 from slinky.symbolic.explanations import brief
 from slinky.symbolic.expressions import Expr, Metadata, Scalar, Variable, constant_value, maximum, variable
@@ -112,6 +113,19 @@ def _renamed(arguments: Mapping[str, object], name: str, free: str) -> dict[str,
 def is_parameter_or_buffer(version: Version, name: str) -> bool:
     """Whether a name stands for a parameter or an intermediate."""
     return any(p.name == name for p in version.program.parameters()) or version.is_allocated(name)
+
+
+def require_pieces(version: Version, call: Call, d: int) -> None:
+    """Raise `SchedulingError` for a dimension of which a call cannot compute one piece after the other."""
+    if any(d == whole for whole, _ in call.func.whole):
+        raise computes_part(version, call, d, hint="split another dimension of it")
+    for buffer, dims in dims_written(call).items():
+        if d not in dims:
+            raise SchedulingError(
+                f"output {buffer} of {call.func.name} has no dimension {call.func.dim_names()[d]}, so each piece would "
+                f"have to compute all of it",
+                place=statement_cursor(version, call.id),
+            )
 
 
 def require_positive(edit: Edit, value: Expr, what: str, known: Facts) -> None:

@@ -1,0 +1,40 @@
+"""Whether an edit left a buffer as it was: which regions of it are read and written, when, and by whom.
+
+Idea. That reads of a buffer find what they read, that an output is written in full, and that a fold keeps each element
+until it was read last: all this speaks of the accesses of one buffer, of their regions, their order, and the iterations
+in which they are made. A call that is changed to read something else by one of its ports leaves other buffers alone.
+
+Invariant: of a buffer that is used as before, `READERS`, `OUTPUTS` and `FOLDS` hold if they held before the edit and it
+kept all checks.
+"""
+
+from __future__ import annotations
+
+from slinky.cursors.versions import Version
+from slinky.ir.effects import Effect, clamped_box, of_buffer, reads, writes
+from slinky.ir.statements import Call
+from slinky.sched.legality.scopes import Touched
+from slinky.symbolic.intervals import Box
+
+
+def is_used_as_before(old: Version, new: Version, touched: Touched, buffer: str) -> bool:
+    """Whether the same calls read and write the same regions of a buffer, in the same order and iterations and under
+    the same conditions as before an edit, which touched these statements."""
+    keys = ("alloc", buffer), ("write", buffer), ("read", buffer)
+    users = new.named(*keys)
+    return users == old.named(*keys) and all(_is_as_before(old, new, touched, buffer, user) for user in users)
+
+
+def _is_as_before(old: Version, new: Version, touched: Touched, buffer: str, user: int) -> bool:
+    path = new.path(user)
+    if path != old.path(user) or any(outer in touched for outer in path[:-1]):
+        return False
+    before, now = old.statement(user), new.statement(user)
+    if isinstance(before, Call) and isinstance(now, Call):
+        return _use(old, before, buffer) == _use(new, now, buffer)
+    return before is now
+
+
+def _use(version: Version, call: Call, buffer: str) -> tuple[Box, list[Effect], list[Effect]]:
+    box = clamped_box(call, version.box_at(call.id))
+    return box, of_buffer(reads(call, box), buffer), of_buffer(writes(call, box), buffer)

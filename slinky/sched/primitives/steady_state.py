@@ -1,0 +1,191 @@
+"""The steady state around a copy: where all that is read of it lies within the edges of its source.
+
+Idea. Of an extended or padded buffer that is made piece by piece, most pieces lie inside. Each edge says from where on
+that is so, or up to where. Where it moves with a loop, the loop is cut there, into first iterations, steady state and
+last ones. Where it does not, every iteration reads beyond the edge: then the readers are cut, and their parts there get
+a copy of their own, of a strip. What is left reads a plain copy, or rather its source (`alias_copy`).
+
+An edge as a *margin*: by how much what is read lies within it, in terms of the reader's dimensions. It is inside where
+no margin is negative.
+
+Invariant: loops and calls are cut where margins become negative, so that no more than needs a copy has one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+
+from slinky.cursors.cursors import CallCursor, DimCursor, LoopCursor, statement_cursor
+from slinky.cursors.versions import Version
+from slinky.errors import SchedulingError
+from slinky.ir.operations import Copy
+from slinky.ir.statements import Call, For
+from slinky.pipeline import Pipeline
+from slinky.sched.passing import known_source
+from slinky.sched.primitives.calls import clone_call, cut_call
+from slinky.sched.primitives.loops import cut_loop
+from slinky.symbolic.bounds import bounds
+from slinky.symbolic.expressions import Expr, Max, Min, maximum, minimum
+from slinky.symbolic.intervals import Interval
+from slinky.symbolic.proofs import Facts, prove
+from slinky.symbolic.solving import Side, limit_of
+from slinky.symbolic.traversal import symbols
+
+
+def has_steady_state(version: Version, call: Call) -> bool:
+    """Whether a call is a copy of an array of the caller that is made anew in each iteration of a loop.
+
+    What a call makes is better written where it is copied to, in all iterations.
+    """
+    operation = call.func.operation
+    if (
+        not isinstance(operation, Copy)
+        or len(operation.sources) != 1
+        or any(p.view is not None for p in call.func.ports)
+    ):
+        return False
+    source, target = version.alloc_of(call.reads[0], call.id), version.alloc_of(call.writes[0], call.id)
+    return source is None and target is not None and bool(version.loops_around(target.id))
+
+
+def with_steady_state(p: Pipeline, copy: CallCursor) -> tuple[Pipeline, CallCursor]:
+    """The pipeline with readers and loops cut, and the copy in the steady state, where it copies nothing from beyond an
+    edge.
+
+    Raises `SchedulingError` where it is not shown where that is.
+    """
+    for k in range(len(_margins_of_all(p._version, copy._call))):
+        p, copy = _in_steady_loop(p, copy, k)
+    for reader in _readers(p._version, copy._call):
+        p = _without_strips(p, copy, CallCursor(p._version, reader.id))
+    return p, p.forward(copy)
+
+
+def _readers(version: Version, copy: Call) -> list[Call]:
+    alloc = version.alloc_of(copy.writes[0], copy.id)
+    ids = version.readers(copy.writes[0])
+    return [
+        s for i in ids if version.alloc_of(copy.writes[0], i) is alloc and isinstance(s := version.statement(i), Call)
+    ]
+
+
+# Margins --------------------------------------------------------------------------------------------------------------
+
+
+def _margins(copy: Call, reader: Call) -> Iterator[Expr]:
+    """By how much what a reader reads of a copy lies within the edges of its source, for each end of each edge."""
+    operation = copy.func.operation
+    assert isinstance(operation, Copy)
+    for buffer, port in zip(reader.reads, reader.func.inputs, strict=True):
+        if buffer == copy.writes[0]:
+            ranges: dict[Expr, Interval] = dict(zip(operation.dims, port.box, strict=True))
+            for e, edges in known_source(operation, operation.sources[0])[1]:
+                taken = bounds(e, ranges)
+                yield taken.min - edges.min
+                yield edges.max - taken.max
+
+
+def _least(margin: Expr, reader: Call, known: Facts) -> Expr:
+    """The least that a margin may be in the box of a reader."""
+    return bounds(margin, dict(zip(reader.func.dims, reader.box, strict=True)), known).min
+
+
+def _margins_of_all(version: Version, copy: Call) -> list[tuple[Call, Expr]]:
+    return [(reader, margin) for reader in _readers(version, copy) for margin in _margins(copy, reader)]
+
+
+@attrs.frozen
+class _Steady:
+    """From where on, and up to where, margins are not negative; None for no such end."""
+
+    begin: Expr | None = None
+    end: Expr | None = None
+
+    def both(self, other: _Steady) -> _Steady:
+        """Where two are so."""
+        begins = [e for e in (self.begin, other.begin) if e is not None]
+        ends = [e for e in (self.end, other.end) if e is not None]
+        return _Steady(maximum(*begins) if begins else None, minimum(*ends) if ends else None)
+
+
+def _steady(margin: Expr, symbol: Expr, known: Facts) -> _Steady | None:
+    """Where along a symbol a margin is not negative, as far as it is one interval, or contains one that is easily said;
+    None where that is not clear."""
+    if prove(margin >= 0, known):
+        return _Steady()
+    match margin:
+        case Min(operands=operands):
+            found: _Steady | None = _Steady()
+            for each in (_steady(operand, symbol, known) for operand in operands):
+                found = None if found is None or each is None else found.both(each)
+            return found
+        case Max(operands=operands):
+            return next((s for operand in operands if (s := _steady(operand, symbol, known)) is not None), None)
+    limit = limit_of(margin >= 0, symbol, known)
+    if limit is None or limit.side is Side.IS:
+        return None
+    return _Steady(begin=limit.value) if limit.side is Side.AT_LEAST else _Steady(end=limit.value)
+
+
+def _required(version: Version, copy: Call, margin: Expr, symbol: Expr, known: Facts) -> _Steady:
+    found = _steady(margin, symbol, known)
+    if found is None:
+        raise SchedulingError(
+            f"not shown along {symbol} where all that is read of {copy.writes[0]} lies within the edges of "
+            f"{copy.reads[0]}",
+            place=statement_cursor(version, copy.id),
+        )
+    return found
+
+
+# Strips ---------------------------------------------------------------------------------------------------------------
+
+
+def _without_strips(p: Pipeline, copy: CallCursor, reader: CallCursor) -> Pipeline:
+    """The pipeline with a reader cut where all iterations read beyond an edge, and with copies for its parts there."""
+    for k in range(len(list(_margins(copy._call, reader._call)))):
+        version, call, copy = p._version, p.forward(reader)._call, p.forward(copy)
+        margin = list(_margins(copy._call, call))[k]
+        known = version.facts_at(call.id)
+        least = _least(margin, call, known)
+        dims = [d for d, dim in enumerate(call.func.dims) if dim in symbols(margin)]
+        if not dims or _moves(version, call, least) or prove(least >= 0, known):
+            continue
+        steady = _required(version, copy._call, margin, call.func.dims[dims[0]], known)
+        if steady.begin is not None:
+            p, (strip, reader) = cut_call(p, DimCursor(version, call.id, dims[0]), steady.begin, rc=True)
+            p = clone_call(p, copy, strip)
+        if steady.end is not None:
+            dim = DimCursor(p._version, p.forward(reader)._id, dims[0])
+            p, (reader, strip) = cut_call(p, dim, steady.end + 1, rc=True)
+            p = clone_call(p, copy, strip)
+    return p
+
+
+def _moves(version: Version, call: Call, e: Expr) -> For | None:
+    """The innermost loop around a call with which an expression moves."""
+    return next((loop for loop in reversed(version.loops_around(call.id)) if loop.variable in symbols(e)), None)
+
+
+# Loops ----------------------------------------------------------------------------------------------------------------
+
+
+def _in_steady_loop(p: Pipeline, copy: CallCursor, k: int) -> tuple[Pipeline, CallCursor]:
+    """The pipeline with a loop cut where the margin of this number becomes negative, and the copy where it is not."""
+    version = p._version
+    reader, margin = _margins_of_all(version, copy._call)[k]
+    known = version.facts_at(reader.id)
+    least = _least(margin, reader, known)
+    loop = _moves(version, reader, least)
+    if loop is None or prove(least >= 0, known):
+        return p, copy
+    steady = _required(version, copy._call, least, loop.variable, known)
+    if steady.end is not None:
+        p = cut_loop(p, LoopCursor(version, loop.id), steady.end + 1)
+    if steady.begin is None:
+        return p, p.forward(copy)
+    inside = p._version.place(copy._id)[len(p._version.path(loop.id)) :]
+    p, (_, later) = cut_loop(p, LoopCursor(p._version, loop.id), steady.begin, rc=True)
+    return p, CallCursor(p._version, p._version.identity_at((*p._version.place(later._id), *inside)))
