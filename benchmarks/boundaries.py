@@ -1,8 +1,9 @@
 """A separable 9x9 blur of a float32 image whose edges are mirrored, so that the result is as large as the image.
 
 The callbacks are those of `blur`. What the boundary costs is seen beside the same schedule of the same callbacks, of an
-image that somebody has padded before. Rows are padded, or (*strips*) just what lies at both sides of them. The last case is a blur along the columns alone: only rows reach beyond the edge,
-so the steady state of a loop over rows reads the image itself, and copies nothing.
+image that somebody has padded before. Rows are padded, or (*strips*) just what lies at both sides of them. The last
+case is a blur along the columns alone: only rows reach beyond the edge, so the steady state of a loop over rows reads
+the image itself, and copies nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ WEIGHTS = gaussian(RADIUS)
 BARE = ", padded before"
 """What the name of a side says whose image has its border already."""
 STRIPS = ", strips at the sides"
-"""What the name of a side says that copies no rows but the first and the last, and strips at both sides of the others."""
+"""What the name of a side says that copies first and last rows, and of the others what lies at both sides."""
 
 
 def pipeline(mode: str | None) -> sl.Pipeline:
