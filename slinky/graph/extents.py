@@ -11,7 +11,6 @@ from slinky.graph.buffers import Access, BufferExpr
 from slinky.graph.funcs import Func
 from slinky.symbolic.expressions import (
     Expr,
-    FloorDivide,
     Scalar,
     Variable,
     linear,
@@ -20,8 +19,10 @@ from slinky.symbolic.expressions import (
     metadata,
     minimum,
 )
+from slinky.symbolic.facts import facts
 from slinky.symbolic.intervals import Interval, box_symbols
-from slinky.symbolic.traversal import symbols
+from slinky.symbolic.solving import Side, limit_of
+from slinky.symbolic.traversal import quotients, symbols
 
 
 def with_values(values: Mapping[str, Expr], default: Interval | None) -> Interval:
@@ -74,8 +75,8 @@ def allowed_by_inputs(
             limit = available.get((source.buffer, position))
             if i is not None and limit is not None:
                 around = _without_offsets(i, func) if position in source.buffer.extended_dims else i
-                lo, hi = _least(around.min, limit.min, dim), _greatest(around.max, limit.max, dim)
-                found += [Interval(lo, hi)] if lo is not None and hi is not None else []
+                allowed = _staying(around, limit, dim)
+                found += [] if allowed is None else [allowed]
     return Interval(maximum(*(i.min for i in found)), minimum(*(i.max for i in found))) if found else None
 
 
@@ -88,42 +89,15 @@ def _without_offsets(i: Interval, func: Func) -> Interval:
     return Interval(rest(i.min), rest(i.max))
 
 
-def _least(e: Expr, limit: Expr, dim: Variable) -> Expr | None:
-    """The least value of `dim` for which `e >= limit`, where `e` grows with it and depends on no other; else None."""
-    solved = _solved(e, dim)
-    if solved is None:
-        return None
-    inner, factor, rest = solved
-    needed = (limit - rest + factor - 1) // factor
-    if inner is dim:
-        return needed
-    assert isinstance(inner, FloorDivide)
-    return _least(inner.numerator, needed * inner.denominator, dim)
+def _staying(i: Interval, limit: Interval, dim: Variable) -> Interval | None:
+    """Where an interval, both ends of which rise with a dimension and depend on no other, stays within a limit.
 
-
-def _greatest(e: Expr, limit: Expr, dim: Variable) -> Expr | None:
-    """The greatest value of `dim` for which `e <= limit`, as `_least` finds the least."""
-    solved = _solved(e, dim)
-    if solved is None:
+    None where it is no such interval. What it divides by is positive: pipelines are refused where it may be not.
+    """
+    known = facts(*(q.denominator >= 1 for e in (i.min, i.max) for q in quotients(e, {})))
+    lo, hi = limit_of(i.min >= limit.min, dim, known), limit_of(i.max <= limit.max, dim, known)
+    if lo is None or hi is None or (lo.side, hi.side) != (Side.AT_LEAST, Side.AT_MOST):
         return None
-    inner, factor, rest = solved
-    allowed = (limit - rest) // factor
-    if inner is dim:
-        return allowed
-    assert isinstance(inner, FloorDivide)
-    return _greatest(inner.numerator, allowed * inner.denominator + inner.denominator - 1, dim)
-
-
-def _solved(e: Expr, dim: Variable) -> tuple[Expr, int, Expr] | None:
-    """An expression as `factor * inner + rest`, factor > 0, where only `inner` depends on a dimension: it is that, or a
-    quotient by a positive number or by what funcs are checked to divide by. None if it is no such expression."""
-    offset, terms = linear(e)
-    moving = [(atom, factor) for atom, factor in terms if dim in symbols(atom)]
-    if len(moving) != 1 or moving[0][1] <= 0:
-        return None
-    inner, factor = moving[0]
-    rest = linear_sum(offset, [term for term in terms if term[0] is not inner])
-    still = [rest, inner.denominator] if isinstance(inner, FloorDivide) else [rest]
-    if any(isinstance(s, Variable) and not isinstance(s, Scalar) for part in still for s in symbols(part)):
-        return None
-    return (inner, factor, rest) if inner is dim or isinstance(inner, FloorDivide) else None
+    found = Interval(lo.value, hi.value)
+    names_others = any(isinstance(s, Variable) and not isinstance(s, Scalar) for s in box_symbols((found,)))
+    return None if names_others else found
