@@ -20,18 +20,16 @@ import attrs
 from slinky.ir.operations import Copy, CopySource
 from slinky.runtime.buffers import Buffer, buffer_at
 from slinky.runtime.separable_copies import Number, SeparableCopy, number, separable
-from slinky.symbolic.expressions import linear, linear_sum
+from slinky.symbolic.followed import followed
 
 Range: TypeAlias = "tuple[int, int]"
 
 
 @attrs.frozen(eq=False)
 class _Limit:
-    """A dimension of the target, where it is `sign` times a coordinate and something added, lies in these bounds."""
+    """The least and the greatest coordinate that a dimension of the target has."""
 
     dim: int
-    sign: int
-    offset: Number
     min: Number
     max: Number
 
@@ -59,12 +57,7 @@ class _Part:
 def _limits(part: _Part, names: tuple[str, ...], given: tuple[int, ...]) -> tuple[tuple[int, int, int], ...]:
     """Dimensions of the target with the least and the greatest coordinate that a part has there."""
     values = dict(zip(names, given, strict=True))
-    found: list[tuple[int, int, int]] = []
-    for limit in part.limits:
-        ends = [limit.sign * (end(values) - limit.offset(values)) for end in (limit.min, limit.max)]
-        least, most = ends if limit.sign > 0 else ends[::-1]
-        found.append((limit.dim, least, most))
-    return tuple(found)
+    return tuple([(limit.dim, limit.min(values), limit.max(values)) for limit in part.limits])
 
 
 @attrs.frozen(eq=False)
@@ -114,12 +107,12 @@ def _part(copy: Copy, source: CopySource) -> _Part | None:
     edges = [(e, i) for e, i in zip(source.index, source.edges, strict=True) if i is not None]
     limits: list[_Limit] = []
     for e, i in (*edges, *source.where):
-        offset, terms = linear(e)
-        moving = [(atom, k) for atom, k in terms if atom in copy.dims]
-        rest = number(linear_sum(offset, [term for term in terms if term not in moving]))
-        lo, hi = number(i.min), number(i.max)
-        if len(moving) != 1 or abs(moving[0][1]) != 1 or rest is None or lo is None or hi is None:
+        which = followed(e, copy.dims)
+        if which is None:
             return None
-        ((atom, sign),) = moving
-        limits.append(_Limit([each is atom for each in copy.dims].index(True), sign, rest, lo, hi))
+        limit = which.within(i)
+        least, most = number(limit.min), number(limit.max)
+        if least is None or most is None:
+            return None
+        limits.append(_Limit(which.dim, least, most))
     return None if alone is None else _Part(alone, tuple(limits))

@@ -23,7 +23,9 @@ import numpy as np
 from slinky.ir.operations import Copy, CopySource
 from slinky.runtime.buffers import Array, Buffer
 from slinky.runtime.copy_pieces import pieces
-from slinky.symbolic.expressions import Expr, Variable, linear, linear_sum, variable
+from slinky.symbolic.expressions import Expr, Variable, linear, variable
+from slinky.symbolic.followed import followed
+from slinky.symbolic.traversal import symbols
 
 Parts: TypeAlias = "tuple[tuple[slice, ...], tuple[slice | None, ...], bool]"
 """What a dimension of the target falls into: each stretch as a slice of the target; as one of the source, or None where
@@ -193,25 +195,22 @@ def separable(copy: Copy) -> SeparableCopy | None:
     lines: list[_Line | None] = [None] * len(copy.dims)
     fixed: list[tuple[int, Number]] = []
     for axis, e in enumerate(source.index):
-        offset, terms = linear(e)
-        moving = [(atom, k) for atom, k in terms if atom in copy.dims]
-        rest = number(linear_sum(offset, [term for term in terms if term not in moving]))
         edges = source.edges[axis]
-        if rest is None or (not moving and edges is not None):
-            return None
-        if not moving:
-            fixed.append((axis, rest))
+        if symbols(e).isdisjoint(copy.dims):
+            coordinate = number(e)
+            if coordinate is None or edges is not None:
+                return None
+            fixed.append((axis, coordinate))
             continue
-        if len(moving) != 1 or abs(moving[0][1]) != 1:
-            return None
-        ((dim, sign),) = moving
-        d = [each is dim for each in copy.dims].index(True)
-        if lines[d] is not None:
+        which = followed(e, copy.dims)
+        offset = None if which is None else number(which.rest)
+        if which is None or offset is None or lines[which.dim] is not None:
             return None
         ends = None if edges is None else (number(edges.min), number(edges.max))
         if ends is not None and None in ends:
             return None
-        lines[d] = _Line(axis, sign, rest, ends, _alone(copy, source, axis, d), names)  # type: ignore[arg-type]
+        alone = _alone(copy, source, axis, which.dim)
+        lines[which.dim] = _Line(axis, which.sign, offset, ends, alone, names)  # type: ignore[arg-type]
     return SeparableCopy(tuple(lines), tuple(fixed), names)
 
 

@@ -20,7 +20,8 @@ from slinky.errors import SchedulingError
 from slinky.ir.operations import Copy, CopySource
 from slinky.ir.statements import Call, InputPort, Limit, LoweredFunc, OutputPort, View
 from slinky.symbolic.bounds import bounds
-from slinky.symbolic.expressions import Expr, Variable, linear, linear_sum, variable
+from slinky.symbolic.expressions import Expr, Variable, linear, variable
+from slinky.symbolic.followed import Followed, followed
 from slinky.symbolic.intervals import Box, Interval, point
 from slinky.symbolic.proofs import Facts, prove
 from slinky.symbolic.traversal import substitute, symbols
@@ -112,15 +113,10 @@ def inverse(passage: Passage, box: Box, names: Sequence[str]) -> Passage | None:
     dims = tuple(map(variable, _apart(names, {v.name for v in known_there if isinstance(v, Variable)})))
     found: list[Expr | None] = [None] * len(passage.dims)
     for own, e in zip(dims, passage.index, strict=True):
-        offset, terms = linear(e)
-        moving = [(passage.dims.index(atom), k) for atom, k in terms if atom in passage.dims]
-        if len(moving) != 1 or abs(moving[0][1]) != 1 or found[moving[0][0]] is not None:
+        which = followed(e, passage.dims)
+        if which is None or found[which.dim] is not None:
             return None
-        ((d, sign),) = moving
-        rest = linear_sum(offset, [(atom, k) for atom, k in terms if atom is not passage.dims[d]])
-        if not symbols(rest).isdisjoint(passage.dims):
-            return None
-        found[d] = (own - rest) * sign
+        found[which.dim] = which.solved(own)
     index: list[Expr] = []
     for known, i in zip(found, box, strict=True):
         if known is None and i.min is not i.max:
@@ -171,23 +167,14 @@ def _needed(view: View) -> View | None:
 @attrs.frozen(eq=False)
 class Rewritten:
     """A func that writes to another buffer, and how the boxes of its calls change: for each dimension of the new func,
-    the old one with its sign and what is added; None for a dimension that is a point."""
+    the old one that it follows, or the coordinate of a dimension that is a point."""
 
     func: LoweredFunc
-    dims: tuple[tuple[int, int, Expr] | Expr, ...]
+    dims: tuple[Followed | Expr, ...]
 
     def box(self, old: Box) -> Box:
         """The box of a call of the new func, in place of one of the old."""
-        found = []
-        for each in self.dims:
-            if isinstance(each, Expr):
-                found.append(point(each))
-                continue
-            d, sign, offset = each
-            i = old[d]
-            lo, hi = (i.min, i.max) if sign > 0 else (-i.max, -i.min)
-            found.append(Interval(lo + offset, hi + offset))
-        return tuple(found)
+        return tuple(point(each) if isinstance(each, Expr) else each.values(old[each.dim]) for each in self.dims)
 
 
 def parts_of(copy: LoweredFunc, passage: Passage) -> tuple[Limit, ...] | None:
@@ -195,18 +182,13 @@ def parts_of(copy: LoweredFunc, passage: Passage) -> tuple[Limit, ...] | None:
     where that is no box."""
     found = list(copy.part)
     for e, i in passage.conditions:
-        offset, terms = linear(e)
         if symbols(e).isdisjoint(passage.dims):
             continue  # it holds, or the copy gives nothing at all
-        moving = [(passage.dims.index(atom), k) for atom, k in terms if atom in passage.dims]
-        if len(moving) != 1 or abs(moving[0][1]) != 1:
+        which = followed(e, passage.dims)
+        if which is None:
             return None
-        ((d, sign),) = moving
-        rest = linear_sum(offset, [term for term in terms if term[0] is not passage.dims[d]])
-        if not symbols(rest).isdisjoint(passage.dims):
-            return None
-        lo, hi = (i.min, i.max) if sign > 0 else (-i.max, -i.min)
-        found.append(Limit(d, lo - sign * rest, hi - sign * rest))
+        limit = which.within(i)
+        found.append(Limit(which.dim, limit.min, limit.max))
     return tuple(found)
 
 
@@ -220,28 +202,26 @@ def writing_through(func: LoweredFunc, passage: Passage, parts: Sequence[Limit])
     if len(func.outputs) != 1:
         return None
     (output,) = func.outputs
-    dim_of = dict(zip(passage.dims, output.dims, strict=True))
-    new_dims: dict[int, tuple[int, int, Expr]] = {}
-    replacements: dict[Expr, Expr] = {}
+    followers: dict[int, Followed] = {}
+    points: list[Expr] = []
     positions: list[int] = []
     dims: list[Variable] = list(func.dims)
-    mapping: list[tuple[int, int, Expr] | Expr] = [(d, 1, linear_sum(0, ())) for d in range(len(dims))]
     for n, e in enumerate(passage.index):
-        offset, terms = linear(e)
-        moving = [(atom, k) for atom, k in terms if atom in dim_of]
-        if not moving:
+        if symbols(e).isdisjoint(passage.dims):
             positions.append(len(dims))
             dims.append(variable(f"{func.name}.{_fresh(dims, func.name, n)}"))
-            mapping.append(e)
+            points.append(e)
             continue
-        ((atom, sign),) = moving
-        d = dim_of[atom]
-        rest = linear_sum(offset, [term for term in terms if term[0] is not atom])
+        which = followed(e, passage.dims)
+        if which is None:
+            return None
+        d = output.dims[which.dim]
         positions.append(d)
-        new_dims[d] = mapping[d] = (d, sign, rest)
-        replacements[func.dims[d]] = (func.dims[d] - rest) * sign
-    if len(new_dims) != len(func.dims) or any(new_dims[d][1] < 0 for d, _ in func.whole):
+        followers[d] = attrs.evolve(which, dim=d)
+    if len(followers) != len(func.dims) or any(followers[d].sign < 0 for d, _ in func.whole):
         return None
+    new_dims = [followers[d] for d in range(len(func.dims))]
+    replacements: dict[Expr, Expr] = {dim: each.solved(dim) for dim, each in zip(func.dims, new_dims, strict=True)}
 
     def of(box: Box) -> Box:
         return tuple(Interval(substitute(i.min, replacements), substitute(i.max, replacements)) for i in box)
@@ -265,16 +245,15 @@ def writing_through(func: LoweredFunc, passage: Passage, parts: Sequence[Limit])
             *(_moved(limit, new_dims[limit.dim]) for limit in func.part),
             *(Limit(positions[limit.dim], limit.first, limit.last) for limit in parts),
         ),
-        whole=tuple((d, Interval(i.min + new_dims[d][2], i.max + new_dims[d][2])) for d, i in func.whole),
+        whole=tuple((d, new_dims[d].values(i)) for d, i in func.whole),
     )
-    return Rewritten(new, tuple(mapping))
+    return Rewritten(new, (*new_dims, *points))
 
 
-def _moved(limit: Limit, by: tuple[int, int, Expr]) -> Limit:
+def _moved(limit: Limit, by: Followed) -> Limit:
     """A limit of a dimension that is now counted with a sign, and from elsewhere."""
-    d, sign, offset = by
-    first, last = (limit.first, limit.last) if sign > 0 else (limit.last, limit.first)
-    return Limit(d, *(None if e is None else sign * e + offset for e in (first, last)))
+    first, last = (limit.first, limit.last) if by.sign > 0 else (limit.last, limit.first)
+    return Limit(by.dim, *(None if e is None else by.sign * e + by.rest for e in (first, last)))
 
 
 def _fresh(dims: Sequence[Variable], func: str, n: int) -> str:

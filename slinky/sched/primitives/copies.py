@@ -37,10 +37,10 @@ from slinky.sched.passing import (
 from slinky.sched.primitives.rewriting import within
 from slinky.sched.primitives.steady_state import has_steady_state, with_steady_state
 from slinky.sched.returned import AliasCopiesCursors, AliasCopyCursors, SplitBoundaryCursors
-from slinky.symbolic.expressions import Expr, linear, linear_sum, maximum, minimum
+from slinky.symbolic.expressions import Expr, maximum, minimum
+from slinky.symbolic.followed import followed
 from slinky.symbolic.intervals import Box, Interval, not_empty, point
 from slinky.symbolic.proofs import prove
-from slinky.symbolic.traversal import symbols
 
 
 @sched_op(AliasCopyCursors)
@@ -453,16 +453,10 @@ class _Pieces:
         """For each dimension of the copy that edges of a source limit, where these are."""
         found: dict[int, Interval] = {}
         for e, edges in known_source(self.operation, source)[1]:
-            offset, terms = linear(e)
-            dims = set(self.operation.dims)
-            moving = [(self.operation.dims.index(atom), k) for atom, k in terms if atom in dims]
-            is_divided = any(atom not in dims and not symbols(atom).isdisjoint(dims) for atom, _ in terms)
-            if len(moving) != 1 or abs(moving[0][1]) != 1 or is_divided:
+            which = followed(e, self.operation.dims)
+            if which is None:
                 raise SchedulingError(f"a piece of {self.call.func.name} would be no box", place=self.place)
-            ((d, sign),) = moving
-            rest = linear_sum(offset, [term for term in terms if term[0] is not self.operation.dims[d]])
-            lo, hi = (edges.min, edges.max) if sign > 0 else (-edges.max, -edges.min)
-            limit = Interval(lo - sign * rest, hi - sign * rest)
+            d, limit = which.dim, which.within(edges)
             found[d] = within(found[d], limit, self.known) if d in found else limit
         return found
 
