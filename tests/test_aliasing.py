@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import slinky as sl
+from slinky import ir
 from slinky.ir.operations import Copy
 from slinky.ir.statements import Call, walk
 
@@ -313,6 +314,43 @@ def test_elements_that_stand_for_several_are_refused() -> None:
     p = sl.build_pipeline([a], [out])
     assert copies_in(p) == ["broadcast"]
     assert "elements of t do not stand for one of out each" in refusal(lambda: sl.alias_copy(p, "broadcast"))
+
+
+@pytest.mark.parametrize(
+    ("at", "branches"),
+    [
+        pytest.param("transpose", lambda known, asked, call, other: ir.If(known, call), id="inside"),
+        pytest.param("for y", lambda known, asked, call, other: ir.If(known, call), id="outside"),
+        pytest.param("for y", lambda known, asked, call, other: ir.If(known, call, (ir.Pass(),)), id="idle else"),
+        pytest.param("for y", lambda known, asked, call, other: ir.If(asked, call, other), id="in both"),
+    ],
+)
+def test_what_holds_nothing_but_the_copy_is_gone_with_it(at: str, branches: Callable[..., ir.If]) -> None:
+    a, t, b = buffers("a t b")
+    sl.copies.transpose(a, t)
+    negative(t, b, "negative")
+    p = sl.split_loop(sl.build_pipeline([a], [b], alias=False), "transpose.y", 4)
+    edit = sl.edit(p)
+    known, asked = b.dim(0).extent >= 0, b.dim(0).extent >= 8
+    edit.wrap(at, lambda block: branches(known, asked, block, edit.copy(at)))
+    chosen = edit.finish()
+    done = sl.alias_copy(chosen, "transpose #0")
+    assert [type(s) for s in walk(done._program.body) if not isinstance(s, ir.Check)] == [Call]
+    agree(p, done, [IMAGE], [np.zeros((5, 4), np.int64)])
+
+
+def test_what_else_stands_beside_the_copy_stays() -> None:
+    a, t, b, c = buffers("a t b c")
+    sl.copies.transpose(a, t)
+    negative(t, b, "negative")
+    negative(a, c, "other")
+    p = sl.build_pipeline([a], [b, c], alias=False)
+    edit = sl.edit(p)
+    edit.wrap("transpose", lambda block: ir.If(b.dim(0).extent >= 0, block, edit.copy("other")))
+    done = sl.alias_copy(edit.finish(), "transpose")
+    assert "if" in str(done)
+    assert "else:" in str(done)
+    agree(p, done, [IMAGE], [np.zeros((5, 4), np.int64), np.zeros((4, 5), np.int64)])
 
 
 def test_the_same_buffer_twice_has_one_place() -> None:

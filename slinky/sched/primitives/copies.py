@@ -19,9 +19,10 @@ from slinky.errors import SchedulingError
 from slinky.ir.copies import with_box, with_func, with_operands
 from slinky.ir.effects import bounds_of_dim
 from slinky.ir.operations import Copy, CopySource
-from slinky.ir.statements import Alloc, Call, InputPort, Limit, LoweredFunc, blocks_of, fresh_identity
+from slinky.ir.statements import Alloc, Call, InputPort, Limit, LoweredFunc, Pass, blocks_of, fresh_identity
 from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
+from slinky.sched.legality.coverage import contains
 from slinky.sched.legality.reasons import COPIES_SAY, SAME_ORDER_TWICE, Kept, Obligation
 from slinky.sched.legality.touches import reads_of_call
 from slinky.sched.operation import sched_op
@@ -97,13 +98,9 @@ def alias_copy(p: Pipeline, copy: CallCursor) -> Any:
     except SchedulingError as error:
         writing = error
     raise SchedulingError(
-        lambda: f"{_first_line(reading)}; nor can {call.writes[0]} be written in its place: {_first_line(writing)}",
+        lambda: f"{reading.reason}; nor can {call.writes[0]} be written in its place: {writing.reason}",
         place=copy,
     )
-
-
-def _first_line(error: SchedulingError) -> str:
-    return error.reason
 
 
 def _calls_on(version: Version, ids: Sequence[int], buffer: str, alloc: Alloc | None) -> list[Call]:
@@ -123,10 +120,11 @@ def _require_no_layout(alloc: Alloc, other: str) -> None:
 
 
 def _delete_call(edit: Edit, identity: int) -> None:
-    """Delete a call, and the loops around it that hold nothing else."""
+    """Delete a call, and the loops and ifs around it that do nothing else."""
     outermost = identity
     while (parent := edit.entries[outermost].parent) != ROOT:
-        if sum(len(block) for _, block in blocks_of(edit.statement(parent))) != 1:
+        inside = (s for _, block in blocks_of(edit.statement(parent)) for s in block)
+        if any(s.id != outermost and not isinstance(s, Pass) for s in inside):
             break
         outermost = parent
     edit.delete(outermost, "read or wrote past it")
@@ -160,8 +158,7 @@ def _read_past(version: Version, call: Call, passage: Passage) -> Any:
         key = (reader.func, ports)
         if key not in funcs:
             funcs[key] = _readable(reader, ports, passage, target)
-        reads = tuple(source if k in ports else buffer for k, buffer in enumerate(reader.reads))
-        edit.update(with_operands(with_func(reader, funcs[key]), reads, reader.writes))
+        edit.update(_with_source(reader, ports, funcs[key], source))
     for writer in writers:
         _delete_call(edit, writer.id)
     edit.delete(alloc.id, "read past it")
@@ -176,6 +173,12 @@ def _readable(reader: Call, ports: Sequence[int], passage: Passage, target: str)
     return func
 
 
+def _with_source(reader: Call, ports: Sequence[int], func: LoweredFunc, buffer: str) -> Call:
+    """A call of another func that reads a buffer by some of its ports."""
+    reads = tuple(buffer if k in ports else other for k, other in enumerate(reader.reads))
+    return with_operands(with_func(reader, func), reads, reader.writes)
+
+
 # Writing the target ---------------------------------------------------------------------------------------------------
 
 
@@ -188,48 +191,19 @@ def _write_past(version: Version, call: Call, passage: Passage) -> Any:
     back = inverse(passage, call.box, alloc.dims)
     if back is None:
         raise SchedulingError(f"elements of {source} do not stand for one of {target} each")
-    box, known = back.box(alloc.box), version.facts_at(alloc.id).also(not_empty(alloc.box))
-    if not passage.holds_in(box, known):
-        raise SchedulingError(f"not shown that all of {source} lies within the edges that the copy has")
     readers = _calls_on(version, version.readers(source), source, alloc)
     copies = [c for c in readers if c.func is call.func and c.writes == call.writes]
     others = [c for c in _calls_on(version, version.writers(target), target, home) if c.func is not call.func]
-    if others and not (len(copies) == 1 and _lies_in(box, call.box, version, alloc)):
-        raise SchedulingError(f"not shown that all of {source} has its place in what the copy writes of {target}")
+    _require_places(version, passage, back, alloc, copies, others)
     parts = parts_of(call.func, passage)
-    if parts is None:
-        if others:
-            raise SchedulingError(f"where {call.func.name} gives elements of {target} is no box")
-        parts = ()
+    if parts is None and others:
+        raise SchedulingError(f"where {call.func.name} gives elements of {target} is no box")
+    producers = _calls_on(version, version.writers(source), source, alloc)
+    changed = [_writing_to(version, producer, alloc, target, back, parts or ()) for producer in producers]
+    changed += [_reading_from(reader, source, target, back) for reader in readers if reader not in copies]
     edit = Edit(version)
     if home is not None:
         _move_before(edit, home, alloc)
-    changed = []
-    for producer in _calls_on(version, version.writers(source), source, alloc):
-        if producer.func.multiples:
-            raise SchedulingError(
-                f"{producer.func.name} computes whole pieces of {source}, which {target} may have not"
-            )
-        rewritten = writing_through(producer.func, back, parts)
-        if rewritten is None:
-            raise SchedulingError(f"{producer.func.name} cannot write {target} as it is")
-        (port,) = producer.func.outputs
-        own = list(producer.box)
-        for d, limit in zip(port.dims, alloc.box, strict=True):
-            own[d] = within(own[d], limit, version.facts_at(producer.id))
-        changed.append(
-            with_operands(
-                with_func(with_box(producer, rewritten.box(tuple(own))), rewritten.func), producer.reads, (target,)
-            )
-        )
-    for reader in readers:
-        if reader in copies:
-            continue
-        if target in reader.writes:
-            raise SchedulingError(f"{reader.func.name} reads {source}, and writes {target}")
-        ports = tuple(k for k, buffer in enumerate(reader.reads) if buffer == source)
-        reads = tuple(target if k in ports else buffer for k, buffer in enumerate(reader.reads))
-        changed.append(with_operands(with_func(reader, _readable(reader, ports, back, source)), reads, reader.writes))
     for each in changed:
         edit.update(each)
     for copy in copies:
@@ -239,12 +213,44 @@ def _write_past(version: Version, call: Call, passage: Passage) -> Any:
     return new, (tuple(CallCursor(new._version, each.id) for each in changed),)
 
 
-def _lies_in(box: Box, limits: Box, version: Version, alloc: Alloc) -> bool:
-    known = version.facts_at(alloc.id).also(not_empty(alloc.box))
-    return all(
-        prove(limit.min <= i.min, known) and prove(i.max <= limit.max, known)
-        for i, limit in zip(box, limits, strict=True)
-    )
+def _require_places(
+    version: Version, passage: Passage, back: Passage, alloc: Alloc, copies: Sequence[Call], others: Sequence[Call]
+) -> None:
+    """Raise `SchedulingError` where elements of the source are not shown to be copied, or, if the target has elements
+    of others, to be copied by the one copy that there is."""
+    box, known = back.box(alloc.box), version.facts_at(alloc.id).also(not_empty(alloc.box))
+    if not passage.holds_in(box, known):
+        raise SchedulingError(f"not shown that all of {alloc.buffer} lies within the edges that the copy has")
+    if others and not (len(copies) == 1 and contains(copies[0].box, box, known)):
+        (target,) = copies[0].writes
+        raise SchedulingError(f"not shown that all of {alloc.buffer} has its place in what the copy writes of {target}")
+
+
+def _writing_to(
+    version: Version, producer: Call, alloc: Alloc, target: str, back: Passage, parts: Sequence[Limit]
+) -> Call:
+    """A call that makes the source, or a part of it, as one that writes it to the target."""
+    if producer.func.multiples:
+        raise SchedulingError(
+            f"{producer.func.name} computes whole pieces of {alloc.buffer}, which {target} may have not"
+        )
+    rewritten = writing_through(producer.func, back, parts)
+    if rewritten is None:
+        raise SchedulingError(f"{producer.func.name} cannot write {target} as it is")
+    (port,) = producer.func.outputs
+    own = list(producer.box)
+    for d, limit in zip(port.dims, alloc.box, strict=True):
+        own[d] = within(own[d], limit, version.facts_at(producer.id))
+    new = with_func(with_box(producer, rewritten.box(tuple(own))), rewritten.func)
+    return with_operands(new, producer.reads, (target,))
+
+
+def _reading_from(reader: Call, source: str, target: str, back: Passage) -> Call:
+    """Another reader of the source, as one that reads the target."""
+    if target in reader.writes:
+        raise SchedulingError(f"{reader.func.name} reads {source}, and writes {target}")
+    ports = tuple(k for k, buffer in enumerate(reader.reads) if buffer == source)
+    return _with_source(reader, ports, _readable(reader, ports, back, source), target)
 
 
 def _move_before(edit: Edit, home: Alloc, alloc: Alloc) -> None:
@@ -339,13 +345,10 @@ min(image.y.max, max(2*image.y.min - y + 1, y + 1)), :])
         raise SchedulingError(f"{call.func.name} is one piece", place=copy)
     edit = Edit(version)
     edit.replace(call.id, pieces, "took it to pieces")
-    but_for = tuple(piece.id for piece in pieces)
-    same = Kept(SAME_ORDER_TWICE, _AS_BEFORE)
-    new = settle(edit, "split_boundary", same, Kept(COPIES_SAY, (Obligation.VALUES,)))
-    return new, (tuple(CallCursor(new._version, identity) for identity in but_for),)
-
-
-_AS_BEFORE = (Obligation.POSITIVE, Obligation.INPUTS, Obligation.READS, Obligation.READERS, Obligation.OUTPUTS)
+    # All that the copy wrote is written still. What the pieces read is said by other expressions: that is proved.
+    written = Kept(SAME_ORDER_TWICE, (Obligation.READERS, Obligation.OUTPUTS))
+    new = settle(edit, "split_boundary", written, Kept(COPIES_SAY, (Obligation.VALUES,)))
+    return new, (tuple(CallCursor(new._version, piece.id) for piece in pieces),)
 
 
 _Part: TypeAlias = "dict[int, tuple[Expr | None, Expr | None]]"
