@@ -17,6 +17,8 @@ import slinky as sl
 from slinky import ir
 from slinky.ir.scopes import leading_checks
 from slinky.ir.statements import Alloc, Call, Check, For, If, Program, fresh_identity
+from slinky.sched.gate import settle
+from slinky.sched.legality.reasons import COPIES_SAY, Kept, Obligation
 from slinky.sched.legality.scopes import DEEPEST_NEST
 from slinky.symbolic.expressions import Expr, variable
 from slinky.symbolic.intervals import Interval
@@ -87,6 +89,25 @@ def test_a_call_that_moves_does_not_take_another_buffer_of_the_same_name() -> No
     edit = sl.edit(p)
     edit.move("use_u", p.find("use_t").after())
     refused(edit, r"use_u\(t\) would give b other values")
+
+
+def test_what_a_call_is_given_fits_it_also_where_a_reason_keeps_its_values() -> None:
+    """As above, but for the reason, and for the other `t`, which holds other elements."""
+    p = two_sources()
+    found = statements(p)
+    t, u = found["t"], attrs.evolve(found["u"], buffer="t", dtype=np.dtype(np.int32))
+    make_u, use_u = found["make_u"], found["use_u"]
+    (made,), (used,) = make_u.func.outputs, use_u.func.inputs
+    making = attrs.evolve(make_u.func, outputs=(attrs.evolve(made, dtype=u.dtype),))
+    using = attrs.evolve(use_u.func, inputs=(attrs.evolve(used, dtype=u.dtype),))
+    make_u, use_u = attrs.evolve(make_u, writes=("t",), func=making), attrs.evolve(use_u, reads=("t",), func=using)
+    first = loop(variable("v"), 0, 0, t, found["make_t"], found["use_t"])
+    second = loop(variable("w"), 0, 0, u, make_u, use_u)
+    p = by_hand(p.program, first, second)
+    edit = sl.edit(p)
+    edit.move("use_u", p.find("use_t").after())
+    with pytest.raises(sl.SchedulingError, match="use_u takes int32 of rank 1, and t is float64 of rank 1"):
+        settle(edit._edit, "move", Kept(COPIES_SAY, (Obligation.VALUES,)))
 
 
 def test_a_call_does_not_write_another_buffer() -> None:

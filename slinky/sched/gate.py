@@ -61,8 +61,7 @@ def settle(
     return Pipeline(version)
 
 
-_OBLIGATIONS = tuple(obligation for obligation in Obligation if obligation is not Obligation.VALUES)
-"""In the order in which they are proved. Values come before: by them it is known what a call is."""
+_OTHERS = tuple(obligation for obligation in Obligation if obligation is not Obligation.VALUES)
 
 
 class _Gate:
@@ -79,33 +78,36 @@ class _Gate:
         self.hint = hint
         were, are = self.old.entries, version.entries
         self.touched: Touched = {i: (were.get(i), are.get(i)) for i in sorted(edit.touched)}
-        self.used_as_before: dict[str, bool] = {}
+        self._elsewhere: Sequence[int] = ()
+        self._used_as_before: dict[str, bool] = {}
 
     def pass_(self) -> None:
         """Raise `SchedulingError` for what is not shown."""
-        version, edit = self.version, self.edit
-        elsewhere = check_scopes(self.old, version, self.touched, edit.reordered)
+        version = self.version
+        self._elsewhere = check_scopes(self.old, version, self.touched, self.edit.reordered)
+        self._ask(Obligation.VALUES)  # by which it is known what a call is
         if Obligation.VALUES in self.kept:
-            check_fitting(version, elsewhere)  # each func is given what its ports take, be it the same or not
-        else:
-            check_values(self.old, version, elsewhere, edit.copies)
+            check_fitting(version, self._elsewhere)  # the names of their operands may stand for other buffers
         check_whole(version, self.touched)
         check_multiples(version, self.touched)
-        kept_for = self.kept.get
-        for obligation in _OBLIGATIONS:
-            kept = kept_for(obligation)
-            if kept is None:
-                self._prove(obligation, self._subjects(obligation))
-            elif kept.but_for:
-                self._prove(obligation, kept.but_for)
-        check_sources(version, elsewhere)
+        for obligation in _OTHERS:
+            self._ask(obligation)
+        check_sources(version, self._elsewhere)
+
+    def _ask(self, obligation: Obligation) -> None:
+        """Prove an obligation of all statements of which no reason says that it is kept."""
+        kept = self.kept.get(obligation)
+        if kept is None:
+            self._prove(obligation, self._subjects(obligation))
+        elif kept.but_for:
+            self._prove(obligation, kept.but_for)
 
     def _prove(self, obligation: Obligation, these: Sequence[int]) -> None:
         """Prove an obligation of statements, given by identity."""
         version = self.version
         match obligation:
             case Obligation.VALUES:
-                raise AssertionError("asked before all others")
+                check_values(self.old, version, these, self.edit.copies)
             case Obligation.CHECKS:
                 self._check_checks(these)
             case Obligation.POSITIVE:
@@ -144,9 +146,9 @@ class _Gate:
         return tuple(buffer for buffer in dict.fromkeys(found) if not self._is_used_as_before(buffer))
 
     def _is_used_as_before(self, buffer: str) -> bool:
-        if buffer not in self.used_as_before:
-            self.used_as_before[buffer] = is_used_as_before(self.old, self.version, self.touched, buffer)
-        return self.used_as_before[buffer]
+        if buffer not in self._used_as_before:
+            self._used_as_before[buffer] = is_used_as_before(self.old, self.version, self.touched, buffer)
+        return self._used_as_before[buffer]
 
     def _check_checks(self, these: Iterable[int]) -> None:
         """Check that no check is gone, changed, or stands elsewhere than before."""
@@ -166,7 +168,9 @@ class _Gate:
 
     def _subjects(self, obligation: Obligation) -> Sequence[int]:
         match obligation:
-            case Obligation.VALUES | Obligation.CHECKS:
+            case Obligation.VALUES:
+                return self._elsewhere
+            case Obligation.CHECKS:
                 return tuple(self.touched)
             case Obligation.POSITIVE:
                 return self._in_order(*KINDS)

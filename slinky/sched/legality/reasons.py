@@ -16,7 +16,7 @@ import attrs
 
 
 class Obligation(enum.Enum):
-    """What must still hold after an edit, of the statements that it touched."""
+    """What must still hold after an edit, of the statements that it touched, in the order in which it is proved."""
 
     VALUES = "each buffer is produced by the same funcs from the same sources"
     CHECKS = "checks stand where they stood, and say what they said"
