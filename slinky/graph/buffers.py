@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from slinky.errors import GraphError
 from slinky.ir.operations import FloatScalar
+from slinky.ir.statements import LARGEST_ALIGNMENT
 from slinky.symbolic.expressions import (
     Condition,
     Expr,
@@ -24,6 +25,7 @@ from slinky.symbolic.expressions import (
     as_expr,
     equal,
     is_integer,
+    is_power_of_two,
     metadata,
     require_integer,
 )
@@ -45,9 +47,6 @@ WHOLE = slice(None)
 
 RUN_OPTIONS = frozenset({"backend", "checked", "hooks", "path", "progress", "threads"})
 """Names that `Pipeline.run` and its like take themselves, so that no scalar can have them."""
-
-LARGEST_ALIGNMENT = 4096
-"""Pages begin at multiples of this, mostly: nobody asks for more."""
 
 LARGEST_RANK = 64
 """NumPy has no arrays of more dimensions."""
@@ -220,7 +219,7 @@ class BufferExpr:
 
     @alignment.setter
     def alignment(self, value: int) -> None:
-        if not is_integer(value) or not 1 <= value <= LARGEST_ALIGNMENT or value & (value - 1):
+        if not is_power_of_two(value) or value > LARGEST_ALIGNMENT:
             raise GraphError(
                 f"the alignment of {self.name!r} is a power of two, up to {LARGEST_ALIGNMENT}, got {value!r}"
             )

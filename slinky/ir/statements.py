@@ -221,6 +221,10 @@ class Layout:
     alignment: int = 1
 
 
+LARGEST_ALIGNMENT = 4096
+"""Pages begin at multiples of this, mostly: nobody asks for more."""
+
+
 @attrs.frozen
 class Serial:
     """The iterations of a loop run one after the other."""

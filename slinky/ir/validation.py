@@ -28,7 +28,16 @@ from slinky.ir.statements import (
     Statement,
     blocks_of,
 )
-from slinky.symbolic.expressions import FALSE, TRUE, Condition, Scalar, Variable, as_expr, constant_value
+from slinky.symbolic.expressions import (
+    FALSE,
+    TRUE,
+    Condition,
+    Scalar,
+    Variable,
+    as_expr,
+    constant_value,
+    is_power_of_two,
+)
 from slinky.symbolic.intervals import Interval
 
 DEEPEST = 100
@@ -146,10 +155,9 @@ def _mode(value: Any, what: str) -> Any:
 def _layout(value: Any, what: str) -> Any:
     layout = _instance(value, Layout, what, "None or a layout, such as ir.Layout((None, None), 64)")
     strides = _tuple(layout.strides, what, lambda e: None if e is None else _expr(e, what))
-    alignment: Any = layout.alignment
-    if not isinstance(alignment, int) or alignment < 1 or alignment & (alignment - 1):
-        raise ProgramError(f"{what}: an alignment is a power of two, got {alignment!r}")
-    return layout if strides is layout.strides else attrs.evolve(layout, strides=strides)
+    if not is_power_of_two(layout.alignment):
+        raise ProgramError(f"{what}: an alignment is a power of two, got {layout.alignment!r}")
+    return attrs.evolve(layout, strides=strides, alignment=int(layout.alignment))
 
 
 def _require_lengths(statement: Statement) -> None:

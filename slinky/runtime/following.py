@@ -24,7 +24,6 @@ from slinky.symbolic.expressions import (
     And,
     Condition,
     Expr,
-    FloorDivide,
     IsZero,
     NonNegative,
     linear,
@@ -34,7 +33,7 @@ from slinky.symbolic.expressions import (
 )
 from slinky.symbolic.facts import Facts, facts
 from slinky.symbolic.products import at_least
-from slinky.symbolic.solving import Limit, Side, limit_of
+from slinky.symbolic.solving import Limit, Side, limit_of, remainder_of
 from slinky.symbolic.traversal import substitute, symbols
 
 _ENDS = ("min", "max")
@@ -159,27 +158,17 @@ class _Solver:
     def _rounded(self, end: Expr, limit: Expr, direction: int) -> Expr:
         """The first value from a limit on, away from where the end grows to, that leaves the remainder asked for."""
         for condition in self.conditions:
-            found = self._remainder(condition, end)
-            if found is not None:
-                offset, divisor = found
+            found = remainder_of(condition, end)
+            if found is None:
+                continue
+            offset, divisor = found
+            others = symbols(offset) | symbols(divisor)
+            if others.isdisjoint(self.grows) and at_least(divisor, 1, self.known):
                 if direction < 0:
                     limit = -((-limit - offset) // divisor * divisor) - offset
                 else:
                     limit = (limit + offset) // divisor * divisor - offset
         return limit
-
-    def _remainder(self, condition: Condition, end: Expr) -> tuple[Expr, Expr] | None:
-        """The offset and the divisor in `(end + offset) % divisor == 0`, if a condition says so of this end alone."""
-        if not isinstance(condition, IsZero) or end not in symbols(condition):
-            return None
-        for atom in (part for term, _ in linear(condition.expr)[1] for part in (term, *getattr(term, "factors", ()))):
-            if isinstance(atom, FloorDivide) and at_least(atom.denominator, 1, self.known):
-                offset = atom.numerator - end
-                others = symbols(offset) | symbols(atom.denominator)
-                remainder = atom.numerator % atom.denominator
-                if others.isdisjoint(self.grows) and condition.expr in (remainder, -remainder):
-                    return offset, atom.denominator
-        return None
 
     def _ordered(self, values: dict[Expr, Expr]) -> Following:
         """Those that can be evaluated, each after the ends that it names."""

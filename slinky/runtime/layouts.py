@@ -17,9 +17,9 @@ from slinky.ir.statements import BufferParameter
 from slinky.runtime.arguments import shares_own_memory
 from slinky.runtime.buffers import Array
 from slinky.runtime.storage import reserve
-from slinky.symbolic.expressions import Condition, Expr, FloorDivide, IsZero, linear, metadata
+from slinky.symbolic.expressions import Condition, Expr, constant_value, metadata
 from slinky.symbolic.facts import facts
-from slinky.symbolic.solving import Side, limit_of
+from slinky.symbolic.solving import Side, limit_of, remainder_of
 from slinky.symbolic.traversal import evaluate, symbols
 
 
@@ -41,24 +41,12 @@ def stride_rules(conditions: Iterable[Condition], parameter: BufferParameter) ->
         stride = metadata(parameter.name, d, "stride")
         about = [c for c in conditions if stride in symbols(c)]
         limits = [limit for limit in (limit_of(c, stride, known) for c in about) if limit is not None]
-        divisors = [divisor for divisor in (_divisor(c, stride) for c in about) if divisor is not None]
+        remainders = [found for found in (remainder_of(c, stride) for c in about) if found is not None]
+        divisors = tuple(divisor for offset, divisor in remainders if constant_value(offset) == 0)
         exact = tuple(limit.value for limit in limits if limit.side is Side.IS)
         least = tuple(limit.value for limit in limits if limit.side is Side.AT_LEAST)
-        found.append(StrideRules(exact, least, tuple(divisors)))
+        found.append(StrideRules(exact, least, divisors))
     return tuple(found)
-
-
-def _divisor(condition: Condition, stride: Expr) -> Expr | None:
-    """The divisor in `stride % divisor == 0`, which is `stride - divisor * (stride // divisor) == 0`."""
-    if not isinstance(condition, IsZero):
-        return None
-    for atom, _ in linear(condition.expr)[1]:
-        parts = [atom, *getattr(atom, "factors", ())]
-        for part in parts:
-            if isinstance(part, FloorDivide) and part.numerator is stride:
-                remainder = stride % part.denominator
-                return part.denominator if condition.expr in (remainder, -remainder) else None
-    return None
 
 
 def strides_of(

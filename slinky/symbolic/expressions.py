@@ -96,6 +96,7 @@ __all__ = [
     "equal",
     "floor_divide",
     "is_integer",
+    "is_power_of_two",
     "is_zero",
     "linear",
     "linear_sum",
@@ -121,6 +122,11 @@ __all__ = [
 def is_integer(value: object) -> bool:
     """Whether something given is an integer of Python or NumPy, and not a truth value."""
     return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def is_power_of_two(value: object) -> bool:
+    """Whether something given is an integer (see `is_integer`) that is a power of two."""
+    return is_integer(value) and (n := operator.index(cast(Any, value))) >= 1 and not n & (n - 1)
 
 
 def require_integer(value: object, where: str) -> int:

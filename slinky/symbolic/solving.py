@@ -61,6 +61,23 @@ def limit_of(condition: Condition, symbol: Expr, known: Facts) -> Limit | None:
     return None
 
 
+def remainder_of(condition: Condition, symbol: Expr) -> tuple[Expr, Expr] | None:
+    """The offset and the divisor, neither of which names the symbol, in `(symbol + offset) % divisor == 0`.
+
+    That is `n - divisor * (n // divisor) == 0`. None for any other condition.
+    """
+    if not isinstance(condition, IsZero):
+        return None
+    for term, _ in linear(condition.expr)[1]:
+        for atom in (term, *term.factors) if isinstance(term, Product) else (term,):
+            if isinstance(atom, FloorDivide):
+                offset, divisor = atom.numerator - symbol, atom.denominator
+                remainder = atom.numerator % divisor
+                if symbol not in symbols(offset) | symbols(divisor) and condition.expr in (remainder, -remainder):
+                    return offset, divisor
+    return None
+
+
 def _limit_of_inequality(expr: Expr, symbol: Expr, known: Facts) -> Limit | None:
     """What `0 <= expr` says of a symbol. A quotient that it stands in is opened, from the outside in."""
     while True:

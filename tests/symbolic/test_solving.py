@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import slinky as sl
 from slinky.symbolic.expressions import Condition, Expr, scalar
 from slinky.symbolic.facts import facts
-from slinky.symbolic.solving import Limit, Side, limit_of
+from slinky.symbolic.solving import Limit, Side, limit_of, remainder_of
 from slinky.symbolic.traversal import evaluate
 
 s, n, d = scalar("s"), scalar("n"), scalar("d")
@@ -76,3 +76,33 @@ def test_limits_are_as_strong_as_conditions(
     found = limit_of(condition, s, KNOWN)
     if found is not None:
         assert_as_strong(condition, found)
+
+
+@pytest.mark.parametrize(
+    ("offset", "divisor"), [(0 * n, d), (n - 1, d), (0 * n, 0 * n + 8), (n + 3, 0 * n + 4), (n, 2 * d)]
+)
+def test_what_must_be_a_multiple(offset: Expr, divisor: Expr) -> None:
+    for condition in (sl.equal((s + offset) % divisor, 0), sl.equal(-((s + offset) % divisor), 0)):
+        found = remainder_of(condition, s)
+        assert found is not None
+        assert found[1] is divisor
+        for n_value, d_value in itertools.product(range(-3, 4), range(1, 4)):
+            values = {n: n_value, d: d_value}
+            first, step = (evaluate(e, values) for e in found)
+            for v in range(-20, 20):
+                assert evaluate(condition, {**values, s: v}) == ((v + first) % step == 0)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        sl.equal(s % d, 1),
+        s % d <= 0,
+        sl.equal(n % d, 0),
+        sl.equal(2 * s % d, 0),
+        sl.equal(n % s, 0),
+        sl.equal(s // d, 0),
+    ],
+)
+def test_what_says_no_multiple_of_a_symbol(condition: Condition) -> None:
+    assert remainder_of(condition, s) is None

@@ -10,15 +10,13 @@ from slinky.cursors.cursors import AllocCursor
 from slinky.cursors.editing import Edit
 from slinky.errors import OperationError, SchedulingError
 from slinky.ir.copies import with_fields
-from slinky.ir.statements import Alloc, Layout
+from slinky.ir.statements import LARGEST_ALIGNMENT, Alloc, Layout
 from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
 from slinky.sched.legality.reasons import ALL_BUT_CHECKS, LAYOUT_ALONE, Kept
 from slinky.sched.operation import sched_op
 from slinky.sched.returned import SetLayoutCursors
-from slinky.symbolic.expressions import Expr, constant, is_integer, maximum
-
-_LARGEST_ALIGNMENT = 4096
+from slinky.symbolic.expressions import Expr, constant, is_power_of_two, maximum
 
 
 @sched_op(SetLayoutCursors)
@@ -56,8 +54,8 @@ def set_layout(p: Pipeline, alloc: AllocCursor, order: Sequence[str | int], *, a
     """
     old = alloc._alloc
     dims = _order(old, order)
-    if not is_integer(alignment) or not 1 <= alignment <= _LARGEST_ALIGNMENT or alignment & (alignment - 1):
-        raise OperationError(f"an alignment is a power of two, up to {_LARGEST_ALIGNMENT}, got {alignment!r}")
+    if not is_power_of_two(alignment) or alignment > LARGEST_ALIGNMENT:
+        raise OperationError(f"an alignment is a power of two, up to {LARGEST_ALIGNMENT}, got {alignment!r}")
     for d, fold in enumerate(old.folds):
         if fold is not None:
             raise SchedulingError(
