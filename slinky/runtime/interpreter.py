@@ -30,6 +30,7 @@ from slinky.ir.statements import (
     Check,
     For,
     If,
+    InputPort,
     Parallel,
     Pass,
     Port,
@@ -266,10 +267,14 @@ class _Machine:
                     frame.storages[buffer].view(region)
                     shadow.read(region, name, frame.iteration)
         operation = call.func.operation
-        seen_here = numeric_seen(call, box, frame.values)
-        ports = zip(call.func.ports, seen_here, strict=True)
-        inputs = [self._input(operation, buffer, region, frame, *next(ports)) for buffer, region in reads]
-        outputs = [self._output(operation, buffer, region, frame, *next(ports)) for buffer, region in writes]
+        seen_boxes = numeric_seen(call, box, frame.values)
+        operands = []
+        for port, (buffer, region), own in zip(call.func.ports, (*reads, *writes), seen_boxes, strict=True):
+            view = frame.storages[buffer].view(region)
+            if isinstance(port, InputPort) and not operation.writable_inputs:
+                view = read_only(view)
+            operands.append(self._operand(operation, port, view, region, own))
+        inputs, outputs = operands[: len(reads)], operands[len(reads) :]
         arguments = {key: self._argument(value, frame) for key, value in operation.arguments}
         elements = 1
         for lo, hi in box:
@@ -288,37 +293,9 @@ class _Machine:
     def _clamped(self, call: Call, frame: _Frame) -> NumericBox:
         return clamped_numbers(call, frame.values, lambda buffer: frame.storages[buffer].box)
 
-    def _input(
-        self,
-        operation: Operation,
-        buffer: str,
-        region: NumericBox,
-        frame: _Frame,
-        port: Port,
-        own: NumericBox | None,
-    ) -> Any:
-        view = frame.storages[buffer].view(region)
-        return self._operand(operation, view if operation.writable_inputs else read_only(view), region, port, own)
-
-    def _output(
-        self,
-        operation: Operation,
-        buffer: str,
-        region: NumericBox,
-        frame: _Frame,
-        port: Port,
-        own: NumericBox | None,
-    ) -> Any:
-        return self._operand(operation, frame.storages[buffer].view(region), region, port, own)
-
     @staticmethod
-    def _operand(
-        operation: Operation,
-        view: Array,
-        region: NumericBox,
-        port: Port,
-        own: NumericBox | None,
-    ) -> Any:
+    def _operand(operation: Operation, port: Port, view: Array, region: NumericBox, own: NumericBox | None) -> Any:
+        """What an operation is given for a region, of which it may see another box, `own`, by the view of the port."""
         if port.view is not None and own is not None:
             region = own
             if not is_translation(port.view):
