@@ -100,8 +100,9 @@ def test_a_loop_around_it_may_say_it() -> None:
 @pytest.mark.parametrize(
     ("count", "message"),
     [
-        (0, "the number of workers must be 1 or more, got 0"),
-        (-2, "the number of workers must be 1 or more, got -2"),
+        (0, "workers must be an integer, 1 or more, got 0"),
+        (-2, "workers must be an integer, 1 or more, got -2"),
+        (sl.minimum(workers, 0), "the number of workers must be 1 or more, got min(workers, 0)"),
         (OUT.dim(0).extent, "not shown that the number of workers is 1 or more"),
         (y, "the number of workers names y, which is no scalar and no enclosing loop"),
         (sl.BufferExpr("other", np.int8, 1).dim(0).extent, "names other.dim(0).max, which is no dimension of"),

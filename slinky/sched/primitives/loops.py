@@ -48,7 +48,7 @@ from slinky.sched.primitives.rewriting import (
 from slinky.sched.primitives.simplification import simplified_block
 from slinky.sched.remedies import PlaceOf, Remedy, first, instead
 from slinky.sched.returned import CutLoopCursors, ParallelizeLoopCursors, ReorderLoopsCursors, SplitLoopCursors
-from slinky.symbolic.expressions import Expr, equal, maximum, minimum
+from slinky.symbolic.expressions import Expr, constant_value, equal, maximum, minimum
 from slinky.symbolic.intervals import Interval
 from slinky.symbolic.proofs import Facts, prove
 from slinky.symbolic.traversal import symbols
@@ -414,7 +414,9 @@ def parallelize_loop(p: Pipeline, loop: LoopCursor, workers: Expr | None = None)
     """
     version, edit = p._version, Edit(p._version)
     if workers is not None:
-        what = "the number of workers"
+        count, what = constant_value(workers), "the number of workers"
+        if count is not None and count < 1:
+            raise OperationError(f"workers must be an integer, 1 or more, got {count}")
         require_known_symbols(version, workers, what, version.loops_around(loop._id))
         edit.add_scalars(symbols(workers))
         require_positive(edit, workers, what, version.facts_at(loop._id))
