@@ -369,10 +369,14 @@ def test_arguments_of_callbacks() -> None:
 # Pipelines ------------------------------------------------------------------------------------------------------------
 
 
+def three_rows(source: np.ndarray, target: np.ndarray) -> None:
+    target[...] = source[:-2] + source[1:-1] + source[2:]
+
+
 def stencil() -> tuple[sl.BufferExpr, sl.BufferExpr, sl.BufferExpr]:
     inp, intm, out = buffer("inp"), buffer("intm"), buffer("out")
     sl.Func(np.negative, [inp[y, x]], [intm[y, x]], name="negate")
-    sl.Func(nothing, [intm[sl.interval(y - 1, y + 1), x]], [out[y, x]], name="stencil")
+    sl.Func(three_rows, [intm[sl.interval(y - 1, y + 1), x]], [out[y, x]], name="stencil")
     return inp, intm, out
 
 
@@ -421,7 +425,8 @@ def test_inputs_that_no_output_needs() -> None:
     shape = tuple(extent - 2 for extent in image.shape)
     for scheduled in (p, sl.split_loop(p, "stencil.y", 2)):
         target = sl.Buffer(np.zeros(shape, np.int32), min=(1, 1))
-        scheduled.run(unused[0], image, unused[1], target)
+        scheduled.run(unused[0], image, unused[1], target, checked=True)
+        np.testing.assert_array_equal(target.array, np.full(shape, -3))
     with pytest.raises(sl.ArgumentError, match="argument other: expected rank 2"):
         p(unused[1], image, unused[1], target)
     with pytest.raises(sl.CheckFailedError, match="assigned to a dimension of more"):
