@@ -5,9 +5,11 @@
 from __future__ import annotations
 
 from mutants import (
+    ALIASING,
     CASES,
     EDITING,
     FOLDS,
+    FOLLOWED,
     GATE,
     LAYOUTS,
     LEGALITY,
@@ -28,10 +30,11 @@ MUTANTS: list[Mutant] = []
 MUTANTS += mutants(
     "slinky/sched/gate.py",
     (EDITING, GATE, LEGALITY, WHOLE, REFUSED_EDITS),
-    ("gate: scopes", "elsewhere = check_scopes(self.old, version, self.touched, edit.reordered)", "elsewhere = ()"),
-    ("gate: sources", "        check_sources(version, elsewhere)\n", "",
+    ("gate: scopes", "self._elsewhere = check_scopes(self.old, version, self.touched, self.edit.reordered)", "pass"),
+    ("gate: sources", "        check_sources(version, self._elsewhere)\n", "",
      "a read of what is not there is not found, either, and that is said first; this is for rewrites that keep their reads"),
-    ("gate: values", "            check_values(self.old, version, elsewhere, edit.copies)\n", "            pass\n"),
+    ("gate: values", "                check_values(self.old, version, these, self.edit.copies)\n", "                pass\n"),
+    ("gate: what fits where values are kept", "        if Obligation.VALUES in self.kept:\n", "        if False:\n"),
     ("gate: whole dimensions", "        check_whole(version, self.touched)\n", ""),
     ("gate: but for", "elif kept.but_for:", "elif False:"),
     ("gate: checks", "                self._check_checks(these)\n", "                pass\n"),
@@ -224,7 +227,7 @@ MUTANTS += mutants(
     ("coverage: inside above", " and shown(inner.max, outer.max, known)\n", "\n"),
     ("coverage: a short look, one box", "if not (low and high)]", "if not low]"),
     ("coverage: a short look, one dimension", "        if len(short) == 1:", "        if short:"),
-    ("coverage: a short look, the same dimension", "        d == e and at_most(b.min", "        at_most(b.min"),
+    ("coverage: a short look, the same dimension", "        d == e\n        and at_most(", "        at_most("),
     ("coverage: a short look, gaps", "maximum(a.max + 1, region[d].min), known)", "maximum(a.max + 2, region[d].min), known)"),
     ("coverage: a short look, the end", " and at_most(region[d].max, b.max, known)\n", "\n"),
     ("coverage: proofs, one dimension", "        if len(outside) > 1:\n            continue\n", ""),
@@ -302,11 +305,15 @@ MUTANTS += mutants(
     (CASES, LEGALITY, REFUSALS),
     ("races: folds", "if alloc is not None and any(fold is not None for fold in alloc.folds):", "if False:"),
     ("races: writes", "        _check_disjoint_writes(version, loop, buffer, writers, hint)\n", ""),
-    ("races: reads", "if name == buffer and not _OwnIteration(", "if False and not _OwnIteration("),
-    ("races: own iteration", "if loop.id in version.ancestors(c.call.id)]", "]"),
-    ("races: loops around", "[inner for inner in self.loops if inner.id not in outer]", "self.loops"),
+    ("races: reads", "if name == buffer and not OwnIteration(", "if False and not OwnIteration("),
     ("races: loops inside", "over_loops(touch.region[d], inner, touch.known)", "touch.region[d]"),
     ("races: all writers", "in writers), writing=True)\n    rank", "in writers[:1]), writing=True)\n    rank"),
+)
+MUTANTS += mutants(
+    "slinky/sched/legality/coverage.py",
+    (CASES, LEGALITY, REFUSALS),
+    ("races: own iteration", "if loop.id in version.ancestors(c.call.id)]", "]"),
+    ("races: loops around", "[inner for inner in self.loops if inner.id not in outer]", "self.loops"),
 )
 MUTANTS += mutants(
     "slinky/ir/scopes.py",
@@ -388,7 +395,7 @@ MUTANTS += mutants(
     ("compute_at: the other branch", "if not same_block or version.position", "if version.position"),
     ("compute_at: behind", " or version.position(call._id) > version.position(sibling):", ":"),
     ("compute_at: every read", "needed[d] = ranged if earlier is None else hull(earlier, ranged)", "needed[d] = ranged"),
-    ("compute_at: loops inside", "ranged = over_loops(i, around, known)", "ranged = i"),
+    ("compute_at: loops inside", "box = tuple(over_loops(i, around, known) for i in effect.box)", "box = effect.box"),
     ("compute_root: inputs and reads", "Kept(ONLY_SOME_CHANGED, proved, but_for=(moved.id,))",
      "Kept(ONLY_SOME_CHANGED, proved)"),
 )  # fmt: skip
@@ -439,4 +446,62 @@ MUTANTS += mutants(
     "slinky/sched/primitives/blocks.py",
     (REFUSALS, PRIMITIVES, CASES),
     ("swap: reads and folds", "Kept(SWAPPED, _PROVED, but_for=inside)", "Kept(SWAPPED, _PROVED)"),
+)  # fmt: skip
+
+# Copies that are read or written past, or taken to pieces -----------------------------------------------------------------
+
+MUTANTS += mutants(
+    "slinky/symbolic/followed.py",
+    (FOLLOWED,),
+    ("followed: by more than a sign", "if len(moving) != 1 or abs(moving[0][1]) != 1:", "if len(moving) != 1:"),
+    ("followed: what is divided, too", "if symbols(rest).isdisjoint(dims) else None", ""),
+    ("followed: backward", "return (i.min, i.max) if self.sign > 0 else (i.max, i.min)", "return (i.min, i.max)"),
+)
+MUTANTS += mutants(
+    "slinky/sched/passing.py",
+    (ALIASING,),
+    ("passing: what no array shows", "    if not passage.is_affine():\n", "    if False:\n"),
+    ("passing: the lower edges", "prove(limit.min <= taken.min, known) and ", ""),
+    ("passing: the upper edges", " and prove(taken.max <= limit.max, known)", ""),
+    ("passing: one source", "    if len(operation.sources) != 1:\n", "    if False:\n"),
+    ("passing: written past already", "    if output.view is not None or output.dims", "    if output.dims"),
+    ("passing: read past already", "    if view is not None:\n", "    if False:\n"),
+    ("passing: one place each", "if which is None or found[which.dim] is not None:", "if which is None:"),
+    ("passing: elements that stand for several", "        if known is None and i.min is not i.max:\n", "        if False:\n"),
+    ("passing: names of loops", "found.append(name if name not in taken else", "found.append(name if True else"),
+    ("passing: parts of the copy", "    found = list(copy.part)\n", "    found = []\n"),
+    ("passing: parts at the edges", "        found.append(Limit(which.dim, limit.min, limit.max))\n", "        pass\n"),
+    ("passing: parts that are no boxes", "        if which is None:\n            return None\n        limit",
+     "        if which is None:\n            continue\n        limit"),
+    ("passing: parts that stay", "            *(_moved(limit, new_dims[limit.dim]) for limit in func.part),\n", ""),
+    ("passing: parts of the target", "            *(Limit(positions[limit.dim], limit.first, limit.last) for limit in parts),\n", ""),
+    ("passing: parts that are turned", "first, last = (limit.first, limit.last) if by.sign > 0 else (limit.last, limit.first)",
+     "first, last = (limit.first, limit.last)"),
+    ("passing: one output", "    if len(func.outputs) != 1:\n        return None\n    (output,)", "    output, *_"),
+    ("passing: every dimension", "    if len(followers) != len(func.dims) or any(", "    if any("),
+    ("passing: whole dimensions, backward", " or any(followers[d].sign < 0 for d, _ in func.whole):", ":"),
+)  # fmt: skip
+MUTANTS += mutants(
+    "slinky/sched/primitives/copies.py",
+    (ALIASING,),
+    ("past: layouts", "    if alloc.layout is not None:\n", "    if False:\n"),
+    ("past: who else writes", "if any(w.func is not call.func or w.reads != call.reads for w in writers):", "if False:"),
+    ("past: edges, reading", "            if not passage.holds_in(touch.region, touch.known):\n", "            if False:\n"),
+    ("past: edges, writing", "    if not passage.holds_in(box, known):\n", "    if False:\n"),
+    ("past: what others write, one copy", "len(copies) == 1 and contains(copies[0].box, box, known)",
+     "contains(copies[0].box, box, known)"),
+    ("past: what others write, a place", "len(copies) == 1 and contains(copies[0].box, box, known)", "len(copies) == 1"),
+    ("past: what others write, no box", "    if parts is None and others:\n", "    if False:\n"),
+    ("past: whole pieces", "    if producer.func.multiples:\n", "    if False:\n"),
+    ("past: readers that write the target", "    if target in reader.writes:\n", "    if False:\n"),
+    ("past: bounds of the source", "own[d] = within(own[d], limit, version.facts_at(producer.id))", "pass"),
+    ("past: the target is there", "        _move_before(edit, home, alloc)\n", "        pass\n"),
+    ("pieces: seen by views", "        if any(port.view is not None for port in call.func.ports):\n", "        if False:\n"),
+    ("pieces: what nobody gives", "            if operation.fill is None:\n", "            if False:\n"),
+    ("pieces: less than empty", "return behind if prove(limit.min <= behind, self.known) else maximum(limit.min, behind)",
+     "return behind"),
+    ("pieces: limits", "piece = attrs.evolve(func, operation=operation, inputs=tuple(ports), part=(*func.part, *limits))",
+     "piece = attrs.evolve(func, operation=operation, inputs=tuple(ports))"),
+    ("pieces: limits of outputs, below", "limit.first is not None and prove(limit.first <= bound.min, known)", "True"),
+    ("pieces: limits of outputs, above", "limit.last is not None and prove(bound.max <= limit.last, known)", "True"),
 )  # fmt: skip

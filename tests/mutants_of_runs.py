@@ -8,6 +8,7 @@ from mutants import (
     AGREEMENT,
     CASES,
     CHECKED,
+    COPY_PIECES,
     CORPUS,
     HOISTING,
     IN_PLACE,
@@ -18,6 +19,7 @@ from mutants import (
     PLAN,
     REMAINDERS,
     RINGS,
+    SOLVING,
     STORAGE,
     Mutant,
     mutants,
@@ -239,8 +241,8 @@ MUTANTS += mutants(
     (CASES,),
     (
         "differences: one bound",
-        "        found.append(minimum(*bounded))\n",
-        "        found.append(minimum(*bounded) - 1)\n",
+        "        found.append(minimum(*(list(filter(_is_of_scalars, bounded)) or bounded)))\n",
+        "        found.append(minimum(*(list(filter(_is_of_scalars, bounded)) or bounded)) - 1)\n",
     ),
 )
 MUTANTS += mutants(
@@ -262,4 +264,23 @@ MUTANTS += mutants(
     (RINGS,),
     ("rings: both halves", "(-size, 0, size)", "(0,)"),
     ("rings: of the class", "isinstance(a, RingArray) or isinstance(b, RingArray)", "isinstance(a, RingArray)"),
+)
+MUTANTS += mutants(
+    "slinky/runtime/copy_pieces.py",
+    (COPY_PIECES,),
+    ("copies: nothing within", "    if hi < first or lo > last or last < first:\n", "    if hi < first or lo > last:\n"),
+    ("copies: within below", "    if first <= lo and hi <= last:\n        return form\n    if hi <", "    if hi <= last:\n        return form\n    if hi <"),
+    ("copies: within above", "    if first <= lo and hi <= last:\n        return form\n    if hi <", "    if first <= lo:\n        return form\n    if hi <"),
+    ("copies: within an axis", "(min(max(k, 0), extent) for k in _between(", "(k for k in _between("),
+    ("copies: backward", "    if factor < 0:\n        constant, factor, first, last = -constant, -factor, -last, -first\n", ""),
+    ("copies: the nearest", "return still.shifted(first if hi <= first else last)", "return still.shifted(first)"),
+    ("copies: one element", "    if first == last:\n        return still.shifted(first)\n", ""),
+    ("copies: nothing to extend", "    if last < first:\n        raise _TakenToPiecesError((), [space])\n    still", "    still"),
+    ("copies: turned", "if boundary is Boundary.WRAP or turns % 2 == 0:", "if True:"),
+)  # fmt: skip
+MUTANTS += mutants(
+    "slinky/symbolic/solving.py",
+    (SOLVING,),
+    ("solving: remainders", " and condition.expr in (remainder, -remainder):", ":"),
+    ("solving: what moves with the symbol", "if symbol not in symbols(offset) | symbols(divisor) and", "if"),
 )
