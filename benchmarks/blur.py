@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import slinky as sl
-from benchmarks.harness import Array, Case, Side, installed
+from benchmarks.harness import Array, Case, Side, installed, realised
 from benchmarks.rows import ours
 
 Callback = Callable[[Array, Array], None]
@@ -201,14 +201,7 @@ def with_halide(source: Array, weights: list[float], target: Array) -> Callable[
     result[x, y] = _sum([rows[x, y + k] * hl.f32(w) for k, w in enumerate(weights)])
     result.vectorize(x, 16)
     rows.store_root().compute_at(result, y).vectorize(x, 16)
-    output = hl.Buffer(target)
-    result.compile_jit()
-
-    def run() -> Array:
-        result.realize(output)
-        return target
-
-    return run
+    return realised(result, target)
 
 
 def _sum(terms: list[Any]) -> Any:

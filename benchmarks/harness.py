@@ -223,3 +223,17 @@ def bytes_text(size: int | None) -> str:
 def installed(package: str) -> bool:
     """Whether a peer is there (extra `bench`); without, its side is left out."""
     return importlib.util.find_spec(package) is not None
+
+
+def realised(func: Any, target: Array) -> Callable[[], Array]:
+    """What runs a func of Halide, compiled for once, and returns the array that it writes."""
+    import halide as hl
+
+    output = hl.Buffer(target)
+    func.compile_jit()
+
+    def run() -> Array:
+        func.realize(output)
+        return target
+
+    return run

@@ -9,12 +9,9 @@ of both, and writes the picture.
 
 from __future__ import annotations
 
-import argparse
-from pathlib import Path
-
 import numpy as np
 from measure import compare, megabytes
-from unsharp import PHOTO, read, write
+from photograph import arguments, read, write
 
 import slinky as sl
 
@@ -120,12 +117,8 @@ def by_scipy(pixels: np.ndarray) -> np.ndarray:
 
 def main() -> None:
     """Find the edges in the image given."""
-    parser = argparse.ArgumentParser(description="Find the edges in a photograph, its own borders included.")
-    parser.add_argument("image", metavar="IMAGE", nargs="?", type=Path, default=PHOTO, help="any image file")
-    parser.add_argument("-o", "--output", metavar="OUT.png", type=Path, default=Path("boundaries.png"))
-    options = parser.parse_args()
-
-    pixels = np.ascontiguousarray(read(options.image).max(axis=2))
+    image, output = arguments("Find the edges in a photograph, its own borders included.")
+    pixels = np.ascontiguousarray(read(image).max(axis=2))
     out = np.empty_like(pixels)
     described = build()
     print(described, end="\n\n")
@@ -138,15 +131,14 @@ def main() -> None:
         if not np.array_equal(out, expected):
             raise SystemExit("boundaries: the pipeline and SciPy differ")
     height, width = pixels.shape
-    print(f"{options.image.name}, {width} x {height} pixels: equal to scipy.ndimage in every pixel")
+    print(f"{image.name}, {width} x {height} pixels: equal to scipy.ndimage in every pixel")
     before, after = (each.memory(pixels, out).peak_bytes for each in (described, pipeline))
     share = after / max(before, 1)
     print(f"intermediates: {megabytes(before)} as described, {megabytes(after)} as scheduled ({share:.2%})")
     copied = [megabytes(each.run(pixels, out).bytes_copied) for each in (described, pipeline)]
     print(f"copied to extend them: {copied[0]} as described, {copied[1]} as scheduled")
     print(compare(lambda: by_scipy(pixels), out.nbytes, lambda: pipeline.run(pixels, out), "SciPy"), end="\n\n")
-    write(out, options.output)
-    print(f"wrote {options.output}")
+    write(out, output)
 
 
 if __name__ == "__main__":

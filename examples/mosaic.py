@@ -9,12 +9,9 @@ plain NumPy's, prints how many bytes were copied, and writes the picture.
 
 from __future__ import annotations
 
-import argparse
-from pathlib import Path
-
 import numpy as np
 from measure import megabytes
-from unsharp import PHOTO, read, write
+from photograph import arguments, read, write
 
 import slinky as sl
 
@@ -85,12 +82,8 @@ def plain(photo: np.ndarray) -> np.ndarray:
 
 def main() -> None:
     """Make a mosaic of the image given."""
-    parser = argparse.ArgumentParser(description="Make a mosaic of a photograph.")
-    parser.add_argument("image", metavar="IMAGE", nargs="?", type=Path, default=PHOTO, help="any image file")
-    parser.add_argument("-o", "--output", metavar="OUT.png", type=Path, default=Path("mosaic.png"))
-    options = parser.parse_args()
-
-    photo = read(options.image)
+    image, output = arguments("Make a mosaic of a photograph.")
+    photo = read(image)
     expected = plain(photo)
     described = build()
     for title, pipeline in (("as described", described), ("as scheduled", schedule(described))):
@@ -100,9 +93,8 @@ def main() -> None:
         if not np.array_equal(out, expected):
             raise SystemExit("mosaic: the pipeline and plain NumPy differ")
         print(f"intermediates: {megabytes(used.peak_bytes)}, copied: {megabytes(used.bytes_copied)}", end="\n\n")
-    print(f"{options.image.name}, {out.shape[1]} x {out.shape[0]} pixels: equal to plain NumPy in every pixel")
-    write(out, options.output)
-    print(f"wrote {options.output}")
+    print(f"{image.name}, {out.shape[1]} x {out.shape[0]} pixels: equal to plain NumPy in every pixel")
+    write(out, output)
 
 
 if __name__ == "__main__":

@@ -8,20 +8,11 @@ and memory of both, and writes the picture.
 
 from __future__ import annotations
 
-import argparse
-from pathlib import Path
-
 import numpy as np
 from measure import compare, megabytes
+from photograph import arguments, read, write
 
 import slinky as sl
-
-try:
-    from PIL import Image, ImageOps
-except ImportError:
-    raise SystemExit("unsharp needs Pillow; install the extra with: pip install -e '.[examples]'") from None
-
-PHOTO = Path(__file__).parent / "data" / "eileen_collins.png"
 
 SIGMA = 2.0
 RADIUS = 6
@@ -120,35 +111,10 @@ def plain(padded: np.ndarray) -> np.ndarray:
 # The program ----------------------------------------------------------------------------------------------------------
 
 
-def read(path: Path) -> np.ndarray:
-    """The pixels of an image, upright, in red, green and blue."""
-    try:
-        with Image.open(path) as image:
-            return np.asarray(ImageOps.exif_transpose(image).convert("RGB"))
-    except FileNotFoundError:
-        raise SystemExit(f"unsharp: there is no file {path}") from None
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        raise SystemExit(f"unsharp: cannot read {path} as an image: {error}") from None
-
-
-def write(pixels: np.ndarray, path: Path) -> None:
-    """Write an image in the format that the name of the file says."""
-    if path.is_dir():
-        raise SystemExit(f"unsharp: cannot write {path}: it is a directory")
-    try:
-        Image.fromarray(pixels).save(path)
-    except (OSError, ValueError) as error:
-        raise SystemExit(f"unsharp: cannot write {path}: {error}") from None
-
-
 def main() -> None:
     """Sharpen the image given."""
-    parser = argparse.ArgumentParser(description="Sharpen a photograph by unsharp masking.")
-    parser.add_argument("image", metavar="IMAGE", nargs="?", type=Path, default=PHOTO, help="any image file")
-    parser.add_argument("-o", "--output", metavar="OUT.png", type=Path, default=Path("unsharp.png"))
-    options = parser.parse_args()
-
-    pixels = read(options.image)
+    image, output = arguments("Sharpen a photograph by unsharp masking.")
+    pixels = read(image)
     padded = np.pad(pixels, ((RADIUS, RADIUS), (RADIUS, RADIUS), (0, 0)), mode="edge")
     inp = sl.Buffer(padded, min=(-RADIUS, -RADIUS, 0))
     out = np.empty_like(pixels)
@@ -164,12 +130,11 @@ def main() -> None:
         if not np.array_equal(out, expected):
             raise SystemExit("unsharp: the pipeline and plain NumPy differ")
     height, width, _ = pixels.shape
-    print(f"{options.image.name}, {width} x {height} pixels: equal to plain NumPy in every pixel")
+    print(f"{image.name}, {width} x {height} pixels: equal to plain NumPy in every pixel")
     before, after = (megabytes(each.memory(inp, out).peak_bytes) for each in (described, pipeline))
     print(f"intermediates: {before} as described, {after} as scheduled")
     print(compare(lambda: plain(padded), out.nbytes, lambda: pipeline.run(inp, out)), end="\n\n")
-    write(out, options.output)
-    print(f"wrote {options.output}")
+    write(out, output)
 
 
 if __name__ == "__main__":

@@ -155,6 +155,15 @@ def test_small_images(tmp_path: Path, name: str, size: tuple[int, int]) -> None:
     assert " in every pixel\n" in done.stdout
 
 
+@pytest.mark.parametrize("name", ["unsharp", "boundaries", "mosaic"])
+def test_what_fails_says_which_example_it_is(tmp_path: Path, name: str) -> None:
+    done = run(f"{name}.py", tmp_path / "given.png", cwd=tmp_path)
+    assert done.stderr == f"{name}: there is no file {tmp_path / 'given.png'}\n"
+    Image.new("RGB", (3, 2)).save(tmp_path / "given.png")
+    done = run(f"{name}.py", tmp_path / "given.png", "-o", tmp_path / "out.unknown", cwd=tmp_path)
+    assert done.stderr.startswith(f"{name}: cannot write {tmp_path / 'out.unknown'}: unknown file extension")
+
+
 def test_the_mosaic_of_the_photograph(tmp_path: Path) -> None:
     done = run("mosaic.py", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
