@@ -89,6 +89,19 @@ def test_all_that_the_inputs_allow_is_computed_whatever_is_read(whole: Any) -> N
     np.testing.assert_allclose(part.array, expected((4, 7))[:, 2:4])
 
 
+def test_all_that_several_inputs_allow_is_computed_also_of_what_is_made_of_it() -> None:
+    a, b, c, d, out = (sl.BufferExpr(name, np.int64, 1) for name in ("a", "b", "c", "d", "out"))
+    sl.Func(lambda one, half, target: np.add(one, np.repeat(half, 2), out=target), [a[x], b[x // 2]], [c[x]], name="f")
+    sl.Func(np.negative, [c[x]], [d[x]], name="g")
+    sl.Func(lambda source, target: np.copyto(target, source.sum()), [d[:]], [out[x]], name="h")
+    p = sl.build_pipeline([a, b], [out])
+    allowed = "max(a.x.min, 2*b.x.min) .. min(a.x.max, 2*b.x.max + 1)"
+    assert f"  alloc c: int64[{allowed}]\n" in str(p)
+    assert f"  alloc d: int64[{allowed}]\n" in str(p)
+    result = p(np.arange(9), sl.Buffer(np.arange(3), min=(1,)), np.zeros(2, np.int64))
+    np.testing.assert_array_equal(result, -(np.arange(2, 8) + np.repeat(np.arange(3), 2)).sum())
+
+
 def test_bounds_may_be_assigned_instead() -> None:
     inp, soft, out = buffers("inp", "soft", "out")
     sl.Func(softmax, [inp[y, :]], [soft[y, x]], name="softmax", whole=["x"])

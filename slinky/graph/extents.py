@@ -18,11 +18,12 @@ from slinky.symbolic.expressions import (
     maximum,
     metadata,
     minimum,
+    scalar,
 )
 from slinky.symbolic.facts import facts
 from slinky.symbolic.intervals import Interval, box_symbols
 from slinky.symbolic.solving import Side, limit_of
-from slinky.symbolic.traversal import quotients, symbols
+from slinky.symbolic.traversal import quotients, substitute, symbols
 
 
 def with_values(values: Mapping[str, Expr], default: Interval | None) -> Interval:
@@ -89,15 +90,19 @@ def _without_offsets(i: Interval, func: Func) -> Interval:
     return Interval(rest(i.min), rest(i.max))
 
 
+_LIMIT = scalar("'")
+"""Stands for a limit while it is solved for: one that is a choice would make several conditions of one."""
+
+
 def _staying(i: Interval, limit: Interval, dim: Variable) -> Interval | None:
     """Where an interval, both ends of which rise with a dimension and depend on no other, stays within a limit.
 
     None where it is no such interval. What it divides by is positive: pipelines are refused where it may be not.
     """
     known = facts(*(q.denominator >= 1 for e in (i.min, i.max) for q in quotients(e, {})))
-    lo, hi = limit_of(i.min >= limit.min, dim, known), limit_of(i.max <= limit.max, dim, known)
+    lo, hi = limit_of(i.min >= _LIMIT, dim, known), limit_of(i.max <= _LIMIT, dim, known)
     if lo is None or hi is None or (lo.side, hi.side) != (Side.AT_LEAST, Side.AT_MOST):
         return None
-    found = Interval(lo.value, hi.value)
+    found = Interval(substitute(lo.value, {_LIMIT: limit.min}), substitute(hi.value, {_LIMIT: limit.max}))
     names_others = any(isinstance(s, Variable) and not isinstance(s, Scalar) for s in box_symbols((found,)))
     return None if names_others else found
