@@ -268,7 +268,8 @@ MUTANTS += mutants(
 MUTANTS += mutants(
     "slinky/runtime/copy_pieces.py",
     (COPY_PIECES,),
-    ("copies: nothing within", "    if hi < first or lo > last or last < first:\n", "    if hi < first or lo > last:\n"),
+    ("copies: nothing within", "    if hi < first or lo > last or last < first:\n", "    if hi < first or lo > last:\n",
+     "two pieces would overlap beyond edges of less than nothing, and get the same elements"),
     ("copies: within below", "    if first <= lo and hi <= last:\n        return form\n    if hi <", "    if hi <= last:\n        return form\n    if hi <"),
     ("copies: within above", "    if first <= lo and hi <= last:\n        return form\n    if hi <", "    if first <= lo:\n        return form\n    if hi <"),
     ("copies: within an axis", "(min(max(k, 0), extent) for k in _between(", "(k for k in _between("),
