@@ -223,7 +223,7 @@ def _beyond(at: Expr, edges: Interval, boundary: Boundary | None) -> Interval:
 class Extension(BufferExpr):
     """A buffer together with what is beyond its edges: a copy, as far as it is read."""
 
-    def __init__(self, source: BufferExpr, rules: Rules, fill: Any, name: str) -> None:
+    def __init__(self, source: BufferExpr, rules: Rules, fill: Any, name: str, kind: str) -> None:
         super().__init__(name, source.dtype, source.rank)
         self.extended_dims = frozenset(d for d, rule in enumerate(rules) if rule is not None)
         dims = [variable(f"d{d}") for d in range(source.rank)]
@@ -231,11 +231,10 @@ class Extension(BufferExpr):
             self.dim(d).domain = source.dim(d).domain
         edges = tuple(None if rule is None else source.dim(d).domain for d, rule in enumerate(rules))
         boundaries = tuple(None if rule is None else RULES[rule] for rule in rules)
-        kinds = dict.fromkeys(rule.replace("-", "_") for rule in rules if rule is not None)
         CopyFunc(
             [Source(Access(source, tuple(map(point, dims))), edges, boundaries)],
             Access(self, tuple(map(point, dims))),
-            "_".join(kinds),
+            kind,
             named=False,
             fill=fill,
         )
@@ -246,12 +245,12 @@ def extension(source: BufferExpr, rules: Rules, fill: Any) -> Extension:
     key = (rules, None if fill is None else str(fill))
     known = source.extensions.get(key)
     if known is None:
-        kinds = dict.fromkeys(rule.replace("-", "_") for rule in rules if rule is not None)
-        name = "_".join([source.name, *kinds])
+        kind = "_".join(dict.fromkeys(rule.replace("-", "_") for rule in rules if rule is not None))
+        name = f"{source.name}_{kind}"
         taken = {e.name for e in source.extensions.values()}
         count = 1
         while name in taken:
-            name, count = "_".join([source.name, *kinds, str(count)]), count + 1
-        known = source.extensions[key] = Extension(source, rules, fill, name)
+            name, count = f"{source.name}_{kind}_{count}", count + 1
+        known = source.extensions[key] = Extension(source, rules, fill, name, kind)
     assert isinstance(known, Extension)
     return known

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import attrs
 
+from slinky.ir.regions import parameter_box
 from slinky.ir.statements import BufferParameter, Check, Program
 from slinky.symbolic.expressions import (
     And,
@@ -35,8 +36,6 @@ from slinky.symbolic.facts import Facts, facts
 from slinky.symbolic.products import at_least
 from slinky.symbolic.solving import Limit, Side, limit_of, remainder_of
 from slinky.symbolic.traversal import substitute, symbols
-
-_ENDS = ("min", "max")
 
 
 @attrs.frozen
@@ -70,9 +69,8 @@ def _parts(condition: Condition) -> tuple[Condition, ...]:
 
 def _ends(omitted: Sequence[BufferParameter]) -> Iterator[Expr]:
     for parameter in omitted:
-        for d in range(parameter.rank):
-            for field in _ENDS:
-                yield metadata(parameter.name, d, field)
+        for i in parameter_box(parameter.name, parameter.rank):
+            yield from (i.min, i.max)
 
 
 class _Solver:

@@ -17,13 +17,15 @@ import attrs
 
 from slinky.errors import ArgumentError, ExpressionError
 from slinky.ir.printer import expression_text
+from slinky.ir.regions import parameter_box
 from slinky.ir.statements import BufferParameter, Check, Program
 from slinky.runtime.arguments import argument_as_buffer, given_values, require, scalar_values
 from slinky.runtime.buffers import Array, buffer_at
 from slinky.runtime.following import Following, conditions_of, following
 from slinky.runtime.layouts import StrideRules, new_array, stride_rules, strides_of
 from slinky.runtime.remedies import what_would_say_it
-from slinky.symbolic.expressions import Expr, metadata
+from slinky.symbolic.expressions import Expr
+from slinky.symbolic.intervals import Box
 from slinky.symbolic.traversal import evaluate, symbols
 
 Allocate: TypeAlias = Callable[[BufferParameter, tuple[int, ...], tuple[int, ...]], Array]
@@ -36,7 +38,7 @@ class _Solution:
 
     omitted: tuple[BufferParameter, ...]
     bounds: Following
-    boxes: tuple[tuple[tuple[Expr, Expr], ...], ...]
+    boxes: tuple[Box, ...]
     strides: tuple[tuple[StrideRules, ...], ...]
 
 
@@ -100,7 +102,7 @@ class Completion:
         found = self._solutions.get(key)
         if found is None:
             conditions = conditions_of(self.program)
-            boxes = tuple(tuple(_ends(p, d) for d in range(p.rank)) for p in omitted)
+            boxes = tuple(parameter_box(p.name, p.rank) for p in omitted)
             rules = tuple(stride_rules(conditions, p) for p in omitted)
             found = self._solutions[key] = _Solution(omitted, following(conditions, omitted), boxes, rules)
         if found.bounds.missing:
@@ -111,7 +113,8 @@ class Completion:
         """Which end of which dimension does not follow, and what would say it."""
         missing = solution.bounds.missing
         first = missing[0]
-        name = next(p.name for p in solution.omitted if any(first in _ends(p, d) for d in range(p.rank)))
+        boxes = zip(solution.omitted, solution.boxes, strict=True)
+        name = next(p.name for p, box in boxes if any(first in (i.min, i.max) for i in box))
         *others, last = (expression_text(self.program, end) for end in missing)
         ends = f"{', '.join(others)} and {last}" if others else last
         verb = "do" if len(missing) > 1 else "does"
@@ -137,7 +140,7 @@ class Completion:
         except ExpressionError:
             self._require_what_is_known(values)
             raise
-        boxes = [tuple((values[lo], values[hi]) for lo, hi in box) for box in solution.boxes]
+        boxes = [tuple((values[i.min], values[i.max]) for i in box) for box in solution.boxes]
         for parameter, box in zip(solution.omitted, boxes, strict=True):
             self._require_extents(parameter, box, values)
         found: dict[str, object] = {}
@@ -164,13 +167,10 @@ class Completion:
 
     def _require_what_is_known(self, values: Mapping[Expr, int]) -> None:
         """Make the checks that name nothing of omitted outputs: they say better than others what is wrong."""
-        unknown = {end for p in self.program.outputs for d in range(p.rank) for end in _ends(p, d)}
+        boxes = (parameter_box(p.name, p.rank) for p in self.program.outputs)
+        unknown = {end for box in boxes for i in box for end in (i.min, i.max)}
         for statement in self.program.body:
             if isinstance(statement, Check):
                 named = symbols(statement.condition)
                 if named <= values.keys() and named.isdisjoint(unknown):
                     require(self.program, statement, values)
-
-
-def _ends(parameter: BufferParameter, d: int) -> tuple[Expr, Expr]:
-    return metadata(parameter.name, d, "min"), metadata(parameter.name, d, "max")

@@ -8,22 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from slinky.ir.regions import parameter_box
 from slinky.ir.statements import BufferParameter, Program
 from slinky.runtime.following import conditions_of, following
-from slinky.symbolic.expressions import Condition, Expr, equal, metadata
+from slinky.symbolic.expressions import Condition, Expr, equal
 from slinky.symbolic.facts import facts
 from slinky.symbolic.proofs import impossible
-
-_ENDS = ("min", "max")
 
 
 def what_would_say_it(program: Program, omitted: Sequence[BufferParameter], missing: Sequence[Expr]) -> str:
     """Code that says the missing ends, to stand before the pipeline is built."""
     conditions, code = list(conditions_of(program)), []
     for parameter in omitted:
-        for d in range(parameter.rank):
-            ends = [metadata(parameter.name, d, field) for field in _ENDS]
-            if not set(ends) & set(following(conditions, omitted).missing):
+        for d, own in enumerate(parameter_box(parameter.name, parameter.rank)):
+            if {own.min, own.max}.isdisjoint(following(conditions, omitted).missing):
                 continue
             text, said = next(_helpful(program, conditions, omitted, parameter, d))
             code.append(text)
@@ -39,12 +37,13 @@ def _helpful(
     d: int,
 ) -> Iterator[tuple[str, list[Condition]]]:
     """What says the ends of a dimension: bounds of inputs, those of the same rank first, or numbers."""
-    ends = [metadata(parameter.name, d, field) for field in _ENDS]
+    own = parameter_box(parameter.name, parameter.rank)[d]
     for source in sorted(program.inputs, key=lambda p: (p.rank != parameter.rank, parameter.dims[d] not in p.dims)):
+        box = parameter_box(source.name, source.rank)
         for other in sorted(range(source.rank), key=lambda i: (source.dims[i] != parameter.dims[d], i != d)):
-            said = [equal(end, metadata(source.name, other, field)) for end, field in zip(ends, _ENDS, strict=True)]
+            said = [equal(own.min, box[other].min), equal(own.max, box[other].max)]
             also = [*conditions, *said]
-            if not set(ends) & set(following(also, omitted).missing) and not impossible(facts(*also)):
+            if {own.min, own.max}.isdisjoint(following(also, omitted).missing) and not impossible(facts(*also)):
                 yield f"{parameter.name}.dim({d}).bounds = {source.name}.dim({other}).bounds", said
-    said = [equal(ends[0], 0), equal(ends[1], 9)]
+    said = [equal(own.min, 0), equal(own.max, 9)]
     yield f"{parameter.name}.dim({d}).bounds = sl.interval(0, 9) (with the right numbers)", said
