@@ -382,6 +382,14 @@ class Version:
         """The calls that read a buffer of this name, in program order."""
         return self.named(("read", buffer))
 
+    def writers_of(self, alloc: Alloc) -> list[int]:
+        """The calls that write what was allocated here, whatever else has the name."""
+        return [i for i in self.writers(alloc.buffer) if self.alloc_of(alloc.buffer, i) is alloc]
+
+    def readers_of(self, alloc: Alloc) -> list[int]:
+        """The calls that read it."""
+        return [i for i in self.readers(alloc.buffer) if self.alloc_of(alloc.buffer, i) is alloc]
+
     # Forwarding ---------------------------------------------------------------------------------------------------
 
     def require_descent(self, other: Version) -> None:

@@ -62,8 +62,7 @@ def usage_of(version: Version, alloc: Alloc, dim: int, *, clamped: bool = True) 
 
     With `clamped`, regions are as the calls clamp them, under the facts that hold when they run; without, as written.
     """
-    writers = [i for i in version.writers(alloc.buffer) if version.alloc_of(alloc.buffer, i) is alloc]
-    readers = [i for i in version.readers(alloc.buffer) if version.alloc_of(alloc.buffer, i) is alloc]
+    writers, readers = version.writers_of(alloc), version.readers_of(alloc)
     depth = len(version.ancestors(alloc.id))
     outermost = {version.path(i)[depth] for i in (*writers, *readers)}
     loop: For | None = None
@@ -162,10 +161,9 @@ def check_fold(version: Version, alloc: Alloc, dim: int, factor: Expr) -> None:
 
 def _is_read_where_written(version: Version, alloc: Alloc, loop: For) -> bool:
     """Whether all that is read of a buffer in an iteration of a loop is shown to be written in that iteration."""
-    readers = [i for i in version.readers(alloc.buffer) if version.alloc_of(alloc.buffer, i) is alloc]
     return all(
         OwnIteration(version, alloc.buffer, alloc, touch.call.id, loop).covers(touch.region, touch.known)
-        for touch in touches(version, alloc.buffer, readers, writing=False)
+        for touch in touches(version, alloc.buffer, version.readers_of(alloc), writing=False)
     )
 
 
@@ -193,7 +191,7 @@ def _too_small(version: Version, alloc: Alloc, dim: int, factor: Expr, condition
         helping = [instead(needed, factor=None)]
         if window.loop is not None:
             loop = PlaceOf(window.loop.id)
-            slides = [("slide_window", PlaceOf(i), loop) for i in _writers_of(version, alloc)]
+            slides = [("slide_window", PlaceOf(i), loop) for i in version.writers_of(alloc)]
             slid = first("slide the producer first", *slides)
             helping += [slid, attrs.evolve(slid, change=lambda arguments: {**arguments, "factor": None})]
             helping.append(first("sink the allocation into the loop first", ("store_at", PlaceOf(alloc.id), loop)))
@@ -206,11 +204,6 @@ def _too_small(version: Version, alloc: Alloc, dim: int, factor: Expr, condition
         example=lambda: str(found() or ""),
         remedies=remedies,
     )
-
-
-def _writers_of(version: Version, alloc: Alloc) -> list[int]:
-    """The calls that write an intermediate."""
-    return [i for i in version.writers(alloc.buffer) if version.alloc_of(alloc.buffer, i) is alloc]
 
 
 def require_no_layout(version: Version, alloc: Alloc, dim: int) -> None:

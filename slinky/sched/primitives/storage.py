@@ -114,8 +114,7 @@ def _store_other_in_full(alloc: Alloc, other: int) -> list[Remedy]:
 
 def _compute_in_one_loop(version: Version, alloc: Alloc) -> list[Remedy]:
     """Remedies where a producer and its readers stand in no loop together: compute it in a loop around the readers."""
-    readers = [i for i in version.readers(alloc.buffer) if version.alloc_of(alloc.buffer, i) is alloc]
-    writers = [i for i in version.writers(alloc.buffer) if version.alloc_of(alloc.buffer, i) is alloc]
+    readers, writers = version.readers_of(alloc), version.writers_of(alloc)
     loops = version.loops_around(readers[0]) if readers else []
     common = [loop for loop in loops if all(loop.id in version.ancestors(i) for i in readers)]
     words = "compute the producer in the loop of its readers first"
@@ -351,9 +350,8 @@ def lift_alloc(p: Pipeline, alloc: AllocCursor, levels: int = 1) -> Any:
     # A fold is evaluated where the buffer is allocated, now also where the loops around it never ran.
     folds = tuple(None if f is None else at_least_one(f, outside) for f in old.folds)
     edit.insert(Gap.before(outermost), (with_bounds(old, box, folds),))
-    for identity in version.writers(old.buffer):
-        if version.alloc_of(old.buffer, identity) is old:
-            _keep_clamped(edit, version, identity, old, box)
+    for identity in version.writers_of(old):
+        _keep_clamped(edit, version, identity, old, box)
     new = settle(edit, "lift_alloc", Kept(MORE_ROOM, ALL_BUT_CHECKS))
     return new, (AllocCursor(new._version, old.id),)
 
@@ -396,8 +394,7 @@ def _keep_clamped(edit: Edit, version: Version, identity: int, alloc: Alloc, gro
 
 def _accesses(version: Version, alloc: Alloc) -> list[int]:
     """The calls that read or write a buffer."""
-    everywhere = dict.fromkeys([*version.writers(alloc.buffer), *version.readers(alloc.buffer)])
-    return [i for i in everywhere if version.alloc_of(alloc.buffer, i) is alloc]
+    return list(dict.fromkeys((*version.writers_of(alloc), *version.readers_of(alloc))))
 
 
 def _calls(version: Version, identities: Iterable[int]) -> list[Call]:
