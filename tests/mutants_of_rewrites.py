@@ -467,6 +467,8 @@ MUTANTS += mutants(
     ("passing: the upper edges", " and prove(taken.max <= limit.max, known)", ""),
     ("passing: one source", "    if len(operation.sources) != 1:\n", "    if False:\n"),
     ("passing: written past already", "    if output.view is not None or output.dims", "    if output.dims"),
+    ("passing: written past already, turned", " or output.dims != tuple(range(len(func.dims))):", ":",
+     "what writes dimensions in another order has a view of them; this stands guard"),
     ("passing: read past already", "    if view is not None:\n", "    if False:\n"),
     ("passing: one place each", "if which is None or found[which.dim] is not None:", "if which is None:"),
     ("passing: elements that stand for several", "        if known is None and i.min is not i.max:\n", "        if False:\n"),
