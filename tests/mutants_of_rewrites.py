@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from mutants import (
     ALIASING,
+    BORDERS,
     CASES,
-    COPIES,
     EDITING,
     FOLDS,
     FOLLOWED,
@@ -490,7 +490,7 @@ MUTANTS += mutants(
 )  # fmt: skip
 MUTANTS += mutants(
     "slinky/sched/primitives/copies.py",
-    (NO_ALIAS, ALIASING, COPIES),
+    (NO_ALIAS, ALIASING),
     ("past: layouts", "    if alloc.layout is not None:\n", "    if False:\n"),
     ("past: who else writes", "if any(w.func is not call.func or w.reads != call.reads for w in writers):", "if False:"),
     ("past: edges, reading", "            if not passage.holds_in(touch.region, touch.known):\n", "            if False:\n"),
@@ -509,10 +509,14 @@ MUTANTS += mutants(
     ("borders: seen by views", "        if any(port.view is not None for port in call.func.ports):\n", "        if False:\n"),
     ("borders: what nobody gives", "            if operation.fill is None:\n", "            if False:\n",
      "pipelines check that the sources of an assembly give all of it; this stands guard"),
-    ("borders: less than empty", "return behind if prove(limit.min <= behind, self.known) else maximum(limit.min, behind)",
-     "return behind"),
     ("borders: limits", "piece = attrs.evolve(func, operation=operation, inputs=tuple(ports), part=(*func.part, *limits))",
      "piece = attrs.evolve(func, operation=operation, inputs=tuple(ports))"),
     ("borders: limits of outputs, below", "limit.first is not None and prove(limit.first <= bound.min, known)", "True"),
     ("borders: limits of outputs, above", "limit.last is not None and prove(bound.max <= limit.last, known)", "True"),
+)  # fmt: skip
+MUTANTS += mutants(
+    "slinky/sched/primitives/copies.py",
+    (BORDERS,),
+    ("borders: less than empty", "return behind if prove(limit.min <= behind, self.known) else maximum(limit.min, behind)",
+     "return behind"),
 )  # fmt: skip
