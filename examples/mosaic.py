@@ -1,4 +1,4 @@
-"""A mosaic: four treatments of one photograph, side by side in one picture, with a frame around it.
+"""A mosaic: four treatments of one photograph, two by two in one picture, with a frame around it.
 
 The picture is put together by `sl.copies`. Prints the pipeline as it was described and without the copies that need not
 be made: each treatment writes where its tile belongs, and nothing but the frame is filled. Checks the picture against
@@ -50,14 +50,18 @@ TREATMENTS = (negative, posterised, dark, contrasty)
 def build() -> sl.Pipeline:
     """The pipeline, from a photograph to its mosaic, with all of its copies."""
     y, x, c = sl.variables("y x c")
-    inp, tiles, mosaic = (sl.BufferExpr(name, np.uint8, rank=3) for name in ("inp", "tiles", "mosaic"))
+    inp, above, below, tiles, mosaic = (
+        sl.BufferExpr(name, np.uint8, rank=3) for name in ("inp", "above", "below", "tiles", "mosaic")
+    )
     each = [sl.BufferExpr(f"tile_{number}", np.uint8, rank=3) for number in range(len(TREATMENTS))]
     for treatment, tile in zip(TREATMENTS, each, strict=True):
         sl.Func(treatment, inputs=[inp[y, x, c]], outputs=[tile[y, x, c]])
-    sl.copies.concatenate(each, tiles, axis=1)
+    sl.copies.concatenate(each[:2], above, axis=1)
+    sl.copies.concatenate(each[2:], below, axis=1)
+    sl.copies.concatenate([above, below], tiles, axis=0)
     frame = [FRAME, FRAME, 0]
     sl.copies.pad(tiles, mosaic, frame, frame, value=BACKGROUND)
-    for d, count in enumerate((1, len(TREATMENTS), 1)):
+    for d, count in enumerate((2, 2, 1)):
         mosaic.dim(d).min = inp.dim(d).min
         mosaic.dim(d).extent = count * inp.dim(d).extent + 2 * frame[d]
     return sl.build_pipeline([inp], [mosaic], name="mosaic", alias=False)
@@ -73,8 +77,9 @@ def plain(photo: np.ndarray) -> np.ndarray:
     tiles = [np.empty_like(photo) for _ in TREATMENTS]
     for treatment, tile in zip(TREATMENTS, tiles, strict=True):
         treatment(photo, tile)
+    above, below = np.concatenate(tiles[:2], axis=1), np.concatenate(tiles[2:], axis=1)
     frame = ((FRAME, FRAME), (FRAME, FRAME), (0, 0))
-    return np.pad(np.concatenate(tiles, axis=1), frame, constant_values=BACKGROUND)
+    return np.pad(np.concatenate([above, below]), frame, constant_values=BACKGROUND)
 
 
 # The program ----------------------------------------------------------------------------------------------------------

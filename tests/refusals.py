@@ -147,7 +147,7 @@ REFUSALS: dict[str, dict[str, str]] = {
     "alias_copy": {
         "no copy": r"is no copy that slinky understands",
         "several sources": r"copies from \d+ sources",
-        "past another copy already": r"writes another copy already",
+        "past another copy": r"writes past another copy is not one element for each",
         "beyond the edges": r"lies within the edges",
         "an output": r"is an output of the pipeline, which must be written",
         "several writers": r"is written by others than",

@@ -103,6 +103,43 @@ def test_producers_write_where_the_copy_would_have_put_it(
     agree(p, q, inputs, [expected])
 
 
+@pytest.mark.parametrize(("rows", "columns"), [(1, 3), (2, 2), (3, 2), (2, 4), (3, 3)])
+@pytest.mark.parametrize("inner", [0, 1])
+@pytest.mark.parametrize("framed", [False, True])
+def test_tiles_of_tiles_are_made_where_they_belong(rows: int, columns: int, inner: int, framed: bool) -> None:
+    """Concatenated along one dimension, and those along the other one; with a frame around all."""
+    (a,) = buffers("a")
+    tiles = [buffers(" ".join(f"t{r}{c}" for c in range(columns))) for r in range(rows)]
+    lines = buffers(" ".join(f"line{r}" for r in range(rows)))
+    whole, out = buffers("whole out")
+    for r, line in enumerate(tiles):
+        for c, tile in enumerate(line):
+            weight = 10 * r + c
+            sl.Func(lambda s, o, w=weight: np.add(s, w, out=o), [a[y, x]], [tile[y, x]], name=f"add_{weight}")
+        sl.copies.concatenate(line, lines[r], axis=inner)
+    sl.copies.concatenate(lines, whole if framed else out, axis=1 - inner)
+    if framed:
+        sl.copies.pad(whole, out, 1, 2, value=-7)
+    counts = (rows, columns) if inner == 1 else (columns, rows)
+    for d, count in enumerate(counts):
+        out.dim(d).min = a.dim(d).min
+        out.dim(d).extent = count * a.dim(d).extent + (3 if framed else 0)
+    p = sl.build_pipeline([a], [out], alias=False)
+    q = sl.alias_copies(sl.split_boundary(p, "pad") if framed else p)
+    image = np.arange(6).reshape(2, 3)
+    expected = np.concatenate(
+        [np.concatenate([image + 10 * r + c for c in range(columns)], axis=inner) for r in range(rows)], axis=1 - inner
+    )
+    inside = expected.size
+    if framed:
+        expected = np.pad(expected, (1, 2), constant_values=-7)
+    found = np.zeros_like(expected)
+    statistics = q.run(image, found)
+    np.testing.assert_array_equal(found, expected)
+    assert (statistics.allocations, statistics.bytes_copied) == (0, 8 * (expected.size - inside))
+    agree(p, q, [image], [expected])
+
+
 def test_a_part_of_an_assembly_may_be_asked_for() -> None:
     p, q = (built(lambda s, o: sl.copies.concatenate(s, o), 2, alias=alias) for alias in (False, True))
     for lo, hi in ((0, 7), (0, 2), (5, 7), (3, 5), (4, 4), (7, 7)):

@@ -178,14 +178,41 @@ def test_the_target_is_not_written(case: str) -> None:
 
 
 @pytest.mark.parametrize("turn", [sl.copies.transpose, sl.copies.flip])
-def test_a_copy_that_writes_past_another_stays(turn: Callable[..., Any]) -> None:
+def test_a_copy_of_an_input_that_writes_past_another_stays(turn: Callable[..., Any]) -> None:
     a, t, out = buffers("a t out")
     sl.copies.copy(a[y - 1, x], t[y, x], name="down")
     turn(t, out, name="turn")
     p = sl.alias_copy(unaliased([a], out), "turn")
     assert "view(out[:, :], [" in str(p)
     assert "]) = down(" in str(p)
-    assert refusal(lambda: sl.alias_copy(p, "down")) == "down writes another copy already"
+    assert refusal(lambda: sl.alias_copy(p, "down")) == "out is an output of the pipeline, which must be written"
+
+
+@pytest.mark.parametrize("turn", [sl.copies.transpose, sl.copies.flip])
+def test_who_makes_the_source_of_a_copy_that_writes_past_another_writes_past_both(turn: Callable[..., Any]) -> None:
+    a, s, t, out = buffers("a s t out")
+    negative(a, s, "make")
+    sl.copies.copy(s[y - 1, x], t[y, x], name="down")
+    turn(t, out, name="turn")
+    before = unaliased([a], out)
+    p = sl.alias_copy(sl.alias_copy(before, "turn"), "down")
+    assert [call.name() for call in p.find_all("_ = _")] == ["make"]
+    image = sl.Buffer(np.arange(12).reshape(3, 4), min=(2, -1))
+    expected = before(image)
+    for how in ({}, {"backend": "interpreter"}, {"checked": True}):
+        found = sl.Buffer.like(expected)
+        assert p.run(image, found, **how).allocations == 0
+        np.testing.assert_array_equal(found.array, expected.array)
+
+
+def test_a_copy_whose_elements_writes_past_another_several_times_stays() -> None:
+    """Of what is repeated, no element of the target stands for one of the source."""
+    a, s, out = buffers("a s out")
+    (line,) = buffers("line", 1)
+    sl.Func(np.negative, [a[y, x]], [s[y, x]], name="make")
+    sl.copies.copy(s[y, 0], line[y], name="first")
+    sl.copies.copy(line[y], out[y, x], name="repeat")
+    assert "do not stand for one" in refusal(lambda: sl.alias_copy(unaliased([a], out), "repeat"))
 
 
 def test_a_copy_that_reads_past_another_is_not_split() -> None:

@@ -167,15 +167,15 @@ def test_what_fails_says_which_example_it_is(tmp_path: Path, name: str) -> None:
 def test_the_mosaic_of_the_photograph(tmp_path: Path) -> None:
     done = run("mosaic.py", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "2080 x 544 pixels: equal to plain NumPy in every pixel\n" in done.stdout
+    assert "1056 x 1056 pixels: equal to plain NumPy in every pixel\n" in done.stdout
     used = re.findall(r"intermediates: ([\d.]+) MB, copied: ([\d.]+) MB", done.stdout)
-    tiles, mosaic = 4 * 512 * 512 * 3 / 1e6, 544 * 2080 * 3 / 1e6
-    assert used[0][1] == f"{tiles + mosaic:.2f}"
+    tiles, mosaic = 4 * 512 * 512 * 3 / 1e6, 1056 * 1056 * 3 / 1e6
+    assert used[0][1] == f"{2 * tiles + mosaic:.2f}"
     assert used[1] == ("0.00", f"{mosaic - tiles:.2f}")  # nothing but the frame
     photo, result = pixels(EXAMPLES / "data" / "eileen_collins.png")[..., :3], pixels(tmp_path / "mosaic.png")
     assert (result[:16] == 255).all()
     assert (result[16:528, 16:528] == 255 - photo).all()
-    assert (result[16:528, 1040:1552] == photo // 2).all()
+    assert (result[528:1040, 16:528] == photo // 2).all()
 
 
 def test_the_stencil_step_by_step() -> None:

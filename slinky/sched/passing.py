@@ -74,15 +74,38 @@ def passage_of(version: Version, call: Call) -> Passage:
             place=place,
             hint="split_boundary takes it to pieces that have one each",
         )
-    (output,) = func.outputs
-    if output.view is not None or output.dims != tuple(range(len(func.dims))):
-        raise SchedulingError(f"{func.name} writes another copy already", place=place)
-    index, conditions = known_source(operation, operation.sources[0])
+    dims, conditions = _written(func)
+    if len(dims) != len(operation.dims):
+        raise SchedulingError(f"what {func.name} writes past another copy is not one element for each", place=place)
+    index, edges = known_source(operation, operation.sources[0], dims)
     view = func.inputs[0].view
     if view is not None:
         own: dict[Expr, Expr] = dict(zip(view.dims, index, strict=True))
         index = tuple(substitute(e, own) for e in view.index)
-    return Passage(operation.dims, index, conditions)
+    (output,) = func.outputs
+    return Passage(tuple(func.dims[d] for d in output.dims), index, (*conditions, *edges))
+
+
+def _written(copy: LoweredFunc) -> tuple[dict[Expr, Expr], list[tuple[Expr, Interval]]]:
+    """What dimensions of a copy are in terms of the coordinates of what it writes, dimensions of its func, and the
+    coordinates that are always the same.
+
+    A dimension is a coordinate, unless the copy writes past another one, which may have turned or moved it.
+    """
+    operation, (output,) = copy.operation, copy.outputs
+    assert isinstance(operation, Copy)
+    coordinates = [copy.dims[d] for d in output.dims]
+    if output.view is None:
+        return dict(zip(operation.dims, coordinates, strict=True)), []
+    found: dict[Expr, Expr] = {}
+    fixed: list[tuple[Expr, Interval]] = []
+    for coordinate, e in zip(coordinates, output.view.index, strict=True):
+        which = followed(e, output.view.dims)
+        if which is not None:
+            found[operation.dims[which.dim]] = which.solved(coordinate)
+        elif symbols(e).isdisjoint(output.view.dims):
+            fixed.append((coordinate, point(e)))
+    return found, fixed
 
 
 def known_source(
@@ -178,9 +201,10 @@ class Rewritten:
 
 
 def parts_of(copy: LoweredFunc, passage: Passage) -> tuple[Limit, ...] | None:
-    """Where a copy gives elements of its target: who writes them in its place gives them there and nowhere else. None
-    where that is no box."""
-    found = list(copy.part)
+    """Where a copy gives elements of its target, by dimensions of the target: who writes them in its place gives them
+    there and nowhere else. None where that is no box."""
+    (output,) = copy.outputs
+    found = [attrs.evolve(limit, dim=output.dims.index(limit.dim)) for limit in copy.part]
     for e, i in passage.conditions:
         if symbols(e).isdisjoint(passage.dims):
             continue  # it holds, or the copy gives nothing at all

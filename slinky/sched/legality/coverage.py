@@ -68,6 +68,10 @@ _MOST_UNDECIDED = 2
 """Of how many statements before a reader to try both that they run and that they do not: each doubles the work."""
 
 
+_TILES = 4
+"""So many boxes at least are tiles: fewer, and one of them would cut off an end of the region."""
+
+
 class Coverage:
     """What is written of one buffer before a reader runs; the end of the program if the reader is None."""
 
@@ -462,9 +466,29 @@ def _cover_by_proofs(region: Box, boxes: list[Box], known: Facts) -> bool:
             left = Interval(need.min, minimum(need.max, have.min - 1))
         else:
             continue
-        others = boxes[:n] + boxes[n + 1 :]
-        rest = (*region[:d], left, *region[d + 1 :])
-        known_rest = known.also(left.min <= left.max)
-        if _cover(rest, others, known_rest) or impossible(known_rest):
+        if _cover_rest(region, d, left, boxes[:n] + boxes[n + 1 :], known):
             return True
+    return (
+        len(boxes) >= _TILES and all(len(outside) > 1 for _, outside in missing) and _cover_halves(region, boxes, known)
+    )
+
+
+def _cover_rest(region: Box, d: int, left: Interval, boxes: list[Box], known: Facts) -> bool:
+    """Whether boxes contain what is left of a region along a dimension, if that is anything."""
+    rest = (*region[:d], left, *region[d + 1 :])
+    known_rest = known.also(left.min <= left.max)
+    return _cover(rest, boxes, known_rest) or impossible(known_rest)
+
+
+def _cover_halves(region: Box, boxes: list[Box], known: Facts) -> bool:
+    """Whether boxes that all fall short in several dimensions contain a region, as tiles do: those before the end of a
+    box that begins with the region, and those behind it."""
+    for n, box in enumerate(boxes):
+        for d, (have, need) in enumerate(zip(box, region, strict=True)):
+            if shown(have.min, need.min, known) and not shown(need.max, have.max, known):
+                behind = Interval(maximum(need.min, have.max + 1), need.max)
+                before = Interval(need.min, minimum(need.max, have.max))
+                return _cover_rest(region, d, behind, boxes[:n] + boxes[n + 1 :], known) and _cover_rest(
+                    region, d, before, boxes, known
+                )
     return False

@@ -19,6 +19,7 @@ from slinky.errors import SchedulingError
 from slinky.ir.copies import with_box, with_func, with_operands
 from slinky.ir.effects import bounds_of_dim
 from slinky.ir.operations import Copy, CopySource
+from slinky.ir.regions import output_region
 from slinky.ir.statements import Alloc, Call, InputPort, Limit, LoweredFunc, Pass, blocks_of, fresh_identity
 from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
@@ -188,7 +189,7 @@ def _write_past(version: Version, call: Call, passage: Passage) -> Any:
     alloc, home = version.alloc_of(source, call.id), version.alloc_of(target, call.id)
     assert alloc is not None
     _require_no_layout(alloc, target)
-    back = inverse(passage, call.box, alloc.dims)
+    back = inverse(passage, output_region(call.func.outputs[0], call.box), alloc.dims)
     if back is None:
         raise SchedulingError(f"elements of {source} do not stand for one of {target} each")
     readers = _calls_on(version, version.readers(source), source, alloc)
@@ -221,7 +222,9 @@ def _require_places(
     box, known = back.box(alloc.box), version.facts_at(alloc.id).also(not_empty(alloc.box))
     if not passage.holds_in(box, known):
         raise SchedulingError(f"not shown that all of {alloc.buffer} lies within the edges that the copy has")
-    if others and not (len(copies) == 1 and contains(copies[0].box, box, known)):
+    if others and not (
+        len(copies) == 1 and contains(output_region(copies[0].func.outputs[0], copies[0].box), box, known)
+    ):
         (target,) = copies[0].writes
         raise SchedulingError(f"not shown that all of {alloc.buffer} has its place in what the copy writes of {target}")
 
