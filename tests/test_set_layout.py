@@ -44,6 +44,55 @@ def test_rows_begin_at_multiples_of_the_alignment() -> None:
     assert seen == [(64, 4)]
 
 
+def test_strides_of_ones_own() -> None:
+    seen: list[tuple[int, ...]] = []
+    p = pipeline(seen)
+    out = sl.BufferExpr("out", np.int32, 2)
+    row = 4 * out.dim(1).extent
+    q = sl.set_layout(p, "alloc t", ("y", "x"), strides=[row + 64, None])
+    assert "strides (4*out.x.max - 4*out.x.min + 68, 4)" in str(q)
+    twice = sl.set_layout(
+        p, "alloc t", ("x", "y"), strides=[8, sl.maximum(sl.scalar("gap"), 1) * 8 * out.dim(0).extent]
+    )
+    image = np.arange(6, dtype=np.int32).reshape(2, 3)
+    np.testing.assert_array_equal(twice(image, gap=3), image**2)
+    assert seen[-1] == (8, 8 * 2 + 8 * 3)
+    for r in (q, sl.set_layout(p, "alloc t", ("y", "x"), strides=[None, 12]), sl.set_layout(q, "alloc t", (0, 1))):
+        for shape in ((3, 5), (1, 1), (7, 2), (0, 3)):
+            image = np.arange(np.prod(shape), dtype=np.int32).reshape(shape)
+            for how in ({}, {"backend": "interpreter"}, {"checked": True}):
+                found = np.zeros_like(image)
+                r.run(image, found, **how)
+                np.testing.assert_array_equal(found, image**2)
+    assert {(84, 4), (4 * 5 * 3, 12), (20, 4)} <= set(seen)
+
+
+@pytest.mark.parametrize(
+    ("strides", "reason"),
+    [
+        ([None, 3], "the stride of t along x leaves no room for what lies within"),
+        ([4, None], "not shown that the stride of t along y leaves room for what lies within"),
+        ([4096, None], "not shown that the stride of t along y leaves room for what lies within"),
+        ([4 * sl.BufferExpr("out", np.int32, 2).dim(1).extent + 4, None],
+         "not shown that the stride of t along y is a multiple of the alignment, 8"),
+    ],
+)  # fmt: skip
+def test_strides_under_which_elements_are_not_shown_to_lie_apart(strides: list[Any], reason: str) -> None:
+    with pytest.raises(sl.SchedulingError) as caught:
+        sl.set_layout(pipeline(), "alloc t", ("y", "x"), strides=strides, alignment=8 if "multiple" in reason else 1)
+    assert caught.value.reason == reason
+
+
+def test_strides_that_are_none() -> None:
+    p = pipeline()
+    with pytest.raises(sl.OperationError, match="strides are one for each of the dimensions y, x, or None, got 1"):
+        sl.set_layout(p, "alloc t", ("y", "x"), strides=[64])
+    with pytest.raises(sl.OperationError, match="strides"):
+        sl.set_layout(p, "alloc t", ("y", "x"), strides=["wide", None])
+    with pytest.raises(sl.OperationError, match="the stride of t along y"):
+        sl.set_layout(p, "alloc t", ("y", "x"), strides=[sl.variables("k")[0] * 4, None])
+
+
 def test_in_loops_and_in_the_history() -> None:
     p, loops = sl.split_loop(pipeline(), "square.y", 2, rc=True)
     p, made = sl.compute_at(p, "make", loops.outer, rc=True)

@@ -249,6 +249,7 @@ def set_layout(
     alloc: AllocCursor | str,
     order: Sequence[str | int],
     *,
+    strides: Sequence[ExprLike | None] | None = None,
     alignment: int = 1,
     rc: Literal[True],
 ) -> tuple[Pipeline, SetLayoutCursors]: ...
@@ -258,6 +259,7 @@ def set_layout(
     alloc: AllocCursor | str,
     order: Sequence[str | int],
     *,
+    strides: Sequence[ExprLike | None] | None = None,
     alignment: int = 1,
     rc: Literal[False] = False,
 ) -> Pipeline: ...

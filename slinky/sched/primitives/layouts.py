@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from slinky.cursors.answers import dim_position
-from slinky.cursors.cursors import AllocCursor
+from slinky.cursors.cursors import AllocCursor, statement_cursor
 from slinky.cursors.editing import Edit
 from slinky.errors import OperationError, SchedulingError
 from slinky.ir.copies import with_fields
@@ -14,14 +14,26 @@ from slinky.ir.statements import LARGEST_ALIGNMENT, Alloc, Layout
 from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
 from slinky.sched.legality.reasons import ALL_BUT_CHECKS, LAYOUT_ALONE, Kept
+from slinky.sched.legality.refusals import Unproved
 from slinky.sched.operation import sched_op
+from slinky.sched.primitives.rewriting import require_divisors, require_known_symbols
 from slinky.sched.returned import SetLayoutCursors
-from slinky.symbolic.expressions import Expr, constant, is_power_of_two, maximum
+from slinky.symbolic.expressions import Expr, constant, equal, is_power_of_two, maximum
+from slinky.symbolic.intervals import not_empty
+from slinky.symbolic.proofs import prove
+from slinky.symbolic.traversal import symbols
 
 
 @sched_op(SetLayoutCursors)
-def set_layout(p: Pipeline, alloc: AllocCursor, order: Sequence[str | int], *, alignment: int = 1) -> Any:
-    """Store a buffer with its dimensions in another order: the last of them is contiguous.
+def set_layout(
+    p: Pipeline,
+    alloc: AllocCursor,
+    order: Sequence[str | int],
+    *,
+    strides: Sequence[Expr | None] | None = None,
+    alignment: int = 1,
+) -> Any:
+    """Store a buffer with its dimensions in another order: the last of them is contiguous, unless strides are given.
 
         >>> import slinky as sl, numpy as np
         >>> y, x = sl.variables("y x")
@@ -44,10 +56,14 @@ def set_layout(p: Pipeline, alloc: AllocCursor, order: Sequence[str | int], *, a
 
     Parameters:
         order: all dimensions, by name or position, the outermost first.
+        strides: for each dimension of the buffer, how many bytes neighbours along it are apart, an expression of
+            parameters, or None for as few as there can be. Rows so far apart that they do not fall on the same lines of
+            a cache, say, or with room for whole vectors behind them.
         alignment: the first element, and each row of a dimension whose elements are apart, begin at a multiple of so
             many bytes: a power of two, up to 4096.
 
-    Refused: a buffer that is folded, which lies row behind row.
+    Refused: a buffer that is folded, which lies row behind row; strides that are not shown to leave room for the
+    dimensions that lie within, in the order given, or to be multiples of the alignment.
 
     Cursors:
         alloc: the allocation.
@@ -62,7 +78,8 @@ def set_layout(p: Pipeline, alloc: AllocCursor, order: Sequence[str | int], *, a
                 f"{old.buffer} is folded along {old.dims[d]}, so its rows lie one behind the other", place=alloc
             )
     edit = Edit(p._version)
-    edit.update(with_fields(old, layout=Layout(_strides(old, dims, int(alignment)), int(alignment))))
+    layout = Layout(_strides(edit, old, dims, strides, int(alignment)), int(alignment))
+    edit.update(with_fields(old, layout=layout))
     new = settle(edit, "set_layout", Kept(LAYOUT_ALONE, ALL_BUT_CHECKS))
     return new, (AllocCursor(new._version, old.id),)
 
@@ -77,13 +94,42 @@ def _order(alloc: Alloc, order: object) -> list[int]:
     return found
 
 
-def _strides(alloc: Alloc, order: Sequence[int], alignment: int) -> tuple[Expr, ...]:
-    """The strides of the dimensions, in bytes. Those of rows are rounded up to the alignment."""
+def _strides(
+    edit: Edit, alloc: Alloc, order: Sequence[int], given: Sequence[Expr | None] | None, alignment: int
+) -> tuple[Expr, ...]:
+    """The strides of the dimensions, in bytes: those that are given, or else the least, rounded up to the alignment."""
+    wanted = [None] * len(order) if given is None else list(given)
+    if len(wanted) != len(order):
+        raise OperationError(
+            f"strides are one for each of the dimensions {', '.join(alloc.dims)}, or None, got {len(wanted)}"
+        )
     strides: dict[int, Expr] = {}
     stride: Expr = constant(alloc.dtype.itemsize)
     for place, d in enumerate(reversed(order)):
-        if place:
+        own = wanted[d]
+        if own is not None:
+            _require_room(edit, alloc, d, own, stride, alignment)
+            stride = own
+        elif place:
             stride = (stride + alignment - 1) // alignment * alignment
         strides[d] = stride
         stride = stride * maximum(alloc.box[d].extent, 1)
     return tuple(strides[d] for d in range(len(order)))
+
+
+def _require_room(edit: Edit, alloc: Alloc, d: int, given: Expr, least: Expr, alignment: int) -> None:
+    """Raise `SchedulingError` for a stride that is not shown to leave room for what lies within, and to be aligned."""
+    version, what = edit.version, f"the stride of {alloc.buffer} along {alloc.dims[d]}"
+    require_known_symbols(version, given, what, version.loops_around(alloc.id))
+    edit.add_scalars(symbols(given))
+    known = version.facts_at(alloc.id)
+    require_divisors(edit, given, what, known)
+    known, place = known.also(not_empty(alloc.box)), statement_cursor(version, alloc.id)
+    has_room, is_aligned = given >= least, equal(given % alignment, 0)
+    if not prove(has_room, known):
+        raise Unproved(version, has_room, known).refuse(
+            f"{what} leaves room for what lies within", f"{what} leaves no room for what lies within", place=place
+        )
+    if not prove(is_aligned, known):
+        rest = f"multiple of the alignment, {alignment}"
+        raise Unproved(version, is_aligned, known).refuse(f"{what} is a {rest}", f"{what} is no {rest}", place=place)
