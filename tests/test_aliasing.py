@@ -498,3 +498,13 @@ def test_the_steady_state_reads_the_input_itself(mode: str) -> None:
     middle = sl.Buffer(np.zeros((48, 7), np.int64), min=(20, 0))
     statistics = q.run(np.arange(7 * 101).reshape(101, 7), middle)
     assert (statistics.allocations, statistics.program_bytes, statistics.bytes_copied) == (0, 0, 0)
+
+
+def test_pieces_that_were_made_twice_say_the_same() -> None:
+    """Several pieces of a border may have funcs that say the same; which is which does not matter."""
+    a, out = buffers("a out", 3)
+    sl.copies.copy(a[y, x, i], out[y, x, i], outside="wrap")
+    p = sl.build_pipeline([a], [out], alias=False)
+    first, second = (sl.split_boundary(p, "copy") for _ in range(2))
+    assert first.same_program(second)
+    assert not first.same_program(sl.split_loop(second, "copy.y #3", 2))

@@ -51,9 +51,8 @@ def test_strides_of_ones_own() -> None:
     row = 4 * out.dim(1).extent
     q = sl.set_layout(p, "alloc t", ("y", "x"), strides=[row + 64, None])
     assert "strides (4*out.x.max - 4*out.x.min + 68, 4)" in str(q)
-    twice = sl.set_layout(
-        p, "alloc t", ("x", "y"), strides=[8, sl.maximum(sl.scalar("gap"), 1) * 8 * out.dim(0).extent]
-    )
+    apart = 8 * out.dim(0).extent + 8 * sl.maximum(sl.scalar("gap"), 0)
+    twice = sl.set_layout(p, "alloc t", ("x", "y"), strides=[8, apart])
     image = np.arange(6, dtype=np.int32).reshape(2, 3)
     np.testing.assert_array_equal(twice(image, gap=3), image**2)
     assert seen[-1] == (8, 8 * 2 + 8 * 3)

@@ -1,7 +1,7 @@
 """Do two programs say the same? Whatever the identities of their statements, and whoever built them.
 
 Statements are equal when they say the same of the same funcs, which are objects like no other: two builds of one graph
-have funcs of their own. So the funcs of one program are first replaced by those of the other that say the same.
+have funcs of their own. So of all funcs that say the same, in either program, one is put in the place of all.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 
 from slinky.ir.copies import rewritten, with_func
-from slinky.ir.statements import Call, ConstantBuffer, LoweredFunc, Program, Statement, walk
+from slinky.ir.statements import Call, ConstantBuffer, LoweredFunc, Program, Statement
 
 
 def say_the_same(a: Program, b: Program) -> bool:
@@ -20,20 +20,22 @@ def say_the_same(a: Program, b: Program) -> bool:
         return True
     if list(map(_said_of_constant, a.constants)) != list(map(_said_of_constant, b.constants)):
         return False
-    funcs = [(_said_of_func(s.func), s.func) for s in walk(a.body) if isinstance(s, Call)]
     known: dict[LoweredFunc, LoweredFunc] = {}
+    different: list[tuple[tuple[object, ...], LoweredFunc]] = []
 
-    def with_func_of_a(statement: Statement) -> Statement:
+    def with_one_func(statement: Statement) -> Statement:
         if not isinstance(statement, Call):
             return statement
         func = statement.func
         if func not in known:
             said = _said_of_func(func)
-            known[func] = next((other for others, other in funcs if others == said), func)
+            known[func] = next((other for others, other in different if others == said), func)
+            if known[func] is func:
+                different.append((said, func))
         return with_func(statement, known[func])
 
-    body = tuple(rewritten(statement, with_func_of_a) for statement in b.body)
-    return a == attrs.evolve(b, constants=a.constants, body=body)
+    bodies = [tuple(rewritten(statement, with_one_func) for statement in program.body) for program in (a, b)]
+    return attrs.evolve(a, body=bodies[0]) == attrs.evolve(b, constants=a.constants, body=bodies[1])
 
 
 def _said_of_func(func: LoweredFunc) -> tuple[object, ...]:

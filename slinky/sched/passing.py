@@ -74,36 +74,35 @@ def passage_of(version: Version, call: Call) -> Passage:
             place=place,
             hint="split_boundary takes it to pieces that have one each",
         )
-    dims, conditions = _written(func)
-    if len(dims) != len(operation.dims):
-        raise SchedulingError(f"what {func.name} writes past another copy is not one element for each", place=place)
+    (output,) = func.outputs
+    coordinates = operation.dims
+    dims: dict[Expr, Expr] = {}
+    fixed: list[tuple[Expr, Interval]] = []
+    if output.view is not None:
+        coordinates = tuple(func.dims[d] for d in output.dims)
+        dims, fixed = _turned(operation, output.view, coordinates)
+        if len(dims) != len(operation.dims):
+            raise SchedulingError(f"what {func.name} writes past another copy is not one element for each", place=place)
     index, edges = known_source(operation, operation.sources[0], dims)
     view = func.inputs[0].view
     if view is not None:
         own: dict[Expr, Expr] = dict(zip(view.dims, index, strict=True))
         index = tuple(substitute(e, own) for e in view.index)
-    (output,) = func.outputs
-    return Passage(tuple(func.dims[d] for d in output.dims), index, (*conditions, *edges))
+    return Passage(coordinates, index, (*fixed, *edges))
 
 
-def _written(copy: LoweredFunc) -> tuple[dict[Expr, Expr], list[tuple[Expr, Interval]]]:
-    """What dimensions of a copy are in terms of the coordinates of what it writes, dimensions of its func, and the
-    coordinates that are always the same.
-
-    A dimension is a coordinate, unless the copy writes past another one, which may have turned or moved it.
-    """
-    operation, (output,) = copy.operation, copy.outputs
-    assert isinstance(operation, Copy)
-    coordinates = [copy.dims[d] for d in output.dims]
-    if output.view is None:
-        return dict(zip(operation.dims, coordinates, strict=True)), []
+def _turned(
+    operation: Copy, view: View, coordinates: Sequence[Expr]
+) -> tuple[dict[Expr, Expr], list[tuple[Expr, Interval]]]:
+    """Of a copy that writes past another one, by a view: what its dimensions are in terms of the coordinates of what it
+    writes, and which of these are always the same."""
     found: dict[Expr, Expr] = {}
     fixed: list[tuple[Expr, Interval]] = []
-    for coordinate, e in zip(coordinates, output.view.index, strict=True):
-        which = followed(e, output.view.dims)
+    for coordinate, e in zip(coordinates, view.index, strict=True):
+        which = followed(e, view.dims)
         if which is not None:
             found[operation.dims[which.dim]] = which.solved(coordinate)
-        elif symbols(e).isdisjoint(output.view.dims):
+        elif symbols(e).isdisjoint(view.dims):
             fixed.append((coordinate, point(e)))
     return found, fixed
 
