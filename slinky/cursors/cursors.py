@@ -30,6 +30,7 @@ from slinky.cursors.versions import ROOT, Version
 from slinky.errors import InvalidCursorError
 from slinky.ir.effects import read_by, written_by
 from slinky.ir.printer import expression_text
+from slinky.ir.sharing import host_of
 from slinky.ir.statements import (
     Alloc,
     Block,
@@ -177,6 +178,10 @@ class AllocCursor(StatementCursor):
     def storage(self) -> tuple[Expr | None, ...]:
         """The fold factor of each dimension, None where it is not folded."""
         return NamedExprs(self._version.program, self._alloc.folds)
+
+    def host(self) -> str | None:
+        """The name of the buffer in whose memory it lies; None if it has memory of its own."""
+        return host_of(self._alloc)
 
     def strides(self) -> tuple[Expr | None, ...]:
         """The distance of neighbours along each dimension, in bytes; None where the user asked for none."""

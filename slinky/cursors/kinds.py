@@ -15,12 +15,15 @@ from functools import lru_cache
 from typing import TypeAlias, assert_never
 
 from slinky.ir.effects import read_by, written_by
-from slinky.ir.statements import Alloc, Call, Check, For, If, Pass, Statement, workers_of
+from slinky.ir.statements import Alloc, Call, Check, For, If, Pass, Statement, Within, workers_of
 from slinky.symbolic.expressions import Condition, Expr
 from slinky.symbolic.intervals import Box
 
 Key: TypeAlias = tuple[str, str]
-"""How a statement names something (`call`, `write`, `read`, `alloc` or `for`), and the name."""
+"""How a statement names something (`call`, `write`, `read`, `alloc`, `within` or `for`), and the name."""
+
+GUESTS: Key = ("within", "")
+"""The key of all allocations that lie in the memory of others."""
 
 Names: TypeAlias = Mapping[Key, tuple[int, ...]]
 
@@ -34,8 +37,9 @@ def keys_of(statement: Statement) -> tuple[Key, ...]:
     match statement:
         case Call(func=func):
             return _keys_of_call(func.name, written_by(statement), read_by(statement))
-        case Alloc(buffer=buffer):
-            return (("alloc", buffer),)
+        case Alloc(buffer=buffer, memory=memory):
+            own = ("alloc", buffer)
+            return (own, ("within", memory.host), GUESTS) if isinstance(memory, Within) else (own,)
         case For(variable=variable):
             return (("for", variable.name),)
         case If() | Check() | Pass():

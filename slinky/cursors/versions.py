@@ -16,7 +16,7 @@ from typing import Any, TypeAlias, cast
 
 import attrs
 
-from slinky.cursors.kinds import Key, Names, names_in, with_changes
+from slinky.cursors.kinds import GUESTS, Key, Names, names_in, with_changes
 from slinky.errors import InvalidCursorError, ProgramError
 from slinky.ir.copies import with_fresh_identities
 from slinky.ir.regions import global_boxes
@@ -369,6 +369,10 @@ class Version:
     def allocations(self, buffer: str) -> tuple[int, ...]:
         """The allocations of buffers of this name, in no particular order."""
         return self.names().get(("alloc", buffer), ())
+
+    def guests(self) -> tuple[int, ...]:
+        """The allocations that lie in the memory of others, in no particular order."""
+        return self.names().get(GUESTS, ())
 
     def is_allocated(self, buffer: str) -> bool:
         """Whether an intermediate of this name is allocated anywhere."""

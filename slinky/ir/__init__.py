@@ -7,6 +7,7 @@ from slinky.ir.copies import (
     with_condition,
     with_folds,
     with_interval,
+    with_memory,
     with_mode,
     with_operands,
     with_range,
@@ -26,6 +27,7 @@ from slinky.ir.statements import (
     Program,
     Serial,
     Statement,
+    Within,
     walk,
 )
 from slinky.ir.substitution import substitute_block
@@ -45,6 +47,7 @@ __all__ = [
     "Program",
     "Serial",
     "Statement",
+    "Within",
     "substitute_block",
     "walk",
     "with_body",
@@ -53,6 +56,7 @@ __all__ = [
     "with_condition",
     "with_folds",
     "with_interval",
+    "with_memory",
     "with_mode",
     "with_operands",
     "with_range",

@@ -17,13 +17,16 @@ from slinky.ir.statements import (
     Block,
     Call,
     For,
+    Heap,
     Layout,
     LoweredFunc,
+    Memory,
     Mode,
     Parallel,
     Program,
     Serial,
     Statement,
+    Within,
     blocks_of,
     fresh_identity,
 )
@@ -81,6 +84,17 @@ def _of_layout(layout: Layout | None, change: Callable[[Any], Any]) -> Layout | 
     return layout if strides is layout.strides else attrs.evolve(layout, strides=strides)
 
 
+def _of_memory(memory: Memory, change: Callable[[Any], Any]) -> Memory:
+    match memory:
+        case Heap():
+            return memory
+        case Within(host=host):
+            new = change(host)
+            return memory if new is host else Within(new)
+        case _:
+            assert_never(memory)
+
+
 def _listed_one(value: Any) -> tuple[Any, ...]:
     return (value,)
 
@@ -134,9 +148,11 @@ _SYMBOLS_IN: dict[Apply, Callable[[Any], frozenset[Expr]]] = {
 }
 """The symbols in all that a field holds."""
 
-_HOLDS_NAMES: dict[str, Apply] = {"BufferName": _of_one, "tuple[BufferName, ...]": _of_some}
+_HOLDS_NAMES: dict[str, Apply] = {
+    "BufferName": _of_one, "tuple[BufferName, ...]": _of_some, "Memory": _of_memory,
+}  # fmt: skip
 _HOLDS_NEITHER = (
-    "np.dtype[Any]", "tuple[str, ...]", "Memory", "LoweredFunc", "LoopVariable", "Block", "str", "int",
+    "np.dtype[Any]", "tuple[str, ...]", "LoweredFunc", "LoopVariable", "Block", "str", "int",
 )  # fmt: skip
 
 
@@ -234,6 +250,11 @@ def with_bounds(alloc: Alloc, box: Box, folds: tuple[Expr | None, ...]) -> Alloc
 def with_folds(alloc: Alloc, folds: tuple[Expr | None, ...]) -> Alloc:
     """An allocation that is folded by other factors."""
     return _changed(alloc, folds=folds)
+
+
+def with_memory(alloc: Alloc, memory: Memory) -> Alloc:
+    """An allocation that lies elsewhere."""
+    return _changed(alloc, memory=memory)
 
 
 def with_condition(statement: S, condition: Condition) -> S:

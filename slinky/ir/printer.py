@@ -23,9 +23,11 @@ from slinky.ir.statements import (
     Call,
     Check,
     For,
+    Heap,
     If,
     InputPort,
     Layout,
+    Memory,
     Mode,
     Parallel,
     Pass,
@@ -33,6 +35,7 @@ from slinky.ir.statements import (
     Program,
     Serial,
     Statement,
+    Within,
     walk,
 )
 from slinky.symbolic.expressions import Expr, Node, constant_value
@@ -183,12 +186,12 @@ class _Writer:
 
     def statement(self, statement: Statement) -> str:
         match statement:
-            case Alloc(buffer=buffer, dtype=dtype, box=box, folds=folds, layout=layout):
+            case Alloc(buffer=buffer, dtype=dtype, box=box, folds=folds, layout=layout, memory=memory):
                 parts = [
                     self.interval(i) + (f" fold {self.expr(fold)}" if fold is not None else "")
                     for i, fold in zip(box, folds, strict=True)
                 ]
-                return f"alloc {buffer}: {dtype}[{', '.join(parts)}]" + self.layout(layout)
+                return f"alloc {buffer}: {dtype}[{', '.join(parts)}]" + self.layout(layout) + self.memory(memory)
             case Call():
                 return self.call(statement)
             case For(variable=variable, range=range_, step=step, mode=mode):
@@ -211,6 +214,16 @@ class _Writer:
         strides = ", ".join("_" if stride is None else self.expr(stride) for stride in layout.strides)
         said = f" strides ({strides})" if any(stride is not None for stride in layout.strides) else ""
         return said + (f" aligned {layout.alignment}" if layout.alignment > 1 else "")
+
+    @staticmethod
+    def memory(memory: Memory) -> str:
+        match memory:
+            case Heap():
+                return ""
+            case Within(host=host):
+                return f" in {host}"
+            case _:
+                assert_never(memory)
 
     def mode(self, mode: Mode) -> str:
         match mode:

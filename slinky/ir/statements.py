@@ -200,10 +200,21 @@ LoopVariable: TypeAlias = Variable
 
 @attrs.frozen
 class Heap:
-    """The memory of the process."""
+    """Memory of its own, in that of the process."""
 
 
-Memory: TypeAlias = Heap
+@attrs.frozen
+class Within:
+    """The memory of another buffer, its *host*, which has memory of its own: from the beginning of that on.
+
+    The memory is as large as the largest buffer that lies in it. Each of these has elements of its own, which last
+    until another one is written there.
+    """
+
+    host: BufferName
+
+
+Memory: TypeAlias = Heap | Within
 """Where a buffer lies."""
 
 HEAP = Heap()
@@ -258,7 +269,8 @@ class Alloc:
     """A buffer for the rest of its block. It holds `box`; nothing is written yet. Freed after its last use.
 
     Where `folds[i]` is an expression F, coordinates of dimension i that differ by a multiple of F share storage. What
-    has no layout lies as suits whoever runs the program; what is folded has none.
+    has no layout lies as suits whoever runs the program; what is folded has none. A buffer that shares its memory with
+    others is neither folded nor has a layout.
     """
 
     buffer: BufferName

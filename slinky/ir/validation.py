@@ -26,6 +26,7 @@ from slinky.ir.statements import (
     Pass,
     Serial,
     Statement,
+    Within,
     blocks_of,
 )
 from slinky.symbolic.expressions import (
@@ -104,7 +105,10 @@ def _of_type(kind: str, value: Any, what: str, depth: int) -> Any:
         case "Layout | None":
             return None if value is None else _layout(value, what)
         case "Memory":
-            return _instance(value, Heap, what, "a memory, such as ir.Heap()")
+            if isinstance(value, Within):
+                _name(value.host, what)
+                return value
+            return _instance(value, Heap, what, "a memory, such as ir.Heap() or ir.Within('b')")
         case "LoweredFunc":
             return _instance(value, LoweredFunc, what, "the func of a call, as call.func")
         case "Block":

@@ -16,6 +16,7 @@ from slinky.errors import ProgramError
 from slinky.ir.effects import clamped_box, reads, written_by
 from slinky.ir.regions import global_dtypes
 from slinky.ir.scopes import Scope, program_scope
+from slinky.ir.sharing import host_of
 from slinky.ir.statements import (
     SERIAL,
     Alloc,
@@ -119,6 +120,9 @@ class _Verifier:
                 if prove(fold <= 0, scope.known) and not impossible(scope.known):
                     self.fail(alloc, f"a fold must be 1 or more, got {fold}")
 
+        host = host_of(alloc)
+        if host is not None:
+            self.guest(alloc, host, scope)
         if alloc.layout is not None:
             strides = [stride for stride in alloc.layout.strides if stride is not None]
             for stride in strides:
@@ -127,6 +131,18 @@ class _Verifier:
                 self.fail(alloc, "a buffer that is folded cannot have a layout of its own")
             if len(alloc.layout.strides) != len(alloc.dims):
                 self.fail(alloc, f"{len(alloc.dims)} dimensions, {len(alloc.layout.strides)} strides")
+
+    def guest(self, alloc: Alloc, host: str, scope: Scope) -> None:
+        """Fail unless an allocation can lie in the memory of another one."""
+        other = scope.allocs.get(host)
+        if other is None:
+            self.fail(alloc, f"it lies in {host!r}, which is not allocated here")
+            raise AssertionError
+        if host_of(other) is not None:
+            self.fail(alloc, f"it lies in {host!r}, which has no memory of its own")
+        for each in (alloc, other):
+            if each.layout is not None or any(fold is not None for fold in each.folds):
+                self.fail(each, "a buffer that shares memory is not folded, and has no layout of its own")
 
     def loop(self, loop: For, scope: Scope) -> None:
         if any(outer.variable is loop.variable for outer in scope.loops):

@@ -1,12 +1,16 @@
-"""When is the storage of a buffer needed? From its `alloc` to the last statement of the same block that names it."""
+"""When is the storage of a buffer needed? From its `alloc` to the last statement of the same block that names it.
+
+Memory that several buffers share (see `ir.sharing`) is needed from the first of them to the last.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from typing import TypeVar
 
 from slinky.ir.effects import buffers_named
+from slinky.ir.sharing import Guest, guests_in, host_of
 from slinky.ir.statements import Alloc, Block, Call, Statement, walk
 
 R = TypeVar("R")
@@ -31,13 +35,48 @@ def once_per_block(find: Callable[[Block], R]) -> Callable[[Block], R]:
 
 
 @once_per_block
-def releases(block: Block) -> dict[int, tuple[str, ...]]:
-    """After which statement of a block, by position, which of the block's buffers is not named any more."""
+def guests(block: Block) -> dict[str, tuple[Guest, ...]]:
+    """What lies in the memory of the buffers that a block allocates."""
+    return guests_in(block)
+
+
+@once_per_block
+def last_names(block: Block) -> dict[str, int]:
+    """Of each buffer that a block allocates, the position of the last statement that names it."""
     own = {s.buffer for s in block if isinstance(s, Alloc)}
     last: dict[str, int] = {}
     if own:
         for position, statement in enumerate(block):
             last.update(dict.fromkeys(own.intersection(buffers_named_inside(statement)), position))
+    return last
+
+
+@once_per_block
+def releases(block: Block) -> dict[int, tuple[str, ...]]:
+    """After which statement of a block, by position, which of the block's buffers is not named any more."""
+    return _by_position(last_names(block))
+
+
+@once_per_block
+def memory_releases(block: Block) -> dict[int, tuple[str, ...]]:
+    """After which statement of a block, by position, the memory of which of its buffers is not needed any more.
+
+    A buffer that lies in the memory of another has none.
+    """
+    sharing = guests(block)
+    own = [s for s in block if isinstance(s, Alloc)]
+    if not sharing and all(host_of(s) is None for s in own):
+        return releases(block)
+    last = {s.buffer: last_names(block)[s.buffer] for s in own if host_of(s) is None}
+    for host, these in sharing.items():
+        names = {guest.alloc.buffer for guest in these}
+        for position, statement in enumerate(block):
+            if not names.isdisjoint(buffers_named_inside(statement)):
+                last[host] = max(last[host], position)
+    return _by_position(last)
+
+
+def _by_position(last: Mapping[str, int]) -> dict[int, tuple[str, ...]]:
     found: dict[int, list[str]] = {}
     for name, position in last.items():
         found.setdefault(position, []).append(name)
