@@ -43,7 +43,7 @@ class SiteKind:
 
     `buffer` is the first that lies there, for messages. `folded` are the dimensions that have a fold; such a site has
     memory of its own, mirrored where possible. So has one with a `layout` that the user says: its arrays go by shape
-    and the strides that are given.
+    and the strides that are given. Sites of the same `place` lie at the same bytes.
     """
 
     dtype: np.dtype[Any]
@@ -53,6 +53,7 @@ class SiteKind:
     folded: tuple[int, ...] = ()
     buffer: str = ""
     layout: Strided | None = None
+    place: int = -1
 
     def laid(self, shape: Shape) -> Laid:
         """Where the elements of an array of this site lie, and how many bytes it takes."""
@@ -294,12 +295,38 @@ class Arena(dict[Shape, tuple[Site, ...]]):
 
     def _lay_out(self, sizes: Sequence[int]) -> None:
         self.clear()
-        offsets, total = pack(sizes, alive_at_once(self._kinds))
+        offsets, total = Packing(self._kinds).places(sizes)
         largest_first = sorted(range(len(sizes)), key=lambda site: -sizes[site])
         memory = reserve(aligned_bytes, total, *(self._kinds[site].buffer for site in largest_first))
         self._total = total
         for site, offset, size in zip(self._sites, offsets, sizes, strict=True):
             site.move(memory[offset : offset + size] if size != UNKNOWN else None)
+
+
+class Packing:
+    """How sites that are not folded lie beside each other: those of one place as one, as large as the largest."""
+
+    def __init__(self, kinds: Sequence[SiteKind]) -> None:
+        groups: dict[tuple[bool, int], list[int]] = {}
+        for number, kind in enumerate(kinds):
+            is_alone = kind.place < 0
+            groups.setdefault((is_alone, number if is_alone else kind.place), []).append(number)
+        self._groups = list(groups.values())
+        of_groups = [[kinds[n] for n in group] for group in self._groups]
+        whole = [
+            attrs.evolve(these[0], born=min(k.born for k in these), dies=max(k.dies for k in these))
+            for these in of_groups
+        ]
+        self._overlaps = alive_at_once(whole)
+
+    def places(self, sizes: Sequence[int]) -> tuple[list[int], int]:
+        """Where each site begins, and how many bytes that takes in all."""
+        begins, total = pack([max(sizes[n] for n in group) for group in self._groups], self._overlaps)
+        offsets = [0] * len(sizes)
+        for group, begin in zip(self._groups, begins, strict=True):
+            for number in group:
+                offsets[number] = begin
+        return offsets, total
 
 
 def pack(sizes: Sequence[int], overlaps: Sequence[Sequence[int]]) -> tuple[list[int], int]:

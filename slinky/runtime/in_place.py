@@ -3,7 +3,8 @@
 A call that reads a buffer for the last time may write its output over it, if its callback works in place, reads the
 buffer at just the points that it writes, and both buffers have the same dtype and the same box. The output then *takes
 over* the memory. Along a chain of such calls one buffer after the other does. Where the last of them writes an output
-of the pipeline, all of them may lie in that output.
+of the pipeline, all of them may lie in that output. A buffer that the program itself puts into the memory of another
+one of the same block, which is like it (see `ir.sharing`), is such a chain, too, that others may take further.
 
 Invariant: the call stands in the block of both allocations, so it runs once for each time they are made; all that
 touches the buffer that is taken over comes before it, and all that touches the other comes with it or after it. An
@@ -14,10 +15,11 @@ of it: others would see each other's intermediates.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from slinky.ir.effects import buffers_named, dims_written
 from slinky.ir.scopes import Scope, loop_facts, one_before_the_other, over_loops, program_scope
+from slinky.ir.sharing import host_of
 from slinky.ir.statements import (
     SERIAL,
     Alloc,
@@ -31,7 +33,7 @@ from slinky.ir.statements import (
     blocks_of,
     walk,
 )
-from slinky.runtime.lifetimes import buffers_named_inside, once_per_block, releases
+from slinky.runtime.lifetimes import buffers_named_inside, guests, last_names, once_per_block, releases
 from slinky.symbolic.proofs import Facts
 
 
@@ -43,7 +45,9 @@ def taken_over(block: Block) -> dict[int, int]:
     """
     fresh = {s.buffer: s for s in block if isinstance(s, Alloc) and _is_plain(s)}
     allocs = dict(fresh)
-    first: dict[int, int] = {}
+    first = {s.id: allocs[host].id for s in allocs.values() if (host := _host_alike(s, allocs)) is not None}
+    followed, preceded = _neighbours(block)
+    fresh = {name: s for name, s in fresh.items() if host_of(s) is None and name not in preceded}
     last_uses = releases(block) if fresh else {}
     for position, statement in enumerate(block):
         if not fresh:
@@ -51,13 +55,53 @@ def taken_over(block: Block) -> dict[int, int]:
         if isinstance(statement, Call):
             dying = last_uses.get(position, ())
             for read, written in sharing(statement):
-                if read in dying and read in allocs and written in fresh and _alike(allocs[read], fresh[written]):
-                    first[fresh[written].id] = first.get(allocs[read].id, allocs[read].id)
+                if read in dying and read in allocs and written in fresh and read not in followed:
+                    if not _alike(allocs[read], fresh[written]):
+                        continue
+                    _take_over(first, allocs[read].id, fresh[written].id)
                     break  # one output only: a second one could be written before the first is read
         if not isinstance(statement, Alloc):
             for name in buffers_named_inside(statement):
                 fresh.pop(name, None)
     return first
+
+
+def _take_over(first: dict[int, int], read: int, written: int) -> None:
+    """Let an allocation, and all that lie where it does, lie where another one does."""
+    home = first.get(read, read)
+    first.update({other: home for other, at in first.items() if at == written})
+    first[written] = home
+
+
+def _host_alike(alloc: Alloc, allocs: Mapping[str, Alloc]) -> str | None:
+    """The buffer among some in whose memory an allocation lies, if that is like it."""
+    host = host_of(alloc)
+    return host if host in allocs and _alike(alloc, allocs[host]) else None
+
+
+@once_per_block
+def _neighbours(block: Block) -> tuple[frozenset[str], frozenset[str]]:
+    """Of the buffers that a block allocates, those in whose memory another one lies after them, and before them."""
+    groups: dict[str, set[str]] = {host: {g.alloc.buffer for g in these} for host, these in guests(block).items()}
+    for s in block:
+        host = host_of(s) if isinstance(s, Alloc) else None
+        if host is not None and isinstance(s, Alloc):
+            groups.setdefault(host, set()).add(s.buffer)
+    followed: set[str] = set()
+    preceded: set[str] = set()
+    for host, group in groups.items():
+        spans: dict[str, tuple[int, int]] = {}
+        for position, statement in enumerate(block):
+            if not isinstance(statement, Alloc):
+                for name in {host, *group}.intersection(buffers_named_inside(statement)):
+                    spans[name] = (spans.get(name, (position, 0))[0], position)
+        for name, (begin, end) in spans.items():
+            others = [span for other, span in spans.items() if other != name]
+            if any((last, first) > (end, begin) for first, last in others):
+                followed.add(name)
+            if any((first, last) < (begin, end) for first, last in others):
+                preceded.add(name)
+    return frozenset(followed), frozenset(preceded)
 
 
 def in_outputs(program: Program) -> dict[int, Call]:
@@ -78,6 +122,7 @@ def in_outputs(program: Program) -> dict[int, Call]:
         allocs = {s.buffer: s for s in block if isinstance(s, Alloc) and _is_plain(s)}
         last_uses = releases(block) if allocs else {}
         first = taken_over(block) if allocs else {}
+        followed, _ = _neighbours(block)
         calls = [s for s in walk(block) if isinstance(s, Call)] if allocs else []
         for position, statement in enumerate(block):
             if not isinstance(statement, Call) or len(statement.writes) != 1:
@@ -85,6 +130,8 @@ def in_outputs(program: Program) -> dict[int, Call]:
             for read, written in sharing(statement):
                 last, dtype = allocs.get(read), outputs.get(written)
                 if last is None or dtype is None or last.dtype != dtype or read not in last_uses.get(position, ()):
+                    continue
+                if read in followed:
                     continue
                 site = first.get(last.id, last.id)
                 group = {name: a.id for name, a in allocs.items() if first.get(a.id, a.id) == site}

@@ -11,6 +11,7 @@ of the outputs must have been written at the end.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, assert_never
@@ -18,11 +19,12 @@ from typing import Any, assert_never
 import attrs
 import numpy as np
 
-from slinky.errors import CallbackError, ExecutionError, UninitializedReadError
+from slinky.errors import CallbackError, ExecutionError, OverwrittenReadError, UninitializedReadError
 from slinky.ir.effects import clamped_numbers, numeric_reads, numeric_seen, numeric_writes
 from slinky.ir.operations import FloatScalar, Operation
 from slinky.ir.printer import print_program
 from slinky.ir.regions import factors_of, is_translation
+from slinky.ir.sharing import Guest, host_of
 from slinky.ir.statements import (
     Alloc,
     Block,
@@ -38,6 +40,7 @@ from slinky.ir.statements import (
     Serial,
     Statement,
 )
+from slinky.runtime.arena import aligned_bytes, array_on
 from slinky.runtime.arguments import require, take_arguments
 from slinky.runtime.buffers import Array, Buffer, read_only, seen
 from slinky.runtime.callbacks import (
@@ -50,11 +53,12 @@ from slinky.runtime.callbacks import (
     note_of_error,
     unwritten_error,
 )
-from slinky.runtime.lifetimes import releases
+from slinky.runtime.in_place import sharing
+from slinky.runtime.lifetimes import guests, memory_releases
 from slinky.runtime.operations import function_of
 from slinky.runtime.races import Iteration, LoopRun
 from slinky.runtime.run_options import RunOptions
-from slinky.runtime.shadow import Shadow
+from slinky.runtime.shadow import SharedBytes, Shadow
 from slinky.runtime.statistics import Meter, Recorder, RunStatistics, bytes_copied_per_element
 from slinky.runtime.storage import (
     NumericBox,
@@ -63,6 +67,7 @@ from slinky.runtime.storage import (
     allocate_strided,
     box_text,
     program_bytes,
+    reserve,
     shape_of,
 )
 from slinky.runtime.strided import strided, strides_given
@@ -135,11 +140,14 @@ class _Frame:
     values: dict[Expr, int]
     shadows: dict[str, Shadow] | None
     iteration: Iteration = ()
+    rooms: dict[str, Array] = attrs.field(factory=dict)
+    """The memory of each buffer in which others lie."""
 
     def copy(self, *inner: tuple[LoopRun, int]) -> _Frame:
         """The same in a loop, of which an iteration is given if it is parallel."""
         shadows = None if self.shadows is None else dict(self.shadows)
-        return _Frame(dict(self.storages), dict(self.values), shadows, (*self.iteration, *inner))
+        iteration = (*self.iteration, *inner)
+        return _Frame(dict(self.storages), dict(self.values), shadows, iteration, dict(self.rooms))
 
 
 @attrs.frozen(eq=False)
@@ -156,12 +164,16 @@ class _Machine:
 
     def block(self, block: Block, frame: _Frame) -> None:
         """Run the statements of a block in order; buffers allocated here end here, whatever happens."""
-        last_uses = releases(block)
+        last_uses, lodgers = memory_releases(block), guests(block)
         sizes: dict[str, int] = {}
+        lodged: list[str] = []
         try:
             for position, statement in enumerate(block):
-                if isinstance(statement, Alloc):
-                    sizes[statement.buffer] = self._allocate(statement, frame)
+                if isinstance(statement, Alloc) and host_of(statement) is not None:
+                    lodged.append(statement.buffer)
+                    self._lodge(statement, frame)
+                elif isinstance(statement, Alloc):
+                    sizes[statement.buffer] = self._allocate(statement, frame, lodgers.get(statement.buffer, ()))
                 else:
                     self._statement(statement, frame)
                 for name in last_uses.get(position, ()):
@@ -169,8 +181,25 @@ class _Machine:
         finally:
             for name in list(sizes):
                 self._free(name, sizes, frame)
+            for name in lodged:
+                self._leave(name, frame)
 
-    def _allocate(self, alloc: Alloc, frame: _Frame) -> int:
+    def _lodge(self, alloc: Alloc, frame: _Frame) -> None:
+        """Put a buffer into the memory of its host. In checked mode it has its own: whether that shows, shadows say."""
+        host, box = host_of(alloc), evaluate_box(alloc.box, frame.values)
+        assert host is not None
+        if frame.shadows is None:
+            array = array_on(frame.rooms[host], shape_of(box), alloc.dtype)
+            storage = Storage(alloc.buffer, box, array, 0)
+        else:
+            storage = allocate(alloc.buffer, alloc.dtype, box, [None] * len(box))
+            shared = frame.shadows[host].shared
+            frame.shadows[alloc.buffer] = Shadow(alloc.buffer, box, [None] * len(box), alloc.dtype.itemsize, shared)
+        frame.storages[alloc.buffer] = storage
+        self.meter.add(storage.nbytes)
+
+    def _allocate(self, alloc: Alloc, frame: _Frame, lodgers: Sequence[Guest]) -> int:
+        """Allocate a buffer, with room for those that lie in its memory; the bytes that this takes by the program."""
         box = evaluate_box(alloc.box, frame.values)
         folds = [None if fold is None else evaluate(fold, frame.values) for fold in alloc.folds]
         for d, fold in enumerate(folds):
@@ -179,8 +208,13 @@ class _Machine:
                     f"dimension {alloc.dims[d]} of {alloc.buffer} is folded by {fold}; needs 1 or more"
                 )
         layout = strided(alloc)
-        if layout is None:
-            size = program_bytes(alloc.dtype, box, folds)
+        room = max((_bytes_of(guest, frame) for guest in lodgers), default=0)
+        if lodgers and frame.shadows is None:
+            size = max(room, program_bytes(alloc.dtype, box, folds))
+            memory = frame.rooms[alloc.buffer] = reserve(aligned_bytes, size, alloc.buffer)
+            storage = Storage(alloc.buffer, box, array_on(memory, shape_of(box), alloc.dtype), size)
+        elif layout is None:
+            size = max(room, program_bytes(alloc.dtype, box, folds))
             storage = allocate(alloc.buffer, alloc.dtype, box, folds)
         else:
             given = [evaluate(stride, frame.values) for stride in strides_given(alloc)]
@@ -189,15 +223,20 @@ class _Machine:
         frame.storages[alloc.buffer] = storage
         self.meter.add(storage.nbytes)
         if frame.shadows is not None:
-            frame.shadows[alloc.buffer] = Shadow(alloc.buffer, box, folds)
+            shared = SharedBytes(size) if lodgers else None
+            frame.shadows[alloc.buffer] = Shadow(alloc.buffer, box, folds, alloc.dtype.itemsize, shared)
         self.recorder.allocated(alloc.buffer, size)
         return size
 
     def _free(self, name: str, sizes: dict[str, int], frame: _Frame) -> None:
+        self._leave(name, frame)
+        self.recorder.freed(name, sizes.pop(name))
+
+    def _leave(self, name: str, frame: _Frame) -> None:
         self.meter.add(-frame.storages.pop(name).nbytes)
+        frame.rooms.pop(name, None)
         if frame.shadows is not None:
             del frame.shadows[name]
-        self.recorder.freed(name, sizes.pop(name))
 
     def _statement(self, statement: Statement, frame: _Frame) -> None:
         match statement:
@@ -266,6 +305,7 @@ class _Machine:
                 if shadow is not None:
                     frame.storages[buffer].view(region)
                     shadow.read(region, name, frame.iteration)
+            _check_in_memory(call, name, reads, writes, frame.shadows)
         operation = call.func.operation
         seen_boxes = numeric_seen(call, box, frame.values)
         operands = []
@@ -334,3 +374,28 @@ class _Machine:
             if missing is not None:
                 raise unwritten_error(call, name, box, missing)
             check_in_place(call, name, inputs, outputs, arguments)
+
+
+def _bytes_of(guest: Guest, frame: _Frame) -> int:
+    """The most bytes that a buffer takes in the memory of another."""
+    return math.prod(evaluate(extent, frame.values) for extent in guest.extents()) * guest.alloc.dtype.itemsize
+
+
+def _check_in_memory(
+    call: Call,
+    name: str,
+    reads: Sequence[tuple[str, NumericBox]],
+    writes: Sequence[tuple[str, NumericBox]],
+    shadows: Mapping[str, Shadow],
+) -> None:
+    """Check that a call does not write over what it reads, unless it works in place there.
+
+    Raises `OverwrittenReadError` naming the call and both buffers.
+    """
+    in_place = set(sharing(call))
+    for written, target in writes:
+        for read, source in reads:
+            if written in shadows and read in shadows and shadows[written].spoils(shadows[read], target, source):
+                same = shadows[written].lies_over(shadows[read], target, source)
+                if not same or (read, written) not in in_place:
+                    raise OverwrittenReadError(f"{name} writes {written} over {read}, which it reads")

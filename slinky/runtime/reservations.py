@@ -22,7 +22,7 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from typing import Any, Protocol, TypeVar, cast
 
-from slinky.runtime.arena import SPARE, UNKNOWN, Arenas, Kept, Shape, SiteKind, WindowGiver, alive_at_once, colors, pack
+from slinky.runtime.arena import SPARE, UNKNOWN, Arenas, Kept, Packing, Shape, SiteKind, WindowGiver, colors
 from slinky.runtime.arena import window_memory as memory_of_window
 from slinky.runtime.buffers import Array
 
@@ -62,11 +62,11 @@ class Layout:
         self.heap = [kind for kind in kinds if not kind.folded]
         self.rings = [kind for kind in kinds if kind.folded]
         self.colors = colors(self.rings)
-        self._at_once = alive_at_once(self.heap)
+        self._packing = Packing(self.heap)
 
     def covered(self, needed: Sequence[int], used: Sequence[int]) -> int:
         """How many bytes the sites cover that need so much, of which so much was used."""
-        offsets, _ = pack(needed, self._at_once)
+        offsets, _ = self._packing.places(needed)
         total = end = 0
         for begin, size in sorted(zip(offsets, used, strict=True)):
             total += max(begin + size - max(begin, end), 0)

@@ -17,11 +17,37 @@ from slinky.runtime.races import Accesses, Iteration, Race
 from slinky.runtime.storage import NumericBox, box_text, shape_of
 
 
-class Shadow:
-    """The coordinates that the elements of one buffer hold."""
+class SharedBytes:
+    """Which buffer wrote each byte last of a memory that several lie in."""
 
-    def __init__(self, name: str, box: NumericBox, folds: Sequence[int | None]) -> None:
+    def __init__(self, size: int) -> None:
+        self.writers = np.zeros(size, np.int64)
+        self.names = [""]
+
+    def enter(self, name: str) -> int:
+        """The number of a buffer that lies here from now on."""
+        self.names.append(name)
+        return len(self.names) - 1
+
+
+class Shadow:
+    """The coordinates that the elements of one buffer hold.
+
+    Where it lies in memory that it shares, of elements of `itemsize` bytes, what others have written there counts, too.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        box: NumericBox,
+        folds: Sequence[int | None],
+        itemsize: int = 1,
+        shared: SharedBytes | None = None,
+    ) -> None:
         self.name = name
+        self.itemsize = itemsize
+        self.shared = shared
+        self._number = shared.enter(name) if shared is not None else 0
         self.box = box
         self.shape = shape_of(box)
         self.folds = [f if f is not None and f < extent else None for f, extent in zip(folds, self.shape, strict=True)]
@@ -62,6 +88,12 @@ class Shadow:
         if race is not None:
             raise self._error(race, f"{writer} writes", box)
         self.held[places] = self._numbers(box)
+        if self.shared is not None:
+            self.shared.writers[self._bytes(box)] = self._number
+
+    def _bytes(self, box: NumericBox) -> np.ndarray[Any, Any]:
+        """Where in shared memory the bytes of each point of a box are: in C order from its beginning."""
+        return self._numbers(box)[..., None] * self.itemsize + np.arange(self.itemsize)
 
     def _error(self, race: Race, who: str, box: NumericBox) -> RaceError:
         point = [lo + offset for (lo, _), offset in zip(box, race.place, strict=True)]
@@ -79,6 +111,7 @@ class Shadow:
         held = np.broadcast_to(self.held[self._places(box)], expected.shape)
         wrong = np.argwhere(held != expected)
         if len(wrong) == 0:
+            self._check_shared(box, reader)
             return
         at = tuple(wrong[0])
         point = tuple(int(lo + offset) for (lo, _), offset in zip(box, at, strict=True))
@@ -87,6 +120,31 @@ class Shadow:
             raise UninitializedReadError(f"{where} was never written")
         other = list(self._point(int(held[at])))
         raise OverwrittenReadError(f"{where} was overwritten by element {other}, which shares its storage")
+
+    def spoils(self, other: Shadow, box: NumericBox, others: NumericBox) -> bool:
+        """Whether writing a box of this buffer overwrites something of a box of another."""
+        return self.shared is not None and self.shared is other.shared and bool(
+            np.isin(self._bytes(box), other._bytes(others)).any()
+        )  # fmt: skip
+
+    def lies_over(self, other: Shadow, box: NumericBox, others: NumericBox) -> bool:
+        """Whether each element of a box of this buffer lies just over that of a box of another."""
+        return box == others and np.array_equal(self._bytes(box), other._bytes(others))
+
+    def _check_shared(self, box: NumericBox, reader: str) -> None:
+        """Check that nobody else has written where the points of a box lie, all of which were written."""
+        if self.shared is None:
+            return
+        writers = self.shared.writers[self._bytes(box)]
+        others = np.argwhere(writers != self._number)
+        if len(others) == 0:
+            return
+        point = [lo + int(k) for (lo, _), k in zip(box, others[0], strict=False)]
+        other = self.shared.names[writers[tuple(others[0])]]
+        raise OverwrittenReadError(
+            f"{reader} reads {self.name}{box_text(box)}: element {point} was overwritten by {other}, which lies in the "
+            f"same memory"
+        )
 
     def unwritten(self) -> tuple[int, ...] | None:
         """A point that was never written, if there is one."""

@@ -19,17 +19,20 @@ from contextlib import contextmanager
 import attrs
 
 from slinky.ir.effects import writes
-from slinky.ir.statements import Alloc, Block, Call, For
+from slinky.ir.sharing import Guest, host_of
+from slinky.ir.statements import Alloc, Block, Call, For, blocks_of
 from slinky.runtime.codegen.calls import clamped_box
 from slinky.runtime.codegen.recording import Recording
 from slinky.runtime.codegen.scopes import CodeScope
 from slinky.runtime.codegen.sites import arena_allocs
 from slinky.runtime.codegen.views import Stored, Views
 from slinky.runtime.codegen.writer import Writer, is_costly
+from slinky.runtime.lifetimes import guests
 from slinky.runtime.plan_tree import (
     BadFold,
     Fetch,
     FetchWithin,
+    Greatest,
     Integer,
     LaidBytes,
     Name,
@@ -86,6 +89,7 @@ class Allocations:
         self._views = views
         self._recording = recording
         self._in_outputs = in_outputs
+        self._guests: dict[int, tuple[Guest, ...]] = {}
         self._arena: _Arena | None = None
         self._known_extents: dict[tuple[Interval, Facts], Expr] = {}
 
@@ -102,6 +106,7 @@ class Allocations:
     def _reserved(self, arena_name: str, block: Block) -> _Arena:
         """Reserve room for the allocations of a block."""
         arena = _Arena(self._writer.scope)
+        self._guests.update(_hosted(block))
         heap: list[SiteRoom] = []
         rings: list[str] = []
         for site in arena_allocs(block):
@@ -185,9 +190,10 @@ class Allocations:
             target = self._where_there_is_one(outermost, extents, folds, is_reserved)
         in_output = self._in_output(alloc, extents)
         self._views.stored[alloc.buffer] = in_output or self._array(alloc, target, extents, folds, strides)
-        if self._recording.is_on:
+        if self._recording.is_on and host_of(alloc) is None:
             size = self._program_bytes(alloc, extents, strides)
-            self._recording.allocation(alloc.buffer, size)
+            rooms = [self._bytes(guest.alloc, guest.extents()) for guest in self._guests.get(given.id, ())]
+            self._recording.allocation(alloc.buffer, Greatest((size, *rooms)) if rooms else size)
         writer.scope.facts = writer.facts.after(alloc)
 
     def _where_there_is_one(
@@ -323,6 +329,16 @@ class Allocations:
 
     def _extent(self, extent: Expr, hint: str) -> Value:
         return self._writer.named(extent, hint) if is_costly(extent) else self._writer.value(extent, hint)
+
+
+def _hosted(block: Block) -> Iterator[tuple[int, tuple[Guest, ...]]]:
+    """The allocations of a block and of the blocks inside in which others lie, by identity, with these."""
+    hosts = guests(block)
+    if hosts:
+        yield from ((s.id, hosts[s.buffer]) for s in block if isinstance(s, Alloc) and s.buffer in hosts)
+    for statement in block:
+        for _, inner in blocks_of(statement):
+            yield from _hosted(inner)
 
 
 def _hints(alloc: Alloc) -> list[str]:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from slinky.ir.statements import Alloc, Block, Call, Statement
 from slinky.runtime.codegen.writer import Writer
-from slinky.runtime.lifetimes import releases
+from slinky.runtime.lifetimes import memory_releases
 from slinky.runtime.plan_tree import Name, RecordAllocation, RecordBlock, RecordCall, RecordFree, Value
 from slinky.symbolic.intervals import Box
 
@@ -41,7 +41,7 @@ class Recording:
             return
         writer, outer = self._writer, self._block
         name = writer.names.fresh("block")
-        last_uses = releases(block)
+        last_uses = memory_releases(block)
         with writer.inside(writer.facts) as inner:
             self._block = name
             for position, statement in enumerate(block):

@@ -3,7 +3,8 @@
 The allocations of a function and of its serial loops are *sites* of one arena; the body of a parallel loop has an arena
 of its own. A site lives from the first to the last statement that uses it, in positions of the program; in a loop it
 lives anew in each iteration. Allocations that take over the memory of another one (see `in_place`) have its site, which
-lives from the first use of the first to the last use of the last.
+lives from the first use of the first to the last use of the last. Those that the program puts into the memory of
+another one that is not like them have sites of their own, at the place of its site.
 
 Invariant: `arena_allocs` and `sites` go through the same allocations in the same order.
 """
@@ -11,14 +12,15 @@ Invariant: `arena_allocs` and `sites` go through the same allocations in the sam
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import attrs
 
+from slinky.ir.sharing import host_of
 from slinky.ir.statements import Alloc, Block, For, If, Serial
 from slinky.runtime.arena import SiteKind
 from slinky.runtime.in_place import taken_over
-from slinky.runtime.lifetimes import buffers_named_inside, releases
+from slinky.runtime.lifetimes import buffers_named_inside, guests, releases
 from slinky.runtime.strided import strided
 
 
@@ -60,12 +62,16 @@ def sites(block: Block) -> tuple[SiteKind, ...]:
     dies: list[int] = []
     clock = itertools.count()
 
-    def visit(block: Block) -> None:
+    at_place_of: dict[int, tuple[dict[int, int], int]] = {}
+
+    def visit(block: Block, hosts: Mapping[str, tuple[dict[int, int], int]]) -> None:
+        """Add the sites of a block. `hosts` tell where to find the sites of the buffers around in which others lie."""
         own: dict[int, int] = {}
         unused: set[str] = set()
         last_uses = releases(block)
         first = taken_over(block)
         allocs = {s.buffer: first.get(s.id, s.id) for s in block if isinstance(s, Alloc)}
+        hosts = {**hosts, **{name: (own, allocs[name]) for name in guests(block)}}
         for position, statement in enumerate(block):
             now = next(clock)
             if not isinstance(statement, Alloc):
@@ -78,17 +84,26 @@ def sites(block: Block) -> tuple[SiteKind, ...]:
                     folded = tuple(d for d, fold in enumerate(folds) if fold is not None)
                     own[identity] = len(kinds)
                     unused.add(buffer)
+                    host = host_of(statement)
+                    if host is not None and host in hosts:
+                        at_place_of[len(kinds)] = hosts[host]
                     kinds.append(SiteKind(dtype, len(dims), now, now, folded, buffer, layout))
                     born.append(now)
                     dies.append(now)
                 case For(mode=Serial(), body=body):
-                    visit(body)
+                    visit(body, hosts)
                 case If(body=body, orelse=orelse):
-                    visit(body)
-                    visit(orelse)
+                    visit(body, hosts)
+                    visit(orelse, hosts)
             end = next(clock)
             for buffer in last_uses.get(position, ()):
                 dies[own[allocs[buffer]]] = end
 
-    visit(block)
-    return tuple([attrs.evolve(k, born=b, dies=d) for k, b, d in zip(kinds, born, dies, strict=True)])
+    visit(block, {})
+    places = {number: own[identity] for number, (own, identity) in at_place_of.items()}
+
+    def place(number: int) -> int:
+        return place(places[number]) if number in places else number
+
+    sited = zip(kinds, born, dies, strict=True)
+    return tuple([attrs.evolve(k, born=b, dies=d, place=place(n)) for n, (k, b, d) in enumerate(sited)])
