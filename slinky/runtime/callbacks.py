@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from slinky.errors import ArgumentError, CallbackError
+from slinky.ir.sharing import in_place_pairs
 from slinky.ir.statements import Call, LoweredFunc
 from slinky.runtime.buffers import Array, Buffer, buffer_at, read_only
-from slinky.runtime.in_place import sharing
+
 from slinky.runtime.operations import function_of, takes_out
 
 
@@ -106,7 +107,7 @@ def check_in_place(
     operation = call.func.operation
     if takes_out(operation):
         return
-    for read, written in sharing(call):
+    for read, written in in_place_pairs(call):
         o = call.writes.index(written)
         expected = array_of(outputs[o])
         source = array_of(inputs[call.reads.index(read)])

@@ -19,16 +19,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from slinky.ir.effects import buffers_named, dims_written
 from slinky.ir.scopes import Scope, loop_facts, one_before_the_other, over_loops, program_scope
-from slinky.ir.sharing import host_of
+from slinky.ir.sharing import host_of, in_place_pairs
 from slinky.ir.statements import (
     SERIAL,
     Alloc,
     Block,
     Call,
     For,
-    InputPort,
-    LoweredFunc,
-    OutputPort,
     Program,
     blocks_of,
     walk,
@@ -54,7 +51,7 @@ def taken_over(block: Block) -> dict[int, int]:
             break
         if isinstance(statement, Call):
             dying = last_uses.get(position, ())
-            for read, written in sharing(statement):
+            for read, written in in_place_pairs(statement):
                 if read in dying and read in allocs and written in fresh and read not in followed:
                     if not _alike(allocs[read], fresh[written]):
                         continue
@@ -127,7 +124,7 @@ def in_outputs(program: Program) -> dict[int, Call]:
         for position, statement in enumerate(block):
             if not isinstance(statement, Call) or len(statement.writes) != 1:
                 continue
-            for read, written in sharing(statement):
+            for read, written in in_place_pairs(statement):
                 last, dtype = allocs.get(read), outputs.get(written)
                 if last is None or dtype is None or last.dtype != dtype or read not in last_uses.get(position, ()):
                     continue
@@ -157,29 +154,6 @@ def _iterations_are_apart(call: Call, loops: Sequence[For], before: Sequence[Fac
         if not any(one_before_the_other([i], loop, known) for i in written):
             return False
     return True
-
-
-def sharing(call: Call) -> Iterator[tuple[str, str]]:
-    """The buffers that a call reads and writes, in pairs, that may be the same memory if their dtypes and boxes agree.
-
-    Its operation works in place, reads the one at just the points where it writes the other, and reads it nowhere else.
-    """
-    func = call.func
-    if not func.operation.in_place:
-        return
-    reads = list(zip(call.reads, func.inputs, strict=True))
-    for written, output in zip(call.writes, func.outputs, strict=True):
-        if output.rank == len(func.dims):
-            for buffer in dict.fromkeys(call.reads):
-                if all(_same_points(func, port, output) for name, port in reads if name == buffer):
-                    yield buffer, written
-
-
-def _same_points(func: LoweredFunc, read: InputPort, output: OutputPort) -> bool:
-    written = [func.dims[d] for d in output.dims]
-    return read.rank == len(written) and all(
-        i.min is dim and i.max is dim for i, dim in zip(read.box, written, strict=True)
-    )
 
 
 def _is_plain(alloc: Alloc) -> bool:

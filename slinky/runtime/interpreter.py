@@ -24,7 +24,7 @@ from slinky.ir.effects import clamped_numbers, numeric_reads, numeric_seen, nume
 from slinky.ir.operations import FloatScalar, Operation
 from slinky.ir.printer import print_program
 from slinky.ir.regions import factors_of, is_translation
-from slinky.ir.sharing import Guest, host_of
+from slinky.ir.sharing import Guest, host_of, in_place_pairs
 from slinky.ir.statements import (
     Alloc,
     Block,
@@ -53,7 +53,6 @@ from slinky.runtime.callbacks import (
     note_of_error,
     unwritten_error,
 )
-from slinky.runtime.in_place import sharing
 from slinky.runtime.lifetimes import guests, memory_releases
 from slinky.runtime.operations import function_of
 from slinky.runtime.races import Iteration, LoopRun
@@ -392,7 +391,7 @@ def _check_in_memory(
 
     Raises `OverwrittenReadError` naming the call and both buffers.
     """
-    in_place = set(sharing(call))
+    in_place = set(in_place_pairs(call))
     for written, target in writes:
         for read, source in reads:
             if written in shadows and read in shadows and shadows[written].spoils(shadows[read], target, source):

@@ -5,6 +5,7 @@ gate proves it of every statement that the edit touched and of who reads from it
 
 * names and scopes are in order (always);
 * calls compute all of the dimensions that their funcs compute whole, and whole pieces where they do that (always);
+* buffers that lie in one memory are used one after the other (always, of all that there are: there are few);
 * the obligations of `legality.reasons`, unless the rewrite names a reason for which one is kept; first of all that each
   buffer is produced by the same funcs from the same sources.
 
@@ -29,6 +30,7 @@ from slinky.ir.effects import made_by, written_by
 from slinky.ir.statements import KINDS, SERIAL, Alloc, Call, Check, For
 from slinky.pipeline import Pipeline
 from slinky.sched.legality.folds import check_folds_of
+from slinky.sched.legality.memory import check_memory
 from slinky.sched.legality.multiples import check_multiples
 from slinky.sched.legality.positive import check_divisors, check_positive
 from slinky.sched.legality.races import check_races
@@ -93,6 +95,8 @@ class _Gate:
         for obligation in _OTHERS:
             self._ask(obligation)
         check_sources(version, self._elsewhere)
+        if version.guests():
+            check_memory(version)
 
     def _ask(self, obligation: Obligation) -> None:
         """Prove an obligation of all statements of which no reason says that it is kept."""

@@ -143,3 +143,16 @@ class SetLayoutCursors(ReturnedCursors):
     """Returned by `set_layout`."""
 
     alloc: AllocCursor
+
+
+class ComputeInPlaceCursors(ReturnedCursors):
+    """Returned by `compute_in_place`."""
+
+    call: CallCursor
+    alloc: AllocCursor
+
+
+class ReuseBufferCursors(ReturnedCursors):
+    """Returned by `reuse_buffer`."""
+
+    alloc: AllocCursor

@@ -7,7 +7,7 @@ that it finds there. That follows from these obligations, each proved by a file 
 1. *value* (`values`): each call runs a func on the buffers that it ran on before. One func produces a buffer, and its
    sources have one producer each in turn, so every write of an element since the buffer was allocated gives the same
    value. Write after read and write after write are then no obligations of their own: the second write changes nothing.
-   (Buffers that are reused, and views that alias, take this away: then they must be proved like reads.)
+   (This speaks of buffers, each of which has elements of its own. Those that lie in one memory have: 7.)
 2. *coverage* (`coverage`, `reads`): each call, before it runs, finds every element that it reads written since the
    buffer was allocated, and at the end every element of the pipeline's outputs has been written;
 3. *folds* (`folds`): no element is overwritten, through a fold, between being written and being read last;
@@ -16,7 +16,9 @@ that it finds there. That follows from these obligations, each proved by a file 
 5. *whole dimensions* (`wholes`): calls of one func agree where they overlap only if its operation can compute any part
    of its dimensions. Of a dimension that it computes whole, every call computes all or nothing; of one that it computes
    in whole pieces (`multiples`), pieces of that length or nothing;
-6. *names* (`scopes`) mean one thing, and *steps and folds* (`positive`) are at least 1.
+6. *names* (`scopes`) mean one thing, and *steps and folds* (`positive`) are at least 1;
+7. *memory* (`memory`): where the program puts several buffers into one memory, each is used before the next, so that
+   nothing is read that another has overwritten.
 
 The gate asks for them, of the statements that an edit touched; what is not proved is refused. A rewrite that keeps one
 for a reason of its own names it (`reasons`).

@@ -149,3 +149,10 @@ LAYOUT_ALONE = Reason(
     "its own there as before.",
     "Everything speaks of coordinates, whatever their place in memory: operations are given views of any strides.",
 )
+
+MEMORY_ALONE = Reason(
+    "memory alone",
+    "Nothing changes but in whose memory some buffers lie, and that an allocation stands further behind, before all that "
+    "uses it. That buffers of one memory let each other be is proved by itself.",
+    "Each buffer still has elements of its own, and everything else speaks of these, whatever their place in memory.",
+)

@@ -5,6 +5,7 @@ from slinky.sched.primitives.calls import clone_call, cut_call
 from slinky.sched.primitives.copies import alias_copies, alias_copy, split_boundary
 from slinky.sched.primitives.layouts import set_layout
 from slinky.sched.primitives.loops import cut_loop, parallelize_loop, reorder_loops, split_loop
+from slinky.sched.primitives.memory import compute_in_place, reuse_buffer
 from slinky.sched.primitives.placement import compute_at, compute_root
 from slinky.sched.primitives.simplification import rename, simplify
 from slinky.sched.primitives.sliding import slide_window
@@ -15,6 +16,7 @@ __all__ = [
     "alias_copy",
     "clone_call",
     "compute_at",
+    "compute_in_place",
     "compute_root",
     "cut_call",
     "cut_loop",
@@ -24,6 +26,7 @@ __all__ = [
     "rename",
     "reorder_loops",
     "reorder_statements",
+    "reuse_buffer",
     "set_layout",
     "simplify",
     "slide_window",
