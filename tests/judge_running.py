@@ -9,6 +9,10 @@ overwritten element gives the hash of the other. What was never written has a ju
 odd, all other hashes are even: so a read of junk shows at once. Of a folded buffer each place knows which coordinate
 was written there last: so does a read of what was overwritten.
 
+Shared memory. A buffer that lies in another one's memory has its elements there, in C order from the beginning of it;
+of each byte it is known which buffer has written it last. So a read of what another one has written over shows, too. A
+call that writes over what it reads must be declared to work in place, and each element lie over the one it is made of.
+
 Parallel loops. Iterations are interleaved at the ends of calls: backwards, in lock-step, or shuffled. Two iterations
 must not write the same element, even if they write the same, and none may read what another has written.
 
@@ -21,7 +25,7 @@ import itertools
 import math
 import random
 from collections import Counter
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -54,7 +58,7 @@ from judge_geometry import (
 from judge_views import copied, own_coordinates, own_region, region_through, through
 
 from slinky.ir.operations import Copy
-from slinky.ir.statements import Alloc, Block, Call, Check, For, If, LoweredFunc, Pass, Program, View
+from slinky.ir.statements import Alloc, Block, Call, Check, For, If, LoweredFunc, Pass, Program, View, Within, walk
 
 ORDERS = ("backwards", "in lock-step", "shuffled", "forwards")
 """In which order iterations of parallel loops run."""
@@ -70,10 +74,18 @@ _MOST_ELEMENTS = 100_000
 _junk = itertools.count(1, 2 * _MOST_ELEMENTS)
 
 
+class Room:
+    """Memory that several buffers lie in: for each byte, the number of the one that has written it last."""
+
+    def __init__(self) -> None:
+        self.last: dict[int, int] = {}
+        self.numbers = itertools.count(1)
+
+
 class Memory:
     """What a buffer holds. Arrays have one more axis than the buffer, of extent 1, so that none is without axes."""
 
-    __slots__ = ("box", "folds", "held", "name", "values", "writers")
+    __slots__ = ("box", "folds", "held", "itemsize", "name", "number", "room", "values", "writers")
 
     def __init__(self, name: str, box: NumericBox, folds: Sequence[int | None], values: Hashes | None = None) -> None:
         self.name = name
@@ -91,8 +103,22 @@ class Memory:
         self.values = values
         self.held = np.zeros(values.shape, np.int64) if self.folds is not None else None
         """Of a folded buffer, a label of the element that was written to a place last."""
+        self.room: Room | None = None
+        self.number = 0
+        self.itemsize = 1
         self.writers: dict[int, np.ndarray[Any, Any]] = {}
         """For each run of a parallel loop, the number of the iteration that wrote to a place; 0: none."""
+
+    def enter(self, room: Room, itemsize: int) -> None:
+        """Lie in memory that others lie in, too."""
+        self.room, self.number, self.itemsize = room, next(room.numbers), itemsize
+
+    def bytes_of(self, element: Coordinates) -> range:
+        """Where in shared memory an element lies."""
+        place = 0
+        for c, (first, last) in zip(element, self.box, strict=True):
+            place = place * (last - first + 1) + c - first
+        return range(place * self.itemsize, (place + 1) * self.itemsize)
 
     def read(self, region: NumericBox) -> Hashes:
         """The elements of a region that lies within the bounds."""
@@ -100,6 +126,9 @@ class Memory:
 
     def write(self, region: NumericBox, hashes: Hashes) -> None:
         """Write the elements of a region that lies within the bounds."""
+        if self.room is not None:
+            for element in points_of(region):
+                self.room.last.update(dict.fromkeys(self.bytes_of(element), self.number))
         if self.held is None:
             self.values[self._slices(region)] = hashes
         else:
@@ -109,6 +138,10 @@ class Memory:
 
     def overwritten(self, region: NumericBox) -> Coordinates | None:
         """An element of a region, which holds no junk, whose place another element has taken."""
+        if self.room is not None:
+            last = self.room.last
+            lost = (e for e in points_of(region) if any(last.get(b) != self.number for b in self.bytes_of(e)))
+            return next(lost, None)
         if self.held is None:
             return None
         others = self.held[self._places(region)] != self._labels(region)
@@ -162,6 +195,11 @@ _APART = 1_000_003
 """Labels of elements that differ in two folded dimensions differ."""
 
 
+def points_of(region: NumericBox) -> Iterator[Coordinates]:
+    """All elements of a region."""
+    return itertools.product(*(range(lo, hi + 1) for lo, hi in region))
+
+
 def _element(region: NumericBox, which: np.ndarray[Any, Any]) -> Coordinates:
     """The first element of a region at which an array is not zero."""
     return tuple(lo + int(k) for (lo, _), k in zip(region, np.argwhere(which)[0], strict=False))
@@ -202,6 +240,7 @@ class Run:
     origins: dict[int, Origin] | None = None
     """With a dictionary here, the origin of each element by its hash: slow."""
     has_parallel_loops: bool = False
+    hosts: set[str] | None = None
     _iterations: int = 0
     _count: int = 0
 
@@ -243,7 +282,7 @@ class Run:
                 case For():
                     yield from self._loop(statement, scope, values, around)
                 case Alloc():
-                    scope[statement.buffer] = self._allocate(statement, values)
+                    scope[statement.buffer] = self._allocate(statement, values, scope)
                 case If():
                     inner = statement.body if evaluation(statement.condition)(values) else statement.orelse
                     yield from self._block(inner, dict(scope), values, around)
@@ -255,11 +294,28 @@ class Run:
                 case _:
                     raise TypeError(f"the judge does not know {type(statement).__name__}")
 
-    def _allocate(self, alloc: Alloc, values: Values) -> Memory:
+    def _allocate(self, alloc: Alloc, values: Values, scope: Scope) -> Memory:
         folds = [None if fold is None else evaluation(fold)(values) for fold in alloc.folds]
         if any(fold is not None and fold < 1 for fold in folds):
             raise WrongProgramError(f"{alloc.buffer} is folded by {folds}")
-        return Memory(alloc.buffer, numeric(alloc.box, values), folds)
+        memory = Memory(alloc.buffer, numeric(alloc.box, values), folds)
+        if isinstance(alloc.memory, Within):
+            host = scope.get(alloc.memory.host)
+            if host is None:
+                raise WrongProgramError(f"{alloc.buffer} lies in {alloc.memory.host}, which is not in scope")
+            if host.room is None:
+                raise WrongProgramError(f"{alloc.buffer} lies in {alloc.memory.host}, in which nothing can")
+            memory.enter(host.room, alloc.dtype.itemsize)
+        elif not any(folds) and alloc.layout is None and alloc.buffer in self._hosts():
+            memory.enter(Room(), alloc.dtype.itemsize)
+        return memory
+
+    def _hosts(self) -> set[str]:
+        """The buffers in whose memory others lie."""
+        if self.hosts is None:
+            allocs = (s for s in walk(self.program.body) if isinstance(s, Alloc))
+            self.hosts = {s.memory.host for s in allocs if isinstance(s.memory, Within)}
+        return self.hosts
 
     def _loop(self, loop: For, scope: Scope, values: Values, around: Iterations) -> Steps:
         first, last = evaluation(loop.range.min)(values), evaluation(loop.range.max)(values)
@@ -336,9 +392,36 @@ class Run:
         if self._count > MOST_CALLS or count > _MOST_ELEMENTS:
             raise TooMuchWorkError
         geometry = geometry_of(func, self.values)
+        if any(target.room is not None for target in targets):
+            self._check_in_place(call, geometry, tuple(box), targets, scope)
         self._compute(call, geometry, tuple(box), targets, scope)
         if around:
             self._check_shares(call, geometry, tuple(box), targets, scope, around)
+
+    def _check_in_place(
+        self, call: Call, geometry: Geometry, box: NumericBox, targets: list[Memory], scope: Scope
+    ) -> None:
+        """Raise `WrongProgramError` if a call writes over what it reads, and not element by element, or may not."""
+        ports, outputs = geometry.plan(box)
+        for memory, output in zip(targets, outputs, strict=True):
+            written = {b for e in points_of(output.region) for b in memory.bytes_of(e)}
+            views = read_views(call.func)
+            for number, (name, port, view) in enumerate(zip(operands_read(call), ports, views, strict=True)):
+                source = scope[name]
+                if source.room is not memory.room or source.room is None or port.hull is None:
+                    continue
+                hull = port.hull if view is None else region_through(view, port.hull, self.values)
+                if written.isdisjoint(b for e in points_of(hull) for b in source.bytes_of(e)):
+                    continue
+                what = f"{text_of(call.func, box)} writes {memory.name} over {name}, which it reads"
+                if not call.func.operation.in_place or len(targets) > 1 or view is not None:
+                    raise WrongProgramError(f"{what}, and does not work in place")
+                (dims,) = written_dims(call.func)
+                for point in points_of(box):
+                    into = tuple(point[d] for d in dims)
+                    read = [e for e, _ in weighted(geometry.box_at(number, list(point)))]
+                    if len(dims) != len(box) or any(source.bytes_of(e) != memory.bytes_of(into) for e in read):
+                        raise WrongProgramError(f"{what} elsewhere than at the element {[*into]}")
 
     def _check_shares(
         self, call: Call, geometry: Geometry, box: NumericBox, targets: list[Memory], scope: Scope, around: Iterations

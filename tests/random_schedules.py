@@ -311,6 +311,30 @@ def _clone_call(chain: Chain) -> sl.Pipeline:
     return sl.clone_call(chain.pipeline, *chain.choose(readers))
 
 
+def _compute_in_place(chain: Chain) -> sl.Pipeline:
+    """Now and then of what may be read elsewhere, or is no intermediate; most often of what a call reads by points."""
+    p = chain.pipeline
+    if chain.is_careless():
+        return sl.compute_in_place(p, chain.pick("_ = _"))
+    own = {a.name() for a in p.find_all("alloc _")}
+    calls = [c for c in p.find_all("_ = _") if own.intersection(c.inputs()) and own.intersection(c.outputs())]
+    declared = [c for c in calls if c._call.func.operation.in_place]
+    if not calls:
+        raise NothingToDoError
+    return sl.compute_in_place(p, chain.choose(declared or calls))
+
+
+def _reuse_buffer(chain: Chain) -> sl.Pipeline:
+    p = chain.pipeline
+    allocs = p.find_all("alloc _")
+    if len(allocs) < 2:
+        raise NothingToDoError
+    one, other = chain.choose(allocs), chain.choose(allocs)
+    if one == other:
+        raise NothingToDoError
+    return sl.reuse_buffer(p, one, other)
+
+
 def _simplify(chain: Chain) -> sl.Pipeline:
     return sl.simplify(chain.pipeline)
 
@@ -333,6 +357,8 @@ PRIMITIVES: dict[str, tuple[Primitive, int]] = {
     "split_boundary": (_split_boundary, 1),
     "cut_call": (_cut_call, 1),
     "clone_call": (_clone_call, 2),
+    "compute_in_place": (_compute_in_place, 1),
+    "reuse_buffer": (_reuse_buffer, 2),
     "simplify": (_simplify, 1),
 }
 """The primitives, each with how often it is drawn."""

@@ -36,6 +36,13 @@ INNER_RANGE = r"the range of loop .* depends on loop .*, so that cannot be exten
 POSITIVE = r"the factor must be 1 or more|not shown that the factor is 1 or more"
 DEEP = r"loops nest at most"
 SCOPE = r"is not allocated here|another buffer called .* is in scope"
+MEMORY_USED = r"which lies? in the same memory|lie in the same memory, are both used"
+NOT_IN_PLACE = (
+    r"is not declared to work in place|has \d+ outputs: of what|reads more of .* than the element that it writes|"
+    r"elements do not lie at the same bytes|that their elements lie at|are not shown to write different elements of"
+)
+MEMORY_PLACE = r"lies in the memory of|cannot lie in the memory of|would share the memory of|which lies in its memory"
+MEMORY = f"{MEMORY_USED}|{NOT_IN_PLACE}|{MEMORY_PLACE}"
 
 REFUSALS: dict[str, dict[str, str]] = {
     "split_loop": {
@@ -194,9 +201,32 @@ REFUSALS: dict[str, dict[str, str]] = {
         "a fold": FOLD,
         "not forward": PRODUCED_FORWARD,
     },
+    "compute_in_place": {
+        "not declared": r"is not declared to work in place$",
+        "no intermediate": r"whose memory is the caller's",
+        "stored elsewhere": r"are stored in different loops",
+        "in one memory already": r"lie in one memory already",
+        "used before the other": r"is used before .* is allocated",
+        "not in place": NOT_IN_PLACE,
+        "used later": MEMORY_USED,
+        "a fold, a parallel loop": MEMORY_PLACE,
+    },
+    "reuse_buffer": {
+        "not in scope": r"is not in scope where",
+        "in one memory already": r"lie in one memory already",
+        "used before the other": r"is used before .* is allocated",
+        "used at the same time": MEMORY_USED,
+        "not in place": NOT_IN_PLACE,
+        "a fold, a parallel loop": MEMORY_PLACE,
+    },
     "simplify": {},
     "rename": {},
 }
+for _primitive in (
+    "split_loop", "reorder_loops", "cut_loop", "parallelize_loop", "compute_at", "compute_root", "slide_window",
+    "fold_storage", "alias_copy", "store_at", "lift_alloc", "reorder_statements",
+):  # fmt: skip
+    REFUSALS[_primitive]["shared memory"] = MEMORY
 """Why each primitive may refuse, in a few words, and the reason that says so."""
 
 MET: Counter[tuple[str, str]] = Counter()

@@ -213,6 +213,8 @@ COUNTS: dict[str, CountRule] = {
     "alias_copies": no_more_elements,
     "split_boundary": any_number,
     "set_layout": same_calls,
+    "compute_in_place": same_calls,
+    "reuse_buffer": same_calls,
 }
 """What each primitive says about how often funcs are called; of other operations nothing is known."""
 

@@ -15,7 +15,6 @@ from slinky.errors import ArgumentError, CallbackError
 from slinky.ir.sharing import in_place_pairs
 from slinky.ir.statements import Call, LoweredFunc
 from slinky.runtime.buffers import Array, Buffer, buffer_at, read_only
-
 from slinky.runtime.operations import function_of, takes_out
 
 

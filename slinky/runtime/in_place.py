@@ -15,7 +15,7 @@ of it: others would see each other's intermediates.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from slinky.ir.effects import buffers_named, dims_written
 from slinky.ir.scopes import Scope, loop_facts, one_before_the_other, over_loops, program_scope
@@ -30,7 +30,7 @@ from slinky.ir.statements import (
     blocks_of,
     walk,
 )
-from slinky.runtime.lifetimes import buffers_named_inside, guests, last_names, once_per_block, releases
+from slinky.runtime.lifetimes import buffers_named_inside, guests, once_per_block, releases
 from slinky.symbolic.proofs import Facts
 
 
@@ -73,7 +73,7 @@ def _take_over(first: dict[int, int], read: int, written: int) -> None:
 def _host_alike(alloc: Alloc, allocs: Mapping[str, Alloc]) -> str | None:
     """The buffer among some in whose memory an allocation lies, if that is like it."""
     host = host_of(alloc)
-    return host if host in allocs and _alike(alloc, allocs[host]) else None
+    return host if host is not None and host in allocs and _alike(alloc, allocs[host]) else None
 
 
 @once_per_block

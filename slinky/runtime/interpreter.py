@@ -57,7 +57,7 @@ from slinky.runtime.lifetimes import guests, memory_releases
 from slinky.runtime.operations import function_of
 from slinky.runtime.races import Iteration, LoopRun
 from slinky.runtime.run_options import RunOptions
-from slinky.runtime.shadow import SharedBytes, Shadow
+from slinky.runtime.shadow import Shadow, SharedBytes
 from slinky.runtime.statistics import Meter, Recorder, RunStatistics, bytes_copied_per_element
 from slinky.runtime.storage import (
     NumericBox,

@@ -17,6 +17,7 @@ room could be kept for it, and no parallel loop stands between it and its host, 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import attrs
@@ -60,7 +61,7 @@ def check_memory(version: Version) -> None:
     for host_id, allocs in groups.items():
         found = (_occupant(version, host_id, alloc) for alloc in allocs)
         occupants = sorted((o for o in found if o is not None), key=lambda o: (o.first, o.last))
-        for one, other in zip(occupants, occupants[1:], strict=False):
+        for one, other in itertools.pairwise(occupants):
             _check_in_order(version, host_id, one, other)
 
 

@@ -152,7 +152,7 @@ LAYOUT_ALONE = Reason(
 
 MEMORY_ALONE = Reason(
     "memory alone",
-    "Nothing changes but in whose memory some buffers lie, and that an allocation stands further behind, before all that "
-    "uses it. That buffers of one memory let each other be is proved by itself.",
+    "Nothing changes but in whose memory some buffers lie, and that an allocation stands further behind, before all "
+    "that uses it. That buffers of one memory let each other be is proved by itself.",
     "Each buffer still has elements of its own, and everything else speaks of these, whatever their place in memory.",
 )

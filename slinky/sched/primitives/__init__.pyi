@@ -11,6 +11,7 @@ from slinky.sched.returned import (
     AliasCopyCursors,
     CloneCallCursors,
     ComputeAtCursors,
+    ComputeInPlaceCursors,
     ComputeRootCursors,
     CutCallCursors,
     CutLoopCursors,
@@ -20,6 +21,7 @@ from slinky.sched.returned import (
     RenameCursors,
     ReorderLoopsCursors,
     ReorderStatementsCursors,
+    ReuseBufferCursors,
     SetLayoutCursors,
     SimplifyCursors,
     SlideWindowCursors,
@@ -261,5 +263,37 @@ def set_layout(
     *,
     strides: Sequence[ExprLike | None] | None = None,
     alignment: int = 1,
+    rc: Literal[False] = False,
+) -> Pipeline: ...
+@overload
+def compute_in_place(
+    p: Pipeline,
+    call: CallCursor | str,
+    buffer: str | None = None,
+    *,
+    rc: Literal[True],
+) -> tuple[Pipeline, ComputeInPlaceCursors]: ...
+@overload
+def compute_in_place(
+    p: Pipeline,
+    call: CallCursor | str,
+    buffer: str | None = None,
+    *,
+    rc: Literal[False] = False,
+) -> Pipeline: ...
+@overload
+def reuse_buffer(
+    p: Pipeline,
+    alloc: AllocCursor | str,
+    other: AllocCursor | str,
+    *,
+    rc: Literal[True],
+) -> tuple[Pipeline, ReuseBufferCursors]: ...
+@overload
+def reuse_buffer(
+    p: Pipeline,
+    alloc: AllocCursor | str,
+    other: AllocCursor | str,
+    *,
     rc: Literal[False] = False,
 ) -> Pipeline: ...

@@ -34,17 +34,17 @@ def compute_in_place(p: Pipeline, call: CallCursor, buffer: str | None = None) -
         >>> a, b, c, d = (sl.BufferExpr(name, np.float32, 1) for name in "abcd")
         >>> window = c[sl.interval(x - 1, x + 1)]
         >>> funcs = sl.Func(np.sqrt, [a[x]], [b[x]]), sl.Func(np.negative, [b[x]], [c[x]])
-        >>> last = sl.Func(lambda c, d: np.add(c[:-2], c[2:], out=d), [window], [d[x]], name="last")
+        >>> blur = sl.Func(lambda c, d: np.add(c[:-2], c[2:], out=d), [window], [d[x]], name="blur")
         >>> p = sl.build_pipeline([a], [d])
         >>> print(compute_in_place(p, "negative"))
-        pipeline last(a: float32[1]) -> (d: float32[1]):
+        pipeline blur(a: float32[1]) -> (d: float32[1]):
           check a.x.min <= d.x.min - 1
           check d.x.max <= a.x.max - 1
           alloc b: float32[d.x.min - 1 .. d.x.max + 1]
           b[:] = sqrt(a[:])
           alloc c: float32[d.x.min - 1 .. d.x.max + 1] in b
           c[:] = negative(b[:])
-          last_[:] = last(c[:])
+          d[:] = blur(c[:])
 
     A plan does so by itself where it sees that it can; asked for, it is seen in the program, counts in the memory that
     the program says, and stays: a later rewrite that would end it is refused.
@@ -138,7 +138,7 @@ def reuse_buffer(p: Pipeline, alloc: AllocCursor, other: AllocCursor) -> Any:
           check a.x.min <= e.x.min
           check e.x.max <= a.x.max - 4
           alloc b: float32[e.x.min .. e.x.max + 3]
-          b[:] = to_b(a[:])
+          b[:] = to_b(a[e.x.min .. e.x.max + 4])
           alloc c: float32[e.x.min .. e.x.max + 2]
           c[:] = to_c(b[:])
           alloc d: float32[e.x.min .. e.x.max + 1] in b
@@ -198,7 +198,7 @@ def _guests_of(version: Version, alloc: Alloc) -> Iterable[Alloc]:
 
 def _require_unused_before(version: Version, guest: Alloc, host: Alloc) -> None:
     """Check that nobody uses a buffer before the one is allocated in whose memory it shall lie."""
-    uses = [i for i in (*version.writers(guest.buffer), *version.readers(guest.buffer))]
+    uses = (*version.writers(guest.buffer), *version.readers(guest.buffer))
     early = [
         i for i in uses if version.alloc_of(guest.buffer, i) is guest and version.place(i) < version.place(host.id)
     ]

@@ -1,0 +1,546 @@
+"""Buffers that share memory because a user asks for it: calls in place, and buffers that take another one's place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+import numpy as np
+import pytest
+import second_judge
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import slinky as sl
+from slinky import ir
+from slinky.sched import gate
+
+Array = np.ndarray
+BACKENDS: list[dict[str, Any]] = [{}, {"backend": "interpreter"}, {"checked": True}, {"checked": "first"}]
+WIDTH = 100
+
+
+class Step:
+    """A callback that adds up neighbours (as many as it reads more than it writes), and where its arrays were."""
+
+    def __init__(self, name: str) -> None:
+        self.__name__ = name
+        self.places: list[tuple[int, ...]] = []
+
+    def __call__(self, *operands: Array) -> None:
+        """The output comes last."""
+        *inputs, target = operands
+        self.places.append(tuple(a.ctypes.data for a in operands))
+        result = np.zeros(target.shape, np.float64)
+        for source in inputs:
+            more = [n - m for n, m in zip(source.shape, target.shape, strict=True)]
+            for offset in np.ndindex(*(m + 1 for m in more)):
+                result += source[tuple(slice(o, o + n) for o, n in zip(offset, target.shape, strict=True))]
+        target[...] = result + 1
+
+
+def buffers(names: str, rank: int = 1, dtype: Any = np.float64) -> list[sl.BufferExpr]:
+    return [sl.BufferExpr(name, dtype, rank) for name in names.split()]
+
+
+def stencils(count: int, window: int = 1, dtypes: tuple[Any, ...] = (np.float64,)) -> tuple[sl.Pipeline, list[Step]]:
+    """A chain of stencils s0, s1, ... from b0 to its last buffer."""
+    (i,) = sl.variables("i")
+    steps = [Step(f"s{n}") for n in range(count)]
+    chain = [sl.BufferExpr(f"b{n}", dtypes[n % len(dtypes)], 1) for n in range(count + 1)]
+    for n, step in enumerate(steps):
+        sl.Func(step, [chain[n][sl.interval(i - window, i + window)]], [chain[n + 1][i]])
+    return sl.build_pipeline([chain[0]], [chain[-1]]), steps
+
+
+def elementwise(count: int, last_window: int = 1) -> tuple[sl.Pipeline, list[Step]]:
+    """A chain f0, f1, ... of which all but the last work in place; the last reads neighbours, so nothing lies in the
+    output."""
+    (i,) = sl.variables("i")
+    steps = [Step(f"f{n}") for n in range(count)]
+    chain = [sl.BufferExpr(f"b{n}", np.float64, 1) for n in range(count + 1)]
+    for n, step in enumerate(steps[:-1]):
+        sl.Func(step, [chain[n][i]], [chain[n + 1][i]], in_place=True)
+    sl.Func(steps[-1], [chain[-2][sl.interval(i - last_window, i + last_window)]], [chain[-1][i]])
+    return sl.build_pipeline([chain[0]], [chain[-1]]), steps
+
+
+def given_to(p: sl.Pipeline, width: int, reach: int) -> tuple[sl.Buffer, Array]:
+    """An input that is larger by `reach` on both sides, and an output."""
+    source = sl.Buffer(np.random.default_rng(width).random(width + 2 * reach), min=(-reach,))
+    return source, np.zeros(width)
+
+
+def require_same(p: sl.Pipeline, q: sl.Pipeline, reach: int, width: int = WIDTH) -> sl.RunStatistics:
+    """Run both, in all ways, and compare; the statistics of a plan of the second."""
+    source, expected = given_to(p, width, reach)
+    p.run(source, expected)
+    found = []
+    for how in BACKENDS:
+        out = np.zeros(width)
+        found.append(q.run(source, out, **how))
+        np.testing.assert_array_equal(out, expected)
+    assert len({s.program_bytes for s in found}) == len({s.allocations for s in found}) == 1
+    assert q.memory(source, np.zeros(width)) == sl.Memory(found[0].program_bytes, found[0].peak_bytes)
+    return found[0]
+
+
+def lines(p: sl.Pipeline) -> list[str]:
+    """The lines of a program that allocate."""
+    return [line.strip() for line in str(p).splitlines() if "alloc " in line]
+
+
+# What is asked for happens --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("width", [1, 2, 7, WIDTH])
+def test_ping_pong_in_a_chain_of_stencils(width: int) -> None:
+    """Two buffers for any number of stencils, seen in the program, counted in its memory and at the same addresses."""
+    p, steps = stencils(6)
+    q = p
+    for n in (3, 5):
+        q = sl.reuse_buffer(q, f"alloc b{n}", f"alloc b{n - 2}")
+    q = sl.reuse_buffer(q, "alloc b4", "alloc b2")
+    assert [line.rpartition("]")[2] for line in lines(q)] == ["", "", " in b1", " in b2", " in b1"]
+    found = require_same(p, q, 6, width)
+    assert found.allocations == 2
+    assert found.program_bytes == 8 * (width + 10) + 8 * (width + 8)
+    for step in steps:
+        step.places.clear()
+    source, out = given_to(p, width, 6)
+    q(source, out)
+    assert steps[0].places[0][1] == steps[2].places[0][1] == steps[4].places[0][1]
+    assert steps[1].places[0][1] == steps[3].places[0][1] != steps[0].places[0][1]
+
+
+def test_program_bytes_of_buffers_that_are_allocated_early() -> None:
+    """Both allocations come before the first call: by the program both are there at once, unless they share memory."""
+    p, _ = stencils(4)
+    edit = sl.edit(p)
+    for name in ("b2", "b3"):
+        edit.move(f"alloc {name}", p.find("alloc b1").after())
+    early = edit.finish()
+    q = sl.reuse_buffer(early, "alloc b3", "alloc b1")
+    assert require_same(p, early, 4).program_bytes == 8 * (WIDTH + 6 + WIDTH + 4 + WIDTH + 2)
+    assert require_same(p, q, 4).program_bytes == 8 * (WIDTH + 6 + WIDTH + 4)
+    assert lines(q)[-1].startswith("alloc b2")
+
+
+def test_an_allocation_moves_behind_its_host() -> None:
+    p, _ = stencils(4)
+    edit = sl.edit(p)
+    edit.move("alloc b3", p.find("alloc b1").before())
+    early = edit.finish()
+    q = sl.reuse_buffer(early, "alloc b3", "alloc b1")
+    assert [line.split(":")[0] for line in lines(q)] == ["alloc b1", "alloc b3", "alloc b2"]
+    require_same(p, q, 4)
+
+
+@pytest.mark.parametrize("names", [("b1", "b3"), ("b3", "b1")])
+def test_memory_is_as_large_as_the_larger_one(names: tuple[str, str]) -> None:
+    """Of elements of 1 and of 8 bytes, the second or the first larger."""
+    first, second = (np.uint8, np.float64) if names[0] == "b1" else (np.float64, np.uint8)
+    p, _ = stencils(4, dtypes=(np.float64, first, np.float64, second))
+    q = sl.reuse_buffer(p, "alloc b3", "alloc b1")
+    found = require_same(p, q, 4)
+    sizes = {np.dtype(np.uint8): 1, np.dtype(np.float64): 8}
+    b1, b3 = (sizes[np.dtype(t)] * n for t, n in ((first, WIDTH + 6), (second, WIDTH + 2)))
+    assert found.program_bytes == max(b1, b3) + 8 * (WIDTH + 4)
+    assert found.peak_bytes <= found.program_bytes + 64
+
+
+def test_a_call_in_place_is_seen_and_counted() -> None:
+    p, steps = elementwise(4)
+    source, out = given_to(p, WIDTH, 1)
+    before = p.run(source, out)
+    q, at = sl.compute_in_place(p, "f1", rc=True)
+    q = sl.compute_in_place(q, "f2", "b2")
+    assert at.call.name() == "f1"
+    assert at.alloc.name() == "b2"
+    assert at.alloc.host() == "b1"
+    assert [line.rpartition("]")[2] for line in lines(q)] == ["", " in b1", " in b1"]
+    found = require_same(p, q, 1)
+    size = 8 * (WIDTH + 2)
+    assert (before.allocations, before.program_bytes, before.peak_bytes) == (3, 2 * size, size)
+    assert (found.allocations, found.program_bytes, found.peak_bytes) == (1, size, size)
+    assert q.run(source, out, backend="interpreter").peak_bytes == size
+    for how in ({}, {"backend": "interpreter"}):
+        for step in steps:
+            step.places.clear()
+        q.run(source, out, **how)
+        assert steps[1].places[0][0] == steps[1].places[0][1] == steps[2].places[0][1]
+
+
+def test_what_is_asked_for_goes_on_as_a_plan_would() -> None:
+    """Marks in a chain that would lie in the output leave it there."""
+    (i,) = sl.variables("i")
+    chain = buffers("b0 b1 b2 b3 b4")
+    for n in range(4):
+        sl.Func(Step(f"f{n}"), [chain[n][i]], [chain[n + 1][i]], in_place=True)
+    p = sl.build_pipeline([chain[0]], [chain[4]])
+    for calls in (("f1",), ("f2",), ("f2", "f1"), ("f1", "f2")):
+        q = p
+        for call in calls:
+            q = sl.compute_in_place(q, call)
+        assert require_same(p, q, 0).peak_bytes == 0
+
+
+def test_what_lies_there_later_keeps_a_plan_from_writing_over_it() -> None:
+    """b1 dies in a call that works in place, but b4 lies in its memory while what that wrote is still read."""
+    (i,) = sl.variables("i")
+    b0, b1, b2, b3, b4, out = buffers("b0 b1 b2 b3 b4 out")
+    sl.Func(Step("f0"), [b0[i]], [b1[i]], name="f0")
+    sl.Func(Step("f1"), [b1[i]], [b2[i]], name="f1", in_place=True)
+    sl.Func(Step("f2"), [b0[i]], [b3[i]], name="f2")
+    sl.Func(Step("f3"), [b3[i], b3[i]], [b4[i]], name="f3")
+    sl.Func(Step("f4"), [b2[i], b4[i]], [out[i]], name="f4")
+    p = sl.build_pipeline([b0], [out])
+    q = sl.reuse_buffer(p, "alloc b4", "alloc b1")
+    require_same(p, q, 0)
+
+
+def test_two_dimensions_in_loops_of_strips() -> None:
+    """Buffers of strips share memory in each iteration, and in each of the iterations of a parallel loop."""
+    y, x = sl.variables("y x")
+    b0, b1, b2, b3, b4 = buffers("b0 b1 b2 b3 b4", 2)
+    steps = [Step(f"s{n}") for n in range(4)]
+    for step, s, t in zip(steps, (b0, b1, b2, b3), (b1, b2, b3, b4), strict=True):
+        sl.Func(step, [s[sl.interval(y - 1, y + 1), x]], [t[y, x]])
+    p = sl.build_pipeline([b0], [b4])
+    q, (rows, _, _) = sl.split_loop(p, "s3.y", 5, rc=True)
+    for n in (2, 1, 0):
+        q, at = sl.compute_at(q, f"s{n}", rows, rc=True)
+        q = sl.store_at(q, at.alloc, rows)
+    q = sl.reuse_buffer(q, "alloc b3", "alloc b1")
+    source = sl.Buffer(np.random.default_rng(0).random((23 + 8, 9)), min=(-4, 0))
+    expected, out = np.zeros((23, 9)), np.zeros((23, 9))
+    p(source, expected)
+    for workers in (None, 3):
+        r = q if workers is None else sl.parallelize_loop(q, "for y", workers)
+        for how in BACKENDS:
+            out[...] = 0
+            found = r.run(source, out, **how)
+            np.testing.assert_array_equal(out, expected)
+            assert found.allocations == 2 * 5
+        if workers is None:
+            assert found.program_bytes == 8 * 9 * (5 + 6) + 8 * 9 * (5 + 4)
+            assert r.memory(source, out).peak_bytes <= found.program_bytes + 64
+
+
+def test_a_buffer_in_a_loop_in_the_memory_of_one_around() -> None:
+    """The largest that it is in any iteration counts."""
+    p, _ = stencils(4)
+    q, (loop, _, _) = sl.split_loop(p, "s3.i", 8, rc=True)
+    q, at = sl.compute_at(q, "s2", loop, rc=True)
+    q = sl.store_at(q, at.alloc, loop)
+    q = sl.reuse_buffer(q, "alloc b3", "alloc b1")
+    assert lines(q)[-1].endswith(" in b1")
+    for width in (1, 7, 20, WIDTH):
+        found = require_same(p, q, 4, width)
+        assert found.allocations == 2
+        assert found.program_bytes == 8 * (width + 6) + 8 * (width + 4)
+
+
+def test_a_call_in_place_in_a_loop_of_its_own() -> None:
+    """Pieces that do not overlap; the automatic way does not see that."""
+    p, _ = elementwise(3)
+    q = sl.compute_in_place(sl.split_loop(p, "f1.i", 4), "f1")
+    assert require_same(p, q, 1).peak_bytes == 8 * (WIDTH + 2)
+    q = sl.split_loop(sl.compute_in_place(p, "f1"), "f1.i", 4)
+    assert require_same(p, q, 1).peak_bytes == 8 * (WIDTH + 2)
+    q = sl.parallelize_loop(q, "for i", 2)
+    assert require_same(p, q, 1).peak_bytes == 8 * (WIDTH + 2)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.data())
+def test_random_sizes_and_pairs(data: st.DataObject) -> None:
+    """Whatever is accepted gives the same."""
+    count = data.draw(st.integers(2, 6), "count")
+    maker = data.draw(st.sampled_from([stencils, elementwise]))
+    p, _ = maker(count)
+    reach = count if maker is stencils else 1
+    q = p
+    for _ in range(data.draw(st.integers(1, 4), "marks")):
+        names = [f"b{n}" for n in range(1, count)]
+        one, other = data.draw(st.sampled_from(names)), data.draw(st.sampled_from(names))
+        try:
+            if data.draw(st.booleans()):
+                q = sl.reuse_buffer(q, f"alloc {one}", f"alloc {other}")
+            else:
+                q = sl.compute_in_place(q, f"f{one[1:]}" if maker is elementwise else f"s{one[1:]}")
+        except (sl.SchedulingError, sl.OperationError):
+            continue
+        q.verify()
+    require_same(p, q, reach, data.draw(st.integers(0, 40), "width"))
+
+
+def test_history_and_records() -> None:
+    p, _ = stencils(4)
+    q, (alloc,) = sl.reuse_buffer(p, "alloc b3", "alloc b1", rc=True)
+    assert alloc.name() == "b3"
+    assert str(q.history()).splitlines()[-1] == 'p = sl.reuse_buffer(p, "alloc b3", "alloc b1")'
+    p2, _ = elementwise(3)
+    r = sl.compute_in_place(p2, "f1", "b1")
+    for old, new in ((p, q), (p2, r)):
+        line = str(new.history()).splitlines()[-1].removeprefix("p = ")
+        assert str(eval(line, {"sl": sl, "p": old})) == str(new)
+
+
+# What is refused ------------------------------------------------------------------------------------------------------
+
+
+def refusal(operation: Callable[..., Any], *arguments: Any) -> str:
+    """The reason of a refusal."""
+    with pytest.raises(sl.SchedulingError) as caught:
+        operation(*arguments)
+    return caught.value.reason
+
+
+def test_reuse_is_refused_while_both_are_used() -> None:
+    p, _ = stencils(4)
+    assert refusal(sl.reuse_buffer, p, "alloc b2", "alloc b1") == (
+        "s1 is not declared to work in place: it may read b1 after it has written b2"
+    )
+    i, *_ = sl.variables("i")
+    b0, b1, b2, b3, out = buffers("b0 b1 b2 b3 out")
+    for name, reads, t in (("f0", [b0], b1), ("f1", [b1], b2), ("f2", [b2], b3), ("f3", [b3, b1], out)):
+        sl.Func(Step(name), [r[i] for r in reads], [t[i]])
+    p = sl.build_pipeline([b0], [out])
+    assert refusal(sl.reuse_buffer, p, "alloc b3", "alloc b1") == (
+        "f3 reads b1 after f2 writes b3, which lies in the same memory"
+    )
+    with pytest.raises(sl.OperationError, match="expected two buffers, got b1 twice"):
+        sl.reuse_buffer(p, "alloc b1", "alloc b1")
+    assert refusal(sl.reuse_buffer, p, "alloc b2", "alloc b3").startswith("b2 is used before b3 is allocated")
+
+
+def test_three_in_one_memory_leave_each_other_alone() -> None:
+    p, _ = stencils(6)
+    q = sl.reuse_buffer(p, "alloc b3", "alloc b1")
+    assert refusal(sl.reuse_buffer, q, "alloc b4", "alloc b1") == (
+        "s3 is not declared to work in place: it may read b3 after it has written b4"
+    )
+    assert refusal(sl.reuse_buffer, q, "alloc b3", "alloc b1") == "b3 and b1 lie in one memory already"
+    # What lies in the memory of one goes with it.
+    r = sl.reuse_buffer(sl.reuse_buffer(p, "alloc b5", "alloc b3"), "alloc b3", "alloc b1")
+    assert [line.rpartition("]")[2] for line in lines(r)] == ["", "", " in b1", "", " in b1"]
+    require_same(p, r, 6)
+
+
+def test_one_loop_that_uses_both_is_refused_with_what_helps() -> None:
+    """What one iteration leaves would be overwritten by the next."""
+    p, _ = stencils(4)
+    q, (loop, _, _) = sl.split_loop(p, "s3.i", 8, rc=True)
+    for n in (2, 1, 0):
+        q = sl.compute_at(q, f"s{n}", loop)
+    with pytest.raises(sl.SchedulingError) as caught:
+        sl.reuse_buffer(q, "alloc b3", "alloc b1")
+    assert caught.value.reason == "b1 and b3, which lie in the same memory, are both used in each iteration of loop i"
+    assert 'p = sl.store_at(p, "alloc b1", "for i")' in caught.value.hint
+    scope: dict[str, Any] = {"sl": sl, "p": q}
+    exec(caught.value.hint.split(":", 1)[1].replace("\n  ", "\n"), scope)
+    assert any(line.endswith(" in b1") for line in lines(scope["p"]))
+    require_same(p, scope["p"], 4)
+
+
+def test_folds_and_layouts_are_refused() -> None:
+    p, _ = stencils(4)
+    laid = sl.set_layout(p, "alloc b3", ("i",), alignment=128)
+    assert refusal(sl.reuse_buffer, laid, "alloc b3", "alloc b1") == (
+        "b3 lies in the memory of b1, but b3 has strides or an alignment that are asked for"
+    )
+    shared = sl.reuse_buffer(p, "alloc b3", "alloc b1")
+    assert refusal(lambda: sl.set_layout(shared, "alloc b1", ("i",), alignment=128)) == (
+        "b3 lies in the memory of b1, but b1 has strides or an alignment that are asked for"
+    )
+    q, (loop, _, _) = sl.split_loop(p, "s3.i", 1, rc=True)
+    q, at = sl.compute_at(q, "s2", loop, rc=True)
+    q = sl.slide_window(q, at.call, loop)
+    marked = sl.reuse_buffer(q, "alloc b3", "alloc b1")
+    ring = "b3 lies in the memory of b1, but b3 is folded along i: a ring has memory of its own"
+    assert refusal(sl.fold_storage, marked, "alloc b3", "i") == ring
+    assert refusal(sl.reuse_buffer, sl.fold_storage(q, at.alloc, "i"), "alloc b3", "alloc b1") == ring
+    require_same(p, marked, 4)
+
+
+def test_scopes_and_parallel_loops() -> None:
+    p, _ = stencils(4)
+    q, (loop, _, _) = sl.split_loop(p, "s3.i", 8, rc=True)
+    q, at = sl.compute_at(q, "s2", loop, rc=True)
+    q = sl.store_at(q, at.alloc, loop)
+    parallel = sl.parallelize_loop(q, loop)
+    shared = "the iterations of the parallel loop i would share the memory of b1, in which b3 lies"
+    assert refusal(sl.reuse_buffer, parallel, "alloc b3", "alloc b1") == shared
+    assert refusal(sl.parallelize_loop, sl.reuse_buffer(q, "alloc b3", "alloc b1"), loop) == shared
+    assert refusal(sl.reuse_buffer, q, "alloc b1", "alloc b3") == "b1 is used before b3 is allocated"
+
+
+@pytest.mark.parametrize(
+    ("call", "buffer", "reason"),
+    [
+        ("plain", None, "plain is not declared to work in place"),
+        ("first", None, "a is an input of the pipeline, whose memory is the caller's"),
+        ("last", None, "out is an output of the pipeline, whose memory is the caller's"),
+        ("shifted", None, "shifted reads more of b than the element that it writes of c, or elsewhere"),
+        ("typed", None, "b is float64, and d is int64: their elements do not lie at the same bytes"),
+        ("again", "b", "last reads b after again writes e, which lies in the same memory"),
+        ("pair", None, "pair has 2 outputs: of what it reads of e it may compute another one later"),
+        (
+            "smaller",
+            None,
+            "g and k are not shown to have the same bounds, so that their elements lie at the same bytes",
+        ),
+    ],
+)
+def test_calls_that_cannot_work_in_place(call: str, buffer: str | None, reason: str) -> None:
+    i, *_ = sl.variables("i")
+    a, b, c, e, f, g, h, k, out = buffers("a b c e f g h k out")
+    d = sl.BufferExpr("d", np.int64, 1)
+    sl.Func(Step("first"), [a[i]], [b[i]], in_place=True)
+    sl.Func(Step("shifted"), [b[i + 1]], [c[i]], in_place=True)
+    sl.Func(Step("typed"), [b[i]], [d[i]], in_place=True)
+    sl.Func(Step("again"), [b[i]], [e[i]], in_place=True)
+    sl.Func(Step("pair"), [e[i]], [f[i], g[i]], in_place=True)
+    sl.Func(Step("plain"), [c[i]], [h[i]])
+    sl.Func(Step("smaller"), [g[i]], [k[i]], in_place=True)
+    everything = [x[i] for x in (b, c, d, f, h, k)] + [g[sl.interval(i, i + 1)]]
+    sl.Func(Step("last"), everything, [out[i]], in_place=True)
+    p = sl.build_pipeline([a], [out])
+    assert refusal(sl.compute_in_place, p, call, buffer) == reason
+
+
+def test_a_buffer_that_the_call_does_not_read() -> None:
+    p, _ = elementwise(3)
+    with pytest.raises(sl.OperationError, match="expected a buffer that f1 reads, b1, got 'b7'"):
+        sl.compute_in_place(p, "f1", "b7")
+    with pytest.raises(sl.OperationError, match="expected a buffer that f1 reads"):
+        sl.compute_in_place(p, "f1", 3)  # type: ignore[arg-type]
+
+
+def test_iterations_that_overlap() -> None:
+    """The shifted tail writes some elements twice, the second time of what has been overwritten."""
+    p, _ = elementwise(3)
+    marked = sl.compute_in_place(p, "f1")
+    reason = refusal(lambda: sl.split_loop(marked, "f1.i", 4, tail="shift"))
+    assert reason.startswith("iterations of loop i are not shown to write different elements of b2: f1, which writes")
+    shifted = sl.split_loop(p, "f1.i", 4, tail="shift")
+    assert refusal(sl.compute_in_place, shifted, "f1") == reason
+
+
+# Rewrites that follow -------------------------------------------------------------------------------------------------
+
+
+def test_later_rewrites_keep_it_or_are_refused() -> None:
+    p, _ = stencils(4)
+    q = sl.reuse_buffer(p, "alloc b3", "alloc b1")
+    r, (loop, _, _) = sl.split_loop(q, "s3.i", 8, rc=True)
+    moved = sl.compute_at(r, "s2", loop)
+    require_same(p, moved, 4)
+    sunk = sl.store_at(moved, "alloc b3", loop)
+    require_same(p, sunk, 4)
+    require_same(p, sl.lift_alloc(sunk, "alloc b3"), 4)
+    assert refusal(sl.compute_at, moved, "s1", loop) == (
+        "b1 and b3, which lie in the same memory, are both used in each iteration of loop i"
+    )
+    assert sl.simplify(q).find("alloc b3").host() == "b1"
+    assert sl.rename(q, "other").find("alloc b3").host() == "b1"
+
+
+def test_a_host_that_moves_into_a_loop_without_its_guest_is_refused() -> None:
+    i, *_ = sl.variables("i")
+    b0, b1, b2, out = buffers("b0 b1 b2 out")
+    sl.Func(Step("f0"), [b0[i]], [b1[i]])
+    sl.Func(Step("f1"), [b1[sl.interval(i, i + 1)]], [b2[i]])
+    sl.Func(Step("f2"), [b2[i]], [out[i]])
+    b3, last = buffers("b3 last")
+    sl.Func(Step("f3"), [out[i]], [b3[i]])
+    sl.Func(Step("f4"), [b3[i]], [last[i]])
+    p = sl.build_pipeline([b0], [out, last])
+    q, (loop, _, _) = sl.split_loop(p, "f1.i", 4, rc=True)
+    q = sl.compute_at(q, "f0", loop)
+    q = sl.reuse_buffer(q, "alloc b3", "alloc b1")
+    assert refusal(sl.store_at, q, "alloc b1", loop) == "b3 lies in the memory of b1, which is not allocated here"
+
+
+def test_editing_by_hand_is_under_the_same_gate() -> None:
+    p, _ = elementwise(4)
+    q = sl.compute_in_place(p, "f1")
+    again = sl.edit(q)
+    again.insert(q.find("f2").after(), *again.copy("f1"))
+    assert refusal(again.finish) == "f1 reads b1 after f1 writes b2, which lies in the same memory"
+    larger = sl.edit(q)
+    alloc = larger.statement(q.find("alloc b1"))
+    (i,) = alloc.box
+    larger.replace("alloc b1", ir.with_bounds(alloc, (sl.interval(i.min - 1, i.max),), alloc.folds))
+    assert refusal(larger.finish) == (
+        "b1 and b2 are not shown to have the same bounds, so that their elements lie at the same bytes"
+    )
+    branch = sl.edit(q)
+    branch.wrap("alloc b2", lambda block: ir.If(sl.maximum(sl.scalar("r"), 0) >= 0, block))
+    with pytest.raises(sl.SchedulingError):
+        branch.finish()
+    renamed = sl.edit(q)
+    renamed.rename_buffer("alloc b1", "first")
+    r = renamed.finish()
+    assert lines(r)[1].endswith(" in first")
+    require_same(p, r, 1)
+    apart = sl.edit(q)
+    apart.replace("alloc b2", ir.with_memory(apart.statement(q.find("alloc b2")), ir.Heap()))
+    assert str(apart.finish()) == str(p)
+    by_hand = sl.edit(p)
+    by_hand.replace("alloc b2", ir.with_memory(by_hand.statement(p.find("alloc b2")), ir.Within("b1")))
+    assert str(by_hand.finish()) == str(q)
+    nowhere = sl.edit(p)
+    nowhere.replace("alloc b2", ir.with_memory(nowhere.statement(p.find("alloc b2")), ir.Within("b9")))
+    assert refusal(nowhere.finish) == "b2 lies in the memory of b9, which is not allocated here"
+    with pytest.raises(sl.OperationError, match="memory of Alloc must be a memory"):
+        by_hand.replace("alloc b2", ir.with_memory(by_hand.statement(p.find("alloc b2")), "b1"))  # type: ignore[arg-type]
+
+
+# Broken proofs --------------------------------------------------------------------------------------------------------
+
+
+def in_memory(p: sl.Pipeline, guest: str, host: str) -> sl.Pipeline:
+    """A pipeline in which a buffer lies in the memory of another, whether it can or not."""
+    body = (ir.with_memory(s, ir.Within(host)) if isinstance(s, ir.Alloc) and s.buffer == guest else s
+            for s in p.program.body)  # fmt: skip
+    wrong = sl.Pipeline(attrs.evolve(p.program, body=tuple(body)))
+    wrong.verify()
+    return wrong
+
+
+def test_what_a_broken_proof_lets_through_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """b1 is read again after b3 is written in its memory."""
+    i, *_ = sl.variables("i")
+    b0, b1, b2, b3, out = buffers("b0 b1 b2 b3 out")
+    for name, reads, t in (("f0", [b0], b1), ("f1", [b1], b2), ("f2", [b2], b3), ("f3", [b3, b1], out)):
+        sl.Func(Step(name), [r[i] for r in reads], [t[i]])
+    p = sl.build_pipeline([b0], [out])
+    wrong = in_memory(p, "b3", "b1")
+    source, result = np.arange(9.0), np.zeros(9)
+    with pytest.raises(
+        sl.OverwrittenReadError, match=r"f3\[0..8\] reads b1\[0..8\]: element \[0\] was overwritten by b3"
+    ):
+        wrong.run(source, result, checked=True)
+    with pytest.raises(
+        second_judge.WrongRewriteError, match=r"reads b1\[-?\d+\], whose place another element has taken"
+    ):
+        second_judge.judge(p.program, wrong.program)
+    for how in ({}, {"backend": "interpreter"}):
+        wrong.run(source, result, **how)
+        assert not np.array_equal(result, p(source, np.zeros(9)))
+    monkeypatch.setattr(gate, "check_memory", lambda version: None)
+    with pytest.raises(second_judge.WrongRewriteError, match="whose place another element has taken"):
+        sl.reuse_buffer(p, "alloc b3", "alloc b1")
+
+
+def test_a_call_that_does_not_work_in_place_is_found() -> None:
+    p, _ = stencils(3)
+    wrong = in_memory(p, "b2", "b1")
+    source, out = given_to(p, 9, 3)
+    with pytest.raises(sl.OverwrittenReadError, match="writes b2 over b1, which it reads"):
+        wrong.run(source, out, checked=True)
+    with pytest.raises(second_judge.WrongRewriteError, match="writes b2 over b1, which it reads, and does not work in"):
+        second_judge.judge(p.program, wrong.program)
