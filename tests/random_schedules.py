@@ -311,28 +311,45 @@ def _clone_call(chain: Chain) -> sl.Pipeline:
     return sl.clone_call(chain.pipeline, *chain.choose(readers))
 
 
+def _uses(p: sl.Pipeline) -> dict[str, tuple[int, int]]:
+    """Of each intermediate, the first and the last call that uses it, counted in program order."""
+    found: dict[str, tuple[int, int]] = {}
+    own = {a.name() for a in p.find_all("alloc _")}
+    for n, call in enumerate(p.find_all("_ = _")):
+        for name in own.intersection((*call.inputs(), *call.outputs())):
+            found[name] = (found.get(name, (n, n))[0], n)
+    return found
+
+
 def _compute_in_place(chain: Chain) -> sl.Pipeline:
-    """Now and then of what may be read elsewhere, or is no intermediate; most often of what a call reads by points."""
     p = chain.pipeline
     if chain.is_careless():
         return sl.compute_in_place(p, chain.pick("_ = _"))
-    own = {a.name() for a in p.find_all("alloc _")}
-    calls = [c for c in p.find_all("_ = _") if own.intersection(c.inputs()) and own.intersection(c.outputs())]
-    declared = [c for c in calls if c._call.func.operation.in_place]
+    uses, hosts = _uses(p), {a.name(): a.host() or a.name() for a in p.find_all("alloc _")}
+    calls = []
+    for n, call in enumerate(p.find_all("_ = _")):
+        (written, *others) = call.outputs()
+        if not others and call._call.func.operation.in_place and written in hosts:
+            ends = [b for b in call.inputs() if uses.get(b, (0, -1))[1] == n and hosts[b] != hosts[written]]
+            calls += [(call, b) for b in ends]
     if not calls:
         raise NothingToDoError
-    return sl.compute_in_place(p, chain.choose(declared or calls))
+    return sl.compute_in_place(p, *chain.choose(calls))
 
 
 def _reuse_buffer(chain: Chain) -> sl.Pipeline:
     p = chain.pipeline
-    allocs = p.find_all("alloc _")
-    if len(allocs) < 2:
+    uses, allocs, is_careless = _uses(p), p.find_all("alloc _"), chain.is_careless()
+    pairs = [
+        (one, other)
+        for one in allocs
+        for other in allocs
+        if is_careless or uses.get(other.name(), (0, 0))[1] < uses.get(one.name(), (0, 0))[0]
+    ]
+    pairs = [(a, b) for a, b in pairs if a != b and (a.host() or a.name()) != (b.host() or b.name())]
+    if not pairs:
         raise NothingToDoError
-    one, other = chain.choose(allocs), chain.choose(allocs)
-    if one == other:
-        raise NothingToDoError
-    return sl.reuse_buffer(p, one, other)
+    return sl.reuse_buffer(p, *chain.choose(pairs))
 
 
 def _simplify(chain: Chain) -> sl.Pipeline:

@@ -203,7 +203,7 @@ REFUSALS: dict[str, dict[str, str]] = {
     },
     "compute_in_place": {
         "not declared": r"is not declared to work in place$",
-        "no intermediate": r"whose memory is the caller's",
+        "no intermediate": r"whose memory is the caller's|reads no buffer",
         "stored elsewhere": r"are stored in different loops",
         "in one memory already": r"lie in one memory already",
         "used before the other": r"is used before .* is allocated",
