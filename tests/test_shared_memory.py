@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 import slinky as sl
 from slinky import ir
+from slinky.ir.statements import fresh_identity
 from slinky.sched import gate
+from slinky.sched.legality.memory import check_memory
 
 Array = np.ndarray
 BACKENDS: list[dict[str, Any]] = [{}, {"backend": "interpreter"}, {"checked": True}, {"checked": "first"}]
@@ -197,6 +199,22 @@ def test_what_lies_there_later_keeps_a_plan_from_writing_over_it() -> None:
     sl.Func(Step("f4"), [b2[i], b4[i]], [out[i]], name="f4")
     p = sl.build_pipeline([b0], [out])
     q = sl.reuse_buffer(p, "alloc b4", "alloc b1")
+    require_same(p, q, 0)
+
+
+def test_what_lay_there_before_keeps_a_plan_from_taking_it_over() -> None:
+    """b1 dies in a call that writes b3 in place, but in the memory of b3 lies b2, which was used while b1 was there."""
+    (i,) = sl.variables("i")
+    b0, b1, b2, b3, b4, out = buffers("b0 b1 b2 b3 b4 out")
+    sl.Func(Step("f0"), [b0[i]], [b1[i]], name="f0")
+    sl.Func(Step("f1"), [b1[i]], [b2[i]], name="f1")
+    sl.Func(Step("f2"), [b2[i]], [b4[i]], name="f2")
+    sl.Func(Step("f3"), [b1[i], b4[i]], [b3[i]], name="f3", in_place=True)
+    sl.Func(Step("f4"), [b3[i], b4[i]], [out[i]], name="f4")
+    p = sl.build_pipeline([b0], [out])
+    edit = sl.edit(p)
+    edit.move("alloc b3", p.find("alloc b2").before())
+    q = sl.reuse_buffer(edit.finish(), "alloc b2", "alloc b3")
     require_same(p, q, 0)
 
 
@@ -477,10 +495,9 @@ def test_editing_by_hand_is_under_the_same_gate() -> None:
     assert refusal(larger.finish) == (
         "b1 and b2 are not shown to have the same bounds, so that their elements lie at the same bytes"
     )
-    branch = sl.edit(q)
-    branch.wrap("alloc b2", lambda block: ir.If(sl.maximum(sl.scalar("r"), 0) >= 0, block))
-    with pytest.raises(sl.SchedulingError):
-        branch.finish()
+    nested = sl.edit(q)
+    nested.replace("alloc b3", ir.with_memory(nested.statement(q.find("alloc b3")), ir.Within("b2")))
+    assert refusal(nested.finish) == "b3 lies in the memory of b2, which has none: it lies in b1"
     renamed = sl.edit(q)
     renamed.rename_buffer("alloc b1", "first")
     r = renamed.finish()
@@ -497,6 +514,74 @@ def test_editing_by_hand_is_under_the_same_gate() -> None:
     assert refusal(nowhere.finish) == "b2 lies in the memory of b9, which is not allocated here"
     with pytest.raises(sl.OperationError, match="memory of Alloc must be a memory"):
         by_hand.replace("alloc b2", ir.with_memory(by_hand.statement(p.find("alloc b2")), "b1"))  # type: ignore[arg-type]
+
+
+def test_what_is_not_one_after_the_other_though_each_alone_could_be() -> None:
+    """Programs that no rewrite makes, of statements that each could be there."""
+    p, _ = elementwise(3)
+    q = sl.compute_in_place(sl.split_loop(p, "f1.i", 4), "f1")
+    *before, loop, last = q.program.body
+    assert isinstance(loop, ir.For)
+    (call,) = loop.body
+    assert isinstance(call, ir.Call)
+
+    def checked(*statements: ir.Statement) -> str:
+        return refusal(check_memory, sl.Pipeline(attrs.evolve(q.program, body=statements))._version)
+
+    in_one = "b1 and b2, which lie in the same memory, are both used in each iteration of loop i"
+    other = attrs.evolve(call, func=attrs.evolve(call.func, name="other"), reads=("b0",), id=fresh_identity())
+    assert checked(*before, attrs.evolve(loop, body=(call, other)), last) == in_one  # another writer of b2
+    reader = attrs.evolve(other, reads=("b1",), writes=("b3",))
+    assert checked(*before, attrs.evolve(loop, body=(call, reader)), last) == in_one  # another reader of b1
+    branch = ir.If(sl.scalar("r") >= 0, (*before[-1:], loop, last))
+    assert checked(*before[:-1], branch) == (
+        "b2 is allocated in a branch, which may never be taken: it cannot lie in the memory of b1"
+    )
+
+
+@pytest.mark.parametrize(("divisor", "is_known"), [(3, True), (sl.scalar("r"), False)])
+def test_the_size_must_be_known_where_the_host_is(divisor: Any, is_known: bool) -> None:
+    p, _ = stencils(4)
+    q, (loop, _, _) = sl.split_loop(p, "s3.i", 8, rc=True)
+    q, at = sl.compute_at(q, "s2", loop, rc=True)
+    q = sl.reuse_buffer(sl.store_at(q, at.alloc, loop), "alloc b3", "alloc b1")
+    *before, found = q.program.body
+    assert isinstance(found, ir.For)
+    alloc, *calls = found.body
+    assert isinstance(alloc, ir.Alloc)
+    (i,) = alloc.box
+    odd = ir.with_bounds(alloc, (sl.interval(i.min, i.max + found.range.max // divisor),), alloc.folds)
+    program = attrs.evolve(q.program, body=(*before, attrs.evolve(found, body=(odd, *calls))))
+    if is_known:
+        check_memory(sl.Pipeline(program)._version)
+    else:
+        assert refusal(check_memory, sl.Pipeline(program)._version) == (
+            "not known where b1 is allocated how far b3, which lies in its memory, extends along i"
+        )
+
+
+def test_programs_that_are_not_well_formed() -> None:
+    p, _ = stencils(6)
+    for change, message in (
+        ({"b3": ir.Within("b9")}, "alloc b3: it lies in 'b9', which is not allocated here"),
+        ({"b3": ir.Within("b0")}, "alloc b3: it lies in 'b0', which is not allocated here"),
+        ({"b3": ir.Within("b1"), "b5": ir.Within("b3")}, "alloc b5: it lies in 'b3', which has no memory of its own"),
+    ):
+        body = (
+            ir.with_memory(s, change[s.buffer]) if isinstance(s, ir.Alloc) and s.buffer in change else s
+            for s in p.program.body
+        )  # fmt: skip
+        with pytest.raises(sl.ProgramError) as caught:
+            sl.Pipeline(attrs.evolve(p.program, body=tuple(body))).verify()
+        assert str(caught.value).endswith(message)
+    shared = sl.reuse_buffer(p, "alloc b3", "alloc b1")
+    for name in ("b1", "b3"):
+        laid = (
+            attrs.evolve(s, layout=ir.Layout((None,), 64)) if isinstance(s, ir.Alloc) and s.buffer == name else s
+            for s in shared.program.body
+        )  # fmt: skip
+        with pytest.raises(sl.ProgramError, match=f"alloc {name}: a buffer that shares memory is not folded, and has"):
+            sl.Pipeline(attrs.evolve(shared.program, body=tuple(laid))).verify()
 
 
 # Broken proofs --------------------------------------------------------------------------------------------------------

@@ -179,7 +179,7 @@ def _check_in_place(version: Version, statement: int, one: _Occupant, other: _Oc
     inside = calls_inside(version, statement)
     users = [c for c in inside if c.id in one.calls]
     writers = [c for c in inside if c.id in other.calls and b in written_by(c)]
-    if len(users) != 1 or [c.id for c in writers] != [users[0].id] or a in written_by(users[0]):
+    if len(users) != 1 or writers != users:
         loop = version.statement(statement)
         where = f"in each iteration of loop {loop.variable}" if isinstance(loop, For) else "here"
         around = PlaceOf(statement)

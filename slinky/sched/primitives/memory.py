@@ -14,7 +14,7 @@ from slinky.cursors.editing import Edit, Gap
 from slinky.cursors.versions import Version
 from slinky.errors import OperationError, SchedulingError
 from slinky.ir.copies import with_memory
-from slinky.ir.sharing import host_of, reads_where_it_writes
+from slinky.ir.sharing import host_of
 from slinky.ir.statements import Alloc, Call, Within
 from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
@@ -106,11 +106,6 @@ def _in_place(version: Version, call: Call, name: str, target: Alloc) -> Pipelin
     if source is None:
         kind = "an input of the pipeline" if version.global_box(name) is not None else "no intermediate"
         raise SchedulingError(f"{name} is {kind}, whose memory is the caller's", place=place)
-    if not reads_where_it_writes(call, name, target.buffer):
-        raise SchedulingError(
-            f"{call.func.name} reads more of {name} than the element that it writes of {target.buffer}, or elsewhere",
-            place=place,
-        )
     if version.alloc_of(name, target.id) is not source and version.alloc_of(target.buffer, source.id) is not target:
         raise SchedulingError(f"{name} and {target.buffer} are stored in different loops", place=place)
     why = why_not_in_place(version, call, source, target)
