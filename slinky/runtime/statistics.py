@@ -22,7 +22,8 @@ class Memory:
     """What the intermediates of a run take, in bytes.
 
     * `program_bytes`: the most at any time by the program, whatever runs it: a buffer lives from its `alloc` to the
-      last statement that names it, and a folded dimension counts its fold.
+      last statement that names it, and a folded dimension counts its fold. Buffers in one memory live from the first
+      to the last of them, and count as the largest.
     * `peak_bytes`: what the run really reserves. Buffers that are needed one after the other share bytes, those that
       lie in an output take none, and rings are whole pages.
     """
@@ -36,7 +37,7 @@ class RunStatistics:
     """What one run used.
 
     * `program_bytes`, `peak_bytes`: the memory of intermediates, as in `Memory`. The second is the back end's own.
-    * `allocations`: how many buffers were allocated.
+    * `allocations`: how many buffers were allocated, apart from those that lie in the memory of another.
     * `calls`: per func, how often its callback ran. Calls of empty boxes do not count.
     * `elements`: per func, how many points of its dimensions were computed, counting repetitions.
     * `bytes_copied`: how many bytes copies wrote that slinky understands (see `sl.copies`), whoever carried them out.

@@ -123,10 +123,8 @@ def reuse_buffer(p: Pipeline, alloc: AllocCursor, other: AllocCursor) -> Any:
         >>> a, b, c, d, e = (sl.BufferExpr(name, np.float32, 1) for name in "abcde")
         >>> def both(source, target):
         ...     np.add(source[:-1], source[1:], out=target)
-        >>> funcs = [
-        ...     sl.Func(both, [s[sl.interval(x, x + 1)]], [t[x]], name=f"to_{t.name}")
-        ...     for s, t in zip((a, b, c, d), (b, c, d, e))
-        ... ]
+        >>> pairs = zip((a, b, c, d), (b, c, d, e))
+        >>> funcs = [sl.Func(both, [s[sl.interval(x, x + 1)]], [t[x]], name=f"to_{t.name}") for s, t in pairs]
         >>> p = sl.build_pipeline([a], [e])
         >>> print(reuse_buffer(p, "alloc d", "alloc b"))
         pipeline to_e(a: float32[1]) -> (e: float32[1]):
