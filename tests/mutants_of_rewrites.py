@@ -19,6 +19,7 @@ from mutants import (
     PRIMITIVES,
     REFUSALS,
     REFUSED_EDITS,
+    SHARED,
     WHOLE,
     WORKERS,
     Mutant,
@@ -520,3 +521,31 @@ MUTANTS += mutants(
     ("borders: less than empty", "return behind if prove(limit.min <= behind, self.known) else maximum(limit.min, behind)",
      "return behind"),
 )  # fmt: skip
+# Memory ---------------------------------------------------------------------------------------------------------------
+
+MUTANTS += mutants(
+    "slinky/sched/gate.py",
+    (SHARED,),
+    ("gate: memory", "            check_memory(version)\n", "            pass\n"),
+)
+MUTANTS += mutants(
+    "slinky/sched/legality/memory.py",
+    (SHARED,),
+    ("memory: hosts of hosts", "    if host_of(host) is not None:\n", "    if False:\n"),
+    ("memory: folds", "        if fold is not None:\n", "        if False:\n"),
+    ("memory: layouts", "    if alloc.layout is not None:\n", "    if False:\n"),
+    ("memory: branches", "        if isinstance(statement, If):\n", "        if False:\n"),
+    ("memory: parallel loops", "isinstance(statement, For) and statement.mode != SERIAL", "False"),
+    ("memory: sizes", "    _require_known_size(version, guest, host, between)\n", ""),
+    ("memory: order", "    if one.last == other.first:\n", "    if True:\n"),
+    ("memory: uses at the same time", "    if one.last < other.first:\n", "    if True:\n"),
+    ("memory: other users", "if len(users) != 1 or writers != users:", "if writers != users[:1]:"),
+    ("memory: other writers", "if len(users) != 1 or writers != users:", "if len(users) != 1:"),
+    ("memory: declared", "    if not func.operation.in_place:\n", "    if False:\n"),
+    ("memory: several outputs", "    if len(func.outputs) != 1:\n", "    if False:\n"),
+    ("memory: the same points", "    if not reads_where_it_writes(call, a, b):\n", "    if False:\n"),
+    ("memory: one block", "    if (here.parent, here.field) != (there.parent, there.field):\n", "    if False:\n"),
+    ("memory: dtypes", "    if one.dtype != other.dtype:\n", "    if False:\n"),
+    ("memory: bounds", "if not all(x is y or prove(equal(x, y), known) for x, y in ends):", "if False:"),
+    ("memory: iterations", "if not any(one_before_the_other(", "if False and not any(one_before_the_other("),
+)

@@ -20,6 +20,7 @@ from mutants import (
     REMAINDERS,
     RINGS,
     SOLVING,
+    SHARED,
     STORAGE,
     Mutant,
     mutants,
@@ -284,4 +285,38 @@ MUTANTS += mutants(
     (SOLVING,),
     ("solving: remainders", " and condition.expr in (remainder, -remainder):", ":"),
     ("solving: what moves with the symbol", "if symbol not in symbols(offset) | symbols(divisor) and", "if"),
+    "slinky/runtime/in_place.py",
+    (SHARED,),
+    ("shared: what lies there later", "and read not in followed", ""),
+    ("shared: what lay there before", "and name not in preceded", ""),
+    ("shared: an output", "                if read in followed:\n", "                if False:\n"),
+    ("shared: alike", "_host_alike(s, allocs)) is not None}", "_host_alike(s, allocs)) is not None and False}"),
+)
+MUTANTS += mutants(
+    "slinky/runtime/arena.py",
+    (SHARED,),
+    ("shared: one place", "is_alone = kind.place < 0", "is_alone = True"),
+    ("shared: the largest", "pack([max(sizes[n] for n in group)", "pack([min(sizes[n] for n in group)"),
+    (
+        "shared: as long as any",
+        "born=min(k.born for k in these), dies=max(k.dies for k in these)",
+        "born=these[0].born, dies=these[0].dies",
+    ),
+)
+MUTANTS += mutants(
+    "slinky/runtime/interpreter.py",
+    (SHARED,),
+    ("shared: in memory", "            _check_in_memory(call, name, reads, writes, frame.shadows)\n", ""),
+    ("shared: in place", "if not same or (read, written) not in in_place:", "if not same:"),
+)
+MUTANTS += mutants(
+    "slinky/runtime/shadow.py",
+    (SHARED,),
+    ("shared: overwritten", "            self._check_shared(box, reader)\n", ""),
+    ("shared: who wrote", "            self.shared.writers[self._bytes(box)] = self._number\n", "            pass\n"),
+)
+MUTANTS += mutants(
+    "slinky/runtime/lifetimes.py",
+    (SHARED,),
+    ("shared: the last of them", "                last[host] = max(last[host], position)\n", "                pass\n"),
 )

@@ -39,7 +39,8 @@ SCOPE = r"is not allocated here|another buffer called .* is in scope"
 MEMORY_USED = r"which lies? in the same memory|lie in the same memory, are both used"
 NOT_IN_PLACE = (
     r"is not declared to work in place|has \d+ outputs: of what|reads more of .* than the element that it writes|"
-    r"elements do not lie at the same bytes|that their elements lie at|are not shown to write different elements of"
+    r"elements do not lie at the same bytes|that their elements lie at|are stored in different loops|"
+    r"are not shown to write different elements of"
 )
 MEMORY_PLACE = r"lies in the memory of|cannot lie in the memory of|would share the memory of|which lies in its memory"
 MEMORY = f"{MEMORY_USED}|{NOT_IN_PLACE}|{MEMORY_PLACE}"
@@ -204,7 +205,7 @@ REFUSALS: dict[str, dict[str, str]] = {
     "compute_in_place": {
         "not declared": r"is not declared to work in place$",
         "no intermediate": r"whose memory is the caller's|reads no buffer",
-        "stored elsewhere": r"are stored in different loops",
+        "stored elsewhere": r"are stored in different loops$",
         "in one memory already": r"lie in one memory already",
         "used before the other": r"is used before .* is allocated",
         "not in place": NOT_IN_PLACE,

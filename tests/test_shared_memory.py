@@ -331,7 +331,18 @@ def test_reuse_is_refused_while_both_are_used() -> None:
     )
     with pytest.raises(sl.OperationError, match="expected two buffers, got b1 twice"):
         sl.reuse_buffer(p, "alloc b1", "alloc b1")
-    assert refusal(sl.reuse_buffer, p, "alloc b2", "alloc b3").startswith("b2 is used before b3 is allocated")
+    with pytest.raises(sl.SchedulingError, match="b2 is used before b3 is allocated") as caught:
+        sl.reuse_buffer(p, "alloc b2", "alloc b3")
+    assert not caught.value.hint  # b3 cannot take the memory of b2, either
+
+
+def test_the_other_way_round() -> None:
+    p, _ = stencils(4)
+    with pytest.raises(sl.SchedulingError, match="b1 is used before b3 is allocated") as caught:
+        sl.reuse_buffer(p, "alloc b1", "alloc b3")
+    assert caught.value.hint == (
+        'let b3 take the memory of b1:\n  p = sl.reuse_buffer(p, "alloc b3", "alloc b1")'
+    )  # fmt: skip
 
 
 def test_three_in_one_memory_leave_each_other_alone() -> None:
@@ -435,6 +446,15 @@ def test_a_buffer_that_the_call_does_not_read() -> None:
         sl.compute_in_place(p, "f1", "b7")
     with pytest.raises(sl.OperationError, match="expected a buffer that f1 reads"):
         sl.compute_in_place(p, "f1", 3)  # type: ignore[arg-type]
+
+
+def test_a_buffer_that_is_stored_in_another_loop() -> None:
+    """A plan could write others over b2 in the loop, where b1 has elements for later iterations."""
+    p, _ = elementwise(3)
+    p, (loop, _, _) = sl.split_loop(p, "f2.i", 4, rc=True)
+    p, at = sl.compute_at(p, "f1", loop, rc=True)
+    p = sl.store_at(p, at.alloc, loop)
+    assert refusal(sl.compute_in_place, p, "f1") == "b1 and b2 are stored in different loops"
 
 
 def test_iterations_that_overlap() -> None:

@@ -9,7 +9,8 @@ that one of them holds is asked for once another is written.
 One statement may use two of them: a call that works in place, or loops around it. It reads the one at just the points
 that it writes of the other, which lie at the same bytes, for both have the same dtype and the same box. Nothing else in
 the statement uses the one, or writes the other, and what it writes in different iterations is disjoint: so what it
-writes over an element comes with the last read of it.
+writes over an element comes with the last read of it. Both are allocated in one block, so that what a plan writes over
+the other one comes behind the statement.
 
 Invariant: a buffer that shares its memory with others has neither a fold nor a layout; it is not in a branch, where no
 room could be kept for it, and no parallel loop stands between it and its host, which its iterations would share.
@@ -220,6 +221,9 @@ def why_not_in_place(version: Version, call: Call, one: Alloc, other: Alloc) -> 
         return f"{func.name} has {len(func.outputs)} outputs: of what it reads of {a} it may compute another one later"
     if not reads_where_it_writes(call, a, b):
         return f"{func.name} reads more of {a} than the element that it writes of {b}, or elsewhere"
+    here, there = version.entries[one.id], version.entries[other.id]
+    if (here.parent, here.field) != (there.parent, there.field):
+        return f"{a} and {b} are stored in different loops"
     if one.dtype != other.dtype:
         return f"{a} is {one.dtype}, and {b} is {other.dtype}: their elements do not lie at the same bytes"
     known = version.facts_at(other.id)

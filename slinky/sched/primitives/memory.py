@@ -55,7 +55,7 @@ def compute_in_place(p: Pipeline, call: CallCursor, buffer: str | None = None) -
     Refused: a func that is not declared to work in place (`sl.Func(..., in_place=True)`; elementwise ufuncs are), or of
     several outputs; what is no intermediate; a buffer that the call reads elsewhere than at the element that it writes;
     other dtypes or bounds; folds and layouts; a buffer that somebody uses later, or in another iteration; one that is
-    stored outside of a parallel loop that the output is stored in.
+    stored in another loop than the output.
 
     Cursors:
         call: the call.
@@ -82,8 +82,7 @@ def _output(version: Version, call: CallCursor) -> Alloc:
         raise SchedulingError(
             f"{func.name} is not declared to work in place",
             place=call,
-            hint=f"if its callback is elementwise, and reads no element after it has written it, declare it: "
-            f"sl.Func(..., in_place=True, name={func.name!r})",
+            hint="a callback that is elementwise, and reads no element after it has written it, may be: in_place=True",
         )
     found = version.alloc_of(writes[0], call._id)
     if found is None:
@@ -106,8 +105,6 @@ def _in_place(version: Version, call: Call, name: str, target: Alloc) -> Pipelin
     if source is None:
         kind = "an input of the pipeline" if version.global_box(name) is not None else "no intermediate"
         raise SchedulingError(f"{name} is {kind}, whose memory is the caller's", place=place)
-    if version.alloc_of(name, target.id) is not source and version.alloc_of(target.buffer, source.id) is not target:
-        raise SchedulingError(f"{name} and {target.buffer} are stored in different loops", place=place)
     why = why_not_in_place(version, call, source, target)
     if why:
         raise SchedulingError(why, place=place)
