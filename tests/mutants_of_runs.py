@@ -48,8 +48,12 @@ MUTANTS += mutants(
     ("in place: iterations apart", ") and _iterations_are_apart(statement, scope.loops, before_loops):", "):"),
     ("in place: each parallel loop", "            return False\n    return True", "            return True\n    return True"),
     ("in place: loops inside", "reversed(loops[n + 1 :])", "()"),
-    ("in place: all dimensions", "        if output.rank == len(func.dims):\n", "        if True:\n"),
-    ("in place: every read", "if all(_same_points(func, port, output)", "if any(_same_points(func, port, output)"),
+)  # fmt: skip
+MUTANTS += mutants(
+    "slinky/ir/sharing.py",
+    (IN_PLACE, LAYOUTS),
+    ("in place: all dimensions", "if output.rank != len(func.dims) or not inputs:", "if not inputs:"),
+    ("in place: every read", "return all(_same_points(func, port, output)", "return any(_same_points(func, port, output)"),
     ("in place: the same points", "i.min is dim and i.max is dim for", "i.min is dim for"),
 )  # fmt: skip
 MUTANTS += mutants(
