@@ -33,6 +33,9 @@ class Step:
     def __call__(self, *operands: Array) -> None:
         """The output comes last."""
         *inputs, target = operands
+        for source in inputs:
+            is_in_place = (source.ctypes.data, source.shape) == (target.ctypes.data, target.shape)
+            assert is_in_place or not np.shares_memory(source, target)
         self.places.append(tuple(a.ctypes.data for a in operands))
         result = np.zeros(target.shape, np.float64)
         for source in inputs:
@@ -216,6 +219,35 @@ def test_what_lay_there_before_keeps_a_plan_from_taking_it_over() -> None:
     edit.move("alloc b3", p.find("alloc b2").before())
     q = sl.reuse_buffer(edit.finish(), "alloc b2", "alloc b3")
     require_same(p, q, 0)
+
+
+def test_what_lies_there_later_keeps_a_buffer_out_of_an_output() -> None:
+    """b1 could lie in the output that is written over it, but b3 is written in its memory after that."""
+    i, j = sl.variables("i j")
+    b0, b1, b2, b3, first, second = buffers("b0 b1 b2 b3 first second")
+    sl.Func(Step("f0"), [b0[i]], [b1[i]], name="f0", in_place=True)
+    sl.Func(Step("f1"), [b1[i]], [first[i]], name="f1", in_place=True)
+    sl.Func(Step("f2"), [b0[i]], [b2[i]], name="f2")
+    sl.Func(Step("f3"), [b2[i], b0[i]], [b3[i]], name="f3", in_place=True)
+
+    def total(source: Array, target: Array) -> None:
+        target[...] = source.sum()
+
+    whole = sl.interval(first.dim(0).min, first.dim(0).max)
+    sl.Func(total, [b3[whole]], [second[j]], name="f4", in_place=True)
+    p = sl.build_pipeline([b0], [first, second])
+    q = sl.reuse_buffer(p, "alloc b3", "alloc b1")
+    source = np.random.default_rng(0).random(WIDTH)
+    for expected, found in zip(
+        p(source, np.zeros(WIDTH), np.zeros(3)), q(source, np.zeros(WIDTH), np.zeros(3)), strict=True
+    ):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_what_is_used_with_the_last_of_them_lies_elsewhere() -> None:
+    """b4 is used with b3, which lies in the memory of b1, but not with b1."""
+    p, _ = stencils(5)
+    assert require_same(p, sl.reuse_buffer(p, "alloc b3", "alloc b1"), 5).allocations == 3
 
 
 def test_two_dimensions_in_loops_of_strips() -> None:
@@ -647,5 +679,18 @@ def test_a_call_that_does_not_work_in_place_is_found() -> None:
     source, out = given_to(p, 9, 3)
     with pytest.raises(sl.OverwrittenReadError, match="writes b2 over b1, which it reads"):
         wrong.run(source, out, checked=True)
+    with pytest.raises(second_judge.WrongRewriteError, match="writes b2 over b1, which it reads, and does not work in"):
+        second_judge.judge(p.program, wrong.program)
+
+
+def test_an_elementwise_call_that_is_not_declared_is_found() -> None:
+    (i,) = sl.variables("i")
+    b0, b1, b2, out = buffers("b0 b1 b2 out")
+    for name, s, t in (("f0", b0, b1), ("f1", b1, b2), ("f2", b2, out)):
+        sl.Func(Step(name), [s[i]], [t[i]])
+    p = sl.build_pipeline([b0], [out])
+    wrong = in_memory(p, "b2", "b1")
+    with pytest.raises(sl.OverwrittenReadError, match=r"f1\[0..8\] writes b2 over b1, which it reads"):
+        wrong.run(np.arange(9.0), np.zeros(9), checked=True)
     with pytest.raises(second_judge.WrongRewriteError, match="writes b2 over b1, which it reads, and does not work in"):
         second_judge.judge(p.program, wrong.program)
