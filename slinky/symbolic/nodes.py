@@ -12,6 +12,7 @@ import operator
 import os
 import threading
 from collections import deque
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any, ClassVar, NoReturn, Self, TypeAlias, TypeVar, cast
@@ -90,7 +91,7 @@ def _forget(reference: _Reference, lock: Any = _lock) -> None:
 class Node:
     """An expression or a condition. Compared by identity, which for canonical nodes is equality.
 
-    The underscored fields remember what `order_key`, `weight`, `symbols` and `str` found, once each.
+    The underscored fields remember what `order_key`, `weight`, `symbols`, `str` and `evaluate` found, once each.
     """
 
     table: ClassVar[dict[tuple[object, ...], _Reference]]
@@ -98,6 +99,7 @@ class Node:
     _weight: int = attrs.field(default=0, init=False)
     _symbols: frozenset[Expr] | None = attrs.field(default=None, init=False)
     _text: str | None = attrs.field(default=None, init=False)
+    _evaluation: Callable[[Mapping[Expr, int]], int] | None = attrs.field(default=None, init=False)
 
     def __init_subclass__(cls) -> None:
         cls.table = {}

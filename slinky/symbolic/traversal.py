@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from math import prod
-from typing import TypeVar, cast
+from operator import itemgetter
+from typing import TypeAlias, TypeVar, cast
 
 from slinky.errors import ExpressionError
 from slinky.symbolic.expressions import (
@@ -44,6 +45,7 @@ from slinky.symbolic.expressions import (
     select,
 )
 from slinky.symbolic.order import children as children
+from slinky.symbolic.order import weight
 
 R = TypeVar("R")
 N = TypeVar("N", Expr, Condition)
@@ -171,11 +173,92 @@ def rebuild(node: Node, parts: list[Node]) -> Node:
     return node
 
 
+Evaluation: TypeAlias = Callable[[Mapping[Expr, int]], int]
+"""The value of a node, given those of its symbols. Raises `KeyError` or `ZeroDivisionError` where it has none."""
+
+_HEAVIEST_CALLED = 200
+"""Nodes that are written with more parts than this are walked: how deep functions call each other is bounded."""
+
+
 def evaluate(node: Node, values: Mapping[Expr, int]) -> int:
     """The value of an expression, or 0 or 1 for a condition, given a value for each of its symbols.
 
     Raises `ExpressionError` where a symbol has no value or a divisor is zero.
+
+    A node is evaluated again and again, for each iteration and each size: the first time makes a function of it.
     """
+    try:
+        return (node._evaluation or _evaluation(node))(values)
+    except (KeyError, ZeroDivisionError):
+        return _walked(node, values)
+
+
+def _evaluation(node: Node) -> Evaluation:
+    """The function of a node, made of those of its parts and kept with it.
+
+    That of a symbol holds on to the symbol, so it is not kept: the symbol would never be seen to be used no more.
+    """
+    found = node._evaluation
+    if found is None:
+        if isinstance(node, (Variable, Metadata)):
+            return itemgetter(node)
+        if (node._weight or weight(node)) > _HEAVIEST_CALLED:
+            return lambda values: _walked(node, values)
+        found = _function(node)
+        object.__setattr__(node, "_evaluation", found)
+    return found
+
+
+def _function(node: Node) -> Evaluation:
+    """A function of the functions of a node's parts. All of them are called, but of a select only the branch taken."""
+    match node:
+        case Constant(value=value) | Truth(value=value):
+            number = int(value)
+            return lambda values: number
+        case Sum(constant=offset, terms=terms):
+            return _function_of_sum(offset, [(_evaluation(atom), c) for atom, c in terms])
+        case FloorDivide(numerator=numerator, denominator=denominator):
+            upper, lower = _evaluation(numerator), _evaluation(denominator)
+            return lambda values: upper(values) // lower(values)
+        case Select(condition=condition, then=then, otherwise=otherwise):
+            which, yes, no = _evaluation(condition), _evaluation(then), _evaluation(otherwise)
+            return lambda values: yes(values) if which(values) else no(values)
+        case NonNegative(expr=expr):
+            inner = _evaluation(expr)
+            return lambda values: int(inner(values) >= 0)
+        case IsZero(expr=expr):
+            inner = _evaluation(expr)
+            return lambda values: int(inner(values) == 0)
+    parts = [_evaluation(part) for part in children(node)]
+    match node:
+        case Product():
+            return lambda values: prod([part(values) for part in parts])
+        case Min():
+            return lambda values: min([part(values) for part in parts])
+        case Max():
+            return lambda values: max([part(values) for part in parts])
+        case And():
+            return lambda values: min([part(values) for part in parts])
+        case Or():
+            return lambda values: max([part(values) for part in parts])
+    raise TypeError(f"cannot evaluate {node!r}")
+
+
+def _function_of_sum(offset: int, terms: list[tuple[Evaluation, int]]) -> Evaluation:
+    if len(terms) == 1:
+        ((only, factor),) = terms
+        if factor == 1:
+            return lambda values: offset + only(values)
+        return lambda values: offset + factor * only(values)
+    if len(terms) == 2:
+        (first, a), (second, b) = terms
+        return lambda values: offset + a * first(values) + b * second(values)
+    return lambda values: offset + sum([c * atom(values) for atom, c in terms])
+
+
+def _walked(node: Node, values: Mapping[Expr, int]) -> int:
+    """The value of a node where its function does not tell: of a sum of parts that have values, or by a walk, which
+    says what is missing."""
     simple = _value_of_simple(node, values)
     if simple is not None:
         return simple
@@ -205,7 +288,7 @@ def evaluate(node: Node, values: Mapping[Expr, int]) -> int:
 
 
 def _value_of_simple(node: Node, values: Mapping[Expr, int]) -> int | None:
-    """The value of a constant, a symbol, a sum of symbols, or a choice of these; None for what takes a walk."""
+    """The value of what has one, of a sum of such, or of a choice of these; None for what takes a walk."""
     kind = type(node)
     if kind is Sum:
         return _value_of_sum(cast(Sum, node), values)

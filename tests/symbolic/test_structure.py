@@ -8,12 +8,14 @@ import pickle
 import subprocess
 import sys
 import threading
+import weakref
 from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from slinky.symbolic import nodes, traversal
 from slinky.symbolic.arithmetic import WIDEST
 from slinky.symbolic.bounds import bounds, simplify
 from slinky.symbolic.explanations import explain
@@ -363,3 +365,25 @@ def test_symbols_are_told_apart_by_kind() -> None:
     assert SYMBOLS["s"] is not variable("s")
     assert isinstance(metadata("x", 0, "min"), Metadata)
     assert symbols(select(x <= y, z, 3)) == {x, y, z}
+
+
+def test_what_evaluates_a_node_does_not_keep_it_alive() -> None:
+    goes = 3 * (x // 2) + y
+    assert evaluate(goes, {x: 9, y: 1}) == 13
+    dead = weakref.ref(goes)
+    del goes
+    nodes._lately.clear()
+    assert dead() is None
+
+
+def test_evaluating_again_visits_no_node_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    a, b = variable("a"), variable("b")
+    deep = maximum(minimum(a, b), (a + b) // 3, select(a <= b, a, 2 * b))
+    assert evaluate(deep, {a: 1, b: 7}) == 2
+    monkeypatch.setattr(traversal, "children", None)
+    monkeypatch.setattr(traversal, "fold", None)
+    for first in range(-4, 5):
+        for second in range(-4, 5):
+            least = min(first, second)
+            taken = first if first <= second else 2 * second
+            assert evaluate(deep, {a: first, b: second}) == max(least, (first + second) // 3, taken)
