@@ -104,7 +104,7 @@ class Pipeline:
         be those of the parameters. Raises `ArgumentError` before any callback has run and any output is touched. An
         exception of a callback propagates with a note that names the call and its box.
         """
-        return (self._plan or self.compile()).enter(arrays, scalars)
+        return (self._plan or self._planned()).enter(arrays, scalars)
 
     def bind(self, /, *arrays: object, **scalars: float) -> BoundPipeline:
         """Fix the arguments: what comes back runs on these arrays and scalars, called without any, as often as wanted.
@@ -113,7 +113,7 @@ class Pipeline:
         no checks, and nothing that depends on the arguments alone is computed again: for runs of a few microseconds.
         Outputs that are omitted are allocated once, and written and returned by every run.
         """
-        return self.compile().bind(*self._completion.complete(arrays, scalars))
+        return self._planned().bind(*self._completion.complete(arrays, scalars))
 
     def run(
         self,
@@ -158,7 +158,7 @@ class Pipeline:
     def _prepared(self, backend: str) -> Prepared:
         """The program made ready by a back end, at the first use of it."""
         if backend == "python":
-            return self.compile()
+            return self._planned()
         found = self._others.get(backend)
         if found is None:
             found = self._others.setdefault(backend, prepare(backend, self._program))
@@ -169,6 +169,13 @@ class Pipeline:
 
         `plan.release()` gives back the memory that a plan keeps for its next run.
         """
+        with collector_paused():
+            plan = self._planned()
+            plan.make_ready()
+        return plan
+
+    def _planned(self) -> Plan:
+        """The plan, which makes what a run needs at the first run that needs it."""
         if self._plan is None:
             from slinky.runtime.plan import Plan
 
@@ -179,7 +186,7 @@ class Pipeline:
 
     def to_python(self) -> str:
         """The Python source of the plan: the function that runs when no input or output is empty."""
-        return self.compile().source
+        return self._planned().source
 
     def memory(self, /, *arrays: object, threads: int | None = None, **scalars: float) -> Memory:
         """What the intermediates of a run on arrays like these take: the `program_bytes` and `peak_bytes` of `run`.
@@ -216,7 +223,7 @@ class Pipeline:
     def _rehearse(self, arrays: tuple[object, ...], scalars: dict[str, float], threads: int | None) -> RunStatistics:
         from slinky.runtime.rehearsal import rehearse
 
-        return rehearse(self.compile(), arrays, scalars, threads)
+        return rehearse(self._planned(), arrays, scalars, threads)
 
     def find(self, pattern: str) -> Any:
         """The cursor to the first match of a pattern, such as `"for y"` or `"alloc intm"` (see `docs/cursors.md`).

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 import slinky as sl
+from slinky.runtime import plan
+from slinky.runtime.codegen.generator import Kind
 from slinky.symbolic import proofs, search
 from slinky.symbolic.expressions import variable
 from slinky.symbolic.layers import Layers
@@ -133,3 +135,39 @@ def test_what_was_not_searched_for_is_not_remembered() -> None:
         proofs.prove(harder, known)
     assert [proofs.prove(g, known) for g in (goal, harder)] == alone
     assert any(alone)
+
+
+def test_a_run_makes_one_plan_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That which runs when nobody counts is made when somebody calls the pipeline so, or compiles it."""
+    made: list[Kind] = []
+    make = plan.plan_tree
+
+    def counted(program: Any, kind: Kind) -> Any:
+        made.append(kind)
+        return make(program, kind)
+
+    monkeypatch.setattr(plan, "plan_tree", counted)
+    source, target = np.arange(5.0), np.zeros(5)
+    for run, kind in (
+        (lambda p: p.run(source, target), Kind(recorded=True, at_origin=True)),
+        (lambda p: p.run(sl.Buffer(source, min=(1,)), sl.Buffer(target, min=(1,))), Kind(recorded=True)),
+        (lambda p: p.memory(source, target), Kind(recorded=True, at_origin=True)),
+        (lambda p: p.bind(source, target)(), Kind(at_origin=True, bound=True)),
+        (lambda p: p(source, target), Kind(at_origin=True)),
+        (lambda p: p(sl.Buffer(source, min=(1,)), sl.Buffer(target, min=(1,))), Kind()),
+        (lambda p: p.compile(), Kind(at_origin=True)),
+        (lambda p: p.to_python(), Kind(at_origin=True)),
+    ):
+        p = line()
+        for _ in range(2):
+            run(p)
+            assert made == [kind]
+        made.clear()
+
+
+def line() -> sl.Pipeline:
+    """One func of one dimension."""
+    (x,) = sl.variables("x")
+    inp, out = (sl.BufferExpr(name, np.float64, 1) for name in ("inp", "out"))
+    sl.Func(np.negative, [inp[x]], [out[x]], name="negate")
+    return sl.build_pipeline([inp], [out])

@@ -156,10 +156,9 @@ class Plan:
         self._lock = forks.lock()
         self._usual = Kind(at_origin=self._at_origin is not None, guarded=is_debugging())
         this = weakref.ref(self)  # the entry must not keep the plan alive: its arenas end with it
-        self.enter: Enter = self._short_way(
-            self._usual, lambda arrays, scalars: _alive(this)._enter_anywhere(arrays, scalars)
-        )
+        self.enter: Enter = lambda arrays, scalars: _alive(this)._enter_first(arrays, scalars)
         self._anywhere: Enter | None = None
+        self._is_ready = False
 
     def __repr__(self) -> str:
         return f"<Plan of pipeline {self.program.name}>"
@@ -209,6 +208,25 @@ class Plan:
             variant.release()
 
     # Running ------------------------------------------------------------------------------------------------------
+
+    def make_ready(self) -> None:
+        """Make the variant that runs when nobody counts, and the entry to it, if they are not made yet."""
+        if not self._is_ready:
+            this = weakref.ref(self)
+            with collector_paused():
+                self.enter = self._short_way(
+                    self._usual, lambda arrays, scalars: _alive(this)._enter_anywhere(arrays, scalars)
+                )
+            self._is_ready = True
+
+    def _enter_first(self, arrays: Sequence[object], scalars: dict[str, Any]) -> Any:
+        """Run as long as the usual entry is not made: it is now, unless the arguments are buffers, which have their
+        own."""
+        count = len(arrays)
+        if count == self._completion.count and self._usual.at_origin and any(isinstance(a, Buffer) for a in arrays):
+            return self._enter_anywhere(arrays, scalars)
+        self.make_ready()
+        return self.enter(arrays, scalars)
 
     def _enter_anywhere(self, arrays: Sequence[object], scalars: dict[str, Any]) -> Any:
         """Run on arguments for which the usual entry is not made: by that for buffers, or with a closer look.
