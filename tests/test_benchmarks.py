@@ -1,15 +1,19 @@
-"""Benchmarks compare what is comparable: all sides agree. And the picture shows what was measured."""
+"""Benchmarks compare what is comparable: all sides agree. And the picture shows what was measured.
+
+The command runs from nothing where it measures, else in copies of a process that has imported slinky (see `warm`).
+"""
 
 from __future__ import annotations
 
 import json
 import re
 import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from warm import Warm, cold
 
 ROOT = Path(__file__).parent.parent
 COMPARED = sorted(p.stem for p in (ROOT / "benchmarks").glob("*.py") if "\ndef cases(" in p.read_text(encoding="utf-8"))
@@ -26,9 +30,19 @@ for case in importlib.import_module(f"benchmarks.{sys.argv[1]}").cases(quick=Tru
 """
 
 
+pytestmark = pytest.mark.xdist_group("benchmarks")
+
+
+@pytest.fixture(scope="module")
+def warm() -> Iterator[Warm]:
+    """Runs parts of the benchmarks; the others' packages are imported where they are there."""
+    with Warm("numpy", "slinky", "slinky.runtime.plan", "scipy.ndimage", "numba", "cv2", "numexpr", "dask.array") as it:
+        yield it
+
+
 def python(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, *map(str, arguments)]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    """Run from nothing."""
+    return cold(*arguments, cwd=ROOT)
 
 
 def texts(picture: ElementTree.Element) -> list[str]:
@@ -46,20 +60,21 @@ def bars(picture: ElementTree.Element, column: int) -> list[tuple[float, str]]:
 
 
 @pytest.mark.parametrize("name", COMPARED)
-def test_all_sides_agree(name: str) -> None:
-    done = python("-c", CHECK, name)
+def test_all_sides_agree(warm: Warm, name: str) -> None:
+    done = warm.run("-c", CHECK, name, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     assert "agree: " in done.stdout
 
 
-def test_sides_that_differ_are_not_timed() -> None:
-    done = python(
+def test_sides_that_differ_are_not_timed(warm: Warm) -> None:
+    done = warm.run(
         "-c",
         "import numpy as np; from benchmarks.harness import *\n"
         "kept = np.ones(3)\n"
         "lazy = lambda: kept  # shows what another side left\n"
         "sides = [Side('right', lambda: np.add(0, 1, out=kept, where=[True] * 3)), Side('lazy', lazy)]\n"
         "measure(Case('case', lambda: sides), 0, 1, lambda side: None)",
+        cwd=ROOT,
     )
     assert done.returncode == 1
     assert "DisagreementError: case: lazy differs from right by 1.0" in done.stderr
@@ -130,13 +145,13 @@ def test_the_picture_says_what_was_measured_and_is_the_same_every_time(tmp_path:
     )
 
 
-def test_a_picture_without_matplotlib_is_refused_before_anything_is_measured(tmp_path: Path) -> None:
+def test_a_picture_without_matplotlib_is_refused_before_anything_is_measured(warm: Warm, tmp_path: Path) -> None:
     hidden = "import runpy, sys; sys.modules['matplotlib'] = None; runpy.run_module('benchmarks', run_name='__main__')"
-    done = python("-c", hidden, "readme", "--quick", "--picture", tmp_path / "bars.svg")
+    done = warm.run("-c", hidden, "readme", "--quick", "--picture", tmp_path / "bars.svg", cwd=ROOT)
     assert done.returncode == 2
     assert "argument --picture: pictures need matplotlib: pip install -e '.[plots]'" in done.stderr
     assert not done.stdout
-    assert "usage: " in python("-c", hidden, "--help").stdout
+    assert "usage: " in warm.run("-c", hidden, "--help", cwd=ROOT).stdout
 
 
 @pytest.mark.parametrize(
@@ -149,8 +164,8 @@ def test_a_picture_without_matplotlib_is_refused_before_anything_is_measured(tmp
         (["plans", "--picture", "bars.svg"], "plans compares nothing, so there are no bars to draw"),
     ],
 )
-def test_arguments_that_make_no_sense(arguments: list[str], message: str) -> None:
-    done = python("-m", "benchmarks", *arguments)
+def test_arguments_that_make_no_sense(warm: Warm, arguments: list[str], message: str) -> None:
+    done = warm.run("-m", "benchmarks", *arguments, cwd=ROOT)
     assert done.returncode == 2
     assert message in done.stderr
     assert not done.stdout

@@ -1,23 +1,44 @@
-"""The examples run as a newcomer runs them, give the right result, and fail politely."""
+"""The examples run as a newcomer runs them, give the right result, and fail politely.
+
+Each runs once from nothing; what else is asked of it, of copies of a process that has imported slinky (see `warm`).
+"""
 
 from __future__ import annotations
 
 import mmap
 import re
 import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
+from warm import Warm, cold
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
 
+pytestmark = pytest.mark.xdist_group("examples")
+
+
+@pytest.fixture(scope="module")
+def warm() -> Iterator[Warm]:
+    """Runs examples again and again."""
+    with Warm("numpy", "PIL.Image", "scipy.ndimage", "slinky", "slinky.runtime.plan") as process:
+        yield process
+
+
 def run(name: str, *arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(EXAMPLES / name), *map(str, arguments)]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    """Run an example from nothing."""
+    return cold(EXAMPLES / name, *arguments, cwd=cwd)
+
+
+@pytest.fixture(scope="module")
+def sharpened(tmp_path_factory: pytest.TempPathFactory) -> tuple[subprocess.CompletedProcess[str], Path]:
+    """A run of unsharp masking as it is without arguments, and where."""
+    directory = tmp_path_factory.mktemp("sharpened")
+    return run("unsharp.py", cwd=directory), directory
 
 
 def pixels(path: Path) -> np.ndarray:
@@ -51,49 +72,49 @@ def test_matmul() -> None:
     assert "(30 x 20) x (20 x 10) x (10 x 40): equal to plain NumPy\n" in done.stdout
 
 
-def test_unsharp_of_the_photograph(tmp_path: Path) -> None:
-    done = run("unsharp.py", cwd=tmp_path)
+def test_unsharp_of_the_photograph(sharpened: tuple[subprocess.CompletedProcess[str], Path]) -> None:
+    done, directory = sharpened
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("pipeline unsharp(inp: uint8[3]) -> (out: uint8[3]):\n")
     assert "eileen_collins.png, 512 x 512 pixels: equal to plain NumPy in every pixel\n" in done.stdout
     assert done.stdout.endswith("wrote unsharp.png\n")
-    photo, result = pixels(EXAMPLES / "data" / "eileen_collins.png"), pixels(tmp_path / "unsharp.png")
+    photo, result = pixels(EXAMPLES / "data" / "eileen_collins.png"), pixels(directory / "unsharp.png")
     assert np.abs(result - unsharp(photo)).max() < 0.51
     assert np.abs(result.astype(int) - photo).max() > 50
 
 
 @pytest.mark.parametrize("mode", ["L", "RGBA", "P", "1", "I;16"])
-def test_unsharp_of_any_image(tmp_path: Path, mode: str) -> None:
+def test_unsharp_of_any_image(warm: Warm, tmp_path: Path, mode: str) -> None:
     image = Image.new(mode, (5, 3))
     image.putpixel((2, 1), 1)
     image.save(tmp_path / "given.png")
-    done = run("unsharp.py", tmp_path / "given.png", "-o", tmp_path / "out.bmp")
+    done = warm.run(EXAMPLES / "unsharp.py", tmp_path / "given.png", "-o", tmp_path / "out.bmp")
     assert done.returncode == 0, done.stderr
     assert pixels(tmp_path / "out.bmp").shape == (3, 5, 3)
 
 
 @pytest.mark.parametrize("size", [(1, 1), (1, 40), (40, 1)])
-def test_unsharp_of_an_image_smaller_than_the_blur(tmp_path: Path, size: tuple[int, int]) -> None:
+def test_unsharp_of_an_image_smaller_than_the_blur(warm: Warm, tmp_path: Path, size: tuple[int, int]) -> None:
     photo = np.random.default_rng(1).integers(0, 256, (size[1], size[0], 3), np.uint8)
     Image.fromarray(photo).save(tmp_path / "given.png")
-    done = run("unsharp.py", tmp_path / "given.png", "-o", tmp_path / "out.png")
+    done = warm.run(EXAMPLES / "unsharp.py", tmp_path / "given.png", "-o", tmp_path / "out.png")
     assert done.returncode == 0, done.stderr
     assert np.abs(pixels(tmp_path / "out.png") - unsharp(photo)).max() < 0.51
 
 
-def test_unsharp_of_a_directory(tmp_path: Path) -> None:
-    done = run("unsharp.py", tmp_path, cwd=tmp_path)
+def test_unsharp_of_a_directory(warm: Warm, tmp_path: Path) -> None:
+    done = warm.run(EXAMPLES / "unsharp.py", tmp_path, cwd=tmp_path)
     assert done.returncode == 1
     assert done.stderr.startswith(f"unsharp: cannot read {tmp_path} as an image: ")
     assert len(done.stderr.splitlines()) == 1
 
 
 @pytest.mark.parametrize("content", [None, b"", b"this is text", b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"])
-def test_unsharp_without_an_image(tmp_path: Path, content: bytes | None) -> None:
+def test_unsharp_without_an_image(warm: Warm, tmp_path: Path, content: bytes | None) -> None:
     given = tmp_path / "given.png"
     if content is not None:
         given.write_bytes(content)
-    done = run("unsharp.py", given, cwd=tmp_path)
+    done = warm.run(EXAMPLES / "unsharp.py", given, cwd=tmp_path)
     assert done.returncode == 1
     expected = "there is no file" if content is None else "cannot read"
     assert done.stderr.startswith(f"unsharp: {expected} {given}")
@@ -105,22 +126,22 @@ def test_unsharp_without_an_image(tmp_path: Path, content: bytes | None) -> None
     ("name", "reason"),
     [("nowhere/out.png", "[Errno 2] No such file"), ("out.unknown", "unknown file extension"), (".", "it is a dir")],
 )
-def test_unsharp_that_cannot_write(tmp_path: Path, name: str, reason: str) -> None:
-    done = run("unsharp.py", "-o", tmp_path / name)
+def test_unsharp_that_cannot_write(warm: Warm, tmp_path: Path, name: str, reason: str) -> None:
+    done = warm.run(EXAMPLES / "unsharp.py", "-o", tmp_path / name)
     assert done.returncode == 1
     assert done.stderr.startswith(f"unsharp: cannot write {tmp_path / name}: {reason}")
     assert len(done.stderr.splitlines()) == 1
 
 
 @pytest.mark.parametrize(("name", "arguments"), [("elementwise.py", ["-1"]), ("matmul.py", ["x"])])
-def test_arguments_that_make_no_sense(name: str, arguments: list[str]) -> None:
-    done = run(name, *arguments)
+def test_arguments_that_make_no_sense(warm: Warm, name: str, arguments: list[str]) -> None:
+    done = warm.run(EXAMPLES / name, *arguments)
     assert done.returncode == 2
     assert "usage:" in done.stderr
 
 
-def test_unsharp_says_what_its_schedule_saves(tmp_path: Path) -> None:
-    done = run("unsharp.py", cwd=tmp_path)
+def test_unsharp_says_what_its_schedule_saves(sharpened: tuple[subprocess.CompletedProcess[str], Path]) -> None:
+    done, _ = sharpened
     assert "  for y in out.y.min - 16 .. out.y.max step 8:\n" in done.stdout
     rows, row = 512 + 12, (512 + 12) * 3 * 4
     strip = 20 * row + 8 * row + 3 * 8 * 512 * 3 * 4
@@ -147,10 +168,10 @@ def test_the_edges_of_the_photograph(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", [(1, 1), (1, 40), (40, 1), (3, 2), (2, 7)])
 @pytest.mark.parametrize("name", ["boundaries", "mosaic"])
-def test_small_images(tmp_path: Path, name: str, size: tuple[int, int]) -> None:
+def test_small_images(warm: Warm, tmp_path: Path, name: str, size: tuple[int, int]) -> None:
     photo = np.random.default_rng(1).integers(0, 256, (size[1], size[0], 3), np.uint8)
     Image.fromarray(photo).save(tmp_path / "given.png")
-    done = run(f"{name}.py", tmp_path / "given.png", "-o", tmp_path / "out.png")
+    done = warm.run(EXAMPLES / f"{name}.py", tmp_path / "given.png", "-o", tmp_path / "out.png")
     assert done.returncode == 0, done.stderr
     assert " in every pixel\n" in done.stdout
 
@@ -191,7 +212,7 @@ def test_the_stencil_step_by_step() -> None:
 
 
 @pytest.mark.parametrize(("arguments", "code"), [((1, 1), 0), ((300, 2), 0), ((0, 5), 2), (("x", 5), 2)])
-def test_the_stencil_of_other_sizes(arguments: tuple[object, ...], code: int) -> None:
-    done = run("stencil.py", *arguments)
+def test_the_stencil_of_other_sizes(warm: Warm, arguments: tuple[object, ...], code: int) -> None:
+    done = warm.run(EXAMPLES / "stencil.py", *arguments)
     assert done.returncode == code
     assert ("usage:" in done.stderr) == (code != 0)
