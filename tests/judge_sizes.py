@@ -7,7 +7,9 @@ or more. The checks are met by a small search on numbers, which knows nothing of
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
+from weakref import WeakKeyDictionary
 
 from judge_evaluation import Values, evaluation, metadata_key, scalar_key, symbols_of
 
@@ -38,6 +40,11 @@ MOST_ELEMENTS = 40_000
 _ROUNDS = 60
 _MOVES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64)
 _FAR = 10_000
+
+Distance: TypeAlias = Callable[[Values], float]
+
+_distances: WeakKeyDictionary[Node, Distance] = WeakKeyDictionary()
+"""The functions from values to how far conditions are from holding."""
 
 
 def sizes_of(program: Program) -> list[Values]:
@@ -162,7 +169,7 @@ def _meet(program: Program, conditions: Sequence[Condition], values: Values) -> 
             if _extent(parameter, d, values) < 0:
                 hi = metadata_key(parameter.name, d, "max")
                 values[hi] = values[metadata_key(parameter.name, d, "min")] - 1
-        failing = [c for c in conditions if _distance(c, values) > 0]
+        failing = [c for c in conditions if _distance_of(c)(values) > 0]
         if not failing:
             return all(_extent(p, d, values) >= 0 for p, d in ends)
         _complete(program, values)
@@ -174,7 +181,8 @@ def _meet(program: Program, conditions: Sequence[Condition], values: Values) -> 
 def _improve(condition: Condition, movable: Sequence[Sequence[str]], values: Values) -> None:
     """Move one symbol so that a condition comes nearer to holding; of inputs rather than of outputs or scalars."""
     own = symbols_of(condition)
-    now = _distance(condition, values)
+    distance = _distance_of(condition)
+    now = distance(values)
     for symbols in movable:
         best: tuple[float, int] = (now, 0)
         chosen: tuple[str, int] | None = None
@@ -183,7 +191,7 @@ def _improve(condition: Condition, movable: Sequence[Sequence[str]], values: Val
             for move in (*_moves(now), *_MOVES):
                 for number in (was - move, was + move):
                     values[symbol] = number
-                    found = (_distance(condition, values), move)
+                    found = (distance(values), move)
                     if found[0] < now and (found < best or (found == best and (symbol, number) < (chosen or ("", 0)))):
                         best, chosen = found, (symbol, number)
             values[symbol] = was
@@ -197,21 +205,38 @@ def _moves(distance: float) -> Iterator[int]:
         yield int(distance)
 
 
-def _distance(condition: Node, values: Values) -> float:
-    """How far a condition is from holding; 0 where it does."""
-    try:
-        match condition:
-            case NonNegative(expr=expr):
-                return max(0, -evaluation(expr)(values))
-            case IsZero(expr=expr):
-                return abs(evaluation(expr)(values))
-            case And(operands=operands):
-                return sum(_distance(c, values) for c in operands)
-            case Or(operands=operands):
-                return min(_distance(c, values) for c in operands)
-        return 0 if evaluation(condition)(values) else math.inf
-    except ZeroDivisionError:
-        return math.inf
+def _distance_of(condition: Node) -> Distance:
+    """The function that says how far a condition is from holding; 0 where it does."""
+    found = _distances.get(condition)
+    if found is None:
+        exact = _exact_distance_of(condition)
+
+        def found(values: Values) -> float:
+            try:
+                return exact(values)
+            except ZeroDivisionError:
+                return math.inf
+
+        _distances[condition] = found
+    return found
+
+
+def _exact_distance_of(condition: Node) -> Distance:
+    match condition:
+        case NonNegative(expr=expr):
+            number = evaluation(expr)
+            return lambda values: max(0, -number(values))
+        case IsZero(expr=expr):
+            number = evaluation(expr)
+            return lambda values: abs(number(values))
+        case And(operands=operands):
+            parts = [_distance_of(c) for c in operands]
+            return lambda values: sum([part(values) for part in parts])
+        case Or(operands=operands):
+            parts = [_distance_of(c) for c in operands]
+            return lambda values: min([part(values) for part in parts])
+    truth = evaluation(condition)
+    return lambda values: 0 if truth(values) else math.inf
 
 
 def _enlarge_inputs(program: Program, conditions: Sequence[Condition], values: Values) -> None:

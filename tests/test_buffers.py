@@ -29,7 +29,7 @@ buffers = st.lists(st.tuples(st.integers(0, 4), st.integers(-3, 3)), min_size=1,
 )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=settings().max_examples * 4 // 3)
 @given(buffers, st.data())
 def test_elements_keep_their_coordinates(buffer: sl.Buffer, data: st.DataObject) -> None:
     before = elements(buffer)

@@ -143,7 +143,7 @@ def test_empty_arrays() -> None:
 # Where elements lie ---------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=settings().max_examples * 5 // 2)
 @given(st.data())
 def test_elements_never_share_memory(data: st.DataObject) -> None:
     shape = data.draw(st.lists(st.integers(0, 4), min_size=1, max_size=4))

@@ -230,7 +230,7 @@ expressions = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=settings().max_examples * 10 // 3)
 @given(expressions, st.sampled_from([2, 3, 4]), st.booleans())
 def test_what_is_shown_holds(e: Expr, n: int, is_known: bool) -> None:
     known = facts(sl.equal(a % n, 0)) if is_known else facts()

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import slinky as sl
@@ -198,7 +198,6 @@ def test_the_output_of_a_schedule_is_that_of_the_pipeline() -> None:
 ends = st.tuples(st.integers(1, 3), st.integers(-3, 3), st.integers(0, 3))
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(ends, min_size=1, max_size=3), st.integers(1, 3), st.integers(-3, 3), st.integers(0, 12))
 def test_it_is_the_largest_box_that_the_checks_allow(
     reads: list[tuple[int, int, int]], divisor: int, first: int, extent: int

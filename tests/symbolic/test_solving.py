@@ -66,7 +66,7 @@ def test_nothing_is_said_of_what_is_no_limit(condition: Condition) -> None:
 factors = st.integers(-4, 4)
 
 
-@settings(max_examples=150)
+@settings(max_examples=settings().max_examples * 5 // 2)
 @given(factors, factors, st.integers(-9, 9), st.sampled_from([1, 2, 3, d, d + 1]), factors, st.booleans())
 def test_limits_are_as_strong_as_conditions(
     of_s: int, of_n: int, offset: int, divisor: Expr | int, of_quotient: int, is_equality: bool
