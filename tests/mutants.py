@@ -32,6 +32,7 @@ REFUSALS, WHOLE, CHECKED = "tests/test_refusals.py", "tests/test_whole.py", "tes
 FOLDS, PRIMITIVES = "tests/test_folds.py", "tests/test_primitives.py"
 IN_PLACE, STORAGE, AGREEMENT = "tests/test_in_place.py", "tests/test_storage.py", "tests/test_plan_properties.py"
 PLAN, HOISTING, LIMITS = "tests/test_plan.py", "tests/test_plan_hoisting.py", "tests/test_plan_limits.py"
+SOURCE = "tests/test_plan_source.py"
 OMITTED, LAYOUTS, MULTIPLES = "tests/test_omitted.py", "tests/test_layouts.py", "tests/test_multiples.py"
 ALIASING, NO_ALIAS = "tests/test_aliasing.py", "tests/test_aliasing_refusals.py"
 BORDERS = "tests/test_copies.py::test_borders_of_less_than_nothing_do_not_overlap"

@@ -21,6 +21,7 @@ from mutants import (
     RINGS,
     SHARED,
     SOLVING,
+    SOURCE,
     STORAGE,
     Mutant,
     mutants,
@@ -107,7 +108,7 @@ MUTANTS += mutants(
 
 MUTANTS += mutants(
     "slinky/runtime/codegen/calls.py",
-    (HOISTING, PLAN, CHECKED, AGREEMENT),
+    (HOISTING, PLAN, SOURCE, CHECKED, AGREEMENT),
     ("plan: clamps", "lows[dim].append(boxes[buffer][position].min)\n", "pass\n"),
     ("plan: empty calls", "unsure = [i for i in box if not prove(i.min <= i.max, writer.known)]\n        if any(", "unsure = []\n        if any("),
     ("plan: regions inside", "                    self._writer.stop_if(negate(condition), BadRegion(number), call)\n", "                    pass\n"),
@@ -115,7 +116,7 @@ MUTANTS += mutants(
 )  # fmt: skip
 MUTANTS += mutants(
     "slinky/runtime/codegen/scopes.py",
-    (HOISTING, PLAN, AGREEMENT),
+    (HOISTING, PLAN, SOURCE, AGREEMENT),
     ("plan: early divisions", "return all(prove(q.denominator >= 1, known) for q in quotients(node, self._known_quotients))", "return True"),
     ("plan: homes", "                if own.level > home.level:\n", "                if own.level < home.level:\n"),
     ("plan: bound no longer", "                if self.homes.get(symbol) is inner:\n                    del self.homes[symbol]\n",
@@ -125,7 +126,7 @@ MUTANTS += mutants(
 )  # fmt: skip
 MUTANTS += mutants(
     "slinky/runtime/codegen/views.py",
-    (HOISTING, PLAN, AGREEMENT),
+    (HOISTING, PLAN, SOURCE, AGREEMENT),
     ("plan: early windows", "            if not self._there_are_such_windows(buffer, folded, base.facts.known):\n", "            if False:\n"),
     ("plan: windows too long", " is not None and prove(c.extent <= fold, known)\n", " is not None\n"),
     ("plan: whole dimensions", "is_whole = constant_value(offset) == 0 and constant_value(rest) == 0", "is_whole = constant_value(offset) == 0"),

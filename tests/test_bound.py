@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from planned import chain, in_pieces
 from scheduled import by_rows, picture, stencil
-from test_plan import AT_ORIGIN, chain, in_pieces
+from test_plan_source import AT_ORIGIN
 
 import slinky as sl
 from slinky.runtime.codegen.generator import Kind

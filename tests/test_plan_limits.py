@@ -11,7 +11,7 @@ import attrs
 import numpy as np
 import pytest
 from handmade import by_the_program, mode
-from test_plan import chain, in_pieces
+from planned import chain, in_pieces
 
 import slinky as sl
 from slinky.ir.statements import SERIAL, Alloc, Block, Call, Check, For, If, fresh_identity
