@@ -19,12 +19,25 @@ work in place. Arrays have sizes from 0, negative minima and different memory la
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
-import numpy as np
+from graph_bounds import Bounds, UnsuitableGraphError, domains_of, own_domain
+from graph_bounds import boxes as boxes
+from graph_pipelines import arguments as arguments
+from graph_pipelines import build as build
+from graph_pipelines import expected as expected
+from graph_pipelines import run_and_compare as run_and_compare
+from graphs_as_data import LAYOUTS, Access, extent_of
+from graphs_as_data import Array as Array
+from graphs_as_data import Fixed as Fixed
+from graphs_as_data import Graph as Graph
+from graphs_as_data import Read as Read
+from graphs_as_data import Stage as Stage
+from graphs_as_data import Whole as Whole
+from graphs_as_data import Window as Window
+from graphs_as_data import Write as Write
+from graphs_as_data import volume as volume
 from hypothesis import strategies as st
 from random_copies import RULES, Copying, build_copy, build_extension, region_within, taken
 
@@ -667,6 +680,7 @@ def run_and_compare(graph: Graph, pipeline: sl.Pipeline, **options: Any) -> sl.R
     assert statistics.bytes_copied == DTYPE.itemsize * sum(statistics.elements.get(name, 0) for name in copies)
     return statistics
 
+from random_copies import RULES, Copying
 
 # ----------------------------------------------------------------------------------------------------------------
 # The strategy
@@ -701,7 +715,7 @@ def _gives_all(stage: Stage, graph: Graph, bounds: Bounds) -> bool:
     domains = domains_of(graph, bounds.buffers)
     nothing_asked = not any(volume(bounds.buffers[name]) for name in graph.outputs)
     for d in range(len(stage.reads[0].along)):
-        if copying.needs_elements(d) and not nothing_asked and not _extent(domains[stage.reads[0].buffer, d]):
+        if copying.needs_elements(d) and not nothing_asked and not extent_of(domains[stage.reads[0].buffer, d]):
             return False
     if copying.kind not in ("stack", "concatenate"):
         return True
@@ -809,7 +823,7 @@ def _graphs(draw: st.DrawFn, max_stages: int) -> Graph:
 
 
 def _is_bounded(stage: Stage, dim: int, bounded: set[tuple[str, int]]) -> bool:
-    if _own_domain(stage, dim, dict.fromkeys(bounded, (0, 0))) is not None:
+    if own_domain(stage, dim, dict.fromkeys(bounded, (0, 0))) is not None:
         return True
     return any(
         isinstance(a, Window) and a.dim == dim and a.is_increasing() and (read.buffer, d) in bounded

@@ -1,0 +1,265 @@
+"""What is made of a random graph: its pipeline, its arrays, what it computes by hand, and a run compared with that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from graph_bounds import boxes, domains_of, limit_of, region_of, shift_of
+from graphs_as_data import (
+    DTYPE,
+    MODULUS,
+    RADIUS,
+    Access,
+    Box,
+    Fixed,
+    Graph,
+    Range,
+    Read,
+    Stage,
+    Whole,
+    Window,
+    Write,
+    extent_of,
+    volume,
+)
+from random_copies import Copying, build_copy, build_extension, taken
+
+import slinky as sl
+
+# ----------------------------------------------------------------------------------------------------------------
+# Callbacks
+# ----------------------------------------------------------------------------------------------------------------
+
+
+class Mix:
+    """The callback of a stage, with or without coordinates. It insists on regions of exactly the right size."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+        self.__name__ = stage.name
+
+    def __call__(self, *operands: Any, **scalars: int) -> None:
+        """Compute the outputs, which come after the inputs."""
+        stage, radius = self.stage, scalars.get(RADIUS, 0)
+        buffers = [self._located(operand) for operand in operands]
+        sources, targets = buffers[: len(stage.reads)], buffers[len(stage.reads) :]
+        box: dict[int, Range] = {}
+        for write, (array, lo) in zip(stage.writes, targets, strict=True):
+            for dim, first, extent in zip(write.dims, lo, array.shape, strict=True):
+                assert box.setdefault(dim, (first, first + extent - 1)) == (first, first + extent - 1)
+                assert extent > 0, "called for an empty box"
+        results = []
+        for n, (write, (array, _)) in enumerate(zip(stage.writes, targets, strict=True)):
+            result = np.full(array.shape, 7 * n + 1, DTYPE)
+            for k, (read, source) in enumerate(zip(stage.reads, sources, strict=True)):
+                if read.dims() <= set(write.dims):
+                    result *= 3
+                    result += (2 * k + 2 * n + 1) * self._read(read, source, write, box, radius)
+            results.append(result % MODULUS)
+        for (array, _), result in zip(targets, results, strict=True):  # all is read: this works in place
+            array[...] = result
+
+    @staticmethod
+    def _located(operand: Any) -> tuple[np.ndarray, tuple[int, ...]]:
+        """An array and the coordinates of its first element: 0 where they are not told."""
+        return (operand.array, operand.min) if isinstance(operand, sl.Buffer) else (operand, (0,) * operand.ndim)
+
+    def _read(
+        self, read: Read, source: tuple[np.ndarray, Sequence[int]], write: Write, box: Mapping[int, Range], radius: int
+    ) -> np.ndarray:
+        """A weighted sum over all taps, with the dimensions of an output."""
+        values, lo = source
+        for d, access in enumerate(read.along):
+            extent = values.shape[d]
+            places = np.arange(extent)[None, :]  # index (place in the box, tap)
+            if isinstance(access, Window):
+                region = access.region(box[access.dim], radius)
+                first = lo[d] if self.stage.pass_buffers else region[0]
+                assert (first, extent) == (region[0], extent_of(region)), f"{self.stage.name}: region of {read} is off"
+                v = np.arange(box[access.dim][0], box[access.dim][1] + 1)
+                places = access.origin(v)[:, None] + np.array(access.steps(radius))[None, :] - first
+            elif isinstance(access, Fixed):
+                assert extent == access.last - access.first + 1, f"{self.stage.name}: region of {read} is off"
+            weights = 1 + np.arange(places.shape[1]) % 5
+            taps = np.take(values, places, axis=d)
+            values = np.moveaxis(taps, d + 1, -1) @ weights
+        followed = [access.dim for access in read.along if isinstance(access, Window)]
+        values = values.reshape([extent_of(box[dim]) for dim in followed])
+        values = values.transpose(sorted(range(len(followed)), key=lambda n: write.dims.index(followed[n])))
+        return values.reshape([extent_of(box[dim]) if dim in followed else 1 for dim in write.dims])
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Pipelines, arrays and results
+# ----------------------------------------------------------------------------------------------------------------
+
+_NAMES = ("n", "m", "l", "k", "j", "z", "y", "x")
+"""The func's last dimension is x; a func has the last ones of these."""
+
+
+def build(graph: Graph, *, alias: bool = False) -> sl.Pipeline:
+    """The pipeline of a graph, unscheduled, with all of its copies unless `alias` does without some.
+
+    Its funcs are called like the stages.
+    """
+    buffers = {name: sl.BufferExpr(name, DTYPE, rank) for name, rank in graph.ranks().items()}
+    radius = sl.scalar(RADIUS)
+
+    def interval(access: Access, dims: Sequence[Any]) -> Any:
+        match access:
+            case Whole():
+                return slice(None)
+            case Fixed(first=first, last=last):
+                return sl.interval(first, last)
+            case Window(dilation=dilation):
+                origin = access.origin(dims[access.dim])
+                extra = dilation * radius if access.radius else 0
+                return sl.interval(origin - extra, origin + (access.taps - 1) * dilation + extra)
+
+    for stage in graph.stages:
+        dims = sl.variables(" ".join(_NAMES[-stage.rank :])) if stage.rank else ()
+        if stage.copying is not None:
+            _build_copy(stage, stage.copying, buffers, interval, dims)
+            continue
+        sl.Func(
+            Mix(stage),
+            inputs=[buffers[read.buffer][tuple(interval(a, dims) for a in read.along)] for read in stage.reads],
+            outputs=[buffers[write.buffer][tuple(dims[d] for d in write.dims)] for write in stage.writes],
+            name=stage.name,
+            arguments={RADIUS: radius} if stage.uses_radius() else None,
+            pass_buffers=stage.pass_buffers,
+            in_place=stage.in_place,
+        )
+    inputs, outputs = [buffers[name] for name in graph.inputs], [buffers[name] for name in graph.outputs]
+    return sl.build_pipeline(inputs, outputs, alias=alias)
+
+
+def _build_copy(
+    stage: Stage, copying: Copying, buffers: dict[str, sl.BufferExpr], interval: Any, dims: Sequence[Any]
+) -> None:
+    """Make the func of a stage that copies."""
+    target = stage.writes[0].buffer
+    sources = [buffers[read.buffer] for read in stage.reads]
+    match copying.kind:
+        case "extension":
+            buffers[target] = build_extension(copying, stage.name, sources[0])
+        case "copy":
+            first, *others = [
+                b[tuple(interval(a, dims) for a in r.along)] for b, r in zip(sources, stage.reads, strict=True)
+            ]
+            outside = others[0] if others else copying.fill if copying.fill is not None else (*copying.rules, None)[0]
+            sl.copies.copy(first, buffers[target][tuple(dims)], outside=outside, name=stage.name)
+        case _:
+            build_copy(copying, stage.name, sources, buffers[target])
+
+
+def arguments(graph: Graph) -> tuple[list[sl.Buffer], list[sl.Buffer]]:
+    """New input arrays with random elements, and output arrays to be written. The same for the same graph."""
+    bounds = boxes(graph)
+    random = np.random.default_rng(graph.seed)
+    inputs = [_array(bounds.buffers[name], array.layout) for name, array in graph.inputs.items()]
+    for buffer in inputs:
+        buffer.array[...] = random.integers(0, MODULUS, buffer.shape)
+    outputs = [_array(bounds.buffers[name], array.layout) for name, array in graph.outputs.items()]
+    for buffer in outputs:
+        buffer.array[...] = -1
+    return inputs, outputs
+
+
+def _array(box: Box, layout: str) -> sl.Buffer:
+    shape = tuple(map(extent_of, box))
+    match layout:
+        case "C":
+            array = np.empty(shape, DTYPE)
+        case "F":
+            array = np.empty(shape, DTYPE, order="F")
+        case "reversed":
+            array = np.empty(shape, DTYPE)[(slice(None, None, -1),) * len(shape)]
+        case "every other":
+            array = np.empty([2 * extent for extent in shape], DTYPE)[(slice(None, None, 2),) * len(shape)]
+        case _:
+            raise ValueError(f"unknown layout {layout!r}")
+    return sl.Buffer(np.asarray(array), min=tuple(lo for lo, _ in box))
+
+
+def expected(graph: Graph) -> dict[str, np.ndarray]:
+    """The arrays of all buffers, by running each callback once, by hand, on whole arrays of plain NumPy."""
+    bounds = boxes(graph)
+    domains = domains_of(graph, bounds.buffers)
+    arrays = {name: (buffer.array, buffer.min) for name, buffer in zip(graph.inputs, arguments(graph)[0], strict=True)}
+    for stage in graph.stages:
+        box = dict(enumerate(bounds.funcs[stage.name]))
+        for write in stage.writes:
+            own = tuple(box[dim] for dim in write.dims)
+            arrays[write.buffer] = (np.full(tuple(map(extent_of, own)), -1, DTYPE), tuple(lo for lo, _ in own))
+        if volume(bounds.funcs[stage.name]) == 0:
+            continue
+        if stage.copying is not None:
+            arrays[stage.writes[0].buffer][0][...] = _copied(stage, stage.copying, box, arrays, domains)
+            continue
+        operands = []
+        for read in stage.reads:
+            array, lo = arrays[read.buffer]
+            region = [
+                bounds.buffers[read.buffer][d] if isinstance(a, Whole) else region_of(a, box, graph.radius)
+                for d, a in enumerate(read.along)
+            ]
+            part = tuple(slice(r[0] - first, r[1] - first + 1) for r, first in zip(region, lo, strict=True))
+            operands.append(sl.Buffer(np.asarray(array[part]), min=tuple(first for first, _ in region)))
+        operands += [sl.Buffer(*arrays[write.buffer]) for write in stage.writes]
+        scalars = {RADIUS: graph.radius} if stage.uses_radius() else {}
+        Mix(stage)(*(operands if stage.pass_buffers else [operand.array for operand in operands]), **scalars)
+    return {name: array for name, (array, _) in arrays.items()}
+
+
+def _copied(
+    stage: Stage,
+    copying: Copying,
+    box: Mapping[int, Range],
+    arrays: Mapping[str, tuple[np.ndarray, tuple[int, ...]]],
+    domains: Mapping[tuple[str, int], Range],
+) -> np.ndarray:
+    """What a copy gives over its box: each element is that of the first source that gives it."""
+    points = [np.arange(box[dim][0], box[dim][1] + 1) for dim in range(stage.rank)]
+    result = np.full([len(along) for along in points], -1 if copying.fill is None else copying.fill, DTYPE)
+    for k, read in reversed([*enumerate(stage.reads)]):
+        along = [points[a.dim] if isinstance(a, Window) else np.array([0]) for a in read.along]
+        coordinates = [
+            a.origin(v) + shift_of(stage, k, d, domains) if isinstance(a, Window) else np.array([a.first])
+            for d, (a, v) in enumerate(zip(read.along, along, strict=True))
+            if not isinstance(a, Whole)
+        ]
+        limits = [limit_of(stage, k, d, domains) for d in range(len(read.along))]
+        found = [_arranged(part, read, stage.rank) for part in taken(*arrays[read.buffer], coordinates, limits)]
+        if copying.kind == "stack":
+            found[1] = found[1] & (points[copying.axis] == k).reshape(
+                [-1 if d == copying.axis else 1 for d in range(stage.rank)]
+            )
+        result = np.where(found[1], found[0], result)
+    return result
+
+
+def _arranged(values: np.ndarray, read: Read, rank: int) -> np.ndarray:
+    """What is read, with the dimensions of the stage, of extent 1 where the read does not follow them."""
+    followed = [a.dim for a in read.along if isinstance(a, Window)]
+    kept = values.reshape([n for n, a in zip(values.shape, read.along, strict=True) if isinstance(a, Window)])
+    kept = kept.transpose(sorted(range(len(followed)), key=lambda n: followed[n]))
+    extents = iter(kept.shape)
+    return kept.reshape([next(extents) if dim in followed else 1 for dim in range(rank)])
+
+
+def run_and_compare(graph: Graph, pipeline: sl.Pipeline, **options: Any) -> sl.RunStatistics:
+    """Run a pipeline of the graph (`options` as for `Pipeline.run`; checked unless they say otherwise) and compare.
+
+    Raises `AssertionError` if an output is not what the callbacks give by hand, or an input has changed.
+    """
+    inputs, outputs = arguments(graph)
+    statistics = pipeline.run(*inputs, *outputs, **{"checked": True, **options}, **graph.scalars())
+    right = expected(graph)
+    for name, buffer in zip((*graph.inputs, *graph.outputs), (*inputs, *outputs), strict=True):
+        np.testing.assert_array_equal(buffer.array, right[name], err_msg=f"buffer {name}")
+    copies = [stage.name for stage in graph.stages if stage.copying is not None]
+    assert statistics.bytes_copied == DTYPE.itemsize * sum(statistics.elements.get(name, 0) for name in copies)
+    return statistics
