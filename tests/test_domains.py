@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -94,9 +95,13 @@ within the input that the window is around."""
 @pytest.mark.parametrize("extent", [1, 2, 5, 6])
 def test_the_domain_of_what_is_between(mode: str, rate: str, extent: int) -> None:
     first, domain = RATES[rate]
-    second = RATES["window"][0]
-    p = chain(first, second, mode)
-    check_chain(p, first, second, mode, random((extent,)), domain(extent))
+    check_chain(before_a_window(rate, mode), first, RATES["window"][0], mode, random((extent,)), domain(extent))
+
+
+@functools.cache
+def before_a_window(rate: str, mode: str) -> sl.Pipeline:
+    """A func that reads at this rate, and a window; made once, whatever extents it runs on."""
+    return chain(RATES[rate][0], RATES["window"][0], mode)
 
 
 @pytest.mark.parametrize("mode", MODES)

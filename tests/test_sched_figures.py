@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,13 @@ def slide_chain(p: sl.Pipeline, last: str, dim: str, step: Any, warmup: str = "e
         p, (alloc,) = sl.fold_storage(p, alloc, dim, rc=True)
         producer = alloc.prev()
     return p
+
+
+@functools.cache
+def three_stencils_by_rows(step: int, warmup: str) -> tuple[sl.Pipeline, sl.Pipeline]:
+    """Three stencils, and them by rows; made once, whatever sizes they run on."""
+    plain = stencils(3)
+    return plain, slide_chain(plain, "out = _", "y", step, warmup)
 
 
 # Stencils by rows -----------------------------------------------------------------------------------------------------
@@ -63,9 +71,8 @@ def test_the_stencil_of_the_first_page(step: int) -> None:
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("warmup", ["earlier", "first"])
 def test_sizes_and_coordinates_of_every_kind(size: tuple[int, int], origin: tuple[int, int], warmup: str) -> None:
-    plain = stencils(3)
     for step in (1, 2, 3, 5):
-        p = slide_chain(plain, "out = _", "y", step, warmup)
+        plain, p = three_stencils_by_rows(step, warmup)
         inp, out = picture(*size, 3, origin)
         before, after = compare(plain, p, [inp], [out])
         if min(size) == 0:
