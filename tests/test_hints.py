@@ -66,6 +66,7 @@ def hints_are_legal(graph: Graph, seed: int, steps: int) -> None:
         assert goes_on or "(a step only: " in error.hint
 
 
+@pytest.mark.long
 def test_hints_of_random_refusals_are_legal() -> None:
     """And many refusals have hints and examples."""
     hints_are_legal()

@@ -448,6 +448,7 @@ def test_the_text_does_not_depend_on_the_hash_seed() -> None:
         )
         return done.stdout
 
-    texts = {printed(seed) for seed in ("0", "1", "2", "77")}
+    here_and_now = "\n".join(map(str, (make() for make in PROGRAMS))) + "\n"  # the seed is any
+    texts = {here_and_now, printed("0"), printed("77")}
     assert len(texts) == 1
     assert texts.pop().startswith("pipeline add(")

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import attrs
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from random_graphs import Graph, build, graphs, image_graphs, run_and_compare
@@ -185,6 +186,7 @@ def what_is_accepted_means_the_same(graph: Graph, seed: int) -> None:
     run_and_compare(graph, p)
 
 
+@pytest.mark.long
 def test_what_the_gate_accepts_means_the_same() -> None:
     """And it accepts many edits that change something, of many kinds, and refuses many."""
     what_is_accepted_means_the_same()

@@ -24,6 +24,7 @@ z3 = pytest.importorskip("z3")
 from .solver import affine_questions, counterexample  # noqa: E402
 
 
+@pytest.mark.long
 def test_sums_are_decided_like_the_solver_does() -> None:
     questions = list(affine_questions(1200, seed=3))
     proved = [prove(q.goal, facts(*q.facts)) for q in questions]
