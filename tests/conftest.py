@@ -5,7 +5,8 @@ red. `HYPOTHESIS_PROFILE=thorough` tries many more, and other ones each time. Ho
 multiple of the profile's.
 
 Many tests collect garbage, to see that memory is given back. That takes as long as there are objects to look at, so
-what stays anyway is not looked at, and what one module left in caches is forgotten before the next one.
+what stays anyway is not looked at, and what one module left in caches is forgotten before the next one. By itself,
+Python looks for garbage less often than usual.
 
 Every operation on pipelines, whether of the package or made by a test, is judged wherever it is applied
 (`second_judge`). `--judge` prints what was judged, and what it cost; `--refusals` which refusals of the primitives were
@@ -55,6 +56,7 @@ def pytest_collection_finish() -> None:
     """What importing has made is no garbage."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(5_000, 20, 20)
 
 
 @pytest.fixture(scope="module", autouse=True)
