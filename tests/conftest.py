@@ -42,9 +42,31 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 # ----------------------------------------------------------------------------------------------------------------
 
 
+IN_ONE_PROCESS = ("test_typing.py", "test_examples.py", "test_benchmarks.py")
+"""The files whose tests share what takes long to make: all of a file run in one process."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What takes longest comes first: where several processes share the tests, none waits for it at the end."""
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """The scheduler of `--dist loadgroup`, which takes the files that stay together for groups, too.
+
+    It reads groups off the names of tests, where processes of pytest 9.2 do not write them.
+    """
+    if config.getvalue("dist") != "loadgroup":
+        return None
+    from xdist.scheduler import LoadGroupScheduling
+
+    class ByFile(LoadGroupScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0].rpartition("/")[2]
+            return file if file in IN_ONE_PROCESS else str(super()._split_scope(nodeid))
+
+    return ByFile(config, log)
 
 
 # ----------------------------------------------------------------------------------------------------------------

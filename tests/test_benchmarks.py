@@ -30,7 +30,7 @@ for case in importlib.import_module(f"benchmarks.{sys.argv[1]}").cases(quick=Tru
 """
 
 
-pytestmark = [pytest.mark.xdist_group("benchmarks"), pytest.mark.long]
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from warm import Warm, cold
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
 
-pytestmark = [pytest.mark.xdist_group("examples"), pytest.mark.long]
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture(scope="module")

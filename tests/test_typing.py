@@ -20,7 +20,7 @@ from tools.signatures import given, signatures
 SCRIPTS = Path(__file__).parent / "typed"
 ROOT = Path(__file__).parent.parent
 
-pytestmark = [pytest.mark.xdist_group("mypy"), pytest.mark.long]
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture(scope="module")
