@@ -118,6 +118,13 @@ def _infer(graph: Graph, given: Mapping[str, Box]) -> Bounds:
     return Bounds(buffers, funcs, needed, frozenset(by_arrays))
 
 
+def are_enough(graph: Graph, arrays: Mapping[str, Box]) -> bool:
+    """Whether the arrays of the inputs and outputs, given by their boxes, have all that is read of them."""
+    needed = _infer(graph, arrays).needed
+    read = ((arrays[name][d], i) for (name, d), i in needed.items() if name in arrays and i[0] <= i[1])
+    return all(has[0] <= lo and hi <= has[1] for has, (lo, hi) in read)
+
+
 def region_of(access: Window | Fixed, box: Mapping[int, Range], radius: int) -> Range:
     return (access.first, access.last) if isinstance(access, Fixed) else access.region(box[access.dim], radius)
 
