@@ -7,6 +7,7 @@ from __future__ import annotations
 from mutants import (
     ALIASING,
     BORDERS,
+    CALLS,
     CASES,
     EDITING,
     FOLDS,
@@ -20,6 +21,7 @@ from mutants import (
     REFUSALS,
     REFUSED_EDITS,
     SHARED,
+    STEADY,
     WHOLE,
     WORKERS,
     Mutant,
@@ -234,8 +236,10 @@ MUTANTS += mutants(
     ("coverage: a short look, gaps", "maximum(a.max + 1, region[d].min), known)", "maximum(a.max + 2, region[d].min), known)"),
     ("coverage: a short look, the end", " and at_most(region[d].max, b.max, known)\n", "\n"),
     ("coverage: proofs, one dimension", "        if len(outside) > 1:\n            continue\n", ""),
-    ("coverage: proofs, left above", "maximum(need.min, have.max + 1)", "maximum(need.min, have.max + 2)"),
+    ("coverage: proofs, left above", "left = Interval(maximum(need.min, have.max + 1)", "left = Interval(maximum(need.min, have.max + 2)"),
     ("coverage: proofs, left below", "minimum(need.max, have.min - 1)", "minimum(need.max, have.min - 2)"),
+    ("coverage: tiles behind", "behind = Interval(maximum(need.min, have.max + 1)", "behind = Interval(maximum(need.min, have.max + 2)"),
+    ("coverage: tiles before", "before = Interval(need.min, minimum(need.max, have.max))", "before = Interval(need.max, need.max)"),
     ("coverage: proofs, what is reached", "        if shown(have.min, need.min, known):\n", "        if True:\n"),
     # Conditions that narrow a loop
     ("narrowed: a multiple", "if factor not in (1, -1) or not symbols", "if not symbols",
@@ -295,7 +299,6 @@ MUTANTS += mutants(
     ("folds: ends go on", "for end in (write.min, write.max):", "for end in (write.min,):"),
     ("folds: one loop around", "    if len(outermost) == 1:", "    if outermost:"),
     ("folds: loops inside", "over_loops(touch.region[dim], inner, touch.known), _forget", "touch.region[dim], _forget"),
-    ("folds: each buffer", "for alloc in allocs_touched(version, calls):", "for alloc in allocs_touched(version, calls)[:1]:"),
     (
         "folds: facts of loops inside",
         "_forget(touch.known, inner)",
@@ -360,8 +363,6 @@ MUTANTS += mutants(
      "Kept(SAME_ORDER_TWICE, (Obligation.FOLDS,))"),
     ("split: races of a shift", "but_for=(outer.id,) if outer.mode != SERIAL else ()", "but_for=()"),
     ("split: shift by steps", "            if not is_one(loop.step):\n", "            if False:\n"),
-    ("split: lacking dimensions", "        if d not in dims:\n", "        if False:\n"),
-    ("split: whole dimensions", "if any(d == whole for whole, _ in call.func.whole):", "if False:"),
     ("split: perfect calls", "            _require_perfect(version, call.id, whole.extent, factor, known)\n", ""),
     ("split: perfect loops", "            _require_perfect(version, loop.id, count, factor, known)\n", ""),
     ("split: cut before it begins", "return count if prove(count >= 0, known) else maximum(count, 0)", "return count"),
@@ -467,14 +468,15 @@ MUTANTS += mutants(
     ("passing: the lower edges", "prove(limit.min <= taken.min, known) and ", ""),
     ("passing: the upper edges", " and prove(taken.max <= limit.max, known)", ""),
     ("passing: one source", "    if len(operation.sources) != 1:\n", "    if False:\n"),
-    ("passing: written past already", "    if output.view is not None or output.dims", "    if output.dims"),
-    ("passing: written past already, turned", " or output.dims != tuple(range(len(func.dims))):", ":",
-     "what writes dimensions in another order has a view of them; this stands guard"),
+    ("passing: written past already", "    if output.view is not None:\n        coordinates", "    if False:\n        coordinates"),
+    ("passing: written past already, each dimension", "        if len(dims) != len(operation.dims):\n", "        if False:\n",
+     "who writes past a copy has a coordinate for each of its dimensions; this stands guard"),
     ("passing: read past already", "    if view is not None:\n", "    if False:\n"),
     ("passing: one place each", "if which is None or found[which.dim] is not None:", "if which is None:"),
     ("passing: elements that stand for several", "        if known is None and i.min is not i.max:\n", "        if False:\n"),
     ("passing: names of loops", "found.append(name if name not in taken else", "found.append(name if True else"),
-    ("passing: parts of the copy", "    found = list(copy.part)\n", "    found = []\n"),
+    ("passing: parts of the copy", "    found = [attrs.evolve(limit, dim=output.dims.index(limit.dim)) for limit in copy.part]\n",
+     "    found = []\n"),
     ("passing: parts at the edges", "        found.append(Limit(which.dim, limit.min, limit.max))\n", "        pass\n",
      "all of the source is shown to lie within the edges, and its bounds clamp who writes it; this stands guard"),
     ("passing: parts that are no boxes", "        if which is None:\n            return None\n        limit",
@@ -496,10 +498,10 @@ MUTANTS += mutants(
     ("past: who else writes", "if any(w.func is not call.func or w.reads != call.reads for w in writers):", "if False:"),
     ("past: edges, reading", "            if not passage.holds_in(touch.region, touch.known):\n", "            if False:\n"),
     ("past: edges, writing", "    if not passage.holds_in(box, known):\n", "    if False:\n"),
-    ("past: what others write, one copy", "len(copies) == 1 and contains(copies[0].box, box, known)",
-     "contains(copies[0].box, box, known)",
+    ("past: what others write, one copy", "len(places) == 1 and contains(places[0], box, known)",
+     "contains(places[0], box, known)",
      "where one copy alone has a place for all of the source, so have several; this stands guard"),
-    ("past: what others write, a place", "len(copies) == 1 and contains(copies[0].box, box, known)", "len(copies) == 1"),
+    ("past: what others write, a place", "len(places) == 1 and contains(places[0], box, known)", "len(places) == 1"),
     ("past: what others write, no box", "    if parts is None and others:\n", "    if False:\n",
      "there is no way back then, either, and that is said first; this stands guard"),
     ("past: whole pieces", "    if producer.func.multiples:\n", "    if False:\n"),
@@ -521,6 +523,48 @@ MUTANTS += mutants(
     ("borders: less than empty", "return behind if prove(limit.min <= behind, self.known) else maximum(limit.min, behind)",
      "return behind"),
 )  # fmt: skip
+# Single calls, and what an edit leaves alone ------------------------------------------------------------------------------
+
+MUTANTS += mutants(
+    "slinky/sched/primitives/rewriting.py",
+    (CALLS, REFUSALS, WHOLE, PRIMITIVES),
+    ("pieces: lacking dimensions", "        if d not in dims:\n", "        if False:\n"),
+    ("pieces: whole dimensions", "if any(d == whole for whole, _ in call.func.whole):", "if False:"),
+)
+MUTANTS += mutants(
+    "slinky/sched/primitives/calls.py",
+    (CALLS,),
+    ("clone: what a reader needs", "known_needed is None else hull(known_needed, i)", "known_needed is None else i"),
+    ("clone: outputs", "        if alloc is None:\n", "        if False:\n"),
+    ("clone: what is in scope", "    if gone is not None:\n", "    if False:\n"),
+    ("clone: other readers", "    if len(readers) == 1:\n", "    if False:\n"),
+    (
+        "cut: the first part",
+        "within(whole, Interval(whole.min, at - 1), known)",
+        "within(whole, Interval(whole.min, at - 2), known)",
+    ),
+)
+MUTANTS += mutants(
+    "slinky/sched/primitives/steady_state.py",
+    (STEADY,),
+    ("steady: the first edge", "yield taken.min - edges.min", "yield taken.min - edges.min + 1"),
+    ("steady: the last edge", "yield edges.max - taken.max", "yield edges.max - taken.max + 1"),
+    ("steady: what a call makes", "return source is None and target is not None", "return target is not None"),
+    (
+        "steady: the later loop",
+        "identity_at((*p._version.place(later._id), *inside))",
+        "identity_at(p._version.place(copy._id))",
+    ),
+)
+MUTANTS += mutants(
+    "slinky/sched/legality/unchanged.py",
+    (GATE, STEADY),
+    ("unchanged: the order of users", "users == old.named(*keys) and ", ""),
+    ("unchanged: loops around", " or any(outer in touched for outer in path[:-1])", ""),
+    ("unchanged: the regions", "return _use(old, before, buffer) == _use(new, now, buffer)", "return True"),
+    ("unchanged: allocations", "    return before is now\n", "    return True\n"),
+)
+
 # Memory ---------------------------------------------------------------------------------------------------------------
 
 MUTANTS += mutants(

@@ -290,6 +290,8 @@ MUTANTS += mutants(
     (SOLVING,),
     ("solving: remainders", " and condition.expr in (remainder, -remainder):", ":"),
     ("solving: what moves with the symbol", "if symbol not in symbols(offset) | symbols(divisor) and", "if"),
+)
+MUTANTS += mutants(
     "slinky/runtime/in_place.py",
     (SHARED,),
     ("shared: what lies there later", "and read not in followed", ""),

@@ -222,9 +222,8 @@ def _require_places(
     box, known = back.box(alloc.box), version.facts_at(alloc.id).also(not_empty(alloc.box))
     if not passage.holds_in(box, known):
         raise SchedulingError(f"not shown that all of {alloc.buffer} lies within the edges that the copy has")
-    if others and not (
-        len(copies) == 1 and contains(output_region(copies[0].func.outputs[0], copies[0].box), box, known)
-    ):
+    places = [output_region(copy.func.outputs[0], copy.box) for copy in copies]
+    if others and not (len(places) == 1 and contains(places[0], box, known)):
         (target,) = copies[0].writes
         raise SchedulingError(f"not shown that all of {alloc.buffer} has its place in what the copy writes of {target}")
 
