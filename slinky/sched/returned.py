@@ -148,8 +148,8 @@ class SetLayoutCursors(ReturnedCursors):
 class ComputeInPlaceCursors(ReturnedCursors):
     """Returned by `compute_in_place`."""
 
-    call: CallCursor
     alloc: AllocCursor
+    call: CallCursor
 
 
 class ReuseBufferCursors(ReturnedCursors):

@@ -58,8 +58,8 @@ def compute_in_place(p: Pipeline, call: CallCursor, buffer: str | None = None) -
     stored in another loop than the output.
 
     Cursors:
-        call: the call.
         alloc: the allocation of its output.
+        call: the call.
     """
     version, old = p._version, call._call
     target = _output(version, call)
@@ -71,7 +71,7 @@ def compute_in_place(p: Pipeline, call: CallCursor, buffer: str | None = None) -
         except SchedulingError as error:
             first = first or error
         else:
-            return new, (CallCursor(new._version, old.id), AllocCursor(new._version, target.id))
+            return new, (AllocCursor(new._version, target.id), CallCursor(new._version, old.id))
     raise first or SchedulingError(f"{old.func.name} reads no buffer", place=call)
 
 
