@@ -101,8 +101,12 @@ def _in_dependency_order(outputs: Sequence[BufferExpr]) -> tuple[Func, ...]:
 def _check_names(funcs: Sequence[Func], buffers: Iterable[BufferExpr]) -> None:
     by_name: dict[str, BufferExpr] = {}
     for buffer in buffers:
-        if by_name.setdefault(buffer.name, buffer) is not buffer:
-            raise GraphError(f"two different buffers are called {buffer.name!r}; names must be unique in a pipeline")
+        other = by_name.setdefault(buffer.name, buffer)
+        if other is not buffer:
+            made = " (one of them is what `extended` gives)" if buffer.extended_dims or other.extended_dims else ""
+            raise GraphError(
+                f"two different buffers are called {buffer.name!r}{made}; names must be unique in a pipeline"
+            )
     names: set[str] = set()
     for func in funcs:
         if func.named and func.name in names:
