@@ -445,19 +445,6 @@ def test_an_input_that_has_the_name_of_another_buffer() -> None:
     assert "two different buffers are called 'intm'" in refused(lambda: sl.build_pipeline([inp, buffer("intm")], [out]))
 
 
-def test_a_buffer_with_the_name_of_an_extension() -> None:
-    """Whose name is taken is said, for only one of the two was named by the user."""
-    (x,) = sl.variables("x")
-    inp, other, out = (sl.BufferExpr(name, np.int32, 1) for name in ("inp", "inp_wrap", "out"))
-    sl.Func(np.negative, [inp.extended("wrap")[x - 1]], [other[x]], name="f")
-    sl.Func(np.negative, [other[x]], [out[x]], name="g")
-    message = refused(lambda: sl.build_pipeline([inp], [out]))
-    assert message == (
-        "two different buffers are called 'inp_wrap' (one of them is what `extended` gives); names must be unique in a "
-        "pipeline"
-    )
-
-
 def test_an_input_that_is_missing() -> None:
     _, _, out = stencil()
     message = refused(lambda: sl.build_pipeline([], [out]))

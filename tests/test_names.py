@@ -102,3 +102,17 @@ def test_loops_chosen_names_keep_clear_of_funcs() -> None:
     p = sl.split_loop(sl.build_pipeline([inp], [out]), "x.x", 4)
     assert p.find("x").name() == "x", "the bare name still means the call"
     assert p.find("for _").name() == "x_1"
+
+
+def test_a_buffer_with_the_name_of_an_extension() -> None:
+    """Whose name is taken is said, for only one of the two was named by the user."""
+    (x,) = sl.variables("x")
+    inp, other, out = (sl.BufferExpr(name, np.int32, 1) for name in ("inp", "inp_wrap", "out"))
+    sl.Func(np.negative, [inp.extended("wrap")[x - 1]], [other[x]], name="f")
+    sl.Func(np.negative, [other[x]], [out[x]], name="g")
+    with pytest.raises(sl.GraphError) as caught:
+        sl.build_pipeline([inp], [out])
+    assert str(caught.value) == (
+        "two different buffers are called 'inp_wrap' (one of them is what `extended` gives); names must be unique in a "
+        "pipeline"
+    )
