@@ -100,7 +100,9 @@ def is_found_right(p: sl.Pipeline) -> bool:
         for call in calls:
             legality.check_inputs(version, call.id)
         legality.check_outputs(version, [output.name for output in p.program.outputs])
-        legality.check_folds(version, calls)
+        for alloc in (s for s in statements if isinstance(s, Alloc)):
+            legality.check_folds_of(version, alloc)
+        legality.check_memory(version)
         for s in statements:
             if isinstance(s, For) and s.mode != SERIAL:
                 legality.check_races(version, s.id)

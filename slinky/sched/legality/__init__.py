@@ -25,6 +25,7 @@ for a reason of its own names it (`reasons`).
 """
 
 from slinky.sched.legality.folds import check_fold, check_folds_of
+from slinky.sched.legality.memory import check_memory
 from slinky.sched.legality.multiples import check_multiples
 from slinky.sched.legality.races import check_races, own_buffers
 from slinky.sched.legality.reads import Uncovered, check_inputs, check_outputs, check_readers_of, check_reads
@@ -37,6 +38,7 @@ __all__ = [
     "check_fold",
     "check_folds_of",
     "check_inputs",
+    "check_memory",
     "check_multiples",
     "check_outputs",
     "check_races",
