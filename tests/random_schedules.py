@@ -297,6 +297,16 @@ def _split_boundary(chain: Chain) -> sl.Pipeline:
     return sl.split_boundary(chain.pipeline, _copy(chain))
 
 
+def _fuse_loops(chain: Chain) -> sl.Pipeline:
+    """Neighbours, most often by the same step, or any two loops."""
+    loops = chain.pipeline.find_all("for _")
+    pairs = [(a, b) for a in loops for b in loops if a != b and a.parent() == b.parent()]
+    if not pairs:
+        raise NothingToDoError
+    alike = [(a, b) for a, b in pairs if str(a.step()) == str(b.step())]
+    return sl.fuse_loops(chain.pipeline, *chain.choose(pairs if chain.is_careless() else alike or pairs))
+
+
 def _cut_call(chain: Chain) -> sl.Pipeline:
     dim = chain.pick("_._")
     low, high = dim.bounds().min, dim.bounds().max
@@ -372,6 +382,7 @@ PRIMITIVES: dict[str, tuple[Primitive, int]] = {
     "reorder_statements": (_reorder_statements, 1),
     "alias_copy": (_alias_copy, 2),
     "split_boundary": (_split_boundary, 1),
+    "fuse_loops": (_fuse_loops, 2),
     "cut_call": (_cut_call, 1),
     "clone_call": (_clone_call, 2),
     "compute_in_place": (_compute_in_place, 1),

@@ -67,6 +67,22 @@ REFUSALS: dict[str, dict[str, str]] = {
         "a race": f"{READ_BY_OTHERS}|{WRITTEN_TWICE}|{SHARED_FOLD}",
     },
     "cut_loop": {},
+    "fuse_loops": {
+        "not neighbours": r"does not follow loop|something else stands between",
+        "not alike": r"do not run alike",
+        "other steps": r"by something else",
+        "no range": r"not shown in which iterations",
+        "another of the same name": r"of its own inside",
+        "a buffer out of scope": SCOPE,
+        "something read is not written": UNWRITTEN,
+        "an output is not written": OUTPUT,
+        "a fold": FOLD,
+        "shared folds": SHARED_FOLD,
+        "not forward": PRODUCED_FORWARD,
+        "parallel iterations": READ_BY_OTHERS,
+        "written twice": WRITTEN_TWICE,
+        "a part of a dimension that is computed whole": WHOLE,
+    },
     "cut_call": {
         "not all outputs have it": r"has no dimension",
         "computed whole": WHOLE,
@@ -87,11 +103,19 @@ REFUSALS: dict[str, dict[str, str]] = {
         "no copy": r"is no copy that slinky understands",
         "by views": r"sees its buffers by views",
         "one piece": r"is one piece",
+        "nothing": r"is shown to copy nothing",
         "no box": r"a piece of .* would be no box",
         "no source shown": r"not shown that some source of",
         "where it reaches the edges": r"not shown along .* where all that is read",
         "written twice": WRITTEN_TWICE,
         "a fold": FOLD,
+        "a buffer out of scope": SCOPE,
+        "something read is not written": UNWRITTEN,
+        "an output is not written": OUTPUT,
+        "shared folds": SHARED_FOLD,
+        "parallel iterations": READ_BY_OTHERS,
+        "a part of a dimension that is computed whole": WHOLE,
+        "other refusals of alias_copy": r"lies within the edges|cannot be given .* as a view|is written by others than",
     },
     "parallelize_loop": {
         "iterations read what others write": READ_BY_OTHERS,
@@ -225,7 +249,8 @@ REFUSALS: dict[str, dict[str, str]] = {
 }
 for _primitive in (
     "split_loop", "reorder_loops", "cut_loop", "parallelize_loop", "compute_at", "compute_root", "slide_window",
-    "fold_storage", "alias_copy", "store_at", "lift_alloc", "reorder_statements",
+    "fold_storage", "alias_copy", "store_at", "lift_alloc", "reorder_statements", "split_boundary", "cut_call",
+    "clone_call", "fuse_loops",
 ):  # fmt: skip
     REFUSALS[_primitive]["shared memory"] = MEMORY
 """Why each primitive may refuse, in a few words, and the reason that says so."""

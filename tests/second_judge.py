@@ -197,6 +197,7 @@ COUNTS: dict[str, CountRule] = {
     "reorder_loops": same_calls,
     "cut_loop": same_elements,
     "cut_call": same_elements,
+    "fuse_loops": same_elements,
     "clone_call": any_number,
     "parallelize_loop": same_calls,
     "compute_at": same_of_others,

@@ -224,6 +224,16 @@ def test_a_copy_that_reads_past_another_is_not_split() -> None:
     assert refusal(lambda: sl.split_boundary(p, "pad")) == "pad sees its buffers by views"
 
 
+def test_a_copy_that_is_shown_to_copy_nothing_is_not_split() -> None:
+    """All of its pieces would be left out, and with them who writes what others name."""
+    (a,), (t, out) = buffers("a"), buffers("t out", 1)
+    t.dim(0).min, t.dim(0).max = 3, 2
+    sl.copies.copy(a[x, 0], t[x], outside=7, name="copy")
+    sl.Func(lambda s, o: np.copyto(o, 5), [t[:]], [out[x]], name="fill")
+    p = unaliased([a], out)
+    assert refusal(lambda: sl.split_boundary(p, "copy")) == "copy is shown to copy nothing"
+
+
 # Limits ---------------------------------------------------------------------------------------------------------------
 
 

@@ -20,6 +20,7 @@ from slinky.sched.records import ReturnedCursors
 
 GROUPS = {
     "loops": "Loops",
+    "fusion": "Loops put together",
     "placement": "Where a call stands",
     "calls": "Single calls",
     "sliding": "Sliding windows",

@@ -89,6 +89,12 @@ class CutLoopCursors(ReturnedCursors):
     second: LoopCursor
 
 
+class FuseLoopsCursors(ReturnedCursors):
+    """Returned by `fuse_loops`."""
+
+    loop: LoopCursor
+
+
 class CutCallCursors(ReturnedCursors):
     """Returned by `cut_call`."""
 

@@ -3,6 +3,7 @@
 from slinky.sched.primitives.blocks import reorder_statements
 from slinky.sched.primitives.calls import clone_call, cut_call
 from slinky.sched.primitives.copies import alias_copies, alias_copy, split_boundary
+from slinky.sched.primitives.fusion import fuse_loops
 from slinky.sched.primitives.layouts import set_layout
 from slinky.sched.primitives.loops import cut_loop, parallelize_loop, reorder_loops, split_loop
 from slinky.sched.primitives.memory import compute_in_place, reuse_buffer
@@ -21,6 +22,7 @@ __all__ = [
     "cut_call",
     "cut_loop",
     "fold_storage",
+    "fuse_loops",
     "lift_alloc",
     "parallelize_loop",
     "rename",

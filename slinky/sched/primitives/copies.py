@@ -341,6 +341,8 @@ min(image.y.max, max(2*image.y.min - y + 1, y + 1)), :])
     if has_steady_state(version, call):
         return alias_copy(*with_steady_state(p, copy), rc=True)
     pieces = _Pieces(version, call).found()
+    if not pieces:
+        raise SchedulingError(f"{call.func.name} is shown to copy nothing", place=copy)
     operation = call.func.operation
     assert isinstance(operation, Copy)
     if len(pieces) < 2 and not any(known_source(operation, source)[1] for source in operation.sources):

@@ -1,0 +1,170 @@
+"""Primitives that put loops together.
+
+Two loops become one over the hull of both ranges, on the grid of the first. In an iteration that is only one's own, the
+other does nothing: its calls are clamped to nothing there, or stand under a condition. That everything still finds what
+it reads, in the new order, is proved like anything else.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from slinky.cursors.cursors import LoopCursor, statement_cursor
+from slinky.cursors.editing import Edit, Gap
+from slinky.cursors.versions import Version
+from slinky.errors import SchedulingError
+from slinky.ir.copies import with_body, with_range
+from slinky.ir.statements import Alloc, Block, Call, For, If, Statement, walk
+from slinky.ir.substitution import substitute_block
+from slinky.pipeline import Pipeline
+from slinky.sched.gate import settle
+from slinky.sched.legality.touches import effective_box
+from slinky.sched.operation import sched_op
+from slinky.sched.primitives.rewriting import is_one, require_divisors, require_known_symbols
+from slinky.sched.returned import FuseLoopsCursors
+from slinky.symbolic.conditions import negate
+from slinky.symbolic.expressions import Expr, all_of, equal, maximum, minimum
+from slinky.symbolic.intervals import Interval, substitute_box
+from slinky.symbolic.proofs import Facts, prove
+from slinky.symbolic.solving import Side, limit_of
+from slinky.symbolic.traversal import substitute, symbols
+
+
+@sched_op(FuseLoopsCursors)
+def fuse_loops(p: Pipeline, first: LoopCursor, second: LoopCursor, at: Expr | None = None) -> Any:
+    """Make one loop of two neighbours: in each iteration, the body of the first, then that of the second.
+
+        >>> import slinky as sl, numpy as np
+        >>> (x,) = sl.variables("x")
+        >>> a, t, b, c = (sl.BufferExpr(name, np.float32, 1) for name in "atbc")
+        >>> half = sl.Func(lambda s, o: np.multiply(s, 0.5, out=o), [a[x]], [t[x]], name="half")
+        >>> add = sl.Func(lambda s, o: np.add(s[:-1], s[1:], out=o), [t[sl.interval(x - 1, x)]], [b[x]], name="add")
+        >>> square = sl.Func(np.square, [t[x]], [c[x]])
+        >>> p = sl.build_pipeline([a], [b, c])
+        >>> p = split_loop(split_loop(p, "add.x", 1), "square.x", 1)
+        >>> print(p.body()[4:])
+          pipeline add(a: float32[1]) -> (b: float32[1], c: float32[1]):
+            check a.x.min <= b.x.min - 1
+            check a.x.min <= c.x.min
+            check b.x.max <= a.x.max
+            check c.x.max <= a.x.max
+        >   alloc t: float32[min(c.x.min, b.x.min - 1) .. max(b.x.max, c.x.max)]
+        >   t[:] = half(a[:])
+        >   for x in b.x.min..b.x.max:
+              b[x] = add(t[x - 1 .. x])
+        >   for x in c.x.min..c.x.max:
+              c[x] = square(t[x])
+        >>> p, (loop,) = fuse_loops(p, "for x", "for x #1", rc=True)
+        >>> print(loop)
+          pipeline add(a: float32[1]) -> (b: float32[1], c: float32[1]):
+            check a.x.min <= b.x.min - 1
+            check a.x.min <= c.x.min
+            check b.x.max <= a.x.max
+            check c.x.max <= a.x.max
+            alloc t: float32[min(c.x.min, b.x.min - 1) .. max(b.x.max, c.x.max)]
+            t[:] = half(a[:])
+        >   for x in min(b.x.min, c.x.min) .. max(b.x.max, c.x.max):
+              b[x] = add(t[x - 1 .. x])
+              c[x] = square(t[x])
+
+    The ranges need not be alike: in an iteration that only one of them has, the other does nothing. What both read can
+    then be computed in the one loop, slid and folded. Allocations that stand between the two go before them.
+
+    Parameters:
+        at: where the second one is in an iteration of the first: an expression of the first one's variable. By default
+            at the same value.
+
+    Refused: loops that are not neighbours, or do not run alike (serial, or parallel on as many threads); steps that do
+    not fit; an `at` that does not go forward with the loop; an order in which something is not shown to find what it
+    reads, or a fold not to hold.
+
+    Cursors:
+        loop: the loop.
+    """
+    version, one, other = p._version, first._loop, second._loop
+    between = _between(version, one, other)
+    if one.mode != other.mode:
+        raise SchedulingError(f"loops {one.variable} and {other.variable} do not run alike", place=second)
+    place = one.variable if at is None else at
+    edit = Edit(version)
+    require_known_symbols(version, place, "the place of the second loop", [*version.loops_around(one.id), one])
+    edit.add_scalars(symbols(place))
+    known = version.facts_at(one.id).also(one.step >= 1, other.step >= 1)
+    require_divisors(edit, place, "the place of the second loop", known)
+    _require_steps(version, one, other, place, known)
+    range_ = _hull(version, one, other, place, known)
+    for alloc in between:
+        edit.move(alloc, Gap.before(one.id))
+    inside = known.also(range_.min <= one.variable, one.variable <= range_.max)
+    bodies = (*_guarded(version, one, one.variable, inside), *_guarded(version, other, place, inside))
+    edit.merge(one.id, other.id, with_body(with_range(one, range_), bodies))
+    new = settle(edit, "fuse_loops")
+    return new, (LoopCursor(new._version, one.id),)
+
+
+def _between(version: Version, first: For, second: For) -> list[int]:
+    """The allocations between two loops. Raises `SchedulingError` unless the second follows the first."""
+    here, there = version.entries[first.id], version.entries[second.id]
+    place = statement_cursor(version, second.id)
+    is_sibling = (here.parent, here.field) == (there.parent, there.field)
+    if not is_sibling or version.position(first.id) >= version.position(second.id):
+        raise SchedulingError(f"loop {second.variable} does not follow loop {first.variable} in its block", place=place)
+    block = version.block(here.parent, here.field)
+    between = block[version.position(first.id) + 1 : version.position(second.id)]
+    for statement in between:
+        if not isinstance(statement, Alloc):
+            raise SchedulingError(
+                f"something else stands between loops {first.variable} and {second.variable}",
+                place=statement_cursor(version, statement.id),
+                hint="reorder_statements moves it",
+            )
+        if any(isinstance(s, Alloc) and s.buffer == statement.buffer for s in walk((first,))):
+            raise SchedulingError(f"loop {first.variable} has a {statement.buffer} of its own inside", place=place)
+    return [statement.id for statement in between]
+
+
+def _require_steps(version: Version, first: For, second: For, place: Expr, known: Facts) -> None:
+    """Raise `SchedulingError` unless the second loop goes on by its step where the first does."""
+    onward: dict[Expr, Expr] = {first.variable: first.variable + first.step}
+    if not prove(equal(substitute(place, onward) - place, second.step), known):
+        raise SchedulingError(
+            f"loop {second.variable} goes on by {second.step}, and {place} in loop {first.variable} by something else",
+            place=statement_cursor(version, second.id),
+        )
+
+
+def _hull(version: Version, first: For, second: For, place: Expr, known: Facts) -> Interval:
+    """The range of the loop that has the iterations of both, on the grid of the first."""
+    begin = limit_of(place >= second.range.min, first.variable, known)
+    end = limit_of(place <= second.range.max, first.variable, known)
+    if begin is None or end is None or begin.side is not Side.AT_LEAST or end.side is not Side.AT_MOST:
+        raise SchedulingError(
+            f"not shown in which iterations of loop {first.variable} the second one, at {place}, begins and ends",
+            place=statement_cursor(version, first.id),
+        )
+    low, high, step = first.range.min, first.range.max, first.step
+    if not prove(low <= begin.value, known):
+        if is_one(step):
+            low = minimum(low, begin.value)
+        else:
+            low = low + step * minimum((begin.value - low) // step, 0)
+    return Interval(low, high if prove(end.value <= high, known) else maximum(high, end.value))
+
+
+def _guarded(version: Version, loop: For, place: Expr, known: Facts) -> Block:
+    """The body of a loop, at a place, that does nothing in iterations that the loop had not: by itself, or under a
+    condition."""
+    body = loop.body if place is loop.variable else substitute_block(loop.body, {loop.variable: place})
+    begin = loop.range.min if is_one(loop.step) else loop.range.min - loop.step + 1  # a piece may begin before
+    missing = [c for c in (begin <= place, place <= loop.range.max) if not prove(c, known)]
+    if all(_does_nothing(version, s, loop, place, known.also(negate(c))) for s in loop.body for c in missing):
+        return body
+    return (If(all_of(*missing), body),)
+
+
+def _does_nothing(version: Version, statement: Statement, loop: For, place: Expr, known: Facts) -> bool:
+    """Whether a statement of a loop is shown to do nothing at a place: a call that is clamped to nothing."""
+    if not isinstance(statement, Call):
+        return False
+    box = substitute_box(effective_box(version, statement), {loop.variable: place})
+    return any(prove(i.max < i.min, known) for i in box)

@@ -1,0 +1,165 @@
+"""Two loops that become one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import slinky as sl
+
+x, y = sl.variables("x y")
+
+
+def shared(rate: int = 1) -> sl.Pipeline:
+    """Two outputs over one intermediate: sums of two neighbours, and squares (of every `rate`-th element)."""
+    a, t, sums, squares = (sl.BufferExpr(name, np.int64, 1) for name in ("a", "t", "sums", "squares"))
+    sl.Func(np.negative, [a[x]], [t[x]], name="turn")
+    sl.Func(lambda s, o: np.add(s[:-1], s[1:], out=o), [t[sl.interval(x - 1, x)]], [sums[x]], name="add")
+    sl.Func(lambda s, o: np.square(s[::rate], out=o), [t[sl.interval(rate * x, rate * x)]], [squares[x]], name="square")
+    return sl.build_pipeline([a], [sums, squares])
+
+
+BOUNDS = [
+    ((0, 20), (0, 20)),
+    ((0, 20), (5, 31)),
+    ((3, 2), (4, 9)),
+    ((10, 20), (-4, 3)),
+    ((-3, 0), (9, 30)),
+    ((0, 0), (9, 9)),
+]
+RATES = [((0, 20), (0, 10)), ((0, 21), (0, 10)), ((4, 9), (-1, 12)), ((0, 30), (3, 5))]
+
+
+def agree(p: sl.Pipeline, q: sl.Pipeline, first: tuple[int, int], second: tuple[int, int]) -> list[sl.RunStatistics]:
+    """Both give the same for these bounds of their outputs; the statistics of the second."""
+    data = sl.Buffer(np.arange(100), min=(-15,))
+
+    def outputs() -> list[sl.Buffer]:
+        return [sl.Buffer(np.zeros(hi - lo + 1, np.int64), min=(lo,)) for lo, hi in (first, second)]
+
+    expected, found = outputs(), []
+    p(data, *expected)
+    for how in ({}, {"checked": True}, {"backend": "interpreter"}):
+        got = outputs()
+        found.append(q.run(data, *got, **how))
+        for a, b in zip(expected, got, strict=True):
+            np.testing.assert_array_equal(a.array, b.array)
+    return found
+
+
+def refusal(rewrite: Callable[[], object]) -> str:
+    with pytest.raises(sl.SchedulingError) as caught:
+        rewrite()
+    return caught.value.reason
+
+
+@pytest.mark.parametrize("step", [1, 2, 5, 8])
+@pytest.mark.parametrize(("first", "second"), BOUNDS)
+def test_what_two_outputs_share_is_slid_and_folded(step: int, first: tuple[int, int], second: tuple[int, int]) -> None:
+    """In one loop over both: no more of the intermediate is stored than one iteration needs."""
+    p = shared()
+    q = sl.split_loop(sl.split_loop(p, "add.x", step), "square.x", step)
+    q, (loop,) = sl.fuse_loops(q, "for x", "for x #1", rc=True)
+    agree(p, q, first, second)
+    q, at = sl.compute_at(q, "turn", loop, rc=True)
+    q = sl.fold_storage(sl.slide_window(q, at.call, loop), at.alloc, "x")
+    assert q.forward(at.alloc).storage() == (sl.equal and step + 1,) or str(q.forward(at.alloc).storage()[0]) == str(
+        step + 1
+    )
+    (statistics, *_) = agree(p, q, first, second)
+    assert statistics.program_bytes <= 8 * (step + 1)
+
+
+def test_calls_that_are_clamped_need_no_condition() -> None:
+    p = sl.split_loop(sl.split_loop(shared(), "add.x", 4), "square.x", 4)
+    q = sl.fuse_loops(p, "for x", "for x #1")
+    assert " if " not in str(q)
+    assert [c.name() for c in q.find("for x").body()] == ["add", "square"]
+
+
+def test_a_body_that_is_more_than_calls_stands_under_a_condition() -> None:
+    """What the calls are clamped to says nothing of an allocation."""
+    whole = shared()
+    p = sl.split_loop(sl.split_loop(whole, "add.x", 1), "square.x", 1)
+    p = sl.clone_call(p, "turn", "add")
+    q = sl.fuse_loops(p, "for x", "for x #1")
+    assert "    if x <= sums.x.max and sums.x.min <= x:\n      alloc t_1" in str(q)
+    for first, second in BOUNDS:
+        statistics = agree(whole, q, first, second)
+        assert statistics[0].elements.get("add", 0) == max(first[1] - first[0] + 1, 0)
+
+
+@pytest.mark.parametrize(("first", "second"), RATES)
+def test_loops_at_different_rates(first: tuple[int, int], second: tuple[int, int]) -> None:
+    """Every second element is squared: one iteration of the second loop for two elements of the first."""
+    whole = shared(2)
+    p, (loop, _, _) = sl.split_loop(whole, "add.x", 2, rc=True)
+    p = sl.split_loop(p, "square.x", 1)
+    q, (fused,) = sl.fuse_loops(p, loop, "for x #1", x // 2, rc=True)
+    agree(whole, q, first, second)
+    q = sl.compute_at(q, "turn", fused)
+    agree(whole, q, first, second)
+
+
+def test_at_another_place() -> None:
+    whole = shared()
+    p = sl.split_loop(sl.split_loop(whole, "add.x", 1), "square.x", 1)
+    q = sl.fuse_loops(p, "for x", "for x #1", x - 3)
+    for first, second in BOUNDS:
+        agree(whole, q, first, second)
+    assert str(q.find("square").bounds("x")) == "x - 3"
+
+
+def test_parallel_loops() -> None:
+    whole = shared()
+    p = sl.split_loop(sl.split_loop(whole, "add.x", 4), "square.x", 4)
+    p = sl.parallelize_loop(p, "for x", 2)
+    assert refusal(lambda: sl.fuse_loops(p, "for x", "for x #1")) == "loops x and x do not run alike"
+    p = sl.parallelize_loop(p, "for x #1", 2)
+    q = sl.fuse_loops(p, "for x", "for x #1")
+    assert "parallel 2" in str(q)
+    for first, second in BOUNDS:
+        agree(whole, q, first, second)
+
+
+def chain() -> sl.Pipeline:
+    """`second` reads what `first` makes one further on."""
+    a, t, out = (sl.BufferExpr(name, np.int64, 1) for name in ("a", "t", "out"))
+    sl.Func(np.negative, [a[x]], [t[x]], name="first")
+    sl.Func(lambda s, o: np.add(s[:-1], s[1:], out=o), [t[sl.interval(x, x + 1)]], [out[x]], name="second")
+    return sl.split_loop(sl.split_loop(sl.build_pipeline([a], [out]), "first.x", 1), "second.x", 1)
+
+
+def test_a_producer_may_run_ahead() -> None:
+    """At the same place it is too late; one place behind, it is not."""
+    p = chain()
+    reason = refusal(lambda: sl.fuse_loops(p, "for x", "for x #1"))
+    assert reason.startswith("second does not find all of t[")
+    q = sl.fuse_loops(p, "for x", "for x #1", x - 1)
+    data, out = sl.Buffer(np.arange(20)), np.zeros(10, np.int64)
+    q.run(data, out, checked=True)
+    np.testing.assert_array_equal(out, -(2 * np.arange(10) + 1))
+    assert q.find("alloc t").storage() == (None,)
+    q = sl.fold_storage(q, "alloc t", "x")
+    assert q.run(data, out).program_bytes == 2 * 8
+
+
+def test_what_is_refused() -> None:
+    p = sl.split_loop(sl.split_loop(shared(), "add.x", 2), "square.x", 4)
+    assert "goes on by 4, and x in loop x by something else" in refusal(lambda: sl.fuse_loops(p, "for x", "for x #1"))
+    assert refusal(lambda: sl.fuse_loops(p, "for x #1", "for x")) == "loop x does not follow loop x in its block"
+    assert "something else" in refusal(lambda: sl.fuse_loops(p, "for x", "for x #1", -x))
+    q = sl.split_loop(shared(), "turn.x", 4)
+    q = sl.split_loop(q, "square.x", 4)
+    assert refusal(lambda: sl.fuse_loops(q, "for x", "for x #1")) == "something else stands between loops x and x"
+    with pytest.raises(sl.OperationError, match="the place of the second loop"):
+        sl.fuse_loops(p, "for x", "for x #1", y)
+
+
+def test_the_history_has_it() -> None:
+    p = sl.split_loop(sl.split_loop(shared(), "add.x", 4), "square.x", 4)
+    q = sl.fuse_loops(p, "for x", "for x #1", x + 4)
+    again = eval(str(q.history()).splitlines()[-1].removeprefix("p = "), {"sl": sl, "p": p})
+    assert again.same_program(q)
