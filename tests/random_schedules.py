@@ -294,17 +294,23 @@ def _alias_copy(chain: Chain) -> sl.Pipeline:
 
 
 def _split_boundary(chain: Chain) -> sl.Pipeline:
+    if not chain.is_careless() and not any(
+        isinstance(c._call.func.operation, Copy) for c in chain.pipeline.find_all("_ = _")
+    ):
+        raise NothingToDoError
     return sl.split_boundary(chain.pipeline, _copy(chain))
 
 
 def _fuse_loops(chain: Chain) -> sl.Pipeline:
-    """Neighbours, most often by the same step, or any two loops."""
+    """Neighbours by the same step, or any two loops."""
     loops = chain.pipeline.find_all("for _")
-    pairs = [(a, b) for a in loops for b in loops if a != b and a.parent() == b.parent()]
-    if not pairs:
+    if chain.is_careless() and len(loops) > 1:
+        return sl.fuse_loops(chain.pipeline, chain.choose(loops), chain.choose(loops))
+    pairs = [(a, a.next()) for a in loops if isinstance(a.next(), sl.LoopCursor)]
+    alike = [(a, b) for a, b in pairs if str(a.step()) == str(b.step()) and a.workers() == b.workers()]
+    if not alike:
         raise NothingToDoError
-    alike = [(a, b) for a, b in pairs if str(a.step()) == str(b.step())]
-    return sl.fuse_loops(chain.pipeline, *chain.choose(pairs if chain.is_careless() else alike or pairs))
+    return sl.fuse_loops(chain.pipeline, *chain.choose(alike))
 
 
 def _cut_call(chain: Chain) -> sl.Pipeline:
@@ -314,11 +320,19 @@ def _cut_call(chain: Chain) -> sl.Pipeline:
 
 
 def _clone_call(chain: Chain) -> sl.Pipeline:
-    calls = chain.pipeline.find_all("_ = _")
-    readers = [(c, r) for c in calls for r in calls if set(c.outputs()) & set(r.inputs())]
-    if not readers or chain.is_careless():
-        return sl.clone_call(chain.pipeline, chain.pick("_ = _"), chain.pick("_ = _"))
-    return sl.clone_call(chain.pipeline, *chain.choose(readers))
+    """Of an intermediate with several readers, for one of them."""
+    p = chain.pipeline
+    if chain.is_careless():
+        return sl.clone_call(p, chain.pick("_ = _"), chain.pick("_ = _"))
+    own, calls = {a.name() for a in p.find_all("alloc _")}, p.find_all("_ = _")
+    pairs = []
+    for call in calls:
+        readers = [r for r in calls if set(call.outputs()) & set(r.inputs())]
+        if len(readers) > 1 and set(call.outputs()) <= own:
+            pairs += [(call, r) for r in readers]
+    if not pairs:
+        raise NothingToDoError
+    return sl.clone_call(p, *chain.choose(pairs))
 
 
 def _uses(p: sl.Pipeline) -> dict[str, tuple[int, int]]:

@@ -17,6 +17,9 @@ from slinky.symbolic.expressions import (
 )
 from slinky.symbolic.proofs import Facts, prove
 
+_LONGEST = 280
+"""A condition and an example of so many characters together are too much to read: then the condition stands alone."""
+
 
 @attrs.frozen
 class Unproved:
@@ -56,8 +59,8 @@ class Unproved:
 
     def __str__(self) -> str:
         names = dimension_names(self.version.program)
-        example = explain(self.condition, self.known).example(names)
-        return "; ".join(filter(None, (self.missing(), example)))
+        missing, example = self.missing(), explain(self.condition, self.known).example(names)
+        return missing if not example or len(missing) + len(example) > _LONGEST else f"{missing}; {example}"
 
 
 @attrs.frozen

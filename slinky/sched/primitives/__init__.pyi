@@ -89,6 +89,24 @@ def parallelize_loop(
     rc: Literal[False] = False,
 ) -> Pipeline: ...
 @overload
+def fuse_loops(
+    p: Pipeline,
+    first: LoopCursor | str,
+    second: LoopCursor | str,
+    at: ExprLike | None = None,
+    *,
+    rc: Literal[True],
+) -> tuple[Pipeline, FuseLoopsCursors]: ...
+@overload
+def fuse_loops(
+    p: Pipeline,
+    first: LoopCursor | str,
+    second: LoopCursor | str,
+    at: ExprLike | None = None,
+    *,
+    rc: Literal[False] = False,
+) -> Pipeline: ...
+@overload
 def compute_at(
     p: Pipeline,
     call: CallCursor | str,
@@ -246,24 +264,6 @@ def split_boundary(p: Pipeline, copy: CallCursor | str, *, rc: Literal[False] = 
 def alias_copies(p: Pipeline, *, rc: Literal[True]) -> tuple[Pipeline, AliasCopiesCursors]: ...
 @overload
 def alias_copies(p: Pipeline, *, rc: Literal[False] = False) -> Pipeline: ...
-@overload
-def fuse_loops(
-    p: Pipeline,
-    first: LoopCursor | str,
-    second: LoopCursor | str,
-    at: ExprLike | None = None,
-    *,
-    rc: Literal[True],
-) -> tuple[Pipeline, FuseLoopsCursors]: ...
-@overload
-def fuse_loops(
-    p: Pipeline,
-    first: LoopCursor | str,
-    second: LoopCursor | str,
-    at: ExprLike | None = None,
-    *,
-    rc: Literal[False] = False,
-) -> Pipeline: ...
 @overload
 def set_layout(
     p: Pipeline,

@@ -98,10 +98,17 @@ def alias_copy(p: Pipeline, copy: CallCursor) -> Any:
         return _write_past(version, call, passage)
     except SchedulingError as error:
         writing = error
-    raise SchedulingError(
-        lambda: f"{reading.reason}; nor can {call.writes[0]} be written in its place: {writing.reason}",
-        place=copy,
-    )
+    raise SchedulingError(lambda: _both(reading.reason, call.writes[0], writing.reason), place=copy)
+
+
+_LONGEST = 280
+"""Two reasons of so many characters together are too much to read: then the first one stands alone."""
+
+
+def _both(reading: str, target: str, writing: str) -> str:
+    """Why a copy can neither be read past nor written past."""
+    text = f"{reading}; nor can {target} be written in its place"
+    return f"{text}: {writing}" if len(text) + len(writing) <= _LONGEST else text
 
 
 def _calls_on(version: Version, ids: Sequence[int], buffer: str, alloc: Alloc | None) -> list[Call]:
