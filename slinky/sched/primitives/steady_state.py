@@ -20,6 +20,7 @@ import attrs
 from slinky.cursors.cursors import CallCursor, DimCursor, LoopCursor, statement_cursor
 from slinky.cursors.versions import Version
 from slinky.errors import SchedulingError
+from slinky.ir.effects import calls_in
 from slinky.ir.operations import Copy
 from slinky.ir.statements import Call, For
 from slinky.pipeline import Pipeline
@@ -186,6 +187,17 @@ def _in_steady_loop(p: Pipeline, copy: CallCursor, k: int) -> tuple[Pipeline, Ca
         p = cut_loop(p, LoopCursor(version, loop.id), steady.end + 1)
     if steady.begin is None:
         return p, p.forward(copy)
-    inside = p._version.place(copy._id)[len(p._version.path(loop.id)) :]
+    before = _alike(p._version, loop.id, copy._call)
     p, (_, later) = cut_loop(p, LoopCursor(p._version, loop.id), steady.begin, rc=True)
-    return p, CallCursor(p._version, p._version.identity_at((*p._version.place(later._id), *inside)))
+    after = _alike(p._version, later._id, copy._call)
+    if len(before) != len(after):
+        raise SchedulingError(
+            f"what is left of loop {loop.variable} has other calls of {copy.name()} than before", place=later
+        )
+    return p, CallCursor(p._version, after[before.index(copy._id)])
+
+
+def _alike(version: Version, loop: int, copy: Call) -> list[int]:
+    """The calls of a copy in a loop, in program order: cutting the loop keeps it."""
+    calls = calls_in((version.statement(loop),))
+    return [call.id for call in calls if call.func is copy.func and call.writes == copy.writes]
