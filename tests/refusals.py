@@ -106,6 +106,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "nothing": r"is shown to copy nothing",
         "no box": r"a piece of .* would be no box",
         "no source shown": r"not shown that some source of",
+        "what cutting a loop leaves": r"has other calls of",
         "where it reaches the edges": r"not shown along .* where all that is read",
         "written twice": WRITTEN_TWICE,
         "a fold": FOLD,

@@ -22,6 +22,7 @@ from slinky.cursors.versions import Version
 from slinky.errors import SchedulingError
 from slinky.ir.effects import calls_in
 from slinky.ir.operations import Copy
+from slinky.ir.scopes import over_loops
 from slinky.ir.statements import Call, For
 from slinky.pipeline import Pipeline
 from slinky.sched.passing import known_source
@@ -29,7 +30,7 @@ from slinky.sched.primitives.calls import clone_call, cut_call
 from slinky.sched.primitives.loops import cut_loop
 from slinky.symbolic.bounds import bounds
 from slinky.symbolic.expressions import Expr, Max, Min, maximum, minimum
-from slinky.symbolic.intervals import Interval
+from slinky.symbolic.intervals import Interval, point
 from slinky.symbolic.proofs import Facts, prove
 from slinky.symbolic.solving import Side, limit_of
 from slinky.symbolic.traversal import symbols
@@ -88,9 +89,12 @@ def _margins(copy: Call, reader: Call) -> Iterator[Expr]:
                 yield edges.max - taken.max
 
 
-def _least(margin: Expr, reader: Call, known: Facts) -> Expr:
-    """The least that a margin may be in the box of a reader."""
-    return bounds(margin, dict(zip(reader.func.dims, reader.box, strict=True)), known).min
+def _least(version: Version, copy: Call, reader: Call, margin: Expr) -> Expr:
+    """The least that a margin may be in the box of a reader, over all iterations of loops that the copy is not in."""
+    known = version.facts_at(reader.id)
+    least = bounds(margin, dict(zip(reader.func.dims, reader.box, strict=True)), known).min
+    around = version.loops_around(reader.id)
+    return over_loops(point(least), list(reversed(around[len(version.loops_around(copy.id)) :])), known).min
 
 
 def _margins_of_all(version: Version, copy: Call) -> list[tuple[Call, Expr]]:
@@ -149,10 +153,10 @@ def _without_strips(p: Pipeline, copy: CallCursor, reader: CallCursor) -> Pipeli
     for k in range(len(list(_margins(copy._call, reader._call)))):
         version, call, copy = p._version, p.forward(reader)._call, p.forward(copy)
         margin = list(_margins(copy._call, call))[k]
-        known = version.facts_at(call.id)
-        least = _least(margin, call, known)
+        known = version.facts_at(copy._id)
+        least = _least(version, copy._call, call, margin)
         dims = [d for d, dim in enumerate(call.func.dims) if dim in symbols(margin)]
-        if not dims or _moves(version, call, least) or prove(least >= 0, known):
+        if not dims or _moves(version, copy._call, least) or prove(least >= 0, known):
             continue
         steady = _required(version, copy._call, margin, call.func.dims[dims[0]], known)
         if steady.begin is not None:
@@ -177,9 +181,9 @@ def _in_steady_loop(p: Pipeline, copy: CallCursor, k: int) -> tuple[Pipeline, Ca
     """The pipeline with a loop cut where the margin of this number becomes negative, and the copy where it is not."""
     version = p._version
     reader, margin = _margins_of_all(version, copy._call)[k]
-    known = version.facts_at(reader.id)
-    least = _least(margin, reader, known)
-    loop = _moves(version, reader, least)
+    known = version.facts_at(copy._id)
+    least = _least(version, copy._call, reader, margin)
+    loop = _moves(version, copy._call, least)
     if loop is None or prove(least >= 0, known):
         return p, copy
     steady = _required(version, copy._call, least, loop.variable, known)
