@@ -3,7 +3,7 @@
 The public names. A pipeline is described by `BufferExpr` and `Func`, made by `build_pipeline`, and run by calling it.
 """
 
-from slinky import copies
+from slinky import copies, reductions
 from slinky.build import build_pipeline
 from slinky.cursors.base import Cursor, InvalidCursor
 from slinky.cursors.cursors import (
@@ -42,6 +42,7 @@ from slinky.errors import (
 )
 from slinky.graph.buffers import BufferExpr, constant, same_shape, scalar, variables
 from slinky.graph.funcs import Func
+from slinky.graph.reductions import Reduction
 from slinky.graph.returning import returns
 from slinky.pipeline import Pipeline
 from slinky.runtime.buffers import Buffer
@@ -74,6 +75,7 @@ from slinky.sched import (
     slide_window,
     split_boundary,
     split_loop,
+    split_reduction,
     store_at,
     unfold_storage,
 )
@@ -118,6 +120,7 @@ __all__ = [
     "Pipeline",
     "ProgramError",
     "RaceError",
+    "Reduction",
     "ReturnedCursors",
     "Ring",
     "RunStatistics",
@@ -147,6 +150,7 @@ __all__ = [
     "maximum",
     "minimum",
     "parallelize_loop",
+    "reductions",
     "rename",
     "reorder_loops",
     "reorder_statements",
@@ -161,6 +165,7 @@ __all__ = [
     "slide_window",
     "split_boundary",
     "split_loop",
+    "split_reduction",
     "store_at",
     "unequal",
     "unfold_storage",

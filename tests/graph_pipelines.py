@@ -66,10 +66,43 @@ class Mix:
         """An array and the coordinates of its first element: 0 where they are not told."""
         return (operand.array, operand.min) if isinstance(operand, sl.Buffer) else (operand, (0,) * operand.ndim)
 
+    def reduction(self, dims: Sequence[Any]) -> sl.Reduction | None:
+        """How it can be taken to pieces along what it reads whole, where it computes a sum of just one read."""
+        stage = self.stage
+        (read, *others), (write, *more) = stage.reads or (Read("", ()),), stage.writes
+        axis = next((d for d, a in enumerate(read.along) if not isinstance(a, Window)), None)
+        if others or more or axis is None or stage.pass_buffers or not read.dims() <= set(write.dims):
+            return None
+
+        def update(old: np.ndarray, piece: np.ndarray, new: np.ndarray, *, start: int, **scalars: int) -> None:
+            box = {dim: (0, extent - 1) for dim, extent in zip(write.dims, new.shape, strict=True)}
+            radius = scalars.get(RADIUS, 0)
+            new[...] = old + self._read(read, (piece, (0,) * piece.ndim), write, box, radius, {axis: start})
+
+        def finish(state: np.ndarray, out: np.ndarray, *, count: int, **scalars: int) -> None:
+            out[...] = (3 + state) % MODULUS
+
+        state = sl.BufferExpr("state", DTYPE, len(write.dims))
+        return sl.Reduction(
+            {"r": axis},
+            [state[tuple(dims[d] for d in write.dims)]],
+            lambda state, **scalars: state.fill(0),
+            update,
+            finish,
+            positions=True,
+        )
+
     def _read(
-        self, read: Read, source: tuple[np.ndarray, Sequence[int]], write: Write, box: Mapping[int, Range], radius: int
+        self,
+        read: Read,
+        source: tuple[np.ndarray, Sequence[int]],
+        write: Write,
+        box: Mapping[int, Range],
+        radius: int,
+        before: Mapping[int, int] | None = None,
     ) -> np.ndarray:
-        """A weighted sum over all taps, with the dimensions of an output."""
+        """A weighted sum over all taps, with the dimensions of an output. Of an axis that comes in pieces, there are so
+        many coordinates `before`."""
         values, lo = source
         for d, access in enumerate(read.along):
             extent = values.shape[d]
@@ -80,9 +113,9 @@ class Mix:
                 assert (first, extent) == (region[0], extent_of(region)), f"{self.stage.name}: region of {read} is off"
                 v = np.arange(box[access.dim][0], box[access.dim][1] + 1)
                 places = access.origin(v)[:, None] + np.array(access.steps(radius))[None, :] - first
-            elif isinstance(access, Fixed):
+            elif isinstance(access, Fixed) and before is None:
                 assert extent == access.last - access.first + 1, f"{self.stage.name}: region of {read} is off"
-            weights = 1 + np.arange(places.shape[1]) % 5
+            weights = 1 + (np.arange(places.shape[1]) + (before or {}).get(d, 0)) % 5
             taps = np.take(values, places, axis=d)
             values = np.moveaxis(taps, d + 1, -1) @ weights
         followed = [access.dim for access in read.along if isinstance(access, Window)]
@@ -123,14 +156,16 @@ def build(graph: Graph, *, alias: bool = False) -> sl.Pipeline:
         if stage.copying is not None:
             _build_copy(stage, stage.copying, buffers, interval, dims)
             continue
+        mix = Mix(stage)
         sl.Func(
-            Mix(stage),
+            mix,
             inputs=[buffers[read.buffer][tuple(interval(a, dims) for a in read.along)] for read in stage.reads],
             outputs=[buffers[write.buffer][tuple(dims[d] for d in write.dims)] for write in stage.writes],
             name=stage.name,
             arguments={RADIUS: radius} if stage.uses_radius() else None,
             pass_buffers=stage.pass_buffers,
             in_place=stage.in_place,
+            reduction=mix.reduction(dims),
         )
     inputs, outputs = [buffers[name] for name in graph.inputs], [buffers[name] for name in graph.outputs]
     return sl.build_pipeline(inputs, outputs, alias=alias)

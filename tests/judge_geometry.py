@@ -12,6 +12,10 @@ the box of that *one point*, whichever box it was computed with. Precisely, the 
 A copy is understood: an element of it *is* the element of the source that the copy says (see `judge_copies`), with that
 one's hash, which must lie in the region that the call reads; or what fills, with a hash of the value.
 
+A reduction that its author has declared depends on a sum of what it reads, whatever the order: each element counts by
+its place in all that is reduced. The stages that it is taken to hold that sum as it grows: nothing at first, with each
+piece more, and in the end what is computed of it. So they agree with the func if each element has been taken once.
+
 A call also *reads* (without effect on hashes) the hull of these boxes over all of its clamped box; that it must find,
 within the bounds of the buffer and written.
 
@@ -32,7 +36,7 @@ import numpy as np
 from judge_copies import reading_of
 from judge_evaluation import Values, evaluation, symbol_key, symbols_of
 
-from slinky.ir.operations import Callback, Copy, FloatScalar
+from slinky.ir.operations import RESERVED, Accumulation, Callback, Copy, FloatScalar, Stage
 from slinky.ir.statements import Call, For, LoweredFunc, Serial, View
 from slinky.symbolic.expressions import variable
 from slinky.symbolic.nodes import Expr
@@ -94,7 +98,24 @@ def what_runs(func: LoweredFunc) -> tuple[object, tuple[tuple[str, Any], ...]]:
             return function, arguments
         case Copy(arguments=arguments):
             return "a copy", arguments
+        case Accumulation(function=function, arguments=arguments):
+            return function, tuple((name, value) for name, value in arguments if name not in RESERVED)
     raise TypeError(f"the judge does not know {type(func.operation).__name__}")
+
+
+def named_as(func: LoweredFunc) -> str:
+    """The name that counts: a stage of a reduction computes what the func did that it was made of."""
+    return func.operation.func if isinstance(func.operation, Accumulation) else func.name
+
+
+def is_declared(func: LoweredFunc) -> bool:
+    """Whether a func's reduction is declared, so that it depends on what it reads as on a sum."""
+    return func.reduction is not None
+
+
+def accumulation_of(func: LoweredFunc) -> Accumulation | None:
+    """The stage of a reduction that a func is, if it is one."""
+    return func.operation if isinstance(func.operation, Accumulation) else None
 
 
 def copy_of(func: LoweredFunc) -> Copy | None:
@@ -213,6 +234,8 @@ class Geometry:
     def __init__(self, func: LoweredFunc, salt: int, values: Values, arguments: Mapping[str, object]) -> None:
         self.name = func.name
         self.copy = copy_of(func)
+        self.stage = accumulation_of(func)
+        self.is_sum = self.stage is not None or is_declared(func)
         self.arguments = dict(arguments)
         self.copies: dict[NumericBox, CopyPlan] = {}
         self.salt = salt
@@ -275,13 +298,30 @@ class Geometry:
             return PortPlan(hull, (), False, (), ())
         followed = [dim for free in follows for dim in free]
         if all(len(free) <= 1 for free in follows) and len(set(followed)) == len(followed):
-            matrices = tuple(_matrix(d, each, hull[d]) for d, each in enumerate(windows))
+            matrices = tuple(
+                _matrix(d, each, hull[d], self._before(port, d, box)) for d, each in enumerate(windows)
+            )
             shape = tuple(len(each) for each in windows)
             return PortPlan(hull, matrices, False, tuple(free[0] if free else -1 for free in follows), shape)
         return self._dense_port(port, box, hull, tuple(sorted(set(followed))))
 
+    def _before(self, port: int, d: int, box: NumericBox) -> int:
+        """How many coordinates of what is reduced come before the piece that a port reads: of a stage that takes one."""
+        stage = self.stage
+        if stage is None or stage.stage is not Stage.UPDATE or port < len(stage.reduction.states):
+            return 0
+        if stage.axes[port - len(stage.reduction.states)] != d:
+            return 0
+        if box[0][0] != box[0][1]:
+            raise TooMuchWorkError
+        values = {**self.values, self.dims[0]: box[0][0]}
+        begin, _ = self.ports[port][d]
+        return int(begin(values)) - int(begin({**values, self.dims[0]: 0}))
+
     def _dense_port(self, port: int, box: NumericBox, hull: NumericBox, dims: tuple[int, ...]) -> PortPlan:
         """Where a dimension of the port follows two of the func's, or two follow the same one."""
+        if self.stage is not None:
+            raise TooMuchWorkError
         shape = [hi - lo + 1 for lo, hi in hull]
         points = [*itertools.product(*(range(box[dim][0], box[dim][1] + 1) for dim in dims))]
         if len(points) * math.prod(shape) > _MOST_WEIGHTS:
@@ -304,11 +344,33 @@ class Geometry:
             followed = [dim for dim in read.follows if dim >= 0]
             if read.hull is None or not set(followed) <= set(dims):
                 continue
+            factor = self._factor(port, k)
+            if factor is None:
+                continue
             order = sorted(range(len(read.follows)), key=lambda n: (read.follows[n] < 0, _index(dims, read.follows[n])))
             shape = tuple(hi - lo + 1 if dim in followed else 1 for dim, (lo, hi) in zip(dims, region, strict=True))
-            own.append((k, np.uint64(mixed(self.salt, port, k) | 1), tuple(order), (*shape, 1)))
+            own.append((k, np.uint64(factor), tuple(order), (*shape, 1)))
         salt = mixed(self.salt, port)
-        return OutputPlan(region, dims, of_coordinates(salt, region), port, salt, tuple(own))
+        base = of_coordinates(salt, region)
+        return OutputPlan(region, dims, base if self.is_computed() else base * np.uint64(0), port, salt, tuple(own))
+
+    def _factor(self, port: int, k: int) -> int | None:
+        """What an input port counts for in an output port; None for nothing."""
+        if self.stage is None:
+            return mixed(self.salt, 0 if self.is_sum else port, k) | 1
+        states = self.stage.reduction.states
+        if self.stage.stage is Stage.FINISH:
+            same = [n for n, state in enumerate(states) if sorted(state.dims) == sorted(self.outputs[port])]
+            if not same:
+                raise TooMuchWorkError
+            return 1 if k == same[0] else None
+        if k < len(states):
+            return 1 if k == port else None
+        return mixed(self.salt, 0, k - len(states)) | 1
+
+    def is_computed(self) -> bool:
+        """Whether what it writes is a value, and not a sum that goes on."""
+        return self.stage is None or self.stage.stage is Stage.FINISH
 
     def copied(self, box: NumericBox) -> CopyPlan:
         """Where each element of a copy comes from. Raises `WrongProgramError` where the call does not read that."""
@@ -360,13 +422,13 @@ def hull_of(ranges: Sequence[Range]) -> Range | None:
     return (min(lo for lo, _ in full), max(hi for _, hi in full)) if full else None
 
 
-def _matrix(d: int, windows: list[Range], hull: Range) -> Hashes | None:
-    if all(lo == hi == hull[0] + n for n, (lo, hi) in enumerate(windows)):
+def _matrix(d: int, windows: list[Range], hull: Range, before: int) -> Hashes | None:
+    if before == 0 and all(lo == hi == hull[0] + n for n, (lo, hi) in enumerate(windows)):
         return None
     matrix = np.zeros((len(windows), hull[1] - hull[0] + 1), np.uint64)
     for row, (lo, hi) in enumerate(windows):
         for c in range(lo, hi + 1):
-            matrix[row, c - hull[0]] = weight(d, c - lo)
+            matrix[row, c - hull[0]] = weight(d, before + c - lo)
     return matrix
 
 
@@ -409,7 +471,7 @@ def geometry_of(func: LoweredFunc, values: Values) -> Geometry:
     if geometry is None:
         function, given = what_runs(func)
         arguments = [(name, _argument(value, values)) for name, value in given]
-        salt = named(func.name, id(function), *itertools.chain.from_iterable(arguments))
+        salt = named(named_as(func), id(function), *itertools.chain.from_iterable(arguments))
         geometry = known[at] = Geometry(func, salt, {key: values[key] for key in keys}, dict(arguments))
     return geometry
 

@@ -469,7 +469,8 @@ class Run:
                 part = found[port]
                 assert part is not None
                 hashes += part.transpose(order).reshape(shape) * factor
-            stir(hashes)
+            if geometry.is_computed():
+                stir(hashes)
             memory.write(output.region, hashes)
             if self.origins is not None:
                 self._explain(text_of(func, box), geometry, box, memory, output, sources)

@@ -158,9 +158,10 @@ def forwarded(p: sl.Pipeline, cursor: sl.Cursor) -> tuple[sl.Cursor | None, str]
 
 
 def meaning(cursor: Any) -> str:
-    """What a cursor means to a person: the kind of statement and its name; loops may be renamed by a split."""
+    """What a cursor means to a person: the kind of statement and its name; loops may be renamed by a split, and a call
+    that reduces may be taken to pieces, the last of which gives what it gave."""
     kind = type(cursor).__name__
-    return kind if isinstance(cursor, sl.LoopCursor) else f"{kind} {cursor.name()}"
+    return kind if isinstance(cursor, sl.LoopCursor) else f"{kind} {cursor.name().removesuffix('_finish')}"
 
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -335,6 +336,18 @@ def _clone_call(chain: Chain) -> sl.Pipeline:
     return sl.clone_call(p, *chain.choose(pairs))
 
 
+def _split_reduction(chain: Chain) -> sl.Pipeline:
+    """Of a func that says how it reduces; now and then any."""
+    p = chain.pipeline
+    calls = p.find_all("_ = _")
+    declared = [c for c in calls if c._call.func.reduction is not None]
+    if chain.is_careless():
+        return sl.split_reduction(p, chain.pick("_ = _"), "r", chain.choose([1, 4]))
+    if not declared:
+        raise NothingToDoError
+    return sl.split_reduction(p, chain.choose(declared), "r", chain.choose([1, 2, 3, 4]))
+
+
 def _uses(p: sl.Pipeline) -> dict[str, tuple[int, int]]:
     """Of each intermediate, the first and the last call that uses it, counted in program order."""
     found: dict[str, tuple[int, int]] = {}
@@ -399,6 +412,7 @@ PRIMITIVES: dict[str, tuple[Primitive, int]] = {
     "fuse_loops": (_fuse_loops, 2),
     "cut_call": (_cut_call, 1),
     "clone_call": (_clone_call, 2),
+    "split_reduction": (_split_reduction, 3),
     "compute_in_place": (_compute_in_place, 1),
     "reuse_buffer": (_reuse_buffer, 2),
     "simplify": (_simplify, 1),

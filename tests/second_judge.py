@@ -199,6 +199,7 @@ COUNTS: dict[str, CountRule] = {
     "cut_call": same_elements,
     "fuse_loops": same_elements,
     "clone_call": any_number,
+    "split_reduction": any_number,
     "parallelize_loop": same_calls,
     "compute_at": same_of_others,
     "compute_root": same_of_others,

@@ -11,6 +11,7 @@ import numpy as np
 
 from slinky.errors import GraphError
 from slinky.graph.buffers import Access, BufferExpr, valid_name
+from slinky.graph.reductions import Reduction
 from slinky.graph.returning import Returning
 from slinky.ir.operations import Callback, Operation
 from slinky.symbolic.expressions import Expr, Metadata, Node, Scalar, Variable
@@ -44,6 +45,8 @@ class Func:
       depends on where the box ends: softmax along a row, an FFT, a filter that runs from one end to the other. Such a
       dimension is never split, and no rewrite makes a call compute less of it than all: the bounds of an output of the
       pipeline, as the arrays say; for an intermediate, all that its inputs allow, or the bounds assigned to it.
+    * `reduction`: how the callback's work can be taken to pieces along dimensions of its inputs that its outputs have
+      not, so that a sum needs no more of what it sums than a piece (see `Reduction`, `split_reduction`).
 
     Making a func makes it the producer of its outputs. Raises `GraphError`, naming func and buffer, for what can be
     no part of a pipeline; nothing is changed then.
@@ -61,6 +64,7 @@ class Func:
         in_place: bool | None = None,
         writable_inputs: bool = False,
         whole: Iterable[Variable | str] = (),
+        reduction: Reduction | None = None,
     ) -> None:
         if not callable(callback):
             raise GraphError(f"a func needs a callable, got {callback!r}")
@@ -85,6 +89,9 @@ class Func:
         self._check_ufunc()
         self.dims = self._dims()
         self.whole = self._whole(whole)
+        if reduction is not None and not isinstance(reduction, Reduction):
+            raise GraphError(f"func {self.name!r}: reduction must be a Reduction, got {reduction!r}")
+        self.reduction = None if reduction is None else reduction.lowered(self)
         self._check_outputs()
         self._check_symbols()
         self._check_cycle()

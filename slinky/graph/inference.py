@@ -143,6 +143,7 @@ class _Walk:
             tuple((position[dim], box[dim]) for dim in func.whole),
             self._known_of_divisors(func),
             tuple((position[dim], n) for dim, n in self._multiples(func).items()),
+            reduction=func.reduction,
         )
         self.lowered[func] = lowered
         self.boxes_of_funcs[func] = tuple(box[dim] for dim in func.dims)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, TypeAlias, TypeVar
 
 import attrs
+import numpy as np
 
 from slinky.errors import ExpressionError
 from slinky.symbolic.expressions import Expr, Variable
@@ -142,5 +143,72 @@ class Copy(_Operation):
         return () if self.fill is None else (("fill", self.fill),)
 
 
-Operation: TypeAlias = Callback | Copy
+@attrs.frozen
+class State:
+    """What a reduction holds while it goes on: a buffer of this dtype, along the func's dimensions at these positions."""
+
+    name: str
+    dtype: np.dtype[Any]
+    dims: tuple[int, ...]
+
+
+@attrs.frozen(eq=False)
+class Reduction:
+    """How a func combines the elements of dimensions of its inputs that its outputs have not: piece by piece.
+
+    `over` has the names of these dimensions, each with the axis of every input that is along it (None: none is).
+    `init` is given the states, and writes what they are of no elements. `update` is given the states as they were, the
+    func's inputs with a further piece of the dimension, and the states to write. `finish` is given the states of all
+    elements, and writes the outputs of the func. All take the func's `arguments`; with `positions`, `update` also takes
+    `start`, how many elements come before the piece, and `finish` takes `count`, how many there are.
+
+    That this gives what the func gives is the word of its author: to the last bit if it `is_exact`, else but for
+    rounding, which matters to nobody if it `may_reassociate`.
+    """
+
+    over: tuple[tuple[str, tuple[int | None, ...]], ...]
+    states: tuple[State, ...]
+    init: Callable[..., Any]
+    update: Callable[..., Any]
+    finish: Callable[..., Any]
+    positions: bool = False
+    is_exact: bool = True
+    may_reassociate: bool = False
+
+
+class Stage(enum.Enum):
+    """The funcs that do together what a func does that reduces."""
+
+    INIT = "init"
+    UPDATE = "update"
+    FINISH = "finish"
+
+
+RESERVED = ("piece_extent", "each", "start", "count")
+"""What arguments of stages are called that no func has given them."""
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class Accumulation(_Operation):
+    """A stage of a reduction by pieces of a dimension, all of `piece_extent` coordinates but for the last one; at each
+    coordinate, `each` elements are reduced along other dimensions.
+
+    States have a dimension more than the reduction says, the first: their coordinates there are numbers of pieces. What
+    they hold at k is what they are after the piece k, and at -1, of no elements. An update writes them at the pieces of
+    its box and reads them one before; of its other inputs `axes` are those along which there are pieces. `func` is the
+    name of the func that was taken to pieces, and `function` what it ran.
+    """
+
+    reduction: Reduction
+    stage: Stage
+    func: str
+    function: Callable[..., Any]
+    axes: tuple[int | None, ...] = ()
+
+    def shown(self) -> tuple[tuple[str, Any], ...]:
+        """What a program prints of it: what its author has given."""
+        return tuple((name, value) for name, value in self.arguments if name not in RESERVED)
+
+
+Operation: TypeAlias = Callback | Copy | Accumulation
 """What a func runs."""

@@ -22,7 +22,7 @@ import attrs
 import numpy as np
 
 from slinky.errors import ProgramError
-from slinky.ir.operations import Operation
+from slinky.ir.operations import Operation, Reduction
 from slinky.symbolic.expressions import Condition, Expr, ExprLike, Variable, as_expr, maximum, minimum
 from slinky.symbolic.intervals import Box, Interval
 
@@ -159,6 +159,8 @@ class LoweredFunc:
 
     `part` is where the func gives the values of its outputs, if others give them elsewhere: calls are clamped to it, as
     to the bounds of their outputs.
+
+    `reduction` is how the operation can be taken to pieces along dimensions of its inputs that its outputs have not.
     """
 
     name: str
@@ -170,6 +172,7 @@ class LoweredFunc:
     known: tuple[Condition, ...] = ()
     multiples: tuple[tuple[int, int], ...] = ()
     part: tuple[Limit, ...] = ()
+    reduction: Reduction | None = None
 
     @property
     def ports(self) -> tuple[Port, ...]:

@@ -25,6 +25,7 @@ from slinky.ir.statements import (
     Check,
     For,
     If,
+    OutputPort,
     Pass,
     Program,
     Statement,
@@ -170,7 +171,7 @@ class _Verifier:
             self.buffer(call, buffer, output.rank, output.dtype, scope)
             if buffer in self.read_only:
                 self.fail(call, f"it writes {buffer!r}, which may only be read")
-            if buffer in call.reads or call.writes.count(buffer) > 1:
+            if call.writes.count(buffer) > 1 or not _reads_earlier_ones(call, buffer, output):
                 self.fail(call, f"it writes {buffer!r}, and touches it by another port, too")
         for buffer, port in zip(call.reads, func.inputs, strict=True):
             self.buffer(call, buffer, port.rank, port.dtype, scope)
@@ -228,3 +229,14 @@ class _Verifier:
                     self.fail(statement, f"scalar {symbol} is not a parameter")
             elif isinstance(symbol, Variable) and symbol not in loops:
                 self.fail(statement, f"variable {symbol} is not in scope")
+
+
+def _reads_earlier_ones(call: Call, buffer: str, output: OutputPort) -> bool:
+    """Whether of a buffer that a call writes, what it computes an element from, if anything, has smaller coordinates
+    along one dimension."""
+    dims = [call.func.dims[d] for d in output.dims]
+    return all(
+        any(prove(i.max < dim) for i, dim in zip(port.box, dims, strict=True))
+        for read, port in zip(call.reads, call.func.inputs, strict=True)
+        if read == buffer
+    )

@@ -1,4 +1,4 @@
-"""Calling callbacks by the convention, and testing what is declared of them."""
+"""Testing what is declared of callbacks, and what to say of those that fail."""
 
 from __future__ import annotations
 
@@ -15,42 +15,13 @@ from slinky.errors import ArgumentError, CallbackError
 from slinky.ir.sharing import in_place_pairs
 from slinky.ir.statements import Call, LoweredFunc
 from slinky.runtime.buffers import Array, Buffer, buffer_at, read_only
+from slinky.runtime.calling import call_callback, is_accepted
 from slinky.runtime.operations import function_of, takes_out
 
 
 def array_of(operand: Array | Buffer) -> Array:
     """The array of an operand, which is a buffer where the callback asks for coordinates."""
     return operand.array if isinstance(operand, Buffer) else operand
-
-
-def call_callback(
-    callback: Callable[..., Any], name: str, inputs: Sequence[Any], outputs: Sequence[Any], arguments: dict[str, Any]
-) -> None:
-    """Run a callback by the convention: inputs then outputs by position, arguments by name, ufunc outputs by `out=`.
-
-    Raises `CallbackError` if it returns anything but None or its own outputs: a result that is returned instead of
-    written would be lost.
-    """
-    if isinstance(callback, np.ufunc):
-        callback(*inputs, out=tuple(outputs), **arguments)
-        return
-    result = callback(*inputs, *outputs, **arguments)
-    if not is_accepted(result, outputs):
-        raise result_error(name, type(result).__name__)
-
-
-def is_accepted(result: object, outputs: Sequence[object]) -> bool:
-    """Whether a callback may return this: nothing, or its own outputs."""
-    returned = result if isinstance(result, tuple) else (result,)
-    return all(value is None or any(value is output for output in outputs) for value in returned)
-
-
-def result_error(name: str, kind: str) -> CallbackError:
-    """The error of a call whose callback returned something of this type."""
-    return CallbackError(
-        f"the callback of {name} returned {kind}; a callback writes to its outputs, which come after its inputs, "
-        f"and returns None. If it is a function that returns its result, wrap it: sl.returns(...)"
-    )
 
 
 def note_of_error(call: Call, error: BaseException) -> str | None:

@@ -18,7 +18,8 @@ from slinky.errors import ExecutionError, ExpressionError
 from slinky.ir.effects import clamped_numbers, numeric_reads, numeric_writes
 from slinky.ir.statements import Alloc, Call, Check, For, Program, Statement, walk, workers_of
 from slinky.runtime.arguments import require, take_arguments
-from slinky.runtime.callbacks import UnwrittenError, is_accepted, note_of_error, result_error, unwritten_error
+from slinky.runtime.callbacks import UnwrittenError, note_of_error, unwritten_error
+from slinky.runtime.calling import is_accepted, result_error
 from slinky.runtime.codegen.origin import extents
 from slinky.runtime.plan_tree import BadFold, BadRegion, BadStep, BadWorkers, CheckFailed, Failure, Place
 from slinky.runtime.python_text import PythonText

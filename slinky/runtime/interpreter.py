@@ -48,11 +48,11 @@ from slinky.runtime.callbacks import (
     Poison,
     UnwrittenError,
     array_of,
-    call_callback,
     check_in_place,
     note_of_error,
     unwritten_error,
 )
+from slinky.runtime.calling import call_callback
 from slinky.runtime.lifetimes import guests, memory_releases
 from slinky.runtime.operations import function_of
 from slinky.runtime.races import Iteration, LoopRun

@@ -11,8 +11,9 @@ from typing import Any, assert_never
 
 import numpy as np
 
-from slinky.ir.operations import Callback, Copy, Operation
+from slinky.ir.operations import Accumulation, Callback, Copy, Operation
 from slinky.runtime.copying import carrier
+from slinky.runtime.reductions import stage_carrier
 
 
 def function_of(operation: Operation) -> Callable[..., Any]:
@@ -22,6 +23,8 @@ def function_of(operation: Operation) -> Callable[..., Any]:
             return function
         case Copy():
             return carrier(operation)
+        case Accumulation():
+            return stage_carrier(operation)
         case _:
             assert_never(operation)
 

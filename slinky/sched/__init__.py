@@ -25,6 +25,7 @@ from slinky.sched.primitives import (
     slide_window,
     split_boundary,
     split_loop,
+    split_reduction,
     store_at,
     unfold_storage,
 )
@@ -106,6 +107,7 @@ __all__ = [
     "slide_window",
     "split_boundary",
     "split_loop",
+    "split_reduction",
     "store_at",
     "unfold_storage",
 ]

@@ -109,6 +109,15 @@ class CloneCallCursors(ReturnedCursors):
     call: CallCursor
 
 
+class SplitReductionCursors(ReturnedCursors):
+    """Returned by `split_reduction`."""
+
+    init: CallCursor
+    loop: LoopCursor
+    update: CallCursor
+    final: CallCursor
+
+
 class ParallelizeLoopCursors(ReturnedCursors):
     """Returned by `parallelize_loop`."""
 

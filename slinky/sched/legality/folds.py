@@ -5,6 +5,10 @@ ends non-decreasing, and all reads and writes of an iteration span at most F coo
 an element e read at v is `e + kF`: above, it is more than b(v), so not written yet; below, it is less than a(u) for the
 iteration u <= v that wrote e, so it is not written from then on.
 
+Where calls and loops of one block touch the buffer in turn, this holds of each by itself. Beyond that, all that a later
+one touches is to be above e - F, for any e that an earlier one has written. Then a later one overwrites no such e from
+below, and what it reads has not been overwritten from above by an earlier one.
+
 Where an end moves back, it is enough that all that an iteration reads was written in that iteration: what it writes
 spans at most F coordinates, so none of them share storage.
 """
@@ -12,7 +16,7 @@ spans at most F coordinates, so none of them share storage.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import attrs
 
@@ -22,7 +26,7 @@ from slinky.errors import SchedulingError
 from slinky.ir.effects import of_buffer, reads, writes
 from slinky.ir.printer import dimension_names
 from slinky.ir.scopes import over_loops
-from slinky.ir.statements import SERIAL, Alloc, For
+from slinky.ir.statements import SERIAL, Alloc, Call, For
 from slinky.pipeline import Pipeline
 from slinky.sched.legality.coverage import OwnIteration, shown
 from slinky.sched.legality.races import own_buffers
@@ -63,12 +67,49 @@ def usage_of(version: Version, alloc: Alloc, dim: int, *, clamped: bool = True) 
     With `clamped`, regions are as the calls clamp them, under the facts that hold when they run; without, as written.
     """
     writers, readers = version.writers_of(alloc), version.readers_of(alloc)
-    depth = len(version.ancestors(alloc.id))
-    outermost = {version.path(i)[depth] for i in (*writers, *readers)}
+    outermost = _outermost(version, alloc, (*writers, *readers))
     loop: For | None = None
     if len(outermost) == 1:
-        statement = version.statement(outermost.pop())
+        statement = version.statement(next(iter(outermost)))
         loop = statement if isinstance(statement, For) else None
+    return _usage(version, alloc, dim, loop, readers, writers, clamped=clamped)
+
+
+def _outermost(version: Version, alloc: Alloc, calls: Iterable[int]) -> dict[int, list[int]]:
+    """The statements of an allocation's block that calls stand in, each with these calls."""
+    depth = len(version.ancestors(alloc.id))
+    found: dict[int, list[int]] = {}
+    for identity in calls:
+        found.setdefault(version.path(identity)[depth], []).append(identity)
+    return found
+
+
+def _turns(version: Version, alloc: Alloc, dim: int) -> list[Usage] | None:
+    """How calls and serial loops, one after the other, use a dimension of a buffer; None if something else does."""
+    readers = _outermost(version, alloc, version.readers_of(alloc))
+    writers = _outermost(version, alloc, version.writers_of(alloc))
+    found: list[Usage] = []
+    for identity in sorted({*readers, *writers}, key=version.position):
+        statement = version.statement(identity)
+        loop = statement if isinstance(statement, For) and statement.mode == SERIAL else None
+        if loop is None and not isinstance(statement, Call):
+            return None
+        own = readers.get(identity, []), writers.get(identity, [])
+        found.append(_usage(version, alloc, dim, loop, *own, clamped=True))
+    return found
+
+
+def _usage(
+    version: Version,
+    alloc: Alloc,
+    dim: int,
+    loop: For | None,
+    readers: Sequence[int],
+    writers: Sequence[int],
+    *,
+    clamped: bool,
+) -> Usage:
+    """How calls, given by identity, use a dimension of a buffer in an iteration of a loop around them."""
 
     def along(touch: Touch) -> tuple[Interval, Facts]:
         around = list(reversed(version.loops_around(touch.call.id)))
@@ -76,7 +117,7 @@ def usage_of(version: Version, alloc: Alloc, dim: int, *, clamped: bool = True) 
         inner = around[: len(around) - home - (1 if loop is not None else 0)]
         return over_loops(touch.region[dim], inner, touch.known), _forget(touch.known, inner)
 
-    def of(calls: list[int], *, writing: bool) -> tuple[tuple[Interval, Facts], ...]:
+    def of(calls: Sequence[int], *, writing: bool) -> tuple[tuple[Interval, Facts], ...]:
         found = touches(version, alloc.buffer, calls, writing=writing)
         if not clamped:
             found = [_as_written(t, alloc.buffer, writing=writing) for t in found]
@@ -114,8 +155,32 @@ def check_fold(version: Version, alloc: Alloc, dim: int, factor: Expr) -> None:
     """
     require_no_layout(version, alloc, dim)
     window = usage_of(version, alloc, dim)
-    place = statement_cursor(version, alloc.id)
-    name = f"{alloc.buffer}.{alloc.dims[dim]}"
+    if window.loop is None and _is_kept_in_turn(version, alloc, dim, factor):
+        return
+    missing = _unfitting(version, window, factor)
+    if missing is not None:
+        raise _too_small(version, alloc, dim, factor, missing)
+    if window.loop is None:
+        return
+    loop = window.loop
+    if loop.mode != SERIAL:
+        raise SchedulingError(
+            f"the parallel loop {loop.variable} would share the folded buffer {alloc.buffer} between its iterations",
+            place=statement_cursor(version, alloc.id),
+            remedies=lambda: own_buffers(version, loop, alloc.buffer),
+        )
+    back = _moving_back(version, window)
+    if back is not None and not _is_read_where_written(version, alloc, loop):
+        name = f"{alloc.buffer}.{alloc.dims[dim]}"
+        raise back.refuse(
+            f"what is produced of {name} moves forward with loop {loop.variable}",
+            f"what is produced of {name} does not move forward with loop {loop.variable}",
+            place=statement_cursor(version, alloc.id),
+        )
+
+
+def _unfitting(version: Version, window: Usage, factor: Expr) -> Unproved | None:
+    """What is not shown, if it is not that all that an iteration touches spans no more coordinates than a fold has."""
     # What may have been written by the time of a read counts whether or not the producer runs in that iteration, so
     # only the facts of the reader (or of the write that a later one could overwrite) may be used.
     pairs = [(write, read, known) for write, _ in window.writes for read, known in window.reads]
@@ -132,16 +197,14 @@ def check_fold(version: Version, alloc: Alloc, dim: int, factor: Expr) -> None:
             most = largest_fixed_difference(write.max, other.min, ranges, known)
             if most is not None and shown(most + 1, factor, known):
                 continue
-            raise _too_small(version, alloc, dim, factor, Unproved(version, fits, known))
-    if window.loop is None:
-        return
+            return Unproved(version, fits, known)
+    return None
+
+
+def _moving_back(version: Version, window: Usage) -> Unproved | None:
+    """An end of what is written in a loop that is not shown to move forward with it, if there is one."""
     loop = window.loop
-    if loop.mode != SERIAL:
-        raise SchedulingError(
-            f"the parallel loop {loop.variable} would share the folded buffer {alloc.buffer} between its iterations",
-            place=place,
-            remedies=lambda: own_buffers(version, loop, alloc.buffer),
-        )
+    assert loop is not None
     onward: dict[Expr, Expr] = {loop.variable: loop.variable + loop.step}
     for write, _ in window.writes:
         going = version.facts_at(loop.id).also(loop.range.min <= loop.variable, loop.step >= 1)
@@ -149,14 +212,28 @@ def check_fold(version: Version, alloc: Alloc, dim: int, factor: Expr) -> None:
         for end in (write.min, write.max):
             later = substitute(end, onward)
             advances = end <= later
-            if not at_most(end, later, going) and not prove(advances, going):
-                if at_most_in_all_cases(end, later, going) or _is_read_where_written(version, alloc, loop):
-                    continue
-                raise Unproved(version, advances, going).refuse(
-                    f"what is produced of {name} moves forward with loop {loop.variable}",
-                    f"what is produced of {name} does not move forward with loop {loop.variable}",
-                    place=place,
-                )
+            if at_most(end, later, going) or prove(advances, going) or at_most_in_all_cases(end, later, going):
+                continue
+            return Unproved(version, advances, going)
+    return None
+
+
+def _is_kept_in_turn(version: Version, alloc: Alloc, dim: int, factor: Expr) -> bool:
+    """Whether a fold is shown to keep what statements and loops touch that come one after the other."""
+    turns = _turns(version, alloc, dim)
+    if turns is None:
+        return False
+    for n, turn in enumerate(turns):
+        if _unfitting(version, turn, factor) is not None:
+            return False
+        if turn.loop is not None and _moving_back(version, turn) is not None:
+            return False
+        for before in turns[:n]:
+            for write, known in before.writes:
+                end = over_loops(write, () if before.loop is None else (before.loop,), known).max
+                if not all(shown(end, other.min + factor - 1, k) for other, k in (*turn.reads, *turn.writes)):
+                    return False
+    return True
 
 
 def _is_read_where_written(version: Version, alloc: Alloc, loop: For) -> bool:

@@ -143,6 +143,14 @@ COPIES_SAY = Reason(
     "there: the target still has one value for each element. Pieces of a copy give each element as the copy does.",
 )
 
+DECLARED = Reason(
+    "declared",
+    "A call is replaced by calls that its func's author has declared to give what it gives: on the same sources, into "
+    "the same buffers, with buffers of their own between them.",
+    "The author of a callback alone knows what it computes, and says so where the func is made. No other call changes, "
+    "and no other value.",
+)
+
 LAYOUT_ALONE = Reason(
     "a layout alone",
     "Nothing changes but where the elements of one allocation, which is not folded, lie in memory; each has a place of "

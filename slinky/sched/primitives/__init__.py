@@ -8,6 +8,7 @@ from slinky.sched.primitives.layouts import set_layout
 from slinky.sched.primitives.loops import cut_loop, parallelize_loop, reorder_loops, split_loop
 from slinky.sched.primitives.memory import compute_in_place, reuse_buffer
 from slinky.sched.primitives.placement import compute_at, compute_root
+from slinky.sched.primitives.reductions import split_reduction
 from slinky.sched.primitives.simplification import rename, simplify
 from slinky.sched.primitives.sliding import slide_window
 from slinky.sched.primitives.storage import fold_storage, lift_alloc, store_at, unfold_storage
@@ -34,6 +35,7 @@ __all__ = [
     "slide_window",
     "split_boundary",
     "split_loop",
+    "split_reduction",
     "store_at",
     "unfold_storage",
 ]

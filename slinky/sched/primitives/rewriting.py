@@ -47,6 +47,12 @@ def fresh_variable(version: Version, at: int, wanted: str, used: Expr) -> Variab
     return variable(_free_name(version, wanted, _names_taken(version, at, used)))
 
 
+def free_name(version: Version, at: int, wanted: str, taken: Iterable[str] = ()) -> str:
+    """A name for a buffer or func at a statement: the name wanted, or that with a number."""
+    loops = {s.variable.name for s in walk(version.program.body) if isinstance(s, For)}
+    return _free_name(version, wanted, loops | set(taken))
+
+
 def named_variable(version: Version, at: int, name: str, used: Expr, *, free: str = "", taken: str = "") -> Variable:
     """A loop variable of exactly this name, given by the user, for a loop around or inside a statement.
 

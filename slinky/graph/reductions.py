@@ -1,0 +1,157 @@
+"""How a func combines the elements that it reduces, as its author declares it.
+
+Idea. A func that sums rows reads all of a row for each element, so all of the row must be there. If it can go on from
+what it has of the elements before, its *states*, a row can come in pieces, each of which is gone when the next one
+comes. Only the author of a callback can know how.
+
+Invariant: what is declared fits the func. Whether it gives what the callback gives is the author's word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from slinky.errors import GraphError
+from slinky.graph.buffers import Access, valid_name
+from slinky.ir.operations import RESERVED, State
+from slinky.ir.operations import Reduction as LoweredReduction
+from slinky.symbolic.expressions import Scalar, Variable
+from slinky.symbolic.intervals import box_symbols
+
+if TYPE_CHECKING:
+    from slinky.graph.funcs import Func
+
+
+class Reduction:
+    """How a func reduces dimensions of its inputs piece by piece, for `split_reduction`.
+
+    Parameters:
+
+    * `over`: the reduced dimensions by a name, each with the axis of the input that it is; of several inputs, one axis
+      for each, None for an input that all pieces read alike: `{"x": 1}`, `{"k": (1, 0)}`.
+    * `state`: one access or more of buffers that hold what is known so far: `[total[y]]`. Their dimensions are
+      variables of the func's outputs; they are made when the func is taken to pieces, and are no part of the graph.
+    * `init`: called with an array per state; it writes what they are of no elements at all.
+    * `update`: called with an array per state as it was, read-only, then one per input of the func, with a further
+      piece of the reduced dimension, then one per state to write.
+    * `finish`: called with an array per state, then one per output of the func, which it writes.
+    * `positions`: let `update` take `start=`, how many elements come before its piece, and `finish` take `count=`, how
+      many there were, along all reduced dimensions.
+    * `exact`: whether pieces give the very same bits as the whole. Sums of floats do not: they are rounded elsewhere.
+    * `reassociate`: that this may be, where it is not exact. Nothing is taken to pieces without.
+
+    All three take the func's `arguments`, too. Like callbacks, they write what comes last and return nothing; pieces
+    come in order, and are not empty.
+
+        >>> import slinky as sl, numpy as np
+        >>> y = sl.variables("y")[0]
+        >>> a, s, total = sl.BufferExpr("a", np.int64, 2), sl.BufferExpr("s", np.int64, 1), sl.BufferExpr("t", "i8", 1)
+        >>> sl.Func(
+        ...     lambda rows, sums: np.sum(rows, axis=1, out=sums), [a[y, :]], [s[y]], name="sums",
+        ...     reduction=sl.Reduction(
+        ...         over={"x": 1},
+        ...         state=[total[y]],
+        ...         init=lambda t: t.fill(0),
+        ...         update=lambda old, piece, new: np.add(old, piece.sum(axis=1), out=new),
+        ...         finish=lambda t, sums: np.copyto(sums, t),
+        ...     ),
+        ... )
+        <Func s[y] = sums(a[y, :])>
+
+    Raises `GraphError` for what is no reduction; where it does not fit a func, making the func does.
+    """
+
+    def __init__(
+        self,
+        over: Mapping[str, int | Sequence[int | None]],
+        state: Sequence[Access],
+        init: Callable[..., Any],
+        update: Callable[..., Any],
+        finish: Callable[..., Any],
+        *,
+        positions: bool = False,
+        exact: bool = True,
+        reassociate: bool = False,
+    ) -> None:
+        if not isinstance(over, Mapping) or not over:
+            raise GraphError(f"a reduction is over one dimension or more, such as {{'x': 1}}, got {over!r}")
+        self.over = {valid_name(name, "a reduced dimension"): axes for name, axes in over.items()}
+        if isinstance(state, Access) or not isinstance(state, Iterable):
+            raise GraphError(f"the state of a reduction must be a list of accesses, such as [total[y]], got {state}")
+        self.state = tuple(state)
+        if not self.state or not all(isinstance(access, Access) for access in self.state):
+            raise GraphError(f"the state of a reduction must be accesses, such as [total[y]], got {state!r}")
+        for what, given in (("init", init), ("update", update), ("finish", finish)):
+            if not callable(given):
+                raise GraphError(f"{what} of a reduction must be callable, got {given!r}")
+        for what, flag in (("positions", positions), ("exact", exact), ("reassociate", reassociate)):
+            if not isinstance(flag, (bool, np.bool_)):
+                raise GraphError(f"{what} of a reduction must be True or False, got {flag!r}")
+        self.init, self.update, self.finish = init, update, finish
+        self.positions, self.exact, self.reassociate = bool(positions), bool(exact), bool(reassociate)
+
+    def lowered(self, func: Func) -> LoweredReduction:
+        """What is declared, of a func that it fits.
+
+        Raises `GraphError`, naming the func, for what does not fit.
+        """
+        for name in RESERVED:
+            if name in func.arguments:
+                raise GraphError(f"func {func.name!r}: an argument cannot be called {name!r}: its reduction uses that")
+        return LoweredReduction(
+            tuple((name, self._axes(func, name, axes)) for name, axes in self.over.items()),
+            tuple(self._state(func, access) for access in self.state),
+            self.init,
+            self.update,
+            self.finish,
+            self.positions,
+            self.exact,
+            self.reassociate,
+        )
+
+    @staticmethod
+    def _axes(func: Func, name: str, given: int | Sequence[int | None]) -> tuple[int | None, ...]:
+        """The axis of each input along a reduced dimension."""
+        axes = (given,) if isinstance(given, (int, np.integer)) else given
+        ranks = [access.buffer.rank for access in func.inputs]
+        where = f"func {func.name!r}: its reduction over {name!r}"
+        if not isinstance(axes, Sequence) or isinstance(axes, str) or len(axes) != len(ranks):
+            raise GraphError(f"{where} needs an axis for each of its {len(ranks)} inputs, got {given!r}")
+        found: list[int | None] = []
+        for access, axis in zip(func.inputs, axes, strict=True):
+            if axis is None:
+                found.append(None)
+                continue
+            rank = access.buffer.rank
+            if isinstance(axis, bool) or not isinstance(axis, (int, np.integer)) or not -rank <= axis < rank:
+                raise GraphError(f"{where}: {access.buffer.name} of rank {rank} has no axis {axis!r}")
+            i = access.box[axis]
+            moving = [] if i is None else [s for s in box_symbols([i]) if isinstance(s, Variable)]
+            moving = [s for s in moving if not isinstance(s, Scalar)]
+            if moving:
+                raise GraphError(
+                    f"{where}: axis {axis} of its input {access} moves with {moving[0]}; what is reduced must be the "
+                    f"same for all elements of the outputs"
+                )
+            found.append(int(axis) % rank)
+        if all(axis is None for axis in found):
+            raise GraphError(f"{where} needs an axis of some input")
+        return tuple(found)
+
+    @staticmethod
+    def _state(func: Func, access: Access) -> State:
+        dims: list[int] = []
+        for i in access.box:
+            is_point = i is not None and i.min is i.max
+            if i is None or not is_point or i.min not in func.dims or func.dims.index(i.min) in dims:
+                raise GraphError(
+                    f"func {func.name!r}: a state must be along different variables of its outputs, got {access}"
+                )
+            dims.append(func.dims.index(i.min))
+        buffer = access.buffer
+        if buffer.producer is not None or buffer.value is not None or buffer.is_read:
+            raise GraphError(f"func {func.name!r}: its state {buffer.name!r} is a buffer of the graph; make one for it")
+        return State(buffer.name, buffer.dtype, tuple(dims))

@@ -1,0 +1,302 @@
+"""Primitives on calls that reduce: take one to pieces along a dimension that its outputs have not.
+
+Idea. `s[y] = sums(a[y, :])` becomes a recurrence over pieces of x, with what is summed so far as a buffer of its own,
+along one dimension more: the number of the piece,
+
+    t[-1, y] = 0,    t[k, y] = t[k - 1, y] + (the piece k of a[y, :]),    s[y] = t[last, y].
+
+So each element has one value, as everywhere: an update does not change what is there, it computes the next. Calls of
+funcs that read what they wrote one step before, no more; so coverage, folds and races are proved of them like of any
+other. The buffer is folded by 2: what was, and what comes.
+
+Invariant: the three funcs compute what the one did, on the word of its author; that they find what they need is proved.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from slinky.cursors.cursors import CallCursor, LoopCursor, statement_cursor
+from slinky.cursors.editing import Edit
+from slinky.cursors.versions import Version
+from slinky.errors import OperationError, SchedulingError
+from slinky.ir.operations import Accumulation, Reduction, Stage
+from slinky.ir.statements import SERIAL, Alloc, Call, For, InputPort, Limit, LoweredFunc, OutputPort
+from slinky.pipeline import Pipeline
+from slinky.sched.gate import settle
+from slinky.sched.legality.reasons import DECLARED, Kept, Obligation
+from slinky.sched.legality.refusals import Unproved
+from slinky.sched.legality.touches import effective_box
+from slinky.sched.operation import sched_op
+from slinky.sched.primitives.rewriting import (
+    free_name,
+    fresh_variable,
+    require_divisors,
+    require_known_symbols,
+    require_positive,
+)
+from slinky.sched.returned import SplitReductionCursors
+from slinky.symbolic.bounds import simplify
+from slinky.symbolic.expressions import Constant, Expr, Variable, constant, equal, minimum, variable
+from slinky.symbolic.intervals import Box, Interval, point, substitute_box
+from slinky.symbolic.proofs import prove
+from slinky.symbolic.traversal import symbols
+
+
+@sched_op(SplitReductionCursors)
+def split_reduction(p: Pipeline, call: CallCursor, dim: str, factor: Expr) -> Any:
+    """Let a call reduce a dimension piece by piece, in a loop over pieces of `factor` coordinates.
+
+    What it reads can then be computed in the loop, and need never be there in full.
+
+        >>> import slinky as sl, numpy as np
+        >>> y, x = sl.variables("y x")
+        >>> a, t = (sl.BufferExpr(name, np.int64, 2) for name in "at")
+        >>> s = sl.BufferExpr("s", np.int64, 1)
+        >>> square = sl.Func(np.square, [a[y, x]], [t[y, x]])
+        >>> total = sl.reductions.sum(t[y, :], s[y], name="total")
+        >>> p = sl.build_pipeline([a], [s])
+        >>> print(p.body()[2:])
+          pipeline total(a: int64[2]) -> (s: int64[1]):
+            check a.0.min <= s.y.min
+            check s.y.max <= a.0.max
+        >   alloc t: int64[s.y.min..s.y.max, a.x.min..a.x.max]
+        >   t[:, :] = square(a[:, :])
+        >   s[:] = total(t[:, :])
+        >>> p, pieces = split_reduction(p, "total", "x", 16, rc=True)
+        >>> p = store_at(compute_at(p, "square", pieces.loop), "alloc t", pieces.loop)
+        >>> print(p.body()[2:])
+
+    The func must declare how it reduces (`Func(..., reduction=...)`; `sl.reductions` makes funcs that do). Each piece
+    takes what is known of the ones before it, in a buffer that holds two steps: what was, and what comes. The last
+    piece may have fewer coordinates; of no coordinates at all, there are no pieces.
+
+    Refused: a func that does not declare it, or another dimension; sums of floats, unless the func says that they may
+    be rounded elsewhere (`reassociate=True`); inputs that are not shown to be as long as each other; calls that read or
+    write past a copy.
+
+    Parameters:
+        dim: the reduced dimension, by the name that the func's reduction gives it.
+        factor: how many coordinates a piece has, at least 1.
+
+    Cursors:
+        init: the call that writes what is known of no elements.
+        loop: the loop over pieces.
+        update: the call that takes a piece.
+        final: the call that writes what the original wrote; it keeps its identity.
+    """
+    version, old = p._version, call._call
+    reduction, axes = _declared(version, old, dim)
+    edit = Edit(version)
+    known = version.facts_at(old.id)
+    require_known_symbols(version, factor, "the factor", version.loops_around(old.id))
+    loops = {loop.variable for loop in version.loops_around(old.id)}
+    if not loops.isdisjoint(symbols(factor)):
+        raise OperationError("the factor of a reduction must be the same everywhere: no loop may be in it")
+    edit.add_scalars(symbols(factor))
+    require_divisors(edit, factor, "the factor", known)
+    require_positive(edit, factor, "the factor", known)
+    pieces = _Pieces(version, old, reduction, dim, axes, factor)
+    edit.replace(old.id, pieces.statements(fresh_variable(version, old.id, dim, factor)), "took it to pieces")
+    new = settle(edit, "split_reduction", Kept(DECLARED, (Obligation.VALUES,)))
+    changed = new._version
+    init, loop, update = pieces.identities
+    return new, (
+        CallCursor(changed, init),
+        LoopCursor(changed, loop),
+        CallCursor(changed, update),
+        CallCursor(changed, old.id),
+    )
+
+
+def _declared(version: Version, call: Call, dim: str) -> tuple[Reduction, tuple[int | None, ...]]:
+    """How a call reduces a dimension, and the axis of each input along it.
+
+    Raises `SchedulingError` where it does not, or not to the last bit.
+    """
+    func, place = call.func, statement_cursor(version, call.id)
+    reduction = func.reduction
+    if reduction is None:
+        raise SchedulingError(
+            f"{func.name} does not say how it reduces",
+            place=place,
+            hint="sl.Func(..., reduction=sl.Reduction(...)) says it, and sl.reductions has funcs that do",
+        )
+    over = dict(reduction.over)
+    if dim not in over:
+        raise SchedulingError(f"{func.name} reduces {' and '.join(over)}, and not {dim}", place=place)
+    if not (reduction.is_exact or reduction.may_reassociate):
+        raise SchedulingError(
+            f"{func.name} gives other bits by pieces: what it rounds comes in another order",
+            place=place,
+            hint="reassociate=True, where the func is made, says that this is all right",
+        )
+    if any(port.view is not None for port in func.ports):
+        raise SchedulingError(f"{func.name} reads or writes past a copy", place=place)
+    return reduction, over[dim]
+
+
+class _Pieces:
+    """The statements that stand for a call that reduces."""
+
+    def __init__(
+        self, version: Version, call: Call, reduction: Reduction, dim: str, axes: tuple[int | None, ...], factor: Expr
+    ) -> None:
+        self.version = version
+        self.call = call
+        self.func = call.func
+        self.reduction = reduction
+        self.axes = axes
+        self.factor = factor
+        self.known = version.facts_at(call.id)
+        self.box = self._own_box()
+        self.extent = self._extent(dim)
+        self.each = self._each(dim)
+        self.last = (self.extent - 1) // factor
+        self.positive = () if isinstance(factor, Constant) else (factor >= 1,)
+        self.piece_name = f"{dim}_piece"
+        self.states = self._names()
+        self.identities: tuple[int, int, int] = (0, 0, 0)
+
+    def statements(self, loop: Variable) -> tuple[Alloc | Call | For, ...]:
+        """All of them, for a loop with this variable."""
+        init = Call(self._init(), (point(-1), *self.box), (), self.states)
+        reads = (*self.states, *self.call.reads)
+        update = Call(self._update(), (point(loop), *self.box), reads, self.states)
+        around = For(loop, Interval(constant(0), self.last), constant(1), SERIAL, (update,))
+        final = Call(self._finish(), self.call.box, self.states, self.call.writes, id=self.call.id)
+        self.identities = (init.id, around.id, update.id)
+        return (*self._allocs(), init, around, final)
+
+    def _own_box(self) -> Box:
+        """What the call computes, within the bounds of its outputs: states are there for nothing else."""
+        box = effective_box(self.version, self.call)
+        return tuple(Interval(simplify(i.min, self.known), simplify(i.max, self.known)) for i in box)
+
+    def _reduced(self) -> list[tuple[InputPort, int]]:
+        return [(port, axis) for port, axis in zip(self.func.inputs, self.axes, strict=True) if axis is not None]
+
+    def _extent(self, dim: str) -> Expr:
+        """How many coordinates are reduced. Raises `SchedulingError` where inputs are not shown to have as many."""
+        (first, axis), *others = self._reduced()
+        extent = first.box[axis].extent
+        for port, own in others:
+            same = equal(port.box[own].extent, extent)
+            if not prove(same, self.known):
+                raise Unproved(self.version, same, self.known).refuse(
+                    f"the inputs of {self.func.name} are as long as each other along {dim}",
+                    f"the inputs of {self.func.name} are not as long as each other along {dim}",
+                    place=statement_cursor(self.version, self.call.id),
+                )
+        return extent
+
+    def _each(self, dim: str) -> Expr:
+        """How many elements are reduced at each coordinate, along other dimensions."""
+        extents = [
+            next(port.box[axis].extent for port, axis in zip(self.func.inputs, axes, strict=True) if axis is not None)
+            for name, axes in self.reduction.over
+            if name != dim
+        ]
+        return math.prod(extents, start=constant(1))
+
+    # Funcs ----------------------------------------------------------------------------------------------------------
+
+    def _names(self) -> tuple[str, ...]:
+        found: list[str] = []
+        for state in self.reduction.states:
+            found.append(free_name(self.version, self.call.id, state.name, found))
+        return tuple(found)
+
+    def _allocs(self) -> list[Alloc]:
+        names = self.func.dim_names()
+        pieces = Interval(constant(-1), self.last)
+        return [
+            Alloc(
+                name,
+                state.dtype,
+                (self.piece_name, *(names[d] for d in state.dims)),
+                (pieces, *(self.box[d] for d in state.dims)),
+                (constant(2), *(None for _ in state.dims)),
+            )
+            for name, state in zip(self.states, self.reduction.states, strict=True)
+        ]
+
+    def _name(self, stage: Stage) -> str:
+        return free_name(self.version, self.call.id, f"{self.func.name}_{stage.value}", self.states)
+
+    def _operation(self, stage: Stage, *arguments: tuple[str, Expr], pass_buffers: bool = False) -> Accumulation:
+        operation = self.func.operation
+        return Accumulation(
+            arguments=(*operation.arguments, *arguments),
+            pass_buffers=pass_buffers,
+            reduction=self.reduction,
+            stage=stage,
+            func=self.func.name,
+            function=operation.function,
+            axes=self.axes,
+        )
+
+    def _dims(self, name: str) -> tuple[Variable, ...]:
+        return tuple(variable(f"{name}.{d}") for d in (self.piece_name, *self.func.dim_names()))
+
+    def _along_pieces(
+        self, name: str, operation: Accumulation, inputs: tuple[InputPort, ...], part: Limit
+    ) -> LoweredFunc:
+        """A func that writes the states, along the pieces, too."""
+        func = self.func
+        outputs = tuple(OutputPort((0, *(d + 1 for d in s.dims)), s.dtype) for s in self.reduction.states)
+        return LoweredFunc(
+            name,
+            operation,
+            self._dims(name),
+            inputs,
+            outputs,
+            whole=tuple((d + 1, i) for d, i in func.whole),
+            known=(*func.known, *self.positive),
+            multiples=tuple((d + 1, n) for d, n in func.multiples),
+            part=(part, *(Limit(limit.dim + 1, limit.first, limit.last) for limit in func.part)),
+        )
+
+    def _init(self) -> LoweredFunc:
+        part = Limit(0, None, constant(-1))
+        return self._along_pieces(self._name(Stage.INIT), self._operation(Stage.INIT), (), part)
+
+    def _update(self) -> LoweredFunc:
+        name = self._name(Stage.UPDATE)
+        dims = self._dims(name)
+        piece, own = dims[0], dict[Expr, Expr](zip(self.func.dims, dims[1:], strict=True))
+        states = [
+            InputPort((point(piece - 1), *(point(dims[d + 1]) for d in s.dims)), s.dtype) for s in self.reduction.states
+        ]
+        inputs: list[InputPort] = []
+        for port, axis in zip(self.func.inputs, self.axes, strict=True):
+            box = list(substitute_box(port.box, own))
+            if axis is not None:
+                whole = box[axis]
+                begin = whole.min + self.factor * piece
+                box[axis] = Interval(begin, minimum(begin + self.factor - 1, whole.max))
+            inputs.append(InputPort(tuple(box), port.dtype))
+        positions = self.reduction.positions
+        arguments = [("piece_extent", self.factor), *([("each", self.each)] if positions else [])]
+        operation = self._operation(Stage.UPDATE, *arguments, pass_buffers=positions)
+        return self._along_pieces(name, operation, (*states, *inputs), Limit(0, constant(0), self.last))
+
+    def _finish(self) -> LoweredFunc:
+        func, name = self.func, self._name(Stage.FINISH)
+        dims = tuple(variable(f"{name}.{d}") for d in func.dim_names())
+        states = tuple(
+            InputPort((point(self.last), *(point(dims[d]) for d in s.dims)), s.dtype) for s in self.reduction.states
+        )
+        count = (("count", self.extent * self.each),) if self.reduction.positions else ()
+        return LoweredFunc(
+            name,
+            self._operation(Stage.FINISH, *count),
+            dims,
+            states,
+            func.outputs,
+            whole=func.whole,
+            known=(*func.known, *self.positive),
+            multiples=func.multiples,
+            part=func.part,
+        )
