@@ -26,7 +26,7 @@ from slinky.errors import GraphError
 from slinky.graph.buffers import Access, BufferExpr
 from slinky.graph.funcs import Func
 from slinky.graph.reductions import Reduction
-from slinky.symbolic.expressions import Expr, linear
+from slinky.symbolic.expressions import Expr, Scalar, Variable, linear
 from slinky.symbolic.intervals import box_symbols
 
 __all__ = ["argmax", "argmin", "dot", "mean", "reduce", "softmax_dot", "sum", "var"]
@@ -316,8 +316,8 @@ def dot(a: Access, b: Access, target: Access, *, name: str | None = "dot", reass
         >>> sl.reductions.dot(a[i, :], b[:, j], c[i, j], reassociate=True)
         <Func c[i, j] = dot(a[i, :], b[:, j])>
 
-    By pieces, `a` and `b` must be known to be as long as each other: `require=[sl.same_shape(...)]`, or
-    `require=[a.dim(1).extent == b.dim(0).extent]`.
+    By pieces, `a` and `b` must be known to be as long as each other: where the pipeline is made, by
+    `require=[sl.equal(a.dim(1).extent, b.dim(0).extent)]`.
 
     Raises `GraphError` for accesses that are no such product, or dtypes that differ.
     """
@@ -431,6 +431,9 @@ def _reduced_axes(what: str, source: Access, target: Access) -> tuple[int, ...]:
         if not isinstance(access, Access):
             raise GraphError(f"{what}() takes accesses, such as a[y, :] and s[y], got {access!r}")
     wanted = [i.min for i in target.box if i is not None]
+    for e in box_symbols([i for i in source.box if i is not None]):
+        if isinstance(e, Variable) and not isinstance(e, Scalar) and e not in wanted:
+            raise GraphError(f"{what}(): {e} is no dimension of {target}; write : for what is reduced")
     axes: list[int] = []
     others: list[Expr] = []
     for axis, i in enumerate(source.box):

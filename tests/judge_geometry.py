@@ -298,15 +298,13 @@ class Geometry:
             return PortPlan(hull, (), False, (), ())
         followed = [dim for free in follows for dim in free]
         if all(len(free) <= 1 for free in follows) and len(set(followed)) == len(followed):
-            matrices = tuple(
-                _matrix(d, each, hull[d], self._before(port, d, box)) for d, each in enumerate(windows)
-            )
+            matrices = tuple(_matrix(d, each, hull[d], self._before(port, d, box)) for d, each in enumerate(windows))
             shape = tuple(len(each) for each in windows)
             return PortPlan(hull, matrices, False, tuple(free[0] if free else -1 for free in follows), shape)
         return self._dense_port(port, box, hull, tuple(sorted(set(followed))))
 
     def _before(self, port: int, d: int, box: NumericBox) -> int:
-        """How many coordinates of what is reduced come before the piece that a port reads: of a stage that takes one."""
+        """Of a stage that takes a piece: how many coordinates of what is reduced come before what a port reads."""
         stage = self.stage
         if stage is None or stage.stage is not Stage.UPDATE or port < len(stage.reduction.states):
             return 0

@@ -87,6 +87,15 @@ REFUSALS: dict[str, dict[str, str]] = {
         "not all outputs have it": r"has no dimension",
         "computed whole": WHOLE,
     },
+    "split_reduction": {
+        "nothing is declared": r"does not say how it reduces",
+        "another dimension": r" reduces .*, and not ",
+        "it would be rounded elsewhere": r"gives other bits by pieces",
+        "inputs of other lengths": r"are (not )?as long as each other along",
+        "past a copy": r"reads or writes past a copy",
+        "a factor that is not positive": POSITIVE,
+        "too deep": DEEP,
+    },
     "clone_call": {
         "an output": r"is an output of the pipeline: no reader can have it",
         "no reader": r"reads nothing that",

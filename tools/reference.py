@@ -23,6 +23,7 @@ GROUPS = {
     "fusion": "Loops put together",
     "placement": "Where a call stands",
     "calls": "Single calls",
+    "reductions": "Reductions",
     "sliding": "Sliding windows",
     "storage": "Storage",
     "blocks": "Blocks of statements",

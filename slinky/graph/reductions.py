@@ -76,7 +76,8 @@ class Reduction:
         exact: bool = True,
         reassociate: bool = False,
     ) -> None:
-        if not isinstance(over, Mapping) or not over:
+        named: object = over
+        if not isinstance(named, Mapping) or not over:
             raise GraphError(f"a reduction is over one dimension or more, such as {{'x': 1}}, got {over!r}")
         self.over = {valid_name(name, "a reduced dimension"): axes for name, axes in over.items()}
         if isinstance(state, Access) or not isinstance(state, Iterable):
@@ -115,12 +116,13 @@ class Reduction:
     @staticmethod
     def _axes(func: Func, name: str, given: int | Sequence[int | None]) -> tuple[int | None, ...]:
         """The axis of each input along a reduced dimension."""
-        axes = (given,) if isinstance(given, (int, np.integer)) else given
+        axes: Any = (given,) if isinstance(given, (int, np.integer)) else given
         ranks = [access.buffer.rank for access in func.inputs]
         where = f"func {func.name!r}: its reduction over {name!r}"
         if not isinstance(axes, Sequence) or isinstance(axes, str) or len(axes) != len(ranks):
             raise GraphError(f"{where} needs an axis for each of its {len(ranks)} inputs, got {given!r}")
         found: list[int | None] = []
+        axis: Any
         for access, axis in zip(func.inputs, axes, strict=True):
             if axis is None:
                 found.append(None)

@@ -145,7 +145,7 @@ class Copy(_Operation):
 
 @attrs.frozen
 class State:
-    """What a reduction holds while it goes on: a buffer of this dtype, along the func's dimensions at these positions."""
+    """What a reduction holds while it goes on: a buffer of a dtype, along the func's dimensions at these positions."""
 
     name: str
     dtype: np.dtype[Any]

@@ -53,7 +53,7 @@ def _update(operation: Accumulation) -> Callable[..., Any]:
     with_start = operation.reduction.positions
 
     def update(*operands: Any, piece_extent: int, each: int = 1, **arguments: Any) -> None:
-        old, inputs, new = operands[:count], operands[count:-count], operands[-count:]
+        old, inputs, new = list(operands[:count]), list(operands[count:-count]), list(operands[-count:])
         first = 0
         if with_start:
             first = new[0].min[0]

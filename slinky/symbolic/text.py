@@ -39,6 +39,7 @@ from slinky.symbolic.expressions import (
     multiply,
     product,
 )
+from slinky.symbolic.nodes import intern
 from slinky.symbolic.order import weight
 from slinky.symbolic.traversal import symbols
 
@@ -199,7 +200,8 @@ def _sum(node: Sum, times: str) -> Pieces:
     if found is not None:
         numerator, denominator = found
         return QUOTIENT, [(numerator, ATOM), " % ", (denominator, ATOM)]
-    terms = [term for term in node.terms if term[1] > 0] + [term for term in node.terms if term[1] < 0]
+    shown = [_rounded_down(*term) for term in node.terms]
+    terms = [term for term in shown if term[1] > 0] + [term for term in shown if term[1] < 0]
     pieces: list[Piece] = []
     for atom, c in terms:
         sign = "-" if c < 0 else "+"
@@ -211,6 +213,16 @@ def _sum(node: Sum, times: str) -> Pieces:
         pieces.append(f" {'+' if node.constant > 0 else '-'} {abs(node.constant)}")
     single = len(terms) == 1 and terms[0][1] > 0 and not node.constant
     return PRODUCT if single else SUM, pieces
+
+
+def _rounded_down(atom: Expr, factor: int) -> tuple[Expr, int]:
+    """A term, where it is a quotient rounded up of what is taken away, as one rounded down of what is added."""
+    if factor < 0 and isinstance(atom, FloorDivide) and isinstance(atom.denominator, Constant):
+        offset, terms = linear(atom.numerator)
+        if offset == atom.denominator.value - 1:
+            added = linear_sum(0, [(symbol, -c) for symbol, c in terms])
+            return intern(FloorDivide, added, atom.denominator), -factor
+    return atom, factor
 
 
 def sides(expr: Expr) -> tuple[Expr, Expr]:

@@ -28,6 +28,7 @@ from slinky.sched.returned import (
     SlideWindowCursors,
     SplitBoundaryCursors,
     SplitLoopCursors,
+    SplitReductionCursors,
     StoreAtCursors,
     UnfoldStorageCursors,
 )
@@ -149,6 +150,24 @@ def clone_call(
     p: Pipeline,
     call: CallCursor | str,
     reader: CallCursor | str,
+    *,
+    rc: Literal[False] = False,
+) -> Pipeline: ...
+@overload
+def split_reduction(
+    p: Pipeline,
+    call: CallCursor | str,
+    dim: str,
+    factor: ExprLike,
+    *,
+    rc: Literal[True],
+) -> tuple[Pipeline, SplitReductionCursors]: ...
+@overload
+def split_reduction(
+    p: Pipeline,
+    call: CallCursor | str,
+    dim: str,
+    factor: ExprLike,
     *,
     rc: Literal[False] = False,
 ) -> Pipeline: ...

@@ -21,7 +21,7 @@ from slinky.cursors.cursors import CallCursor, LoopCursor, statement_cursor
 from slinky.cursors.editing import Edit
 from slinky.cursors.versions import Version
 from slinky.errors import OperationError, SchedulingError
-from slinky.ir.operations import Accumulation, Reduction, Stage
+from slinky.ir.operations import Accumulation, Callback, Reduction, Stage
 from slinky.ir.statements import SERIAL, Alloc, Call, For, InputPort, Limit, LoweredFunc, OutputPort
 from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
@@ -59,14 +59,24 @@ def split_reduction(p: Pipeline, call: CallCursor, dim: str, factor: Expr) -> An
         >>> p = sl.build_pipeline([a], [s])
         >>> print(p.body()[2:])
           pipeline total(a: int64[2]) -> (s: int64[1]):
-            check a.0.min <= s.y.min
-            check s.y.max <= a.0.max
+            check a.y.min <= s.y.min
+            check s.y.max <= a.y.max
         >   alloc t: int64[s.y.min..s.y.max, a.x.min..a.x.max]
         >   t[:, :] = square(a[:, :])
         >   s[:] = total(t[:, :])
         >>> p, pieces = split_reduction(p, "total", "x", 16, rc=True)
         >>> p = store_at(compute_at(p, "square", pieces.loop), "alloc t", pieces.loop)
         >>> print(p.body()[2:])
+          pipeline total(a: int64[2]) -> (s: int64[1]):
+            check a.y.min <= s.y.min
+            check s.y.max <= a.y.max
+        >   alloc partial: int64[-1 .. (a.x.max - a.x.min) // 16 fold 2, s.y.min..s.y.max]
+        >   partial[-1, :] = total_init()
+        >   for x in 0 .. (a.x.max - a.x.min) // 16:
+              alloc t: int64[s.y.min..s.y.max, 16*x + a.x.min .. min(a.x.max, 16*x + a.x.min + 15)]
+              t[:, :] = square(a[:, :])
+              partial[x, :] = total_update(partial[x - 1, :], t[:, :]) where 0 <= x_piece <= (a.x.max - a.x.min) // 16
+        >   s[:] = total_finish(partial[(a.x.max - a.x.min) // 16, :])
 
     The func must declare how it reduces (`Func(..., reduction=...)`; `sl.reductions` makes funcs that do). Each piece
     takes what is known of the ones before it, in a buffer that holds two steps: what was, and what comes. The last
@@ -227,6 +237,7 @@ class _Pieces:
 
     def _operation(self, stage: Stage, *arguments: tuple[str, Expr], pass_buffers: bool = False) -> Accumulation:
         operation = self.func.operation
+        assert isinstance(operation, Callback)
         return Accumulation(
             arguments=(*operation.arguments, *arguments),
             pass_buffers=pass_buffers,
