@@ -205,7 +205,7 @@ def test_chains_of_windows_at_edges(mode: str, facts: str, step: int, warmup: st
             assert statistics.program_bytes <= limit * WIDTH * 8, rows
 
 
-@settings(max_examples=settings().max_examples * 2 // 5)
+@settings(max_examples=settings().max_examples * 5 // 12)
 @given(
     st.sampled_from(("nearest", "reflect", "mirror", "wrap")),
     st.sampled_from((0, 1, 2, 5)),
