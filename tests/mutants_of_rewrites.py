@@ -54,6 +54,11 @@ MUTANTS += mutants(
     ("gate: outputs", "                check_outputs(version, self._written(these))\n", "                pass\n"),
     ("gate: folds", "                self._check_folds(these)\n", "                pass\n"),
     (
+        "gate: folds of each buffer",
+        "for alloc in allocs_touched(self.version, [s for s in statements if isinstance(s, Call)]):",
+        "for alloc in allocs_touched(self.version, [s for s in statements if isinstance(s, Call)])[:1]:",
+    ),
+    (
         "gate: races",
         "                    check_races(version, identity, hint=self.hint)\n",
         "                    pass\n",

@@ -95,8 +95,7 @@ class _Gate:
         for obligation in _OTHERS:
             self._ask(obligation)
         check_sources(version, self._elsewhere)
-        if version.guests():
-            check_memory(version)
+        check_memory(version)
 
     def _ask(self, obligation: Obligation) -> None:
         """Prove an obligation of all statements of which no reason says that it is kept."""

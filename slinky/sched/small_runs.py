@@ -354,7 +354,8 @@ class _Run:
         each = [f"{name} = {lo}..{hi}" for name, (lo, hi) in dims]
         if sum(map(len, each)) <= _LONGEST_BOUNDS:
             return each
-        return [f"{lo}..{hi} in every dimension of the outputs" for lo, hi in {bounds for _, bounds in dims}]
+        lo, hi = dims[0][1]
+        return [f"{lo}..{hi} in every dimension of the outputs"]
 
 
 def _text(buffer: str, element: Element) -> str:

@@ -468,9 +468,8 @@ def _cover_by_proofs(region: Box, boxes: list[Box], known: Facts) -> bool:
             continue
         if _cover_rest(region, d, left, boxes[:n] + boxes[n + 1 :], known):
             return True
-    return (
-        len(boxes) >= _TILES and all(len(outside) > 1 for _, outside in missing) and _cover_halves(region, boxes, known)
-    )
+    are_tiles = len(boxes) >= _TILES and all(len(outside) > 1 for _, outside in missing)
+    return are_tiles and _cover_halves(region, boxes, known)
 
 
 def _cover_rest(region: Box, d: int, left: Interval, boxes: list[Box], known: Facts) -> bool:

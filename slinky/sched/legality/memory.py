@@ -136,8 +136,7 @@ def _require_known_size(version: Version, guest: Alloc, host: Alloc, between: Se
 
 def _occupant(version: Version, host: int, alloc: Alloc) -> _Occupant | None:
     """A buffer with those who use it; None if nobody does."""
-    everywhere = dict.fromkeys([*version.writers(alloc.buffer), *version.readers(alloc.buffer)])
-    calls = tuple(i for i in everywhere if version.alloc_of(alloc.buffer, i) is alloc)
+    calls = tuple(dict.fromkeys((*version.writers_of(alloc), *version.readers_of(alloc))))
     if not calls:
         return None
     depth = len(version.ancestors(host))

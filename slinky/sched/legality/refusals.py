@@ -18,7 +18,12 @@ from slinky.symbolic.expressions import (
 from slinky.symbolic.proofs import Facts, prove
 
 _LONGEST = 280
-"""A condition and an example of so many characters together are too much to read: then the condition stands alone."""
+"""More characters than these are too much to read at once."""
+
+
+def with_more(text: str, more: str) -> str:
+    """A text with more of it; alone where both are too much to read."""
+    return text + more if len(text) + len(more) <= _LONGEST else text
 
 
 @attrs.frozen
@@ -60,7 +65,7 @@ class Unproved:
     def __str__(self) -> str:
         names = dimension_names(self.version.program)
         missing, example = self.missing(), explain(self.condition, self.known).example(names)
-        return missing if not example or len(missing) + len(example) > _LONGEST else f"{missing}; {example}"
+        return with_more(missing, f"; {example}") if example else missing
 
 
 @attrs.frozen

@@ -136,7 +136,7 @@ def _allocs(version: Version, call: Call, reader: CallCursor) -> dict[str, Alloc
                 place=statement_cursor(version, call.id),
             )
         found[buffer] = alloc
-    readers = {i for b, alloc in found.items() for i in version.readers(b) if version.alloc_of(b, i) is alloc}
+    readers = {i for alloc in found.values() for i in version.readers_of(alloc)}
     if reader._id not in readers:
         raise SchedulingError(f"{reader.name()} reads nothing that {call.func.name} writes here", place=reader)
     if len(readers) == 1:

@@ -25,6 +25,7 @@ from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
 from slinky.sched.legality.coverage import contains
 from slinky.sched.legality.reasons import COPIES_SAY, SAME_ORDER_TWICE, Kept, Obligation
+from slinky.sched.legality.refusals import with_more
 from slinky.sched.legality.touches import reads_of_call
 from slinky.sched.operation import sched_op
 from slinky.sched.passing import (
@@ -98,17 +99,8 @@ def alias_copy(p: Pipeline, copy: CallCursor) -> Any:
         return _write_past(version, call, passage)
     except SchedulingError as error:
         writing = error
-    raise SchedulingError(lambda: _both(reading.reason, call.writes[0], writing.reason), place=copy)
-
-
-_LONGEST = 280
-"""Two reasons of so many characters together are too much to read: then the first one stands alone."""
-
-
-def _both(reading: str, target: str, writing: str) -> str:
-    """Why a copy can neither be read past nor written past."""
-    text = f"{reading}; nor can {target} be written in its place"
-    return f"{text}: {writing}" if len(text) + len(writing) <= _LONGEST else text
+    neither = f"; nor can {call.writes[0]} be written in its place"
+    raise SchedulingError(lambda: with_more(reading.reason + neither, f": {writing.reason}"), place=copy)
 
 
 def _calls_on(version: Version, ids: Sequence[int], buffer: str, alloc: Alloc | None) -> list[Call]:

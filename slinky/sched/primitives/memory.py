@@ -188,10 +188,8 @@ def _guests_of(version: Version, alloc: Alloc) -> Iterable[Alloc]:
 
 def _require_unused_before(version: Version, guest: Alloc, host: Alloc) -> None:
     """Check that nobody uses a buffer before the one is allocated in whose memory it shall lie."""
-    uses = (*version.writers(guest.buffer), *version.readers(guest.buffer))
-    early = [
-        i for i in uses if version.alloc_of(guest.buffer, i) is guest and version.place(i) < version.place(host.id)
-    ]
+    uses = (*version.writers_of(guest), *version.readers_of(guest))
+    early = [i for i in uses if version.place(i) < version.place(host.id)]
     if early:
         raise SchedulingError(
             f"{guest.buffer} is used before {host.buffer} is allocated",

@@ -58,8 +58,9 @@ def with_steady_state(p: Pipeline, copy: CallCursor) -> tuple[Pipeline, CallCurs
 
     Raises `SchedulingError` where it is not shown where that is.
     """
-    for k in range(len(_margins_of_all(p._version, copy._call))):
-        p, copy = _in_steady_loop(p, copy, k)
+    for n, reader in enumerate(_readers(p._version, copy._call)):
+        for margin in _margins(copy._call, reader):
+            p, copy = _in_steady_loop(p, copy, n, margin)
     for reader in _readers(p._version, copy._call):
         p = _without_strips(p, copy, CallCursor(p._version, reader.id))
     return p, p.forward(copy)
@@ -67,17 +68,18 @@ def with_steady_state(p: Pipeline, copy: CallCursor) -> tuple[Pipeline, CallCurs
 
 def _readers(version: Version, copy: Call) -> list[Call]:
     alloc = version.alloc_of(copy.writes[0], copy.id)
-    ids = version.readers(copy.writes[0])
-    return [
-        s for i in ids if version.alloc_of(copy.writes[0], i) is alloc and isinstance(s := version.statement(i), Call)
-    ]
+    assert alloc is not None  # of such a copy alone it is asked, see `has_steady_state`
+    return [s for i in version.readers_of(alloc) if isinstance(s := version.statement(i), Call)]
 
 
 # Margins --------------------------------------------------------------------------------------------------------------
 
 
 def _margins(copy: Call, reader: Call) -> Iterator[Expr]:
-    """By how much what a reader reads of a copy lies within the edges of its source, for each end of each edge."""
+    """By how much what a reader reads of a copy lies within the edges of its source, for each end of each edge.
+
+    The same for all parts that loops and calls are cut into: they run the same funcs on the same operands.
+    """
     operation = copy.func.operation
     assert isinstance(operation, Copy)
     for buffer, port in zip(reader.reads, reader.func.inputs, strict=True):
@@ -95,10 +97,6 @@ def _least(version: Version, copy: Call, reader: Call, margin: Expr) -> Expr:
     least = bounds(margin, dict(zip(reader.func.dims, reader.box, strict=True)), known).min
     around = version.loops_around(reader.id)
     return over_loops(point(least), list(reversed(around[len(version.loops_around(copy.id)) :])), known).min
-
-
-def _margins_of_all(version: Version, copy: Call) -> list[tuple[Call, Expr]]:
-    return [(reader, margin) for reader in _readers(version, copy) for margin in _margins(copy, reader)]
 
 
 @attrs.frozen
@@ -150,9 +148,8 @@ def _required(version: Version, copy: Call, margin: Expr, symbol: Expr, known: F
 
 def _without_strips(p: Pipeline, copy: CallCursor, reader: CallCursor) -> Pipeline:
     """The pipeline with a reader cut where all iterations read beyond an edge, and with copies for its parts there."""
-    for k in range(len(list(_margins(copy._call, reader._call)))):
+    for margin in _margins(copy._call, reader._call):
         version, call, copy = p._version, p.forward(reader)._call, p.forward(copy)
-        margin = list(_margins(copy._call, call))[k]
         known = version.facts_at(copy._id)
         least = _least(version, copy._call, call, margin)
         dims = [d for d, dim in enumerate(call.func.dims) if dim in symbols(margin)]
@@ -177,10 +174,11 @@ def _moves(version: Version, call: Call, e: Expr) -> For | None:
 # Loops ----------------------------------------------------------------------------------------------------------------
 
 
-def _in_steady_loop(p: Pipeline, copy: CallCursor, k: int) -> tuple[Pipeline, CallCursor]:
-    """The pipeline with a loop cut where the margin of this number becomes negative, and the copy where it is not."""
+def _in_steady_loop(p: Pipeline, copy: CallCursor, n: int, margin: Expr) -> tuple[Pipeline, CallCursor]:
+    """The pipeline with a loop cut where a margin of the reader of this number becomes negative, and the copy where it
+    is not."""
     version = p._version
-    reader, margin = _margins_of_all(version, copy._call)[k]
+    reader = _readers(version, copy._call)[n]
     known = version.facts_at(copy._id)
     least = _least(version, copy._call, reader, margin)
     loop = _moves(version, copy._call, least)
