@@ -145,3 +145,21 @@ def test_a_copy_that_is_stored_outside_of_the_loop_is_taken_to_pieces() -> None:
         sl.alias_copy(p, "constant")
     _, (pieces,) = sl.split_boundary(p, "constant", rc=True)
     assert len(pieces) == 3
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_one_of_two_copies_in_a_loop(which: int) -> None:
+    """Cutting the rows keeps which one was asked about; the other one stays a copy."""
+    image, out = (sl.BufferExpr(name, np.int64, 2) for name in ("image", "out"))
+    read = image.extended("nearest", dims=[0])[sl.interval(y - 1, y + 1), x]
+    sl.Func(window(1, 0), [read], [out[y, x]], name="blur")
+    whole = sl.build_pipeline([image], [out], require=[sl.same_shape(image, out)])
+    p, (columns, _, _) = sl.split_loop(sl.split_loop(whole, "blur.y", 1), "blur.x", 4, rc=True)
+    p = sl.store_at(sl.compute_at(p, "nearest", columns), "alloc image_nearest", columns)
+    p = sl.cut_loop(p, columns, 8)
+    q, ((reader,),) = sl.split_boundary(p, f"nearest #{which}", rc=True)
+    rows = reader.parent().parent()
+    assert reader.parent() == rows.body()[which]
+    assert [c.name() for c in q.find_all("_ = _") if rows.is_ancestor_of(c)].count("nearest") == 1
+    for height, width in SIZES:
+        agree(whole, q, height, width)
