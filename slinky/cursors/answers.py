@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable
+from functools import reduce
 from typing import Any, SupportsIndex, TypeAlias, TypeVar
 
 from slinky.errors import InvalidCursorError, OperationError
 from slinky.ir.effects import of_buffer, reads, writes
 from slinky.ir.printer import expression_text, interval_in
 from slinky.ir.statements import Call, Program
+from slinky.symbolic.bounds import simplify
 from slinky.symbolic.expressions import Condition, Expr
-from slinky.symbolic.intervals import Box, Interval
+from slinky.symbolic.intervals import Box, Interval, hull
+from slinky.symbolic.proofs import Facts
 
 E = TypeVar("E", bound=Expr | None)
 
@@ -99,6 +102,18 @@ def regions_in(call: Call, buffer: str) -> list[Box]:
         touched = ", ".join(dict.fromkeys(effect.buffer for effect in effects))
         raise InvalidCursorError(f"the call of {call.func.name} does not touch buffer {buffer!r}; it touches {touched}")
     return found
+
+
+def region_in(call: Call, buffer: str, known: Facts) -> Box:
+    """The smallest box that holds all that a call reads or writes of a buffer.
+
+    Raises `InvalidCursorError` if it does not touch the buffer.
+    """
+    regions = regions_in(call, buffer)
+    if len(regions) == 1:
+        return regions[0]
+    whole = [reduce(hull, intervals) for intervals in zip(*regions, strict=True)]
+    return tuple(Interval(simplify(i.min, known), simplify(i.max, known)) for i in whole)
 
 
 def dim_position(dims: tuple[str, ...], dim: object, what: str) -> int:

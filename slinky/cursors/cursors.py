@@ -9,7 +9,6 @@ Invariant: the identity is that of a statement of the version.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import reduce
 from typing import Any, TypeVar, assert_never, overload
 
 import attrs
@@ -22,6 +21,7 @@ from slinky.cursors.answers import (
     dim_position,
     integer,
     named_box,
+    region_in,
     regions_in,
 )
 from slinky.cursors.base import Cursor, InvalidCursor
@@ -31,20 +31,9 @@ from slinky.errors import InvalidCursorError
 from slinky.ir.effects import read_by, written_by
 from slinky.ir.printer import expression_text
 from slinky.ir.sharing import host_of
-from slinky.ir.statements import (
-    Alloc,
-    Block,
-    Call,
-    Check,
-    For,
-    If,
-    Parallel,
-    Pass,
-    Statement,
-)
-from slinky.symbolic.bounds import simplify
+from slinky.ir.statements import Alloc, Block, Call, Check, For, If, Parallel, Pass, Statement
 from slinky.symbolic.expressions import Condition, Expr, constant_value
-from slinky.symbolic.intervals import Box, Interval, hull
+from slinky.symbolic.intervals import Box, Interval
 
 T = TypeVar("T", bound="Cursor")
 
@@ -251,13 +240,8 @@ class CallCursor(StatementCursor):
         Where it reads the buffer several times, the smallest box that holds all that it reads. Raises
         `InvalidCursorError` if it does not touch the buffer.
         """
-        regions = regions_in(self._call, buffer)
-        if len(regions) == 1:
-            return named_box(self._version.program, regions[0])
-        known = self._version.facts_at(self._id)
-        whole = [reduce(hull, intervals) for intervals in zip(*regions, strict=True)]
-        ends = tuple(Interval(simplify(i.min, known), simplify(i.max, known)) for i in whole)
-        return named_box(self._version.program, ends)
+        region = region_in(self._call, buffer, self._version.facts_at(self._id))
+        return named_box(self._version.program, region)
 
     def regions(self, buffer: str) -> tuple[Box, ...]:
         """The box of a buffer at each access to it, in the order in which the callback gets them.
