@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from slinky.errors import GraphError
+from slinky.graph.axes import chosen_dimensions, listed_dimensions
 from slinky.graph.boundaries import NUMPY_RULES, RULES, fill_value
 from slinky.graph.buffers import Access, BufferExpr, valid_name
 from slinky.graph.copying import CopyFunc, Source
@@ -31,7 +32,6 @@ from slinky.symbolic.expressions import (
     constant,
     constant_value,
     equal,
-    is_integer,
     maximum,
     variable,
 )
@@ -409,26 +409,22 @@ def _buffers(what: str, given: object) -> list[BufferExpr]:
 
 
 def _axis(what: str, axis: object, rank: int) -> int:
-    if rank == 0:
-        raise GraphError(f"{what}(): a buffer of rank 0 has no axes, got {axis!r}")
-    if not is_integer(axis) or not -rank <= axis < rank:  # type: ignore[operator]
-        raise GraphError(f"{what}(): the axes of a buffer of rank {rank} are 0 to {rank - 1}, got {axis!r}")
-    return int(axis) % rank  # type: ignore[call-overload, no-any-return]
+    return _given_axes(what, [axis], rank)[0]
 
 
 def _given_axes(what: str, axes: object, rank: int) -> list[int]:
-    if not isinstance(axes, Iterable):
-        raise GraphError(f"{what}(): the axes must be a list, such as [0], got {axes!r}")
-    return [_axis(what, axis, rank) for axis in axes]
+    return listed_dimensions(axes, rank, _axes_of(what, rank))
 
 
 def _axes(what: str, axes: object, rank: int) -> list[int]:
-    if axes is None:
-        return list(range(rank))
-    found = _given_axes(what, axes if isinstance(axes, Iterable) else [axes], rank)
+    found = chosen_dimensions(axes, rank, _axes_of(what, rank))
     if len(set(found)) != len(found):
         raise GraphError(f"{what}(): an axis stands twice in {axes!r}")
     return found
+
+
+def _axes_of(what: str, rank: int) -> str:
+    return f"{what}(): the axes of a buffer of rank {rank}"
 
 
 def _amounts(given: object, count: int, what: str) -> list[Expr]:

@@ -100,6 +100,11 @@ def run(p: sl.Pipeline, inputs: Sequence[Any], *expected: Array | sl.Buffer, **s
     return one
 
 
+def footprint(statistics: sl.RunStatistics) -> tuple[int, int, int]:
+    """How many buffers are allocated, how many bytes the program has at once, and how many are copied."""
+    return statistics.allocations, statistics.program_bytes, statistics.bytes_copied
+
+
 def refusal(make: Callable[[], object]) -> str:
     with pytest.raises(sl.SchedulingError) as caught:
         make()

@@ -7,19 +7,12 @@ from typing import Any
 
 import numpy as np
 from judge_copies import stands_for
+from random_copies import RULES
 
 import slinky as sl
-from slinky.ir.operations import Boundary
 
 Range = tuple[int, int]
 
-RULES: dict[str, Boundary | None] = {
-    "constant": None,
-    "nearest": Boundary.NEAREST,
-    "reflect": Boundary.REFLECT,
-    "mirror": Boundary.MIRROR,
-    "wrap": Boundary.WRAP,
-}
 MODES = tuple(RULES)
 DIMS = sl.variables("w z y x")
 

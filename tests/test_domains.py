@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from extended import MODES, RULES, Range, beyond, random, run, weighted, weights
+from extended import MODES, Range, beyond, random, run, weighted, weights
 from judge_copies import stands_for
+from random_copies import RULES
 from scipy import ndimage
 
 import slinky as sl

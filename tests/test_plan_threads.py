@@ -69,8 +69,8 @@ def test_many_threads_run_one_plan(workers: int | None) -> None:
     assert failures == []
 
 
-@pytest.mark.usefixtures("four_threads")
-def test_iterations_of_a_parallel_loop_overlap() -> None:
+def assert_three_iterations_meet() -> None:
+    """That three iterations of a loop on three threads are all there at one time."""
     meeting = threading.Barrier(3, timeout=20)
 
     def meet(source: np.ndarray, target: np.ndarray) -> None:
@@ -79,6 +79,11 @@ def test_iterations_of_a_parallel_loop_overlap() -> None:
 
     p = sl.parallelize_loop(*loop_of(sl.split_loop(chain(meet), "f0.i", 1)), 3)
     assert p(np.arange(3.0), np.zeros(3)).tolist() == [0, 1, 2]
+
+
+@pytest.mark.usefixtures("four_threads")
+def test_iterations_of_a_parallel_loop_overlap() -> None:
+    assert_three_iterations_meet()
 
 
 @pytest.mark.parametrize("error", [RuntimeError("can't start new thread"), MemoryError()], ids=["threads", "memory"])
@@ -98,14 +103,7 @@ def test_a_loop_runs_on_the_threads_that_there_are(monkeypatch: pytest.MonkeyPat
         for _ in range(5):
             assert p(np.arange(3.0), np.zeros(3)).tolist() == [0, -1, -2]
         assert len(asked) == 5
-    meeting = threading.Barrier(3, timeout=20)
-
-    def meet(source: np.ndarray, target: np.ndarray) -> None:
-        meeting.wait()
-        target[...] = source
-
-    p = sl.parallelize_loop(*loop_of(sl.split_loop(chain(meet), "f0.i", 1)), 3)
-    assert p(np.arange(3.0), np.zeros(3)).tolist() == [0, 1, 2]
+    assert_three_iterations_meet()
 
 
 def loop_of(p: sl.Pipeline) -> tuple[sl.Pipeline, Any]:

@@ -8,8 +8,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from slinky.errors import GraphError
+from slinky.graph.axes import chosen_dimensions
 from slinky.ir.operations import Boundary, FloatScalar
-from slinky.symbolic.expressions import Constant, Expr, Scalar, constant, is_integer
+from slinky.symbolic.expressions import Constant, Expr, Scalar, constant
 from slinky.symbolic.intervals import Interval
 
 CONSTANT = "constant"
@@ -48,7 +49,7 @@ def rules_per_dimension(mode: object, dims: object, rank: int, name: str) -> Rul
     """
     what = f"the boundary of {name!r}"
     if isinstance(mode, str):
-        chosen = _dimensions(dims, rank, what)
+        chosen = chosen_dimensions(dims, rank, f"{what}: dims")
         given: Sequence[Any] = [mode if d in chosen else None for d in range(rank)]
     else:
         if dims is not None:
@@ -62,21 +63,6 @@ def rules_per_dimension(mode: object, dims: object, rank: int, name: str) -> Rul
     if all(each is None for each in given):
         raise GraphError(f"{what}: no dimension of it is extended")
     return tuple(given)
-
-
-def _dimensions(dims: object, rank: int, what: str) -> set[int]:
-    if dims is None:
-        return set(range(rank))
-    if is_integer(dims):
-        dims = [dims]
-    if isinstance(dims, str) or not isinstance(dims, Iterable):
-        raise GraphError(f"{what}: dims must be a list of dimensions, such as [0], got {dims!r}")
-    found = set()
-    for d in dims:
-        if not is_integer(d) or not -rank <= d < rank:
-            raise GraphError(f"{what}: it has dimensions 0 to {rank - 1}, got {d!r}")
-        found.add(int(d) % rank)
-    return found
 
 
 def fill_value(value: object, dtype: np.dtype[Any], what: str) -> Any:

@@ -85,16 +85,12 @@ def clone_call(p: Pipeline, call: CallCursor, reader: CallCursor) -> Any:
 
         >>> import examples  # small pipelines, in the repository of slinky
         >>> p = cut_call(examples.blur(), "blur.x", 10)
-        >>> print(clone_call(p, "scale", "blur #1").body()[2:])
-          pipeline blur(inp: float32[1]) -> (out: float32[1]):
-            check inp.x.min <= out.x.min - 1
-            check out.x.max <= inp.x.max - 1
-        >   alloc scaled: float32[out.x.min - 1 .. out.x.max + 1]
-        >   scaled[:] = scale(inp[:])
-        >   out[out.x.min .. min(out.x.max, 9)] = blur(scaled[out.x.min - 1 .. min(out.x.max + 1, 10)])
-        >   alloc scaled_1: float32[max(out.x.min - 1, 9) .. out.x.max + 1]
-        >   scaled_1[:] = scale(inp[:])
-        >   out[max(out.x.min, 10) .. out.x.max] = blur(scaled_1[:])
+        >>> for statement in clone_call(p, "scale", "blur #1").body()[4:]:
+        ...     print(statement.describe())
+        out[out.x.min .. min(out.x.max, 9)] = blur(scaled[out.x.min - 1 .. min(out.x.max + 1, 10)])
+        alloc scaled_1: float32[max(out.x.min - 1, 9) .. out.x.max + 1]
+        scaled_1[:] = scale(inp[:])
+        out[max(out.x.min, 10) .. out.x.max] = blur(scaled_1[:])
 
     Refused: a call of which the reader reads nothing, or that writes an output of the pipeline; a reader that is the
     only one; sources that are not shown to be there still (a fold has let go of them).
