@@ -17,6 +17,7 @@ from mutants import (
     LEGALITY,
     MULTIPLES,
     NO_ALIAS,
+    NOT_SHARED,
     PRIMITIVES,
     REFUSALS,
     REFUSED_EDITS,
@@ -571,12 +572,12 @@ MUTANTS += mutants(
 
 MUTANTS += mutants(
     "slinky/sched/gate.py",
-    (SHARED,),
+    (SHARED, NOT_SHARED),
     ("gate: memory", "        check_memory(version)\n", ""),
 )
 MUTANTS += mutants(
     "slinky/sched/legality/memory.py",
-    (SHARED,),
+    (SHARED, NOT_SHARED),
     ("memory: hosts of hosts", "    if host_of(host) is not None:\n", "    if False:\n"),
     ("memory: folds", "        if fold is not None:\n", "        if False:\n"),
     ("memory: layouts", "    if alloc.layout is not None:\n", "    if False:\n"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import attrs
@@ -11,90 +10,26 @@ import pytest
 import second_judge
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sharing_memory import (
+    BACKENDS,
+    WIDTH,
+    Array,
+    Step,
+    buffers,
+    elementwise,
+    given_to,
+    in_memory,
+    lines,
+    refusal,
+    require_same,
+    stencils,
+)
 
 import slinky as sl
 from slinky import ir
 from slinky.ir.statements import fresh_identity
 from slinky.sched import gate
 from slinky.sched.legality.memory import check_memory
-
-Array = np.ndarray
-BACKENDS: list[dict[str, Any]] = [{}, {"backend": "interpreter"}, {"checked": True}, {"checked": "first"}]
-WIDTH = 100
-
-
-class Step:
-    """A callback that adds up neighbours (as many as it reads more than it writes), and where its arrays were."""
-
-    def __init__(self, name: str) -> None:
-        self.__name__ = name
-        self.places: list[tuple[int, ...]] = []
-
-    def __call__(self, *operands: Array) -> None:
-        """The output comes last."""
-        *inputs, target = operands
-        for source in inputs:
-            is_in_place = (source.ctypes.data, source.shape) == (target.ctypes.data, target.shape)
-            assert is_in_place or not np.shares_memory(source, target)
-        self.places.append(tuple(a.ctypes.data for a in operands))
-        result = np.zeros(target.shape, np.float64)
-        for source in inputs:
-            more = [n - m for n, m in zip(source.shape, target.shape, strict=True)]
-            for offset in np.ndindex(*(m + 1 for m in more)):
-                result += source[tuple(slice(o, o + n) for o, n in zip(offset, target.shape, strict=True))]
-        target[...] = result + 1
-
-
-def buffers(names: str, rank: int = 1, dtype: Any = np.float64) -> list[sl.BufferExpr]:
-    return [sl.BufferExpr(name, dtype, rank) for name in names.split()]
-
-
-def stencils(count: int, window: int = 1, dtypes: tuple[Any, ...] = (np.float64,)) -> tuple[sl.Pipeline, list[Step]]:
-    """A chain of stencils s0, s1, ... from b0 to its last buffer."""
-    (i,) = sl.variables("i")
-    steps = [Step(f"s{n}") for n in range(count)]
-    chain = [sl.BufferExpr(f"b{n}", dtypes[n % len(dtypes)], 1) for n in range(count + 1)]
-    for n, step in enumerate(steps):
-        sl.Func(step, [chain[n][sl.interval(i - window, i + window)]], [chain[n + 1][i]])
-    return sl.build_pipeline([chain[0]], [chain[-1]]), steps
-
-
-def elementwise(count: int, last_window: int = 1) -> tuple[sl.Pipeline, list[Step]]:
-    """A chain f0, f1, ... of which all but the last work in place; the last reads neighbours, so nothing lies in the
-    output."""
-    (i,) = sl.variables("i")
-    steps = [Step(f"f{n}") for n in range(count)]
-    chain = [sl.BufferExpr(f"b{n}", np.float64, 1) for n in range(count + 1)]
-    for n, step in enumerate(steps[:-1]):
-        sl.Func(step, [chain[n][i]], [chain[n + 1][i]], in_place=True)
-    sl.Func(steps[-1], [chain[-2][sl.interval(i - last_window, i + last_window)]], [chain[-1][i]])
-    return sl.build_pipeline([chain[0]], [chain[-1]]), steps
-
-
-def given_to(p: sl.Pipeline, width: int, reach: int) -> tuple[sl.Buffer, Array]:
-    """An input that is larger by `reach` on both sides, and an output."""
-    source = sl.Buffer(np.random.default_rng(width).random(width + 2 * reach), min=(-reach,))
-    return source, np.zeros(width)
-
-
-def require_same(p: sl.Pipeline, q: sl.Pipeline, reach: int, width: int = WIDTH) -> sl.RunStatistics:
-    """Run both, in all ways, and compare; the statistics of a plan of the second."""
-    source, expected = given_to(p, width, reach)
-    p.run(source, expected)
-    found = []
-    for how in BACKENDS:
-        out = np.zeros(width)
-        found.append(q.run(source, out, **how))
-        np.testing.assert_array_equal(out, expected)
-    assert len({s.program_bytes for s in found}) == len({s.allocations for s in found}) == 1
-    assert q.memory(source, np.zeros(width)) == sl.Memory(found[0].program_bytes, found[0].peak_bytes)
-    return found[0]
-
-
-def lines(p: sl.Pipeline) -> list[str]:
-    """The lines of a program that allocate."""
-    return [line.strip() for line in str(p).splitlines() if "alloc " in line]
-
 
 # What is asked for happens --------------------------------------------------------------------------------------------
 
@@ -338,167 +273,6 @@ def test_history_and_records() -> None:
         assert str(eval(line, {"sl": sl, "p": old})) == str(new)
 
 
-# What is refused ------------------------------------------------------------------------------------------------------
-
-
-def refusal(operation: Callable[..., Any], *arguments: Any) -> str:
-    """The reason of a refusal."""
-    with pytest.raises(sl.SchedulingError) as caught:
-        operation(*arguments)
-    return caught.value.reason
-
-
-def test_reuse_is_refused_while_both_are_used() -> None:
-    p, _ = stencils(4)
-    assert refusal(sl.reuse_buffer, p, "alloc b2", "alloc b1") == (
-        "s1 is not declared to work in place: it may read b1 after it has written b2"
-    )
-    i, *_ = sl.variables("i")
-    b0, b1, b2, b3, out = buffers("b0 b1 b2 b3 out")
-    for name, reads, t in (("f0", [b0], b1), ("f1", [b1], b2), ("f2", [b2], b3), ("f3", [b3, b1], out)):
-        sl.Func(Step(name), [r[i] for r in reads], [t[i]])
-    p = sl.build_pipeline([b0], [out])
-    assert refusal(sl.reuse_buffer, p, "alloc b3", "alloc b1") == (
-        "f3 reads b1 after f2 writes b3, which lies in the same memory"
-    )
-    with pytest.raises(sl.OperationError, match="expected two buffers, got b1 twice"):
-        sl.reuse_buffer(p, "alloc b1", "alloc b1")
-    with pytest.raises(sl.SchedulingError, match="b2 is used before b3 is allocated") as caught:
-        sl.reuse_buffer(p, "alloc b2", "alloc b3")
-    assert not caught.value.hint  # b3 cannot take the memory of b2, either
-
-
-def test_the_other_way_round() -> None:
-    p, _ = stencils(4)
-    with pytest.raises(sl.SchedulingError, match="b1 is used before b3 is allocated") as caught:
-        sl.reuse_buffer(p, "alloc b1", "alloc b3")
-    assert caught.value.hint == (
-        'let b3 take the memory of b1:\n  p = sl.reuse_buffer(p, "alloc b3", "alloc b1")'
-    )  # fmt: skip
-
-
-def test_three_in_one_memory_leave_each_other_alone() -> None:
-    p, _ = stencils(6)
-    q = sl.reuse_buffer(p, "alloc b3", "alloc b1")
-    assert refusal(sl.reuse_buffer, q, "alloc b4", "alloc b1") == (
-        "s3 is not declared to work in place: it may read b3 after it has written b4"
-    )
-    assert refusal(sl.reuse_buffer, q, "alloc b3", "alloc b1") == "b3 and b1 lie in one memory already"
-    # What lies in the memory of one goes with it.
-    r = sl.reuse_buffer(sl.reuse_buffer(p, "alloc b5", "alloc b3"), "alloc b3", "alloc b1")
-    assert [line.rpartition("]")[2] for line in lines(r)] == ["", "", " in b1", "", " in b1"]
-    require_same(p, r, 6)
-
-
-def test_one_loop_that_uses_both_is_refused_with_what_helps() -> None:
-    """What one iteration leaves would be overwritten by the next."""
-    p, _ = stencils(4)
-    q, (loop, _, _) = sl.split_loop(p, "s3.i", 8, rc=True)
-    for n in (2, 1, 0):
-        q = sl.compute_at(q, f"s{n}", loop)
-    with pytest.raises(sl.SchedulingError) as caught:
-        sl.reuse_buffer(q, "alloc b3", "alloc b1")
-    assert caught.value.reason == "b1 and b3, which lie in the same memory, are both used in each iteration of loop i"
-    assert 'p = sl.store_at(p, "alloc b1", "for i")' in caught.value.hint
-    scope: dict[str, Any] = {"sl": sl, "p": q}
-    exec(caught.value.hint.split(":", 1)[1].replace("\n  ", "\n"), scope)
-    assert any(line.endswith(" in b1") for line in lines(scope["p"]))
-    require_same(p, scope["p"], 4)
-
-
-def test_folds_and_layouts_are_refused() -> None:
-    p, _ = stencils(4)
-    laid = sl.set_layout(p, "alloc b3", ("i",), alignment=128)
-    assert refusal(sl.reuse_buffer, laid, "alloc b3", "alloc b1") == (
-        "b3 lies in the memory of b1, but b3 has strides or an alignment that are asked for"
-    )
-    shared = sl.reuse_buffer(p, "alloc b3", "alloc b1")
-    assert refusal(lambda: sl.set_layout(shared, "alloc b1", ("i",), alignment=128)) == (
-        "b3 lies in the memory of b1, but b1 has strides or an alignment that are asked for"
-    )
-    q, (loop, _, _) = sl.split_loop(p, "s3.i", 1, rc=True)
-    q, at = sl.compute_at(q, "s2", loop, rc=True)
-    q = sl.slide_window(q, at.call, loop)
-    marked = sl.reuse_buffer(q, "alloc b3", "alloc b1")
-    ring = "b3 lies in the memory of b1, but b3 is folded along i: a ring has memory of its own"
-    assert refusal(sl.fold_storage, marked, "alloc b3", "i") == ring
-    assert refusal(sl.reuse_buffer, sl.fold_storage(q, at.alloc, "i"), "alloc b3", "alloc b1") == ring
-    require_same(p, marked, 4)
-
-
-def test_scopes_and_parallel_loops() -> None:
-    p, _ = stencils(4)
-    q, (loop, _, _) = sl.split_loop(p, "s3.i", 8, rc=True)
-    q, at = sl.compute_at(q, "s2", loop, rc=True)
-    q = sl.store_at(q, at.alloc, loop)
-    parallel = sl.parallelize_loop(q, loop)
-    shared = "the iterations of the parallel loop i would share the memory of b1, in which b3 lies"
-    assert refusal(sl.reuse_buffer, parallel, "alloc b3", "alloc b1") == shared
-    assert refusal(sl.parallelize_loop, sl.reuse_buffer(q, "alloc b3", "alloc b1"), loop) == shared
-    assert refusal(sl.reuse_buffer, q, "alloc b1", "alloc b3") == "b1 is used before b3 is allocated"
-
-
-@pytest.mark.parametrize(
-    ("call", "buffer", "reason"),
-    [
-        ("plain", None, "plain is not declared to work in place"),
-        ("first", None, "a is an input of the pipeline, whose memory is the caller's"),
-        ("last", None, "out is an output of the pipeline, whose memory is the caller's"),
-        ("shifted", None, "shifted reads more of b than the element that it writes of c, or elsewhere"),
-        ("typed", None, "b is float64, and d is int64: their elements do not lie at the same bytes"),
-        ("again", "b", "last reads b after again writes e, which lies in the same memory"),
-        ("pair", None, "pair has 2 outputs: of what it reads of e it may compute another one later"),
-        (
-            "smaller",
-            None,
-            "g and k are not shown to have the same bounds, so that their elements lie at the same bytes",
-        ),
-    ],
-)
-def test_calls_that_cannot_work_in_place(call: str, buffer: str | None, reason: str) -> None:
-    i, *_ = sl.variables("i")
-    a, b, c, e, f, g, h, k, out = buffers("a b c e f g h k out")
-    d = sl.BufferExpr("d", np.int64, 1)
-    sl.Func(Step("first"), [a[i]], [b[i]], in_place=True)
-    sl.Func(Step("shifted"), [b[i + 1]], [c[i]], in_place=True)
-    sl.Func(Step("typed"), [b[i]], [d[i]], in_place=True)
-    sl.Func(Step("again"), [b[i]], [e[i]], in_place=True)
-    sl.Func(Step("pair"), [e[i]], [f[i], g[i]], in_place=True)
-    sl.Func(Step("plain"), [c[i]], [h[i]])
-    sl.Func(Step("smaller"), [g[i]], [k[i]], in_place=True)
-    everything = [x[i] for x in (b, c, d, f, h, k)] + [g[sl.interval(i, i + 1)]]
-    sl.Func(Step("last"), everything, [out[i]], in_place=True)
-    p = sl.build_pipeline([a], [out])
-    assert refusal(sl.compute_in_place, p, call, buffer) == reason
-
-
-def test_a_buffer_that_the_call_does_not_read() -> None:
-    p, _ = elementwise(3)
-    with pytest.raises(sl.OperationError, match="expected a buffer that f1 reads, b1, got 'b7'"):
-        sl.compute_in_place(p, "f1", "b7")
-    with pytest.raises(sl.OperationError, match="expected a buffer that f1 reads"):
-        sl.compute_in_place(p, "f1", 3)  # type: ignore[arg-type]
-
-
-def test_a_buffer_that_is_stored_in_another_loop() -> None:
-    """A plan could write others over b2 in the loop, where b1 has elements for later iterations."""
-    p, _ = elementwise(3)
-    p, (loop, _, _) = sl.split_loop(p, "f2.i", 4, rc=True)
-    p, at = sl.compute_at(p, "f1", loop, rc=True)
-    p = sl.store_at(p, at.alloc, loop)
-    assert refusal(sl.compute_in_place, p, "f1") == "b1 and b2 are stored in different loops"
-
-
-def test_iterations_that_overlap() -> None:
-    """The shifted tail writes some elements twice, the second time of what has been overwritten."""
-    p, _ = elementwise(3)
-    marked = sl.compute_in_place(p, "f1")
-    reason = refusal(lambda: sl.split_loop(marked, "f1.i", 4, tail="shift"))
-    assert reason.startswith("iterations of loop i are not shown to write different elements of b2: f1, which writes")
-    shifted = sl.split_loop(p, "f1.i", 4, tail="shift")
-    assert refusal(sl.compute_in_place, shifted, "f1") == reason
-
-
 # Rewrites that follow -------------------------------------------------------------------------------------------------
 
 
@@ -637,15 +411,6 @@ def test_programs_that_are_not_well_formed() -> None:
 
 
 # Broken proofs --------------------------------------------------------------------------------------------------------
-
-
-def in_memory(p: sl.Pipeline, guest: str, host: str) -> sl.Pipeline:
-    """A pipeline in which a buffer lies in the memory of another, whether it can or not."""
-    body = (ir.with_memory(s, ir.Within(host)) if isinstance(s, ir.Alloc) and s.buffer == guest else s
-            for s in p.program.body)  # fmt: skip
-    wrong = sl.Pipeline(attrs.evolve(p.program, body=tuple(body)))
-    wrong.verify()
-    return wrong
 
 
 def test_what_a_broken_proof_lets_through_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,5 @@
-"""What a program does on small arrays: an element that is read before it is written, two iterations that write one.
+"""What a program does on small arrays: an element that is read before it is written, two iterations that write one,
+two buffers in one memory that write over each other.
 
 A refusal says that something is not shown. Often it is not so, either, and then nothing tells better than an example.
 So the statements are followed with integers for all symbols, without callbacks, and each buffer notes what is written.
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from typing import assert_never
+from typing import TypeAlias, assert_never
 
 import attrs
 import numpy as np
@@ -21,6 +22,7 @@ from slinky.ir.effects import clamped_numbers, numeric_reads, numeric_writes, wr
 from slinky.ir.printer import dimension_names
 from slinky.ir.regions import parameter_box
 from slinky.ir.scopes import leading_checks
+from slinky.ir.sharing import reads_where_it_writes
 from slinky.ir.statements import Alloc, Block, Call, Check, For, If, Pass, Program
 from slinky.symbolic.expressions import Expr, all_of, equal, metadata, scalar
 from slinky.symbolic.intervals import Box
@@ -88,6 +90,14 @@ def overwritten(program: Program, alloc: Alloc, folds: tuple[Expr | None, ...]) 
     """An element of a buffer that is read when another has taken its place, on some small size, if an allocation had
     these folds."""
     return _search(program, lambda values: _Folded(program, values, alloc, folds))
+
+
+def taken_over(program: Program, host: int, one: int, other: int) -> Finding | None:
+    """An element of one of two buffers that is read, though the other one is written over it, on some small size.
+
+    They lie in the memory of a host, which may be one of them; all are given by identity.
+    """
+    return _search(program, lambda values: _SharedMemory(program, values, host, (one, other)))
 
 
 def elements_computed(programs: tuple[Program, ...]) -> list[int] | None:
@@ -257,12 +267,8 @@ class _Run:
         hidden = dict(self.memories)
         for statement in block:
             match statement:
-                case Alloc(buffer=buffer, box=box, folds=folds):
-                    folds = self.folds.get(statement.id, folds)
-                    numbers = tuple(None if fold is None else self.number(fold) for fold in folds)
-                    if any(n is not None and n < 1 for n in numbers):
-                        raise _TooMuchError
-                    self.memories[buffer] = _Memory(self.box(box), numbers)
+                case Alloc():
+                    self.alloc(statement)
                 case For():
                     self.loop(statement)
                 case If(condition=condition, body=body, orelse=orelse):
@@ -277,6 +283,14 @@ class _Run:
                 case _:
                     assert_never(statement)
         self.memories = hidden
+
+    def alloc(self, alloc: Alloc) -> None:
+        """Allocate a buffer."""
+        folds = self.folds.get(alloc.id, alloc.folds)
+        numbers = tuple(None if fold is None else self.number(fold) for fold in folds)
+        if any(n is not None and n < 1 for n in numbers):
+            raise _TooMuchError
+        self.memories[alloc.buffer] = _Memory(self.box(alloc.box), numbers)
 
     def loop(self, loop: For) -> None:
         """Follow a loop."""
@@ -451,3 +465,87 @@ class _Races(_Run):
             element = _text(self.wanted, _element(region, others[0]))
             other = f"{self.name} = {int(written[tuple(others[0])]) + self.first}"
             raise _FoundError(what.format(element, other))
+
+
+_Bytes: TypeAlias = "np.ndarray[tuple[int, ...], np.dtype[np.int64]]"
+
+
+@attrs.frozen(eq=False)
+class _Lodger:
+    """A buffer in shared memory: which one, and how large its elements are."""
+
+    buffer: str
+    number: int
+    itemsize: int
+
+
+class _SharedMemory(_Run):
+    """Looks for a read of what one of two buffers held, where the other one is written: each byte of their memory notes
+    which one has been written there last."""
+
+    def __init__(self, program: Program, values: Mapping[Expr, int], host: int, wanted: tuple[int, int]) -> None:
+        super().__init__(program, values)
+        self.host = host
+        self.wanted = wanted
+        self.last = np.zeros(0, np.int64)
+        self.lodgers: dict[_Memory, _Lodger] = {}
+        self.reading: list[tuple[_Memory, NumericBox]] = []
+
+    def alloc(self, alloc: Alloc) -> None:
+        super().alloc(alloc)
+        if alloc.id == self.host:  # what lay in it before is gone
+            self.last = np.zeros(0, np.int64)
+            self.lodgers.clear()
+        if alloc.id in self.wanted:
+            memory, size = self.memories[alloc.buffer], alloc.dtype.itemsize
+            self.lodgers[memory] = _Lodger(alloc.buffer, len(self.lodgers) + 1, size)
+            missing = memory.held.size * size - len(self.last)
+            self.last = np.concatenate([self.last, np.zeros(max(missing, 0), np.int64)])
+
+    def call(self, call: Call) -> None:
+        self.reading.clear()
+        super().call(call)
+
+    def read(self, call: Call, buffer: str, memory: _Memory, region: NumericBox) -> None:
+        lodger = self.lodgers.get(memory)
+        if lodger is None or memory.missing(region) is not None:
+            return
+        self.reading.append((memory, region))
+        last = self.last[self._bytes(memory, region)]
+        lost = np.argwhere(last != lodger.number)
+        if len(lost):
+            *place, _ = found = lost[0]
+            other = next(each.buffer for each in self.lodgers.values() if each.number == last[tuple(found)])
+            element = _text(buffer, _element(region, np.asarray(place)))
+            raise _FoundError(f"{call.func.name} reads {element}, over which {other} has been written")
+
+    def write(self, call: Call, buffer: str, memory: _Memory, region: NumericBox) -> None:
+        lodger = self.lodgers.get(memory)
+        if lodger is None:
+            return
+        written = self._bytes(memory, region)
+        for source, area in self.reading:
+            read = self._bytes(source, area)
+            if source is not memory and not self._works_in_place(call, source, memory, read, written):
+                over = np.argwhere(np.isin(written, read).any(axis=-1))
+                if len(over):
+                    place = np.argwhere(np.isin(read, written[tuple(over[0])]).any(axis=-1))[0]
+                    old = _text(self.lodgers[source].buffer, _element(area, place))
+                    new = _text(buffer, _element(region, over[0]))
+                    raise _FoundError(f"{call.func.name} writes {new} over {old}, which it reads")
+        self.last[written] = lodger.number
+
+    def _works_in_place(self, call: Call, source: _Memory, target: _Memory, read: _Bytes, written: _Bytes) -> bool:
+        """Whether a call makes each element from the one that it writes over, and is declared to."""
+        if not call.func.operation.in_place or len(call.func.outputs) > 1:
+            return False
+        names = self.lodgers[source].buffer, self.lodgers[target].buffer
+        return reads_where_it_writes(call, *names) and np.array_equal(read, written)
+
+    def _bytes(self, memory: _Memory, region: NumericBox) -> _Bytes:
+        """Where in the memory that the two share the elements of a region lie."""
+        first = np.zeros((), np.int64)
+        for places, extent in zip(memory.places(region), memory.held.shape, strict=True):
+            first = first * extent + places
+        size = self.lodgers[memory].itemsize
+        return first[..., None] * size + np.arange(size)

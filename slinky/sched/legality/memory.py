@@ -19,7 +19,7 @@ room could be kept for it, and no parallel loop stands between it and its host, 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import attrs
 
@@ -32,6 +32,7 @@ from slinky.ir.sharing import Guest, host_of, reads_where_it_writes
 from slinky.ir.statements import SERIAL, Alloc, Call, For, If
 from slinky.sched.legality.touches import calls_inside, touches
 from slinky.sched.remedies import PlaceOf, first
+from slinky.sched.small_runs import taken_over
 from slinky.symbolic.expressions import Expr, equal
 from slinky.symbolic.proofs import prove
 from slinky.symbolic.traversal import quotients, symbols
@@ -150,7 +151,8 @@ def _check_in_order(version: Version, host: int, one: _Occupant, other: _Occupan
         return
     if one.last == other.first:
         entry = version.entries[host]
-        _check_in_place(version, version.block(entry.parent, entry.field)[one.last].id, one, other)
+        statement = version.block(entry.parent, entry.field)[one.last].id
+        _check_in_place(version, statement, one, other, _example(version, host, one, other))
         return
     depth = len(version.ancestors(host))
     late = next(i for i in one.calls if version.position(version.path(i)[depth]) == one.last)
@@ -161,7 +163,13 @@ def _check_in_order(version: Version, host: int, one: _Occupant, other: _Occupan
         f"{user.func.name} {verb} {one.alloc.buffer} after {_first_user(version, host, other)} {other.alloc.buffer}, "
         f"which lies in the same memory",
         place=statement_cursor(version, late),
+        example=_example(version, host, one, other),
     )
+
+
+def _example(version: Version, host: int, one: _Occupant, other: _Occupant) -> Callable[[], str]:
+    """What finds a small run in which a buffer is written over another one that is read."""
+    return lambda: str(taken_over(version.program, host, one.alloc.id, other.alloc.id) or "")
 
 
 def _first_user(version: Version, host: int, occupant: _Occupant) -> str:
@@ -173,7 +181,9 @@ def _first_user(version: Version, host: int, occupant: _Occupant) -> str:
     return f"{call.func.name} {'writes' if occupant.alloc.buffer in written_by(call) else 'reads'}"
 
 
-def _check_in_place(version: Version, statement: int, one: _Occupant, other: _Occupant) -> None:
+def _check_in_place(
+    version: Version, statement: int, one: _Occupant, other: _Occupant, example: Callable[[], str]
+) -> None:
     """Check that the one statement that uses two buffers of one memory writes the second in place of the first."""
     a, b = one.alloc.buffer, other.alloc.buffer
     inside = calls_inside(version, statement)
@@ -186,6 +196,7 @@ def _check_in_place(version: Version, statement: int, one: _Occupant, other: _Oc
         raise SchedulingError(
             f"{a} and {b}, which lie in the same memory, are both used {where}",
             place=statement_cursor(version, statement),
+            example=example,
             remedies=lambda: [
                 first(
                     "store them in the loop first",
@@ -197,7 +208,7 @@ def _check_in_place(version: Version, statement: int, one: _Occupant, other: _Oc
     place = statement_cursor(version, call.id)
     why = why_not_in_place(version, call, one.alloc, other.alloc)
     if why:
-        raise SchedulingError(why, place=place)
+        raise SchedulingError(why, place=place, example=example)
     loops = [loop for loop in version.loops_around(call.id) if statement in (loop.id, *version.ancestors(loop.id))]
     (touch,) = touches(version, b, [call.id], writing=True)
     for n, loop in enumerate(loops):
@@ -208,6 +219,7 @@ def _check_in_place(version: Version, statement: int, one: _Occupant, other: _Oc
                 f"iterations of loop {loop.variable} are not shown to write different elements of {b}: "
                 f"{call.func.name}, which writes it over {a}, could read what it has overwritten",
                 place=place,
+                example=example,
             )
 
 

@@ -23,6 +23,7 @@ from slinky.sched.legality.reasons import ALL_BUT_CHECKS, MEMORY_ALONE, Kept
 from slinky.sched.operation import sched_op
 from slinky.sched.remedies import PlaceOf, instead
 from slinky.sched.returned import ComputeInPlaceCursors, ReuseBufferCursors
+from slinky.sched.small_runs import taken_over
 
 
 @sched_op(ComputeInPlaceCursors)
@@ -107,8 +108,15 @@ def _in_place(version: Version, call: Call, name: str, target: Alloc) -> Pipelin
         raise SchedulingError(f"{name} is {kind}, whose memory is the caller's", place=place)
     why = why_not_in_place(version, call, source, target)
     if why:
-        raise SchedulingError(why, place=place)
+        raise SchedulingError(why, place=place, example=lambda: _example(version, target, source))
     return _share(version, target, source, "compute_in_place")
+
+
+def _example(version: Version, guest: Alloc, source: Alloc) -> str:
+    """A small run in which one is written over the other while that is read; empty if none is found."""
+    host = _host(version, source)
+    shared = _sharing(version, guest, host).finish("compute_in_place")
+    return str(taken_over(shared.program, host.id, source.id, guest.id) or "")
 
 
 @sched_op(ReuseBufferCursors)
@@ -165,19 +173,30 @@ def reuse_buffer(p: Pipeline, alloc: AllocCursor, other: AllocCursor) -> Any:
 
 def _share(version: Version, guest: Alloc, source: Alloc, operation: str) -> Pipeline:
     """Let a buffer, and all that lie in its memory, lie in that of another."""
-    name = host_of(source)
-    host = source if name is None else version.alloc_of(name, source.id)
-    assert host is not None  # it has been proved that it is in scope
+    host = _host(version, source)
     if host.id == guest.id or host_of(guest) == host.buffer:
         raise SchedulingError(
             f"{guest.buffer} and {source.buffer} lie in one memory already", place=statement_cursor(version, guest.id)
         )
     _require_unused_before(version, guest, host)
+    return settle(_sharing(version, guest, host), operation, Kept(MEMORY_ALONE, ALL_BUT_CHECKS))
+
+
+def _host(version: Version, alloc: Alloc) -> Alloc:
+    """The allocation that has the memory in which one lies: itself, or its host."""
+    name = host_of(alloc)
+    host = alloc if name is None else version.alloc_of(name, alloc.id)
+    assert host is not None  # it has been proved that it is in scope
+    return host
+
+
+def _sharing(version: Version, guest: Alloc, host: Alloc) -> Edit:
+    """The edit that lets a buffer, and all that lie in its memory, lie in that of another."""
     edit = Edit(version)
     for each in (guest, *_guests_of(version, guest)):
         edit.update(with_memory(each, Within(host.buffer)))
     _move_behind(edit, guest, host)
-    return settle(edit, operation, Kept(MEMORY_ALONE, ALL_BUT_CHECKS))
+    return edit
 
 
 def _guests_of(version: Version, alloc: Alloc) -> Iterable[Alloc]:
