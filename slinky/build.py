@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from slinky.errors import UnusedInputWarning
 from slinky.graph.buffers import BufferExpr
-from slinky.graph.lowering import lower, unused_inputs
+from slinky.graph.collecting import collect
+from slinky.graph.lowering import lower, unused_inputs, with_assigned_bounds
 from slinky.pipeline import Pipeline
 from slinky.runtime.collector import collector_paused
 from slinky.sched.primitives.copies import alias_copies
@@ -26,7 +27,7 @@ def build_pipeline(
 
     Nothing is scheduled: each func runs once, over all that is needed of it, and every intermediate is stored in full.
     Copies that slinky understands are done without where that is shown to be the same (`alias_copies`), unless `alias`
-    is False.
+    is False. Of a buffer to which bounds are assigned, all is computed in any case.
 
     Parameters: the input and output buffers, in the order in which their arrays will be given; `require`, conditions
     on scalars and buffer metadata that the pipeline may rely on, checked when it runs; `name`, by default that of the
@@ -39,9 +40,10 @@ def build_pipeline(
     determines.
     """
     with collector_paused():
-        program = lower(inputs, outputs, require, name)
+        graph = collect(inputs, outputs)
+        program = lower(graph, require, name)
         p = Pipeline(program)
-        found = alias_copies(p) if alias else p
+        found = alias_copies(p, keep=with_assigned_bounds(graph)) if alias else p
     unused = unused_inputs(program)
     if unused:
         names = ", ".join(unused)

@@ -258,3 +258,66 @@ def test_a_source_that_is_written_over_while_its_copy_is_read() -> None:
         split, loops = sl.split_loop(p, "subtract.y", 2, rc=True)
         split = sl.compute_at(split, "change", loops.outer)
         run(split, [image], made[:, ::-1] - 2 * made)
+
+
+def in_eights(source: np.ndarray, target: np.ndarray) -> None:
+    """A callback that works on eight elements at a time."""
+    assert target.shape[0] % 8 == 0
+    np.add(source, 1, out=target)
+
+
+@pytest.mark.parametrize("size", [1, 8, 13])
+def test_what_is_computed_beyond_what_is_copied_is_still_computed(size: int) -> None:
+    """The callback relies on the extent that is assigned to what it makes, of which an output would cut off a part."""
+    a, t, out = buffers("a t out", 1)
+    t.dim(0).extent = (t.dim(0).extent + 7) // 8 * 8
+    sl.Func(in_eights, [a[y]], [t[y]], name="add")
+    sl.copies.copy(t[y], out[y])
+    p = sl.build_pipeline([a], [out])
+    signal = picture(-(-size // 8) * 8)
+    assert run(p, [signal], signal[:size] + np.int16(1)).bytes_copied == size * 2
+    asked = sl.alias_copies(p)
+    assert copies_in(asked) == []
+    assert "out[out.y.min .. " in str(asked)
+
+
+def test_where_there_is_room_for_all_that_is_computed_it_is_written() -> None:
+    a, t, out = buffers("a t out", 1)
+    t.dim(0).bounds = sl.interval(0, 15)
+    sl.Func(in_eights, [a[y]], [t[y]], name="add")
+    sl.copies.copy(t[y], out[y])
+    inside = [out.dim(0).min <= 0, out.dim(0).max >= 15]
+    p = sl.build_pipeline([a], [out], require=inside)
+    assert copies_in(p) == []
+    signal = picture(16)
+    run(p, [signal], signal + np.int16(1))
+
+
+def test_of_two_copies_the_one_that_would_cut_off_stays() -> None:
+    a, t, u, out = buffers("a t u out", 1)
+    t.dim(0).extent = (t.dim(0).extent + 7) // 8 * 8
+    u.dim(0).extent = (u.dim(0).extent + 7) // 8 * 8
+    sl.Func(in_eights, [a[y]], [t[y]], name="add")
+    sl.copies.copy(t[y], u[y], name="first")
+    sl.copies.copy(u[y], out[y], name="second")
+    p = sl.build_pipeline([a], [out])
+    assert len(copies_in(p)) == 1
+    signal = picture(16)
+    run(p, [signal], signal[:13] + np.int16(1))
+
+
+def test_what_is_kept_is_in_the_history() -> None:
+    a, t, turned, out = buffers("a t turned out", 1)
+    t.dim(0).max = t.dim(0).max + 3
+    pointwise(add_1, a, t, "add")
+    sl.copies.flip(t, turned)
+    pointwise(add_1, turned, out, "again")
+    unscheduled = sl.build_pipeline([a], [out], alias=False)
+    p = sl.build_pipeline([a], [out])
+    assert copies_in(p) == []
+    line = str(p.history()).splitlines()[-1]
+    assert line == 'p = sl.alias_copies(p, keep=("t",))'
+    assert str(sl.alias_copies(unscheduled, keep="t")) == str(p)
+    for keep in ("out", ["t", "u"], 3, [3]):
+        with pytest.raises(sl.OperationError, match="keep must be names of intermediates of the pipeline, got"):
+            sl.alias_copies(unscheduled, keep=keep)  # type: ignore[arg-type]

@@ -9,11 +9,11 @@ Invariant: on arguments that pass the checks, no call of the program reads what 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from slinky.errors import GraphError
 from slinky.graph.buffers import BufferExpr, constraints, loop_variables, valid_name
-from slinky.graph.collecting import Graph, collect
+from slinky.graph.collecting import Graph
 from slinky.graph.inference import Checks, Inferred, infer
 from slinky.graph.naming import DimensionNames
 from slinky.graph.resolution import resolve
@@ -45,17 +45,11 @@ _PATIENCE, _PATIENCE_PER_FUNC = 300_000, 20_000
 stay as they are: windows at the edges of arrays of other rates, one in the other, have few proofs and long searches."""
 
 
-def lower(
-    inputs: Sequence[BufferExpr],
-    outputs: Sequence[BufferExpr],
-    require: Iterable[Condition],
-    name: str | None,
-) -> Program:
+def lower(graph: Graph, require: Iterable[Condition], name: str | None) -> Program:
     """The program that computes each func once, in full, in an order that respects what they read.
 
     Raises `GraphError` for a graph that is no pipeline.
     """
-    graph = collect(inputs, outputs)
     checks = Checks()
     if not isinstance(require, Iterable):
         raise GraphError(f"require must be a list of conditions, such as [r >= 0], got {require} alone")
@@ -88,6 +82,16 @@ def lower(
         tuple(map(_constant, graph.constants)),
         body,
         _floats(inferred),
+    )
+
+
+def with_assigned_bounds(graph: Graph) -> tuple[str, ...]:
+    """The names of the intermediates whose bounds are not only what is needed of them."""
+    made = (access.buffer for func in graph.funcs for access in func.outputs)
+    return tuple(
+        buffer.name
+        for buffer in made
+        if buffer not in graph.outputs and any(field != "stride" for _, field in buffer.assigned)
     )
 
 

@@ -280,9 +280,14 @@ def split_boundary(
 @overload
 def split_boundary(p: Pipeline, copy: CallCursor | str, *, rc: Literal[False] = False) -> Pipeline: ...
 @overload
-def alias_copies(p: Pipeline, *, rc: Literal[True]) -> tuple[Pipeline, AliasCopiesCursors]: ...
+def alias_copies(
+    p: Pipeline,
+    *,
+    keep: str | Sequence[str] = (),
+    rc: Literal[True],
+) -> tuple[Pipeline, AliasCopiesCursors]: ...
 @overload
-def alias_copies(p: Pipeline, *, rc: Literal[False] = False) -> Pipeline: ...
+def alias_copies(p: Pipeline, *, keep: str | Sequence[str] = (), rc: Literal[False] = False) -> Pipeline: ...
 @overload
 def set_layout(
     p: Pipeline,

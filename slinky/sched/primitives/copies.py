@@ -7,7 +7,7 @@ share memory; it is the funcs that see a buffer in another way (`passing`), and 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 import attrs
@@ -15,7 +15,7 @@ import attrs
 from slinky.cursors.cursors import CallCursor, statement_cursor
 from slinky.cursors.editing import Edit, Gap
 from slinky.cursors.versions import ROOT, Version
-from slinky.errors import SchedulingError
+from slinky.errors import OperationError, SchedulingError
 from slinky.ir.copies import with_box, with_func, with_operands
 from slinky.ir.effects import bounds_of_dim
 from slinky.ir.operations import Copy, CopySource
@@ -23,7 +23,7 @@ from slinky.ir.regions import output_region
 from slinky.ir.statements import Alloc, Call, InputPort, Limit, LoweredFunc, Pass, blocks_of, fresh_identity
 from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
-from slinky.sched.legality.coverage import contains
+from slinky.sched.legality.coverage import contains, inside
 from slinky.sched.legality.reasons import COPIES_SAY, SAME_ORDER_TWICE, Kept, Obligation
 from slinky.sched.legality.refusals import with_more
 from slinky.sched.legality.touches import reads_of_call
@@ -83,6 +83,8 @@ def alias_copy(p: Pipeline, copy: CallCursor) -> Any:
     that are not shown to be within the edges of the source; for reading, a target that others write, too; for writing,
     a source that is an input of the pipeline, elements that stand for several, and what a copy divides. What is read or
     written otherwise is proved as for any rewrite.
+
+    What is computed of the source and lies beyond the bounds of the target is not computed any more.
 
     Cursors:
         calls: the calls that read the source, or write the target, in its place.
@@ -488,7 +490,7 @@ class _Pieces:
 
 
 @sched_op(AliasCopiesCursors)
-def alias_copies(p: Pipeline) -> Any:
+def alias_copies(p: Pipeline, *, keep: str | Sequence[str] = ()) -> Any:
     """Do without all copies for which `alias_copy` is accepted, also of the parts of a concatenation or a stack.
 
         >>> import slinky as sl, numpy as np
@@ -508,24 +510,38 @@ square(b[max(b.x.min, b.x.min + out.x.min - a.x.max - 1) .. b.x.min + out.x.max 
     Copies that are left assemble inputs, which no call makes, reach beyond edges, or are not shown to be superfluous.
     What is padded or extended stays one call, so that it can be scheduled as one: `split_boundary` takes it to pieces
     in the end. Nothing is refused.
+
+    Parameters:
+        keep: names of buffers of which all is computed that is computed now. `build_pipeline` names those to which
+            bounds are assigned.
     """
     tried: set[int] = set()
+    kept = _names(p._version, keep)
     while True:
         copy = next((c for c in p.find_all("_ = _") if _is_copy(c) and c._id not in tried), None)
         if copy is None:
             return p, ()
         tried.add(copy._id)
-        p = _without(p, copy)
+        p = _without(p, copy, kept)
+
+
+def _names(version: Version, keep: object) -> set[str]:
+    """The buffers that are to be kept; raises `OperationError` for what is no name of one."""
+    names = [keep] if isinstance(keep, str) else [*keep] if isinstance(keep, Iterable) else [keep]
+    for name in names:
+        if not isinstance(name, str) or not version.is_allocated(name):
+            raise OperationError(f"keep must be names of intermediates of the pipeline, got {name!r}")
+    return set(names)
 
 
 def _is_copy(cursor: object) -> bool:
     return isinstance(cursor, CallCursor) and isinstance(cursor._call.func.operation, Copy)
 
 
-def _without(p: Pipeline, copy: CallCursor) -> Pipeline:
-    """A pipeline without a copy, or without some pieces of it, if that can be."""
+def _without(p: Pipeline, copy: CallCursor, kept: set[str]) -> Pipeline:
+    """A pipeline without a copy, or without some pieces of it, if that can be and all of some buffers is kept."""
     try:
-        return alias_copy(p, copy)
+        return _past(p, copy, kept)
     except SchedulingError:
         pass
     operation = copy._call.func.operation
@@ -540,7 +556,35 @@ def _without(p: Pipeline, copy: CallCursor) -> Pipeline:
     found = split
     for piece in pieces:
         try:
-            found = alias_copy(found, piece)
+            found = _past(found, found.forward(piece), kept)
         except SchedulingError:
             continue
     return p if found is split else found
+
+
+def _past(p: Pipeline, copy: CallCursor, kept: set[str]) -> Pipeline:
+    """A pipeline without a copy. Where what is kept is written past, the target is kept in its place.
+
+    Raises `SchedulingError` if that cannot be, or if the target is not shown to have room for all of it.
+    """
+    version, call = p._version, copy._call
+    found = alias_copy(p, copy)
+    source = version.alloc_of(call.reads[0], call.id)
+    if source is not None and source.buffer in kept and source.id not in found._version.entries:
+        _require_room(version, call, source)
+        kept.add(call.writes[0])
+    return found
+
+
+def _require_room(version: Version, call: Call, source: Alloc) -> None:
+    """Raise `SchedulingError` where the bounds of the target of a copy could cut off a part of the source.
+
+    A place that is one coordinate is there or not at all.
+    """
+    back = inverse(passage_of(version, call), output_region(call.func.outputs[0], call.box), source.dims)
+    assert back is not None  # it has been written past
+    known = version.facts_at(source.id).also(not_empty(source.box))
+    room = version.box_at(call.id)(call.writes[0])
+    for place, limit in zip(back.box(source.box), room, strict=True):
+        if place.min is not place.max and not inside(place, limit, known):
+            raise SchedulingError(f"not shown that {call.writes[0]} has room for all of {source.buffer}")
