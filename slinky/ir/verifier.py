@@ -8,7 +8,7 @@ leave its buffer; steps and folds are not shown to be below 1.
 
 from __future__ import annotations
 
-from typing import Any, assert_never
+from typing import Any, NoReturn, assert_never
 
 import numpy as np
 
@@ -76,7 +76,7 @@ class _Verifier:
             if output.name not in self.written:
                 raise ProgramError(f"pipeline {program.name}: no statement writes output {output.name!r}")
 
-    def fail(self, statement: Statement, why: str) -> None:
+    def fail(self, statement: Statement, why: str) -> NoReturn:
         kind = type(statement).__name__.lower()
         what = {
             Alloc: lambda s: f" {s.buffer}", Call: lambda s: f" of {s.func.name}", For: lambda s: f" {s.variable}",
@@ -138,7 +138,6 @@ class _Verifier:
         other = scope.allocs.get(host)
         if other is None:
             self.fail(alloc, f"it lies in {host!r}, which is not allocated here")
-            raise AssertionError
         if host_of(other) is not None:
             self.fail(alloc, f"it lies in {host!r}, which has no memory of its own")
         for each in (alloc, other):
@@ -210,7 +209,6 @@ class _Verifier:
         box = scope.boxes.get(name)
         if box is None:
             self.fail(statement, f"buffer {name!r} is not in scope")
-            raise AssertionError
         if len(box) != rank:
             self.fail(statement, f"buffer {name!r} has rank {len(box)}, accessed with {rank} dimensions")
         own = self.dtypes.get(name) if name not in scope.allocs else scope.allocs[name].dtype
