@@ -31,6 +31,33 @@ class ProgramError(SlinkyError, ValueError):
     """A program is not well formed. Raised by `verify`."""
 
 
+class FormatError(SlinkyError, ValueError):
+    """A text is no pipeline as `to_json` writes them, or a pipeline cannot be written so.
+
+    `where` is the place: in a text, such as `program.body[3].box`; in a pipeline, such as `func blur`.
+    """
+
+    def __init__(self, message: str, where: str = "") -> None:
+        super().__init__(message)
+        self.where = where
+
+    def __reduce__(self) -> tuple[type[FormatError], tuple[str, str]]:
+        return (FormatError, (str(self), self.where))
+
+
+class MissingCallbackError(SlinkyError, LookupError):
+    """A text names callbacks that were not given; `names` are all of these."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__(names)
+        self.names = tuple(names)
+
+    def __str__(self) -> str:
+        given = ", ".join(f"{name!r}: ..." for name in self.names)
+        callbacks = f"{len(self.names)} more callback{'' if len(self.names) == 1 else 's'}"
+        return f"from_json() needs {callbacks}, by name: callbacks={{{given}}}"
+
+
 class ArgumentError(SlinkyError, ValueError):
     """The arguments given to a pipeline do not fit its parameters. No callback has run."""
 

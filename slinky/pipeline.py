@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,6 +19,7 @@ from slinky.cursors.versions import Lineage, Version, origin
 from slinky.errors import ArgumentError, InvalidCursorError
 from slinky.ir.equality import say_the_same
 from slinky.ir.printer import print_program
+from slinky.ir.serialisation import program_from_json, program_to_json
 from slinky.ir.statements import Program
 from slinky.ir.verifier import verify_program
 from slinky.runtime.backends import Prepared, prepare, require_backend
@@ -273,11 +275,32 @@ class Pipeline:
     def same_program(self, other: Pipeline) -> bool:
         """Whether both say the same, whatever their histories.
 
-        Callbacks and arguments are compared as Python does: two lambdas are not the same.
+        Callbacks and arguments are compared as Python does: two lambdas are not the same. Numbers and arrays of NumPy
+        are the same if they have the same bits.
         """
         if not isinstance(other, Pipeline):
             raise ArgumentError(f"same_program() expects a pipeline, got {other!r}")
         return say_the_same(self._program, other._program)
+
+    def to_json(self, callbacks: Mapping[str, Callable[..., Any]] | None = None) -> str:
+        """The program as JSON, from which `sl.Pipeline.from_json` makes it again (see `docs/json.md`).
+
+        Callbacks are written by name: by the one that they have in `callbacks`, else by their own, such as `"blur"` of
+        `def blur`. Raises `FormatError` where one has none (a lambda), where two have the same, and for arguments of
+        callbacks that cannot be written.
+        """
+        return program_to_json(self._program, callbacks)
+
+    @staticmethod
+    def from_json(text: str | bytes, callbacks: Mapping[str, Callable[..., Any]] | None = None) -> Pipeline:
+        """The pipeline that a text of `to_json` says, with these callbacks, by name.
+
+        It prints the same and runs the same. It is the start of a history: cursors of the pipeline that was written do
+        not point into it. Nothing that the text says is executed. Raises `FormatError`, which says where, for any other
+        text and for programs that `verify` refuses, and `MissingCallbackError`, which names them, if callbacks are
+        missing.
+        """
+        return Pipeline(program_from_json(text, callbacks))
 
     def history(self) -> History:
         """The schedule that made this pipeline: a sequence of steps, whose text is Python that runs.

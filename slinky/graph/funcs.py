@@ -12,8 +12,8 @@ import numpy as np
 from slinky.errors import GraphError
 from slinky.graph.buffers import Access, BufferExpr, valid_name
 from slinky.graph.reductions import Reduction
-from slinky.graph.returning import Returning
 from slinky.ir.operations import Callback, Operation
+from slinky.ir.returning import Returning
 from slinky.symbolic.expressions import Expr, Metadata, Node, Scalar, Variable
 from slinky.symbolic.traversal import symbols
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import attrs
+import numpy as np
 
 from slinky.ir.copies import rewritten, with_func
 from slinky.ir.statements import Call, ConstantBuffer, LoweredFunc, Program, Statement
@@ -67,11 +68,29 @@ def _said_of_constant(constant: ConstantBuffer) -> tuple[object, ...]:
 
 @attrs.frozen(eq=False)
 class _Value:
-    """A part of an operation, such as a callback: equal if it is the same object, or says so of itself."""
+    """A part of an operation, such as a callback or an argument, to be compared by what it says."""
 
     value: Any
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, _Value):
             return NotImplemented
-        return self.value is other.value or (self.value == other.value) is True
+        return _are_equal(self.value, other.value)
+
+
+def _are_equal(a: Any, b: Any) -> bool:
+    """Whether two values are the same: by Python's word, and of numbers and arrays by their bits, NaN or not."""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return (a == b) is True
+    match a:
+        case np.ndarray() | np.generic():
+            return bool(a.dtype == b.dtype) and a.shape == b.shape and a.tobytes() == b.tobytes()
+        case float() | complex():
+            return bool(a == b) or repr(a) == repr(b)
+        case list() | tuple():
+            return len(a) == len(b) and all(map(_are_equal, a, b))
+        case dict():
+            return list(a) == list(b) and all(map(_are_equal, a.values(), b.values()))
+    return (a == b) is True

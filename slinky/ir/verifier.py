@@ -177,13 +177,23 @@ class _Verifier:
             self.in_scope(call, box_symbols(port.box) - set(func.dims), scope)
             if buffer not in self.written and not self.does_nothing(call, scope):
                 self.fail(call, f"it reads {buffer!r}, which nothing has written")
-        ends = (e for limit in func.part for e in (limit.first, limit.last) if e is not None)
-        self.in_scope(call, union_of_symbols(ends), scope)
+        self.func(call, scope)
         for value in func.operation.floats():
             if value.name not in self.floats:
                 self.fail(call, f"scalar {value} is not a parameter")
         self.regions(call, scope)
         self.written.update(call.writes)
+
+    def func(self, call: Call, scope: Scope) -> None:
+        """Fail unless what the func of a call says besides its ports is known where it is called."""
+        func = call.func
+        views = [port.view for port in func.ports if port.view is not None]
+        for view in views:
+            self.in_scope(call, box_symbols(view.box) - set(func.dims), scope)
+            self.in_scope(call, union_of_symbols(view.index) - set(view.dims), scope)
+        ends = [e for limit in func.part for e in (limit.first, limit.last) if e is not None]
+        ends += [e for _, i in func.whole for e in (i.min, i.max)]
+        self.in_scope(call, union_of_symbols((*ends, *func.known, *func.operation.expressions())), scope)
 
     def does_nothing(self, call: Call, scope: Scope) -> bool:
         """Whether it is shown that a call has nothing to do, wherever it runs."""

@@ -1,0 +1,133 @@
+"""What a program must be before it is verified: its names are names, and funcs and operations fit together.
+
+`verify` goes by what funcs say of themselves, and a graph makes only funcs that say so truly. Of those that are read,
+this asks all that does not depend on where they are called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from slinky.ir.operations import Copy, Operation
+from slinky.ir.statements import Alloc, ConstantBuffer, LoweredFunc, Port, Program, View, walk
+from slinky.ir.stored.reading import Reading, is_dimension, is_name, shown
+from slinky.symbolic.expressions import Expr, Scalar, Variable, variable
+from slinky.symbolic.traversal import union_of_symbols
+
+
+def require_program(reading: Reading, program: Program) -> None:
+    """Refuse a program whose parameters or funcs are not what a graph would make."""
+    if not is_name(program.name):
+        reading.fail(f"expected a name that is an identifier of Python, got {shown(program.name)}")
+    for parameter in program.parameters():
+        if not is_name(parameter.name):
+            reading.fail(f"a parameter needs a name that is an identifier of Python, got {shown(parameter.name)}")
+    for buffer in (*program.inputs, *program.outputs):
+        _require_buffer(reading, buffer.name, buffer.dims, buffer.dtype)
+    for constant in program.constants:
+        _require_constant(reading, constant)
+    for statement in walk(program.body):
+        if isinstance(statement, Alloc):
+            _require_buffer(reading, statement.buffer, statement.dims, statement.dtype)
+
+
+def _require_buffer(reading: Reading, name: str, dims: Sequence[str], dtype: np.dtype[Any]) -> None:
+    if not all(map(is_dimension, dims)) or len(set(dims)) != len(dims):
+        reading.fail(f"the dimensions of {name} need a name or a number each, got {shown(', '.join(dims))}")
+    if dtype.subdtype is not None:
+        reading.fail(f"{name} has the dtype {dtype}, whose elements are arrays")
+
+
+def _require_constant(reading: Reading, constant: ConstantBuffer) -> None:
+    name, rank = constant.name, constant.array.ndim
+    _require_buffer(reading, name, constant.dims, constant.array.dtype)
+    if not len(constant.min) == len(constant.dims) == rank:
+        reading.fail(f"{name} has {rank} dimensions, {len(constant.dims)} names and {len(constant.min)} minima")
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Funcs
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def require_func(reading: Reading, func: LoweredFunc) -> None:
+    """Refuse a func whose parts do not fit together."""
+    rank = len(func.dims)
+    if not is_name(func.name):
+        reading.fail(f"a func needs a name that is an identifier of Python, got {shown(func.name)}")
+    _require_variables(reading, func.dims, "dims")
+    if not func.outputs:
+        reading.fail("it produces nothing: it has no output")
+    for output in func.outputs:
+        _require_positions(reading, output.dims, rank, "the dims of an output")
+    for port in func.ports:
+        _require_port(reading, port)
+    _require_positions(reading, [d for d, _ in func.whole], rank, "whole dimensions")
+    _require_positions(reading, [d for d, _ in func.multiples], rank, "dimensions in multiples")
+    if any(n < 1 for _, n in func.multiples):
+        reading.fail("a multiple is 1 or more")
+    for limit in func.part:
+        _require_positions(reading, [limit.dim], rank, "the limits of a part")
+    _require_operation(reading, func.operation)
+    if isinstance(func.operation, Copy):
+        _require_copy(reading, func, func.operation)
+
+
+def _require_variables(reading: Reading, dims: Sequence[Variable], what: str) -> None:
+    if len(set(dims)) != len(dims):
+        reading.fail(f"{what} has a variable twice")
+
+
+def _require_positions(reading: Reading, positions: Sequence[int], rank: int, what: str) -> None:
+    if len(set(positions)) != len(positions) or not all(0 <= d < rank for d in positions):
+        reading.fail(f"{what} are positions of the func's {rank} dimensions, each once at most, got {positions}")
+
+
+def _require_port(reading: Reading, port: Port) -> None:
+    if port.dtype.subdtype is not None:
+        reading.fail(f"a port has the dtype {port.dtype}, whose elements are arrays")
+    if port.view is not None:
+        _require_view(reading, port.view, port.rank)
+
+
+def _require_view(reading: Reading, view: View, rank: int) -> None:
+    _require_variables(reading, view.dims, "a view")
+    if len(view.index) != rank or len(view.box) != len(view.dims):
+        reading.fail(
+            f"a view has an index for each of the {rank} dimensions of the buffer and an interval for each of its "
+            f"{len(view.dims)} own, got {len(view.index)} and {len(view.box)}"
+        )
+
+
+def _require_operation(reading: Reading, operation: Operation) -> None:
+    names = [name for name, _ in operation.arguments]
+    if len(set(names)) != len(names) or not all(map(is_name, names)):
+        reading.fail(f"arguments have names that are identifiers of Python, each another one, got {names}")
+
+
+def _require_copy(reading: Reading, func: LoweredFunc, copy: Copy) -> None:
+    _require_variables(reading, copy.dims, "a copy")
+    if len(copy.sources) != len(func.inputs):
+        reading.fail(f"a copy has a source for each of its {len(func.inputs)} inputs, got {len(copy.sources)}")
+    if len(func.outputs) != 1 or not copy.pass_buffers:
+        reading.fail("a copy has one output, and is given buffers")
+    (output,) = func.outputs
+    written = len(output.dims if output.view is None else output.view.dims)
+    if len(copy.dims) != written:
+        reading.fail(f"a copy has a variable for each of the {written} dimensions that it writes, got {len(copy.dims)}")
+    known = {*copy.dims, *(variable(name) for name, value in copy.arguments if isinstance(value, Expr))}
+    for source, port in zip(copy.sources, func.inputs, strict=True):
+        seen = port.rank if port.view is None else len(port.view.dims)
+        if not len(source.index) == len(source.edges) == len(source.boundaries) == seen:
+            reading.fail(f"a source of a copy has an index, edges and a boundary rule for each of {seen} dimensions")
+        ends = [e for i in (*source.edges, *(i for _, i in source.where)) if i is not None for e in (i.min, i.max)]
+        _require_known(reading, [*source.index, *ends, *(e for e, _ in source.where)], known)
+
+
+def _require_known(reading: Reading, expressions: Iterable[Expr], known: Collection[Expr]) -> None:
+    for symbol in sorted(union_of_symbols(expressions), key=str):
+        if symbol not in known or isinstance(symbol, Scalar):
+            reading.fail(f"a copy speaks of {symbol}, which is none of its dimensions and arguments")
