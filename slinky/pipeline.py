@@ -125,6 +125,7 @@ class Pipeline:
         checked: Checked = False,
         hooks: Hooks | None = None,
         threads: int | None = None,
+        timed: bool = False,
         progress: bool = False,
         **scalars: float,
     ) -> RunStatistics:
@@ -134,11 +135,12 @@ class Pipeline:
         the interpreter runs and checks every read to find what the program promises: slow, for tests. With
         `checked="first"`, the first call of each func must write all of its outputs, and nothing else is checked.
         `hooks` are told of calls and allocations. `threads` is how many threads a parallel loop uses that does not say
-        it itself. With `progress`, a bar shows the share of elements computed (needs the extra `progress`).
+        it itself. With `timed=True`, the statistics say how many `seconds` each func took. With `progress`, a bar shows
+        the share of elements computed (needs the extra `progress`).
         """
         require_backend(backend)
         hooks = Hooks() if hooks is None else hooks
-        options = RunOptions(checked=checked, hooks=hooks, threads=threads, progress=progress)
+        options = RunOptions(checked=checked, hooks=hooks, threads=threads, timed=timed, progress=progress)
         return self._run(arrays, scalars, backend, options)
 
     def _run(

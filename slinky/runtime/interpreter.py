@@ -114,7 +114,7 @@ def interpret(
     An exception of a callback propagates with a note that names the call and its box.
     """
     given = take_arguments(program, arrays, scalars)
-    recorder = Recorder(bytes_copied_per_element(program), options.hooks)
+    recorder = Recorder(bytes_copied_per_element(program), options.hooks, options.timed)
     shadows: dict[str, Shadow] | None = None
     if options.checked is True:
         outputs = [given.storages[p.name] for p in program.outputs]
@@ -315,10 +315,6 @@ class _Machine:
             operands.append(self._operand(operation, port, view, region, own))
         inputs, outputs = operands[: len(reads)], operands[len(reads) :]
         arguments = {key: self._argument(value, frame) for key, value in operation.arguments}
-        elements = 1
-        for lo, hi in box:
-            elements *= hi - lo + 1
-        self.recorder.called(call.func.name, elements)
         self._run(call, name, box, inputs, outputs, arguments, guarded=frame.shadows is not None)
         if frame.shadows is not None:
             for buffer, region in writes:
@@ -355,17 +351,12 @@ class _Machine:
         func, function = call.func, function_of(call.func.operation)
         before = [array_of(operand).tobytes() for operand in inputs] if guarded else None
         poison = Poison(outputs, self.random) if guarded and not isinstance(function, np.ufunc) else None
-        hooks = self.recorder.hooks
-        if hooks.call_begin is not None:
-            hooks.call_begin(func.name, box)
+        callback = function if self.tested is None else self.tested.guard(func)
         try:
-            callback = function if self.tested is None else self.tested.guard(func)
-            call_callback(callback, name, inputs, outputs, arguments)
+            with self.recorder.call(func.name, box):
+                call_callback(callback, name, inputs, outputs, arguments)
         except UnwrittenError as error:
             raise unwritten_error(call, name, box, error) from None
-        finally:
-            if hooks.call_end is not None:
-                hooks.call_end(func.name, box)
         if guarded:
             if before != [array_of(operand).tobytes() for operand in inputs]:
                 raise CallbackError(f"the callback of {name} wrote to one of its inputs")

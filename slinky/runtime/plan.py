@@ -264,7 +264,7 @@ class Plan:
         handed = self.handed(arrays, scalars, recorded=True, guarded=options.checked == "first")
         variant = self.variant(handed.kind)
         variant.begin()
-        recorder = Recorder(self._funcs, options.hooks)
+        recorder = Recorder(self._funcs, options.hooks, options.timed)
         arena = variant.arenas.take()
         reservations = Reservations(variant.tree.sites, arena)
         loops = {name: MeasuredArenas(variant.tree.arenas[name], a) for name, a in variant.inner_arenas.items()}

@@ -20,14 +20,16 @@ class RunOptions:
     * `checked`: see `Checked`.
     * `hooks` are told of calls and allocations.
     * `threads`: how many threads a parallel loop uses that does not say it itself; None is as many as there are.
+    * `timed`: whether the statistics say how long each func took.
     * `progress`: whether a bar shows the share of elements computed.
 
-    Raises `ArgumentError` for hooks and checks that are none.
+    Raises `ArgumentError` for hooks, checks and a `timed` that are none.
     """
 
     checked: Checked = False
     hooks: Hooks = attrs.field(factory=Hooks)
     threads: int | None = None
+    timed: bool = False
     progress: bool = False
 
     def __attrs_post_init__(self) -> None:
@@ -35,6 +37,8 @@ class RunOptions:
             raise ArgumentError(f"hooks must be sl.Hooks, got {self.hooks!r}")
         if not _is_checked(self.checked):
             raise ArgumentError(f"checked must be False, True or 'first', got {self.checked!r}")
+        if not isinstance(self.timed, bool):
+            raise ArgumentError(f"timed must be True or False, got {self.timed!r}")
 
 
 def _is_checked(given: object) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Iterable, Mapping
+from time import perf_counter
 from typing import Any, ParamSpec, TypeAlias
 
 import attrs
@@ -41,6 +42,8 @@ class RunStatistics:
     * `calls`: per func, how often its callback ran. Calls of empty boxes do not count.
     * `elements`: per func, how many points of its dimensions were computed, counting repetitions.
     * `bytes_copied`: how many bytes copies wrote that slinky understands (see `sl.copies`), whoever carried them out.
+    * `seconds`: of a `timed` run, per func, how long its callback ran, added up over all workers; else None. It is not
+      compared.
     * `outputs`: the outputs, in the order of the pipeline's, as calling it returns them. They are not compared.
     """
 
@@ -50,6 +53,7 @@ class RunStatistics:
     calls: dict[str, int]
     elements: dict[str, int]
     bytes_copied: int = 0
+    seconds: dict[str, float] | None = attrs.field(default=None, eq=False)
     outputs: tuple[Any, ...] = attrs.field(default=(), eq=False, repr=False)
 
 
@@ -98,9 +102,10 @@ def _both(first: Callable[P, None] | None, second: Callable[P, None] | None) -> 
 
 
 class Recorder:
-    """Counts while a run goes on, from any thread. `funcs` are those of `bytes_copied_per_element`."""
+    """Counts while a run goes on, from any thread. `funcs` are those of `bytes_copied_per_element`. Calls are timed if
+    `timed` says so."""
 
-    def __init__(self, funcs: Mapping[str, int], hooks: Hooks) -> None:
+    def __init__(self, funcs: Mapping[str, int], hooks: Hooks, timed: bool = False) -> None:
         self._sizes = funcs
         self._lock = forks.lock()
         self.hooks = hooks
@@ -109,12 +114,19 @@ class Recorder:
         self._allocations = 0
         self._calls = dict.fromkeys(funcs, 0)
         self._elements = dict.fromkeys(funcs, 0)
+        self._seconds = dict.fromkeys(funcs, 0.0) if timed else None
 
     def called(self, func: str, elements: int) -> None:
         """A callback is about to run for this many points."""
         with self._lock:
             self._calls[func] += 1
             self._elements[func] += elements
+
+    def took(self, func: str, seconds: float) -> None:
+        """A callback has run for so long, in a run that is timed."""
+        with self._lock:
+            assert self._seconds is not None
+            self._seconds[func] += seconds
 
     def allocated(self, buffer: str, size: int) -> None:
         """A buffer was allocated."""
@@ -146,7 +158,7 @@ class Recorder:
 
     def call(self, func: str, box: Span) -> CallRecord:
         """A context in which a callback runs over a box."""
-        return CallRecord(self, func, box)
+        return CallRecord(self, func, box) if self._seconds is None else TimedCallRecord(self, func, box)
 
     def block(self) -> BlockRecord:
         """A context for the allocations of a block: those not freed in it are freed when it ends."""
@@ -157,7 +169,8 @@ class Recorder:
         with self._lock:
             copied = sum(self._sizes[func] * count for func, count in self._elements.items())
             calls, elements = dict(self._calls), dict(self._elements)
-            return RunStatistics(self._peak, peak_bytes, self._allocations, calls, elements, copied)
+            seconds = None if self._seconds is None else dict(self._seconds)
+            return RunStatistics(self._peak, peak_bytes, self._allocations, calls, elements, copied, seconds)
 
 
 def bytes_copied_per_element(program: Program) -> dict[str, int]:
@@ -199,6 +212,20 @@ class CallRecord:
     def __exit__(self, *error: object) -> None:
         if self._recorder.hooks.call_end is not None:
             self._recorder.hooks.call_end(self._func, self._box)
+
+
+class TimedCallRecord(CallRecord):
+    """The same, with a clock: what the hooks do is not counted."""
+
+    __slots__ = ("_began",)
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        self._began = perf_counter()
+
+    def __exit__(self, *error: object) -> None:
+        self._recorder.took(self._func, perf_counter() - self._began)
+        super().__exit__(*error)
 
 
 class BlockRecord:
