@@ -45,7 +45,7 @@ AccessItem: TypeAlias = "ExprLike | Interval | slice"
 
 WHOLE = slice(None)
 
-RUN_OPTIONS = frozenset({"backend", "checked", "hooks", "path", "progress", "threads"})
+RUN_OPTIONS = frozenset({"backend", "checked", "hooks", "path", "progress", "threads", "timed"})
 """Names that `Pipeline.run` and its like take themselves, so that no scalar can have them."""
 
 LARGEST_RANK = 64
