@@ -1,6 +1,23 @@
 """Scheduling: primitives grouped by what they change, the decorator that makes them, and what makes them legal."""
 
 from slinky.sched.arguments import BlockArgument
+from slinky.sched.combinators import (
+    REFUSALS,
+    Schedule,
+    at,
+    attempt,
+    bottom_up,
+    each,
+    innermost,
+    navigate,
+    or_else,
+    outermost,
+    repeat,
+    savepoint,
+    seq,
+    top_down,
+    when,
+)
 from slinky.sched.editor import Editor, edit
 from slinky.sched.operation import Operation, sched_op
 from slinky.sched.primitives import (
@@ -57,6 +74,7 @@ from slinky.sched.returned import (
 )
 
 __all__ = [
+    "REFUSALS",
     "AliasCopiesCursors",
     "AliasCopyCursors",
     "BlockArgument",
@@ -77,6 +95,7 @@ __all__ = [
     "ReorderStatementsCursors",
     "ReturnedCursors",
     "ReuseBufferCursors",
+    "Schedule",
     "SetLayoutCursors",
     "SimplifyCursors",
     "SlideWindowCursors",
@@ -86,22 +105,33 @@ __all__ = [
     "UnfoldStorageCursors",
     "alias_copies",
     "alias_copy",
+    "at",
+    "attempt",
+    "bottom_up",
     "clone_call",
     "compute_at",
     "compute_in_place",
     "compute_root",
     "cut_call",
     "cut_loop",
+    "each",
     "edit",
     "fold_storage",
     "fuse_loops",
+    "innermost",
     "lift_alloc",
+    "navigate",
+    "or_else",
+    "outermost",
     "parallelize_loop",
     "rename",
     "reorder_loops",
     "reorder_statements",
+    "repeat",
     "reuse_buffer",
+    "savepoint",
     "sched_op",
+    "seq",
     "set_layout",
     "simplify",
     "slide_window",
@@ -109,5 +139,7 @@ __all__ = [
     "split_loop",
     "split_reduction",
     "store_at",
+    "top_down",
     "unfold_storage",
+    "when",
 ]
