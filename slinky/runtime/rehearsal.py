@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 
 from slinky.errors import ArgumentError
-from slinky.ir.statements import BufferParameter
+from slinky.ir.statements import BufferParameter, Program
 from slinky.runtime.arena import SiteKind, make_window
+from slinky.runtime.arguments import take_arguments
 from slinky.runtime.buffers import Array
 from slinky.runtime.layouts import new_array
 from slinky.runtime.omitted import Completion
@@ -27,7 +28,7 @@ from slinky.runtime.plan_tree import PlanTree
 from slinky.runtime.reservations import Layout, MeasuredArena, Reservations, Room
 from slinky.runtime.statistics import Recorder, RunStatistics
 from slinky.runtime.threads import default_workers, most_threads
-from slinky.symbolic.expressions import is_integer
+from slinky.symbolic.expressions import Expr, is_integer
 
 
 def rehearse(
@@ -37,13 +38,27 @@ def rehearse(
 
     Raises `ArgumentError` as the run would.
     """
-    program = plan.program
+    complete, numbers = complete_stand_ins(plan.program, arguments, scalars)
+    return plan.rehearse(complete, numbers, threads, _stand_ins)
+
+
+def values_of(program: Program, arguments: Sequence[object], scalars: Mapping[str, object]) -> dict[Expr, int]:
+    """What a run on these arrays, or arrays of these shapes, knows of its parameters, all checks passed.
+
+    Raises `ArgumentError` as the run would.
+    """
+    return take_arguments(program, *complete_stand_ins(program, arguments, scalars)).values
+
+
+def complete_stand_ins(
+    program: Program, arguments: Sequence[object], scalars: Mapping[str, object]
+) -> tuple[tuple[object, ...], dict[str, Any]]:
+    """All arrays of a program, inputs then outputs, and its scalars: arrays without memory in place of shapes."""
     parameters = (*program.inputs, *program.outputs)
     arrays = [_stand_in(p, given) for p, given in zip(parameters, arguments, strict=False)]
     arrays += arguments[len(arrays) :]
     named = {p.name: _stand_in(p, scalars[p.name]) for p in parameters if p.name in scalars}
-    complete, numbers = Completion(program).complete(arrays, {**scalars, **named}, _array_with_strides)
-    return plan.rehearse(complete, numbers, threads, _stand_ins)
+    return Completion(program).complete(arrays, {**scalars, **named}, _array_with_strides)
 
 
 def _stand_in(parameter: BufferParameter, given: object) -> object:
