@@ -48,6 +48,7 @@ from slinky.graph.reductions import Reduction
 from slinky.graph.returning import returns
 from slinky.pipeline import Pipeline
 from slinky.runtime.buffers import Buffer
+from slinky.runtime.estimates import Estimate, Work
 from slinky.runtime.rings import Ring
 from slinky.runtime.statistics import Hooks, Memory, RunStatistics
 from slinky.sched import (
@@ -132,6 +133,7 @@ __all__ = [
     "Dependence",
     "DimCursor",
     "Editor",
+    "Estimate",
     "ExecutionError",
     "Expr",
     "ExprCursor",
@@ -167,6 +169,7 @@ __all__ = [
     "StorageError",
     "UninitializedReadError",
     "UnusedInputWarning",
+    "Work",
     "alias_copies",
     "alias_copy",
     "at",

@@ -31,6 +31,7 @@ from slinky.runtime.statistics import Hooks, Memory, RunStatistics
 
 if TYPE_CHECKING:
     from slinky.runtime.bound import BoundPipeline
+    from slinky.runtime.estimates import Estimate
     from slinky.runtime.plan import Plan
 
 C = TypeVar("C", bound=Cursor)
@@ -200,6 +201,16 @@ class Pipeline:
         """
         rehearsed = self._rehearse(arrays, scalars, threads)
         return Memory(rehearsed.program_bytes, rehearsed.peak_bytes)
+
+    def estimate(self, /, *arrays: object, threads: int | None = None, **scalars: float) -> Estimate:
+        """What a run on arrays like these will count: calls, elements, bytes read and written, and memory.
+
+        Nothing runs, and no plan is made. Takes what `memory` takes: instead of an array, its shape will do, a tuple of
+        integers; outputs may be omitted. Raises what a run raises before any callback has run.
+        """
+        from slinky.runtime.estimates import estimate
+
+        return estimate(self._completion, arrays, scalars, threads)
 
     def trace(
         self,

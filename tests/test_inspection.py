@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from followed import Followed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_graphs import Graph, arguments, build, graphs
@@ -16,8 +17,7 @@ from random_schedules import Chain
 from scheduled import stencil, stencils
 
 import slinky as sl
-from slinky.ir.effects import clamped_numbers, numeric_reads, numeric_writes
-from slinky.ir.statements import Alloc, Block, Call, Check, For, If, Pass
+from slinky.runtime.omitted import Completion
 from slinky.runtime.rehearsal import values_of
 from slinky.symbolic.intervals import evaluate_box
 from slinky.symbolic.traversal import evaluate
@@ -109,7 +109,7 @@ def test_the_iterations_of_a_loop() -> None:
 
 def _values(p: sl.Pipeline, height: int) -> Any:
     image = sl.Buffer(np.zeros((height + 2, 9), np.int16), min=(-1, -1))
-    return values_of(p.program, [image, (height, 7)], {})
+    return values_of(Completion(p.program), [image, (height, 7)], {})
 
 
 def test_regions_of_a_call_of_an_iteration_and_of_a_loop() -> None:
@@ -217,41 +217,6 @@ def test_what_is_not_there() -> None:
 # ----------------------------------------------------------------------------------------------------------------
 
 
-class Followed:
-    """What the calls of a program touch, and how often its loops go round, with numbers for all symbols."""
-
-    def __init__(self, p: sl.Pipeline, inputs: Any, outputs: Any) -> None:
-        self.p = p
-        self.values = values_of(p.program, [*inputs, *outputs], {})
-        self.touched: dict[tuple[int, str, str], list[Any]] = defaultdict(list)
-        self.entered: dict[int, list[tuple[dict[Any, int], int]]] = defaultdict(list)
-        self.block(p.program.body, dict(self.values))
-
-    def block(self, block: Block, values: dict[Any, int]) -> None:
-        for s in block:
-            match s:
-                case For():
-                    ends = evaluate(s.range.min, values), evaluate(s.range.max, values) + 1
-                    rounds = range(*ends, evaluate(s.step, values))
-                    self.entered[s.id].append((dict(values), len(rounds)))
-                    for value in rounds:
-                        self.block(s.body, {**values, s.variable: value})
-                case If():
-                    self.block(s.body if evaluate(s.condition, values) else s.orelse, values)
-                case Call():
-                    self.call(s, values)
-                case Alloc() | Check() | Pass():
-                    pass
-
-    def call(self, call: Call, values: dict[Any, int]) -> None:
-        box_of = self.p._version.box_at(call.id)
-        box = clamped_numbers(call, values, lambda name: evaluate_box(box_of(name), values))
-        if all(lo <= hi for lo, hi in box):
-            for kind, regions in (("read", numeric_reads(call, box, values)), ("write", numeric_writes(call, box))):
-                for buffer, region in regions:
-                    self.touched[call.id, kind, buffer].append((dict(values), region))
-
-
 @given(graphs(max_stages=4), st.integers(0, 2**32), st.integers(1, 8))
 @settings(max_examples=max(settings().max_examples // 2, 10))
 def test_answers_hold_in_runs(graph: Graph, seed: int, steps: int) -> None:
@@ -260,7 +225,8 @@ def test_answers_hold_in_runs(graph: Graph, seed: int, steps: int) -> None:
     for _ in range(steps):
         chain.step()
     p = chain.pipeline
-    run = Followed(p, *arguments(graph))
+    inputs, outputs = arguments(graph)
+    run = Followed(p, [*inputs, *outputs], graph.scalars())
     for loop in p.find_all("for _"):
         count = sl.trip_count(p, loop)
         assert all(evaluate(count, values) == rounds for values, rounds in run.entered[loop._id])
@@ -269,7 +235,7 @@ def test_answers_hold_in_runs(graph: Graph, seed: int, steps: int) -> None:
     for access in sl.region(p, whole):
         regions[access.call._id, access.kind, access.buffer].append(evaluate_box(access.box, run.values))
     for key, touched in run.touched.items():
-        for _, box in touched:
+        for box in touched:
             assert any(_holds(region, box) for region in regions[key])
     writers = defaultdict(set)
     for identity, kind, buffer in run.touched:
@@ -300,7 +266,7 @@ def _dependences_hold(p: sl.Pipeline, run: Followed) -> None:
                 continue
             if alloc is not None and p._version.ancestors(alloc.id):
                 continue
-            if any(_meet(one, other) for _, one in boxes_a for _, other in boxes_b):
+            if any(_meet(one, other) for one in boxes_a for other in boxes_b):
                 assert frozenset((a, b)) in said
 
 

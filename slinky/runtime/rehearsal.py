@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from slinky.errors import ArgumentError
-from slinky.ir.statements import BufferParameter, Program
+from slinky.ir.statements import BufferParameter
 from slinky.runtime.arena import SiteKind, make_window
 from slinky.runtime.arguments import take_arguments
 from slinky.runtime.buffers import Array
@@ -38,27 +38,27 @@ def rehearse(
 
     Raises `ArgumentError` as the run would.
     """
-    complete, numbers = complete_stand_ins(plan.program, arguments, scalars)
+    complete, numbers = _stand_ins_for(Completion(plan.program), arguments, scalars)
     return plan.rehearse(complete, numbers, threads, _stand_ins)
 
 
-def values_of(program: Program, arguments: Sequence[object], scalars: Mapping[str, object]) -> dict[Expr, int]:
+def values_of(completion: Completion, arguments: Sequence[object], scalars: Mapping[str, object]) -> dict[Expr, int]:
     """What a run on these arrays, or arrays of these shapes, knows of its parameters, all checks passed.
 
     Raises `ArgumentError` as the run would.
     """
-    return take_arguments(program, *complete_stand_ins(program, arguments, scalars)).values
+    return take_arguments(completion.program, *_stand_ins_for(completion, arguments, scalars)).values
 
 
-def complete_stand_ins(
-    program: Program, arguments: Sequence[object], scalars: Mapping[str, object]
+def _stand_ins_for(
+    completion: Completion, arguments: Sequence[object], scalars: Mapping[str, object]
 ) -> tuple[tuple[object, ...], dict[str, Any]]:
     """All arrays of a program, inputs then outputs, and its scalars: arrays without memory in place of shapes."""
-    parameters = (*program.inputs, *program.outputs)
+    parameters = completion.parameters
     arrays = [_stand_in(p, given) for p, given in zip(parameters, arguments, strict=False)]
     arrays += arguments[len(arrays) :]
     named = {p.name: _stand_in(p, scalars[p.name]) for p in parameters if p.name in scalars}
-    return Completion(program).complete(arrays, {**scalars, **named}, _array_with_strides)
+    return completion.complete(arrays, {**scalars, **named}, _array_with_strides)
 
 
 def _stand_in(parameter: BufferParameter, given: object) -> object:

@@ -40,6 +40,7 @@ from slinky.ir.sharing import host_of
 from slinky.ir.statements import Call, For, Program, Statement
 from slinky.pipeline import Pipeline
 from slinky.runtime.lifetimes import last_names
+from slinky.runtime.omitted import Completion
 from slinky.runtime.rehearsal import values_of
 from slinky.sched.legality.touches import Touch, reads_of_call, writes_of_call
 from slinky.symbolic.bounds import bounds, simplify
@@ -209,7 +210,7 @@ class Footprint:
 
     def of(self, *arrays: object, **scalars: Any) -> int:
         """The bytes for such arguments: arrays or shapes, and scalars by name, as `Pipeline.memory` takes them."""
-        return evaluate(self.bytes, values_of(self._program, arrays, scalars))
+        return evaluate(self.bytes, values_of(Completion(self._program), arrays, scalars))
 
 
 def footprint(p: Pipeline, place: Cursor | str) -> Footprint:

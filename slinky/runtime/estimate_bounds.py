@@ -1,0 +1,138 @@
+"""What a run counts at most, where there are too many iterations to follow all of them.
+
+Each loop counts as often as it can run, and in it each call and allocation as large as it can be in any iteration.
+
+Invariant: no number is less than what a run counts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import assert_never
+
+from slinky.ir.effects import clamped_box, reads
+from slinky.ir.operations import Copy
+from slinky.ir.regions import global_boxes
+from slinky.ir.sharing import host_of
+from slinky.ir.statements import Alloc, Block, Call, Check, For, If, Parallel, Pass, Program, Statement, walk
+from slinky.runtime.estimates import Estimate, Work
+from slinky.runtime.lifetimes import guests, memory_releases
+from slinky.runtime.strided import laid, strided, strides_given
+from slinky.runtime.threads import default_workers
+from slinky.symbolic.bounds import bounds
+from slinky.symbolic.expressions import Expr, maximum, minimum
+from slinky.symbolic.intervals import Box
+from slinky.symbolic.traversal import evaluate
+
+
+def bound(program: Program, values: Mapping[Expr, int], workers: int) -> Estimate:
+    """What a run with these values of its symbols counts at most, on so many threads."""
+    bounder = _Bounder(program, values, workers)
+    peak = bounder.block(program.body, (), 1)
+    funcs = {s.func.name: s.func for s in walk(program.body) if isinstance(s, Call)}
+    works = {name: bounder.works.get(name, Work()) for name in funcs}
+    copied = sum(
+        works[name].elements * func.outputs[0].dtype.itemsize
+        for name, func in funcs.items()
+        if isinstance(func.operation, Copy)
+    )
+    return Estimate(peak, bounder.allocations, copied, works, False)
+
+
+class _Bounder:
+    """Goes through the statements once."""
+
+    def __init__(self, program: Program, values: Mapping[Expr, int], workers: int) -> None:
+        self.values = values
+        self.workers = workers
+        self.boxes: dict[str, Box] = global_boxes(program)
+        self.works: dict[str, Work] = {}
+        self.allocations = 0
+
+    def most(self, expr: Expr, loops: tuple[For, ...]) -> int:
+        """The most that an expression can be in any iteration of loops, given outermost first."""
+        for loop in reversed(loops):
+            expr = bounds(expr, {loop.variable: loop.range}).max
+        return evaluate(expr, self.values)
+
+    def _extent(self, expr: Expr, loops: tuple[For, ...]) -> int:
+        return max(self.most(expr, loops), 0)
+
+    def block(self, block: Block, loops: tuple[For, ...], count: int) -> int:
+        """Count the statements of a block that runs so often; the most bytes that its buffers take."""
+        live = peak = 0
+        sizes: dict[str, int] = {}
+        last_uses, lodgers = memory_releases(block), guests(block)
+        for position, statement in enumerate(block):
+            if isinstance(statement, Alloc):
+                self.boxes[statement.buffer] = statement.box
+                if host_of(statement) is None:
+                    size = self._size(statement, loops)
+                    for guest in lodgers.get(statement.buffer, ()):
+                        extents = [self._extent(extent, loops) for extent in guest.extents()]
+                        size = max(size, math.prod(extents) * guest.alloc.dtype.itemsize)
+                    sizes[statement.buffer] = size
+                    live += size
+                    self.allocations += count
+            inside = self._inside(statement, loops, count)
+            peak = max(peak, live + inside)
+            live -= sum(sizes[name] for name in last_uses.get(position, ()))
+        return peak
+
+    def _inside(self, statement: Statement, loops: tuple[For, ...], count: int) -> int:
+        match statement:
+            case For():
+                rounds = self._extent((statement.range.max - statement.range.min) // statement.step + 1, loops)
+                if rounds == 0:
+                    return 0
+                peak = self.block(statement.body, (*loops, statement), count * rounds)
+                return peak * min(self._at_once(statement, loops), rounds)
+            case If(body=body, orelse=orelse):
+                return max(self.block(body, loops, count), self.block(orelse, loops, count))
+            case Call():
+                self._call(statement, loops, count)
+                return 0
+            case Alloc() | Check() | Pass():
+                return 0
+            case _:
+                assert_never(statement)
+
+    def _at_once(self, loop: For, loops: tuple[For, ...]) -> int:
+        if not isinstance(loop.mode, Parallel):
+            return 1
+        workers = self.workers if loop.mode.workers is None else self.most(loop.mode.workers, loops)
+        return max(min(workers, default_workers()), 1)
+
+    def _size(self, alloc: Alloc, loops: tuple[For, ...]) -> int:
+        extents = [maximum(i.max - i.min + 1, 0) for i in alloc.box]
+        folded = [e if f is None else minimum(e, f) for e, f in zip(extents, alloc.folds, strict=True)]
+        shape = [self._extent(extent, loops) for extent in folded]
+        layout = strided(alloc)
+        if layout is None:
+            return math.prod(shape) * alloc.dtype.itemsize
+        strides = [self.most(stride, loops) for stride in strides_given(alloc)]
+        return laid(alloc.buffer, alloc.dtype.itemsize, shape, layout, strides).size
+
+    def _call(self, call: Call, loops: tuple[For, ...], count: int) -> None:
+        box = clamped_box(call, self.boxes.__getitem__)
+        extents = [self._extent(i.max - i.min + 1, loops) for i in box]
+        elements = count * math.prod(extents)
+        if elements == 0:
+            return
+        needed = math.prod(max(self.most(i.max, loops) + self.most(-i.min, loops) + 1, 0) for i in box)
+        read = sum(
+            math.prod(self._extent(i.max - i.min + 1, loops) for i in effect.box) * port.dtype.itemsize
+            for effect, port in zip(reads(call, box), call.func.inputs, strict=True)
+        )
+        written = sum(math.prod(extents[d] for d in port.dims) * port.dtype.itemsize for port in call.func.outputs)
+        work = Work(count, elements, needed, count * read, count * written)
+        known = self.works.get(call.func.name, Work())
+        hull = max(known.needed, needed) if not known.calls else known.needed + needed
+        self.works[call.func.name] = Work(
+            known.calls + work.calls,
+            known.elements + work.elements,
+            hull,
+            known.bytes_read + work.bytes_read,
+            known.bytes_written + work.bytes_written,
+        )

@@ -1,0 +1,241 @@
+"""What a run will count, said without running."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import attrs
+import numpy as np
+import pytest
+from followed import Followed, hull, points
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_graphs import Graph, arguments, build, graphs, image_graphs, many_dimensions
+from random_schedules import Chain
+from scheduled import by_rows, picture, stencil, stencils
+
+import slinky as sl
+from slinky import ir
+from slinky.ir.statements import Alloc, For, Parallel, walk
+from slinky.runtime import estimates, iterations
+
+COUNTED = ("program_bytes", "allocations", "calls", "elements", "bytes_copied")
+
+
+def agree(p: sl.Pipeline, *arrays: Any, **options: Any) -> Any:
+    """The estimate is what the rehearsal of a run counts. Gives the estimate."""
+    said, counted = p.estimate(*arrays, **options), p._rehearse(arrays, options, None)
+    assert said.is_exact
+    assert {name: getattr(said, name) for name in COUNTED} == {name: getattr(counted, name) for name in COUNTED}
+    return said
+
+
+def line_buffers(count: int, rows: int = 1) -> sl.Pipeline:
+    """A chain of stencils, all in one loop over strips, slid and folded."""
+    p = sl.split_loop(stencils(count), f"s{count}.y", rows)
+    for k in range(count - 1, -1, -1):
+        p, at = sl.compute_at(p, f"s{k}" if k else "add", "for y", rc=True)
+        p = sl.slide_window(p, at.call, "for y")
+        p = sl.fold_storage(p, at.alloc, "y")
+    return p
+
+
+def test_what_is_said_of_a_stencil() -> None:
+    p, *_ = by_rows(stencil(), 4)
+    said = agree(p, (32, 22))
+    # Eight strips; the first call of add has two rows for the strip before.
+    assert said.calls == {"add": 9, "stencil": 8}
+    assert said.elements == {"add": 32 * 22, "stencil": 30 * 20}
+    assert said.program_bytes == 6 * 22 * 2
+    assert said.funcs["add"] == estimates.Work(9, 32 * 22, 32 * 22, 32 * 22 * 2, 32 * 22 * 2)
+    stencil_reads = (7 * 6 + 4) * 22 * 2
+    assert said.funcs["stencil"] == estimates.Work(8, 600, 600, stencil_reads, 1200)
+    assert said.total == estimates.Work(17, 1304, 1304, 1408 + stencil_reads, 1408 + 1200)
+
+
+def test_what_is_computed_again() -> None:
+    p = sl.compute_at(sl.split_loop(stencil(), "stencil.y", 1), "add", "for y")
+    said = agree(p, (32, 22))
+    add = said.funcs["add"]
+    assert (add.elements, add.needed) == (30 * 3 * 22, 32 * 22)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 5, 100])
+@pytest.mark.parametrize("size", [(5, 5), (6, 20), (7, 9), (40, 33), (4, 8)])
+def test_line_buffers(rows: int, size: tuple[int, int]) -> None:
+    inp, out = picture(size[0], size[1], 3, (-5, 7))
+    said = agree(line_buffers(3, rows), inp, out)
+    ran = line_buffers(3, rows).run(inp, out)
+    assert {name: getattr(said, name) for name in COUNTED} == {name: getattr(ran, name) for name in COUNTED}
+
+
+def test_tiles_go_by_two_loops() -> None:
+    p = sl.split_loop(sl.split_loop(stencils(2), "s2.y", 8), "s2.x", 16)
+    for name in ("s1", "add"):
+        p, at = sl.compute_at(p, name, "for x", rc=True)
+        p = sl.store_at(p, at.alloc, "for x")
+    said = agree(p, (101, 77))
+    assert said.allocations == 2 * 13 * 5
+    agree(p, (4, 4))
+
+
+def test_arguments_by_name_scalars_and_shapes() -> None:
+    p = stencil()
+    inp, out = picture(6, 5, 1)
+    expected = p.estimate(inp, out)
+    assert p.estimate(inp, out=out) == p.estimate(inp=inp, out=out) == p.estimate(inp) == p.estimate((8, 7)) == expected
+    y, x = sl.variables("y x")
+    r = sl.scalar("r")
+    a, b = (sl.BufferExpr(name, np.float32, 2) for name in ("a", "b"))
+    sl.Func(lambda s, t: None, [a[sl.interval(y - r, y + r), x]], [b[y, x]], name="f")
+    q = sl.build_pipeline([a], [b])
+    assert agree(q, (9, 4), r=2).elements == {"f": 5 * 4}
+    with pytest.raises(sl.ArgumentError, match="needs a value for scalar r"):
+        q.estimate((9, 4))
+
+
+@pytest.mark.parametrize(
+    "given_",
+    [((8, 7), (7, 7)), ((-1, 3),), ((8,),), ("no array",), ((8, 7), (6, 5), (1, 1)), ()],
+)
+def test_what_a_run_refuses_is_refused(given_: tuple[Any, ...]) -> None:
+    with pytest.raises(sl.ArgumentError):
+        stencil().estimate(*given_)
+    with pytest.raises(sl.ArgumentError, match="threads"):
+        stencil().estimate((8, 7), threads=0)
+
+
+def test_nothing_runs_and_no_plan_is_made() -> None:
+    def never(*_: Any) -> None:
+        raise AssertionError
+
+    y, x = sl.variables("y x")
+    a, b = (sl.BufferExpr(name, np.float32, 2) for name in ("a", "b"))
+    sl.Func(never, [a[y, x]], [b[y, x]], name="f")
+    p = sl.split_loop(sl.build_pipeline([a], [b]), "f.y", 1)
+    assert p.estimate((1 << 15, 1 << 20)).elements == {"f": 1 << 35}
+    assert p._plan is None
+
+
+def test_the_work_goes_by_the_statements_not_by_the_iterations(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thousand times as many rows are looked at in as many steps."""
+    p = line_buffers(4)
+    steps: list[int] = []
+    followed = estimates._Follower._call
+
+    def counted(self: Any, call: Any, nest: Any) -> None:
+        steps.append(1)
+        followed(self, call, nest)
+
+    monkeypatch.setattr(estimates._Follower, "_call", counted)
+    for rows in (20, 20_000):
+        steps.clear()
+        p.estimate((rows, 30))
+        assert len(steps) == 5
+
+
+def test_large_numbers_do_not_wrap() -> None:
+    p = sl.split_loop(stencil(), "stencil.x", 1 << 20)
+    huge = np.broadcast_to(np.int16(1), (1 << 22, 1 << 22))
+    assert p.estimate(sl.Buffer(huge, min=(-1, -1))).elements["add"] == 1 << 44
+    far = sl.Buffer(np.zeros((40, 9), np.int16), min=(1 << 61, -(1 << 61)))
+    q = line_buffers(2)
+    assert q.estimate(far).elements == q.estimate((40, 9)).elements
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Bounds
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def at_least(said: Any, exact: Any) -> None:
+    """Every number of one estimate is at least that of the other."""
+    assert said.program_bytes >= exact.program_bytes
+    assert said.allocations >= exact.allocations
+    assert said.bytes_copied >= exact.bytes_copied
+    assert said.funcs.keys() == exact.funcs.keys()
+    for name, work in exact.funcs.items():
+        more = said.funcs[name]
+        for field in ("calls", "elements", "needed", "bytes_read", "bytes_written"):
+            assert getattr(more, field) >= getattr(work, field), (name, field)
+
+
+def test_too_many_iterations_give_bounds_that_are_marked() -> None:
+    p = line_buffers(2)
+    said = p.estimate((3_000_000, 8))
+    assert not said.is_exact
+    assert said.program_bytes == 3 * 8 * 2 + 3 * 6 * 2
+    assert 2_999_996 * 4 <= said.elements["s2"] <= 3_000_000 * 4
+
+
+@given(st.one_of(image_graphs(), graphs(max_stages=4)), st.integers(0, 2**32), st.integers(1, 12))
+@settings(max_examples=max(settings().max_examples // 2, 10))
+def test_bounds_are_bounds(graph: Graph, seed: int, steps: int) -> None:
+    p = scheduled(graph, seed, steps)
+    inputs, outputs = arguments(graph)
+    exact = p.estimate(*inputs, *outputs, **graph.scalars())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(iterations, "MOST_ITERATIONS", 1)
+        said = p.estimate(*inputs, *outputs, **graph.scalars())
+    at_least(said, exact)
+    assert said == exact or not said.is_exact
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Any schedule
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def scheduled(graph: Graph, seed: int, steps: int) -> sl.Pipeline:
+    chain = Chain(build(graph), random.Random(seed).choice)
+    for _ in range(steps):
+        chain.step()
+    return chain.pipeline
+
+
+def overlaps(p: sl.Pipeline) -> bool:
+    """Whether buffers are allocated in a parallel loop: their number at a time is chance."""
+    loops = [s for s in walk(p.program.body) if isinstance(s, For) and isinstance(s.mode, Parallel)]
+    return any(isinstance(s, Alloc) for loop in loops for s in walk(loop.body))
+
+
+@given(st.one_of(image_graphs(), graphs(max_stages=5), many_dimensions()), st.integers(0, 2**32), st.integers(0, 20))
+@settings(max_examples=max(settings().max_examples // 2, 10))
+def test_a_run_counts_what_was_said(graph: Graph, seed: int, steps: int) -> None:
+    p = scheduled(graph, seed, steps)
+    inputs, outputs = arguments(graph)
+    said = agree(p, *inputs, *outputs, **graph.scalars())
+    ran = p.run(*inputs, *outputs, backend="interpreter", **graph.scalars())
+    for name in COUNTED:
+        if name != "program_bytes" or not overlaps(p):
+            assert getattr(said, name) == getattr(ran, name)
+    assert said.program_bytes >= ran.program_bytes
+    run = Followed(p, [*inputs, *outputs], graph.scalars())
+    for name, work in said.funcs.items():
+        assert (work.bytes_read, work.bytes_written) == (run.read[name], run.written[name])
+        assert work.needed == (points(hull(run.boxes[name])) if run.boxes[name] else 0)
+
+
+def test_conditions_and_ranges_that_go_by_loops_outside() -> None:
+    """A triangle: an inner loop as long as the outer one has come, and an `if` by both."""
+    y, x = sl.variables("y x")
+    a, b, c = (sl.BufferExpr(name, np.int32, 2) for name in ("a", "b", "c"))
+    sl.Func(np.negative, [a[y, x]], [b[y, x]], name="f")
+    sl.Func(np.negative, [b[y, x]], [c[y, x]], name="g")
+    p = sl.split_loop(sl.split_loop(sl.build_pipeline([a], [c]), "g.y", 1), "g.x", 1)
+    p = sl.compute_at(p, "f", "for x")
+    p = sl.store_at(p, "alloc b", "for x")
+    program = p.program
+    (outer,) = (s for s in program.body if isinstance(s, For))
+    (inner,) = outer.body
+    assert isinstance(inner, For)
+    triangle = ir.with_range(inner, sl.interval(inner.range.min, sl.minimum(inner.range.max, outer.variable * 2 - 1)))
+    guarded = ir.with_body(triangle, (ir.If(inner.variable <= outer.variable + 2, triangle.body),))
+    body = tuple(ir.with_body(outer, (guarded,)) if s is outer else s for s in program.body)
+    q = sl.Pipeline(attrs.evolve(program, body=body))
+    for size in ((7, 9), (1, 1), (12, 3), (3, 12)):
+        said = agree(q, size)
+        run = Followed(q, [size])
+        assert said.elements == {name: sum(map(points, run.boxes[name])) for name in ("f", "g")}
+        assert said.funcs["f"].needed == (points(hull(run.boxes["f"])) if run.boxes["f"] else 0)
