@@ -122,7 +122,7 @@ def estimate(
     program, workers = completion.program, workers_or_default(threads)
     values = values_of(completion, arguments, scalars)
     follower = _Follower(program, workers)
-    nest = Nest(dict[Node, Number](values), dtype=numbers_for(values))
+    nest = Nest(dict[Node, Number](values.items()), dtype=numbers_for(values))
     for name, box in global_boxes(program).items():
         follower.boxes[name] = [(nest.value(i.min), nest.value(i.max)) for i in box]
     try:
@@ -369,12 +369,13 @@ class _Boxes:
         if not nest.masks:
             times, seen = math.prod(nest.sizes), 0
             for dim in dims:
-                own = loops_of(dim.low) | loops_of(dim.high)
-                if own & seen:
-                    return
-                seen |= own
-                if isinstance(dim.extent, np.ndarray):
-                    times //= dim.extent.size
+                if isinstance(dim.low, np.ndarray) or isinstance(dim.high, np.ndarray):
+                    own = loops_of(dim.low) | loops_of(dim.high)
+                    if own & seen:
+                        return
+                    seen |= own
+                    if isinstance(dim.extent, np.ndarray):
+                        times //= dim.extent.size
             self.times = times
 
     def calls(self) -> int:
@@ -389,7 +390,7 @@ class _Boxes:
     def points(self, forms: Sequence[_Form]) -> int:
         """How many points regions of these forms have in all."""
         if self.times is not None:
-            number, rest = self.times, list(range(len(self.dims)))
+            number, summed = self.times, 0
             for position, factor, offset in forms:
                 if position < 0:
                     number *= max(offset, 0)
@@ -397,14 +398,15 @@ class _Boxes:
                 dim = self.dims[position]
                 if not isinstance(dim.extent, np.ndarray):
                     number *= max(factor * dim.extent + offset, 0)
-                elif position in rest and factor + offset >= 0:
-                    rest.remove(position)
+                elif factor + offset >= 0 and not summed >> position & 1:
+                    summed |= 1 << position
                     number *= factor * dim.sum + offset * dim.count
                 else:
                     break
             else:
-                for d in rest:
-                    number *= self.dims[d].count
+                for position, dim in enumerate(self.dims):
+                    if not summed >> position & 1:
+                        number *= dim.count
                 return number
         return self.sum_of_products([greatest(self.extent(form), 0) for form in forms])
 

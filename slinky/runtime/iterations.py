@@ -126,6 +126,8 @@ class Nest:
 
     def total(self, factors: Sequence[Number] = ()) -> int:
         """The sum, over all iterations in which the body runs, of the product of factors that are not negative."""
+        if not factors and not self.masks:
+            return math.prod(self.sizes)
         number, groups = 1, list[Array]()
         for factor in (*self.masks, *factors):
             if isinstance(factor, np.ndarray) and factor.size > 1:

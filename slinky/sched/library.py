@@ -1,0 +1,254 @@
+"""Schedules that many pipelines want, as a user would write them: nothing here but public names of slinky.
+
+Each is an operation made of primitives. What it computes in a loop is found by asking the program. A producer for which
+a step is refused stays where it was, so a schedule for a whole tree of producers takes in as many as can be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import slinky as sl
+from slinky.symbolic import variable
+
+
+@sl.sched_op("loops", "call")
+def tile(p: sl.Pipeline, call: sl.CallCursor, sizes: Mapping[str, Any]) -> Any:
+    """Run a call piece by piece: a loop for each dimension that is named, in this order from the outside.
+
+    `sizes` says how long a piece is along each dimension: `{"y": 32, "x": 256}`.
+
+    Cursors:
+        loops: the loops, outermost first.
+        call: the call.
+    """
+    if not sizes or not _is_mapping(sizes):
+        raise sl.OperationError(f"sizes says how long a tile is by dimension, such as {{'y': 32}}, got {sizes!r}")
+    loops: list[sl.Cursor] = []
+    for dim, size in sizes.items():
+        p, split = sl.split_loop(p, p.forward(call).dim(dim), size, rc=True)
+        loops.append(split.outer)
+    return p, (tuple(loops), call)
+
+
+def _is_mapping(given: object) -> bool:
+    return isinstance(given, Mapping)
+
+
+@sl.sched_op("allocs", "loop", "calls")
+def line_buffer(p: sl.Pipeline, consumer: sl.CallCursor, dim: str, rows: sl.Expr | int = 1) -> Any:
+    """Compute a whole tree of producers in one loop over strips of their consumer, and keep no more than is needed.
+
+    The loop goes over `rows` rows of the consumer at a time. Each producer is computed in it, only what is new, and its
+    buffers are folded wherever that saves memory. A producer for which that is refused stays where it is.
+
+    Cursors:
+        allocs: the allocations of what is computed in the loop.
+        loop: the loop.
+        calls: the calls in it.
+    """
+    p, split = sl.split_loop(p, consumer.dim(dim), rows, rc=True)
+    p = _take_in(p, split.outer, _slid(split.outer))
+    return _result(_folded(p, split.outer), split.outer)
+
+
+@sl.sched_op("allocs", "loop", "calls")
+def fuse_chain(p: sl.Pipeline, loop: sl.LoopCursor) -> Any:
+    """Compute a whole tree of producers in each iteration of the loop that reads it, in buffers of its own.
+
+    Neighbouring iterations compute what both need, so that none waits for another: `parallelize_loop` may follow. A
+    producer for which that is refused stays where it is.
+
+    Cursors:
+        allocs: the allocations, in the loop.
+        loop: the loop.
+        calls: the calls in it.
+    """
+    return _result(_take_in(p, loop, _stored(loop)), loop)
+
+
+@sl.sched_op("loops", "allocs", "calls")
+def parallel_tiles(p: sl.Pipeline, consumer: sl.CallCursor, sizes: Mapping[str, Any], rows: sl.Expr | int = 1) -> Any:
+    """Tiles of the consumer that run at the same time, each with line buffers of its own for all its producers.
+
+    Inside a tile, a loop goes over `rows` rows of the first dimension of `sizes`; producers are computed in it, slide,
+    and are folded. Tiles share nothing: what both of two neighbours need, both compute.
+
+    Cursors:
+        loops: the loops over tiles, outermost first, and the loop over rows.
+        allocs: the allocations, one set for each tile.
+        calls: the calls in the loop over rows.
+    """
+    p, tiled = tile(p, consumer, sizes, rc=True)
+    p, split = sl.split_loop(p, p.forward(consumer).dim(next(iter(sizes))), rows, rc=True)
+    own = sl.seq(_stored(tiled.loops[-1]), _slid(split.outer))
+    p = _take_in(p, split.outer, own)
+    p = _folded(p, split.outer)
+    p = sl.parallelize_loop(p, tiled.loops[0])
+    p, (allocs, _, calls) = _result(p, split.outer)
+    return p, ((*tiled.loops, split.outer), allocs, calls)
+
+
+@sl.sched_op("allocs", "loop", "calls")
+def fuse_outputs(p: sl.Pipeline, first: sl.CallCursor, second: sl.CallCursor, dim: str, rows: sl.Expr | int = 1) -> Any:
+    """Two calls in one loop over strips of both, and all their producers with them, slid and folded.
+
+    What both read is computed once for both, and no more of it is kept than the two need at a time. `first` stands
+    before `second`.
+
+    Cursors:
+        allocs: the allocations of what is computed in the loop.
+        loop: the loop.
+        calls: the calls in it.
+    """
+    p, one = sl.split_loop(p, first.dim(dim), rows, rc=True)
+    p, other = sl.split_loop(p, p.forward(second).dim(dim), rows, rc=True)
+    p = reorder_before(p, one.outer, other.outer)
+    p, fused = sl.fuse_loops(p, one.outer, other.outer, rc=True)
+    p = _take_in(p, fused.loop, _slid(fused.loop))
+    return _result(_folded(p, fused.loop), fused.loop)
+
+
+@sl.sched_op("first", "second")
+def peel_warmup(p: sl.Pipeline, call: sl.CallCursor, dim: str) -> Any:
+    """Cut the loop around a call where the call begins: before that, only its producers do anything.
+
+    `dim` is the dimension of the call that the loop goes over.
+
+    Cursors:
+        first: the loop up to where the call begins.
+        second: the loop from there on.
+    """
+    around = sl.enclosing_loops(p, call)
+    if not around:
+        raise sl.SchedulingError(f"no loop stands around the call of {call.name()}", place=call)
+    loop, buffer = around[-1], call.outputs()[0]
+    written = [a for a in sl.region(p, loop, buffer) if a.call == call and a.kind == "write"]
+    ahead = call.bounds(dim).min - variable(loop.name())
+    dims = _dims_of(p, call, buffer)
+    if dim not in dims:
+        raise sl.OperationError(f"dimension {dim!r} of {call.name()} is none of {buffer}, which has {', '.join(dims)}")
+    begins = written[0].box[dims.index(dim)].min - ahead
+    p, cut = sl.cut_loop(p, loop, begins, rc=True)
+    return p, (cut.first, cut.second)
+
+
+@sl.sched_op("statement")
+def reorder_before(p: sl.Pipeline, statement: sl.StatementCursor, other: sl.StatementCursor) -> Any:
+    """Move a statement right before another one of its block, past all that stand between.
+
+    Cursors:
+        statement: the statement, in its new place.
+    """
+    if _stands_before(statement, other):
+        while (neighbour := _next(p, statement)) != p.forward(other):
+            p = sl.reorder_statements(p, (statement, neighbour))
+    else:
+        while (neighbour := _next(p, statement, -1)) != p.forward(other):
+            p = sl.reorder_statements(p, (neighbour, statement))
+        p = sl.reorder_statements(p, (other, statement))
+    return p, (statement,)
+
+
+@sl.sched_op("statement")
+def reorder_after(p: sl.Pipeline, statement: sl.StatementCursor, other: sl.StatementCursor) -> Any:
+    """Move a statement right behind another one of its block, past all that stand between.
+
+    Cursors:
+        statement: the statement, in its new place.
+    """
+    if _stands_before(statement, other):
+        while (neighbour := _next(p, statement)) != p.forward(other):
+            p = sl.reorder_statements(p, (statement, neighbour))
+        p = sl.reorder_statements(p, (statement, other))
+    else:
+        while (neighbour := _next(p, statement, -1)) != p.forward(other):
+            p = sl.reorder_statements(p, (neighbour, statement))
+    return p, (statement,)
+
+
+def _next(p: sl.Pipeline, statement: sl.StatementCursor, distance: int = 1) -> Any:
+    """The statement that many places further on."""
+    return p.forward(statement).next(distance)
+
+
+def _stands_before(statement: sl.StatementCursor, other: sl.StatementCursor) -> bool:
+    """Whether a statement stands before another one. Raises `SchedulingError` unless both stand in one block."""
+    for later, found in ((statement, True), (other, False)):
+        step: Any = later
+        while step := step.next():
+            if step == (other if found else statement):
+                return found
+    raise sl.SchedulingError(f"{statement.describe()!r} and {other.describe()!r} are not two of one block", place=other)
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Trees of producers
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def _slid(loop: sl.LoopCursor) -> sl.Schedule:
+    """Compute a call in a loop, only what is new."""
+    return sl.seq(lambda p, call: sl.compute_at(p, call, loop), lambda p, call: sl.slide_window(p, call, loop))
+
+
+def _stored(loop: sl.LoopCursor) -> sl.Schedule:
+    """Compute a call in a loop, in buffers that each iteration has for itself."""
+
+    def store(p: sl.Pipeline, call: sl.CallCursor) -> sl.Pipeline:
+        for alloc in _allocs(p, [call]):
+            p = sl.store_at(p, alloc, loop)
+        return p
+
+    return sl.seq(lambda p, call: sl.compute_at(p, call, loop), store)
+
+
+def _take_in(p: sl.Pipeline, loop: sl.LoopCursor, step: sl.Schedule) -> sl.Pipeline:
+    """Apply a step to each producer that is needed in a loop alone, those that it reads from after it."""
+    refused: list[sl.CallCursor] = []
+    while found := _producer(p, loop, [p.forward(call) for call in refused]):
+        new = sl.attempt(step)(p, found)
+        if new is p:
+            refused.append(found)
+        p = new
+    return p
+
+
+def _producer(p: sl.Pipeline, loop: sl.LoopCursor, but: list[sl.CallCursor]) -> sl.CallCursor | None:
+    """A call outside of a loop whose results are read in the loop, and nowhere else."""
+    loop = p.forward(loop)
+    for call in loop.find_all("_ = _"):
+        for producer in sl.producers(p, call):
+            if not loop.is_ancestor_of(producer) and producer not in but:
+                if all(loop.is_ancestor_of(reader) for reader in sl.consumers(p, producer)):
+                    return producer
+    return None
+
+
+def _folded(p: sl.Pipeline, loop: sl.LoopCursor) -> sl.Pipeline:
+    """Fold the buffers of the calls in a loop, wherever that saves memory."""
+    for alloc in _allocs(p, p.forward(loop).find_all("_ = _")):
+        for position in range(alloc.rank()):
+            fold = sl.seq(lambda p, alloc, at=position: sl.fold_storage(p, alloc, at))
+            p = sl.attempt(fold)(p, alloc)
+    return p
+
+
+def _result(p: sl.Pipeline, loop: sl.LoopCursor) -> Any:
+    """The pipeline, with cursors to the buffers of the calls in a loop, to the loop, and to the calls."""
+    calls = p.forward(loop).find_all("_ = _")
+    return p, (tuple(_allocs(p, calls)), loop, tuple(calls))
+
+
+def _allocs(p: sl.Pipeline, calls: Any) -> list[sl.AllocCursor]:
+    """The allocations of what calls write, in program order."""
+    names = {name for call in calls for name in call.outputs()}
+    return [a for a in p.find_all("alloc _") if a.name() in names and any(c in calls for c in sl.producers(p, a))]
+
+
+def _dims_of(p: sl.Pipeline, call: sl.CallCursor, buffer: str) -> tuple[str, ...]:
+    """The names of the dimensions of a buffer that a call writes."""
+    allocs = _allocs(p, [call])
+    own = next((alloc for alloc in allocs if alloc.name() == buffer), None)
+    return own.dims() if own else next(arg for arg in p.args() if arg.name() == buffer).dims()
