@@ -324,3 +324,47 @@ def test_states_that_do_not_fit_a_func() -> None:
 def test_funcs_that_reduce_refuse_what_does_not_fit(make: Callable[..., Any], message: str) -> None:
     with pytest.raises(sl.GraphError, match=message):
         make(sl.BufferExpr("a", np.int64, 2), sl.BufferExpr("s", np.int64, 1))
+
+
+def test_reductions_and_their_stages_come_back_from_json() -> None:
+    """With callbacks by name; what does not fit together is refused."""
+    a, s, state = sl.BufferExpr("a", np.int64, 2), sl.BufferExpr("s", np.int64, 1), sl.BufferExpr("t", np.int64, 1)
+    reduction = sl.Reduction({"x": 1}, [state[Y]], nothing, more, end)
+    sl.Func(whole, [a[Y, :]], [s[Y]], reduction=reduction)
+    p = sl.build_pipeline([a], [s])
+    callbacks = {f.__name__: f for f in (nothing, more, end, whole)}
+    values = squares((3, 50))
+    for each in (p, sl.split_reduction(p, "whole", "x", 8)):
+        again = sl.Pipeline.from_json(each.to_json(), callbacks)
+        assert again.same_program(each)
+        assert str(again) == str(each)
+        assert again.to_json() == each.to_json()
+        np.testing.assert_array_equal(again(values, np.zeros(3, np.int64)), values.sum(axis=1))
+    split = sl.split_reduction(p, "whole", "x", 8).to_json()
+    for old, new, message in [
+        ('"axes": [1]', '"axes": [2]', "an input of rank 2 has no axis 2"),
+        ('"axes": [1]', '"axes": []', "the stage update of a reduction with 1 states reads 1 buffers"),
+        ('"stage": "init"', '"stage": "begin"', "expected one of init, update, finish, got 'begin'"),
+        ('"piece_extent"', '"piece"', "an update takes the extent of pieces"),
+        ('"over": [["x", [1]]]', '"over": []', "what is reduced has names"),
+    ]:
+        assert old in (text := p.to_json() if old in p.to_json() else split)
+        with pytest.raises(sl.FormatError, match=message):
+            sl.Pipeline.from_json(text.replace(old, new), callbacks)
+    assert not sl.split_reduction(p, "whole", "x", 8).same_program(sl.split_reduction(p, "whole", "x", 9))
+
+
+def whole(rows: np.ndarray, out: np.ndarray) -> None:
+    np.sum(rows, axis=1, out=out)
+
+
+def nothing(state: np.ndarray) -> None:
+    state.fill(0)
+
+
+def more(old: np.ndarray, piece: np.ndarray, new: np.ndarray) -> None:
+    np.add(old, piece.sum(axis=1), out=new)
+
+
+def end(state: np.ndarray, out: np.ndarray) -> None:
+    out[...] = state

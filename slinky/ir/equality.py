@@ -12,6 +12,7 @@ import attrs
 import numpy as np
 
 from slinky.ir.copies import rewritten, with_func
+from slinky.ir.operations import Reduction
 from slinky.ir.statements import Call, ConstantBuffer, LoweredFunc, Program, Statement
 
 
@@ -53,11 +54,14 @@ def _said_of_func(func: LoweredFunc) -> tuple[object, ...]:
         func.known,
         type(operation),
         said,
+        _said(func.reduction),
     )
 
 
 def _said(value: Any) -> Any:
     """A part of an operation, to be compared."""
+    if isinstance(value, Reduction):
+        return tuple(_said(getattr(value, field.name)) for field in attrs.fields(Reduction))
     return tuple(map(_said, value)) if isinstance(value, tuple) else _Value(value)
 
 

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias, cast, get_args
 import attrs
 
 from slinky.errors import SlinkyError
-from slinky.ir.operations import Boundary, CopySource, Operation
+from slinky.ir.operations import Boundary, CopySource, Operation, Reduction, Stage, State
 from slinky.ir.statements import (
     KINDS,
     Block,
@@ -128,6 +128,13 @@ def _read_boundary(reading: Reading, value: Any) -> Boundary:
     return Boundary(value)
 
 
+def _read_stage(reading: Reading, value: Any) -> Stage:
+    stages = [stage.value for stage in Stage]
+    if reading.text(value) not in stages:
+        reading.fail(f"expected one of {', '.join(stages)}, got {shown(value)}")
+    return Stage(value)
+
+
 def _as_it_is(_: Writing, value: Any) -> Any:
     return value
 
@@ -145,6 +152,7 @@ _CODECS: dict[str, Codec] = {
     "Variable": _VARIABLE,
     "LoopVariable": _VARIABLE,
     "Boundary": Codec(lambda _, value: value.value, _read_boundary),
+    "Stage": Codec(lambda _, value: value.value, _read_stage),
     "np.dtype[Any]": Codec(values.write_dtype, values.read_dtype),
     "np.ndarray[Any, Any]": Codec(values.write_array, values.read_array),
     "Callable[..., Any]": Codec(values.write_callable, values.read_callable),
@@ -275,7 +283,7 @@ _CODECS |= {
         kind.__name__: _record(kind)
         for kind in (
             BufferParameter, ConstantBuffer, CopySource, FloatParameter, InputPort, Layout, Limit, OutputPort,
-            ScalarParameter, View,
+            Reduction, ScalarParameter, State, View,
         )
     },
 }  # fmt: skip

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from slinky.ir.operations import Copy, Operation
+from slinky.ir.operations import Accumulation, Copy, Operation, Reduction, Stage
 from slinky.ir.statements import Alloc, ConstantBuffer, LoweredFunc, Port, Program, View, walk
 from slinky.ir.stored.reading import Reading, is_dimension, is_name, shown
 from slinky.symbolic.expressions import Expr, Scalar, Variable, variable
+from slinky.symbolic.intervals import box_symbols
 from slinky.symbolic.traversal import union_of_symbols
 
 
@@ -72,8 +73,12 @@ def require_func(reading: Reading, func: LoweredFunc) -> None:
     for limit in func.part:
         _require_positions(reading, [limit.dim], rank, "the limits of a part")
     _require_operation(reading, func.operation)
+    if func.reduction is not None:
+        _require_reduction(reading, func, func.reduction)
     if isinstance(func.operation, Copy):
         _require_copy(reading, func, func.operation)
+    if isinstance(func.operation, Accumulation):
+        _require_stage(reading, func, func.operation)
 
 
 def _require_variables(reading: Reading, dims: Sequence[Variable], what: str) -> None:
@@ -125,6 +130,56 @@ def _require_copy(reading: Reading, func: LoweredFunc, copy: Copy) -> None:
             reading.fail(f"a source of a copy has an index, edges and a boundary rule for each of {seen} dimensions")
         ends = [e for i in (*source.edges, *(i for _, i in source.where)) if i is not None for e in (i.min, i.max)]
         _require_known(reading, [*source.index, *ends, *(e for e, _ in source.where)], known)
+
+
+def _require_reduction(reading: Reading, func: LoweredFunc, reduction: Reduction) -> None:
+    """Refuse a reduction that does not fit its func."""
+    names = [name for name, _ in reduction.over]
+    if not names or len(set(names)) != len(names) or not all(map(is_name, names)):
+        reading.fail(f"what is reduced has names that are identifiers of Python, each another one, got {names}")
+    for name, axes in reduction.over:
+        _require_axes(reading, func.inputs, axes)
+        if all(axis is None for axis in axes):
+            reading.fail(f"no input has an axis along {name}, which is reduced")
+        for port, axis in zip(func.inputs, axes, strict=True):
+            if axis is not None and not box_symbols([port.box[axis]]).isdisjoint(func.dims):
+                reading.fail(f"what is reduced along {name} moves with a dimension of the func")
+    if not reduction.states:
+        reading.fail("a reduction holds a state or more")
+    for state in reduction.states:
+        _require_positions(reading, state.dims, len(func.dims), "the dims of a state")
+        if not is_name(state.name):
+            reading.fail(f"a state needs a name that is an identifier of Python, got {shown(state.name)}")
+
+
+def _require_axes(reading: Reading, ports: Sequence[Port], axes: Sequence[int | None]) -> None:
+    if len(axes) != len(ports):
+        reading.fail(f"a reduction has an axis, or null, for each of {len(ports)} inputs, got {len(axes)}")
+    for port, axis in zip(ports, axes, strict=True):
+        if axis is not None and not 0 <= axis < port.rank:
+            reading.fail(f"an input of rank {port.rank} has no axis {axis}")
+
+
+def _require_stage(reading: Reading, func: LoweredFunc, stage: Accumulation) -> None:
+    """Refuse a stage of a reduction that is not given what such a stage is given."""
+    count = len(stage.reduction.states)
+    if not count:
+        reading.fail("a reduction holds a state or more")
+    read = {Stage.INIT: 0, Stage.UPDATE: count + len(stage.axes), Stage.FINISH: count}[stage.stage]
+    written = len(func.outputs) if stage.stage is Stage.FINISH else count
+    if (len(func.inputs), len(func.outputs)) != (read, written):
+        reading.fail(f"the stage {stage.stage.value} of a reduction with {count} states reads {read} buffers")
+    before = func.inputs[:count] if stage.stage is not Stage.INIT else ()
+    after = func.outputs if stage.stage is not Stage.FINISH else ()
+    if any(port.rank < 1 for port in (*before, *after)):
+        reading.fail("states have a dimension for pieces, the first one")
+    is_update = stage.stage is Stage.UPDATE
+    if stage.pass_buffers != (is_update and stage.reduction.positions):
+        reading.fail("of the stages of a reduction, an update that takes positions is given buffers, and no other")
+    if is_update:
+        _require_axes(reading, func.inputs[count:], stage.axes)
+        if "piece_extent" not in dict(stage.arguments):
+            reading.fail("an update takes the extent of pieces as the argument piece_extent")
 
 
 def _require_known(reading: Reading, expressions: Iterable[Expr], known: Collection[Expr]) -> None:
