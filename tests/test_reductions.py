@@ -348,7 +348,8 @@ def test_reductions_and_their_stages_come_back_from_json() -> None:
         ('"piece_extent"', '"piece"', "an update takes the extent of pieces"),
         ('"over": [["x", [1]]]', '"over": []', "what is reduced has names"),
     ]:
-        assert old in (text := p.to_json() if old in p.to_json() else split)
+        text = p.to_json() if old in p.to_json() else split
+        assert old in text
         with pytest.raises(sl.FormatError, match=message):
             sl.Pipeline.from_json(text.replace(old, new), callbacks)
     assert not sl.split_reduction(p, "whole", "x", 8).same_program(sl.split_reduction(p, "whole", "x", 9))
