@@ -205,3 +205,44 @@ def test_a_fold_that_saves_nothing_says_so() -> None:
     )
     assert str(sl.fold_storage(p, "alloc b", "y").find("alloc b").storage()[0]) == "1"
     assert str(sl.fold_storage(p, "alloc b", "y", 100).find("alloc b").storage()[0]) == "100", "asked for"
+
+
+def blurred_in_two_loops(at: int) -> sl.Pipeline:
+    """A window that slides through two loops, one after the other, which were one."""
+    (x,) = sl.variables("x")
+    a, t, b = (sl.BufferExpr(name, np.int64, rank=1) for name in "atb")
+    sl.Func(np.square, [a[x]], [t[x]])
+    sl.Func(lambda s, o: np.add(s[:-2] + s[1:-1], s[2:], out=o), [t[sl.interval(x - 1, x + 1)]], [b[x]], name="blur")
+    p = sl.split_loop(sl.build_pipeline([a], [b]), "blur.x", 1)
+    p, at_loop = sl.compute_at(p, "square", "for x", rc=True)
+    p = sl.slide_window(p, at_loop.call, at_loop.loop)
+    return sl.cut_loop(p, "for x", p.find("for x").bounds().min + at)
+
+
+@pytest.mark.parametrize("at", [1, 2, 3, 5])
+def test_a_fold_holds_what_loops_touch_one_after_the_other(at: int) -> None:
+    cut = blurred_in_two_loops(at)
+    for factor in (1, 2):
+        with pytest.raises(sl.SchedulingError, match=f"a fold of {factor} does not hold all that is live of t.x"):
+            sl.fold_storage(cut, "alloc t", "x", factor)
+    for factor in (3, 4):
+        p = sl.fold_storage(cut, "alloc t", "x", factor)
+        for size in (1, 2, 3, 8):
+            values, found = np.arange(size + 2) + 1, np.zeros(size, np.int64)
+            statistics = p.run(sl.Buffer(values, min=(-1,)), found, checked=True)
+            squares = values**2
+            np.testing.assert_array_equal(found, squares[:-2] + squares[1:-1] + squares[2:])
+            assert statistics.program_bytes == 8 * min(factor, size + 2)
+
+
+@pytest.mark.parametrize("factor", [2, 3, 7])
+def test_what_is_read_after_all_is_written_is_not_folded_away(factor: int) -> None:
+    """Two calls write all of a buffer in turn, and a loop reads it from the first element on."""
+    (x,) = sl.variables("x")
+    a, t, b = (sl.BufferExpr(name, np.int64, rank=1) for name in "atb")
+    sl.Func(np.square, [a[x]], [t[x]])
+    sl.Func(lambda s, o: np.copyto(o, s), [t[x]], [b[x]], name="last")
+    p = sl.split_loop(sl.build_pipeline([a], [b]), "last.x", 1)
+    for q in (p, sl.cut_call(p, "square.x", 1), sl.cut_loop(sl.split_loop(p, "square.x", 1), "for x #0", 2)):
+        with pytest.raises(sl.SchedulingError, match=f"a fold of {factor} does not hold all that is live of t.x"):
+            sl.fold_storage(q, "alloc t", "x", factor)
