@@ -35,6 +35,7 @@ PLAN, HOISTING, LIMITS = "tests/test_plan.py", "tests/test_plan_hoisting.py", "t
 SOURCE = "tests/test_plan_source.py"
 OMITTED, LAYOUTS, MULTIPLES = "tests/test_omitted.py", "tests/test_layouts.py", "tests/test_multiples.py"
 ALIASING, NO_ALIAS = "tests/test_aliasing.py", "tests/test_aliasing_refusals.py"
+STAY = "tests/test_copies_that_stay.py"
 CALLS, STEADY = "tests/test_calls.py", "tests/test_steady_state.py"
 BORDERS = "tests/test_copies.py::test_borders_of_less_than_nothing_do_not_overlap"
 COPY_PIECES = "tests/test_copy_pieces.py"

@@ -22,6 +22,7 @@ from mutants import (
     REFUSALS,
     REFUSED_EDITS,
     SHARED,
+    STAY,
     STEADY,
     WHOLE,
     WORKERS,
@@ -548,6 +549,28 @@ MUTANTS += mutants(
         "cut: the first part",
         "within(whole, Interval(whole.min, at - 1), known)",
         "within(whole, Interval(whole.min, at - 2), known)",
+    ),
+)
+MUTANTS += mutants(
+    "slinky/sched/primitives/copies.py",
+    (STAY,),
+    ("keep: what is written past", "source.buffer in kept and source.id not in", "False and source.id not in"),
+    ("keep: what is read past", " and source.id not in found._version.entries:", ":"),
+    ("keep: room", "if place.min is not place.max and not inside(place, limit, known):", "if False:"),
+)
+MUTANTS += mutants(
+    "slinky/sched/small_runs.py",
+    (NOT_SHARED,),
+    ("examples: who has written last", "        self.last[written] = lodger.number\n", ""),
+    (
+        "examples: in place",
+        "if source is not memory and not self._works_in_place(",
+        "if source is not memory and not (lambda *_: True)(",
+    ),
+    (
+        "examples: other bytes",
+        "reads_where_it_writes(call, *names) and np.array_equal(read, written)",
+        "reads_where_it_writes(call, *names)",
     ),
 )
 MUTANTS += mutants(
