@@ -1,6 +1,7 @@
 """What is broken to see whether tests notice: one place of the code at a time (see `mutations`).
 
-Two lists, `mutants_of_rewrites` and `mutants_of_runs`, have one for each condition that keeps slinky right.
+The lists `mutants_of_rewrites`, `mutants_of_copies` and `mutants_of_runs` have one for each condition that keeps slinky
+right.
 """
 
 from __future__ import annotations
