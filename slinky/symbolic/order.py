@@ -6,8 +6,10 @@ program prints the same text in every process.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from hashlib import blake2b
-from typing import cast
+from operator import attrgetter
+from typing import Any, cast
 
 from slinky.symbolic.nodes import (
     And,
@@ -82,22 +84,28 @@ def weight(node: Node) -> int:
 
 def children(node: Node) -> tuple[Node, ...]:
     """The nodes that a node is made of, in order."""
-    match node:
-        case Sum(terms=terms):
-            return tuple([atom for atom, _ in terms])
-        case Product(factors=factors):
-            return factors
-        case FloorDivide(numerator=numerator, denominator=denominator):
-            return (numerator, denominator)
-        case Min(operands=operands) | Max(operands=operands):
-            return operands
-        case Select(condition=condition, then=then, otherwise=otherwise):
-            return (condition, then, otherwise)
-        case NonNegative(expr=expr) | IsZero(expr=expr):
-            return (expr,)
-        case And(operands=conditions) | Or(operands=conditions):
-            return conditions
+    return _CHILDREN[type(node)](node)
+
+
+def _atoms(node: Sum) -> tuple[Node, ...]:
+    return tuple([atom for atom, _ in node.terms])
+
+
+def _only_expression(node: NonNegative | IsZero) -> tuple[Node, ...]:
+    return (node.expr,)
+
+
+def _nothing(node: Node) -> tuple[Node, ...]:
     return ()
+
+
+# All walks ask this of every node: a table answers in a fraction of the time that a match takes.
+_CHILDREN: dict[type[Node], Callable[[Any], tuple[Node, ...]]] = {
+    Sum: _atoms, Product: attrgetter("factors"), FloorDivide: attrgetter("numerator", "denominator"),
+    Min: attrgetter("operands"), Max: attrgetter("operands"), Select: attrgetter("condition", "then", "otherwise"),
+    NonNegative: _only_expression, IsZero: _only_expression, And: attrgetter("operands"), Or: attrgetter("operands"),
+    **dict.fromkeys((Constant, Variable, Metadata, Scalar, Truth), _nothing),
+}  # fmt: skip
 
 
 def _structure(node: Node) -> str:
