@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 import attrs
 
 from slinky.cursors.kinds import keys_of
-from slinky.cursors.versions import ROOT, Entry, Version
+from slinky.cursors.versions import ROOT, Entry, Touched, Version
 from slinky.ir.copies import (
     rewritten,
     with_block,
@@ -86,8 +86,17 @@ class Edit:
 
     def finish(self, operation: str) -> Version:
         """The new version; `operation` is the name of the primitive that made it."""
+        return self.finish_with(operation, self.changes())
+
+    def changes(self) -> Touched:
+        """What was touched, in the order of identities."""
+        were, are = self.version.entries, self.entries
+        return {i: (were.get(i), are.get(i)) for i in sorted(self.touched)}
+
+    def finish_with(self, operation: str, changes: Touched) -> Version:
+        """The same, for those who have asked for `changes` after the last edit."""
         lineage = self.version.lineage.child(operation, self.ended)
-        return self.version.derived(self.program, lineage, self.entries, self.touched, self.reordered)
+        return self.version.derived(self.program, lineage, self.entries, changes, self.reordered)
 
     def statement(self, identity: int) -> Statement:
         """A statement as it stands now."""

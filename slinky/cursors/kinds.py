@@ -74,6 +74,8 @@ def with_changes(names: Names, changes: Iterable[tuple[int, Statement | None, St
     """The index after an edit: identities with the statement before it and behind it, None where there is none."""
     new: dict[Key, tuple[int, ...]] | None = None
     for identity, old, now in changes:
+        if old is now:
+            continue
         before = keys_of(old) if old is not None else ()
         after = keys_of(now) if now is not None else ()
         if before == after:

@@ -11,7 +11,7 @@ pointers of Myers, "An applicative random-access stack" (1983).
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias, cast
 
 import attrs
@@ -33,6 +33,8 @@ from slinky.ir.statements import (
 )
 from slinky.symbolic.intervals import Box
 from slinky.symbolic.proofs import Facts, facts
+
+_identity = operator.attrgetter("id")
 
 ROOT = 0
 """Stands for the program itself where the identity of an enclosing statement is asked."""
@@ -59,9 +61,12 @@ class Applied:
     """The version that it was applied to."""
 
 
-@attrs.frozen(eq=False)
+@attrs.define(eq=False)
 class Lineage:
-    """One rewrite in the history of a version: its name, and what it ended, with a few words on each."""
+    """One rewrite in the history of a version: its name, and what it ended, with a few words on each.
+
+    It never changes, but for the operation, which is noted once.
+    """
 
     parent: Lineage | None
     operation: str
@@ -78,7 +83,7 @@ class Lineage:
     def record(self, step: Applied) -> None:
         """Take note, once, of the operation that ends with this rewrite."""
         assert self._step is None, "a rewrite ends one operation"
-        object.__setattr__(self, "_step", step)
+        self._step = step
 
     def child(self, operation: str, ended: dict[int, str]) -> Lineage:
         """The lineage after one more rewrite."""
@@ -116,6 +121,10 @@ class Entry:
     parent: int
     field: str
 
+
+Touched: TypeAlias = Mapping[int, tuple[Entry | None, Entry | None]]
+"""The statements that an edit put, changed or took away, by identity: where each stood before, and where it stands now;
+None where it did not, or does not."""
 
 Route: TypeAlias = tuple[tuple[str, int], ...]
 """Where a statement stands: from the outermost statement in, the block that each is in and its position there."""
@@ -207,13 +216,20 @@ class Version:
             for at in (guess, guess - 1, guess + 1, guess - 2, guess + 2):
                 if 0 <= at < len(block) and block[at].id == identity:
                     return at
-        places = {s.id: k for k, s in enumerate(block)}
+        places = dict(zip(map(_identity, block), range(len(block)), strict=True))
         self._positions[key] = places
         return places[identity]
 
     def place(self, identity: int) -> Route:
         """Where a statement stands, whatever its identity: smaller is earlier."""
-        return tuple((self.entries[i].field, self.position(i)) for i in self.path(identity))
+        return tuple([(self.entries[i].field, self.position(i)) for i in self.path(identity)])
+
+    def in_order(self, statements: Collection[int]) -> list[int]:
+        """Statements, given by identity, in program order."""
+        if len(statements) < 2:
+            return list(statements)
+        blocks = {(entry.parent, entry.field) for entry in map(self.entries.__getitem__, statements)}
+        return sorted(statements, key=self.position if len(blocks) == 1 else self.place)
 
     def identity_at(self, place: Route) -> int:
         """The identity of the statement that stands at a place, which must be there."""
@@ -224,11 +240,11 @@ class Version:
 
     def ancestors(self, identity: int) -> list[int]:
         """The statements around a statement, innermost first; not the program."""
-        found = []
-        parent = self.entries[identity].parent
+        entries, found = self.entries, []
+        parent = entries[identity].parent
         while parent != ROOT:
             found.append(parent)
-            parent = self.entries[parent].parent
+            parent = entries[parent].parent
         return found
 
     def path(self, identity: int) -> list[int]:
@@ -239,6 +255,10 @@ class Version:
         """The loops around a statement, outermost first."""
         around = (self.entries[i].statement for i in reversed(self.ancestors(identity)))
         return [s for s in around if isinstance(s, For)]
+
+    def has_parameter(self, name: str) -> bool:
+        """Whether a parameter of the program has this name."""
+        return name in self._globals or any(p.name == name for p in (*self.program.scalars, *self.program.floats))
 
     # Facts and buffers --------------------------------------------------------------------------------------------
 
@@ -296,10 +316,11 @@ class Version:
         return found
 
     def _innermost(self, candidates: Iterable[int], at: int) -> Alloc | None:
-        places = [(self.entries[identity], identity) for identity in candidates]
+        entries = self.entries
         while True:
-            here = self.entries[at]
-            for entry, identity in places:
+            here = entries[at]
+            for identity in candidates:
+                entry = entries[identity]
                 if entry.parent == here.parent and entry.field == here.field:
                     if identity == at or self.position(identity) < self.position(at):
                         assert isinstance(entry.statement, Alloc)
@@ -338,19 +359,16 @@ class Version:
         program: Program,
         lineage: Lineage,
         entries: dict[int, Entry],
-        touched: Iterable[int],
+        touched: Touched,
         reordered: Container[tuple[int, str]],
     ) -> Version:
         """The version after an edit, its indexes made of this one's.
 
-        `touched` are the identities of the statements that the edit put, changed or took away, `reordered` the blocks
-        (by parent and field) that hold other statements than before, or in another order.
+        `reordered` are the blocks (by parent and field) that hold other statements than before, or in another order.
         """
-        touched = frozenset(touched)
         names = self._names
         if names is not None:
-            changes = ((i, _statement(self.entries.get(i)), _statement(entries.get(i))) for i in touched)
-            names = with_changes(names, changes)
+            names = with_changes(names, [(i, _statement(old), _statement(now)) for i, (old, now) in touched.items()])
         # Of a block that changed, most statements stand where they stood, or next to that: no need to count them all.
         positions, guesses = {}, {key: at for key, at in self._guesses.items() if key[0] in entries or key[0] == ROOT}
         for key, at in dict(self._positions).items():  # a copy: another thread may ask this version for more
@@ -364,7 +382,7 @@ class Version:
         """The statements that have any of some keys, in program order."""
         names = self.names()
         found = names.get(keys[0], ()) if len(keys) == 1 else {i: None for key in keys for i in names.get(key, ())}
-        return list(found) if len(found) < 2 else sorted(found, key=self.place)
+        return self.in_order(found)
 
     def allocations(self, buffer: str) -> tuple[int, ...]:
         """The allocations of buffers of this name, in no particular order."""

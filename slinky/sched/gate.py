@@ -24,7 +24,7 @@ from typing import assert_never
 
 from slinky.cursors.cursors import statement_cursor
 from slinky.cursors.editing import Edit
-from slinky.cursors.versions import ROOT, Version
+from slinky.cursors.versions import ROOT, Touched, Version
 from slinky.errors import SchedulingError
 from slinky.ir.effects import made_by, written_by
 from slinky.ir.statements import KINDS, SERIAL, Alloc, Call, Check, For
@@ -36,7 +36,7 @@ from slinky.sched.legality.positive import check_divisors, check_positive
 from slinky.sched.legality.races import check_races
 from slinky.sched.legality.reads import RemediesFor, check_inputs, check_outputs, check_readers_of, check_reads
 from slinky.sched.legality.reasons import Kept, Obligation
-from slinky.sched.legality.scopes import Touched, check_fitting, check_scopes, check_sources
+from slinky.sched.legality.scopes import check_fitting, check_scopes, check_sources
 from slinky.sched.legality.touches import allocs_touched
 from slinky.sched.legality.unchanged import is_used_as_before
 from slinky.sched.legality.values import check_values
@@ -57,29 +57,45 @@ def settle(
 
     Raises `SchedulingError` for the first obligation that is not shown to be kept; nothing is changed then.
     """
-    version = edit.finish(operation)
-    if edit.touched or kept:  # of nothing, nothing is asked
-        _Gate(edit, version, kept, remedies, hint).pass_()
+    touched = edit.changes()
+    version = edit.finish_with(operation, touched)
+    if touched or kept:  # of nothing, nothing is asked
+        _Gate(edit, touched, version, kept, remedies, hint).pass_()
     return Pipeline(version)
 
 
-_OTHERS = tuple(obligation for obligation in Obligation if obligation is not Obligation.VALUES)
+@functools.cache
+def _asked(kept: tuple[tuple[tuple[Obligation, ...], bool], ...]) -> tuple[Obligation, ...]:
+    """The obligations that are proved of some statements at least, after `VALUES`, by what is kept, and whether of all.
+
+    (Most rewrites keep most of them, and in few ways: they are not gone through one by one each time.)
+    """
+    settled = {obligation: of_all for obligations, of_all in kept for obligation in obligations}
+    return tuple(o for o in Obligation if o is not Obligation.VALUES and not settled.get(o, False))
 
 
 class _Gate:
     """What is asked of one edit."""
 
     def __init__(
-        self, edit: Edit, version: Version, kept: Iterable[Kept], remedies: RemediesFor | None, hint: str
+        self,
+        edit: Edit,
+        touched: Touched,
+        version: Version,
+        kept: Sequence[Kept],
+        remedies: RemediesFor | None,
+        hint: str,
     ) -> None:
         self.edit = edit
         self.old = edit.version
         self.version = version
-        self.kept = {obligation: each for each in kept for obligation in each.obligations}
+        self.kept: dict[Obligation, Kept] = {}
+        for each in kept:
+            self.kept.update(dict.fromkeys(each.obligations, each))
+        self.asked = _asked(tuple([(each.obligations, not each.but_for) for each in kept]))
         self.remedies = remedies
         self.hint = hint
-        were, are = self.old.entries, version.entries
-        self.touched: Touched = {i: (were.get(i), are.get(i)) for i in sorted(edit.touched)}
+        self.touched = touched
         self._elsewhere: Sequence[int] = ()
         self._used_as_before: dict[str, bool] = {}
 
@@ -92,7 +108,7 @@ class _Gate:
             check_fitting(version, self._elsewhere)  # the names of their operands may stand for other buffers
         check_whole(version, self.touched)
         check_multiples(version, self.touched)
-        for obligation in _OTHERS:
+        for obligation in self.asked:
             self._ask(obligation)
         check_sources(version, self._elsewhere)
         check_memory(version)
@@ -197,7 +213,7 @@ class _Gate:
     def _in_order(self, *kinds: type) -> Sequence[int]:
         """The touched statements of some kinds that there are in the end, in program order."""
         found = [i for i, (_, now) in self.touched.items() if now is not None and isinstance(now.statement, kinds)]
-        return sorted(found, key=self.version.place) if len(found) > 1 else found
+        return self.version.in_order(found)
 
     @functools.cached_property
     def _users(self) -> Sequence[int]:
@@ -216,7 +232,7 @@ class _Gate:
         there = [i for i in these if i in version.entries]
         around = dict.fromkeys(outer for i in there for outer in (i, *version.ancestors(i)))
         loops = [s for i in around if isinstance(s := version.statement(i), For) and s.mode != SERIAL]
-        return sorted((loop.id for loop in loops), key=version.place)
+        return version.in_order([loop.id for loop in loops])
 
 
 def _no_more_leading(old: Version, new: Version) -> list[int]:

@@ -6,10 +6,10 @@ where the loop begins at one and goes on by multiples. What these leave is asked
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from slinky.cursors.cursors import statement_cursor
-from slinky.cursors.versions import Entry, Version
+from slinky.cursors.versions import Touched, Version
 from slinky.errors import SchedulingError
 from slinky.ir.statements import Alloc, Call, For
 from slinky.sched.legality.touches import calls_inside, effective_box
@@ -19,7 +19,7 @@ from slinky.symbolic.proofs import Facts, prove
 from slinky.symbolic.traversal import substitute, symbols
 
 
-def check_multiples(version: Version, touched: Mapping[int, tuple[Entry | None, Entry | None]]) -> None:
+def check_multiples(version: Version, touched: Touched) -> None:
     """Check that calls compute whole pieces where their funcs do.
 
     `touched` are the statements that an edit put, changed or took away, by identity, before and after it: a call, the
@@ -39,7 +39,7 @@ def check_multiples(version: Version, touched: Mapping[int, tuple[Entry | None, 
                 )
 
 
-def _calls(version: Version, touched: Mapping[int, tuple[Entry | None, Entry | None]]) -> list[Call]:
+def _calls(version: Version, touched: Touched) -> list[Call]:
     """The calls whose clamped boxes, or what is known there, may have changed."""
     found: dict[int, Call] = {}
     for identity, (before, now) in touched.items():

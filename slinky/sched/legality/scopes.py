@@ -6,23 +6,19 @@ distinct and hide no buffer or scalar, each buffer that is named is there, and e
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
-from typing import Any, TypeAlias, assert_never
+from collections.abc import Container, Iterable
+from typing import Any, assert_never
 
 import numpy as np
 
 from slinky.cursors.cursors import statement_cursor
-from slinky.cursors.versions import ROOT, Entry, Version
+from slinky.cursors.versions import ROOT, Touched, Version
 from slinky.errors import SchedulingError
 from slinky.ir.copies import symbols_of, symbols_of_changes
 from slinky.ir.effects import made_by, read_by, written_by
 from slinky.ir.regions import global_dtypes
 from slinky.ir.statements import Alloc, Call, Check, For, If, InputPort, OutputPort, Pass, Statement
 from slinky.symbolic.expressions import Expr, Metadata, Scalar, Variable
-
-Touched: TypeAlias = Mapping[int, tuple[Entry | None, Entry | None]]
-"""The statements that an edit put, changed or took away, by identity: where each stood before, and where it stands now;
-None where it did not, or does not."""
 
 DEEPEST_NEST = 100
 """Programs are run and compared by walks that nest as deep as the loops do, which Python bounds."""
@@ -213,7 +209,7 @@ def _require_free(version: Version, loop: For) -> None:
             raise SchedulingError(
                 f"an enclosing loop has the variable {name}, too", place=statement_cursor(version, loop.id)
             )
-    if version.is_allocated(name) or version.program.has_parameter(name):
+    if version.is_allocated(name) or version.has_parameter(name):
         raise SchedulingError(
             f"the name {name!r} of a loop means something else already", place=statement_cursor(version, loop.id)
         )
@@ -229,7 +225,7 @@ def _require_not_hidden(version: Version, alloc: Alloc) -> None:
         raise SchedulingError(
             f"a loop around or behind is called {alloc.buffer}, too", place=statement_cursor(version, alloc.id)
         )
-    if version.program.has_parameter(alloc.buffer) or any(
+    if version.has_parameter(alloc.buffer) or any(
         _is_in_scope(version, alloc.id, other) or _is_in_scope(version, other, alloc.id) for other in others
     ):
         is_scalar = any(p.name == alloc.buffer for p in version.program.scalars)

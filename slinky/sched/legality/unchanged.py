@@ -10,10 +10,9 @@ kept all checks.
 
 from __future__ import annotations
 
-from slinky.cursors.versions import Version
+from slinky.cursors.versions import Touched, Version
 from slinky.ir.effects import Effect, clamped_box, of_buffer, reads, writes
 from slinky.ir.statements import Call
-from slinky.sched.legality.scopes import Touched
 from slinky.symbolic.intervals import Box
 
 

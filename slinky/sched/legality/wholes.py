@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from slinky.cursors.cursors import statement_cursor
-from slinky.cursors.versions import Version
+from slinky.cursors.versions import Touched, Version
 from slinky.errors import SchedulingError
 from slinky.ir.statements import Alloc, Call
 from slinky.sched.legality.coverage import inside
-from slinky.sched.legality.scopes import Touched
 from slinky.sched.legality.touches import (
     effective_box,
 )
