@@ -46,14 +46,14 @@ class Pipeline:
 
     __slots__ = ("__weakref__", "_completion", "_others", "_plan", "_version")
 
-    _completion: Completion
+    _completion: Completion | None
     _version: Version
     _plan: Plan | None
     _others: dict[str, Prepared]
 
     def __init__(self, program: Program | Version) -> None:
         version = program if isinstance(program, Version) else Version(program, origin())
-        object.__setattr__(self, "_completion", Completion(version.program))
+        object.__setattr__(self, "_completion", None)
         object.__setattr__(self, "_version", version)
         object.__setattr__(self, "_plan", None)
         object.__setattr__(self, "_others", {})
@@ -116,7 +116,7 @@ class Pipeline:
         no checks, and nothing that depends on the arguments alone is computed again: for runs of a few microseconds.
         Outputs that are omitted are allocated once, and written and returned by every run.
         """
-        return self._planned().bind(*self._completion.complete(arrays, scalars))
+        return self._planned().bind(*self._complete(arrays, scalars))
 
     def run(
         self,
@@ -156,9 +156,18 @@ class Pipeline:
             with progress_hooks(total, self.name, options.hooks) as told:
                 return self._run(arrays, scalars, backend, attrs.evolve(options, hooks=told, progress=False))
         prepared = self._prepared("interpreter" if options.checked is True else backend)
-        complete, numbers = self._completion.complete(arrays, scalars)
+        complete, numbers = self._complete(arrays, scalars)
         statistics = prepared.record(complete, numbers, options)
         return attrs.evolve(statistics, outputs=complete[len(self._program.inputs) :])
+
+    def _complete(
+        self, arrays: tuple[object, ...], scalars: dict[str, float]
+    ) -> tuple[tuple[object, ...], dict[str, Any]]:
+        """All arrays, and the scalars: what completes them is made at the first use."""
+        if self._completion is None:
+            object.__setattr__(self, "_completion", Completion(self._program))
+        assert self._completion is not None
+        return self._completion.complete(arrays, scalars)
 
     def _prepared(self, backend: str) -> Prepared:
         """The program made ready by a back end, at the first use of it."""

@@ -258,8 +258,8 @@ class Edit:
                     return at
         return next(at for at, statement in enumerate(block) if statement.id == identity)
 
-    def _forget(self, statements: Sequence[Statement], note: str) -> None:
-        for statement in walk(tuple(statements)):
+    def _forget(self, statements: Block, note: str) -> None:
+        for statement in walk(statements):
             del self.entries[statement.id]
             self.ended[statement.id] = note
             self.touched.add(statement.id)

@@ -25,6 +25,9 @@ Key: TypeAlias = tuple[str, str]
 GUESTS: Key = ("within", "")
 """The key of all allocations that lie in the memory of others."""
 
+INSEPARABLE: Key = ("inseparable", "")
+"""The key of all calls whose funcs compute a dimension whole, or in whole pieces."""
+
 Names: TypeAlias = Mapping[Key, tuple[int, ...]]
 
 
@@ -36,7 +39,8 @@ def keys_of(statement: Statement) -> tuple[Key, ...]:
     """The keys that a statement itself has, whatever is inside it."""
     match statement:
         case Call(func=func):
-            return _keys_of_call(func.name, written_by(statement), read_by(statement))
+            keys = _keys_of_call(func.name, written_by(statement), read_by(statement))
+            return (*keys, INSEPARABLE) if func.whole or func.multiples else keys
         case Alloc(buffer=buffer, memory=memory):
             own = ("alloc", buffer)
             return (own, ("within", memory.host), GUESTS) if isinstance(memory, Within) else (own,)

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias, cast
 
 import attrs
 
-from slinky.cursors.kinds import GUESTS, Key, Names, names_in, with_changes
+from slinky.cursors.kinds import GUESTS, INSEPARABLE, Key, Names, names_in, with_changes
 from slinky.errors import InvalidCursorError, ProgramError
 from slinky.ir.copies import with_fresh_identities
 from slinky.ir.regions import global_boxes
@@ -206,10 +206,10 @@ class Version:
     def position(self, identity: int) -> int:
         """Where in its block a statement stands."""
         entry = self.entries[identity]
-        key = (entry.parent, entry.field)
-        places = self._positions.get(key)
-        if places is not None:
-            return places[identity]
+        places = self._positions.get((entry.parent, entry.field))
+        return places[identity] if places is not None else self._found_position(identity, (entry.parent, entry.field))
+
+    def _found_position(self, identity: int, key: tuple[int, str]) -> int:
         block, guesses = self.block(*key), self._guesses.get(key)
         if guesses is not None and identity in guesses and len(block) > _LONG:
             guess = guesses[identity]
@@ -391,6 +391,10 @@ class Version:
     def guests(self) -> tuple[int, ...]:
         """The allocations that lie in the memory of others, in no particular order."""
         return self.names().get(GUESTS, ())
+
+    def inseparable(self) -> tuple[int, ...]:
+        """The calls whose funcs compute a dimension whole, or in whole pieces, in no particular order."""
+        return self.names().get(INSEPARABLE, ())
 
     def is_allocated(self, buffer: str) -> bool:
         """Whether an intermediate of this name is allocated anywhere."""

@@ -106,8 +106,9 @@ class _Gate:
         self._ask(Obligation.VALUES)  # by which it is known what a call is
         if Obligation.VALUES in self.kept:
             check_fitting(version, self._elsewhere)  # the names of their operands may stand for other buffers
-        check_whole(version, self.touched)
-        check_multiples(version, self.touched)
+        if version.inseparable():
+            check_whole(version, self.touched)
+            check_multiples(version, self.touched)
         for obligation in self.asked:
             self._ask(obligation)
         check_sources(version, self._elsewhere)

@@ -116,8 +116,8 @@ def _flat(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
     for condition in conditions:
         if not isinstance(condition, Condition):
             raise TypeError(f"expected a condition such as y <= 3, got {condition!r}")
-        for part in condition.operands if isinstance(condition, And) else (condition,):
-            if not (isinstance(part, Truth) and part.value):
+        for part in condition.operands if type(condition) is And else (condition,):
+            if type(part) is not Truth or not part.value:
                 flat[part] = None
     return tuple(flat)
 

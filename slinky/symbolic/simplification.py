@@ -61,7 +61,7 @@ def simplify(node: N, known: Facts = NO_FACTS) -> N:
 
 
 def _simplify_one(node: Node, parts: list[Node], known: Facts) -> Node:
-    if any(part is not child for part, child in zip(parts, children(node), strict=True)):
+    if tuple(parts) != children(node):
         node = rebuild(node, parts)
     match node:
         case Min() | Max():

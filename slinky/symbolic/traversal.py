@@ -68,11 +68,11 @@ def fold(
             stack.pop()
             continue
         parts = parts_of(node)
-        missing = [part for part in parts if part not in results]
+        missing = [part for part in parts if part not in results] if parts else ()
         if missing:
             stack.extend(missing)
             continue
-        results[node] = visit(node, [results[part] for part in parts])
+        results[node] = visit(node, list(map(results.__getitem__, parts)))
         stack.pop()
     return results[root]
 

@@ -194,7 +194,8 @@ def _unfitting(version: Version, window: Usage, factor: Expr) -> Unproved | None
             continue
         fits = write.max - other.min + 1 <= factor
         if not prove(fits, known):
-            most = largest_fixed_difference(write.max, other.min, ranges, known)
+            if most is None:  # else that is the same
+                most = largest_fixed_difference(write.max, other.min, ranges, known)
             if most is not None and shown(most + 1, factor, known):
                 continue
             return Unproved(version, fits, known)

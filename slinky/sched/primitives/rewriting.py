@@ -118,7 +118,7 @@ def _renamed(arguments: Mapping[str, object], name: str, free: str) -> dict[str,
 
 def is_parameter_or_buffer(version: Version, name: str) -> bool:
     """Whether a name stands for a parameter or an intermediate."""
-    return any(p.name == name for p in version.program.parameters()) or version.is_allocated(name)
+    return version.has_parameter(name) or version.is_allocated(name)
 
 
 def require_pieces(version: Version, call: Call, d: int) -> None:
@@ -162,10 +162,13 @@ def require_known_symbols(version: Version, value: Expr, what: str, loops: Itera
 
     Raises `OperationError` naming the first symbol that is neither, or a new scalar whose name means something else.
     """
+    used = symbols(value)
+    if not used:
+        return
     variables = {loop.variable for loop in loops}
     scalars = {p.name for p in version.program.scalars}
     ranks = {p.name: p.rank for p in (*version.program.inputs, *version.program.outputs)}
-    for symbol in sorted(symbols(value), key=str):
+    for symbol in sorted(used, key=str):
         if isinstance(symbol, Metadata):
             if symbol.dim >= ranks.get(symbol.buffer, 0):
                 raise OperationError(f"{what} names {symbol}, which is no dimension of an input or output")
