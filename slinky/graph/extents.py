@@ -99,10 +99,25 @@ def _staying(i: Interval, limit: Interval, dim: Variable) -> Interval | None:
 
     None where it is no such interval. What it divides by is positive: pipelines are refused where it may be not.
     """
+    if dim not in symbols(i.min) or dim not in symbols(i.max):
+        return None
+    before, behind = _distance(i.min, dim), _distance(i.max, dim)
+    if before is not None and behind is not None:  # a window around the point, as most are
+        return _without_others(Interval(limit.min - before, limit.max - behind))
     known = facts(*(q.denominator >= 1 for e in (i.min, i.max) for q in quotients(e, {})))
     lo, hi = limit_of(i.min >= _LIMIT, dim, known), limit_of(i.max <= _LIMIT, dim, known)
     if lo is None or hi is None or (lo.side, hi.side) != (Side.AT_LEAST, Side.AT_MOST):
         return None
-    found = Interval(substitute(lo.value, {_LIMIT: limit.min}), substitute(hi.value, {_LIMIT: limit.max}))
+    return _without_others(Interval(substitute(lo.value, {_LIMIT: limit.min}), substitute(hi.value, {_LIMIT: limit.max})))
+
+
+def _distance(e: Expr, dim: Variable) -> int | None:
+    """How far an expression is from a dimension, where that is a number."""
+    offset, terms = linear(e)
+    return offset if terms == ((dim, 1),) else None
+
+
+def _without_others(found: Interval) -> Interval | None:
+    """An interval, unless it depends on dimensions."""
     names_others = any(isinstance(s, Variable) and not isinstance(s, Scalar) for s in box_symbols((found,)))
     return None if names_others else found

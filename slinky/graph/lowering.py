@@ -73,15 +73,16 @@ def lower(graph: Graph, require: Iterable[Condition], name: str | None) -> Progr
         body = _body(graph, inferred, checks, names)
     first = graph.outputs[0].producer
     assert first is not None
-    _require_one_kind(_scalars(inferred, checks), _floats(inferred))
+    scalars, floats = _scalars(inferred, checks), _floats(inferred)
+    _require_one_kind(scalars, floats)
     return Program(
         inferred.funcs[first].name if name is None else valid_name(name, "a pipeline"),
         tuple(BufferParameter(b.name, b.dtype, names.of(b)) for b in graph.inputs),
         tuple(BufferParameter(b.name, b.dtype, names.of(b)) for b in graph.outputs),
-        _scalars(inferred, checks),
+        scalars,
         tuple(map(_constant, graph.constants)),
         body,
-        _floats(inferred),
+        floats,
     )
 
 

@@ -20,8 +20,13 @@ from slinky.symbolic.traversal import evaluate, substitute, symbols
 class Interval:
     """The integers from `min` to `max`, both included."""
 
-    min: Expr = attrs.field(converter=as_expr)
-    max: Expr = attrs.field(converter=as_expr)
+    min: Expr
+    max: Expr
+
+    def __init__(self, min: ExprLike, max: ExprLike) -> None:
+        # By hand, for there are very many: a field with a converter calls it for what is an expression, too.
+        object.__setattr__(self, "min", min if isinstance(min, Expr) else as_expr(min))
+        object.__setattr__(self, "max", max if isinstance(max, Expr) else as_expr(max))
 
     @property
     def extent(self) -> Expr:

@@ -96,8 +96,15 @@ def symbols(node: Node) -> frozenset[Expr]:
 _SYMBOLS = frozenset((Variable, Scalar, Metadata))
 
 
+def _is_of_symbols(node: Sum) -> bool:
+    """Whether a sum is of symbols and a constant, and nothing else."""
+    return all([type(atom) in _SYMBOLS for atom, _ in node.terms])
+
+
 def quotients(node: Node, known: dict[Node, frozenset[FloorDivide]]) -> frozenset[FloorDivide]:
     """The quotients in a node whose divisor is no constant; `known` keeps what was found, for the next node."""
+    if type(node) in _SYMBOLS or (type(node) is Sum and _is_of_symbols(node)):
+        return frozenset()
 
     def visit(inner: Node, parts: list[frozenset[FloorDivide]]) -> frozenset[FloorDivide]:
         own = frozenset[FloorDivide]().union(*parts)
@@ -130,7 +137,7 @@ def _substitute(node: Node, pairs: tuple[tuple[Expr, Expr], ...]) -> Node:
     def parts_of(inner: Node) -> tuple[Node, ...]:
         if symbols(inner).isdisjoint(replaced):
             return ()
-        if type(inner) is Sum and all(type(atom) in _SYMBOLS for atom, _ in inner.terms):
+        if type(inner) is Sum and _is_of_symbols(inner):
             return ()  # the replacements are at hand
         if type(inner) is Select:
             condition = results.get(inner.condition)
