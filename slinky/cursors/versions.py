@@ -46,9 +46,9 @@ UNPICKLED = "unpickling"
 """What a history starts with, instead of `build_pipeline`, where a version came out of a pickle."""
 
 
-@attrs.frozen(eq=False)
+@attrs.define(eq=False)
 class Applied:
-    """An operation that made a version of another one, and what it was given beside the pipeline.
+    """An operation that made a version of another one, and what it was given beside the pipeline. It never changes.
 
     Places are kept as patterns, or as what finds them in a program without its index: a version must not live on for
     having been pointed into.
@@ -113,9 +113,12 @@ def origin(operation: str = "build_pipeline", past: tuple[Any, ...] = ()) -> Lin
     return Lineage(None, operation, {}, 0, None, past)
 
 
-@attrs.frozen
+@attrs.define
 class Entry:
-    """A statement, the identity of the statement around it (`ROOT` for none), and which of its blocks it is in."""
+    """A statement, the identity of the statement around it (`ROOT` for none), and which of its blocks it is in.
+
+    It never changes, though it is not frozen: that takes three times as long to make, and rewrites make many.
+    """
 
     statement: Statement
     parent: int

@@ -108,7 +108,8 @@ def _staying(i: Interval, limit: Interval, dim: Variable) -> Interval | None:
     lo, hi = limit_of(i.min >= _LIMIT, dim, known), limit_of(i.max <= _LIMIT, dim, known)
     if lo is None or hi is None or (lo.side, hi.side) != (Side.AT_LEAST, Side.AT_MOST):
         return None
-    return _without_others(Interval(substitute(lo.value, {_LIMIT: limit.min}), substitute(hi.value, {_LIMIT: limit.max})))
+    first, last = substitute(lo.value, {_LIMIT: limit.min}), substitute(hi.value, {_LIMIT: limit.max})
+    return _without_others(Interval(first, last))
 
 
 def _distance(e: Expr, dim: Variable) -> int | None:

@@ -90,9 +90,9 @@ class Arguments:
         given = [self._convert(p, key, value) for key, value in zip(self.positional, args, strict=False)]
         if len(args) > count:
             given += [self._convert(p, self.rest, value) for value in args[count:]]
-        named = {
-            key: self._convert(p, key if key in self.converters else self.extra, value) for key, value in kwargs.items()
-        }
+        named: dict[str, object] = {}
+        for key, value in kwargs.items():
+            named[key] = self._convert(p, key if key in self.converters else self.extra, value)
         for key, at, default in self.defaults:
             if at is None:
                 if key not in named and key not in self.positional[: len(args)]:

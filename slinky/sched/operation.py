@@ -225,13 +225,16 @@ def _parts(name: str, result: Any, record: type[ReturnedCursors]) -> tuple[Pipel
     """The pipeline and the cursors that a function returned. Raises `OperationError` unless they are as declared."""
     fields = record.fields()
     count = len(fields)
-    if isinstance(result, Pipeline) and count == 0:
+    if count == 0 and isinstance(result, Pipeline):
         return result, ()
     if not (isinstance(result, tuple) and len(result) == 2 and isinstance(result[0], Pipeline)):
         raise OperationError(
             f"{name}: an operation returns a pipeline and a tuple of its {count} cursors, got {result!r}"
         )
     new, found = result
+    if type(found) is tuple and len(found) == count:  # as primitives return them
+        require_cursors(name, found)
+        return new, found
     if isinstance(found, ReturnedCursors):
         has = found.fields()
         lacking = [field for field in fields if field not in has and f"{field}s" not in has]

@@ -13,7 +13,7 @@ from typing import TypeAlias
 import attrs
 
 from slinky.symbolic.expressions import Condition, Expr, ExprLike, all_of, as_expr, maximum, minimum
-from slinky.symbolic.traversal import evaluate, substitute, symbols
+from slinky.symbolic.traversal import evaluate, substitute, symbols, union_of_symbols
 
 
 @attrs.frozen(repr=False)
@@ -108,7 +108,4 @@ def evaluate_box(box: Box, values: Mapping[Expr, int]) -> tuple[tuple[int, int],
 
 def box_symbols(box: Sequence[Interval]) -> frozenset[Expr]:
     """The symbols of all ends."""
-    found = frozenset[Expr]()
-    for i in box:
-        found = found | symbols(i.min) | symbols(i.max)
-    return found
+    return union_of_symbols([end for i in box for end in (i.min, i.max)])

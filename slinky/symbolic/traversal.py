@@ -98,7 +98,7 @@ _SYMBOLS = frozenset((Variable, Scalar, Metadata))
 
 def _is_of_symbols(node: Sum) -> bool:
     """Whether a sum is of symbols and a constant, and nothing else."""
-    return all([type(atom) in _SYMBOLS for atom, _ in node.terms])
+    return all(type(atom) in _SYMBOLS for atom, _ in node.terms)
 
 
 def quotients(node: Node, known: dict[Node, frozenset[FloorDivide]]) -> frozenset[FloorDivide]:
