@@ -34,6 +34,7 @@ from slinky.ir.statements import (
     Check,
     For,
     Pass,
+    Program,
     ScalarParameter,
     Statement,
     blocks_of,
@@ -67,7 +68,8 @@ class Edit:
 
     def __init__(self, version: Version) -> None:
         self.version = version
-        self.program = version.program
+        self._program = version.program
+        self._body = version.program.body
         self.entries = dict(version.entries)
         self.ended: dict[int, str] = {}
         self.touched: set[int] = set()
@@ -75,6 +77,17 @@ class Edit:
         """The blocks, by parent and field, that hold other statements than before, or the same in another order."""
         self.copies: dict[int, int] = {}
         """Of the statements that are copies, by identity, those that they were made of."""
+
+    @property
+    def program(self) -> Program:
+        """The program as it stands now: put together when somebody asks, which is most often once, at the end."""
+        if self._program.body is not self._body:
+            self._program = with_program_body(self._program, self._body)
+        return self._program
+
+    @program.setter
+    def program(self, program: Program) -> None:
+        self._program, self._body = program, program.body
 
     def copy(self) -> Edit:
         """The same edits once more, apart from these."""
@@ -245,7 +258,7 @@ class Edit:
 
     def _block(self, parent: int, field: str) -> Block:
         if parent == ROOT:
-            return self.program.body
+            return self._body
         return next(block for name, block in blocks_of(self.entries[parent].statement) if name == field)
 
     def _index(self, block: Block, identity: int) -> int:
@@ -298,7 +311,7 @@ class Edit:
             at = self._index(siblings, parent)
             block = (*siblings[:at], changed, *siblings[at + 1 :])
             parent, field = outer.parent, outer.field
-        self.program = with_program_body(self.program, block)
+        self._body = block
 
 
 def _free(name: str, taken: set[str]) -> str:

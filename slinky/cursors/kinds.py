@@ -14,7 +14,6 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import TypeAlias, assert_never
 
-from slinky.ir.effects import read_by, written_by
 from slinky.ir.statements import Alloc, Call, Check, For, If, Pass, Statement, Within, workers_of
 from slinky.symbolic.expressions import Condition, Expr
 from slinky.symbolic.intervals import Box
@@ -38,8 +37,8 @@ KEYWORDS: dict[str, type[Statement]] = {"for": For, "alloc": Alloc, "check": Che
 def keys_of(statement: Statement) -> tuple[Key, ...]:
     """The keys that a statement itself has, whatever is inside it."""
     match statement:
-        case Call(func=func):
-            keys = _keys_of_call(func.name, written_by(statement), read_by(statement))
+        case Call(func=func, writes=written, reads=read):
+            keys = _keys_of_call(func.name, written, read)
             return (*keys, INSEPARABLE) if func.whole or func.multiples else keys
         case Alloc(buffer=buffer, memory=memory):
             own = ("alloc", buffer)

@@ -261,7 +261,8 @@ class Version:
 
     def has_parameter(self, name: str) -> bool:
         """Whether a parameter of the program has this name."""
-        return name in self._globals or any(p.name == name for p in (*self.program.scalars, *self.program.floats))
+        numbers = (*self.program.scalars, *self.program.floats)
+        return name in self._globals or (bool(numbers) and any(p.name == name for p in numbers))
 
     # Facts and buffers --------------------------------------------------------------------------------------------
 

@@ -145,7 +145,7 @@ _SYMBOLS_IN: dict[Apply, Callable[[Any], frozenset[Expr]]] = {
     _of_some: lambda values: union_of_symbols(_listed_some(values)),
     _of_interval: lambda i: symbols(i.min) | symbols(i.max),
     _of_box: box_symbols,
-    _of_mode: lambda mode: union_of_symbols(_listed_mode(mode)),
+    _of_mode: lambda mode: frozenset() if type(mode) is Serial else union_of_symbols(_listed_mode(mode)),
     _of_layout: lambda layout: union_of_symbols(_listed_layout(layout)),
 }
 """The symbols in all that a field holds."""
@@ -319,10 +319,7 @@ def expressions_of(statement: Statement) -> list[Expr | Condition]:
 
 def symbols_of(statement: Statement) -> frozenset[Expr]:
     """The symbols in these."""
-    found = frozenset[Expr]()
-    for name, of in _SYMBOLS[type(statement)]:
-        found = found | of(getattr(statement, name))
-    return found
+    return frozenset().union(*[of(getattr(statement, name)) for name, of in _SYMBOLS[type(statement)]])
 
 
 def symbols_of_changes(before: S, now: S) -> frozenset[Expr]:

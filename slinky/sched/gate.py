@@ -19,8 +19,7 @@ Invariant: if the program before was right, the one that `settle` returns is, an
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
-from typing import assert_never
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from slinky.cursors.cursors import statement_cursor
 from slinky.cursors.editing import Edit
@@ -116,39 +115,37 @@ class _Gate:
 
     def _ask(self, obligation: Obligation) -> None:
         """Prove an obligation of all statements of which no reason says that it is kept."""
-        kept = self.kept.get(obligation)
+        kept, (subjects, prove) = self.kept.get(obligation), _PROOFS[obligation]
         if kept is None:
-            self._prove(obligation, self._subjects(obligation))
+            prove(self, subjects(self))
         elif kept.but_for:
-            self._prove(obligation, kept.but_for)
+            prove(self, kept.but_for)
 
-    def _prove(self, obligation: Obligation, these: Sequence[int]) -> None:
-        """Prove an obligation of statements, given by identity."""
-        version = self.version
-        match obligation:
-            case Obligation.VALUES:
-                check_values(self.old, version, these, self.edit.copies)
-            case Obligation.CHECKS:
-                self._check_checks(these)
-            case Obligation.POSITIVE:
-                check_positive(version, these)
-                check_divisors(version, self.old, these)
-            case Obligation.INPUTS:
-                for identity in these:
-                    check_inputs(version, identity)
-            case Obligation.READS:
-                check_reads(version, these, self.remedies)
-            case Obligation.READERS:
-                check_readers_of(version, self._written(these), self.remedies)
-            case Obligation.OUTPUTS:
-                check_outputs(version, self._written(these))
-            case Obligation.FOLDS:
-                self._check_folds(these)
-            case Obligation.RACES:
-                for identity in these:
-                    check_races(version, identity, hint=self.hint)
-            case _:
-                assert_never(obligation)
+    # How each obligation is proved of statements, given by identity ------------------------------------------------
+
+    def _check_values(self, these: Sequence[int]) -> None:
+        check_values(self.old, self.version, these, self.edit.copies)
+
+    def _check_positive(self, these: Sequence[int]) -> None:
+        check_positive(self.version, these)
+        check_divisors(self.version, self.old, these)
+
+    def _check_inputs(self, these: Sequence[int]) -> None:
+        for identity in these:
+            check_inputs(self.version, identity)
+
+    def _check_reads(self, these: Sequence[int]) -> None:
+        check_reads(self.version, these, self.remedies)
+
+    def _check_readers(self, these: Sequence[int]) -> None:
+        check_readers_of(self.version, self._written(these), self.remedies)
+
+    def _check_outputs(self, these: Sequence[int]) -> None:
+        check_outputs(self.version, self._written(these))
+
+    def _check_races(self, these: Sequence[int]) -> None:
+        for identity in these:
+            check_races(self.version, identity, hint=self.hint)
 
     def _check_folds(self, these: Iterable[int]) -> None:
         statements = [self.version.statement(identity) for identity in these]
@@ -161,9 +158,12 @@ class _Gate:
 
     def _written(self, these: Iterable[int]) -> tuple[str, ...]:
         """What calls write, and what they wrote before: some may be gone. Not what is used as before."""
-        both = (entries.get(i) for entries in (self.version.entries, self.old.entries) for i in these)
-        found = (buffer for entry in both if entry is not None for buffer in written_by(entry.statement))
-        return tuple(buffer for buffer in dict.fromkeys(found) if not self._is_used_as_before(buffer))
+        found: dict[str, None] = {}
+        for entries in (self.version.entries, self.old.entries):
+            for entry in map(entries.get, these):
+                if entry is not None:
+                    found.update(dict.fromkeys(written_by(entry.statement)))
+        return tuple([buffer for buffer in found if not self._is_used_as_before(buffer)])
 
     def _is_used_as_before(self, buffer: str) -> bool:
         if buffer not in self._used_as_before:
@@ -186,24 +186,26 @@ class _Gate:
 
     # What is asked where no reason is named ---------------------------------------------------------------------
 
-    def _subjects(self, obligation: Obligation) -> Sequence[int]:
-        match obligation:
-            case Obligation.VALUES:
-                return self._elsewhere
-            case Obligation.CHECKS:
-                return tuple(self.touched)
-            case Obligation.POSITIVE:
-                return self._in_order(*KINDS)
-            case Obligation.INPUTS | Obligation.READS:
-                return self._calls
-            case Obligation.READERS | Obligation.OUTPUTS:
-                return tuple(dict.fromkeys((*self._calls, *self.touched)))
-            case Obligation.FOLDS:
-                return (*self._in_order(Alloc), *self._calls)
-            case Obligation.RACES:
-                return self._parallel_loops((*self.touched, *self._users))
-            case _:
-                assert_never(obligation)
+    def _moved_calls(self) -> Sequence[int]:
+        return self._elsewhere
+
+    def _all(self) -> Sequence[int]:
+        return tuple(self.touched)
+
+    def _of_each_kind(self) -> Sequence[int]:
+        return self._in_order(*KINDS)
+
+    def _touched_calls(self) -> Sequence[int]:
+        return self._calls
+
+    def _calls_and_all(self) -> Sequence[int]:
+        return tuple(dict.fromkeys((*self._calls, *self.touched)))
+
+    def _allocs_and_calls(self) -> Sequence[int]:
+        return (*self._in_order(Alloc), *self._calls)
+
+    def _all_parallel_loops(self) -> Sequence[int]:
+        return self._parallel_loops((*self.touched, *self._users))
 
     @functools.cached_property
     def _calls(self) -> Sequence[int]:
@@ -234,6 +236,20 @@ class _Gate:
         around = dict.fromkeys(outer for i in there for outer in (i, *version.ancestors(i)))
         loops = [s for i in around if isinstance(s := version.statement(i), For) and s.mode != SERIAL]
         return version.in_order([loop.id for loop in loops])
+
+
+_PROOFS: Mapping[Obligation, tuple[Callable[[_Gate], Sequence[int]], Callable[[_Gate, Sequence[int]], None]]] = {
+    Obligation.VALUES: (_Gate._moved_calls, _Gate._check_values),
+    Obligation.CHECKS: (_Gate._all, _Gate._check_checks),
+    Obligation.POSITIVE: (_Gate._of_each_kind, _Gate._check_positive),
+    Obligation.INPUTS: (_Gate._touched_calls, _Gate._check_inputs),
+    Obligation.READS: (_Gate._touched_calls, _Gate._check_reads),
+    Obligation.READERS: (_Gate._calls_and_all, _Gate._check_readers),
+    Obligation.OUTPUTS: (_Gate._calls_and_all, _Gate._check_outputs),
+    Obligation.FOLDS: (_Gate._allocs_and_calls, _Gate._check_folds),
+    Obligation.RACES: (_Gate._all_parallel_loops, _Gate._check_races),
+}
+"""Of which statements an obligation is proved where no reason is named, and how."""
 
 
 def _no_more_leading(old: Version, new: Version) -> list[int]:

@@ -66,7 +66,8 @@ def touches(version: Version, buffer: str, calls: Iterable[int], *, writing: boo
 
 def calls_inside(version: Version, identity: int) -> list[Call]:
     """The calls at or inside a statement, in program order."""
-    return list(calls_in((version.statement(identity),)))
+    statement = version.statement(identity)
+    return [statement] if isinstance(statement, Call) else list(calls_in((statement,)))
 
 
 def allocs_touched(version: Version, calls: Iterable[Call]) -> list[Alloc]:

@@ -41,6 +41,8 @@ from slinky.symbolic.intervals import Interval, hull, in_multiples, intersection
 from slinky.symbolic.proofs import Facts, prove
 from slinky.symbolic.traversal import symbols
 
+_KEPT_BY_MORE_ROOM = Kept(MORE_ROOM, ALL_BUT_CHECKS)
+
 
 @sched_op(FoldStorageCursors)
 def fold_storage(p: Pipeline, alloc: AllocCursor, dim: str | int, factor: Expr | None = None) -> Any:
@@ -196,7 +198,7 @@ def unfold_storage(p: Pipeline, alloc: AllocCursor, dim: str | int) -> Any:
     d = dim_position(old.dims, dim, f"buffer {old.buffer}")
     edit = Edit(p._version)
     edit.update(with_folds(old, (*old.folds[:d], None, *old.folds[d + 1 :])))
-    new = settle(edit, "unfold_storage", Kept(MORE_ROOM, ALL_BUT_CHECKS))
+    new = settle(edit, "unfold_storage", _KEPT_BY_MORE_ROOM)
     return new, (AllocCursor(new._version, old.id),)
 
 
@@ -352,7 +354,7 @@ def lift_alloc(p: Pipeline, alloc: AllocCursor, levels: int = 1) -> Any:
     edit.insert(Gap.before(outermost), (with_bounds(old, box, folds),))
     for identity in version.writers_of(old):
         _keep_clamped(edit, version, identity, old, box)
-    new = settle(edit, "lift_alloc", Kept(MORE_ROOM, ALL_BUT_CHECKS))
+    new = settle(edit, "lift_alloc", _KEPT_BY_MORE_ROOM)
     return new, (AllocCursor(new._version, old.id),)
 
 
