@@ -31,32 +31,25 @@ MUTANTS += mutants(
     ("gate: scopes", "self._elsewhere = check_scopes(self.old, version, self.touched, self.edit.reordered)", "pass"),
     ("gate: sources", "        check_sources(version, self._elsewhere)\n", "",
      "a read of what is not there is not found, either, and that is said first; this is for rewrites that keep their reads"),
-    ("gate: values", "                check_values(self.old, version, these, self.edit.copies)\n", "                pass\n"),
+    ("gate: values", "        check_values(self.old, self.version, these, self.edit.copies)\n", "        pass\n"),
     ("gate: what fits where values are kept", "        if Obligation.VALUES in self.kept:\n", "        if False:\n"),
-    ("gate: whole dimensions", "        check_whole(version, self.touched)\n", ""),
+    ("gate: whole dimensions", "            check_whole(version, self.touched)\n", ""),
     ("gate: but for", "elif kept.but_for:", "elif False:"),
-    ("gate: checks", "                self._check_checks(these)\n", "                pass\n"),
-    ("gate: positive", "                check_positive(version, these)\n", "                pass\n"),
-    ("gate: inputs", "                    check_inputs(version, identity)\n", "                    pass\n"),
-    ("gate: reads", "                check_reads(version, these, self.remedies)\n", "                pass\n"),
-    (
-        "gate: readers",
-        "                check_readers_of(version, self._written(these), self.remedies)\n",
-        "                pass\n",
-    ),
-    ("gate: outputs", "                check_outputs(version, self._written(these))\n", "                pass\n"),
-    ("gate: folds", "                self._check_folds(these)\n", "                pass\n"),
+    ("gate: checks", "(_Gate._all, _Gate._check_checks)", "(lambda gate: (), _Gate._check_checks)"),
+    ("gate: positive", "        check_positive(self.version, these)\n", "        pass\n"),
+    ("gate: inputs", "            check_inputs(self.version, identity)\n", "            pass\n"),
+    ("gate: reads", "        check_reads(self.version, these, self.remedies)\n", "        pass\n"),
+    ("gate: readers", "        check_readers_of(self.version, self._written(these), self.remedies)\n", "        pass\n"),
+    ("gate: outputs", "        check_outputs(self.version, self._written(these))\n", "        pass\n"),
+    ("gate: folds", "(_Gate._allocs_and_calls, _Gate._check_folds)", "(lambda gate: (), lambda gate, these: None)"),
     (
         "gate: folds of each buffer",
         "for alloc in allocs_touched(self.version, [s for s in statements if isinstance(s, Call)]):",
         "for alloc in allocs_touched(self.version, [s for s in statements if isinstance(s, Call)])[:1]:",
     ),
-    (
-        "gate: races",
-        "                    check_races(version, identity, hint=self.hint)\n",
-        "                    pass\n",
-    ),
-    ("gate: who is gone", "in (self.version.entries, self.old.entries) for", "in (self.version.entries,) for"),
+    ("gate: races", "            check_races(self.version, identity, hint=self.hint)\n", "            pass\n"),
+    ("gate: what is kept for some only", "not settled.get(o, False))", "o not in settled)"),
+    ("gate: who is gone", "for entries in (self.version.entries, self.old.entries):", "for entries in (self.version.entries,):"),
     ("gate: who is gone, readers", "tuple(dict.fromkeys((*self._calls, *self.touched)))", "self._calls"),
     ("gate: leading checks", 'if (ROOT, "body") in self.edit.reordered else []', "if False else []"),
     (
@@ -101,8 +94,8 @@ MUTANTS += mutants(
         "if False:",
     ),
     ("scopes: a loop like a buffer", "if version.is_allocated(name) or version", "if version"),
-    ("scopes: a loop like a parameter", " or version.program.has_parameter(name):", ":"),
-    ("scopes: a buffer like a parameter", "if version.program.has_parameter(alloc.buffer) or any(", "if any("),
+    ("scopes: a loop like a parameter", " or version.has_parameter(name):", ":"),
+    ("scopes: a buffer like a parameter", "if version.has_parameter(alloc.buffer) or any(", "if any("),
     ("scopes: hidden by an outer one", "_is_in_scope(version, alloc.id, other) or", ""),
     ("scopes: hidden by an inner one", " or _is_in_scope(version, other, alloc.id) for", " for"),
     ("scopes: dimensions", "is_known = box is not None and symbol.dim < len(box)", "is_known = True"),
@@ -163,8 +156,14 @@ MUTANTS += mutants(
 # Legality: whole pieces, layouts --------------------------------------------------------------------------------------
 
 MUTANTS += mutants(
-    "slinky/sched/gate.py", (MULTIPLES,), ("gate: whole pieces", "        check_multiples(version, self.touched)\n", ""),
+    "slinky/sched/gate.py", (MULTIPLES,), ("gate: whole pieces", "            check_multiples(version, self.touched)\n", ""),
 )  # fmt: skip
+MUTANTS += mutants(
+    "slinky/cursors/kinds.py",
+    (MULTIPLES, WHOLE),
+    ("kinds: whole dimensions", "if func.whole or func.multiples else", "if func.multiples else"),
+    ("kinds: whole pieces", "if func.whole or func.multiples else", "if func.whole else"),
+)
 MUTANTS += mutants(
     "slinky/sched/legality/multiples.py",
     (MULTIPLES,),
