@@ -126,7 +126,12 @@ MUTANTS += mutants(
     ("scopes: calls on other buffers", " and before.reads == now.reads and before.writes == now.writes", ""),
     ("scopes: other elements", "before.dtype == now.dtype and", ""),
     ("scopes: what does not fit", "    check_fitting(new, unlike)\n", ""),
-    ("scopes: variables of loops that were left", " or type(symbol) is Variable]", "]"),
+    ("scopes: variables of loops that were left", "if type(symbol) is Variable]", "if False]"),
+    (
+        "scopes: symbols of what moves",
+        "if before is None or is_moved or type(before)",
+        "if before is None or type(before)",
+    ),
     ("scopes: symbols that are new", "return changed - symbols_of(before) if changed else ()", "return ()"),
     (
         "scopes: another block",
@@ -361,7 +366,7 @@ MUTANTS += mutants(
     ("split: races of a shift", "but_for=(outer.id,) if outer.mode != SERIAL else ()", "but_for=()"),
     ("split: shift by steps", "            if not is_one(loop.step):\n", "            if False:\n"),
     ("split: perfect calls", "            _require_perfect(version, call.id, whole.extent, factor, known)\n", ""),
-    ("split: perfect loops", "            _require_perfect(version, loop.id, count, factor, known)\n", ""),
+    ("split: perfect loops", "            _require_perfect(version, loop.id, _count(loop), factor, known)\n", ""),
     ("split: cut before it begins", "return count if prove(count >= 0, known) else maximum(count, 0)", "return count"),
     ("split: shift before it begins", "lo = start if prove(whole.min <= limit.min, known) else maximum(start, whole.min)",
      "lo = start"),

@@ -129,8 +129,8 @@ def _plain_pattern(version: Version, cursor: Cursor) -> str | None:
 
 def _plain_name(version: Version, identity: int) -> str | None:
     """The pattern of a statement whose name nothing else has."""
-    keys = keys_of(version.entries[identity].statement)
-    return _named(version.names(), keys[0]) if keys and len(version.names()[keys[0]]) == 1 else None
+    keys, names = keys_of(version.entries[identity].statement), version.names()
+    return _named(names, keys[0]) if keys and len(names[keys[0]]) == 1 else None
 
 
 def _base(version: Version, statement: Statement) -> str:

@@ -89,14 +89,12 @@ def check_scopes(
 def _to_be_asked(before: Statement | None, now: Statement, *, is_moved: bool) -> Iterable[Expr]:
     """The symbols of a statement that may have no value: what it did not name before, and where it moved, what stands
     for loops. (No edit takes a parameter away.)"""
-    if before is None:
-        return symbols_of(now)
-    if not is_moved and type(before) is type(now):
-        changed = symbols_of_changes(before, now)
-        return changed - symbols_of(before) if changed else ()
-    used = symbols_of(now)
-    named = used if now is before else symbols_of(before)
-    return [symbol for symbol in used if symbol not in named or type(symbol) is Variable]
+    if now is before:
+        return [symbol for symbol in symbols_of(now) if type(symbol) is Variable]
+    if before is None or is_moved or type(before) is not type(now):
+        return symbols_of(now)  # what else it named costs less to ask for than to leave out
+    changed = symbols_of_changes(before, now)
+    return changed - symbols_of(before) if changed else ()
 
 
 def _users(version: Version, buffer: str) -> tuple[int, ...]:

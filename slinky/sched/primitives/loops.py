@@ -203,15 +203,14 @@ def _split_explicit(p: Pipeline, cursor: LoopCursor, factor: Expr, tail: str, na
     span = loop.step * (factor - 1)
     low, high = loop.range.min, loop.range.max
     outer_range, piece = loop.range, Interval(v, minimum(v + span, high))
-    count = (high - low) // loop.step + 1
     rest: tuple[For, ...] = ()
     match tail:
         case "perfect":
-            _require_perfect(version, loop.id, count, factor, known)
+            _require_perfect(version, loop.id, _count(loop), factor, known)
             piece = Interval(v, v + span)
         case "cut":
             outer_range, piece = Interval(low, high - span), Interval(v, v + span)
-            start = low + loop.step * factor * (_at_least_0(count, known) // factor)
+            start = low + loop.step * factor * (_at_least_0(_count(loop), known) // factor)
             copy = edit.duplicate(loop.id)
             assert isinstance(copy, For)
             rest = (with_range(copy, Interval(start, high)),)
@@ -233,6 +232,11 @@ def _split_explicit(p: Pipeline, cursor: LoopCursor, factor: Expr, tail: str, na
     new = settle(edit, "split_loop", *_kept_by_split(tail, outer))
     behind = LoopCursor(new._version, rest[0].id) if rest else InvalidCursor()
     return new, (LoopCursor(new._version, outer.id), LoopCursor(new._version, inner.id), behind)
+
+
+def _count(loop: For) -> Expr:
+    """How many iterations a loop has, where it has any."""
+    return (loop.range.max - loop.range.min) // loop.step + 1
 
 
 def _kept_by_split(tail: str, outer: For) -> tuple[Kept, ...]:

@@ -75,12 +75,12 @@ def _names_taken(version: Version, at: int, used: Expr) -> set[str]:
 
     Raises `SchedulingError` if there is no room for one more loop.
     """
-    around = version.loops_around(at)
-    if len(around) + _depth(version.statement(at)) >= DEEPEST_NEST:
+    around, statement = version.loops_around(at), version.statement(at)
+    inside = [s for s in walk((statement,)) if isinstance(s, For)]
+    if len(around) + len(inside) >= DEEPEST_NEST and len(around) + _depth(statement) >= DEEPEST_NEST:
         raise SchedulingError(f"loops nest at most {DEEPEST_NEST} deep", place=statement_cursor(version, at))
-    taken = {loop.variable.name for loop in around}
+    taken = {loop.variable.name for loop in (*around, *inside)}
     taken.update(s.name for s in symbols(used) if isinstance(s, Scalar))
-    taken.update(s.variable.name for s in walk((version.statement(at),)) if isinstance(s, For))
     return taken
 
 
