@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import attrs
 
@@ -33,8 +33,6 @@ from slinky.ir.statements import (
 )
 from slinky.symbolic.intervals import Box
 from slinky.symbolic.proofs import Facts, facts
-
-_identity = operator.attrgetter("id")
 
 ROOT = 0
 """Stands for the program itself where the identity of an enclosing statement is asked."""
@@ -219,7 +217,7 @@ class Version:
             for at in (guess, guess - 1, guess + 1, guess - 2, guess + 2):
                 if 0 <= at < len(block) and block[at].id == identity:
                     return at
-        places = dict(zip(map(_identity, block), range(len(block)), strict=True))
+        places = {s.id: k for k, s in enumerate(block)}
         self._positions[key] = places
         return places[identity]
 
@@ -261,8 +259,8 @@ class Version:
 
     def has_parameter(self, name: str) -> bool:
         """Whether a parameter of the program has this name."""
-        numbers = (*self.program.scalars, *self.program.floats)
-        return name in self._globals or (bool(numbers) and any(p.name == name for p in numbers))
+        scalars, floats = self.program.scalars, self.program.floats
+        return name in self._globals or any(p.name == name for p in scalars) or any(p.name == name for p in floats)
 
     # Facts and buffers --------------------------------------------------------------------------------------------
 
@@ -312,9 +310,11 @@ class Version:
     def alloc_of(self, buffer: str, at: int) -> Alloc | None:
         """The allocation that a name means at a statement: the innermost that stands before it, or before a statement
         around it, in the same block. None for a parameter or constant, and for a buffer that is not in scope there."""
+        found: Alloc | None
         key = ("alloc", buffer, at)
         if key in self.remembered:
-            return cast("Alloc | None", self.remembered[key])
+            found = self.remembered[key]
+            return found
         candidates = self.names().get(("alloc", buffer))
         found = self.remembered[key] = None if candidates is None else self._innermost(candidates, at)
         return found

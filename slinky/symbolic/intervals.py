@@ -16,7 +16,7 @@ from slinky.symbolic.expressions import Condition, Expr, ExprLike, all_of, as_ex
 from slinky.symbolic.traversal import evaluate, substitute, symbols, union_of_symbols
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(repr=False, init=False)
 class Interval:
     """The integers from `min` to `max`, both included."""
 

@@ -84,27 +84,17 @@ def weight(node: Node) -> int:
 
 def children(node: Node) -> tuple[Node, ...]:
     """The nodes that a node is made of, in order."""
-    return _CHILDREN[type(node)](node)
-
-
-def _atoms(node: Sum) -> tuple[Node, ...]:
-    return tuple([atom for atom, _ in node.terms])
-
-
-def _only_expression(node: NonNegative | IsZero) -> tuple[Node, ...]:
-    return (node.expr,)
-
-
-def _nothing(node: Node) -> tuple[Node, ...]:
-    return ()
+    parts = _CHILDREN.get(type(node))
+    return () if parts is None else parts(node)
 
 
 # All walks ask this of every node: a table answers in a fraction of the time that a match takes.
 _CHILDREN: dict[type[Node], Callable[[Any], tuple[Node, ...]]] = {
-    Sum: _atoms, Product: attrgetter("factors"), FloorDivide: attrgetter("numerator", "denominator"),
+    Sum: lambda node: tuple([atom for atom, _ in node.terms]), Product: attrgetter("factors"),
+    FloorDivide: attrgetter("numerator", "denominator"),
     Min: attrgetter("operands"), Max: attrgetter("operands"), Select: attrgetter("condition", "then", "otherwise"),
-    NonNegative: _only_expression, IsZero: _only_expression, And: attrgetter("operands"), Or: attrgetter("operands"),
-    **dict.fromkeys((Constant, Variable, Metadata, Scalar, Truth), _nothing),
+    NonNegative: lambda node: (node.expr,), IsZero: lambda node: (node.expr,),
+    And: attrgetter("operands"), Or: attrgetter("operands"),
 }  # fmt: skip
 
 

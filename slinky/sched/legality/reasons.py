@@ -40,9 +40,10 @@ class Reason:
     proof: str
 
 
-@attrs.frozen
+@attrs.define
 class Kept:
     """Obligations that a rewrite keeps for a reason, but for some statements, given by identity: of them it is proved.
+    (It never changes; it is not frozen, as each rewrite makes some.)
 
     The statements are calls; of races, the parallel loops.
     """
