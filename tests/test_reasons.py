@@ -5,7 +5,7 @@ from __future__ import annotations
 import doctest
 import random
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -28,8 +28,8 @@ NAMED: Counter[str] = Counter()
 class WithoutReasons(gate._Gate):
     """The gate, which asks for everything once more where a reason spared it."""
 
-    def __init__(self, edit: Any, version: Any, kept: Iterable[Kept], *rest: Any) -> None:
-        super().__init__(edit, version, kept, *rest)
+    def __init__(self, edit: Any, touched: Any, version: Any, kept: Sequence[Kept], *rest: Any) -> None:
+        super().__init__(edit, touched, version, kept, *rest)
         self.spared = {obligation: each.reason for obligation, each in self.kept.items()}
         NAMED.update(reason.name for reason in self.spared.values())
 
@@ -39,8 +39,9 @@ class WithoutReasons(gate._Gate):
         for obligation, reason in self.spared.items():
             if obligation in (Obligation.CHECKS, Obligation.VALUES):  # of values the judge says more
                 continue
+            subjects, prove = gate._PROOFS[obligation]
             try:
-                self._prove(obligation, self._subjects(obligation))
+                prove(self, subjects(self))
             except sl.SchedulingError as error:
                 if error.example:
                     pytest.fail(f"{reason.name!r} does not keep {obligation}: {error}")
@@ -70,6 +71,10 @@ def test_every_reason_is_named_by_a_schedule() -> None:
                 assert doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(example).failed == 0
         sl.split_loop(sl.split_loop(examples.blur(), "blur.x", 1), "for x", 4, tail="shift")
     assert NAMED.keys() == {reason.name for reason in REASONS}
+
+
+def test_every_obligation_has_a_proof() -> None:
+    assert list(gate._PROOFS) == list(Obligation)
 
 
 @pytest.mark.parametrize("reason", REASONS, ids=lambda reason: reason.name)
