@@ -25,8 +25,10 @@ from slinky.ir.statements import (
     Alloc,
     Block,
     Check,
+    FloatParameter,
     For,
     Program,
+    ScalarParameter,
     Statement,
     blocks_of,
     walk,
@@ -259,8 +261,8 @@ class Version:
 
     def has_parameter(self, name: str) -> bool:
         """Whether a parameter of the program has this name."""
-        scalars, floats = self.program.scalars, self.program.floats
-        return name in self._globals or any(p.name == name for p in scalars) or any(p.name == name for p in floats)
+        numbers: tuple[ScalarParameter | FloatParameter, ...] = (*self.program.scalars, *self.program.floats)
+        return name in self._globals or (bool(numbers) and any(p.name == name for p in numbers))
 
     # Facts and buffers --------------------------------------------------------------------------------------------
 
