@@ -161,6 +161,15 @@ def at_least(said: Any, exact: Any) -> None:
             assert getattr(more, field) >= getattr(work, field), (name, field)
 
 
+@pytest.mark.parametrize("make", [lambda: line_buffers(3), lambda: sl.parallel_tiles(stencils(2), "s2", {"y": 3}, 2)])
+def test_long_loops_are_taken_in_pieces(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    p = make()
+    expected = [p.estimate((rows, 20), threads=2) for rows in (6, 7, 14, 33)]
+    monkeypatch.setattr(iterations, "MOST_ITERATIONS", 7)
+    assert [p.estimate((rows, 20), threads=2) for rows in (6, 7, 14, 33)] == expected
+    assert all(said.is_exact for said in expected)
+
+
 def test_too_many_iterations_give_bounds_that_are_marked() -> None:
     p = line_buffers(2)
     said = p.estimate((3_000_000, 8))
@@ -177,6 +186,7 @@ def test_bounds_are_bounds(graph: Graph, seed: int, steps: int) -> None:
     exact = p.estimate(*inputs, *outputs, **graph.scalars())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(iterations, "MOST_ITERATIONS", 1)
+        patch.setattr(iterations, "MOST_IN_ALL", 1)
         said = p.estimate(*inputs, *outputs, **graph.scalars())
     at_least(said, exact)
     assert said == exact or not said.is_exact

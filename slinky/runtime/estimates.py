@@ -9,6 +9,7 @@ Invariant: an estimate that `is_exact` equals what a run then counts; any other 
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache, reduce
@@ -35,6 +36,7 @@ from slinky.ir.statements import (
     Program,
     walk,
 )
+from slinky.runtime import iterations
 from slinky.runtime.iterations import (
     LARGEST_EXACT,
     Array,
@@ -47,6 +49,7 @@ from slinky.runtime.iterations import (
     least,
     loops_of,
     numbers_for,
+    require_few,
     smallest_of,
 )
 from slinky.runtime.lifetimes import guests, memory_releases
@@ -121,17 +124,24 @@ def estimate(
     """
     program, workers = completion.program, workers_or_default(threads)
     values = values_of(completion, arguments, scalars)
+    piece = iterations.MOST_ITERATIONS
+    while piece:
+        try:
+            return _followed(program, values, workers, piece)
+        except TooManyError:
+            piece //= 4
+    from slinky.runtime.estimate_bounds import bound
+
+    return bound(program, values, workers)
+
+
+def _followed(program: Program, values: Mapping[Expr, int], workers: int, piece: int) -> Estimate:
+    """The estimate, outermost loops taken in pieces. Raises `TooManyError` where these are too large, or too many."""
     follower = _Follower(program, workers)
-    nest = Nest(dict[Node, Number](values.items()), dtype=numbers_for(values))
+    nest = Nest(dict[Node, Number](values.items()), dtype=numbers_for(values), piece=piece)
     for name, box in global_boxes(program).items():
         follower.boxes[name] = [(nest.value(i.min), nest.value(i.max)) for i in box]
-    try:
-        peak = follower.block(program.body, nest)
-    except TooManyError:
-        from slinky.runtime.estimate_bounds import bound
-
-        return bound(program, values, workers)
-    return follower.result(int(peak))
+    return follower.result(int(follower.block(program.body, nest)))
 
 
 @attrs.define
@@ -217,20 +227,14 @@ class _Follower:
                 assert_never(statement)
 
     def _loop(self, loop: For, nest: Nest) -> Number:
-        inner = nest.enter(loop)
-        if inner is None:
-            return 0
-        peaks = self.block(loop.body, inner)
-        if not isinstance(peaks, np.ndarray) and peaks == 0:
-            return 0
-        depth, count = len(nest.sizes), inner.sizes[-1]
-        runs = inner.masks[-1] if len(inner.masks) > len(nest.masks) else None
         at_once = self._at_once(loop, nest)
-        if at_once == 1 and runs is None:
-            return cast(Array, peaks.max(axis=0)) if isinstance(peaks, np.ndarray) and peaks.ndim > depth else peaks
-        shape = np.broadcast_shapes(np.shape(peaks), () if runs is None else runs.shape, (count,) + (1,) * depth)
-        each = np.broadcast_to(peaks if runs is None else np.where(runs, peaks, 0), shape)
-        return cast(Array, np.sort(each, axis=0)[-at_once:].sum(axis=0)) if depth else _largest(each, at_once)
+        largest: list[int] = []
+        for inner in nest.enter(loop):
+            peaks = self.block(loop.body, inner)
+            if nest.sizes:
+                return _of_several(peaks, inner, nest, at_once)
+            largest = heapq.nlargest(at_once, [*largest, *_largest(peaks, inner.sizes[0], at_once)])
+        return sum(largest)
 
     def _at_once(self, loop: For, nest: Nest) -> int:
         """How many iterations of a loop may run at the same time."""
@@ -285,12 +289,12 @@ class _Follower:
         for output in func.outputs:
             tally.bytes_written += boxes.points([(d, 1, 0) for d in output.dims]) * output.dtype.itemsize
         inner = None
-        for port, forms in zip(func.inputs, _read_extents(func), strict=True):
-            if all(type(form) is tuple for form in forms):
-                points = boxes.points(cast("Sequence[_Form]", forms))
+        for port, (forms, exprs) in zip(func.inputs, _read_extents(func), strict=True):
+            if not exprs:
+                points = boxes.points(forms)
             else:
                 inner = inner or _with_box(func, box, nest)
-                extents = [boxes.extent(f) if isinstance(f, tuple) else inner.value(f) for f in forms]
+                extents = [*map(boxes.extent, forms), *map(inner.value, exprs)]
                 points = boxes.sum_of_products([greatest(extent, 0) for extent in extents])
             tally.bytes_read += points * port.dtype.itemsize
 
@@ -322,7 +326,7 @@ def _whole(rank: int) -> tuple[_Form, ...]:
     return tuple((d, 1, 0) for d in range(rank))
 
 
-@attrs.frozen(eq=False)
+@attrs.define(eq=False)
 class _Dim:
     """A dimension of a call in all iterations: its ends, how far it extends, and where it does at all.
 
@@ -447,9 +451,24 @@ def _chosen(value: Number, where: Array) -> Number:
 # ----------------------------------------------------------------------------------------------------------------
 
 
-def _largest(each: Array, count: int) -> int:
-    """The sum of so many of the largest numbers; Python's own, which have no end."""
-    return int(sum(int(n) for n in np.sort(each, axis=None)[-count:]))
+def _largest(peaks: Number, count: int, at_once: int) -> list[int]:
+    """The largest of the peaks of so many iterations of an outermost loop."""
+    if not isinstance(peaks, np.ndarray) or peaks.size == 1:
+        return [largest_of(peaks)] * min(count, at_once)
+    return [int(peaks.max())] if at_once == 1 else [int(peak) for peak in np.sort(peaks)[-at_once:]]
+
+
+def _of_several(peaks: Number, inner: Nest, nest: Nest, at_once: int) -> Number:
+    """The most bytes that so many iterations of a loop take at the same time, in each iteration of the loops around."""
+    if not isinstance(peaks, np.ndarray) and peaks == 0:
+        return 0
+    depth, count = len(nest.sizes), inner.sizes[-1]
+    runs = inner.masks[-1] if len(inner.masks) > len(nest.masks) else None
+    if at_once == 1 and runs is None:
+        return cast(Array, peaks.max(axis=0)) if isinstance(peaks, np.ndarray) and peaks.ndim > depth else peaks
+    shape = np.broadcast_shapes(np.shape(peaks), () if runs is None else runs.shape, (count,) + (1,) * depth)
+    each = np.broadcast_to(peaks if runs is None else np.where(runs, peaks, 0), shape)
+    return cast(Array, np.sort(each, axis=0)[-at_once:].sum(axis=0))
 
 
 def _product(extents: Sequence[Number], itemsize: int) -> Number:
@@ -457,6 +476,8 @@ def _product(extents: Sequence[Number], itemsize: int) -> Number:
     size: Number = itemsize
     largest = itemsize
     for extent in extents:
+        if isinstance(size, np.ndarray) and isinstance(extent, np.ndarray):
+            require_few(np.broadcast_shapes(size.shape, extent.shape))
         size = size * extent
         largest *= largest_of(extent)
     if largest >= LARGEST_EXACT and isinstance(size, np.ndarray):
@@ -488,12 +509,15 @@ def _with_box(func: LoweredFunc, box: list[Ends], nest: Nest) -> Nest:
 
 
 @lru_cache(maxsize=4096)
-def _read_extents(func: LoweredFunc) -> tuple[tuple[Expr | _Form, ...], ...]:
-    """How long the region that a func reads is, by port and dimension of the buffer.
-
-    Where that goes by the extent of one dimension of the func alone: its position, a factor and an offset.
-    """
-    return tuple(tuple(_form(func, i.max - i.min + 1) for i in template) for template in input_templates(func))
+def _read_extents(func: LoweredFunc) -> tuple[tuple[tuple[_Form, ...], tuple[Expr, ...]], ...]:
+    """How long the region that a func reads is along each dimension, by port: as forms, and where there is none as
+    expressions of the ends of its box."""
+    found = []
+    for template in input_templates(func):
+        lengths = [_form(func, i.max - i.min + 1) for i in template]
+        forms = tuple(length for length in lengths if isinstance(length, tuple))
+        found.append((forms, tuple(length for length in lengths if not isinstance(length, tuple))))
+    return tuple(found)
 
 
 def _form(func: LoweredFunc, extent: Expr) -> Expr | _Form:

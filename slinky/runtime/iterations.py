@@ -10,7 +10,7 @@ Invariant: every number that comes out is exact, or `TooManyError` is raised.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Any, TypeAlias, cast
 
@@ -42,8 +42,17 @@ Array: TypeAlias = np.ndarray[Any, Any]
 Number: TypeAlias = int | Array
 """A value that is the same in all iterations, or one for each."""
 
-MOST_ITERATIONS = 1 << 18
-"""So many elements may an array have."""
+MOST_ITERATIONS = 1 << 16
+"""So many elements may an array have that is kept or made of several."""
+
+MOST_PIECES = 64
+"""In so many pieces may an outermost loop be taken."""
+
+MOST_IN_ALL = 1 << 20
+"""So many iterations may it have."""
+
+MOST_TOGETHER = 1 << 22
+"""So many iterations may a nest have, of which one piece of the outermost loop is taken: no array can have more."""
 
 LARGEST_EXACT = 1 << 53
 """Sums of whole numbers that are not negative are exact in floating point if they are smaller."""
@@ -69,6 +78,7 @@ class Nest:
     masks: tuple[Array, ...] = ()
     sizes: tuple[int, ...] = ()
     dtype: Any = np.int64
+    piece: int = MOST_ITERATIONS
 
     def value(self, node: Node) -> Number:
         """The value of an expression; of a condition, a truth value."""
@@ -99,8 +109,8 @@ class Nest:
         """Those iterations in which a condition holds."""
         return attrs.evolve(self, known=dict(self.known), masks=(*self.masks, condition))
 
-    def enter(self, loop: For) -> Nest | None:
-        """The iterations of a loop in each of these; None if there is none at all.
+    def enter(self, loop: For) -> Iterator[Nest]:
+        """The iterations of a loop in each of these: in several pieces, if there are many and it is outermost.
 
         Raises `ExecutionError` for a step that is not positive.
         """
@@ -109,20 +119,25 @@ class Nest:
             raise ExecutionError(f"the step of loop {loop.variable} is {smallest_of(step)}; needs 1 or more")
         counts = (last - first) // step + 1
         count = largest_of(counts)
-        if count <= 0:
-            return None
-        if count > MOST_ITERATIONS:
+        piece = MOST_ITERATIONS if self.sizes else self.piece
+        most = min(MOST_ITERATIONS, MOST_TOGETHER // math.prod(self.sizes)) if self.sizes else piece * MOST_PIECES
+        if count > min(most, MOST_IN_ALL):
             raise TooManyError
-        masks, variable = self.masks, first
-        if count > 1 or isinstance(counts, np.ndarray):
-            numbers = np.arange(count, dtype=self.dtype).reshape((count,) + (1,) * len(self.sizes))
-            variable = first + step * numbers
+        if count == 1 and not isinstance(counts, np.ndarray):
+            yield self._inside(loop, first, 1, ())
+            return
+        for start in range(0, count, piece):
+            numbers = np.arange(start, min(start + piece, count), dtype=self.dtype)
+            variable = first + step * numbers.reshape((-1,) + (1,) * len(self.sizes))
+            runs: tuple[Array, ...] = ()
             if isinstance(counts, np.ndarray):
-                _require_few(variable.shape)
-                masks = (*masks, variable <= last)
-        return attrs.evolve(
-            self, known={**self.known, loop.variable: variable}, masks=masks, sizes=(*self.sizes, count)
-        )
+                require_few(variable.shape)
+                runs = (variable <= last,)
+            yield self._inside(loop, variable, len(numbers), runs)
+
+    def _inside(self, loop: For, variable: Number, count: int, runs: tuple[Array, ...]) -> Nest:
+        known = {**self.known, loop.variable: variable}
+        return attrs.evolve(self, known=known, masks=(*self.masks, *runs), sizes=(*self.sizes, count))
 
     def total(self, factors: Sequence[Number] = ()) -> int:
         """The sum, over all iterations in which the body runs, of the product of factors that are not negative."""
@@ -158,7 +173,7 @@ class Nest:
         if not relevant:
             return choose(value)
         shape = np.broadcast_shapes(value.shape, *(group.shape for group in relevant))
-        _require_few(shape)
+        require_few(shape)
         holds = reduce(lambda a, b: a & b, (group != 0 for group in relevant))
         return choose(np.broadcast_to(value, shape)[np.broadcast_to(holds, shape)])
 
@@ -181,12 +196,13 @@ def _with_group(groups: list[Array], factor: Array) -> list[Array]:
     apart = [g for g in groups if own.isdisjoint(axes_of(g))]
     for group in groups:
         if not own.isdisjoint(axes_of(group)):
-            _require_few(np.broadcast_shapes(factor.shape, group.shape))
+            require_few(np.broadcast_shapes(factor.shape, group.shape))
             factor = np.multiply(factor, group, dtype=object if object in (factor.dtype, group.dtype) else np.float64)
     return [*apart, factor]
 
 
-def _require_few(shape: tuple[int, ...]) -> None:
+def require_few(shape: tuple[int, ...]) -> None:
+    """Raise `TooManyError` if an array of this shape is too large."""
     if math.prod(shape) > MOST_ITERATIONS:
         raise TooManyError
 
