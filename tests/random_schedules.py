@@ -346,6 +346,28 @@ def _split_reduction(chain: Chain) -> sl.Pipeline:
     if not declared:
         raise NothingToDoError
     return sl.split_reduction(p, chain.choose(declared), "r", chain.choose([1, 2, 3, 4]))
+def _share_calls(chain: Chain) -> sl.Pipeline:
+    """Calls of one func that write different buffers, or any two."""
+    p, calls = chain.pipeline, chain.pipeline.find_all("_ = _")
+    if chain.is_careless() and len(calls) > 1:
+        return sl.share_calls(p, chain.choose(calls), chain.choose(calls))
+    pairs = [(a, b) for a in calls for b in calls if a.func() == b.func() and a.outputs() != b.outputs()]
+    if not pairs:
+        raise NothingToDoError
+    return sl.share_calls(p, *chain.choose(pairs))
+
+
+def _remove_call(chain: Chain) -> sl.Pipeline:
+    """A call whose results nobody reads, or of which there are others."""
+    p, calls = chain.pipeline, chain.pipeline.find_all("_ = _")
+    if chain.is_careless():
+        return sl.remove_call(p, chain.pick("_ = _"))
+    read, names = {name for c in calls for name in c.inputs()}, [c.func() for c in calls]
+    own = {a.name() for a in p.find_all("alloc _")}
+    idle = [c for c in calls if names.count(c.func()) > 1 or own.difference(read).issuperset(c.outputs())]
+    if not idle:
+        raise NothingToDoError
+    return sl.remove_call(p, chain.choose(idle))
 
 
 def _uses(p: sl.Pipeline) -> dict[str, tuple[int, int]]:
@@ -413,6 +435,8 @@ PRIMITIVES: dict[str, tuple[Primitive, int]] = {
     "cut_call": (_cut_call, 1),
     "clone_call": (_clone_call, 2),
     "split_reduction": (_split_reduction, 3),
+    "share_calls": (_share_calls, 1),
+    "remove_call": (_remove_call, 1),
     "compute_in_place": (_compute_in_place, 1),
     "reuse_buffer": (_reuse_buffer, 2),
     "simplify": (_simplify, 1),

@@ -108,6 +108,32 @@ REFUSALS: dict[str, dict[str, str]] = {
         "shared folds": SHARED_FOLD,
         "parallel iterations": READ_BY_OTHERS,
     },
+    "share_calls": {
+        "one call": r"there is but one call of",
+        "other funcs": r"are different funcs",
+        "other sources": r"do not read the same",
+        "an output": r"is an output of the pipeline, which must be written",
+        "one buffer": r"both calls of .* write",
+        "several writers": r"is written by others than",
+        "a layout": r"has strides or an alignment that are asked for",
+        "others in its memory": r"other buffers lie in the memory of",
+        "out of reach": r"is not there at the call of .*, which reads",
+        "a buffer out of scope": SCOPE,
+        "something read is not written": UNWRITTEN,
+        "a fold": FOLD,
+        "not forward": PRODUCED_FORWARD,
+        "shared folds": SHARED_FOLD,
+        "parallel iterations": READ_BY_OTHERS,
+        "written twice": WRITTEN_TWICE,
+        "a part of a dimension that is computed whole": WHOLE,
+    },
+    "remove_call": {
+        "something read is not written": UNWRITTEN,
+        "an output is not written": OUTPUT,
+        "a fold": FOLD,
+        "not forward": PRODUCED_FORWARD,
+        "parallel iterations": READ_BY_OTHERS,
+    },
     "split_boundary": {
         "no copy": r"is no copy that slinky understands",
         "by views": r"sees its buffers by views",
@@ -260,7 +286,7 @@ REFUSALS: dict[str, dict[str, str]] = {
 for _primitive in (
     "split_loop", "reorder_loops", "cut_loop", "parallelize_loop", "compute_at", "compute_root", "slide_window",
     "fold_storage", "alias_copy", "store_at", "lift_alloc", "reorder_statements", "split_boundary", "cut_call",
-    "clone_call", "fuse_loops",
+    "clone_call", "fuse_loops", "share_calls", "remove_call",
 ):  # fmt: skip
     REFUSALS[_primitive]["shared memory"] = MEMORY
 """Why each primitive may refuse, in a few words, and the reason that says so."""

@@ -200,6 +200,8 @@ COUNTS: dict[str, CountRule] = {
     "fuse_loops": same_elements,
     "clone_call": any_number,
     "split_reduction": any_number,
+    "share_calls": same_of_others,
+    "remove_call": no_more_elements,
     "parallelize_loop": same_calls,
     "compute_at": same_of_others,
     "compute_root": same_of_others,

@@ -202,7 +202,7 @@ class _Gate:
         return tuple(dict.fromkeys((*self._calls, *self.touched)))
 
     def _allocs_and_calls(self) -> Sequence[int]:
-        return (*self._in_order(Alloc), *self._calls)
+        return (*self._in_order(Alloc), *self._no_more_written, *self._calls)
 
     def _all_parallel_loops(self) -> Sequence[int]:
         return self._parallel_loops((*self.touched, *self._users))
@@ -212,6 +212,16 @@ class _Gate:
         """The calls that were touched, or that read or write a buffer whose allocation was."""
         own = self._in_order(Call)
         return tuple(dict.fromkeys((*own, *self._users))) if self._users else own
+
+    @property
+    def _no_more_written(self) -> list[int]:
+        """The allocations that calls wrote which are gone: a fold may rest on what was written over what it let go."""
+        found: dict[int, None] = {}
+        for before, now in self.touched.values():
+            if before is not None and now is None:
+                allocs = (self.old.alloc_of(buffer, before.statement.id) for buffer in written_by(before.statement))
+                found.update((alloc.id, None) for alloc in allocs if alloc is not None)
+        return [i for i in found if i in self.version.entries]
 
     def _in_order(self, *kinds: type) -> Sequence[int]:
         """The touched statements of some kinds that there are in the end, in program order."""

@@ -116,6 +116,14 @@ class SplitReductionCursors(ReturnedCursors):
     loop: LoopCursor
     update: CallCursor
     final: CallCursor
+class ShareCallsCursors(ReturnedCursors):
+    """Returned by `share_calls`."""
+
+    call: CallCursor
+
+
+class RemoveCallCursors(ReturnedCursors):
+    """Returned by `remove_call`: nothing, for what was given is gone."""
 
 
 class ParallelizeLoopCursors(ReturnedCursors):

@@ -2,7 +2,9 @@
 
 Idea. An element of a buffer has one value because one func writes the buffer, from buffers of which the same is true.
 Before and after an edit, a call is the same *production* if it runs the same func and its operands stand for the same
-buffers: the same allocations (a copy of an allocation stands for its original), or the same parameters.
+buffers: the same allocations (a copy of an allocation stands for its original), or the same parameters. Two allocations
+that are written by the same funcs, from the same sources, hold the same elements at the same coordinates, so either can
+stand for the other.
 
 Invariant: where every call of the new program is a production of the old one, all elements that both programs compute
 have the same values, whatever else differs.
@@ -16,12 +18,14 @@ from typing import TypeAlias
 from slinky.cursors.cursors import statement_cursor
 from slinky.cursors.versions import Version
 from slinky.errors import SchedulingError
-from slinky.ir.statements import Call, LoweredFunc
+from slinky.ir.statements import Alloc, Call, LoweredFunc, walk
 
 Source: TypeAlias = int | str
 """What an operand stands for: the identity of an allocation, or the name of a parameter."""
 
 Production: TypeAlias = tuple[LoweredFunc, tuple[Source, ...], tuple[Source, ...]]
+
+_EQUAL = ("equal allocations",)
 
 
 def check_values(old: Version, new: Version, statements: Iterable[int], copies: Mapping[int, int]) -> None:
@@ -43,9 +47,65 @@ def check_values(old: Version, new: Version, statements: Iterable[int], copies: 
                 if _have_same_sources(old, new, call, origin, copies):
                     continue
         wanted = _production(new, call, copies)
-        those = (s for i in old.named(("call", call.func.name)) if isinstance(s := old.statement(i), Call))
-        if not any(_production(old, other, {}) == wanted for other in those):
+        those = [s for i in old.named(("call", call.func.name)) if isinstance(s := old.statement(i), Call)]
+        if any(_production(old, other, {}) == wanted for other in those):
+            continue
+        alike = _alike(wanted, equal_allocations(old))
+        if not any(_alike(_production(old, other, {}), equal_allocations(old)) == alike for other in those):
             raise _other_value(old, new, call)
+
+
+def equal_allocations(version: Version) -> Mapping[int, int]:
+    """Of each allocation that holds the same elements as an earlier one, at the same coordinates, the first such.
+
+    They hold the same where the same funcs write them, by the same ports, from the same sources or from such as hold
+    the same.
+    """
+    found: Mapping[int, int] | None = version.remembered.get(_EQUAL)
+    if found is None:
+        found = version.remembered[_EQUAL] = _find_equal_allocations(version)
+    return found
+
+
+def _find_equal_allocations(version: Version) -> Mapping[int, int]:
+    made: dict[int, set[tuple[LoweredFunc, int, tuple[Source, ...]]]] = {}
+    for statement in walk(version.program.body):
+        if isinstance(statement, Alloc):
+            made[statement.id] = set()
+        elif isinstance(statement, Call):
+            func, sources, targets = _production(version, statement, {})
+            for port, target in enumerate(targets):
+                if isinstance(target, int):
+                    made[target].add((func, port, sources))
+    same: dict[int, int] = {}
+    while True:  # what holds the same makes what is computed of it the same: until nothing more is found
+        firsts: dict[object, int] = {}
+        more: dict[int, int] = {}
+        for alloc, productions in made.items():
+            key = frozenset((func, port, _firsts(sources, same)) for func, port, sources in productions)
+            first = firsts.setdefault(key, alloc) if key else alloc
+            if first != alloc:
+                more[alloc] = first
+        if more == same:
+            return same
+        same = more
+
+
+def _firsts(sources: tuple[Source, ...], same: Mapping[int, int]) -> tuple[Source, ...]:
+    return tuple(same.get(s, s) if isinstance(s, int) else s for s in sources)
+
+
+def _alike(production: Production, same: Mapping[int, int]) -> Production:
+    """A production, each allocation as the first that holds the same."""
+    func, reads, writes = production
+    return func, _firsts(reads, same), _firsts(writes, same)
+
+
+def are_equal_productions(version: Version, one: Call, other: Call) -> bool:
+    """Whether two calls run the same func on sources that hold the same."""
+    same = equal_allocations(version)
+    (f, mine, _), (g, yours, _) = (_production(version, call, {}) for call in (one, other))
+    return f is g and _firsts(mine, same) == _firsts(yours, same)
 
 
 def _have_same_sources(old: Version, new: Version, call: Call, before: int, copies: Mapping[int, int]) -> bool:

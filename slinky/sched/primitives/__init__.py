@@ -1,7 +1,7 @@
 """The rewrites, grouped by what they change. Each is its edit, its returned cursors and its refusals."""
 
 from slinky.sched.primitives.blocks import reorder_statements
-from slinky.sched.primitives.calls import clone_call, cut_call
+from slinky.sched.primitives.calls import clone_call, cut_call, remove_call, share_calls
 from slinky.sched.primitives.copies import alias_copies, alias_copy, split_boundary
 from slinky.sched.primitives.fusion import fuse_loops
 from slinky.sched.primitives.layouts import set_layout
@@ -26,11 +26,13 @@ __all__ = [
     "fuse_loops",
     "lift_alloc",
     "parallelize_loop",
+    "remove_call",
     "rename",
     "reorder_loops",
     "reorder_statements",
     "reuse_buffer",
     "set_layout",
+    "share_calls",
     "simplify",
     "slide_window",
     "split_boundary",

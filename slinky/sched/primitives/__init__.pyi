@@ -19,11 +19,13 @@ from slinky.sched.returned import (
     FuseLoopsCursors,
     LiftAllocCursors,
     ParallelizeLoopCursors,
+    RemoveCallCursors,
     RenameCursors,
     ReorderLoopsCursors,
     ReorderStatementsCursors,
     ReuseBufferCursors,
     SetLayoutCursors,
+    ShareCallsCursors,
     SimplifyCursors,
     SlideWindowCursors,
     SplitBoundaryCursors,
@@ -168,9 +170,25 @@ def split_reduction(
     call: CallCursor | str,
     dim: str,
     factor: ExprLike,
+def share_calls(
+    p: Pipeline,
+    call: CallCursor | str,
+    other: CallCursor | str,
+    *,
+    rc: Literal[True],
+) -> tuple[Pipeline, ShareCallsCursors]: ...
+@overload
+def share_calls(
+    p: Pipeline,
+    call: CallCursor | str,
+    other: CallCursor | str,
     *,
     rc: Literal[False] = False,
 ) -> Pipeline: ...
+@overload
+def remove_call(p: Pipeline, call: CallCursor | str, *, rc: Literal[True]) -> tuple[Pipeline, RemoveCallCursors]: ...
+@overload
+def remove_call(p: Pipeline, call: CallCursor | str, *, rc: Literal[False] = False) -> Pipeline: ...
 @overload
 def slide_window(
     p: Pipeline,

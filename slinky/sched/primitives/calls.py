@@ -1,11 +1,14 @@
-"""Primitives on single calls: cut one in two, compute one once more for one of its readers.
+"""Primitives on single calls: cut one in two, compute one once more for one of its readers, or do without one.
 
 The parts of a cut call compute what it computed, in the same order. A call that runs once more gives the values that it
-gave before, for it reads the same buffers; what is to be shown is that it finds them there.
+gave before, for it reads the same buffers; what is to be shown is that it finds them there. Two calls of one func on
+the same sources give the same values, so whoever reads the one can read the other. Where a call is gone, what is to be
+shown is that its readers find what they read even so.
 """
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from slinky.cursors.cursors import AllocCursor, CallCursor, DimCursor, statement_cursor
@@ -14,17 +17,27 @@ from slinky.cursors.versions import Version
 from slinky.errors import SchedulingError
 from slinky.ir.copies import with_bounds, with_box, with_interval, with_operands
 from slinky.ir.effects import dims_written, written_by
-from slinky.ir.statements import Alloc, Call
+from slinky.ir.scopes import over_loops
+from slinky.ir.statements import Alloc, Call, For
 from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
 from slinky.sched.legality.reasons import ALL_BUT_CHECKS, SAME_ORDER, Kept
-from slinky.sched.legality.touches import reads_of_call
+from slinky.sched.legality.touches import effective_box, reads_of_call
+from slinky.sched.legality.values import are_equal_productions, equal_allocations
 from slinky.sched.operation import sched_op
-from slinky.sched.primitives.rewriting import require_divisors, require_known_symbols, require_pieces, within
-from slinky.sched.returned import CloneCallCursors, CutCallCursors
+from slinky.sched.primitives.rewriting import (
+    delete_with_idle_blocks,
+    require_divisors,
+    require_known_symbols,
+    require_pieces,
+    within,
+)
+from slinky.sched.remedies import PlaceOf, Remedy, first, instead
+from slinky.sched.returned import CloneCallCursors, CutCallCursors, RemoveCallCursors, ShareCallsCursors
 from slinky.symbolic.bounds import simplify
 from slinky.symbolic.expressions import Expr
 from slinky.symbolic.intervals import Box, Interval, hull, in_multiples
+from slinky.symbolic.proofs import Facts
 from slinky.symbolic.traversal import symbols
 
 
@@ -162,6 +175,223 @@ def _needed(version: Version, call: Call, reader: Call) -> Box:
         else in_multiples(Interval(simplify(i.min, known), simplify(i.max, known)), multiples.get(d, 1))
         for d, (i, own) in enumerate(zip(box, call.box, strict=True))
     )
+
+
+@sched_op(ShareCallsCursors)
+def share_calls(p: Pipeline, call: CallCursor, other: CallCursor) -> Any:
+    """Let one of two calls that compute the same serve the readers of both: the inverse of `clone_call`.
+
+    The call computes what both sets of readers need. The other call ends, with its buffer.
+
+        >>> import examples  # small pipelines, in the repository of slinky
+        >>> p = clone_call(cut_call(examples.blur(), "blur.x", 10), "scale", "blur #1")
+        >>> print(p.body()[2:])
+          pipeline blur(inp: float32[1]) -> (out: float32[1]):
+            check inp.x.min <= out.x.min - 1
+            check out.x.max <= inp.x.max - 1
+        >   alloc scaled: float32[out.x.min - 1 .. out.x.max + 1]
+        >   scaled[:] = scale(inp[:])
+        >   out[out.x.min .. min(out.x.max, 9)] = blur(scaled[out.x.min - 1 .. min(out.x.max + 1, 10)])
+        >   alloc scaled_1: float32[max(out.x.min - 1, 9) .. out.x.max + 1]
+        >   scaled_1[:] = scale(inp[:])
+        >   out[max(out.x.min, 10) .. out.x.max] = blur(scaled_1[:])
+        >>> print(share_calls(p, "scale #0", "scale #1").body()[2:])
+          pipeline blur(inp: float32[1]) -> (out: float32[1]):
+            check inp.x.min <= out.x.min - 1
+            check out.x.max <= inp.x.max - 1
+        >   alloc scaled: float32[out.x.min - 1 .. out.x.max + 1]
+        >   scaled[:] = scale(inp[:])
+        >   out[out.x.min .. min(out.x.max, 9)] = blur(scaled[out.x.min - 1 .. min(out.x.max + 1, 10)])
+        >   out[max(out.x.min, 10) .. out.x.max] = blur(scaled[max(out.x.min - 1, 9) .. out.x.max + 1])
+
+    Where the call computes all that is needed already, it stays as it is; else it, and its buffer, grow to the hull.
+    Two buffers may be equal sources, too: of two chains that compute the same, the last calls can be shared first.
+
+    Refused: calls of different funcs, or of one func on different sources; an other call that writes an output of the
+    pipeline, or a buffer that others write, too, or with a layout; readers that do not find what they read in what the
+    call computes where it stands (`compute_at`, `compute_root` and `reorder_statements` move it).
+
+    Cursors:
+        call: the call that serves both.
+    """
+    version, kept, gone = p._version, call._call, other._call
+    names = _shared_names(version, call, other)
+    refused: SchedulingError | None = None
+    for grows in (False, True):
+        edit = Edit(version)
+        if grows and not _grow(edit, kept, gone, names):
+            break
+        _redirect(edit, gone, names)
+        try:
+            new = settle(edit, "share_calls", remedies=lambda _: _bring_within_reach(version, kept, gone, None))
+        except SchedulingError as error:
+            refused = error
+        else:
+            return new, (CallCursor(new._version, kept.id),)
+    assert refused is not None
+    raise refused
+
+
+def _shared_names(version: Version, call: CallCursor, other: CallCursor) -> dict[str, str]:
+    """The buffers of two calls that compute the same: for each that the other call writes, that of the first one.
+
+    Raises `SchedulingError` unless the one can stand for the other.
+    """
+    kept, gone = call._call, other._call
+    if kept.id == gone.id:
+        raise SchedulingError(f"there is but one call of {kept.func.name} here", place=call)
+    if kept.func is not gone.func:
+        raise SchedulingError(f"{kept.func.name} and {gone.func.name} are different funcs", place=other)
+    if not are_equal_productions(version, kept, gone):
+        raise SchedulingError(f"the two calls of {kept.func.name} do not read the same", place=other)
+    same = equal_allocations(version)
+    names = dict(zip(gone.writes, kept.writes, strict=True))
+    for buffer, ours in names.items():
+        alloc, own = version.alloc_of(buffer, gone.id), version.alloc_of(ours, kept.id)
+        if alloc is None:
+            raise SchedulingError(f"{buffer} is an output of the pipeline, which must be written", place=other)
+        if alloc is own:
+            raise SchedulingError(f"both calls of {kept.func.name} write {buffer}", place=other)
+        if any(not are_equal_productions(version, kept, _call(version, i)) for i in version.writers_of(alloc)):
+            raise SchedulingError(f"{buffer} is written by others than {gone.func.name}, too", place=other)
+        if own is not None and same.get(alloc.id, alloc.id) != same.get(own.id, own.id):
+            raise SchedulingError(f"{ours} is written by others than {kept.func.name}, too", place=call)
+        if alloc.layout is not None:
+            raise SchedulingError(
+                f"{buffer} has strides or an alignment that are asked for, which {ours} has not", place=other
+            )
+        if any(version.alloc_of(buffer, i) is alloc for i in version.named(("within", buffer))):
+            raise SchedulingError(f"other buffers lie in the memory of {buffer}", place=other)
+        lost = next((i for i in version.readers_of(alloc) if version.alloc_of(ours, i) is not own), None)
+        if lost is not None:
+            raise SchedulingError(
+                f"{ours} is not there at the call of {_call(version, lost).func.name}, which reads {buffer}",
+                place=statement_cursor(version, lost),
+                remedies=functools.partial(_bring_within_reach, version, kept, gone, own),
+            )
+    return names
+
+
+def _bring_within_reach(version: Version, kept: Call, gone: Call, alloc: Alloc | None) -> list[Remedy]:
+    """Remedies where the readers of one call do not see the buffer of another that computes the same."""
+    swapped = instead("share them the other way round", call=PlaceOf(gone.id), other=PlaceOf(kept.id))
+    levels = len(version.ancestors(alloc.id)) if alloc is not None else 0
+    lifts = [("lift_alloc", PlaceOf(alloc.id), n) for n in range(1, levels + 1)] if alloc is not None else []
+    return [swapped, *(first("lift its allocation first", lift) for lift in lifts)]
+
+
+def _call(version: Version, identity: int) -> Call:
+    call = version.statement(identity)
+    assert isinstance(call, Call)
+    return call
+
+
+def _redirect(edit: Edit, gone: Call, names: dict[str, str]) -> None:
+    """Let the readers of what a call writes read other buffers, and let it end, with its own buffers."""
+    version = edit.version
+    for buffer, ours in names.items():
+        alloc = version.alloc_of(buffer, gone.id)
+        assert alloc is not None
+        for identity in version.readers_of(alloc):
+            reader = edit.statement(identity)
+            assert isinstance(reader, Call)
+            reads = tuple(ours if name == buffer else name for name in reader.reads)
+            edit.update(with_operands(reader, reads, reader.writes))
+        edit.delete(alloc.id, "let its readers read another")
+        for identity in version.writers_of(alloc):
+            if identity in edit.entries:
+                delete_with_idle_blocks(edit, identity, "let another call serve its readers")
+
+
+def _grow(edit: Edit, kept: Call, gone: Call, names: dict[str, str]) -> bool:
+    """Let a call, and its buffers, hold what another one computes, too; whether that is more than before."""
+    version = edit.version
+    alloc = version.alloc_of(gone.writes[0], gone.id)
+    assert alloc is not None
+    others = [_call(version, i) for i in version.writers_of(alloc)]
+    multiples = dict(kept.func.multiples)
+    needed = _hull_from(version, others, kept.id)
+    if not any(_loops_apart(version, other.id, kept.id) for other in others):
+        needed = _hull_of([other.box for other in others])  # the bounds of the buffer clamp it
+    pairs = enumerate(zip(kept.box, needed, strict=True))
+    known = version.facts_at(kept.id)
+    box = tuple(in_multiples(_simplified(hull(own, i), known), multiples.get(d, 1)) for d, (own, i) in pairs)
+    edit.update(with_box(kept, box))
+    for ours in names.values():
+        own_alloc = version.alloc_of(ours, kept.id)
+        if own_alloc is None:
+            continue
+        known = version.facts_at(own_alloc.id)
+        needed = _hull_from(version, others, own_alloc.id)
+        dims = dims_written(kept)[ours]
+        limits = zip(dims, own_alloc.box, strict=True)
+        bounds = tuple(in_multiples(_simplified(hull(i, needed[d]), known), multiples.get(d, 1)) for d, i in limits)
+        edit.update(with_bounds(own_alloc, bounds, own_alloc.folds))
+    return bool(edit.touched)
+
+
+def _simplified(i: Interval, known: Facts) -> Interval:
+    return Interval(simplify(i.min, known), simplify(i.max, known))
+
+
+def _loops_apart(version: Version, call: int, place: int) -> list[For]:
+    """The loops around a call that are not around a place, innermost first."""
+    around = {loop.id for loop in version.loops_around(place)}
+    return [loop for loop in reversed(version.loops_around(call)) if loop.id not in around]
+
+
+def _hull_from(version: Version, calls: list[Call], place: int) -> Box:
+    """What calls compute in all iterations of the loops around them that are not around a place."""
+    boxes: list[Box] = []
+    for call in calls:
+        known, inner = version.facts_at(call.id), _loops_apart(version, call.id, place)
+        boxes.append(tuple(over_loops(_simplified(i, known), inner, known) for i in effective_box(version, call)))
+    return _hull_of(boxes)
+
+
+def _hull_of(boxes: list[Box]) -> Box:
+    return functools.reduce(lambda one, other: tuple(map(hull, one, other)), boxes)
+
+
+@sched_op(RemoveCallCursors)
+def remove_call(p: Pipeline, call: CallCursor) -> Any:
+    """Delete a call that nobody needs: nobody reads what it computes, or earlier calls have computed it, too.
+
+    Loops and ifs that have nothing else to do end with it, and so do buffers that nobody uses then.
+
+        >>> import examples  # small pipelines, in the repository of slinky
+        >>> import slinky as sl, numpy as np
+        >>> p = cut_call(examples.blur(), "scale.x", sl.BufferExpr("out", np.float32, 1).dim(0).max + 2)
+        >>> print(p.body()[2:])
+          pipeline blur(inp: float32[1]) -> (out: float32[1]):
+            check inp.x.min <= out.x.min - 1
+            check out.x.max <= inp.x.max - 1
+        >   alloc scaled: float32[out.x.min - 1 .. out.x.max + 1]
+        >   scaled[:] = scale(inp[:])
+        >   scaled[out.x.max + 2 .. out.x.max + 1] = scale(inp[out.x.max + 2 .. out.x.max + 1])
+        >   out[:] = blur(scaled[:])
+        >>> print(remove_call(p, "scale #1").body()[2:])
+          pipeline blur(inp: float32[1]) -> (out: float32[1]):
+            check inp.x.min <= out.x.min - 1
+            check out.x.max <= inp.x.max - 1
+        >   alloc scaled: float32[out.x.min - 1 .. out.x.max + 1]
+        >   scaled[:] = scale(inp[:])
+        >   out[:] = blur(scaled[:])
+
+    Refused: a call of which somebody reads what no other call is shown to have written before, or that writes what no
+    other writes of an output of the pipeline; a fold that does not keep what earlier calls have written.
+    """
+    version, old = p._version, call._call
+    edit = Edit(version)
+    delete_with_idle_blocks(edit, old.id, "found that nobody needs it, and deleted it")
+    for buffer in dict.fromkeys(old.writes):
+        alloc = version.alloc_of(buffer, old.id)
+        if alloc is None or alloc.id not in edit.entries:
+            continue
+        users = {*version.writers_of(alloc), *version.readers_of(alloc), *version.named(("within", buffer))}
+        if users.isdisjoint(edit.entries):
+            edit.delete(alloc.id, "found that nobody needs it, and deleted it")
+    return settle(edit, "remove_call"), ()
 
 
 def _holding(call: Call, alloc: Alloc) -> Alloc:

@@ -14,13 +14,13 @@ import attrs
 
 from slinky.cursors.cursors import CallCursor, statement_cursor
 from slinky.cursors.editing import Edit, Gap
-from slinky.cursors.versions import ROOT, Version
+from slinky.cursors.versions import Version
 from slinky.errors import OperationError, SchedulingError
 from slinky.ir.copies import with_box, with_func, with_operands
 from slinky.ir.effects import bounds_of_dim
 from slinky.ir.operations import Copy, CopySource
 from slinky.ir.regions import output_region
-from slinky.ir.statements import Alloc, Call, InputPort, Limit, LoweredFunc, Pass, blocks_of, fresh_identity
+from slinky.ir.statements import Alloc, Call, InputPort, Limit, LoweredFunc, fresh_identity
 from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
 from slinky.sched.legality.coverage import contains, inside
@@ -37,7 +37,7 @@ from slinky.sched.passing import (
     reading_through,
     writing_through,
 )
-from slinky.sched.primitives.rewriting import within
+from slinky.sched.primitives.rewriting import delete_with_idle_blocks, within
 from slinky.sched.primitives.steady_state import has_steady_state, with_steady_state
 from slinky.sched.returned import AliasCopiesCursors, AliasCopyCursors, SplitBoundaryCursors
 from slinky.symbolic.expressions import Expr, maximum, minimum
@@ -121,17 +121,6 @@ def _require_no_layout(alloc: Alloc, other: str) -> None:
         raise SchedulingError(f"{alloc.buffer} has strides or an alignment that are asked for, which {other} has not")
 
 
-def _delete_call(edit: Edit, identity: int) -> None:
-    """Delete a call, and the loops and ifs around it that do nothing else."""
-    outermost = identity
-    while (parent := edit.entries[outermost].parent) != ROOT:
-        inside = (s for _, block in blocks_of(edit.statement(parent)) for s in block)
-        if any(s.id != outermost and not isinstance(s, Pass) for s in inside):
-            break
-        outermost = parent
-    edit.delete(outermost, "read or wrote past it")
-
-
 # Reading the source ---------------------------------------------------------------------------------------------------
 
 
@@ -162,7 +151,7 @@ def _read_past(version: Version, call: Call, passage: Passage) -> Any:
             funcs[key] = _readable(reader, ports, passage, target)
         edit.update(_with_source(reader, ports, funcs[key], source))
     for writer in writers:
-        _delete_call(edit, writer.id)
+        delete_with_idle_blocks(edit, writer.id, "read or wrote past it")
     edit.delete(alloc.id, "read past it")
     new = settle(edit, "alias_copy", Kept(COPIES_SAY, (Obligation.VALUES,)))
     return new, (tuple(CallCursor(new._version, reader.id) for reader in readers),)
@@ -209,7 +198,7 @@ def _write_past(version: Version, call: Call, passage: Passage) -> Any:
     for each in changed:
         edit.update(each)
     for copy in copies:
-        _delete_call(edit, copy.id)
+        delete_with_idle_blocks(edit, copy.id, "read or wrote past it")
     edit.delete(alloc.id, "wrote past it")
     new = settle(edit, "alias_copy", Kept(COPIES_SAY, (Obligation.VALUES,)))
     return new, (tuple(CallCursor(new._version, each.id) for each in changed),)

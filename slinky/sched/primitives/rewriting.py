@@ -6,12 +6,12 @@ from collections.abc import Container, Iterable, Mapping
 
 from slinky.cursors.cursors import AllocCursor, statement_cursor
 from slinky.cursors.editing import Edit
-from slinky.cursors.versions import Version
+from slinky.cursors.versions import ROOT, Version
 from slinky.errors import GraphError, OperationError, SchedulingError
 from slinky.graph.buffers import valid_name
 from slinky.ir.effects import dims_written, written_by
 from slinky.ir.printer import dimension_names
-from slinky.ir.statements import Call, For, Statement, blocks_of, walk
+from slinky.ir.statements import Call, For, Pass, Statement, blocks_of, walk
 from slinky.sched.legality.refusals import Unproved
 from slinky.sched.legality.scopes import DEEPEST_NEST
 from slinky.sched.legality.wholes import computes_part
@@ -155,6 +155,17 @@ def require_divisors(edit: Edit, value: Expr, what: str, known: Facts) -> None:
     """Make sure that what an expression given by the user divides by is at least 1, as `require_positive` does."""
     for quotient in sorted(quotients(value, {}), key=str):
         require_positive(edit, quotient.denominator, f"what {what} divides by", known)
+
+
+def delete_with_idle_blocks(edit: Edit, identity: int, note: str) -> None:
+    """Delete a statement, and the loops and ifs around it that do nothing else; `note` says why it ended."""
+    outermost = identity
+    while (parent := edit.entries[outermost].parent) != ROOT:
+        inside = (s for _, block in blocks_of(edit.statement(parent)) for s in block)
+        if any(s.id != outermost and not isinstance(s, Pass) for s in inside):
+            break
+        outermost = parent
+    edit.delete(outermost, note)
 
 
 def require_known_symbols(version: Version, value: Expr, what: str, loops: Iterable[For] = ()) -> None:
