@@ -25,6 +25,7 @@ from slinky.errors import (
     ArgumentError,
     CallbackError,
     CheckFailedError,
+    DeclarationError,
     ExecutionError,
     ExpressionError,
     FormatError,
@@ -46,6 +47,7 @@ from slinky.graph.buffers import BufferExpr, constant, same_shape, scalar, varia
 from slinky.graph.funcs import Func
 from slinky.graph.reductions import Reduction
 from slinky.graph.returning import returns
+from slinky.graph.variants import Variant
 from slinky.pipeline import Pipeline
 from slinky.runtime.buffers import Buffer
 from slinky.runtime.estimates import Estimate, Work
@@ -65,6 +67,7 @@ from slinky.sched import (
     at,
     attempt,
     bottom_up,
+    choose_variant,
     clone_call,
     common_loop,
     compute_at,
@@ -124,6 +127,7 @@ from slinky.sched.library import (
 )
 from slinky.symbolic.expressions import Expr, equal, maximum, minimum, select, unequal
 from slinky.symbolic.intervals import interval
+from slinky.verifying import verify_variant
 
 __version__ = "0.1.0"
 
@@ -143,6 +147,7 @@ __all__ = [
     "CheckFailedError",
     "Cursor",
     "Dependence",
+    "DeclarationError",
     "DimCursor",
     "Editor",
     "Estimate",
@@ -182,12 +187,14 @@ __all__ = [
     "UninitializedReadError",
     "UnusedInputWarning",
     "Work",
+    "Variant",
     "alias_copies",
     "alias_copy",
     "at",
     "attempt",
     "bottom_up",
     "build_pipeline",
+    "choose_variant",
     "clone_call",
     "common_loop",
     "compute_at",
@@ -255,4 +262,5 @@ __all__ = [
     "unfold_storage",
     "variables",
     "when",
+    "verify_variant",
 ]

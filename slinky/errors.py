@@ -23,6 +23,10 @@ class GraphError(SlinkyError, ValueError):
     """A graph of funcs and buffers is not a pipeline. Raised when it is built, before anything runs."""
 
 
+class DeclarationError(SlinkyError, ValueError):
+    """What the author of a func declares of it is shown not to hold; the message says where."""
+
+
 class UnusedInputWarning(UserWarning):
     """A pipeline has inputs that no output needs: their arrays are asked for, checked, and not looked at."""
 

@@ -166,6 +166,7 @@ def build(graph: Graph, *, alias: bool = False) -> sl.Pipeline:
             pass_buffers=stage.pass_buffers,
             in_place=stage.in_place,
             reduction=mix.reduction(dims),
+            variants={"again": sl.Variant(Mix(stage), in_place=stage.in_place)},
         )
     inputs, outputs = [buffers[name] for name in graph.inputs], [buffers[name] for name in graph.outputs]
     return sl.build_pipeline(inputs, outputs, alias=alias)

@@ -9,6 +9,9 @@ the box of that *one point*, whichever box it was computed with. Precisely, the 
   of that dimension: the box is the hull over all of it;
 * on no other port: one that follows a dimension which the output lacks has, over different boxes, different regions.
 
+Variants of a func compute the same, by declaration: so an element depends on nothing but what all of them read, and is
+hashed like that of the func itself, whichever runs.
+
 A copy is understood: an element of it *is* the element of the source that the copy says (see `judge_copies`), with that
 one's hash, which must lie in the region that the call reads; or what fills, with a hash of the value.
 
@@ -76,6 +79,11 @@ def written_views(func: LoweredFunc) -> list[View | None]:
     return [port.view for port in func.outputs]
 
 
+def boxes_of_relatives(func: LoweredFunc) -> list[list[tuple[Any, ...]]]:
+    """What each func that is declared to compute the same as one is given of each port, the one itself too."""
+    return [read_boxes(func)] if func.family is None else [*map(read_boxes, func.family.members.values())]
+
+
 def written_dims(func: LoweredFunc) -> list[tuple[int, ...]]:
     """For each output port of a func, which of its dimensions the dimensions of the port are."""
     return [port.dims for port in func.outputs]
@@ -93,7 +101,7 @@ def is_parallel(loop: For) -> bool:
 
 def what_runs(func: LoweredFunc) -> tuple[object, tuple[tuple[str, Any], ...]]:
     """What a func runs, and its arguments by name: funcs for which these are not the same compute different things."""
-    match func.operation:
+    match _first_of(func).operation:
         case Callback(function=function, arguments=arguments):
             return function, arguments
         case Copy(arguments=arguments):
@@ -103,6 +111,12 @@ def what_runs(func: LoweredFunc) -> tuple[object, tuple[tuple[str, Any], ...]]:
     raise TypeError(f"the judge does not know {type(func.operation).__name__}")
 
 
+def _first_of(func: LoweredFunc) -> LoweredFunc:
+    """The func that one is declared to compute the same as."""
+    members = {} if func.family is None else func.family.members
+    return members.get(None, func) if members.get(func.variant) is func else func
+
+
 def named_as(func: LoweredFunc) -> str:
     """The name that counts: a stage of a reduction computes what the func did that it was made of."""
     return func.operation.func if isinstance(func.operation, Accumulation) else func.name
@@ -110,7 +124,7 @@ def named_as(func: LoweredFunc) -> str:
 
 def is_declared(func: LoweredFunc) -> bool:
     """Whether a func's reduction is declared, so that it depends on what it reads as on a sum."""
-    return func.reduction is not None
+    return _first_of(func).reduction is not None
 
 
 def accumulation_of(func: LoweredFunc) -> Accumulation | None:
@@ -243,13 +257,21 @@ class Geometry:
         self.dims = [symbol_key(dim) for dim in func.dims]
         self.whole = {d: (evaluation(i.min)(values), evaluation(i.max)(values)) for d, i in func.whole}
         self.ports = [[(evaluation(i.min), evaluation(i.max)) for i in box] for box in read_boxes(func)]
-        self.used = [[self._dims_of(i) for i in box] for box in read_boxes(func)]
+        relatives = boxes_of_relatives(func)
+        self.needed = [
+            [[(evaluation(i.min), evaluation(i.max)) for i in each] for each in zip(*boxes, strict=True)]
+            for boxes in zip(*relatives, strict=True)
+        ]
+        """For each port and dimension of it, what each relative reads."""
+        self.used = [
+            [self._dims_of(*each) for each in zip(*boxes, strict=True)] for boxes in zip(*relatives, strict=True)
+        ]
         self.outputs = written_dims(func)
-        self.windows: dict[tuple[int, int, Coordinates], Range] = {}
+        self.windows: dict[tuple[bool, int, int, Coordinates], Range] = {}
         self.plans: dict[NumericBox, tuple[list[PortPlan], list[OutputPlan]]] = {}
 
-    def _dims_of(self, interval: Any) -> tuple[int, ...]:
-        own = symbols_of(interval.min) | symbols_of(interval.max)
+    def _dims_of(self, *intervals: Any) -> tuple[int, ...]:
+        own = frozenset[str]().union(*(symbols_of(end) for i in intervals for end in (i.min, i.max)))
         return tuple(d for d, key in enumerate(self.dims) if key in own)
 
     def plan(self, box: NumericBox) -> tuple[list[PortPlan], list[OutputPlan]]:
@@ -260,12 +282,14 @@ class Geometry:
             found = self.plans[box] = reads, [self._output(k, box, reads) for k in range(len(self.outputs))]
         return found
 
-    def window(self, port: int, d: int, at: Coordinates) -> Range:
-        """What is read along a dimension of a port, at a point: coordinates of the func's dimensions in `used`."""
-        key = port, d, at
+    def window(self, port: int, d: int, at: Coordinates, *, is_needed: bool = False) -> Range:
+        """What is read along a dimension of a port, at a point: coordinates of the func's dimensions in `used`.
+
+        With `is_needed`, what all relatives read of it.
+        """
+        key = is_needed, port, d, at
         found = self.windows.get(key)
         if found is None:
-            lo, hi = self.ports[port][d]
             whole = [dim for dim in self.used[port][d] if dim in self.whole]
             values = self.values
             for dim, c in zip(self.used[port][d], at, strict=True):
@@ -274,7 +298,8 @@ class Geometry:
             for point in itertools.product(*(range(self.whole[dim][0], self.whole[dim][1] + 1) for dim in whole)):
                 for dim, c in zip(whole, point, strict=True):
                     values[self.dims[dim]] = c
-                ends.append((lo(values), hi(values)))
+                each = self.needed[port][d] if is_needed else [self.ports[port][d]]
+                ends.append((max(lo(values) for lo, _ in each), min(hi(values) for _, hi in each)))
             found = self.windows[key] = hull_of(ends) or (0, -1)
         return found
 
@@ -282,13 +307,20 @@ class Geometry:
         """What is read of a port for one point of the func's dimensions."""
         return tuple(self.window(port, d, tuple(point[dim] for dim in used)) for d, used in enumerate(self.used[port]))
 
+    def needed_at(self, port: int, point: Sequence[int]) -> NumericBox:
+        """What all relatives read of a port for one point of the func's dimensions."""
+        used = enumerate(self.used[port])
+        return tuple(self.window(port, d, tuple(point[dim] for dim in dims), is_needed=True) for d, dims in used)
+
     def _port(self, port: int, box: NumericBox) -> PortPlan:
         windows: list[list[Range]] = []
+        needed: list[list[Range]] = []
         follows: list[tuple[int, ...]] = []
         for d, used in enumerate(self.used[port]):
             free = tuple(dim for dim in used if dim not in self.whole)
             ranges = [range(box[dim][0], (box[dim][1] if dim in free else box[dim][0]) + 1) for dim in used]
             windows.append([self.window(port, d, at) for at in itertools.product(*ranges)])
+            needed.append([self.window(port, d, at, is_needed=True) for at in itertools.product(*ranges)])
             follows.append(free)
         hulls = [hull_of(each) for each in windows]
         if any(h is None for h in hulls):
@@ -298,8 +330,8 @@ class Geometry:
             return PortPlan(hull, (), False, (), ())
         followed = [dim for free in follows for dim in free]
         if all(len(free) <= 1 for free in follows) and len(set(followed)) == len(followed):
-            matrices = tuple(_matrix(d, each, hull[d], self._before(port, d, box)) for d, each in enumerate(windows))
-            shape = tuple(len(each) for each in windows)
+            matrices = tuple(_matrix(d, each, hull[d], self._before(port, d, box)) for d, each in enumerate(needed))
+            shape = tuple(len(each) for each in needed)
             return PortPlan(hull, matrices, False, tuple(free[0] if free else -1 for free in follows), shape)
         return self._dense_port(port, box, hull, tuple(sorted(set(followed))))
 
@@ -329,7 +361,7 @@ class Geometry:
         for row, point in enumerate(points):
             for dim, c in zip(dims, point, strict=True):
                 place[dim] = c
-            for element, number in weighted(self.box_at(port, place)):
+            for element, number in weighted(self.needed_at(port, place)):
                 matrix[(row, *(c - lo for c, (lo, _) in zip(element, hull, strict=True)))] = number
         extents = tuple(box[dim][1] - box[dim][0] + 1 for dim in dims)
         return PortPlan(hull, (matrix.reshape(len(points), -1),), True, dims, extents)
@@ -421,7 +453,8 @@ def hull_of(ranges: Sequence[Range]) -> Range | None:
 
 
 def _matrix(d: int, windows: list[Range], hull: Range, before: int) -> Hashes | None:
-    if before == 0 and all(lo == hi == hull[0] + n for n, (lo, hi) in enumerate(windows)):
+    is_all = hull[1] - hull[0] + 1 == len(windows)
+    if before == 0 and is_all and all(lo == hi == hull[0] + n for n, (lo, hi) in enumerate(windows)):
         return None
     matrix = np.zeros((len(windows), hull[1] - hull[0] + 1), np.uint64)
     for row, (lo, hi) in enumerate(windows):
@@ -458,7 +491,7 @@ def geometry_of(func: LoweredFunc, values: Values) -> Geometry:
     """The geometry of a func where symbols have these values."""
     found = _geometries.get(func)
     if found is None:
-        ends = [end for box in read_boxes(func) for i in box for end in (i.min, i.max)]
+        ends = [end for boxes in boxes_of_relatives(func) for box in boxes for i in box for end in (i.min, i.max)]
         ends += [end for _, i in func.whole for end in (i.min, i.max)]
         ends += [value for _, value in what_runs(func)[1] if isinstance(value, Expr)]
         free = frozenset[str]().union(*map(symbols_of, ends)) - {symbol_key(dim) for dim in func.dims}

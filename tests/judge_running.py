@@ -559,7 +559,7 @@ class Run:
             reads = [
                 (port, sources[port].name, source, sources[port].at(source))
                 for port, *_ in output.reads
-                for source, _ in weighted(geometry.box_at(port, point))
+                for source, _ in weighted(geometry.needed_at(port, point))
             ]
             self.origins.setdefault(target.at(element), Origin(call, target.name, element, reads))
 

@@ -370,6 +370,18 @@ def _remove_call(chain: Chain) -> sl.Pipeline:
     return sl.remove_call(p, chain.choose(idle))
 
 
+def _choose_variant(chain: Chain) -> sl.Pipeline:
+    """Of a func that declares variants, or any call."""
+    p = chain.pipeline
+    if chain.is_careless():
+        return sl.choose_variant(p, chain.pick("_ = _"), "again")
+    calls = [c for c in p.find_all("_ = _") if c.variants()]
+    if not calls:
+        raise NothingToDoError
+    call = chain.choose(calls)
+    return sl.choose_variant(p, call, chain.choose([n for n in (None, *call.variants()) if n != call.variant()]))
+
+
 def _uses(p: sl.Pipeline) -> dict[str, tuple[int, int]]:
     """Of each intermediate, the first and the last call that uses it, counted in program order."""
     found: dict[str, tuple[int, int]] = {}
@@ -437,6 +449,7 @@ PRIMITIVES: dict[str, tuple[Primitive, int]] = {
     "split_reduction": (_split_reduction, 3),
     "share_calls": (_share_calls, 1),
     "remove_call": (_remove_call, 1),
+    "choose_variant": (_choose_variant, 1),
     "compute_in_place": (_compute_in_place, 1),
     "reuse_buffer": (_reuse_buffer, 2),
     "simplify": (_simplify, 1),

@@ -134,6 +134,12 @@ REFUSALS: dict[str, dict[str, str]] = {
         "not forward": PRODUCED_FORWARD,
         "parallel iterations": READ_BY_OTHERS,
     },
+    "choose_variant": {
+        "no variant": r"has no variant",
+        "something read is not written": UNWRITTEN,
+        "a fold": FOLD,
+        "parallel iterations": READ_BY_OTHERS,
+    },
     "split_boundary": {
         "no copy": r"is no copy that slinky understands",
         "by views": r"sees its buffers by views",
@@ -287,6 +293,7 @@ for _primitive in (
     "split_loop", "reorder_loops", "cut_loop", "parallelize_loop", "compute_at", "compute_root", "slide_window",
     "fold_storage", "alias_copy", "store_at", "lift_alloc", "reorder_statements", "split_boundary", "cut_call",
     "clone_call", "fuse_loops", "share_calls", "remove_call",
+    "choose_variant",
 ):  # fmt: skip
     REFUSALS[_primitive]["shared memory"] = MEMORY
 """Why each primitive may refuse, in a few words, and the reason that says so."""

@@ -202,6 +202,7 @@ COUNTS: dict[str, CountRule] = {
     "split_reduction": any_number,
     "share_calls": same_of_others,
     "remove_call": no_more_elements,
+    "choose_variant": same_calls,
     "parallelize_loop": same_calls,
     "compute_at": same_of_others,
     "compute_root": same_of_others,

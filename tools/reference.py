@@ -24,6 +24,7 @@ GROUPS = {
     "placement": "Where a call stands",
     "calls": "Single calls",
     "reductions": "Reductions",
+    "variants": "What calls run",
     "sliding": "Sliding windows",
     "storage": "Storage",
     "blocks": "Blocks of statements",

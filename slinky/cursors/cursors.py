@@ -29,6 +29,7 @@ from slinky.cursors.kinds import roles
 from slinky.cursors.versions import ROOT, Version
 from slinky.errors import InvalidCursorError
 from slinky.ir.effects import read_by, written_by
+from slinky.ir.families import names_of_variants
 from slinky.ir.printer import expression_text
 from slinky.ir.sharing import host_of
 from slinky.ir.statements import Alloc, Block, Call, Check, For, If, Parallel, Pass, Statement
@@ -199,6 +200,14 @@ class CallCursor(StatementCursor):
     def func(self) -> str:
         """The func's name, as `name()`."""
         return self._call.func.name
+
+    def variant(self) -> str | None:
+        """The name of the variant that it runs; None for the func itself (see `choose_variant`)."""
+        return self._call.func.variant
+
+    def variants(self) -> tuple[str, ...]:
+        """The names of the variants that the func declares."""
+        return names_of_variants(self._call.func)
 
     def inputs(self) -> tuple[str, ...]:
         """The names of the buffers that it reads, one per access."""

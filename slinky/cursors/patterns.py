@@ -5,7 +5,7 @@
     "stencil"       calls of the func stencil       "intm = _"     calls that produce intm
     "_(intm)"       calls that consume intm         "_ = _"        all calls
     "stencil(_)"    the same, where the name alone  "stencil.y"    the dimension y of such calls
-                    could mean something else
+                    could mean something else       "stencil[fast]" calls of this variant alone
     "check _"       checks                          "if _"         ifs
     "pass"          passes                          "a .. b"       from a statement to a later one of its block
 
@@ -36,9 +36,9 @@ _SYNTAX = re.compile(
       | (?P<pass>pass)
       | (?P<produced>{_NAME})\s*=\s*_
       | _\s*\(\s*(?P<consumed>{_NAME})\s*\)
-      | (?P<called>{_NAME})\s*\(\s*_\s*\)
-      | (?P<func>{_NAME})\s*\.\s*(?P<dim>{_NAME})
-      | (?P<bare>{_NAME})
+      | (?P<called>{_NAME})(?:\[\s*(?P<called_variant>{_NAME})\s*\])?\s*\(\s*_\s*\)
+      | (?P<func>{_NAME})(?:\[\s*(?P<func_variant>{_NAME})\s*\])?\s*\.\s*(?P<dim>{_NAME})
+      | (?P<bare>{_NAME})(?:\[\s*(?P<bare_variant>{_NAME})\s*\])?
     )\s*(?:\#\s*(?P<index>[0-9]+))?\s*""",
     re.VERBOSE,
 )
@@ -190,17 +190,21 @@ def _matches(
         buffer = given["consumed"]
         return those(lambda s: buffer in read_by(s) or (buffer == "_" and isinstance(s, Call)))
     if given["called"]:
-        return those(lambda s: isinstance(s, Call) and s.func.name == given["called"])
+        called, variant = given["called"], given["called_variant"]
+        return those(lambda s: isinstance(s, Call) and _is_call_of(s, called, variant))
     if given["func"]:
-        func, dim = given["func"], given["dim"]
+        func, dim, variant = given["func"], given["dim"], given["func_variant"]
         return tuple(
             DimCursor(version, s.id, d)
             for s in inside
-            if isinstance(s, Call) and func in ("_", s.func.name)
+            if isinstance(s, Call) and (func == "_" or _is_call_of(s, func, variant))
             for d, name in enumerate(s.func.dim_names())
             if dim in ("_", name)
         )
     name = given["bare"]
+    if given["bare_variant"]:
+        called, variant = given["bare"], given["bare_variant"]
+        return those(lambda s: isinstance(s, Call) and _is_call_of(s, called, variant))
     if name == "_":
         raise PatternError("the pattern '_' alone names no kind of statement; write 'for _', 'alloc _' or '_ = _'")
     groups = {kind: those(lambda s, k=kind: isinstance(s, k) and name_of(s) == name) for kind in (Call, Alloc, For)}  # type: ignore[misc]
@@ -210,6 +214,11 @@ def _matches(
         listed = "; ".join(f"{texts[kind]} ({len(cursors)})" for kind, cursors in meanings.items())
         raise PatternError(f"the name {pattern!r} could mean several things: {listed}; say which")
     return next(iter(meanings.values()), ())
+
+
+def _is_call_of(call: Call, func: str | None, variant: str | None) -> bool:
+    """Whether a call runs the func of a name, and the variant of a name if one is given."""
+    return call.func.name == func and (variant is None or call.func.variant == variant)
 
 
 def the_match(version: Version, statements: Sequence[Statement], pattern: str, where: str) -> Cursor:

@@ -12,6 +12,7 @@ import numpy as np
 from slinky.errors import GraphError
 from slinky.graph.buffers import Access, BufferExpr, valid_name
 from slinky.graph.reductions import Reduction
+from slinky.graph.variants import DeclaredVariant, Variant, require_within
 from slinky.ir.operations import Callback, Operation
 from slinky.ir.returning import Returning
 from slinky.symbolic.expressions import Expr, Metadata, Node, Scalar, Variable
@@ -47,6 +48,8 @@ class Func:
       pipeline, as the arrays say; for an intermediate, all that its inputs allow, or the bounds assigned to it.
     * `reduction`: how the callback's work can be taken to pieces along dimensions of its inputs that its outputs have
       not, so that a sum needs no more of what it sums than a piece (see `Reduction`, `split_reduction`).
+    * `variants`: other ways to compute the same, by name: `Variant` objects, or callbacks alone. `choose_variant` takes
+      one of them for a call.
 
     Making a func makes it the producer of its outputs. Raises `GraphError`, naming func and buffer, for what can be
     no part of a pipeline; nothing is changed then.
@@ -65,6 +68,7 @@ class Func:
         writable_inputs: bool = False,
         whole: Iterable[Variable | str] = (),
         reduction: Reduction | None = None,
+        variants: Mapping[str, Variant | Callable[..., Any]] | None = None,
     ) -> None:
         if not callable(callback):
             raise GraphError(f"a func needs a callable, got {callback!r}")
@@ -86,14 +90,15 @@ class Func:
         self.serial = next(_serial)
         if not self.outputs:
             raise GraphError(f"func {self.name!r} produces nothing: give at least one output access")
-        self._check_ufunc()
+        self._check_ufunc(callback, self.arguments, self.pass_buffers, f"func {self.name!r}")
         self.dims = self._dims()
         self.whole = self._whole(whole)
         if reduction is not None and not isinstance(reduction, Reduction):
             raise GraphError(f"func {self.name!r}: reduction must be a Reduction, got {reduction!r}")
         self.reduction = None if reduction is None else reduction.lowered(self)
         self._check_outputs()
-        self._check_symbols()
+        self._check_symbols(self.inputs, self.arguments, f"func {self.name!r}")
+        self.variants = self._variants(variants)
         self._check_cycle()
         for access in self.inputs:
             access.buffer.is_read = True
@@ -115,28 +120,62 @@ class Func:
             writable_inputs=self.writable_inputs,
         )
 
+    def _variants(self, given: object) -> tuple[DeclaredVariant, ...]:
+        """The variants that are declared, checked as the func itself is."""
+        if given is None:
+            return ()
+        if not isinstance(given, Mapping):
+            raise GraphError(f"func {self.name!r}: variants must be a dictionary, variants by name, got {given!r}")
+        found = []
+        for name, each in given.items():
+            valid_name(name, f"a variant of func {self.name!r}")
+            found.append(self._variant(name, each if isinstance(each, Variant) else Variant(each)))
+        return tuple(found)
+
+    def _variant(self, name: str, given: Variant) -> DeclaredVariant:
+        what = f"variant {name!r} of func {self.name!r}"
+        callback, arguments = given.callback, given.arguments
+        if not callable(callback):
+            raise GraphError(f"{what} needs a callable, got {callback!r}")
+        if isinstance(callback, Returning):
+            callback = attrs.evolve(callback, outputs=len(self.outputs))
+        if arguments is not None and not isinstance(arguments, Mapping):
+            raise GraphError(f"{what}: arguments must be a dictionary, values by name, got {arguments!r}")
+        arguments = self.arguments if arguments is None else dict(arguments)
+        inputs = self.inputs if given.inputs is None else _accesses(given.inputs, self.name, "input")
+        takes_arrays = isinstance(callback, np.ufunc)
+        defaults = {"pass_buffers": self.pass_buffers and not takes_arrays, "writable_inputs": self.writable_inputs}
+        own = {key: getattr(given, key) for key in defaults}
+        flags = {key: defaults[key] if value is None else self._flag(value, key) for key, value in own.items()}
+        in_place = _is_elementwise(callback) if given.in_place is None else self._flag(given.in_place, "in_place")
+        self._check_ufunc(callback, arguments, flags["pass_buffers"], what)
+        self._check_symbols(inputs, arguments, what)
+        require_within(inputs, self.inputs, what)
+        return DeclaredVariant(
+            name, inputs, Callback(callback, arguments=tuple(arguments.items()), in_place=in_place, **flags)
+        )
+
     def _flag(self, given: object, what: str) -> bool:
         if not isinstance(given, (bool, np.bool_)):
             raise GraphError(f"func {self.name!r}: {what} must be True or False, got {given!r}")
         return bool(given)
 
-    def _check_ufunc(self) -> None:
+    def _check_ufunc(
+        self, ufunc: Callable[..., Any], arguments: Mapping[str, Any], pass_buffers: bool, what: str
+    ) -> None:
         """Of a ufunc it is known how it is called."""
-        ufunc = self.callback
         if not isinstance(ufunc, np.ufunc):
             return
         given, expected = (len(self.inputs), len(self.outputs)), (ufunc.nin, ufunc.nout)
         if given != expected:
             raise GraphError(
-                f"func {self.name!r}: the ufunc {ufunc.__name__} takes {expected[0]} inputs and {expected[1]} outputs, "
+                f"{what}: the ufunc {ufunc.__name__} takes {expected[0]} inputs and {expected[1]} outputs, "
                 f"got {given[0]} and {given[1]}"
             )
-        if "out" in self.arguments:
-            raise GraphError(f"func {self.name!r}: the ufunc {ufunc.__name__} gets its outputs as its argument 'out'")
-        if self.pass_buffers:
-            raise GraphError(
-                f"func {self.name!r}: the ufunc {ufunc.__name__} takes arrays, it cannot have pass_buffers"
-            )
+        if "out" in arguments:
+            raise GraphError(f"{what}: the ufunc {ufunc.__name__} gets its outputs as its argument 'out'")
+        if pass_buffers:
+            raise GraphError(f"{what}: the ufunc {ufunc.__name__} takes arrays, it cannot have pass_buffers")
 
     def _dims(self) -> tuple[Variable, ...]:
         """The variables of the output accesses, in order of first appearance."""
@@ -184,32 +223,30 @@ class Func:
                 raise GraphError(f"func {self.name!r} lists its output {buffer.name!r} twice")
             seen.add(buffer)
 
-    def _check_symbols(self) -> None:
+    def _check_symbols(self, inputs: Iterable[Access], arguments: Mapping[str, Any], what: str) -> None:
         known = set(self.dims)
-        for access in self.inputs:
+        for access in inputs:
             for i in access.box:
                 if i is not None:
-                    self._check_expr(i.min, known, f"its input {access}")
-                    self._check_expr(i.max, known, f"its input {access}")
-        for name, value in self.arguments.items():
-            valid_name(name, f"an argument of func {self.name!r}")
+                    self._check_expr(i.min, known, what, f"its input {access}")
+                    self._check_expr(i.max, known, what, f"its input {access}")
+        for name, value in arguments.items():
+            valid_name(name, f"an argument of {what}")
             if isinstance(value, Node):
                 if not isinstance(value, Expr):
-                    raise GraphError(
-                        f"func {self.name!r}: argument {name!r} must be an integer expression, got {value}"
-                    )
-                self._check_expr(value, set(), f"its argument {name!r}")
+                    raise GraphError(f"{what}: argument {name!r} must be an integer expression, got {value}")
+                self._check_expr(value, set(), what, f"its argument {name!r}")
 
-    def _check_expr(self, expr: Expr, known: set[Variable], where: str) -> None:
+    def _check_expr(self, expr: Expr, known: set[Variable], what: str, where: str) -> None:
         for symbol in sorted(symbols(expr), key=str):
             if isinstance(symbol, Variable) and not isinstance(symbol, Scalar) and symbol not in known:
                 dims = ", ".join(map(str, self.dims)) or "none"
                 raise GraphError(
-                    f"func {self.name!r}: variable {symbol} in {where} is used by no output "
+                    f"{what}: variable {symbol} in {where} is used by no output "
                     f"(variables of the outputs: {dims}); for a reduced dimension write : or sl.interval(lo, hi)"
                 )
             if isinstance(symbol, Metadata) and symbol.field == "fold_factor":
-                raise GraphError(f"func {self.name!r}: {symbol} in {where} depends on the schedule")
+                raise GraphError(f"{what}: {symbol} in {where} depends on the schedule")
 
     def _check_cycle(self) -> None:
         """Only an output that somebody reads already can close a cycle."""

@@ -28,6 +28,8 @@ from slinky.graph.emptiness import why_empty
 from slinky.graph.extents import allowed_by_inputs, assigned_bounds, output_dims, with_values
 from slinky.graph.funcs import Func
 from slinky.graph.naming import DimensionNames
+from slinky.graph.variants import DeclaredVariant
+from slinky.ir.families import with_variants
 from slinky.ir.regions import input_regions, parameter_box
 from slinky.ir.statements import InputPort, LoweredFunc, OutputPort
 from slinky.symbolic.clamps import without_cut_off
@@ -145,10 +147,19 @@ class _Walk:
             tuple((position[dim], n) for dim, n in self._multiples(func).items()),
             reduction=func.reduction,
         )
+        lowered = with_variants(lowered, {v.name: self._variant(func, v, lowered, renamed) for v in func.variants})
         self.lowered[func] = lowered
         self.boxes_of_funcs[func] = tuple(box[dim] for dim in func.dims)
         for access, region in zip(func.inputs, input_regions(lowered, self.boxes_of_funcs[func]), strict=True):
             self._note_read(access, region)
+
+    def _variant(
+        self, func: Func, variant: DeclaredVariant, lowered: LoweredFunc, renamed: dict[Expr, Expr]
+    ) -> LoweredFunc:
+        """A variant of a func: what it runs, and what that reads."""
+        inputs = tuple(self._input_port(func, access, renamed) for access in variant.inputs)
+        operation = variant.operation.substituted(self.domains)
+        return attrs.evolve(lowered, operation=operation, inputs=inputs, reduction=None)
 
     def _shared_box(self, func: Func) -> dict[Variable, Interval]:
         """One interval per dimension of a func, for all its outputs. Bounds of the pipeline's outputs are given."""
@@ -375,7 +386,8 @@ class _Walk:
         Raises `GraphError` for a divisor that is not known to be.
         """
         found: dict[Expr, None] = {}
-        for access in func.inputs:
+        accesses = (*func.inputs, *(access for variant in func.variants for access in variant.inputs))
+        for access in accesses:
             for e in (e for i in access.box if i is not None for e in (i.min, i.max)):
                 moving = [q for q in quotients(e, {}) if not symbols(q).isdisjoint(func.dims)]
                 for divisor in sorted({q.denominator for q in moving}, key=str):

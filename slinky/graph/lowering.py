@@ -18,6 +18,7 @@ from slinky.graph.inference import Checks, Inferred, infer
 from slinky.graph.naming import DimensionNames
 from slinky.graph.resolution import resolve
 from slinky.ir.effects import read_by
+from slinky.ir.families import relatives
 from slinky.ir.statements import (
     Alloc,
     BufferParameter,
@@ -188,7 +189,7 @@ def _scalars(inferred: Inferred, checks: Checks) -> tuple[ScalarParameter, ...]:
     used: set[Expr] = set(union_of_symbols(checks.messages))
     for box in (*inferred.boxes.values(), *inferred.boxes_of_funcs.values()):
         used |= box_symbols(box)
-    for lowered in inferred.funcs.values():
+    for lowered in (member for func in inferred.funcs.values() for member in relatives(func).values()):
         used |= box_symbols([i for access in lowered.inputs for i in access.box])
         used |= union_of_symbols(lowered.operation.expressions())
     used |= union_of_symbols(inferred.strides.values())
@@ -207,7 +208,8 @@ def _require_one_kind(scalars: tuple[ScalarParameter, ...], floats: tuple[FloatP
 
 def _floats(inferred: Inferred) -> tuple[FloatParameter, ...]:
     """The floats that a program gives to callbacks, in the order of their names."""
-    names = sorted({value.name for lowered in inferred.funcs.values() for value in lowered.operation.floats()})
+    operations = (member.operation for func in inferred.funcs.values() for member in relatives(func).values())
+    names = sorted({value.name for operation in operations for value in operation.floats()})
     taken = {buffer.name for buffer in inferred.boxes}
     for name in names:
         if name in taken:

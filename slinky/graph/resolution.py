@@ -11,6 +11,7 @@ from slinky.errors import GraphError
 from slinky.graph.buffers import BufferExpr
 from slinky.graph.collecting import Graph
 from slinky.graph.inference import Checks, Inferred
+from slinky.ir.families import relatives
 from slinky.ir.substitution import substitute_func
 from slinky.symbolic.expressions import Expr, Metadata, metadata
 from slinky.symbolic.intervals import box_symbols, substitute_box
@@ -48,8 +49,9 @@ def resolve(graph: Graph, inferred: Inferred, checks: Checks) -> tuple[Inferred,
 def _used(inferred: Inferred, checks: Checks) -> frozenset[Expr]:
     """The symbols that anything names."""
     boxes = [*inferred.boxes.values(), *inferred.boxes_of_funcs.values()]
-    boxes += [port.box for lowered in inferred.funcs.values() for port in lowered.inputs]
-    operations = (lowered.operation.expressions() for lowered in inferred.funcs.values())
+    members = [member for lowered in inferred.funcs.values() for member in relatives(lowered).values()]
+    boxes += [port.box for lowered in members for port in lowered.inputs]
+    operations = (lowered.operation.expressions() for lowered in members)
     return frozenset().union(
         union_of_symbols(checks.messages),
         union_of_symbols(inferred.strides.values()),
@@ -84,10 +86,10 @@ def _check_metadata(graph: Graph, inferred: Inferred, checks: Checks, intermedia
     """Every buffer named by metadata must be part of the pipeline."""
     known = {b.name: b for b in inferred.boxes}
     for func in graph.funcs:
-        lowered = inferred.funcs[func]
-        used = box_symbols([i for access in lowered.inputs for i in access.box])
-        used |= union_of_symbols(lowered.operation.expressions())
-        _check_symbols(used, known, intermediates, inferred.domains, f"func {lowered.name!r}")
+        for lowered in relatives(inferred.funcs[func]).values():
+            used = box_symbols([i for access in lowered.inputs for i in access.box])
+            used |= union_of_symbols(lowered.operation.expressions())
+            _check_symbols(used, known, intermediates, inferred.domains, f"func {lowered.label!r}")
     for (buffer, d), e in inferred.strides.items():
         where = f"the stride of dimension {d} of {buffer.name!r}"
         _check_symbols(symbols(e), known, intermediates, inferred.domains, where)

@@ -13,6 +13,7 @@ import numpy as np
 
 from slinky.ir.copies import rewritten, with_func
 from slinky.ir.operations import Reduction
+from slinky.ir.families import relatives
 from slinky.ir.statements import Call, ConstantBuffer, LoweredFunc, Program, Statement
 
 
@@ -41,6 +42,10 @@ def say_the_same(a: Program, b: Program) -> bool:
 
 
 def _said_of_func(func: LoweredFunc) -> tuple[object, ...]:
+    return (func.variant, tuple((name, _said_alone(relative)) for name, relative in relatives(func).items()))
+
+
+def _said_alone(func: LoweredFunc) -> tuple[object, ...]:
     operation = func.operation
     said = tuple(_said(getattr(operation, field.name)) for field in attrs.fields(type(operation)))
     return (

@@ -249,7 +249,7 @@ class _Writer:
             for port, effect in zip(func.inputs, reads(call, call.box), strict=True)
         ]
         arguments += [f"{name}={self.argument(value)}" for name, value in func.operation.shown()]
-        return f"{', '.join(outputs)} = {func.name}({', '.join(arguments)}){self.part(call)}"
+        return f"{', '.join(outputs)} = {func.label}({', '.join(arguments)}){self.part(call)}"
 
     def part(self, call: Call) -> str:
         """Where the func of a call gives the values, as far as its box does not say so."""

@@ -143,6 +143,13 @@ class Limit:
 
 
 @attrs.frozen(eq=False)
+class Family:
+    """A func and its variants, by name, None for the func itself: they compute the same (see `families`)."""
+
+    members: dict[str | None, LoweredFunc] = attrs.field(factory=dict, repr=False)
+
+
+@attrs.frozen(eq=False)
 class LoweredFunc:
     """What a call runs: the geometry of its ports, and the operation.
 
@@ -161,6 +168,9 @@ class LoweredFunc:
     to the bounds of their outputs.
 
     `reduction` is how the operation can be taken to pieces along dimensions of its inputs that its outputs have not.
+
+    `family` are the funcs that are declared to compute the same, of which this one is the `variant` of that name; None
+    for the one that they are variants of.
     """
 
     name: str
@@ -173,6 +183,13 @@ class LoweredFunc:
     multiples: tuple[tuple[int, int], ...] = ()
     part: tuple[Limit, ...] = ()
     reduction: Reduction | None = None
+    variant: str | None = None
+    family: Family | None = None
+
+    @property
+    def label(self) -> str:
+        """The name, and that of the variant, if it is one: `blur[fast]`."""
+        return self.name if self.variant is None else f"{self.name}[{self.variant}]"
 
     @property
     def ports(self) -> tuple[Port, ...]:

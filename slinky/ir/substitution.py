@@ -13,6 +13,7 @@ from collections.abc import Mapping
 import attrs
 
 from slinky.ir.copies import expressions_of, rewritten, with_block, with_expressions, with_func, with_variable
+from slinky.ir.families import original, relative, with_all_changed
 from slinky.ir.statements import (
     Alloc,
     Block,
@@ -90,16 +91,25 @@ def substitute_program(program: Program, replacements: Mapping[Expr, Expr]) -> P
     def change(statement: Statement) -> Statement:
         if not isinstance(statement, Call):
             return statement
-        func = funcs.get(statement.func)
-        if func is None:
-            func = funcs[statement.func] = substitute_func(statement.func, replacements)
+        first = original(statement.func)
+        if first not in funcs:
+            funcs[first] = substitute_func(first, replacements)
+        func = relative(funcs[first], statement.func.variant)
+        assert func is not None
         return statement if func is statement.func else with_func(statement, func)
 
     return attrs.evolve(program, body=substitute_block(tuple(rewritten(s, change) for s in program.body), replacements))
 
 
 def substitute_func(func: LoweredFunc, replacements: Mapping[Expr, Expr]) -> LoweredFunc:
-    """A func with symbols replaced; the same one if it names none of them, so that what is known of it stays known."""
+    """A func, and its variants, with symbols replaced; the same one if it names none of them, so that what is known of
+    it stays known."""
+    changed = with_all_changed(func, lambda member: _substituted_func(member, replacements))
+    assert changed is not None
+    return changed
+
+
+def _substituted_func(func: LoweredFunc, replacements: Mapping[Expr, Expr]) -> LoweredFunc:
     views = [port.view for port in func.ports if port.view is not None]
     boxes = (*(port.box for port in func.inputs), *(view.box for view in views))
     intervals = (*(i for box in boxes for i in box), *(i for _, i in func.whole))

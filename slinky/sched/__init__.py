@@ -38,6 +38,7 @@ from slinky.sched.operation import Operation, sched_op
 from slinky.sched.primitives import (
     alias_copies,
     alias_copy,
+    choose_variant,
     clone_call,
     compute_at,
     compute_in_place,
@@ -67,6 +68,7 @@ from slinky.sched.records import ReturnedCursors
 from slinky.sched.returned import (
     AliasCopiesCursors,
     AliasCopyCursors,
+    ChooseVariantCursors,
     CloneCallCursors,
     ComputeAtCursors,
     ComputeInPlaceCursors,
@@ -98,6 +100,7 @@ __all__ = [
     "AliasCopiesCursors",
     "AliasCopyCursors",
     "BlockArgument",
+    "ChooseVariantCursors",
     "CloneCallCursors",
     "ComputeAtCursors",
     "ComputeInPlaceCursors",
@@ -132,6 +135,7 @@ __all__ = [
     "at",
     "attempt",
     "bottom_up",
+    "choose_variant",
     "clone_call",
     "common_loop",
     "compute_at",

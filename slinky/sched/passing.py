@@ -17,6 +17,7 @@ import attrs
 from slinky.cursors.cursors import statement_cursor
 from slinky.cursors.versions import Version
 from slinky.errors import SchedulingError
+from slinky.ir.families import with_all_changed
 from slinky.ir.operations import Copy, CopySource
 from slinky.ir.statements import Call, InputPort, Limit, LoweredFunc, OutputPort, View
 from slinky.symbolic.bounds import bounds
@@ -158,8 +159,12 @@ def _apart(names: Sequence[str], taken: Collection[str]) -> list[str]:
 
 
 def reading_through(func: LoweredFunc, ports: Sequence[int], passage: Passage) -> LoweredFunc | None:
-    """A func that reads by some of its input ports, given by position, the other buffer of a passage; None where no
-    array in that shows what the operation is to be given."""
+    """A func, with its variants, that reads by some of its input ports, given by position, the other buffer of a
+    passage; None where no array in that shows what the operation is to be given."""
+    return with_all_changed(func, lambda member: _reading_through(member, ports, passage))
+
+
+def _reading_through(func: LoweredFunc, ports: Sequence[int], passage: Passage) -> LoweredFunc | None:
     inputs = list(func.inputs)
     for k in ports:
         new = _input_through(inputs[k], passage)
@@ -220,8 +225,22 @@ def writing_through(func: LoweredFunc, passage: Passage, parts: Sequence[Limit])
     of the passage's dims, forward or backward. None where it cannot be said so.
 
     The func's dimensions become the coordinates of what it writes, so what it reads is said by other expressions. It
-    gives what it gave, and only where the `parts` of the other buffer are.
+    gives what it gave, and only where the `parts` of the other buffer are. So do its variants.
     """
+    found: dict[str | None, Rewritten] = {}
+
+    def change(member: LoweredFunc) -> LoweredFunc | None:
+        rewritten = _writing_through(member, passage, parts)
+        if rewritten is None:
+            return None
+        found[member.variant] = rewritten
+        return rewritten.func
+
+    new = with_all_changed(func, change)
+    return None if new is None else attrs.evolve(found[func.variant], func=new)
+
+
+def _writing_through(func: LoweredFunc, passage: Passage, parts: Sequence[Limit]) -> Rewritten | None:
     if len(func.outputs) != 1:
         return None
     (output,) = func.outputs

@@ -126,6 +126,12 @@ class RemoveCallCursors(ReturnedCursors):
     """Returned by `remove_call`: nothing, for what was given is gone."""
 
 
+class ChooseVariantCursors(ReturnedCursors):
+    """Returned by `choose_variant`."""
+
+    call: CallCursor
+
+
 class ParallelizeLoopCursors(ReturnedCursors):
     """Returned by `parallelize_loop`."""
 

@@ -4,7 +4,7 @@ Idea. An element of a buffer has one value because one func writes the buffer, f
 Before and after an edit, a call is the same *production* if it runs the same func and its operands stand for the same
 buffers: the same allocations (a copy of an allocation stands for its original), or the same parameters. Two allocations
 that are written by the same funcs, from the same sources, hold the same elements at the same coordinates, so either can
-stand for the other.
+stand for the other. A variant of a func stands for it, because the author of the func says so (`ir.families`).
 
 Invariant: where every call of the new program is a production of the old one, all elements that both programs compute
 have the same values, whatever else differs.
@@ -18,6 +18,7 @@ from typing import TypeAlias
 from slinky.cursors.cursors import statement_cursor
 from slinky.cursors.versions import Version
 from slinky.errors import SchedulingError
+from slinky.ir.families import original
 from slinky.ir.statements import Alloc, Call, LoweredFunc, walk
 
 Source: TypeAlias = int | str
@@ -129,7 +130,7 @@ def _source(version: Version, buffer: str, at: int, copies: Mapping[int, int]) -
 def _production(version: Version, call: Call, copies: Mapping[int, int]) -> Production:
     reads = tuple(_source(version, buffer, call.id, copies) for buffer in call.reads)
     writes = tuple(_source(version, buffer, call.id, copies) for buffer in call.writes)
-    return call.func, reads, writes
+    return original(call.func), reads, writes
 
 
 def _other_value(old: Version, new: Version, call: Call) -> SchedulingError:

@@ -12,10 +12,12 @@ from slinky.sched.primitives.reductions import split_reduction
 from slinky.sched.primitives.simplification import rename, simplify
 from slinky.sched.primitives.sliding import slide_window
 from slinky.sched.primitives.storage import fold_storage, lift_alloc, store_at, unfold_storage
+from slinky.sched.primitives.variants import choose_variant
 
 __all__ = [
     "alias_copies",
     "alias_copy",
+    "choose_variant",
     "clone_call",
     "compute_at",
     "compute_in_place",

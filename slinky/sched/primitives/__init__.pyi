@@ -9,6 +9,7 @@ from slinky.sched.arguments import BlockArgument
 from slinky.sched.returned import (
     AliasCopiesCursors,
     AliasCopyCursors,
+    ChooseVariantCursors,
     CloneCallCursors,
     ComputeAtCursors,
     ComputeInPlaceCursors,
@@ -189,6 +190,22 @@ def share_calls(
 def remove_call(p: Pipeline, call: CallCursor | str, *, rc: Literal[True]) -> tuple[Pipeline, RemoveCallCursors]: ...
 @overload
 def remove_call(p: Pipeline, call: CallCursor | str, *, rc: Literal[False] = False) -> Pipeline: ...
+@overload
+def choose_variant(
+    p: Pipeline,
+    call: CallCursor | str,
+    name: str | None,
+    *,
+    rc: Literal[True],
+) -> tuple[Pipeline, ChooseVariantCursors]: ...
+@overload
+def choose_variant(
+    p: Pipeline,
+    call: CallCursor | str,
+    name: str | None,
+    *,
+    rc: Literal[False] = False,
+) -> Pipeline: ...
 @overload
 def slide_window(
     p: Pipeline,

@@ -17,6 +17,7 @@ from slinky.cursors.versions import Version
 from slinky.errors import SchedulingError
 from slinky.ir.copies import with_bounds, with_box, with_interval, with_operands
 from slinky.ir.effects import dims_written, written_by
+from slinky.ir.families import original
 from slinky.ir.scopes import over_loops
 from slinky.ir.statements import Alloc, Call, For
 from slinky.pipeline import Pipeline
@@ -240,7 +241,7 @@ def _shared_names(version: Version, call: CallCursor, other: CallCursor) -> dict
     kept, gone = call._call, other._call
     if kept.id == gone.id:
         raise SchedulingError(f"there is but one call of {kept.func.name} here", place=call)
-    if kept.func is not gone.func:
+    if original(kept.func) is not original(gone.func):
         raise SchedulingError(f"{kept.func.name} and {gone.func.name} are different funcs", place=other)
     if not are_equal_productions(version, kept, gone):
         raise SchedulingError(f"the two calls of {kept.func.name} do not read the same", place=other)

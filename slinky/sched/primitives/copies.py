@@ -18,6 +18,7 @@ from slinky.cursors.versions import Version
 from slinky.errors import OperationError, SchedulingError
 from slinky.ir.copies import with_box, with_func, with_operands
 from slinky.ir.effects import bounds_of_dim
+from slinky.ir.families import original, relative
 from slinky.ir.operations import Copy, CopySource
 from slinky.ir.regions import output_region
 from slinky.ir.statements import Alloc, Call, InputPort, Limit, LoweredFunc, fresh_identity
@@ -146,10 +147,11 @@ def _read_past(version: Version, call: Call, passage: Passage) -> Any:
                 raise SchedulingError(
                     f"not shown that all that {reader.func.name} reads of {target} lies within the edges of {source}"
                 )
-        key = (reader.func, ports)
-        if key not in funcs:
-            funcs[key] = _readable(reader, ports, passage, target)
-        edit.update(_with_source(reader, ports, funcs[key], source))
+        key = (original(reader.func), ports)
+        func = relative(funcs[key], reader.func.variant) if key in funcs else None
+        if func is None:
+            func = funcs[key] = _readable(reader, ports, passage, target)
+        edit.update(_with_source(reader, ports, func, source))
     for writer in writers:
         delete_with_idle_blocks(edit, writer.id, "read or wrote past it")
     edit.delete(alloc.id, "read past it")

@@ -1,0 +1,214 @@
+"""Tests of what authors of funcs declare, on random data.
+
+Idea. A func with a variant is put into a pipeline of its own, and run with and without it, over boxes of several sizes
+and places. A difference shows that the declaration is wrong; that none is found does not show that it is right.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from slinky.build import build_pipeline
+from slinky.errors import CheckFailedError, DeclarationError, GraphError
+from slinky.graph.buffers import Access, BufferExpr
+from slinky.graph.funcs import Func
+from slinky.graph.variants import Variant
+from slinky.ir.effects import NumericBox, numeric_reads
+from slinky.ir.statements import Call
+from slinky.pipeline import Pipeline
+from slinky.runtime.buffers import Buffer
+from slinky.sched.primitives.variants import choose_variant
+from slinky.symbolic.expressions import Expr, as_expr, metadata
+from slinky.symbolic.expressions import scalar as scalar_symbol
+
+_STEPS_TO_GROW = 20
+
+
+def verify_variant(
+    func: Func,
+    name: str,
+    *,
+    sizes: Iterable[int] = (1, 2, 3, 5, 8, 13),
+    seeds: Iterable[int] = range(3),
+    rtol: float = 0.0,
+    scalars: Mapping[str, int | float] | None = None,
+) -> None:
+    """Test on random data that a variant of a func computes what the func computes.
+
+    Parameters:
+
+    * `sizes`: how many elements to compute along a dimension, all of them along each in turn.
+    * `seeds`: of the random data, each with other data and another place of the box.
+    * `rtol`: by how much results may differ, as for `numpy.isclose`; by default, not at all.
+    * `scalars`: values of the func's scalars, by name. Those that are not given are small random numbers.
+
+    Raises `DeclarationError` at the first element that differs; `GraphError` if there is no such variant, or the func
+    cannot be run on these sizes. What callbacks raise passes through.
+    """
+    if not isinstance(func, Func):
+        raise GraphError(f"verify_variant takes a Func, got {func!r}")
+    if name not in {variant.name for variant in func.variants}:
+        names = ", ".join(variant.name for variant in func.variants) or "none"
+        raise GraphError(f"func {func.name!r} has no variant {name!r}; it declares {names}")
+    p = _alone(func, name)
+    q = choose_variant(p, p.find("_ = _"), name)
+    extents = list(sizes)
+    refused: CheckFailedError | None = None
+    count = 0
+    for seed, shift in itertools.product(seeds, range(len(extents))):
+        rng = np.random.default_rng([seed, shift])
+        values = {s: int(rng.integers(1, 5)) for s in (parameter.name for parameter in p.program.scalars)}
+        values |= {s: float(rng.normal()) for s in (parameter.name for parameter in p.program.floats)}
+        values |= scalars or {}
+        try:
+            shape = [extents[(shift + d) % len(extents)] for d in range(len(func.dims))]
+            _compare(p, q, name, shape, rng, values, rtol)
+        except CheckFailedError as error:
+            refused = error
+        else:
+            count += 1
+    if count == 0:
+        why = f": {refused}" if refused is not None else ""
+        raise GraphError(f"func {func.name!r} could not be run on any of the sizes {extents}{why}")
+
+
+def _alone(func: Func, name: str) -> Pipeline:
+    """A pipeline of a func with one of its variants, of buffers of its own."""
+    buffers: dict[BufferExpr, BufferExpr] = {}
+
+    def own(access: Access) -> Access:
+        buffer = access.buffer
+        if buffer.value is not None:
+            return access
+        if buffer not in buffers:
+            buffers[buffer] = BufferExpr(buffer.name, buffer.dtype, buffer.rank)
+            buffers[buffer].multiples.update(buffer.multiples)
+        return Access(buffers[buffer], access.box)
+
+    (variant,) = (each for each in func.variants if each.name == name)
+    operation = variant.operation
+    inputs, outputs = tuple(map(own, func.inputs)), tuple(map(own, func.outputs))
+    Func(
+        func.callback,
+        inputs,
+        outputs,
+        func.name,
+        arguments=func.arguments,
+        pass_buffers=func.pass_buffers,
+        in_place=func.in_place,
+        writable_inputs=func.writable_inputs,
+        whole=func.whole,
+        variants={
+            name: Variant(
+                operation.function,
+                tuple(map(own, variant.inputs)),
+                arguments=dict(operation.arguments),
+                pass_buffers=operation.pass_buffers,
+                in_place=operation.in_place,
+                writable_inputs=operation.writable_inputs,
+            )
+        },
+    )
+    given = dict.fromkeys(access.buffer for access in inputs if access.buffer.value is None)
+    return build_pipeline(list(given), [access.buffer for access in outputs])
+
+
+def _compare(
+    p: Pipeline,
+    q: Pipeline,
+    name: str,
+    extents: Sequence[int],
+    rng: np.random.Generator,
+    scalars: Mapping[str, int | float],
+    rtol: float,
+) -> None:
+    """Run both on one box, and raise `DeclarationError` where they differ."""
+    call = next(s for s in p.program.body if isinstance(s, Call))
+    multiples = dict(call.func.multiples)
+    first = [int(rng.integers(-3, 4)) for _ in extents]
+    box = tuple(
+        (lo * multiples.get(d, 1), (lo + extent) * multiples.get(d, 1) - 1)
+        for d, (lo, extent) in enumerate(zip(first, extents, strict=True))
+    )
+    regions = {b: tuple(box[d] for d in port.dims) for b, port in zip(call.writes, call.func.outputs, strict=True)}
+    read = _input_boxes(p, call, box, regions, scalars)
+    arrays = [Buffer(_random(rng, i.dtype, read[i.name]), min=_start(read[i.name])) for i in p.program.inputs]
+    found = []
+    for pipeline in (p, q):
+        outputs = [
+            Buffer(_random(rng, o.dtype, regions[o.name]), min=_start(regions[o.name])) for o in p.program.outputs
+        ]
+        pipeline(*arrays, *outputs, **scalars)
+        found.append([output.array for output in outputs])
+    for parameter, ours, theirs in zip(p.program.outputs, *found, strict=True):
+        place = _first_difference(ours, theirs, rtol)
+        if place is not None:
+            at = ", ".join(str(lo + int(k)) for (lo, _), k in zip(regions[parameter.name], place, strict=True))
+            whole = ", ".join(f"{lo}..{hi}" for lo, hi in regions[parameter.name])
+            raise DeclarationError(
+                f"variant {name!r} of func {call.func.name!r} computes {theirs[place]} for {parameter.name}[{at}], and "
+                f"the func {ours[place]}, where {parameter.name}[{whole}] is computed"
+            )
+
+
+def _input_boxes(
+    p: Pipeline,
+    call: Call,
+    box: NumericBox,
+    regions: Mapping[str, NumericBox],
+    scalars: Mapping[str, int | float],
+) -> dict[str, NumericBox]:
+    """Bounds of the inputs that hold all that is read; what is read may in turn depend on these bounds."""
+    found: dict[str, NumericBox] = {
+        i.name: ((0, max(hi - lo for lo, hi in box) if box else 0),) * i.rank for i in p.program.inputs
+    }
+    for _ in range(_STEPS_TO_GROW):
+        values: dict[Expr, int] = {scalar_symbol(s): int(v) for s, v in scalars.items()}
+        for buffer, known in (*found.items(), *regions.items()):
+            for d, (lo, hi) in enumerate(known):
+                values[as_expr(metadata(buffer, d, "min"))] = lo
+                values[as_expr(metadata(buffer, d, "max"))] = hi
+        before = dict(found)
+        for buffer, region in numeric_reads(call, box, values):
+            if buffer in found:
+                pairs = zip(found[buffer], region, strict=True)
+                found[buffer] = tuple((min(a, lo), max(b, hi)) for (a, b), (lo, hi) in pairs)
+        if found == before:
+            break
+    return found
+
+
+def _start(box: NumericBox) -> tuple[int, ...]:
+    return tuple(lo for lo, _ in box)
+
+
+def _random(rng: np.random.Generator, dtype: np.dtype[Any], box: NumericBox) -> np.ndarray[Any, Any]:
+    """Random elements: small integers, normal floats, and of other dtypes any bytes."""
+    shape = tuple(max(hi - lo + 1, 0) for lo, hi in box)
+    match dtype.kind:
+        case "b":
+            return rng.integers(0, 2, shape).astype(dtype)
+        case "i":
+            return rng.integers(-100, 101, shape).astype(dtype)
+        case "u":
+            return rng.integers(0, 201, shape).astype(dtype)
+        case "f":
+            return np.asarray(rng.normal(0, 10, shape)).astype(dtype)
+        case "c":
+            return np.asarray(rng.normal(0, 10, shape) + 1j * rng.normal(0, 10, shape)).astype(dtype)
+        case _:
+            count = int(np.prod(shape, dtype=int)) * dtype.itemsize
+            return np.frombuffer(rng.bytes(count), dtype).reshape(shape).copy()
+
+
+def _first_difference(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any], rtol: float) -> tuple[int, ...] | None:
+    if a.dtype.kind in "fc":
+        same = np.isclose(a, b, rtol=rtol, atol=rtol, equal_nan=True)
+    else:
+        same = np.asarray(a == b) if rtol == 0 else np.isclose(a, b, rtol=rtol, atol=rtol)
+    different = np.argwhere(~same)
+    return None if len(different) == 0 else tuple(int(k) for k in different[0])
