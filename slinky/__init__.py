@@ -46,6 +46,7 @@ from slinky.errors import (
 from slinky.graph.buffers import BufferExpr, constant, same_shape, scalar, variables
 from slinky.graph.funcs import Func
 from slinky.graph.reductions import Reduction
+from slinky.graph.fusing import fuse
 from slinky.graph.returning import returns
 from slinky.graph.variants import Variant
 from slinky.pipeline import Pipeline
@@ -82,6 +83,7 @@ from slinky.sched import (
     enclosing_loops,
     fold_storage,
     footprint,
+    fuse_calls,
     fuse_loops,
     innermost,
     lift_alloc,
@@ -213,6 +215,8 @@ __all__ = [
     "fold_storage",
     "footprint",
     "fuse_chain",
+    "fuse",
+    "fuse_calls",
     "fuse_loops",
     "fuse_outputs",
     "innermost",

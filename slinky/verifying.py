@@ -61,7 +61,8 @@ def verify_variant(
     count = 0
     for seed, shift in itertools.product(seeds, range(len(extents))):
         rng = np.random.default_rng([seed, shift])
-        values = {s: int(rng.integers(1, 5)) for s in (parameter.name for parameter in p.program.scalars)}
+        values: dict[str, int | float] = {}
+        values |= {s: int(rng.integers(1, 5)) for s in (parameter.name for parameter in p.program.scalars)}
         values |= {s: float(rng.normal()) for s in (parameter.name for parameter in p.program.floats)}
         values |= scalars or {}
         try:

@@ -124,6 +124,55 @@ class Mix:
         return values.reshape([extent_of(box[dim]) if dim in followed else 1 for dim in write.dims])
 
 
+class Both:
+    """The callback of two stages, of which the second reads what the first one gives."""
+
+    def __init__(self, first: Stage, second: Stage) -> None:
+        self.first, self.second, self.between = first, second, first.writes[0].buffer
+        self.__name__ = f"{first.name}_{second.name}"
+
+    @staticmethod
+    def can_be(first: Stage, second: Stage) -> bool:
+        """Whether the second reads just one thing that the first gives, and not whole."""
+        if first.copying is not None or second.copying is not None or len(first.writes) != 1:
+            return False
+        reads = [read for read in second.reads if read.buffer == first.writes[0].buffer]
+        return bool(reads) and not any(isinstance(access, Whole) for read in reads for access in read.along)
+
+    def __call__(self, *operands: sl.Buffer, **scalars: int) -> None:
+        """Compute the outputs of the second, with what lies between in an array of its own."""
+        count, writes = len(self.first.reads), self.second.writes
+        targets = operands[len(operands) - len(writes) :]
+        box: dict[int, Range] = {}
+        for write, target in zip(writes, targets, strict=True):
+            box.update(zip(write.dims, zip(target.min, target.max, strict=True), strict=True))
+        ports = [k for k, read in enumerate(self.second.reads) if read.buffer == self.between]
+        needed = {k: self._region(k, box, scalars) for k in ports}
+        hull = [(min(lo for lo, _ in each), max(hi for _, hi in each)) for each in zip(*needed.values(), strict=True)]
+        between = sl.Buffer(np.empty([hi - lo + 1 for lo, hi in hull], DTYPE), min=tuple(lo for lo, _ in hull))
+        Mix(self.first)(*operands[:count], between, **scalars)
+        others = iter(operands[count : len(operands) - len(writes)])
+        sources = []
+        for k in range(len(self.second.reads)):
+            if k not in needed:
+                sources.append(next(others))
+                continue
+            places = tuple(slice(lo - a, hi - a + 1) for (lo, hi), a in zip(needed[k], between.min, strict=True))
+            sources.append(sl.Buffer(between.array[places], min=tuple(lo for lo, _ in needed[k])))
+        Mix(self.second)(*sources, *targets, **scalars)
+
+    def _region(self, k: int, box: Mapping[int, Range], scalars: Mapping[str, int]) -> list[Range]:
+        """What the second one reads by a port."""
+        found: list[Range] = []
+        for access in self.second.reads[k].along:
+            match access:
+                case Fixed(first=first, last=last):
+                    found.append((first, last))
+                case Window():
+                    found.append(access.region(box[access.dim], scalars.get(RADIUS, 0)))
+        return found
+
+
 # ----------------------------------------------------------------------------------------------------------------
 # Pipelines, arrays and results
 # ----------------------------------------------------------------------------------------------------------------
@@ -151,13 +200,14 @@ def build(graph: Graph, *, alias: bool = False) -> sl.Pipeline:
                 extra = dilation * radius if access.radius else 0
                 return sl.interval(origin - extra, origin + (access.taps - 1) * dilation + extra)
 
+    made: list[tuple[Stage, sl.Func]] = []
     for stage in graph.stages:
         dims = sl.variables(" ".join(_NAMES[-stage.rank :])) if stage.rank else ()
         if stage.copying is not None:
             _build_copy(stage, stage.copying, buffers, interval, dims)
             continue
         mix = Mix(stage)
-        sl.Func(
+        func = sl.Func(
             mix,
             inputs=[buffers[read.buffer][tuple(interval(a, dims) for a in read.along)] for read in stage.reads],
             outputs=[buffers[write.buffer][tuple(dims[d] for d in write.dims)] for write in stage.writes],
@@ -168,6 +218,12 @@ def build(graph: Graph, *, alias: bool = False) -> sl.Pipeline:
             reduction=mix.reduction(dims),
             variants={"again": sl.Variant(Mix(stage), in_place=stage.in_place)},
         )
+        for other, first in made:
+            if Both.can_be(other, stage):
+                both = Both(other, stage)
+                given = {RADIUS: radius} if other.uses_radius() or stage.uses_radius() else None
+                sl.fuse(first, func, both, both.__name__, arguments=given, pass_buffers=True)
+        made.append((stage, func))
     inputs, outputs = [buffers[name] for name in graph.inputs], [buffers[name] for name in graph.outputs]
     return sl.build_pipeline(inputs, outputs, alias=alias)
 

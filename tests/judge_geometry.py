@@ -132,6 +132,12 @@ def accumulation_of(func: LoweredFunc) -> Accumulation | None:
     return func.operation if isinstance(func.operation, Accumulation) else None
 
 
+def fused_of(func: LoweredFunc) -> tuple[LoweredFunc, LoweredFunc, tuple[int, ...]] | None:
+    """The two funcs that one is declared to compute one after the other, and by which ports the second reads the
+    output of the first."""
+    return None if func.fused is None else (func.fused.first, func.fused.second, func.fused.ports)
+
+
 def copy_of(func: LoweredFunc) -> Copy | None:
     """The copy that a func is, if it is one."""
     return func.operation if isinstance(func.operation, Copy) else None

@@ -41,6 +41,7 @@ from judge_geometry import (
     Range,
     TooMuchWorkError,
     WrongProgramError,
+    fused_of,
     geometry_of,
     is_parallel,
     named,
@@ -442,6 +443,9 @@ class Run:
 
     def _compute(self, call: Call, geometry: Geometry, box: NumericBox, targets: list[Memory], scope: Scope) -> None:
         func = call.func
+        if fused_of(func) is not None:
+            self._compute_both(call, geometry, box, targets, scope)
+            return
         for dim, whole in geometry.whole.items():
             if box[dim] != whole:
                 raise WrongProgramError(
@@ -474,6 +478,34 @@ class Run:
             memory.write(output.region, hashes)
             if self.origins is not None:
                 self._explain(text_of(func, box), geometry, box, memory, output, sources)
+
+    def _compute_both(
+        self, call: Call, geometry: Geometry, box: NumericBox, targets: list[Memory], scope: Scope
+    ) -> None:
+        """Compute what a fused func stands for: the output of the first func, as far as the second reads it, and then
+        the second. Raises `WrongProgramError` where the fused func does not read what the first one does."""
+        fused = fused_of(call.func)
+        assert fused is not None
+        first, second, ports = fused
+        plans = geometry_of(second, self.values).plan(box)[0]
+        hulls = [hull for k in ports if (hull := plans[k].hull) is not None]
+        name, count = f"between, in {call.func.name}", len(first.inputs)
+        others = iter(operands_read(call)[count:])
+        reads = tuple(name if k in ports else next(others) for k in range(len(second.inputs)))
+        scope = dict(scope)
+        if hulls:
+            region = tuple((min(lo for lo, _ in each), max(hi for _, hi in each)) for each in zip(*hulls, strict=True))
+            scope[name] = Memory(name, region, ())
+            own = dict(zip(written_dims(first)[0], region, strict=True))
+            needed = tuple(own[d] for d in range(len(own)))
+            inner = geometry_of(first, self.values)
+            for mine, theirs in zip(geometry.plan(box)[0], inner.plan(needed)[0], strict=False):
+                if theirs.hull is not None and (mine.hull is None or not _holds(mine.hull, theirs.hull)):
+                    raise WrongProgramError(f"{text_of(call.func, box)} does not read what {first.name} does")
+            part = Call(first, call.box, tuple(operands_read(call)[:count]), (name,))
+            self._compute(part, inner, needed, [scope[name]], scope)
+        rest = Call(second, call.box, reads, call.writes)
+        self._compute(rest, geometry_of(second, self.values), box, targets, scope)
 
     def _base(self, func: LoweredFunc, box: NumericBox, output: OutputPlan) -> Hashes:
         """The hashes of the coordinates that an operation writes, as it sees them."""
@@ -562,6 +594,11 @@ class Run:
                 for source, _ in weighted(geometry.needed_at(port, point))
             ]
             self.origins.setdefault(target.at(element), Origin(call, target.name, element, reads))
+
+
+def _holds(box: NumericBox, other: NumericBox) -> bool:
+    """Whether a box holds another one."""
+    return all(a <= lo and hi <= b for (a, b), (lo, hi) in zip(box, other, strict=True))
 
 
 def numeric(box: Sequence[Any], values: Values) -> NumericBox:

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import slinky as sl
 from slinky.errors import SchedulingError
+from slinky.ir.families import original
 from slinky.ir.operations import Copy
 
 T = TypeVar("T")
@@ -162,6 +163,17 @@ def meaning(cursor: Any) -> str:
     that reduces may be taken to pieces, the last of which gives what it gave."""
     kind = type(cursor).__name__
     return kind if isinstance(cursor, sl.LoopCursor) else f"{kind} {cursor.name().removesuffix('_finish')}"
+    """What a cursor means to a person: the kind of statement and its name; loops may be renamed by a split, and of two
+    calls that became one, the first goes on."""
+    kind = type(cursor).__name__
+    if isinstance(cursor, sl.LoopCursor):
+        return kind
+    if not isinstance(cursor, sl.CallCursor):
+        return f"{kind} {cursor.name()}"
+    func = cursor._call.func
+    while func.fused is not None:
+        func = func.fused.first
+    return f"{kind} {func.name}"
 
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -382,6 +394,23 @@ def _choose_variant(chain: Chain) -> sl.Pipeline:
     return sl.choose_variant(p, call, chain.choose([n for n in (None, *call.variants()) if n != call.variant()]))
 
 
+def _fuse_calls(chain: Chain) -> sl.Pipeline:
+    """A call with one of which it reads, for which something is declared, or any two."""
+    p, calls = chain.pipeline, chain.pipeline.find_all("_ = _")
+    if chain.is_careless():
+        return sl.fuse_calls(p, chain.pick("_ = _"), chain.pick("_ = _"), "both")
+    triples = [
+        (a, b, fused.name)
+        for b in calls
+        for fused in original(b._call.func).fusions
+        for a in calls
+        if fused.fused is not None and fused.fused.first is original(a._call.func)
+    ]
+    if not triples:
+        raise NothingToDoError
+    return sl.fuse_calls(p, *chain.choose(triples))
+
+
 def _uses(p: sl.Pipeline) -> dict[str, tuple[int, int]]:
     """Of each intermediate, the first and the last call that uses it, counted in program order."""
     found: dict[str, tuple[int, int]] = {}
@@ -450,6 +479,7 @@ PRIMITIVES: dict[str, tuple[Primitive, int]] = {
     "share_calls": (_share_calls, 1),
     "remove_call": (_remove_call, 1),
     "choose_variant": (_choose_variant, 1),
+    "fuse_calls": (_fuse_calls, 1),
     "compute_in_place": (_compute_in_place, 1),
     "reuse_buffer": (_reuse_buffer, 2),
     "simplify": (_simplify, 1),

@@ -140,6 +140,20 @@ REFUSALS: dict[str, dict[str, str]] = {
         "a fold": FOLD,
         "parallel iterations": READ_BY_OTHERS,
     },
+    "fuse_calls": {
+        "not declared": r"has no fused func|is declared for .*, not for",
+        "an output": r"is an output of the pipeline, which must be written",
+        "not read": r"does not read what this call of",
+        "read by others": r"reads .*, too",
+        "written by others": r"writes .*, too",
+        "others in its memory": r"other buffers lie in the memory of",
+        "a buffer out of scope": SCOPE,
+        "something read is not written": UNWRITTEN,
+        "a fold": FOLD,
+        "not forward": PRODUCED_FORWARD,
+        "shared folds": SHARED_FOLD,
+        "parallel iterations": READ_BY_OTHERS,
+    },
     "split_boundary": {
         "no copy": r"is no copy that slinky understands",
         "by views": r"sees its buffers by views",
@@ -293,7 +307,7 @@ for _primitive in (
     "split_loop", "reorder_loops", "cut_loop", "parallelize_loop", "compute_at", "compute_root", "slide_window",
     "fold_storage", "alias_copy", "store_at", "lift_alloc", "reorder_statements", "split_boundary", "cut_call",
     "clone_call", "fuse_loops", "share_calls", "remove_call",
-    "choose_variant",
+    "choose_variant", "fuse_calls",
 ):  # fmt: skip
     REFUSALS[_primitive]["shared memory"] = MEMORY
 """Why each primitive may refuse, in a few words, and the reason that says so."""

@@ -203,8 +203,7 @@ def _matches(
         )
     name = given["bare"]
     if given["bare_variant"]:
-        called, variant = given["bare"], given["bare_variant"]
-        return those(lambda s: isinstance(s, Call) and _is_call_of(s, called, variant))
+        return those(lambda s: isinstance(s, Call) and _is_call_of(s, name, given["bare_variant"]))
     if name == "_":
         raise PatternError("the pattern '_' alone names no kind of statement; write 'for _', 'alloc _' or '_ = _'")
     groups = {kind: those(lambda s, k=kind: isinstance(s, k) and name_of(s) == name) for kind in (Call, Alloc, For)}  # type: ignore[misc]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import numpy as np
@@ -17,6 +17,9 @@ from slinky.ir.operations import Callback, Operation
 from slinky.ir.returning import Returning
 from slinky.symbolic.expressions import Expr, Metadata, Node, Scalar, Variable
 from slinky.symbolic.traversal import symbols
+
+if TYPE_CHECKING:
+    from slinky.graph.fusing import DeclaredFusion
 
 _serial = itertools.count()
 
@@ -90,7 +93,8 @@ class Func:
         self.serial = next(_serial)
         if not self.outputs:
             raise GraphError(f"func {self.name!r} produces nothing: give at least one output access")
-        self._check_ufunc(callback, self.arguments, self.pass_buffers, f"func {self.name!r}")
+        counts = len(self.inputs), len(self.outputs)
+        _check_ufunc(callback, self.arguments, counts, self.pass_buffers, f"func {self.name!r}")
         self.dims = self._dims()
         self.whole = self._whole(whole)
         if reduction is not None and not isinstance(reduction, Reduction):
@@ -99,6 +103,7 @@ class Func:
         self._check_outputs()
         self._check_symbols(self.inputs, self.arguments, f"func {self.name!r}")
         self.variants = self._variants(variants)
+        self.fusions: list[DeclaredFusion] = []
         self._check_cycle()
         for access in self.inputs:
             access.buffer.is_read = True
@@ -134,48 +139,26 @@ class Func:
 
     def _variant(self, name: str, given: Variant) -> DeclaredVariant:
         what = f"variant {name!r} of func {self.name!r}"
-        callback, arguments = given.callback, given.arguments
-        if not callable(callback):
-            raise GraphError(f"{what} needs a callable, got {callback!r}")
-        if isinstance(callback, Returning):
-            callback = attrs.evolve(callback, outputs=len(self.outputs))
-        if arguments is not None and not isinstance(arguments, Mapping):
-            raise GraphError(f"{what}: arguments must be a dictionary, values by name, got {arguments!r}")
-        arguments = self.arguments if arguments is None else dict(arguments)
+        arguments = self.arguments if given.arguments is None else given.arguments
         inputs = self.inputs if given.inputs is None else _accesses(given.inputs, self.name, "input")
-        takes_arrays = isinstance(callback, np.ufunc)
-        defaults = {"pass_buffers": self.pass_buffers and not takes_arrays, "writable_inputs": self.writable_inputs}
-        own = {key: getattr(given, key) for key in defaults}
-        flags = {key: defaults[key] if value is None else self._flag(value, key) for key, value in own.items()}
-        in_place = _is_elementwise(callback) if given.in_place is None else self._flag(given.in_place, "in_place")
-        self._check_ufunc(callback, arguments, flags["pass_buffers"], what)
-        self._check_symbols(inputs, arguments, what)
-        require_within(inputs, self.inputs, what)
-        return DeclaredVariant(
-            name, inputs, Callback(callback, arguments=tuple(arguments.items()), in_place=in_place, **flags)
+        takes_buffers = self.pass_buffers and not isinstance(given.callback, np.ufunc)
+        operation = callback_of(
+            given.callback,
+            arguments,
+            (len(self.inputs), len(self.outputs)),
+            what,
+            takes_buffers if given.pass_buffers is None else given.pass_buffers,
+            given.in_place,
+            self.writable_inputs if given.writable_inputs is None else given.writable_inputs,
         )
+        self._check_symbols(inputs, dict(operation.arguments), what)
+        require_within(inputs, self.inputs, what)
+        return DeclaredVariant(name, inputs, operation)
 
     def _flag(self, given: object, what: str) -> bool:
         if not isinstance(given, (bool, np.bool_)):
             raise GraphError(f"func {self.name!r}: {what} must be True or False, got {given!r}")
         return bool(given)
-
-    def _check_ufunc(
-        self, ufunc: Callable[..., Any], arguments: Mapping[str, Any], pass_buffers: bool, what: str
-    ) -> None:
-        """Of a ufunc it is known how it is called."""
-        if not isinstance(ufunc, np.ufunc):
-            return
-        given, expected = (len(self.inputs), len(self.outputs)), (ufunc.nin, ufunc.nout)
-        if given != expected:
-            raise GraphError(
-                f"{what}: the ufunc {ufunc.__name__} takes {expected[0]} inputs and {expected[1]} outputs, "
-                f"got {given[0]} and {given[1]}"
-            )
-        if "out" in arguments:
-            raise GraphError(f"{what}: the ufunc {ufunc.__name__} gets its outputs as its argument 'out'")
-        if pass_buffers:
-            raise GraphError(f"{what}: the ufunc {ufunc.__name__} takes arrays, it cannot have pass_buffers")
 
     def _dims(self) -> tuple[Variable, ...]:
         """The variables of the output accesses, in order of first appearance."""
@@ -273,6 +256,53 @@ class Func:
     def __repr__(self) -> str:
         inputs = ", ".join(map(str, self.inputs))
         return f"<Func {', '.join(map(str, self.outputs))} = {self.name}({inputs})>"
+
+
+def callback_of(
+    callback: Callable[..., Any],
+    arguments: object,
+    counts: tuple[int, int],
+    what: str,
+    pass_buffers: object,
+    in_place: object,
+    writable_inputs: object,
+) -> Callback:
+    """What a declaration beside a func says that is run, with so many inputs and outputs.
+
+    `what` is what messages call it. Raises `GraphError` for what cannot be.
+    """
+    if not callable(callback):
+        raise GraphError(f"{what} needs a callable, got {callback!r}")
+    if isinstance(callback, Returning):
+        callback = attrs.evolve(callback, outputs=counts[1])
+    if not isinstance(arguments, Mapping):
+        raise GraphError(f"{what}: arguments must be a dictionary, values by name, got {arguments!r}")
+    own = {"pass_buffers": pass_buffers, "writable_inputs": writable_inputs}
+    own["in_place"] = _is_elementwise(callback) if in_place is None else in_place
+    for key, flag in own.items():
+        if not isinstance(flag, (bool, np.bool_)):
+            raise GraphError(f"{what}: {key} must be True or False, got {flag!r}")
+    _check_ufunc(callback, arguments, counts, bool(pass_buffers), what)
+    flags = {key: bool(flag) for key, flag in own.items()}
+    return Callback(callback, arguments=tuple(arguments.items()), **flags)
+
+
+def _check_ufunc(
+    ufunc: Callable[..., Any], arguments: Mapping[str, Any], given: tuple[int, int], pass_buffers: bool, what: str
+) -> None:
+    """Of a ufunc it is known how it is called."""
+    if not isinstance(ufunc, np.ufunc):
+        return
+    expected = (ufunc.nin, ufunc.nout)
+    if given != expected:
+        raise GraphError(
+            f"{what}: the ufunc {ufunc.__name__} takes {expected[0]} inputs and {expected[1]} outputs, "
+            f"got {given[0]} and {given[1]}"
+        )
+    if "out" in arguments:
+        raise GraphError(f"{what}: the ufunc {ufunc.__name__} gets its outputs as its argument 'out'")
+    if pass_buffers:
+        raise GraphError(f"{what}: the ufunc {ufunc.__name__} takes arrays, it cannot have pass_buffers")
 
 
 def _is_elementwise(callback: Callable[..., Any]) -> bool:

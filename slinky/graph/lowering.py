@@ -11,9 +11,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable
 
+import attrs
+
 from slinky.errors import GraphError
 from slinky.graph.buffers import BufferExpr, constraints, loop_variables, valid_name
 from slinky.graph.collecting import Graph
+from slinky.graph.fusing import with_fusions
 from slinky.graph.inference import Checks, Inferred, infer
 from slinky.graph.naming import DimensionNames
 from slinky.graph.resolution import resolve
@@ -27,6 +30,7 @@ from slinky.ir.statements import (
     ConstantBuffer,
     FloatParameter,
     Layout,
+    LoweredFunc,
     Program,
     ScalarParameter,
     Statement,
@@ -71,6 +75,7 @@ def lower(graph: Graph, require: Iterable[Condition], name: str | None) -> Progr
         names = DimensionNames(graph.funcs)
         _check_reads(graph, inferred, checks, names)
         _require_possible(checks, names, inferred)
+        inferred = attrs.evolve(inferred, funcs=with_fusions(inferred.funcs, graph.funcs))
         body = _body(graph, inferred, checks, names)
     first = graph.outputs[0].producer
     assert first is not None
@@ -189,7 +194,7 @@ def _scalars(inferred: Inferred, checks: Checks) -> tuple[ScalarParameter, ...]:
     used: set[Expr] = set(union_of_symbols(checks.messages))
     for box in (*inferred.boxes.values(), *inferred.boxes_of_funcs.values()):
         used |= box_symbols(box)
-    for lowered in (member for func in inferred.funcs.values() for member in relatives(func).values()):
+    for lowered in _all_funcs(inferred):
         used |= box_symbols([i for access in lowered.inputs for i in access.box])
         used |= union_of_symbols(lowered.operation.expressions())
     used |= union_of_symbols(inferred.strides.values())
@@ -200,6 +205,12 @@ def _scalars(inferred: Inferred, checks: Checks) -> tuple[ScalarParameter, ...]:
     return tuple(map(ScalarParameter, names))
 
 
+def _all_funcs(inferred: Inferred) -> list[LoweredFunc]:
+    """All that calls may run: the funcs, their variants, and what they are fused to."""
+    members = [member for func in inferred.funcs.values() for member in relatives(func).values()]
+    return [*members, *(fused for func in inferred.funcs.values() for fused in func.fusions)]
+
+
 def _require_one_kind(scalars: tuple[ScalarParameter, ...], floats: tuple[FloatParameter, ...]) -> None:
     both = sorted({s.name for s in scalars} & {f.name for f in floats})
     if both:
@@ -208,8 +219,7 @@ def _require_one_kind(scalars: tuple[ScalarParameter, ...], floats: tuple[FloatP
 
 def _floats(inferred: Inferred) -> tuple[FloatParameter, ...]:
     """The floats that a program gives to callbacks, in the order of their names."""
-    operations = (member.operation for func in inferred.funcs.values() for member in relatives(func).values())
-    names = sorted({value.name for operation in operations for value in operation.floats()})
+    names = sorted({value.name for lowered in _all_funcs(inferred) for value in lowered.operation.floats()})
     taken = {buffer.name for buffer in inferred.boxes}
     for name in names:
         if name in taken:

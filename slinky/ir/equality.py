@@ -42,7 +42,8 @@ def say_the_same(a: Program, b: Program) -> bool:
 
 
 def _said_of_func(func: LoweredFunc) -> tuple[object, ...]:
-    return (func.variant, tuple((name, _said_alone(relative)) for name, relative in relatives(func).items()))
+    others = tuple((name, _said_alone(relative)) for name, relative in relatives(func).items())
+    return (func.variant, others, tuple(map(_said_alone, func.fusions)))
 
 
 def _said_alone(func: LoweredFunc) -> tuple[object, ...]:

@@ -19,7 +19,11 @@ from slinky.ir.statements import Family, LoweredFunc
 
 def with_variants(func: LoweredFunc, variants: dict[str, LoweredFunc]) -> LoweredFunc:
     """A func with variants, each of which differs from it in its operation and in the boxes of its inputs alone."""
-    return func if not variants else _family({None: func, **variants})[None]
+    if not variants:
+        return func
+    members: dict[str | None, LoweredFunc] = {None: func}
+    members.update(variants)
+    return _family(members)[None]
 
 
 def _family(members: dict[str | None, LoweredFunc]) -> dict[str | None, LoweredFunc]:
@@ -62,7 +66,7 @@ def relatives(func: LoweredFunc) -> dict[str | None, LoweredFunc]:
 def with_all_changed(func: LoweredFunc, change: Callable[[LoweredFunc], LoweredFunc | None]) -> LoweredFunc | None:
     """A func that was changed, and its relatives likewise; None if it cannot be. What cannot be changed so is a
     relative no more."""
-    if func.family is None:
+    if func.family is None or not is_member(func):
         return change(func)
     changed = {name: change(member) for name, member in func.family.members.items()}
     if changed[func.variant] is None:

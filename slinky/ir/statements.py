@@ -150,6 +150,16 @@ class Family:
 
 
 @attrs.frozen(eq=False)
+class Fused:
+    """What a fused func computes: what `second` computes, where by some of its `ports`, given by position, it reads
+    what `first` gives."""
+
+    first: LoweredFunc
+    second: LoweredFunc
+    ports: tuple[int, ...]
+
+
+@attrs.frozen(eq=False)
 class LoweredFunc:
     """What a call runs: the geometry of its ports, and the operation.
 
@@ -171,6 +181,9 @@ class LoweredFunc:
 
     `family` are the funcs that are declared to compute the same, of which this one is the `variant` of that name; None
     for the one that they are variants of.
+
+    `fusions` are funcs that are declared to compute what it computes of another one's output; each says in `fused` of
+    which.
     """
 
     name: str
@@ -185,6 +198,8 @@ class LoweredFunc:
     reduction: Reduction | None = None
     variant: str | None = None
     family: Family | None = None
+    fusions: tuple[LoweredFunc, ...] = ()
+    fused: Fused | None = None
 
     @property
     def label(self) -> str:

@@ -126,6 +126,7 @@ def _substituted_func(func: LoweredFunc, replacements: Mapping[Expr, Expr]) -> L
         part=tuple(_limit(limit, replacements) for limit in func.part),
         known=tuple(substitute(c, replacements) for c in func.known),
         whole=tuple((d, substitute_interval(i, replacements)) for d, i in func.whole),
+        fusions=(),
     )
 
 

@@ -19,7 +19,7 @@ from slinky.cursors.versions import Version
 from slinky.errors import SchedulingError
 from slinky.ir.families import with_all_changed
 from slinky.ir.operations import Copy, CopySource
-from slinky.ir.statements import Call, InputPort, Limit, LoweredFunc, OutputPort, View
+from slinky.ir.statements import Call, Fused, InputPort, Limit, LoweredFunc, OutputPort, View
 from slinky.symbolic.bounds import bounds
 from slinky.symbolic.expressions import Expr, Variable, linear, variable
 from slinky.symbolic.followed import Followed, followed
@@ -171,7 +171,20 @@ def _reading_through(func: LoweredFunc, ports: Sequence[int], passage: Passage) 
         if new is None:
             return None
         inputs[k] = new
-    return attrs.evolve(func, inputs=tuple(inputs))
+    return attrs.evolve(
+        func, inputs=tuple(inputs), fusions=(), fused=_fused_reading_through(func.fused, ports, passage)
+    )
+
+
+def _fused_reading_through(fused: Fused | None, ports: Sequence[int], passage: Passage) -> Fused | None:
+    """What a fused func that reads by some of its ports the other buffer of a passage computes."""
+    if fused is None:
+        return None
+    count = len(fused.first.inputs)
+    others = [k for k in range(len(fused.second.inputs)) if k not in fused.ports]
+    first = _reading_through(fused.first, [k for k in ports if k < count], passage)
+    second = _reading_through(fused.second, [others[k - count] for k in ports if k >= count], passage)
+    return None if first is None or second is None else attrs.evolve(fused, first=first, second=second)
 
 
 def _input_through(port: InputPort, passage: Passage) -> InputPort | None:
@@ -288,8 +301,16 @@ def _writing_through(func: LoweredFunc, passage: Passage, parts: Sequence[Limit]
             *(Limit(positions[limit.dim], limit.first, limit.last) for limit in parts),
         ),
         whole=tuple((d, new_dims[d].values(i)) for d, i in func.whole),
+        fusions=(),
+        fused=_fused_writing_through(func.fused, passage, parts),
     )
     return Rewritten(new, (*new_dims, *points))
+
+
+def _fused_writing_through(fused: Fused | None, passage: Passage, parts: Sequence[Limit]) -> Fused | None:
+    """What a fused func that writes the other buffer of a passage computes."""
+    second = None if fused is None else _writing_through(fused.second, passage, parts)
+    return None if fused is None or second is None else attrs.evolve(fused, second=second.func)
 
 
 def _moved(limit: Limit, by: Followed) -> Limit:

@@ -132,6 +132,12 @@ class ChooseVariantCursors(ReturnedCursors):
     call: CallCursor
 
 
+class FuseCallsCursors(ReturnedCursors):
+    """Returned by `fuse_calls`."""
+
+    call: CallCursor
+
+
 class ParallelizeLoopCursors(ReturnedCursors):
     """Returned by `parallelize_loop`."""
 

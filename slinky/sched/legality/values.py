@@ -4,7 +4,8 @@ Idea. An element of a buffer has one value because one func writes the buffer, f
 Before and after an edit, a call is the same *production* if it runs the same func and its operands stand for the same
 buffers: the same allocations (a copy of an allocation stands for its original), or the same parameters. Two allocations
 that are written by the same funcs, from the same sources, hold the same elements at the same coordinates, so either can
-stand for the other. A variant of a func stands for it, because the author of the func says so (`ir.families`).
+stand for the other. A variant of a func stands for it, because the author of the func says so (`ir.families`);
+so does a fused func for two.
 
 Invariant: where every call of the new program is a production of the old one, all elements that both programs compute
 have the same values, whatever else differs.
@@ -26,7 +27,7 @@ Source: TypeAlias = int | str
 
 Production: TypeAlias = tuple[LoweredFunc, tuple[Source, ...], tuple[Source, ...]]
 
-_EQUAL = ("equal allocations",)
+_EQUAL, _MADE = ("equal allocations",), ("productions",)
 
 
 def check_values(old: Version, new: Version, statements: Iterable[int], copies: Mapping[int, int]) -> None:
@@ -53,7 +54,40 @@ def check_values(old: Version, new: Version, statements: Iterable[int], copies: 
             continue
         alike = _alike(wanted, equal_allocations(old))
         if not any(_alike(_production(old, other, {}), equal_allocations(old)) == alike for other in those):
-            raise _other_value(old, new, call)
+            if not _is_declared_fusion(old, wanted):
+                raise _other_value(old, new, call)
+
+
+def _is_declared_fusion(old: Version, wanted: Production) -> bool:
+    """Whether a production gives what a call gives in a version of the output of another one, by the word of the author
+    of its func."""
+    func, reads, writes = wanted
+    calls = (s for s in walk(old.program.body) if isinstance(s, Call))
+    for call in calls:
+        second, sources, targets = _production(old, call, {})
+        if targets == writes and any(func is fused for fused in second.fusions):
+            expected = fused_sources(old, func, sources)
+            same = equal_allocations(old)
+            if expected is not None and _firsts(expected, same) == _firsts(reads, same):
+                return True
+    return False
+
+
+def fused_sources(version: Version, func: LoweredFunc, sources: tuple[Source, ...]) -> tuple[Source, ...] | None:
+    """What a fused func reads in place of a call of the second func that it stands for, which reads these sources: the
+    sources of the first func, then the others. None where something else than the first func makes what lies between.
+    """
+    fused = func.fused
+    assert fused is not None
+    between = {sources[k] for k in fused.ports}
+    (alloc, *more) = between
+    made = _productions(version).get(alloc) if isinstance(alloc, int) else None
+    if more or made is None or len(made) != 1:
+        return None
+    ((first, _, read),) = made
+    if first is not fused.first:
+        return None
+    return (*read, *(source for k, source in enumerate(sources) if k not in fused.ports))
 
 
 def equal_allocations(version: Version) -> Mapping[int, int]:
@@ -68,16 +102,24 @@ def equal_allocations(version: Version) -> Mapping[int, int]:
     return found
 
 
+def _productions(version: Version) -> Mapping[int, set[tuple[LoweredFunc, int, tuple[Source, ...]]]]:
+    """Of each allocation what writes it: funcs, which of their outputs it is, and from which sources."""
+    found: dict[int, set[tuple[LoweredFunc, int, tuple[Source, ...]]]] | None = version.remembered.get(_MADE)
+    if found is None:
+        found = version.remembered[_MADE] = {}
+        for statement in walk(version.program.body):
+            if isinstance(statement, Alloc):
+                found[statement.id] = set()
+            elif isinstance(statement, Call):
+                func, sources, targets = _production(version, statement, {})
+                for port, target in enumerate(targets):
+                    if isinstance(target, int):
+                        found[target].add((func, port, sources))
+    return found
+
+
 def _find_equal_allocations(version: Version) -> Mapping[int, int]:
-    made: dict[int, set[tuple[LoweredFunc, int, tuple[Source, ...]]]] = {}
-    for statement in walk(version.program.body):
-        if isinstance(statement, Alloc):
-            made[statement.id] = set()
-        elif isinstance(statement, Call):
-            func, sources, targets = _production(version, statement, {})
-            for port, target in enumerate(targets):
-                if isinstance(target, int):
-                    made[target].add((func, port, sources))
+    made = _productions(version)
     same: dict[int, int] = {}
     while True:  # what holds the same makes what is computed of it the same: until nothing more is found
         firsts: dict[object, int] = {}

@@ -12,7 +12,7 @@ from slinky.sched.primitives.reductions import split_reduction
 from slinky.sched.primitives.simplification import rename, simplify
 from slinky.sched.primitives.sliding import slide_window
 from slinky.sched.primitives.storage import fold_storage, lift_alloc, store_at, unfold_storage
-from slinky.sched.primitives.variants import choose_variant
+from slinky.sched.primitives.variants import choose_variant, fuse_calls
 
 __all__ = [
     "alias_copies",
@@ -25,6 +25,7 @@ __all__ = [
     "cut_call",
     "cut_loop",
     "fold_storage",
+    "fuse_calls",
     "fuse_loops",
     "lift_alloc",
     "parallelize_loop",

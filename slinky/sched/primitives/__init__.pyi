@@ -17,6 +17,7 @@ from slinky.sched.returned import (
     CutCallCursors,
     CutLoopCursors,
     FoldStorageCursors,
+    FuseCallsCursors,
     FuseLoopsCursors,
     LiftAllocCursors,
     ParallelizeLoopCursors,
@@ -203,6 +204,24 @@ def choose_variant(
     p: Pipeline,
     call: CallCursor | str,
     name: str | None,
+    *,
+    rc: Literal[False] = False,
+) -> Pipeline: ...
+@overload
+def fuse_calls(
+    p: Pipeline,
+    first: CallCursor | str,
+    second: CallCursor | str,
+    name: str,
+    *,
+    rc: Literal[True],
+) -> tuple[Pipeline, FuseCallsCursors]: ...
+@overload
+def fuse_calls(
+    p: Pipeline,
+    first: CallCursor | str,
+    second: CallCursor | str,
+    name: str,
     *,
     rc: Literal[False] = False,
 ) -> Pipeline: ...

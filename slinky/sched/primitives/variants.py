@@ -1,22 +1,29 @@
-"""Primitives on what calls run: another variant of their func.
+"""Primitives on what calls run: another variant of their func, or a fused func for two of them.
 
-That a variant computes the same is the word of the func's author, declared where the func is made. What it reads may be
-less, never more; that it finds it is proved as for any call.
+That a variant computes the same is the word of the func's author, declared where the func is made, and so is that one
+func computes what two do. What a variant reads may be less, never more; a fused func reads what the first of the two
+reads for what the second reads of it. That they find it is proved as for any call.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from slinky.cursors.cursors import CallCursor
+from slinky.cursors.cursors import CallCursor, statement_cursor
 from slinky.cursors.editing import Edit
+from slinky.cursors.versions import Version
 from slinky.errors import SchedulingError
-from slinky.ir.copies import with_func
-from slinky.ir.families import names_of_variants, relative
+from slinky.ir.copies import with_func, with_identity, with_operands
+from slinky.ir.families import names_of_variants, original, relative
+from slinky.ir.statements import Alloc, Call, LoweredFunc
 from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
+from slinky.sched.legality.values import are_equal_productions
 from slinky.sched.operation import sched_op
-from slinky.sched.returned import ChooseVariantCursors
+from slinky.sched.primitives.rewriting import delete_with_idle_blocks
+from slinky.sched.remedies import PlaceOf
+from slinky.sched.remedies import first as do_first
+from slinky.sched.returned import ChooseVariantCursors, FuseCallsCursors
 
 
 @sched_op(ChooseVariantCursors)
@@ -65,3 +72,106 @@ def choose_variant(p: Pipeline, call: CallCursor, name: str | None) -> Any:
         edit.update(with_func(old, func))
     new = settle(edit, "choose_variant")
     return new, (CallCursor(new._version, old.id),)
+
+
+@sched_op(FuseCallsCursors)
+def fuse_calls(p: Pipeline, first: CallCursor, second: CallCursor, name: str) -> Any:
+    """Make one call of two, by a fused func that is declared (`sl.fuse`); what lay between them need not be stored.
+
+        >>> import slinky as sl, numpy as np
+        >>> (x,) = sl.variables("x")
+        >>> a, t, b = (sl.BufferExpr(name, np.float32, 1) for name in "atb")
+        >>> square = sl.Func(np.square, [a[x]], [t[x]], name="square")
+        >>> add = sl.Func(lambda s, o: np.add(s[:-1], s[1:], out=o), [t[sl.interval(x - 1, x)]], [b[x]], name="add")
+        >>> def both(source, target):
+        ...     np.add(source[:-1] ** 2, source[1:] ** 2, out=target)
+        >>> sl.fuse(square, add, both, "add_squares")
+        >>> p = sl.build_pipeline([a], [b])
+        >>> print(p)
+        pipeline add(a: float32[1]) -> (b: float32[1]):
+          check a.x.min <= b.x.min - 1
+          check b.x.max <= a.x.max
+          alloc t: float32[b.x.min - 1 .. b.x.max]
+          t[:] = square(a[:])
+          b[:] = add(t[:])
+        >>> print(fuse_calls(p, "square", "add", "add_squares"))
+        pipeline add(a: float32[1]) -> (b: float32[1]):
+          check a.x.min <= b.x.min - 1
+          check b.x.max <= a.x.max
+          b[:] = add_squares(a[b.x.min - 1 .. b.x.max])
+
+    The call stands where the second one stood, and computes what that computed. Where that is a piece, it computes for
+    itself what it needs of the first func, even if another piece needs that, too.
+
+    Refused: a name under which nothing is declared for the two funcs, or for what they were before they were changed to
+    read or write past a copy; a buffer between the two that others read (`clone_call`), that others write, or that is
+    an output of the pipeline; what the first one read, if it is no longer there where the second one stands.
+
+    Cursors:
+        call: the one call.
+    """
+    version, one, other = p._version, first._call, second._call
+    func, alloc = _fusion(version, first, second, name)
+    assert func.fused is not None
+    edit = Edit(version)
+    edit.delete(alloc.id, "made one call of those that it lay between")
+    for identity in version.writers_of(alloc):
+        delete_with_idle_blocks(edit, identity, "made one call of it and of its reader")
+    reads = (*one.reads, *(buffer for k, buffer in enumerate(other.reads) if k not in func.fused.ports))
+    new_call = with_identity(with_operands(with_func(other, func), reads, other.writes), one.id)
+    edit.replace(other.id, (new_call,), "merged it into the call before")
+    new = settle(edit, "fuse_calls")
+    return new, (CallCursor(new._version, one.id),)
+
+
+def _fusion(version: Version, first: CallCursor, second: CallCursor, name: str) -> tuple[LoweredFunc, Alloc]:
+    """The fused func of a name, and the buffer that lies between two calls.
+
+    Raises `SchedulingError` where there is no such, or others use the buffer.
+    """
+    one, other = first._call, second._call
+    declared = original(other.func).fusions
+    func = next((fused for fused in declared if fused.name == name), None)
+    if func is None or func.fused is None:
+        names = ", ".join(fused.name for fused in declared)
+        raise SchedulingError(
+            f"{other.func.name} has no fused func {name!r}: it declares {names or 'none'}", place=second
+        )
+    if func.fused.first is not original(one.func):
+        raise SchedulingError(
+            f"{name} is declared for {func.fused.first.name} and {other.func.name}, not for {one.func.name} as it is "
+            f"here",
+            place=first,
+        )
+    (between,) = one.writes
+    alloc = version.alloc_of(between, one.id)
+    if alloc is None:
+        raise SchedulingError(f"{between} is an output of the pipeline, which must be written", place=first)
+    if any(other.reads[k] != between for k in func.fused.ports) or version.alloc_of(between, other.id) is not alloc:
+        raise SchedulingError(f"{other.func.name} does not read what this call of {one.func.name} writes", place=second)
+    reader = next((i for i in version.readers_of(alloc) if i != other.id), None)
+    if reader is not None:
+        raise SchedulingError(
+            f"{_name(version, reader)} reads {between}, too",
+            place=statement_cursor(version, reader),
+            remedies=lambda: [do_first("clone the producer first", ("clone_call", PlaceOf(one.id), PlaceOf(reader)))],
+        )
+    writer = next((i for i in version.writers_of(alloc) if not _makes_the_same(version, i, one)), None)
+    if writer is not None:
+        raise SchedulingError(
+            f"{_name(version, writer)} writes {between}, too", place=statement_cursor(version, writer)
+        )
+    if any(version.alloc_of(between, i) is alloc for i in version.named(("within", between))):
+        raise SchedulingError(f"other buffers lie in the memory of {between}", place=first)
+    return func, alloc
+
+
+def _makes_the_same(version: Version, identity: int, call: Call) -> bool:
+    statement = version.statement(identity)
+    return isinstance(statement, Call) and are_equal_productions(version, statement, call)
+
+
+def _name(version: Version, identity: int) -> str:
+    statement = version.statement(identity)
+    assert isinstance(statement, Call)
+    return statement.func.name
