@@ -27,6 +27,8 @@ from graphs_as_data import (
 from random_copies import Copying, build_copy, build_extension, taken
 
 import slinky as sl
+from slinky.ir.operations import Copy
+from slinky.ir.statements import Call, walk
 
 # ----------------------------------------------------------------------------------------------------------------
 # Callbacks
@@ -352,6 +354,8 @@ def run_and_compare(graph: Graph, pipeline: sl.Pipeline, **options: Any) -> sl.R
     right = expected(graph)
     for name, buffer in zip((*graph.inputs, *graph.outputs), (*inputs, *outputs), strict=True):
         np.testing.assert_array_equal(buffer.array, right[name], err_msg=f"buffer {name}")
-    copies = [stage.name for stage in graph.stages if stage.copying is not None]
+    copies = {stage.name for stage in graph.stages if stage.copying is not None}
+    funcs = [s.func for s in walk(pipeline.program.body) if isinstance(s, Call)]
+    copies |= {func.name for func in funcs if isinstance(func.operation, Copy)}
     assert statistics.bytes_copied == DTYPE.itemsize * sum(statistics.elements.get(name, 0) for name in copies)
     return statistics

@@ -411,6 +411,18 @@ def _fuse_calls(chain: Chain) -> sl.Pipeline:
     return sl.fuse_calls(p, *chain.choose(triples))
 
 
+def _stage_buffer(chain: Chain) -> sl.Pipeline:
+    """What a statement, or that and the next one, touches."""
+    p, is_careless = chain.pipeline, chain.is_careless()
+    statement = chain.choose([*p.find_all("_ = _"), *p.find_all("for _")])
+    block = statement.expand(after=1) if statement.next() and chain.choose([False, True]) else statement.as_block()
+    calls = p.find_all("_ = _") if is_careless else block.find_all("_ = _")
+    names = {name for call in calls for name in (*call.inputs(), *call.outputs())}
+    if not names:
+        raise NothingToDoError
+    return sl.stage_buffer(p, block, chain.choose(sorted(names)))
+
+
 def _uses(p: sl.Pipeline) -> dict[str, tuple[int, int]]:
     """Of each intermediate, the first and the last call that uses it, counted in program order."""
     found: dict[str, tuple[int, int]] = {}
@@ -480,6 +492,7 @@ PRIMITIVES: dict[str, tuple[Primitive, int]] = {
     "remove_call": (_remove_call, 1),
     "choose_variant": (_choose_variant, 1),
     "fuse_calls": (_fuse_calls, 1),
+    "stage_buffer": (_stage_buffer, 1),
     "compute_in_place": (_compute_in_place, 1),
     "reuse_buffer": (_reuse_buffer, 2),
     "simplify": (_simplify, 1),

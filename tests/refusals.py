@@ -154,6 +154,18 @@ REFUSALS: dict[str, dict[str, str]] = {
         "shared folds": SHARED_FOLD,
         "parallel iterations": READ_BY_OTHERS,
     },
+    "stage_buffer": {
+        "not touched": r"the block neither reads nor writes",
+        "not there": r"there is no buffer",
+        "something read is not written": UNWRITTEN,
+        "an output is not written": OUTPUT,
+        "a fold": FOLD,
+        "not forward": PRODUCED_FORWARD,
+        "shared folds": SHARED_FOLD,
+        "parallel iterations": READ_BY_OTHERS,
+        "written twice": WRITTEN_TWICE,
+        "a part of a dimension that is computed whole": WHOLE,
+    },
     "split_boundary": {
         "no copy": r"is no copy that slinky understands",
         "by views": r"sees its buffers by views",
@@ -307,7 +319,7 @@ for _primitive in (
     "split_loop", "reorder_loops", "cut_loop", "parallelize_loop", "compute_at", "compute_root", "slide_window",
     "fold_storage", "alias_copy", "store_at", "lift_alloc", "reorder_statements", "split_boundary", "cut_call",
     "clone_call", "fuse_loops", "share_calls", "remove_call",
-    "choose_variant", "fuse_calls",
+    "choose_variant", "fuse_calls", "stage_buffer",
 ):  # fmt: skip
     REFUSALS[_primitive]["shared memory"] = MEMORY
 """Why each primitive may refuse, in a few words, and the reason that says so."""

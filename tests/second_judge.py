@@ -188,6 +188,12 @@ def three_changed(before: Outcome, after: Outcome, arguments: Arguments) -> str:
     return "" if is_so else _differing("elements", before.elements, after.elements)
 
 
+def same_of_what_there_was(before: Outcome, after: Outcome, arguments: Arguments) -> str:
+    """Each func that there was computes as many elements; there may be others."""
+    others = Counter({name: count for name, count in after.elements.items() if name in before.elements})
+    return _differing("elements", before.elements, others)
+
+
 def as_the_tail_says(before: Outcome, after: Outcome, arguments: Arguments) -> str:
     """Pieces that are shifted overlap; all others do not."""
     rule = no_fewer_elements if arguments.get("tail") == "shift" else same_elements
@@ -211,6 +217,7 @@ COUNTS: dict[str, CountRule] = {
     "remove_call": no_more_elements,
     "choose_variant": same_calls,
     "fuse_calls": three_changed,
+    "stage_buffer": same_of_what_there_was,
     "parallelize_loop": same_calls,
     "compute_at": same_of_others,
     "compute_root": same_of_others,

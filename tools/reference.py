@@ -27,6 +27,7 @@ GROUPS = {
     "variants": "What calls run",
     "sliding": "Sliding windows",
     "storage": "Storage",
+    "staging": "Copies around a block",
     "blocks": "Blocks of statements",
     "simplification": "The whole pipeline",
 }

@@ -26,6 +26,7 @@ from slinky.pipeline import Pipeline
 from slinky.sched.arguments import BlockArgument
 from slinky.sched.returned import {records}
 from slinky.symbolic.expressions import ExprLike
+from slinky.symbolic.intervals import Interval
 '''
 
 _LONGEST = 120

@@ -77,6 +77,8 @@ class Edit:
         """The blocks, by parent and field, that hold other statements than before, or the same in another order."""
         self.copies: dict[int, int] = {}
         """Of the statements that are copies, by identity, those that they were made of."""
+        self.staged: dict[int, str] = {}
+        """Of new allocations that hold elements of parameters, by identity, the names of these."""
 
     @property
     def program(self) -> Program:
@@ -94,7 +96,7 @@ class Edit:
         other = Edit(self.version)
         other.program, other.entries = self.program, dict(self.entries)
         other.ended, other.touched = dict(self.ended), set(self.touched)
-        other.reordered, other.copies = set(self.reordered), dict(self.copies)
+        other.reordered, other.copies, other.staged = set(self.reordered), dict(self.copies), dict(self.staged)
         return other
 
     def finish(self, operation: str) -> Version:
@@ -219,6 +221,10 @@ class Edit:
         """A variable of the name that is wanted, or of that with a number where it would run into another."""
         taken = self._names_taken() - self._loops_elsewhere(place)
         return variable(wanted if wanted not in taken else _free(wanted, taken))
+
+    def fresh_buffer(self, wanted: str) -> str:
+        """A name for a buffer: one that is wanted, with a number."""
+        return _free(wanted, self._names_taken())
 
     def _loops_elsewhere(self, place: int) -> set[str]:
         """The names of loops that are neither around a statement nor inside it, nor those of anything else."""

@@ -48,6 +48,7 @@ from slinky.symbolic.expressions import (
     constant,
     linear,
 )
+from slinky.symbolic.intervals import Interval
 from slinky.symbolic.text import ATOM, COMPARISON, JUNCTION, SUM, Dialect, Piece, Pieces, sides
 from slinky.symbolic.text import written as text_of
 from slinky.symbolic.traversal import fold
@@ -83,7 +84,7 @@ def remembered(version: Version, value: object, is_pattern: bool) -> object:
     """An argument as it is remembered. `is_pattern`: a pattern will do where it was given."""
     if isinstance(value, Cursor):
         return _remembered_place(version, value, is_pattern)
-    if value is None or isinstance(value, (str, int, float, Node, FloatScalar)):
+    if value is None or isinstance(value, (str, int, float, Node, FloatScalar, Interval)):
         return value
     if isinstance(value, (tuple, list)):
         items = [remembered(version, item, is_pattern) for item in value]
@@ -204,6 +205,8 @@ def written(value: object, program: Program) -> Code | None:
             return _place_code(value)
         if isinstance(value, InvalidCursor):
             return "sl.InvalidCursor()"
+        if isinstance(value, Interval):
+            return f"sl.interval({write(value.min)}, {write(value.max)})"
         if isinstance(value, FloatScalar):
             return f"sl.scalar({quoted(value.name)}, float)"
         if isinstance(value, Node):

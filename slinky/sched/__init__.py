@@ -62,6 +62,7 @@ from slinky.sched.primitives import (
     split_boundary,
     split_loop,
     split_reduction,
+    stage_buffer,
     store_at,
     unfold_storage,
 )
@@ -92,6 +93,7 @@ from slinky.sched.returned import (
     SlideWindowCursors,
     SplitBoundaryCursors,
     SplitLoopCursors,
+    StageBufferCursors,
     StoreAtCursors,
     UnfoldStorageCursors,
 )
@@ -131,6 +133,7 @@ __all__ = [
     "SlideWindowCursors",
     "SplitBoundaryCursors",
     "SplitLoopCursors",
+    "StageBufferCursors",
     "StoreAtCursors",
     "UnfoldStorageCursors",
     "alias_copies",
@@ -181,6 +184,7 @@ __all__ = [
     "split_boundary",
     "split_loop",
     "split_reduction",
+    "stage_buffer",
     "store_at",
     "top_down",
     "trip_count",

@@ -124,7 +124,7 @@ class _Gate:
     # How each obligation is proved of statements, given by identity ------------------------------------------------
 
     def _check_values(self, these: Sequence[int]) -> None:
-        check_values(self.old, self.version, these, self.edit.copies)
+        check_values(self.old, self.version, these, {**self.edit.copies, **self.edit.staged})
 
     def _check_positive(self, these: Sequence[int]) -> None:
         check_positive(self.version, these)

@@ -174,6 +174,15 @@ class AliasCopiesCursors(ReturnedCursors):
     """Returned by `alias_copies`: nothing, for no place was given."""
 
 
+class StageBufferCursors(ReturnedCursors):
+    """Returned by `stage_buffer`."""
+
+    alloc: AllocCursor
+    load: CallCursor | InvalidCursor
+    block: BlockCursor
+    store: CallCursor | InvalidCursor
+
+
 class SetLayoutCursors(ReturnedCursors):
     """Returned by `set_layout`."""
 

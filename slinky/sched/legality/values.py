@@ -5,7 +5,7 @@ Before and after an edit, a call is the same *production* if it runs the same fu
 buffers: the same allocations (a copy of an allocation stands for its original), or the same parameters. Two allocations
 that are written by the same funcs, from the same sources, hold the same elements at the same coordinates, so either can
 stand for the other. A variant of a func stands for it, because the author of the func says so (`ir.families`);
-so does a fused func for two.
+so does a fused func for two. A buffer that is made to hold elements of another one stands for that.
 
 Invariant: where every call of the new program is a production of the old one, all elements that both programs compute
 have the same values, whatever else differs.
@@ -20,7 +20,9 @@ from slinky.cursors.cursors import statement_cursor
 from slinky.cursors.versions import Version
 from slinky.errors import SchedulingError
 from slinky.ir.families import original
+from slinky.ir.operations import Copy
 from slinky.ir.statements import Alloc, Call, LoweredFunc, walk
+from slinky.symbolic.intervals import point
 
 Source: TypeAlias = int | str
 """What an operand stands for: the identity of an allocation, or the name of a parameter."""
@@ -30,7 +32,7 @@ Production: TypeAlias = tuple[LoweredFunc, tuple[Source, ...], tuple[Source, ...
 _EQUAL, _MADE = ("equal allocations",), ("productions",)
 
 
-def check_values(old: Version, new: Version, statements: Iterable[int], copies: Mapping[int, int]) -> None:
+def check_values(old: Version, new: Version, statements: Iterable[int], copies: Mapping[int, Source]) -> None:
     """Check that those calls of the new version that may see other buffers, or run another func, than in the old one
     are productions of that.
 
@@ -42,13 +44,15 @@ def check_values(old: Version, new: Version, statements: Iterable[int], copies: 
         if not isinstance(call, Call):
             continue
         origin = copies.get(identity, identity)
-        entry = old.entries.get(origin)
+        entry = old.entries.get(origin) if isinstance(origin, int) else None
         before = entry.statement if entry is not None else None
-        if isinstance(before, Call) and before.func is call.func:
+        if isinstance(before, Call) and isinstance(origin, int) and before.func is call.func:
             if before.reads == call.reads and before.writes == call.writes:
                 if _have_same_sources(old, new, call, origin, copies):
                     continue
         wanted = _production(new, call, copies)
+        if wanted[1] == wanted[2] and is_plain_copy(call.func):
+            continue  # from what holds elements of a buffer to that, or the other way round
         those = [s for i in old.named(("call", call.func.name)) if isinstance(s := old.statement(i), Call)]
         if any(_production(old, other, {}) == wanted for other in those):
             continue
@@ -56,6 +60,26 @@ def check_values(old: Version, new: Version, statements: Iterable[int], copies: 
         if not any(_alike(_production(old, other, {}), equal_allocations(old)) == alike for other in those):
             if not _is_declared_fusion(old, wanted):
                 raise _other_value(old, new, call)
+
+
+def is_plain_copy(func: LoweredFunc) -> bool:
+    """Whether a func copies each element of its one source to the same coordinates, and does nothing else."""
+    operation = func.operation
+    if not isinstance(operation, Copy) or len(operation.sources) != 1 or operation.fill is not None:
+        return False
+    (source,), (read,), (written,) = operation.sources, func.inputs, func.outputs
+    rank = len(func.dims)
+    return (
+        operation.implementation is None
+        and source.index == operation.dims
+        and not source.where
+        and all(each is None for each in (*source.edges, *source.boundaries))
+        and read.view is None
+        and written.view is None
+        and read.box == tuple(map(point, func.dims))
+        and written.dims == tuple(range(rank))
+        and not func.part
+    )
 
 
 def _is_declared_fusion(old: Version, wanted: Production) -> bool:
@@ -151,7 +175,7 @@ def are_equal_productions(version: Version, one: Call, other: Call) -> bool:
     return f is g and _firsts(mine, same) == _firsts(yours, same)
 
 
-def _have_same_sources(old: Version, new: Version, call: Call, before: int, copies: Mapping[int, int]) -> bool:
+def _have_same_sources(old: Version, new: Version, call: Call, before: int, copies: Mapping[int, Source]) -> bool:
     """Whether the names of a call's operands stand for the same buffers at the call before and after an edit."""
     were, are = old.names(), new.names()
     for buffer in (*call.reads, *call.writes):
@@ -164,12 +188,12 @@ def _have_same_sources(old: Version, new: Version, call: Call, before: int, copi
     return True
 
 
-def _source(version: Version, buffer: str, at: int, copies: Mapping[int, int]) -> Source:
+def _source(version: Version, buffer: str, at: int, copies: Mapping[int, Source]) -> Source:
     alloc = version.alloc_of(buffer, at)
     return buffer if alloc is None else copies.get(alloc.id, alloc.id)
 
 
-def _production(version: Version, call: Call, copies: Mapping[int, int]) -> Production:
+def _production(version: Version, call: Call, copies: Mapping[int, Source]) -> Production:
     reads = tuple(_source(version, buffer, call.id, copies) for buffer in call.reads)
     writes = tuple(_source(version, buffer, call.id, copies) for buffer in call.writes)
     return original(call.func), reads, writes

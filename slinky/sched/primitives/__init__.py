@@ -11,6 +11,7 @@ from slinky.sched.primitives.placement import compute_at, compute_root
 from slinky.sched.primitives.reductions import split_reduction
 from slinky.sched.primitives.simplification import rename, simplify
 from slinky.sched.primitives.sliding import slide_window
+from slinky.sched.primitives.staging import stage_buffer
 from slinky.sched.primitives.storage import fold_storage, lift_alloc, store_at, unfold_storage
 from slinky.sched.primitives.variants import choose_variant, fuse_calls
 
@@ -41,6 +42,7 @@ __all__ = [
     "split_boundary",
     "split_loop",
     "split_reduction",
+    "stage_buffer",
     "store_at",
     "unfold_storage",
 ]

@@ -33,10 +33,12 @@ from slinky.sched.returned import (
     SplitBoundaryCursors,
     SplitLoopCursors,
     SplitReductionCursors,
+    StageBufferCursors,
     StoreAtCursors,
     UnfoldStorageCursors,
 )
 from slinky.symbolic.expressions import ExprLike
+from slinky.symbolic.intervals import Interval
 
 @overload
 def split_loop(
@@ -303,6 +305,24 @@ def lift_alloc(
 ) -> tuple[Pipeline, LiftAllocCursors]: ...
 @overload
 def lift_alloc(p: Pipeline, alloc: AllocCursor | str, levels: int = 1, *, rc: Literal[False] = False) -> Pipeline: ...
+@overload
+def stage_buffer(
+    p: Pipeline,
+    block: BlockArgument,
+    buffer: str,
+    region: Sequence[Interval] | None = None,
+    *,
+    rc: Literal[True],
+) -> tuple[Pipeline, StageBufferCursors]: ...
+@overload
+def stage_buffer(
+    p: Pipeline,
+    block: BlockArgument,
+    buffer: str,
+    region: Sequence[Interval] | None = None,
+    *,
+    rc: Literal[False] = False,
+) -> Pipeline: ...
 @overload
 def reorder_statements(
     p: Pipeline,

@@ -228,6 +228,8 @@ def _writing_to(
         raise SchedulingError(
             f"{producer.func.name} computes whole pieces of {alloc.buffer}, which {target} may have not"
         )
+    if target in producer.reads:
+        raise SchedulingError(f"{producer.func.name} reads {target}, and writes {alloc.buffer}")
     rewritten = writing_through(producer.func, back, parts)
     if rewritten is None:
         raise SchedulingError(f"{producer.func.name} cannot write {target} as it is")
