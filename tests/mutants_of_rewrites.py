@@ -31,7 +31,7 @@ MUTANTS += mutants(
     ("gate: scopes", "self._elsewhere = check_scopes(self.old, version, self.touched, self.edit.reordered)", "pass"),
     ("gate: sources", "        check_sources(version, self._elsewhere)\n", "",
      "a read of what is not there is not found, either, and that is said first; this is for rewrites that keep their reads"),
-    ("gate: values", "        check_values(self.old, self.version, these, self.edit.copies)\n", "        pass\n"),
+    ("gate: values", "        check_values(self.old, self.version, these, {**self.edit.copies, **self.edit.staged})\n", "        pass\n"),
     ("gate: what fits where values are kept", "        if Obligation.VALUES in self.kept:\n", "        if False:\n"),
     ("gate: whole dimensions", "            check_whole(version, self.touched)\n", ""),
     ("gate: but for", "elif kept.but_for:", "elif False:"),
@@ -62,7 +62,7 @@ MUTANTS += mutants(
     ("gate: races around", "for outer in (i, *version.ancestors(i)))", "for outer in (i,))"),
     (
         "gate: folds of an alloc",
-        "return (*self._in_order(Alloc), *self._calls)",
+        "return (*self._in_order(Alloc), *self._no_more_written, *self._calls)",
         "return self._calls",
         "who reads or writes the buffer is among the calls, and its folds are asked for them; without any, none matter",
     ),

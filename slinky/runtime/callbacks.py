@@ -159,9 +159,9 @@ class FirstCalls:
             return callback
 
         def guarded(*operands: Any, **arguments: Any) -> Any:
-            if func.name in self._tested:
+            if func.label in self._tested:
                 return callback(*operands, **arguments)
-            self._tested.add(func.name)
+            self._tested.add(func.label)
             outputs = operands[len(func.inputs) :]
             # Where it works in place, noise in the output would be noise in the input.
             inputs = [_apart(x, outputs, func) for x in operands[: len(func.inputs)]]

@@ -220,7 +220,7 @@ class _Scene:
         return clamped_numbers(call, self.values, self._bounds)
 
     def _name(self) -> str:
-        return f"{self._call().func.name}{box_text(self._box())}"
+        return f"{self._call().func.label}{box_text(self._box())}"
 
     def _view(self, number: int) -> None:
         """Take the view of an operand, as the interpreter would, so that it fails as there."""

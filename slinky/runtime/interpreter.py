@@ -285,7 +285,7 @@ class _Machine:
         box = self._clamped(call, frame)
         if any(lo > hi for lo, hi in box):
             return
-        name = f"{call.func.name}{box_text(box)}"
+        name = f"{call.func.label}{box_text(box)}"
         try:
             self._compute(call, name, box, frame)
         except BaseException as error:
