@@ -45,8 +45,8 @@ from slinky.errors import (
 )
 from slinky.graph.buffers import BufferExpr, constant, same_shape, scalar, variables
 from slinky.graph.funcs import Func
-from slinky.graph.reductions import Reduction
 from slinky.graph.fusing import fuse
+from slinky.graph.reductions import Reduction
 from slinky.graph.returning import returns
 from slinky.graph.variants import Variant
 from slinky.pipeline import Pipeline
@@ -149,8 +149,8 @@ __all__ = [
     "CheckCursor",
     "CheckFailedError",
     "Cursor",
-    "Dependence",
     "DeclarationError",
+    "Dependence",
     "DimCursor",
     "Editor",
     "Estimate",
@@ -189,8 +189,8 @@ __all__ = [
     "StorageError",
     "UninitializedReadError",
     "UnusedInputWarning",
-    "Work",
     "Variant",
+    "Work",
     "alias_copies",
     "alias_copy",
     "at",
@@ -215,9 +215,9 @@ __all__ = [
     "equal",
     "fold_storage",
     "footprint",
-    "fuse_chain",
     "fuse",
     "fuse_calls",
+    "fuse_chain",
     "fuse_loops",
     "fuse_outputs",
     "innermost",
@@ -267,6 +267,6 @@ __all__ = [
     "unequal",
     "unfold_storage",
     "variables",
-    "when",
     "verify_variant",
+    "when",
 ]

@@ -358,6 +358,8 @@ def _split_reduction(chain: Chain) -> sl.Pipeline:
     if not declared:
         raise NothingToDoError
     return sl.split_reduction(p, chain.choose(declared), "r", chain.choose([1, 2, 3, 4]))
+
+
 def _share_calls(chain: Chain) -> sl.Pipeline:
     """Calls of one func that write different buffers, or any two."""
     p, calls = chain.pipeline, chain.pipeline.find_all("_ = _")

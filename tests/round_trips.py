@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import slinky as sl
+from slinky.ir.families import relatives
 from slinky.ir.operations import Callback, Copy
 from slinky.ir.returning import Returning
-from slinky.ir.statements import Call, walk
+from slinky.ir.statements import Call, LoweredFunc, walk
 
 
 def callbacks_of(p: sl.Pipeline) -> dict[str, Callable[..., Any]]:
@@ -16,8 +17,18 @@ def callbacks_of(p: sl.Pipeline) -> dict[str, Callable[..., Any]]:
     found: list[Callable[..., Any]] = []
     for statement in walk(p.program.body):
         if isinstance(statement, Call):
-            found += [f for f in _of(statement.func.operation) if not any(f is other for other in found)]
+            for func in _all_of(statement.func):
+                found += [f for f in _of(func.operation) if not any(f is other for other in found)]
     return {f"callback_{k}": f for k, f in enumerate(found)}
+
+
+def _all_of(func: LoweredFunc) -> Iterator[LoweredFunc]:
+    """A func, its variants, what it is fused of, and what it may be fused to."""
+    for member in relatives(func).values():
+        yield member
+        parts = () if member.fused is None else (member.fused.first, member.fused.second)
+        for other in (*member.fusions, *parts):
+            yield from _all_of(other)
 
 
 def _of(operation: Callback | Copy) -> Iterator[Callable[..., Any]]:

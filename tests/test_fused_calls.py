@@ -128,6 +128,20 @@ def test_fused_programs_pickle() -> None:
     assert str(pickle.loads(pickle.dumps(p))) == str(p) == str(sl.fuse_calls(before, "turn", "square", "squares"))
 
 
+def test_fused_programs_as_json() -> None:
+    a, t, out = (sl.BufferExpr(name, np.int64, 1) for name in ("a", "t", "out"))
+    turn = sl.Func(np.negative, [a[x]], [t[x]], name="turn", variants={"same": np.negative})
+    square = sl.Func(np.square, [t[x]], [out[x]], name="square", variants={"same": np.square})
+    sl.fuse(turn, square, np.square, "squares")
+    before = sl.choose_variant(sl.build_pipeline([a], [out]), "turn", "same")
+    names = {"negative": np.negative, "square": np.square}
+    p = sl.Pipeline.from_json(before.to_json(), callbacks=names)
+    assert p.same_program(before)
+    q = sl.fuse_calls(p, "turn", "square", "squares")
+    assert str(q) == str(sl.fuse_calls(before, "turn", "square", "squares"))
+    assert str(sl.Pipeline.from_json(q.to_json(), callbacks=names)) == str(q)
+
+
 def test_several_accesses_dimensions_and_outputs() -> None:
     a, t, low, high = (sl.BufferExpr(name, np.int64, 2) for name in ("a", "t", "low", "high"))
 

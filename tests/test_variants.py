@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import json
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -251,6 +253,43 @@ def test_programs_with_variants_pickle_and_compare() -> None:
     assert neighbours().same_program(neighbours())
     assert p.same_program(sl.choose_variant(neighbours(), "sum", "fast"))
     assert not p.same_program(neighbours())
+
+
+def test_programs_with_variants_as_json() -> None:
+    callbacks = {"slow": slow, "fast": fast, "narrow": narrow, "negative": np.negative}
+    for name in (None, "fast", "narrow"):
+        p = sl.choose_variant(neighbours(), "sum", name)
+        text = p.to_json()
+        q = sl.Pipeline.from_json(text, callbacks=callbacks)
+        assert q.same_program(p)
+        assert q.to_json() == text
+        assert str(sl.choose_variant(q, "sum", "fast")) == str(sl.choose_variant(p, "sum", "fast"))
+        agree(neighbours(), sl.choose_variant(q, "sum", "narrow"))
+
+
+def test_json_of_variants_that_is_wrong() -> None:
+    callbacks = {"slow": slow, "fast": fast, "narrow": narrow, "negative": np.negative}
+    text = json.loads(sl.choose_variant(neighbours(), "sum", "fast").to_json())
+    at = next(k for k, func in enumerate(text["funcs"]) if "variants" in func)
+    place = next(k for k, func in enumerate(text["funcs"]) if "variant_of" in func)
+
+    def refused(change: Callable[[Any], object]) -> str:
+        document = copy.deepcopy(text)
+        change(document["funcs"])
+        with pytest.raises(sl.SlinkyError) as caught:
+            sl.Pipeline.from_json(json.dumps(document), callbacks=callbacks)
+        return str(caught.value)
+
+    def put(k: int, key: str, value: Any) -> Callable[[Any], object]:
+        return lambda funcs: funcs[k].update({key: value})
+
+    assert "sum has no variant 'quick'" in refused(put(place, "variant", "quick"))
+    assert "there is no number 99" in refused(put(place, "variant_of", 99))
+    assert "turn has no variant 'fast'" in refused(put(place, "variant_of", 0))
+    assert "expected a list, got 3" in refused(put(at, "variants", 3))
+    assert "expected a list" in refused(put(at, "variants", [3]))
+    assert "a variant of sum reads 0 buffers" in refused(lambda funcs: funcs[at]["variants"][0].__setitem__(2, []))
+    assert "a family is written as the variants of a func" in refused(put(at, "family", {}))
 
 
 def test_scalars_of_variants_are_parameters() -> None:

@@ -12,8 +12,8 @@ import attrs
 import numpy as np
 
 from slinky.ir.copies import rewritten, with_func
-from slinky.ir.operations import Reduction
 from slinky.ir.families import relatives
+from slinky.ir.operations import Reduction
 from slinky.ir.statements import Call, ConstantBuffer, LoweredFunc, Program, Statement
 
 

@@ -116,6 +116,8 @@ class SplitReductionCursors(ReturnedCursors):
     loop: LoopCursor
     update: CallCursor
     final: CallCursor
+
+
 class ShareCallsCursors(ReturnedCursors):
     """Returned by `share_calls`."""
 

@@ -17,6 +17,7 @@ from typing import Any, TypeAlias, cast, get_args
 import attrs
 
 from slinky.errors import SlinkyError
+from slinky.ir.families import is_member, original, relative, relatives, with_variants
 from slinky.ir.operations import Boundary, CopySource, Operation, Reduction, Stage, State
 from slinky.ir.statements import (
     KINDS,
@@ -24,6 +25,7 @@ from slinky.ir.statements import (
     BufferParameter,
     ConstantBuffer,
     FloatParameter,
+    Fused,
     Heap,
     InputPort,
     Layout,
@@ -264,7 +266,48 @@ def _read_blocks(reading: Reading, value: Any) -> None:
 
 
 def _write_func(writing: Writing, func: LoweredFunc) -> int:
-    return writing.func(func, lambda new: _FUNC.write(writing, new))
+    """A func is written with its variants, and a variant by where its func stands."""
+    first = original(func)
+    if first is not func:
+        position = _write_func(writing, first)
+        return writing.func(func, lambda new: {"variant_of": position, "variant": new.variant})
+    return writing.func(func, lambda new: _write_family(writing, new))
+
+
+def _write_family(writing: Writing, func: LoweredFunc) -> dict[str, Any]:
+    written: dict[str, Any] = _FUNC.write(writing, attrs.evolve(func, family=None))
+    others = relatives(func) if is_member(func) else {}
+    given = [(name, other.operation, other.inputs) for name, other in others.items() if name is not None]
+    return {**written, "variants": [_VARIANT.write(writing, each) for each in given]} if given else written
+
+
+def _read_func(reading: Reading, value: Any) -> LoweredFunc:
+    if type(value) is dict and "variant_of" in value:
+        given = reading.object(value, ("variant_of", "variant"))
+        first, name = reading.func(given["variant_of"]), reading.text(given["variant"])
+        func = relative(first, name)
+        return func if func is not None else reading.fail(f"{first.name} has no variant {shown(name)}")
+    if type(value) is not dict or "variants" not in value:
+        return cast(LoweredFunc, _FUNC.read(reading, value))
+    func = _FUNC.read(reading, {key: each for key, each in value.items() if key != "variants"})
+    variants = reading.at(
+        ".variants",
+        lambda given: reading.each(given, cast(Any, lambda each: _VARIANT.read(reading, each))),
+        value["variants"],
+    )
+    found = {
+        name: attrs.evolve(func, operation=operation, inputs=inputs, reduction=None)
+        for name, operation, inputs in variants
+    }
+    for variant in found.values():
+        if len(variant.inputs) != len(func.inputs):
+            reading.fail(f"a variant of {func.name} reads {len(variant.inputs)} buffers, and it {len(func.inputs)}")
+        require_func(reading, variant)
+    return with_variants(func, found)
+
+
+def _no_family(reading: Reading, value: Any) -> Any:
+    reading.fail("a family is written as the variants of a func")
 
 
 _INTERVAL = Codec(lambda writing, i: [writing.node(i.min), writing.node(i.max)], _read_interval)
@@ -275,6 +318,7 @@ _CODECS |= {
     "Interval": _INTERVAL,
     "Box": _many(_INTERVAL),
     "Block": Codec(_write_block, _read_block),
+    "Family": Codec(_as_it_is, _no_family),
     "LoweredFunc": Codec(_write_func, lambda reading, value: reading.func(value)),
     "Operation": _union(Operation),
     "Memory": _union(Memory),
@@ -282,11 +326,13 @@ _CODECS |= {
     **{
         kind.__name__: _record(kind)
         for kind in (
-            BufferParameter, ConstantBuffer, CopySource, FloatParameter, InputPort, Layout, Limit, OutputPort,
+            BufferParameter, ConstantBuffer, CopySource, FloatParameter, Fused, InputPort, Layout, Limit, OutputPort,
             Reduction, ScalarParameter, State, View,
         )
     },
 }  # fmt: skip
+
+_VARIANT = _some([_NAME, _CODECS["Operation"], _many(_CODECS["InputPort"])])
 
 _BLOCKS = {field.name for kind in KINDS for field in attrs.fields(kind) if field.type == "Block"}
 """The fields of statements that hold blocks."""
@@ -315,7 +361,7 @@ def read_funcs(reading: Reading, value: Any) -> None:
     """Read the table of funcs, given that of expressions."""
 
     def read(given: Any) -> None:
-        func = _FUNC.read(reading, given)
+        func = _read_func(reading, given)
         require_func(reading, func)
         reading.funcs.append(func)
 

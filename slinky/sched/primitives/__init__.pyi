@@ -160,20 +160,6 @@ def clone_call(
     rc: Literal[False] = False,
 ) -> Pipeline: ...
 @overload
-def split_reduction(
-    p: Pipeline,
-    call: CallCursor | str,
-    dim: str,
-    factor: ExprLike,
-    *,
-    rc: Literal[True],
-) -> tuple[Pipeline, SplitReductionCursors]: ...
-@overload
-def split_reduction(
-    p: Pipeline,
-    call: CallCursor | str,
-    dim: str,
-    factor: ExprLike,
 def share_calls(
     p: Pipeline,
     call: CallCursor | str,
@@ -193,6 +179,24 @@ def share_calls(
 def remove_call(p: Pipeline, call: CallCursor | str, *, rc: Literal[True]) -> tuple[Pipeline, RemoveCallCursors]: ...
 @overload
 def remove_call(p: Pipeline, call: CallCursor | str, *, rc: Literal[False] = False) -> Pipeline: ...
+@overload
+def split_reduction(
+    p: Pipeline,
+    call: CallCursor | str,
+    dim: str,
+    factor: ExprLike,
+    *,
+    rc: Literal[True],
+) -> tuple[Pipeline, SplitReductionCursors]: ...
+@overload
+def split_reduction(
+    p: Pipeline,
+    call: CallCursor | str,
+    dim: str,
+    factor: ExprLike,
+    *,
+    rc: Literal[False] = False,
+) -> Pipeline: ...
 @overload
 def choose_variant(
     p: Pipeline,
