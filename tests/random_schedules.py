@@ -159,12 +159,9 @@ def forwarded(p: sl.Pipeline, cursor: sl.Cursor) -> tuple[sl.Cursor | None, str]
 
 
 def meaning(cursor: Any) -> str:
-    """What a cursor means to a person: the kind of statement and its name; loops may be renamed by a split, and a call
-    that reduces may be taken to pieces, the last of which gives what it gave."""
-    kind = type(cursor).__name__
-    return kind if isinstance(cursor, sl.LoopCursor) else f"{kind} {cursor.name().removesuffix('_finish')}"
-    """What a cursor means to a person: the kind of statement and its name; loops may be renamed by a split, and of two
-    calls that became one, the first goes on."""
+    """What a cursor means to a person: the kind of statement and its name; loops may be renamed by a split, a call that
+    reduces may be taken to pieces, the last of which gives what it gave, and of two calls that become one, the first
+    goes on."""
     kind = type(cursor).__name__
     if isinstance(cursor, sl.LoopCursor):
         return kind
@@ -173,7 +170,7 @@ def meaning(cursor: Any) -> str:
     func = cursor._call.func
     while func.fused is not None:
         func = func.fused.first
-    return f"{kind} {func.name}"
+    return f"{kind} {func.name.removesuffix('_finish')}"
 
 
 # ----------------------------------------------------------------------------------------------------------------
