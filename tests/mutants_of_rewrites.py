@@ -8,6 +8,7 @@ from mutants import (
     CASES,
     EDITING,
     FOLDS,
+    FUSED_CALLS,
     GATE,
     LAYOUTS,
     LEGALITY,
@@ -15,6 +16,9 @@ from mutants import (
     PRIMITIVES,
     REFUSALS,
     REFUSED_EDITS,
+    SHARED_CALLS,
+    STAGING,
+    VARIANTS,
     WHOLE,
     WORKERS,
     Mutant,
@@ -67,6 +71,11 @@ MUTANTS += mutants(
         "who reads or writes the buffer is among the calls, and its folds are asked for them; without any, none matter",
     ),
 )  # fmt: skip
+MUTANTS += mutants(
+    "slinky/sched/gate.py",
+    (SHARED_CALLS,),
+    ("gate: folds of what is written no more", "*self._no_more_written, ", ""),
+)
 
 # Legality: names, values, whole dimensions ----------------------------------------------------------------------------
 
@@ -82,7 +91,25 @@ MUTANTS += mutants(
         "if _source(new, buffer, call.id, copies) != _source(old, buffer, before, {}):",
         "if False:",
     ),
-    ("values: production", "if not any(_production(old, other, {}) == wanted for other in those):", "if False:"),
+    ("values: production", "if not _is_production(old, _production(new, call, copies)):", "if False:"),
+)
+MUTANTS += mutants(
+    "slinky/sched/legality/values.py",
+    (SHARED_CALLS, VARIANTS, FUSED_CALLS, STAGING),
+    ("values: copies of one buffer", "if reads == writes and is_plain_copy(func):", "if is_plain_copy(func):"),
+    ("values: plain copies", "if reads == writes and is_plain_copy(func):", "if reads == writes:",
+     "who reads and writes what stands for one buffer is a copy; this is for what others might make"),
+    ("values: declared fusions", "any(func is fused for fused in second.fusions)", "func.fused is not None"),
+    ("values: what is fused", "    if first is not fused.first:\n", "    if False:\n",
+     "the primitive asks for it before; this is for edits"),
+    ("values: sources of what is fused", "_firsts(expected, same) == _firsts(reads, same)", "True"),
+    ("values: equal sources", "frozenset((func, port, _firsts(sources, same))", "frozenset((func, port)"),
+)  # fmt: skip
+MUTANTS += mutants(
+    "slinky/ir/families.py",
+    (VARIANTS,),
+    ("families: members", "func.family.members.get(func.variant) is func", "True"),
+    ("families: one family", "first.family is func.family", "True"),
 )
 MUTANTS += mutants(
     "slinky/sched/legality/scopes.py",

@@ -44,22 +44,25 @@ def check_values(old: Version, new: Version, statements: Iterable[int], copies: 
         if not isinstance(call, Call):
             continue
         origin = copies.get(identity, identity)
-        entry = old.entries.get(origin) if isinstance(origin, int) else None
-        before = entry.statement if entry is not None else None
-        if isinstance(before, Call) and isinstance(origin, int) and before.func is call.func:
+        before = old.entries[origin].statement if isinstance(origin, int) and origin in old.entries else None
+        if isinstance(before, Call) and before.func is call.func:
             if before.reads == call.reads and before.writes == call.writes:
-                if _have_same_sources(old, new, call, origin, copies):
+                if _have_same_sources(old, new, call, before.id, copies):
                     continue
-        wanted = _production(new, call, copies)
-        if wanted[1] == wanted[2] and is_plain_copy(call.func):
-            continue  # from what holds elements of a buffer to that, or the other way round
-        those = [s for i in old.named(("call", call.func.name)) if isinstance(s := old.statement(i), Call)]
-        if any(_production(old, other, {}) == wanted for other in those):
-            continue
-        alike = _alike(wanted, equal_allocations(old))
-        if not any(_alike(_production(old, other, {}), equal_allocations(old)) == alike for other in those):
-            if not _is_declared_fusion(old, wanted):
-                raise _other_value(old, new, call)
+        if not _is_production(old, _production(new, call, copies)):
+            raise _other_value(old, new, call)
+
+
+def _is_production(old: Version, wanted: Production) -> bool:
+    """Whether a production, of operands as they were in a version, gives what there is in that."""
+    func, reads, writes = wanted
+    if reads == writes and is_plain_copy(func):
+        return True  # from what holds elements of a buffer to that, or the other way round
+    there = [_production(old, s, {}) for i in old.named(("call", func.name)) if isinstance(s := old.statement(i), Call)]
+    if wanted in there:
+        return True
+    same = equal_allocations(old)
+    return _alike(wanted, same) in [_alike(each, same) for each in there] or _is_declared_fusion(old, wanted)
 
 
 def is_plain_copy(func: LoweredFunc) -> bool:

@@ -248,22 +248,22 @@ def _shared_names(version: Version, call: CallCursor, other: CallCursor) -> dict
     same = equal_allocations(version)
     names = dict(zip(gone.writes, kept.writes, strict=True))
     for buffer, ours in names.items():
-        alloc, own = version.alloc_of(buffer, gone.id), version.alloc_of(ours, kept.id)
-        if alloc is None:
+        theirs, own = version.alloc_of(buffer, gone.id), version.alloc_of(ours, kept.id)
+        if theirs is None:
             raise SchedulingError(f"{buffer} is an output of the pipeline, which must be written", place=other)
-        if alloc is own:
+        if theirs is own:
             raise SchedulingError(f"both calls of {kept.func.name} write {buffer}", place=other)
-        if any(not are_equal_productions(version, kept, _call(version, i)) for i in version.writers_of(alloc)):
+        if any(not are_equal_productions(version, kept, _call(version, i)) for i in version.writers_of(theirs)):
             raise SchedulingError(f"{buffer} is written by others than {gone.func.name}, too", place=other)
-        if own is not None and same.get(alloc.id, alloc.id) != same.get(own.id, own.id):
+        if own is not None and same.get(theirs.id, theirs.id) != same.get(own.id, own.id):
             raise SchedulingError(f"{ours} is written by others than {kept.func.name}, too", place=call)
-        if alloc.layout is not None:
+        if theirs.layout is not None:
             raise SchedulingError(
                 f"{buffer} has strides or an alignment that are asked for, which {ours} has not", place=other
             )
-        if any(version.alloc_of(buffer, i) is alloc for i in version.named(("within", buffer))):
+        if any(version.alloc_of(buffer, i) is theirs for i in version.named(("within", buffer))):
             raise SchedulingError(f"other buffers lie in the memory of {buffer}", place=other)
-        lost = next((i for i in version.readers_of(alloc) if version.alloc_of(ours, i) is not own), None)
+        lost = next((i for i in version.readers_of(theirs) if version.alloc_of(ours, i) is not own), None)
         if lost is not None:
             raise SchedulingError(
                 f"{ours} is not there at the call of {_call(version, lost).func.name}, which reads {buffer}",
