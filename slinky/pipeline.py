@@ -164,10 +164,14 @@ class Pipeline:
         self, arrays: tuple[object, ...], scalars: dict[str, float]
     ) -> tuple[tuple[object, ...], dict[str, Any]]:
         """All arrays, and the scalars: what completes them is made at the first use."""
+        return self._completing().complete(arrays, scalars)
+
+    def _completing(self) -> Completion:
+        """What completes arguments, made at the first use."""
         if self._completion is None:
             object.__setattr__(self, "_completion", Completion(self._program))
         assert self._completion is not None
-        return self._completion.complete(arrays, scalars)
+        return self._completion
 
     def _prepared(self, backend: str) -> Prepared:
         """The program made ready by a back end, at the first use of it."""
@@ -219,7 +223,7 @@ class Pipeline:
         """
         from slinky.runtime.estimates import estimate
 
-        return estimate(self._completion, arrays, scalars, threads)
+        return estimate(self._completing(), arrays, scalars, threads)
 
     def trace(
         self,
