@@ -335,3 +335,70 @@ def test_a_call_that_reads_more_rows_than_its_fold_holds(backend: str) -> None:
     inp, out, _ = picture(8, 2000)
     with pytest.raises(sl.ExecutionError, match=r"intm\[.*is longer than its fold of 1"):
         by_rows(fold=1).run(inp, out, backend=backend)
+
+
+# Views that are kept --------------------------------------------------------------------------------------------------
+
+
+def windows_made(row: int, factor: int, asked: list[tuple[int, int]]) -> int:
+    """How many views a ring of rows of so many bytes makes for these windows; each shows the rows that it is of."""
+    size = storage.ring_size(np.dtype(np.uint8), (10**4, row), 0, factor)
+    assert size is not None
+    ring = storage.Ring(mirrored.mirrored(size), size, np.dtype(np.uint8), (10**4, row), 0, factor == 1)
+    window, plain = ring.window(), ring._made()
+    given = []
+    for first, count in asked:
+        view, expected = window(first, count), plain(first, count)
+        assert view.shape == expected.shape == (count, row)
+        assert view.strides == expected.strides
+        assert view.ctypes.data == expected.ctypes.data
+        given.append(view)
+    return len({id(view) for view in given})
+
+
+@needs_mirror
+@pytest.mark.parametrize(
+    ("row", "factor", "starts"), [(PAGE, 3, 3), (PAGE // 4, 3, 4), (64, 3, 64), (7, 1, 1), (24_584, 1, 1)]
+)
+def test_a_ring_whose_rows_begin_at_few_bytes_makes_each_view_once(row: int, factor: int, starts: int) -> None:
+    asked = [(first, count) for first in range(-300, 300) for count in range(1, factor + 1)]
+    assert windows_made(row, factor, asked) == starts * factor
+
+
+@needs_mirror
+def test_a_ring_whose_rows_begin_at_many_bytes_keeps_no_views() -> None:
+    asked = [(first, 1) for _ in range(2) for first in range(100)]
+    assert windows_made(24_584, 3, asked) == 200
+
+
+@needs_mirror
+def test_no_more_views_are_kept_than_of_a_few_lengths() -> None:
+    asked = [(0, count) for _ in range(2) for count in range(1, 20)]
+    assert windows_made(PAGE, 20, asked) == 38
+
+
+@needs_mirror
+def test_a_fold_of_one_row_holds_one_row_wherever_it_is() -> None:
+    buffer = allocate("b", np.dtype(np.int16), ((-5, 10**6), (0, 9)), (1, None))
+    assert fold_of(buffer) == 1
+    buffer.view(((3, 3), (0, 9)))[...] = np.arange(10)
+    assert (buffer.view(((999, 999), (2, 4))) == [[2, 3, 4]]).all()
+    with pytest.raises(sl.ExecutionError, match="longer than its fold of 1"):
+        buffer.view(((3, 4), (0, 9)))
+
+
+@needs_mirror
+@pytest.mark.parametrize("dim", [0, 1])
+def test_views_of_either_dimension_are_kept_and_right(dim: int) -> None:
+    shape = [PAGE // 8, PAGE // 8]
+    shape[dim] = 500
+    box = ((0, shape[0] - 1), (0, shape[1] - 1))
+    folds = tuple(3 if d == dim else None for d in range(2))
+    buffer = allocate("b", np.dtype(np.int64), box, folds)
+    assert isinstance(buffer.place, storage.Ring)
+    window = buffer.place.window()
+    for first in range(400):
+        view = window(first, 2)
+        view[...] = np.arange(first, first + 2).reshape((2, 1) if dim == 0 else (1, 2))
+        assert (np.moveaxis(window(first + 1, 1), dim, 0) == first + 1).all()
+    assert window(3, 2) is window(3 + buffer.place.starts, 2)

@@ -211,7 +211,8 @@ def make_window(
     rows = [shape[d] for d in kind.folded]
     position, size = _place_of_window(kind, key)
     if position is not None:
-        ring = Ring(ring_memory(size), size, kind.dtype, shape, kind.folded[position])
+        is_one_row = key[kind.rank + position] == 1
+        ring = Ring(ring_memory(size), size, kind.dtype, shape, kind.folded[position], is_one_row)
         rows[position] = ring.rows
         window, reading = (_ring_window(kind, r, position) for r in (ring, ring.read_only()))
     else:

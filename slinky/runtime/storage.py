@@ -2,8 +2,11 @@
 
 A folded dimension is stored outermost, as a ring in mirrored memory, so that a window that wraps around is still one
 plain view. The rows of the ring follow each other without gaps, and the ring is as long as its pages, whatever the
-length of a row: coordinate c begins at byte `c * row % size`. Where mirrored memory is not available, or would take
-more than the unfolded buffer, the buffer is stored unfolded: always correct, at most more memory.
+length of a row: coordinate c begins at byte `c * row % size`. Where a fold holds one row, all coordinates begin at the
+same byte. Where mirrored memory is not available, or would take more than the unfolded buffer, the buffer is stored
+unfolded: always correct, at most more memory.
+
+Making a view takes several times as long as finding one. So where rows begin at few bytes, the views are kept.
 
 Invariant: `view(box)` shows exactly the elements of the box, and never leaves the buffer.
 """
@@ -43,7 +46,8 @@ def box_text(box: Sequence[tuple[int, int]]) -> str:
 class Ring:
     """The folded dimension `dim` of an array in mirrored memory of (twice) `size` bytes.
 
-    `shape` are the extents of the whole buffer. A window has its rows one behind the other, each in C order.
+    `shape` are the extents of the whole buffer. A window has its rows one behind the other, each in C order. Where only
+    windows of one row are asked for (`is_one_row`), all of them are the same bytes.
     """
 
     memory: Array | memoryview
@@ -51,6 +55,7 @@ class Ring:
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
     dim: int
+    is_one_row: bool = False
 
     @property
     def row(self) -> int:
@@ -60,7 +65,12 @@ class Ring:
     @property
     def rows(self) -> int:
         """How many rows the ring holds at a time."""
-        return self.size // self.row
+        return 1 if self.is_one_row else self.size // self.row
+
+    @property
+    def starts(self) -> int:
+        """At how many bytes rows begin: coordinates that differ by so many have the same views."""
+        return 1 if self.is_one_row else self.size // math.gcd(self.row, self.size)
 
     def read_only(self) -> Ring:
         """The same ring, whose windows are read-only."""
@@ -68,8 +78,15 @@ class Ring:
         return attrs.evolve(self, memory=memoryview(cast(Any, self.memory)).toreadonly())
 
     def window(self) -> Callable[[int, int], Array]:
-        """A function that gives the view of some rows: of the coordinate of the first, and how many."""
+        """A function that gives the view of some rows: of the coordinate of the first, and how many. Views may be given
+        out again."""
+        return _kept(self._made(), self.starts) if self.starts <= _MOST_STARTS else self._made()
+
+    def _made(self) -> Callable[[int, int], Array]:
+        """The same, each view made anew."""
         memory, size, dtype, row, ndarray = self.memory, self.size, self.dtype, self.row, np.ndarray
+        if self.is_one_row:
+            size = 1  # every coordinate begins at the first byte
         before, after = self.shape[: self.dim], self.shape[self.dim + 1 :]
         if not before:
 
@@ -84,6 +101,29 @@ class Ring:
             return ndarray((*before, count, *after), dtype, memory, first * row % size, strides)
 
         return inner
+
+
+_MOST_STARTS = 64
+"""Views are kept of rings whose rows begin at no more bytes than this."""
+
+_MOST_COUNTS = 8
+"""Of windows of so many lengths, views are kept at a time."""
+
+
+def _kept(make: Callable[[int, int], Array], starts: int) -> Callable[[int, int], Array]:
+    """What another function makes, kept: coordinates that differ by a multiple of `starts` have the same view."""
+    views: dict[int, dict[int, Array]] = {}
+
+    def window(first: int, count: int) -> Array:
+        try:
+            return views[count][first % starts]
+        except KeyError:
+            if count not in views and len(views) >= _MOST_COUNTS:
+                views.clear()
+            view = views.setdefault(count, {})[first % starts] = make(first % starts, count)
+            return view
+
+    return window
 
 
 def row_bytes(dtype: np.dtype[Any], shape: tuple[int, ...], dim: int) -> int:
@@ -149,7 +189,8 @@ def allocate(name: str, dtype: np.dtype[Any], box: NumericBox, folds: Sequence[i
         if factor is not None and factor < shape[d]:
             size = ring_size(dtype, shape, d, factor)
             if size is not None:
-                return Storage(name, box, Ring(reserve(mirrored.mirrored, size, name), size, dtype, shape, d))
+                memory = reserve(mirrored.mirrored, size, name)
+                return Storage(name, box, Ring(memory, size, dtype, shape, d, is_one_row=factor == 1))
     return Storage(name, box, reserve(lambda _: np.empty(shape, dtype), math.prod(shape) * dtype.itemsize, name))
 
 
