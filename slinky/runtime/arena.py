@@ -207,12 +207,11 @@ def make_window(
     kind: SiteKind, key: tuple[int, ...], ring_memory: Callable[[int], Array], heap_memory: Callable[[int], Array]
 ) -> WindowGiver:
     """The window function of a folded buffer with this shape and these folds, on memory that is made as needed."""
-    shape = key[: kind.rank]
-    rows = [shape[d] for d in kind.folded]
+    shape, factors = key[: kind.rank], key[kind.rank :]
+    rows = [1 if factor == 1 else shape[d] for d, factor in zip(kind.folded, factors, strict=True)]
     position, size = _place_of_window(kind, key)
     if position is not None:
-        is_one_row = key[kind.rank + position] == 1
-        ring = Ring(ring_memory(size), size, kind.dtype, shape, kind.folded[position], is_one_row)
+        ring = Ring(ring_memory(size), size, kind.dtype, shape, kind.folded[position], factors[position] == 1)
         rows[position] = ring.rows
         window, reading = (_ring_window(kind, r, position) for r in (ring, ring.read_only()))
     else:

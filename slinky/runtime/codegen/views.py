@@ -21,7 +21,7 @@ from slinky.runtime.codegen.scopes import CodeScope
 from slinky.runtime.codegen.writer import Writer
 from slinky.runtime.operations import takes_out
 from slinky.runtime.plan_tree import Assign, Crop, Located, Name, Rows, Seen, Span, Value, Window
-from slinky.symbolic.expressions import Expr, constant_value, maximum
+from slinky.symbolic.expressions import Expr, constant, constant_value, maximum
 from slinky.symbolic.intervals import Box, Interval
 from slinky.symbolic.proofs import Facts, prove
 
@@ -221,7 +221,15 @@ class Views:
         extent = writer.difference(i.max, i.min) + 1
         if not prove(extent >= 0, writer.known):
             extent = maximum(extent, 0)
+        if self._holds_one_row(buffer, d):
+            offset = constant(0)  # wherever it is: so the view of it need not be made again in each iteration
         return DimCrop(d, buffer, self._dim_name(buffer, d), offset, extent, writer.home(offset, extent))
+
+    def _holds_one_row(self, buffer: str, d: int) -> bool:
+        """Whether a dimension is folded by one: whatever is in it lies at the same place."""
+        alloc = self._writer.facts.allocs.get(buffer)
+        fold = None if alloc is None else alloc.folds[d]
+        return fold is not None and constant_value(fold) == 1
 
     def _dim_name(self, buffer: str, d: int) -> str:
         alloc = self._writer.facts.allocs.get(buffer)
