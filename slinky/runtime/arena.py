@@ -23,7 +23,7 @@ import numpy as np
 
 from slinky.runtime import mirrored
 from slinky.runtime.buffers import Array, read_only
-from slinky.runtime.storage import Ring, reserve, ring_size
+from slinky.runtime.storage import Ring, reserve, ring_size, ring_stride
 from slinky.runtime.strided import Laid, Strided, array_at, bytes_at, laid
 
 ALIGNMENT = 64
@@ -211,7 +211,9 @@ def make_window(
     rows = [1 if factor == 1 else shape[d] for d, factor in zip(kind.folded, factors, strict=True)]
     position, size = _place_of_window(kind, key)
     if position is not None:
-        ring = Ring(ring_memory(size), size, kind.dtype, shape, kind.folded[position], factors[position] == 1)
+        dim = kind.folded[position]
+        stride = ring_stride(kind.dtype, shape, dim, factors[position], size)
+        ring = Ring(ring_memory(size), size, kind.dtype, shape, dim, stride)
         rows[position] = ring.rows
         window, reading = (_ring_window(kind, r, position) for r in (ring, ring.read_only()))
     else:

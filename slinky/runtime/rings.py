@@ -65,13 +65,14 @@ class Ring:
         if not _is_available():
             raise StorageError("this platform cannot map memory twice, so there are no rings")
         memory = reserve(mirrored.mirrored, size, "a ring")
-        self._place = Place(memory, size, self._dtype, extents, self.axis)
+        row = row_bytes(self._dtype, extents, self.axis)
+        self._place = Place(memory, size, self._dtype, extents, self.axis, row)
         self._window = self._place.window()
 
     @property
     def rows(self) -> int:
         """How many coordinates it holds at a time, along its axis."""
-        return self._place.size // row_bytes(self._dtype, self._place.shape, self.axis)
+        return self._place.rows
 
     @property
     def dtype(self) -> np.dtype[Any]:

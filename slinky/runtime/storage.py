@@ -1,12 +1,12 @@
 """Where the elements of a buffer are: numeric boxes in, strided views out.
 
 A folded dimension is stored outermost, as a ring in mirrored memory, so that a window that wraps around is still one
-plain view. The rows of the ring follow each other without gaps, and the ring is as long as its pages, whatever the
-length of a row: coordinate c begins at byte `c * row % size`. Where a fold holds one row, all coordinates begin at the
-same byte. Where mirrored memory is not available, or would take more than the unfolded buffer, the buffer is stored
-unfolded: always correct, at most more memory.
+plain view. The ring is as long as its pages: coordinate c begins at byte `c * stride % size`. Where mirrored memory is
+not available, or would take more than the unfolded buffer, the buffer is stored unfolded: always correct, at most more
+memory.
 
-Making a view takes several times as long as finding one. So where rows begin at few bytes, the views are kept.
+Making a view takes several times as long as finding one. So where rows begin at few bytes, the views are kept, and
+short rows lie as far apart as it takes to begin at few bytes, if that costs no more than a page.
 
 Invariant: `view(box)` shows exactly the elements of the box, and never leaves the buffer.
 """
@@ -46,8 +46,8 @@ def box_text(box: Sequence[tuple[int, int]]) -> str:
 class Ring:
     """The folded dimension `dim` of an array in mirrored memory of (twice) `size` bytes.
 
-    `shape` are the extents of the whole buffer. A window has its rows one behind the other, each in C order. Where only
-    windows of one row are asked for (`is_one_row`), all of them are the same bytes.
+    `shape` are the extents of the whole buffer. A window has its rows one behind the other, `stride` bytes apart, each
+    in C order.
     """
 
     memory: Array | memoryview
@@ -55,22 +55,17 @@ class Ring:
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
     dim: int
-    is_one_row: bool = False
-
-    @property
-    def row(self) -> int:
-        """The bytes of a row."""
-        return row_bytes(self.dtype, self.shape, self.dim)
+    stride: int
 
     @property
     def rows(self) -> int:
         """How many rows the ring holds at a time."""
-        return 1 if self.is_one_row else self.size // self.row
+        return self.size // self.stride
 
     @property
     def starts(self) -> int:
         """At how many bytes rows begin: coordinates that differ by so many have the same views."""
-        return 1 if self.is_one_row else self.size // math.gcd(self.row, self.size)
+        return _starts(self.size, self.stride)
 
     def read_only(self) -> Ring:
         """The same ring, whose windows are read-only."""
@@ -84,21 +79,20 @@ class Ring:
 
     def _made(self) -> Callable[[int, int], Array]:
         """The same, each view made anew."""
-        memory, size, dtype, row, ndarray = self.memory, self.size, self.dtype, self.row, np.ndarray
-        if self.is_one_row:
-            size = 1  # every coordinate begins at the first byte
+        memory, size, dtype, stride, ndarray = self.memory, self.size, self.dtype, self.stride, np.ndarray
         before, after = self.shape[: self.dim], self.shape[self.dim + 1 :]
-        if not before:
+        if not before and stride == row_bytes(dtype, self.shape, self.dim):
 
             def outermost(first: int, count: int) -> Array:
-                return ndarray((count, *after), dtype, memory, first * row % size)
+                return ndarray((count, *after), dtype, memory, first * stride % size)
 
             return outermost
         steps = list(itertools.accumulate(reversed((*before[1:], *after)), operator.mul, initial=dtype.itemsize))[::-1]
-        strides = (*steps[: self.dim], row, *steps[self.dim :])
+        steps = steps[-len(before) - len(after) :] if before or after else []
+        strides = (*steps[: self.dim], stride, *steps[self.dim :])
 
         def inner(first: int, count: int) -> Array:
-            return ndarray((*before, count, *after), dtype, memory, first * row % size, strides)
+            return ndarray((*before, count, *after), dtype, memory, first * stride % size, strides)
 
         return inner
 
@@ -190,7 +184,9 @@ def allocate(name: str, dtype: np.dtype[Any], box: NumericBox, folds: Sequence[i
             size = ring_size(dtype, shape, d, factor)
             if size is not None:
                 memory = reserve(mirrored.mirrored, size, name)
-                return Storage(name, box, Ring(memory, size, dtype, shape, d, is_one_row=factor == 1))
+                return Storage(
+                    name, box, Ring(memory, size, dtype, shape, d, ring_stride(dtype, shape, d, factor, size))
+                )
     return Storage(name, box, reserve(lambda _: np.empty(shape, dtype), math.prod(shape) * dtype.itemsize, name))
 
 
@@ -224,6 +220,11 @@ def ring_size(dtype: np.dtype[Any], shape: tuple[int, ...], dim: int, factor: in
     size = mirrored.whole_pages(factor * row)
     if size >= row * shape[dim]:
         return None
+    for larger in (size, size + mirrored.PAGE):
+        stride = ring_stride(dtype, shape, dim, factor, larger)
+        if _starts(larger, stride) <= _MOST_STARTS and larger < row * shape[dim]:
+            size = larger
+            break
     try:
         if mirrored.available():
             return size
@@ -231,6 +232,30 @@ def ring_size(dtype: np.dtype[Any], shape: tuple[int, ...], dim: int, factor: in
         return size  # there is no room even for the page to try it on: who asks for the ring says so
     _warn_unfolded()
     return None
+
+
+def ring_stride(dtype: np.dtype[Any], shape: tuple[int, ...], dim: int, factor: int, size: int) -> int:
+    """How many bytes the rows of a ring lie apart: no more than it takes for them to begin at few bytes, if that is
+    possible in a ring of this size. Long rows have no gaps: making a view takes no time beside what is done to them."""
+    row = row_bytes(dtype, shape, dim)
+    if factor == 1:
+        return size  # each row is alone in the ring
+    if _starts(size, row) <= _MOST_STARTS or row > _LONGEST_APART:
+        return row
+    apart = (size // rows for rows in range(min(size // row, _MOST_STARTS), factor - 1, -1) if size % rows == 0)
+    return next((stride for stride in apart if stride % _ALIGNMENT == 0), row)
+
+
+def _starts(size: int, stride: int) -> int:
+    """At how many bytes the rows of a ring begin."""
+    return size // math.gcd(stride, size)
+
+
+_LONGEST_APART = 1 << 15
+"""Rows of more bytes than this have no gaps between them."""
+
+_ALIGNMENT = 64
+"""Rows with gaps between them begin at multiples of this."""
 
 
 def _warn_unfolded() -> None:
