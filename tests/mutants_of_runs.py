@@ -71,7 +71,12 @@ MUTANTS += mutants(
 MUTANTS += mutants(
     "slinky/runtime/storage.py",
     (STORAGE,),
-    ("storage: rows", "first * row % size)\n", "first * row % (size - row))\n"),
+    ("storage: rows", "first * stride % size)\n", "first * stride % (size - stride))\n"),
+    ("storage: views", "return views[count][first % starts]", "return views[count][first % (starts + 1)]"),
+    ("storage: few lengths", "len(views) >= _MOST_COUNTS", "False"),
+    ("storage: few starts", "if self.starts <= _MOST_STARTS else", "if True else"),
+    ("storage: enough rows apart", "factor - 1, -1)", "0, -1)"),
+    ("storage: one row", "        return size  # each row is alone in the ring\n", "        return row\n"),
     ("storage: out of bounds", "            if lo < first or hi > last:\n", "            if lo < first:\n"),
     ("storage: too long", "                if extent > self.place.rows:\n", "                if False:\n"),
     ("storage: from the first", "slice(lo - first, lo - first + extent)", "slice(lo, lo + extent)"),
