@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import slinky as sl
+from slinky.runtime import mirrored, storage
 
 HEIGHT, WIDTH, STRIP = 400, 7, 8
 
@@ -246,3 +247,54 @@ def test_what_is_read_after_all_is_written_is_not_folded_away(factor: int) -> No
     for q in (p, sl.cut_call(p, "square.x", 1), sl.cut_loop(sl.split_loop(p, "square.x", 1), "for x #0", 2)):
         with pytest.raises(sl.SchedulingError, match=f"a fold of {factor} does not hold all that is live of t.x"):
             sl.fold_storage(q, "alloc t", "x", factor)
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Folds of one row
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def double(source: np.ndarray, target: np.ndarray) -> None:
+    """Twice as much."""
+    np.multiply(source, 2, out=target)
+
+
+def negate(source: np.ndarray, target: np.ndarray) -> None:
+    """The opposite."""
+    np.negative(source, out=target)
+
+
+def one_row_between() -> sl.Pipeline:
+    """`out = -(inp * 2)` by rows; what is between is folded to one."""
+    y, x = sl.variables("y x")
+    inp, between, out = (sl.BufferExpr(name, np.int64, 2) for name in ("inp", "between", "out"))
+    sl.Func(double, [inp[y, x]], [between[y, x]])
+    sl.Func(negate, [between[y, x]], [out[y, x]])
+    p, (loop, _, _) = sl.split_loop(sl.build_pipeline([inp], [out]), "negate.y", 1, rc=True)
+    p, producer = sl.compute_at(p, "double", loop, rc=True)
+    return sl.fold_storage(p, producer.alloc, "y")
+
+
+def test_the_window_of_a_fold_of_one_row_is_made_once_and_before_the_loop() -> None:
+    p = one_row_between()
+    assert "alloc between: int64[out.y.min..out.y.max fold 1, " in str(p)
+    before, loop, inside = p.to_python().partition("    for y in ")
+    assert loop
+    assert before.count("between_window(0, 1)") == 1
+    assert "between_window" not in inside
+
+
+@pytest.mark.parametrize("shape", [(0, 5), (1, 1), (3, 700), (50, 3), (70, 700)])
+@pytest.mark.parametrize("is_available", [True, False])
+def test_a_fold_of_one_row_holds_what_was_written_last(
+    shape: tuple[int, int], is_available: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the system cannot map memory twice, and in a buffer that is too small for a ring."""
+    if not is_available:
+        monkeypatch.setattr(mirrored, "available", lambda: False)
+        monkeypatch.setattr(storage, "_warned", True)
+    source = np.arange(shape[0] * shape[1]).reshape(shape)
+    for origin in ((0, 0), (-7, 5)):
+        target = sl.Buffer(np.zeros(shape, np.int64), origin)
+        one_row_between()(sl.Buffer(source, origin), target)
+        np.testing.assert_array_equal(target.array, -2 * source)
