@@ -14,8 +14,10 @@ from typing import Any, TypeVar
 
 import slinky as sl
 from slinky.errors import SchedulingError
+from slinky.ir.copies import symbols_of
 from slinky.ir.families import original
 from slinky.ir.operations import Copy
+from slinky.symbolic.expressions import constant_value
 
 T = TypeVar("T")
 Choose = Callable[[Sequence[T]], T]
@@ -41,6 +43,8 @@ class Chain:
     versions: list[tuple[sl.Pipeline, str]] = field(default_factory=list)
     cursors: list[tuple[sl.Cursor, str, int]] = field(default_factory=list)
     gone: list[tuple[sl.Cursor, str, int]] = field(default_factory=list)
+    shapes: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+    """Of outputs, the bounds with which the pipeline is to run, where they may be assumed."""
 
     def __post_init__(self) -> None:
         self.primitives = dict(PRIMITIVES)
@@ -323,6 +327,130 @@ def _fuse_loops(chain: Chain) -> sl.Pipeline:
     return sl.fuse_loops(chain.pipeline, *chain.choose(alike))
 
 
+def _fission_loop(chain: Chain) -> sl.Pipeline:
+    """Between two statements of a loop's body; now and then at an end of it, or in more loops than there are."""
+    p, is_careless = chain.pipeline, chain.is_careless()
+    gaps = [s.before() for loop in p.find_all("for _") for s in loop.body() if s.prev() or is_careless]
+    if not gaps:
+        raise NothingToDoError
+    gap = chain.choose(gaps)
+    return sl.fission_loop(p, gap, chain.choose([1, len(_around(gap.anchor())) + is_careless]))
+
+
+def _around(statement: Any) -> list[Any]:
+    """The loops and ifs around a statement."""
+    parent = statement.parent()
+    return [parent, *_around(parent)] if parent else []
+
+
+def _known_loop(chain: Chain, most: int) -> sl.LoopCursor:
+    """A loop of a number of iterations that it says itself, at most so many; or any loop."""
+    if chain.is_careless():
+        return chain.pick("for _")
+    loops = []
+    for loop in chain.pipeline.find_all("for _"):
+        length, step = constant_value(loop.bounds().max - loop.bounds().min), constant_value(loop.step())
+        if length is not None and step is not None and 0 <= length < most * step:
+            loops.append(loop)
+    if not loops:
+        raise NothingToDoError
+    return chain.choose(loops)
+
+
+def _unroll_loop(chain: Chain) -> sl.Pipeline:
+    return sl.unroll_loop(chain.pipeline, _known_loop(chain, 3))
+
+
+def _remove_loop(chain: Chain) -> sl.Pipeline:
+    return sl.remove_loop(chain.pipeline, _known_loop(chain, 1 if chain.choose([True, False]) else 3))
+
+
+def _absorb_loop(chain: Chain) -> sl.Pipeline:
+    loops = [loop for loop in chain.pipeline.find_all("for _") if isinstance(loop.body()[0], sl.CallCursor)]
+    if chain.is_careless():
+        return sl.absorb_loop(chain.pipeline, chain.pick("for _"))
+    if not any(len(loop.body()) == 1 for loop in loops):
+        raise NothingToDoError
+    return sl.absorb_loop(chain.pipeline, chain.choose([loop for loop in loops if len(loop.body()) == 1]))
+
+
+def _lift_call(chain: Chain) -> sl.Pipeline:
+    inside = [c for c in chain.pipeline.find_all("_ = _") if c.parent()]
+    if not inside:
+        raise NothingToDoError
+    call = chain.choose(inside)
+    return sl.lift_call(chain.pipeline, call, chain.choose([1, len(_around(call)) + chain.is_careless()]))
+
+
+def _compute_once(chain: Chain) -> sl.Pipeline:
+    """Of a serial loop, and a call in it that computes the same in every iteration."""
+    p = chain.pipeline
+    if chain.is_careless():
+        return sl.compute_once(p, *chain.call_and_loop_around())
+    pairs = []
+    for loop in p.find_all("for _"):
+        inside = [s for s in (*p.find_all("_ = _"), *p.find_all("for _")) if loop.is_ancestor_of(s) and s != loop]
+        moving = [s for s in inside if loop._loop.variable in symbols_of(s._statement)]
+        still = [s for s in inside if isinstance(s, sl.CallCursor) and s not in moving]
+        if loop.workers() is None:
+            pairs += [(c, loop) for c in still if not any(other.is_ancestor_of(c) for other in moving)]
+    if not pairs:
+        raise NothingToDoError
+    return sl.compute_once(p, *chain.choose(pairs))
+
+
+def _unslide_window(chain: Chain) -> sl.Pipeline:
+    """Of a producer, where anything has slid."""
+    if "slide_window" not in chain.applied and not chain.is_careless():
+        raise NothingToDoError
+    return sl.unslide_window(chain.pipeline, *chain.call_and_loop_around())
+
+
+def _serialize_loop(chain: Chain) -> sl.Pipeline:
+    loops = [loop for loop in chain.pipeline.find_all("for _") if loop.workers() is not None or chain.is_careless()]
+    if not loops:
+        raise NothingToDoError
+    return sl.serialize_loop(chain.pipeline, chain.choose(loops))
+
+
+def _specialize(chain: Chain) -> sl.Pipeline:
+    """A few neighbours, under a condition that compares an end of the first to something near."""
+    p = chain.pipeline
+    if str(p).count("\n") > 40:  # it doubles what there is
+        raise NothingToDoError
+    places = [*p.find_all("_ = _"), *p.find_all("for _")]
+    if not places:  # of sizes that leave nothing to do
+        raise NothingToDoError
+    place = chain.choose(places)
+    intervals = place.bounds() if isinstance(place, sl.CallCursor) else (place.bounds(),)
+    ends = [e for i in intervals for e in (i.min, i.max)]
+    loops = [loop.bounds() for loop in p.find_all("for _") if loop.is_ancestor_of(place) and loop != place]
+    if not ends:
+        raise NothingToDoError
+    limit = chain.choose([3, *(i.max - 2 for i in loops), *(i.min + 4 for i in loops)])
+    more = 1 if place.next() and chain.choose([True, False, False]) else 0
+    return sl.specialize(p, place.expand(after=more), chain.choose(ends) <= limit)
+
+
+def _assume_shape(chain: Chain) -> sl.Pipeline:
+    """Of some dimensions of an output, the bounds or the extent with which it will run."""
+    if not chain.shapes:
+        raise NothingToDoError
+    name = chain.choose(sorted(chain.shapes))
+    box = chain.shapes[name]
+    size = tuple(chain.choose([None, i, i.extent]) for i in box)
+    if all(entry is None for entry in size):
+        raise NothingToDoError
+    return sl.assume_shape(chain.pipeline, **{name: size})
+
+
+def _lift_if(chain: Chain) -> sl.Pipeline:
+    ifs = [s for s in chain.pipeline.find_all("if _") if isinstance(s.parent(), sl.LoopCursor) or chain.is_careless()]
+    if not ifs:
+        raise NothingToDoError
+    return sl.lift_if(chain.pipeline, chain.choose(ifs))
+
+
 def _cut_call(chain: Chain) -> sl.Pipeline:
     dim = chain.pick("_._")
     low, high = dim.bounds().min, dim.bounds().max
@@ -484,6 +612,17 @@ PRIMITIVES: dict[str, tuple[Primitive, int]] = {
     "alias_copy": (_alias_copy, 2),
     "split_boundary": (_split_boundary, 1),
     "fuse_loops": (_fuse_loops, 2),
+    "fission_loop": (_fission_loop, 2),
+    "unroll_loop": (_unroll_loop, 2),
+    "remove_loop": (_remove_loop, 1),
+    "absorb_loop": (_absorb_loop, 1),
+    "lift_call": (_lift_call, 2),
+    "compute_once": (_compute_once, 1),
+    "unslide_window": (_unslide_window, 2),
+    "serialize_loop": (_serialize_loop, 1),
+    "specialize": (_specialize, 1),
+    "lift_if": (_lift_if, 1),
+    "assume_shape": (_assume_shape, 1),
     "cut_call": (_cut_call, 1),
     "clone_call": (_clone_call, 2),
     "split_reduction": (_split_reduction, 3),

@@ -211,6 +211,17 @@ COUNTS: dict[str, CountRule] = {
     "cut_loop": same_elements,
     "cut_call": same_elements,
     "fuse_loops": same_elements,
+    "fission_loop": same_calls,
+    "unroll_loop": same_calls,
+    "remove_loop": no_more_elements,
+    "absorb_loop": no_more_elements,
+    "lift_call": same_of_others,
+    "compute_once": no_more_elements,
+    "unslide_window": any_number,
+    "serialize_loop": same_calls,
+    "assume_shape": same_calls,
+    "lift_if": same_calls,
+    "specialize": same_calls,
     "clone_call": any_number,
     "split_reduction": any_number,
     "share_calls": same_of_others,
@@ -239,6 +250,10 @@ COUNTS: dict[str, CountRule] = {
 """What each primitive says about how often funcs are called; of other operations nothing is known."""
 
 
+NARROWING = ("assume_shape",)
+"""Primitives whose results refuse some of the arrays that were taken before: both are run on sizes of those left."""
+
+
 def _differing(what: str, before: Counter[str], after: Counter[str]) -> str:
     changed = [name for name in sorted(before.keys() | after.keys()) if before[name] != after[name]]
     return "; ".join(f"{name}: {before[name]} {what} became {after[name]}" for name in changed)
@@ -255,7 +270,7 @@ def judge(before: Program, after: Program, operation: str = "a rewrite", argumen
     Raises `WrongRewriteError` if the programs do not mean the same.
     """
     arguments = arguments or {}
-    old = known(before)
+    old = Known(before, [*sizes_of(after)], known(before).steps) if operation in NARROWING else known(before)
     sizes = [None if values is None else with_new_scalars(values, after) for values in old.sizes]
     step = Step(old.steps, step_of(before, operation, arguments))
     new = _known.get(id(after))

@@ -21,7 +21,11 @@ from slinky.sched.records import ReturnedCursors
 GROUPS = {
     "loops": "Loops",
     "fusion": "Loops put together",
+    "fission": "Loops taken apart",
+    "unrolling": "Loops that end",
+    "conditions": "Conditions",
     "placement": "Where a call stands",
+    "lifting": "Calls that leave loops",
     "calls": "Single calls",
     "reductions": "Reductions",
     "variants": "What calls run",
@@ -29,6 +33,7 @@ GROUPS = {
     "storage": "Storage",
     "staging": "Copies around a block",
     "blocks": "Blocks of statements",
+    "shapes": "Sizes that are known",
     "simplification": "The whole pipeline",
 }
 """The modules of primitives, in the order of the page, with their titles. Others come last, by name."""
@@ -98,7 +103,8 @@ def _signature(operation: Callable[..., Any]) -> str:
         if parameter.kind is parameter.KEYWORD_ONLY and "*" not in parts:
             parts.append("*")
         default = "" if parameter.default is parameter.empty else f" = {_value(parameter.default)}"
-        parts.append(f"{parameter.name}: {parameter.annotation}{default}")
+        name = f"**{parameter.name}" if parameter.kind is parameter.VAR_KEYWORD else parameter.name
+        parts.append(f"{name}: {parameter.annotation}{default}")
     line = f"{operation.__name__}({', '.join(parts)})"
     if len(line) <= 88:
         return line

@@ -25,7 +25,7 @@ from slinky.cursors.cursors import {cursors}
 from slinky.pipeline import Pipeline
 from slinky.sched.arguments import BlockArgument
 from slinky.sched.returned import {records}
-from slinky.symbolic.expressions import ExprLike
+from slinky.symbolic.expressions import Condition, ExprLike
 from slinky.symbolic.intervals import Interval
 '''
 
@@ -57,7 +57,8 @@ def _overload(operation: Callable[..., Any], rc: str, returned: str) -> str:
             parts.append(f"rc: {rc}")
             continue
         default = "" if parameter.default is parameter.empty else f" = {_value(parameter.default)}"
-        parts.append(f"{parameter.name}: {given(str(parameter.annotation))}{default}")
+        name = f"**{parameter.name}" if parameter.kind is parameter.VAR_KEYWORD else parameter.name
+        parts.append(f"{name}: {given(str(parameter.annotation))}{default}")
     line = f"def {operation.__name__}({', '.join(parts)}) -> {returned}: ..."
     if len(line) > _LONGEST:
         inside = "".join(f"    {part},\n" for part in parts)

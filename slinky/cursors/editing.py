@@ -20,6 +20,7 @@ from slinky.cursors.versions import ROOT, Entry, Touched, Version
 from slinky.ir.copies import (
     rewritten,
     with_block,
+    with_buffers,
     with_fresh_identities,
     with_identity,
     with_names,
@@ -194,10 +195,20 @@ class Edit:
             fresh = variable(_free(statement.variable.name, taken))
             return with_variable(statement, fresh, substitute_block(statement.body, {statement.variable: fresh}))
 
-        copies = tuple(rewritten(with_fresh_identities(s), renamed) for s in block)
-        for a, b in zip(walk(block), walk(copies), strict=True):
+        return self._copied(tuple(rewritten(s, renamed) for s in block))
+
+    def repeat_block(self, block: Block, count: int) -> list[Block]:
+        """So many copies of statements that can stand behind them in one block: fresh identities, and fresh names for
+        the buffers that are allocated in them. Not yet placed."""
+        made = dict.fromkeys(name for s in walk(block) if (name := made_by(s)) is not None)
+        taken = self._names_taken() | {s.variable.name for s in walk(block) if isinstance(s, For)}
+        return [self._copied(with_buffers(block, {name: _free(name, taken) for name in made})) for _ in range(count)]
+
+    def _copied(self, block: Block) -> Block:
+        copy = tuple(map(with_fresh_identities, block))
+        for a, b in zip(walk(block), walk(copy), strict=True):
             self.copies[b.id] = self.copies.get(a.id, a.id)
-        return copies
+        return copy
 
     def rename_buffer(self, identity: int, name: str) -> None:
         """Give the buffer of an allocation another name, in all that uses it: one walk over the rest of its block."""
@@ -206,7 +217,7 @@ class Edit:
         block = self._block(entry.parent, entry.field)
         names = {alloc.buffer: name}
         for statement in block[self._index(block, identity) :]:
-            new = rewritten(statement, lambda inner: with_names(inner, names))
+            (new,) = with_buffers((statement,), names)
             if new is not statement:
                 self.update(new)
 

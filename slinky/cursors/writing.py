@@ -211,6 +211,8 @@ def written(value: object, program: Program) -> Code | None:
             return f"sl.scalar({quoted(value.name)}, float)"
         if isinstance(value, Node):
             return expression_code(value, lambda *which: _metadata_code(program, *which), modules)
+        if isinstance(value, Interval):
+            return f"sl.interval({write(value.min)}, {write(value.max)})"
         if isinstance(value, float) and not np.isfinite(value):
             return f'float("{value}")'
         if value is None or isinstance(value, (bool, int, float)):

@@ -356,3 +356,8 @@ def rewritten(statement: Statement, change: Callable[[Statement], Statement]) ->
 def with_fresh_identities(statement: Statement) -> Statement:
     """A copy of a statement, all of it with fresh identities."""
     return rewritten(statement, lambda inner: with_identity(inner, fresh_identity()))
+
+
+def with_buffers(block: Block, buffers: Mapping[str, str]) -> Block:
+    """A block whose statements, and all inside them, name other buffers: each that is a key, by its value."""
+    return tuple(rewritten(s, lambda inner: with_names(inner, buffers)) for s in block)

@@ -71,9 +71,11 @@ class _Verifier:
             if statement.id in seen:
                 self.fail(statement, f"its identity {statement.id} stands twice")
             seen.add(statement.id)
-        self.block(program.body, program_scope(program))
+        scope = program_scope(program)
+        self.block(program.body, scope)
         for output in program.outputs:
-            if output.name not in self.written:
+            is_empty = impossible(scope.known.also(not_empty(scope.boxes[output.name])))
+            if output.name not in self.written and not is_empty:
                 raise ProgramError(f"pipeline {program.name}: no statement writes output {output.name!r}")
 
     def fail(self, statement: Statement, why: str) -> NoReturn:

@@ -18,7 +18,7 @@ from typing import Any
 import attrs
 
 from slinky.cursors.base import Cursor
-from slinky.cursors.cursors import DimCursor, StatementCursor, statement_cursor
+from slinky.cursors.cursors import BlockCursor, DimCursor, GapCursor, StatementCursor, statement_cursor
 from slinky.cursors.versions import Version
 from slinky.cursors.writing import remembered, written
 from slinky.errors import InvalidCursorError, SchedulingError, SlinkyError
@@ -250,7 +250,7 @@ def _written(version: Version, value: object) -> str | None:
 def _is_short(value: object) -> bool:
     """Whether an argument is a word or a number, or a few of them: hints are to be read."""
     if isinstance(value, Cursor):
-        return isinstance(value, (StatementCursor, DimCursor))
+        return isinstance(value, (StatementCursor, DimCursor, GapCursor, BlockCursor))
     if isinstance(value, Expr):
         return isinstance(value, (Scalar, Constant))
     if isinstance(value, tuple):

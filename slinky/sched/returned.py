@@ -6,7 +6,7 @@ A single cursor is an `InvalidCursor` where there is no such place. Where that i
 from __future__ import annotations
 
 from slinky.cursors.base import InvalidCursor
-from slinky.cursors.cursors import AllocCursor, BlockCursor, CallCursor, DimCursor, LoopCursor
+from slinky.cursors.cursors import AllocCursor, BlockCursor, CallCursor, DimCursor, GapCursor, IfCursor, LoopCursor
 from slinky.sched.records import ReturnedCursors
 
 
@@ -95,6 +95,70 @@ class FuseLoopsCursors(ReturnedCursors):
     loop: LoopCursor
 
 
+class FissionLoopCursors(ReturnedCursors):
+    """Returned by `fission_loop`."""
+
+    first: LoopCursor
+    gap: GapCursor
+    second: LoopCursor
+
+
+class UnrollLoopCursors(ReturnedCursors):
+    """Returned by `unroll_loop`."""
+
+    block: BlockCursor
+
+
+class RemoveLoopCursors(ReturnedCursors):
+    """Returned by `remove_loop`."""
+
+    block: BlockCursor
+
+
+class SerializeLoopCursors(ReturnedCursors):
+    """Returned by `serialize_loop`."""
+
+    loop: LoopCursor
+
+
+class LiftCallCursors(ReturnedCursors):
+    """Returned by `lift_call`."""
+
+    call: CallCursor
+
+
+class ComputeOnceCursors(ReturnedCursors):
+    """Returned by `compute_once`."""
+
+    loop: LoopCursor
+    call: CallCursor
+
+
+class UnslideWindowCursors(ReturnedCursors):
+    """Returned by `unslide_window`."""
+
+    loop: LoopCursor
+    call: CallCursor
+
+
+class AbsorbLoopCursors(ReturnedCursors):
+    """Returned by `absorb_loop`."""
+
+    call: CallCursor
+
+
+class LiftIfCursors(ReturnedCursors):
+    """Returned by `lift_if`."""
+
+    if_: IfCursor
+
+
+class SpecializeCursors(ReturnedCursors):
+    """Returned by `specialize`."""
+
+    if_: IfCursor
+
+
 class CutCallCursors(ReturnedCursors):
     """Returned by `cut_call`."""
 
@@ -154,6 +218,10 @@ class ReorderStatementsCursors(ReturnedCursors):
 
 class SimplifyCursors(ReturnedCursors):
     """Returned by `simplify`: nothing, for no place could be relied on."""
+
+
+class AssumeShapeCursors(ReturnedCursors):
+    """Returned by `assume_shape`: nothing, for no place was given, and none could be relied on."""
 
 
 class RenameCursors(ReturnedCursors):

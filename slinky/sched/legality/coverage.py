@@ -167,10 +167,12 @@ class Coverage:
         return most + 1, FALSE, known
 
     def _running(self) -> list[Condition]:
-        """For the loops and ifs that stand before the reader, that they come to what is inside."""
+        """For the loops and ifs that stand before the reader, that they come to what is inside; then the conditions of
+        ifs in loops that do not change them."""
         outermost = (c.around[-1] for c in self.straight if c.around)
+        steady = (condition for c in self.straight for condition in _steady(c.around))
         found: dict[Condition, None] = {}
-        for outer in outermost:
+        for outer in (*outermost, *steady):
             if isinstance(outer, For):
                 found[outer.range.min <= outer.range.max] = None
             elif negate(outer) not in found:  # the other side of an if has been asked about
@@ -306,6 +308,12 @@ class _Sweep:
         # A loop that does not run writes nothing: fine only where the box says so, too.
         idle = known.also(self.last < self.first)
         return covered if any(prove(i.max < i.min, idle) for i in covered) else None
+
+
+def _steady(around: tuple[For | Condition, ...]) -> list[Condition]:
+    """Of the conditions among loops, given innermost first, those that none of these loops changes."""
+    variables: set[Expr] = {s.variable for s in around if isinstance(s, For)}
+    return [c for c in around if not isinstance(c, For) and symbols(c).isdisjoint(variables)]
 
 
 def _narrowed(sweeps: list[_Sweep], condition: Condition, known: Facts) -> tuple[list[_Sweep], Facts] | None:

@@ -36,14 +36,15 @@ def check_positive(version: Version, statements: Iterable[int]) -> None:
 
 
 def check_divisors(version: Version, before: Version, statements: Iterable[int]) -> None:
-    """Check that what statements, given by identity, divide by is at least 1, unless they did so before.
+    """Check that what statements, given by identity, divide by is at least 1, unless they did so before, in the same
+    loops and ifs or in fewer: elsewhere, less may be known.
 
     Raises `SchedulingError` for the first divisor that is not shown to be.
     """
     for identity in statements:
         old = before.entries.get(identity)
         known_quotients = frozenset[FloorDivide]()
-        if old is not None:
+        if old is not None and set(before.ancestors(identity)) <= set(version.ancestors(identity)):
             known_quotients = known_quotients.union(*(quotients(e, {}) for e in expressions_of(old.statement)))
         for e in expressions_of(version.statement(identity)):
             for quotient in sorted(quotients(e, {}) - known_quotients, key=str):

@@ -98,11 +98,28 @@ WRITES_AS_MUCH = Reason(
     "Whoever reads that finds all that it found, and outputs are written in full where they were.",
 )
 
+PARTS_IN_TURN = Reason(
+    "parts in turn",
+    "A loop becomes two over the same range, one after the other: the first has the first part of the body, the second "
+    "the rest. No buffer that is allocated in the loop is used by both. The calls that are named are those of the "
+    "first part that read what the second part writes, and those of the second part that write it.",
+    "Whatever stands outside finds both loops done, or none, as it found the loop. The first part finds what it found, "
+    "but for what the second part wrote in earlier iterations; the second finds all that it found, and more. What a "
+    "fold lets go of in between is another question. Iterations that were independent are so in parts.",
+)
+
 RACES_SAY_MORE = Reason(
     "races say more",
     "A serial loop becomes a parallel one; nothing else changes.",
     "In the order of the iterations, everything is as it was. In any other order it is, too, if no iteration reads or "
     "writes what another one writes, which is what independence of the iterations means.",
+)
+
+ONE_OF_ITS_ORDERS = Reason(
+    "one of its orders",
+    "A parallel loop becomes a serial one; nothing else changes.",
+    "The iterations of a parallel loop may come in any order. One after the other, from the first to the last, is such "
+    "an order, so each call finds and writes what it may have found and written before.",
 )
 
 MORE_ROOM = Reason(

@@ -203,7 +203,11 @@ def _production(version: Version, call: Call, copies: Mapping[int, Source]) -> P
 
 
 def _other_value(old: Version, new: Version, call: Call) -> SchedulingError:
-    """The refusal of a call that gives a buffer other values than before."""
+    """The refusal of a call that gives a buffer other values than before, or is not where its buffers are."""
+    place = statement_cursor(new, call.id)
+    for buffer in (*call.reads, *call.writes):
+        if new.global_box(buffer) is None and new.alloc_of(buffer, call.id) is None:
+            return SchedulingError(f"{buffer} is not allocated here", place=place)
     written = " and ".join(call.writes)
     producers = {
         f"{s.func.name}({', '.join(s.reads)})"
@@ -216,6 +220,6 @@ def _other_value(old: Version, new: Version, call: Call) -> SchedulingError:
     before = f"; it is produced by {' and '.join(sorted(producers))}" if producers else ""
     return SchedulingError(
         f"{call.func.name}({', '.join(call.reads)}) would give {written} other values{before}",
-        place=statement_cursor(new, call.id),
+        place=place,
         hint="a rewrite changes when and where funcs run, not which",
     )

@@ -2,47 +2,63 @@
 
 from slinky.sched.primitives.blocks import reorder_statements
 from slinky.sched.primitives.calls import clone_call, cut_call, remove_call, share_calls
+from slinky.sched.primitives.conditions import lift_if, specialize
 from slinky.sched.primitives.copies import alias_copies, alias_copy, split_boundary
+from slinky.sched.primitives.fission import fission_loop
 from slinky.sched.primitives.fusion import fuse_loops
 from slinky.sched.primitives.layouts import set_layout
-from slinky.sched.primitives.loops import cut_loop, parallelize_loop, reorder_loops, split_loop
+from slinky.sched.primitives.lifting import compute_once, lift_call
+from slinky.sched.primitives.loops import cut_loop, parallelize_loop, reorder_loops, serialize_loop, split_loop
 from slinky.sched.primitives.memory import compute_in_place, reuse_buffer
 from slinky.sched.primitives.placement import compute_at, compute_root
 from slinky.sched.primitives.reductions import split_reduction
+from slinky.sched.primitives.shapes import assume_shape
 from slinky.sched.primitives.simplification import rename, simplify
-from slinky.sched.primitives.sliding import slide_window
+from slinky.sched.primitives.sliding import slide_window, unslide_window
 from slinky.sched.primitives.staging import stage_buffer
 from slinky.sched.primitives.storage import fold_storage, lift_alloc, store_at, unfold_storage
+from slinky.sched.primitives.unrolling import absorb_loop, remove_loop, unroll_loop
 from slinky.sched.primitives.variants import choose_variant, fuse_calls
 
 __all__ = [
+    "absorb_loop",
     "alias_copies",
     "alias_copy",
+    "assume_shape",
     "choose_variant",
     "clone_call",
     "compute_at",
     "compute_in_place",
+    "compute_once",
     "compute_root",
     "cut_call",
     "cut_loop",
+    "fission_loop",
     "fold_storage",
     "fuse_calls",
     "fuse_loops",
     "lift_alloc",
+    "lift_call",
+    "lift_if",
     "parallelize_loop",
     "remove_call",
+    "remove_loop",
     "rename",
     "reorder_loops",
     "reorder_statements",
     "reuse_buffer",
+    "serialize_loop",
     "set_layout",
     "share_calls",
     "simplify",
     "slide_window",
+    "specialize",
     "split_boundary",
     "split_loop",
     "split_reduction",
     "stage_buffer",
     "store_at",
     "unfold_storage",
+    "unroll_loop",
+    "unslide_window",
 ]

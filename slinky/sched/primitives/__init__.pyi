@@ -3,41 +3,52 @@
 from collections.abc import Sequence
 from typing import Literal, overload
 
-from slinky.cursors.cursors import AllocCursor, CallCursor, DimCursor, LoopCursor
+from slinky.cursors.cursors import AllocCursor, CallCursor, DimCursor, GapCursor, IfCursor, LoopCursor
 from slinky.pipeline import Pipeline
 from slinky.sched.arguments import BlockArgument
 from slinky.sched.returned import (
+    AbsorbLoopCursors,
     AliasCopiesCursors,
     AliasCopyCursors,
+    AssumeShapeCursors,
     ChooseVariantCursors,
     CloneCallCursors,
     ComputeAtCursors,
     ComputeInPlaceCursors,
+    ComputeOnceCursors,
     ComputeRootCursors,
     CutCallCursors,
     CutLoopCursors,
+    FissionLoopCursors,
     FoldStorageCursors,
     FuseCallsCursors,
     FuseLoopsCursors,
     LiftAllocCursors,
+    LiftCallCursors,
+    LiftIfCursors,
     ParallelizeLoopCursors,
     RemoveCallCursors,
+    RemoveLoopCursors,
     RenameCursors,
     ReorderLoopsCursors,
     ReorderStatementsCursors,
     ReuseBufferCursors,
+    SerializeLoopCursors,
     SetLayoutCursors,
     ShareCallsCursors,
     SimplifyCursors,
     SlideWindowCursors,
+    SpecializeCursors,
     SplitBoundaryCursors,
     SplitLoopCursors,
     SplitReductionCursors,
     StageBufferCursors,
     StoreAtCursors,
     UnfoldStorageCursors,
+    UnrollLoopCursors,
+    UnslideWindowCursors,
 )
-from slinky.symbolic.expressions import ExprLike
+from slinky.symbolic.expressions import Condition, ExprLike
 from slinky.symbolic.intervals import Interval
 
 @overload
@@ -96,6 +107,15 @@ def parallelize_loop(
     rc: Literal[False] = False,
 ) -> Pipeline: ...
 @overload
+def serialize_loop(
+    p: Pipeline,
+    loop: LoopCursor | str,
+    *,
+    rc: Literal[True],
+) -> tuple[Pipeline, SerializeLoopCursors]: ...
+@overload
+def serialize_loop(p: Pipeline, loop: LoopCursor | str, *, rc: Literal[False] = False) -> Pipeline: ...
+@overload
 def fuse_loops(
     p: Pipeline,
     first: LoopCursor | str,
@@ -113,6 +133,42 @@ def fuse_loops(
     *,
     rc: Literal[False] = False,
 ) -> Pipeline: ...
+@overload
+def fission_loop(
+    p: Pipeline,
+    gap: GapCursor | str,
+    levels: int = 1,
+    *,
+    rc: Literal[True],
+) -> tuple[Pipeline, FissionLoopCursors]: ...
+@overload
+def fission_loop(p: Pipeline, gap: GapCursor | str, levels: int = 1, *, rc: Literal[False] = False) -> Pipeline: ...
+@overload
+def unroll_loop(p: Pipeline, loop: LoopCursor | str, *, rc: Literal[True]) -> tuple[Pipeline, UnrollLoopCursors]: ...
+@overload
+def unroll_loop(p: Pipeline, loop: LoopCursor | str, *, rc: Literal[False] = False) -> Pipeline: ...
+@overload
+def remove_loop(p: Pipeline, loop: LoopCursor | str, *, rc: Literal[True]) -> tuple[Pipeline, RemoveLoopCursors]: ...
+@overload
+def remove_loop(p: Pipeline, loop: LoopCursor | str, *, rc: Literal[False] = False) -> Pipeline: ...
+@overload
+def absorb_loop(p: Pipeline, loop: LoopCursor | str, *, rc: Literal[True]) -> tuple[Pipeline, AbsorbLoopCursors]: ...
+@overload
+def absorb_loop(p: Pipeline, loop: LoopCursor | str, *, rc: Literal[False] = False) -> Pipeline: ...
+@overload
+def lift_if(p: Pipeline, if_: IfCursor | str, *, rc: Literal[True]) -> tuple[Pipeline, LiftIfCursors]: ...
+@overload
+def lift_if(p: Pipeline, if_: IfCursor | str, *, rc: Literal[False] = False) -> Pipeline: ...
+@overload
+def specialize(
+    p: Pipeline,
+    block: BlockArgument,
+    condition: Condition,
+    *,
+    rc: Literal[True],
+) -> tuple[Pipeline, SpecializeCursors]: ...
+@overload
+def specialize(p: Pipeline, block: BlockArgument, condition: Condition, *, rc: Literal[False] = False) -> Pipeline: ...
 @overload
 def compute_at(
     p: Pipeline,
@@ -133,6 +189,32 @@ def compute_at(
 def compute_root(p: Pipeline, call: CallCursor | str, *, rc: Literal[True]) -> tuple[Pipeline, ComputeRootCursors]: ...
 @overload
 def compute_root(p: Pipeline, call: CallCursor | str, *, rc: Literal[False] = False) -> Pipeline: ...
+@overload
+def lift_call(
+    p: Pipeline,
+    call: CallCursor | str,
+    levels: int = 1,
+    *,
+    rc: Literal[True],
+) -> tuple[Pipeline, LiftCallCursors]: ...
+@overload
+def lift_call(p: Pipeline, call: CallCursor | str, levels: int = 1, *, rc: Literal[False] = False) -> Pipeline: ...
+@overload
+def compute_once(
+    p: Pipeline,
+    call: CallCursor | str,
+    loop: LoopCursor | str,
+    *,
+    rc: Literal[True],
+) -> tuple[Pipeline, ComputeOnceCursors]: ...
+@overload
+def compute_once(
+    p: Pipeline,
+    call: CallCursor | str,
+    loop: LoopCursor | str,
+    *,
+    rc: Literal[False] = False,
+) -> Pipeline: ...
 @overload
 def cut_call(
     p: Pipeline,
@@ -250,6 +332,22 @@ def slide_window(
     rc: Literal[False] = False,
 ) -> Pipeline: ...
 @overload
+def unslide_window(
+    p: Pipeline,
+    call: CallCursor | str,
+    loop: LoopCursor | str,
+    *,
+    rc: Literal[True],
+) -> tuple[Pipeline, UnslideWindowCursors]: ...
+@overload
+def unslide_window(
+    p: Pipeline,
+    call: CallCursor | str,
+    loop: LoopCursor | str,
+    *,
+    rc: Literal[False] = False,
+) -> Pipeline: ...
+@overload
 def fold_storage(
     p: Pipeline,
     alloc: AllocCursor | str,
@@ -336,6 +434,15 @@ def reorder_statements(
 ) -> tuple[Pipeline, ReorderStatementsCursors]: ...
 @overload
 def reorder_statements(p: Pipeline, block: BlockArgument, *, rc: Literal[False] = False) -> Pipeline: ...
+@overload
+def assume_shape(
+    p: Pipeline,
+    *,
+    rc: Literal[True],
+    **sizes: Sequence[object],
+) -> tuple[Pipeline, AssumeShapeCursors]: ...
+@overload
+def assume_shape(p: Pipeline, *, rc: Literal[False] = False, **sizes: Sequence[object]) -> Pipeline: ...
 @overload
 def simplify(p: Pipeline, *, rc: Literal[True]) -> tuple[Pipeline, SimplifyCursors]: ...
 @overload

@@ -1,4 +1,4 @@
-"""Primitives on loops: split, reorder, cut, parallelize.
+"""Primitives on loops: split, reorder, cut, parallelize, serialize.
 
 Splitting and cutting keep the order in which everything happens, so they are legal as they are; reordering and
 parallelizing are legal where coverage, folds and races say so (see `legality`). A tail that shifts does some things a
@@ -25,6 +25,7 @@ from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
 from slinky.sched.legality.reasons import (
     ALL_BUT_CHECKS,
+    ONE_OF_ITS_ORDERS,
     RACES_SAY_MORE,
     SAME_ITERATIONS,
     SAME_ORDER,
@@ -47,7 +48,13 @@ from slinky.sched.primitives.rewriting import (
 )
 from slinky.sched.primitives.simplification import simplified_block
 from slinky.sched.remedies import PlaceOf, Remedy, first, instead
-from slinky.sched.returned import CutLoopCursors, ParallelizeLoopCursors, ReorderLoopsCursors, SplitLoopCursors
+from slinky.sched.returned import (
+    CutLoopCursors,
+    ParallelizeLoopCursors,
+    ReorderLoopsCursors,
+    SerializeLoopCursors,
+    SplitLoopCursors,
+)
 from slinky.symbolic.expressions import Expr, constant_value, equal, maximum, minimum
 from slinky.symbolic.intervals import Interval
 from slinky.symbolic.proofs import Facts, prove
@@ -432,4 +439,36 @@ def parallelize_loop(p: Pipeline, loop: LoopCursor, workers: Expr | None = None)
         Kept(RACES_SAY_MORE, others),
         Kept(RACES_SAY_MORE, (Obligation.RACES,), but_for=(loop._id,)),
     )
+    return new, (LoopCursor(new._version, loop._id),)
+
+
+@sched_op(SerializeLoopCursors)
+def serialize_loop(p: Pipeline, loop: LoopCursor) -> Any:
+    """Let the iterations of a parallel loop run one after the other: the inverse of `parallelize_loop`.
+
+        >>> import examples  # small pipelines, in the repository of slinky
+        >>> p = split_loop(examples.scale2d(), "scale.y", 4)
+        >>> p = parallelize_loop(p, "for y", 2)
+        >>> p, (loop,) = serialize_loop(p, "for y", rc=True)
+        >>> print(loop)
+          pipeline scale(inp: float32[2]) -> (out: float32[2]):
+            check inp.y.min <= out.y.min
+            check out.y.max <= inp.y.max
+            check inp.x.min <= out.x.min
+            check out.x.max <= inp.x.max
+        >   for y in out.y.min..out.y.max step 4:
+              out[y .. y + 3, :] = scale(inp[y .. y + 3, :])
+
+    Windows slide and buffers are folded in serial loops only, and only serial loops are unrolled.
+
+    Refused: a loop that is not parallel.
+
+    Cursors:
+        loop: the loop.
+    """
+    if loop._loop.mode == SERIAL:
+        raise SchedulingError(f"loop {loop.name()} is serial already", place=loop)
+    edit = Edit(p._version)
+    edit.update(with_mode(loop._loop, SERIAL))
+    new = settle(edit, "serialize_loop", Kept(ONE_OF_ITS_ORDERS, ALL_BUT_CHECKS))
     return new, (LoopCursor(new._version, loop._id),)

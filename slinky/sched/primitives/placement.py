@@ -91,7 +91,7 @@ def compute_at(p: Pipeline, call: CallCursor, loop: LoopCursor) -> Any:
         raise SchedulingError(f"nothing in loop {target.variable} reads {' or '.join(call.outputs())}", place=loop)
     inside = version.facts_at(target.body[0].id)
     is_output = any(version.alloc_of(buffer, old.id) is None for buffer in written_by(old))
-    box = _box_in_loop(version, old, needed, target, inside, is_output=is_output)
+    box = box_in_loop(version, old, needed, target, inside, is_output=is_output)
     moved = with_box(old, box)
     edit = Edit(version)
     edit.delete(old.id)
@@ -229,7 +229,7 @@ def _forward_ends(i: Interval, exact: Interval, loop: For, known: Facts) -> Inte
     )
 
 
-def _box_in_loop(
+def box_in_loop(
     version: Version, call: Call, needed: list[Interval | None], loop: For, known: Facts, *, is_output: bool
 ) -> Box:
     """What a call computes in one iteration. Of a pipeline's output, all of the dimensions that do not move.
@@ -352,7 +352,7 @@ def compute_root(p: Pipeline, call: CallCursor) -> Any:
         edit.insert(anchor, (marker := Pass(),))
         anchor = Gap.before(marker.id)
     for identity in writers:
-        _delete_with_idle_loops(edit, identity, keep=top if top not in writers else None)
+        delete_with_idle_loops(edit, identity, keep=top if top not in writers else None)
     edit.insert(anchor, (moved,))
     if top in writers:
         edit.delete(marker.id)
@@ -390,7 +390,7 @@ def _producers_at_the_top(version: Version, buffer: str) -> list[Remedy]:
     return [first(f"compute {names} at the top first", *steps)] if steps else []
 
 
-def _delete_with_idle_loops(edit: Edit, identity: int, keep: int | None) -> None:
+def delete_with_idle_loops(edit: Edit, identity: int, keep: int | None) -> None:
     """Delete a statement, and the loops and ifs around it that have nothing else to do; `keep` stays in any case."""
     while True:
         parent = edit.entries[identity].parent

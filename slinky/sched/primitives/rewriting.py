@@ -9,15 +9,29 @@ from slinky.cursors.editing import Edit
 from slinky.cursors.versions import ROOT, Version
 from slinky.errors import GraphError, OperationError, SchedulingError
 from slinky.graph.buffers import valid_name
-from slinky.ir.effects import dims_written, written_by
+from slinky.ir.effects import buffers_named, dims_written, written_by
 from slinky.ir.printer import dimension_names
-from slinky.ir.statements import Call, For, Pass, Statement, blocks_of, walk
+from slinky.ir.sharing import host_of
+from slinky.ir.statements import Alloc, Block, Call, For, Pass, Statement, blocks_of, walk
 from slinky.sched.legality.refusals import Unproved
 from slinky.sched.legality.scopes import DEEPEST_NEST
 from slinky.sched.legality.wholes import computes_part
 from slinky.sched.remedies import Remedy
 from slinky.symbolic.explanations import brief
-from slinky.symbolic.expressions import Expr, Metadata, Scalar, Variable, constant_value, maximum, variable
+from slinky.symbolic.expressions import (
+    Condition,
+    Expr,
+    Max,
+    Metadata,
+    Min,
+    Scalar,
+    Variable,
+    constant_value,
+    is_integer,
+    maximum,
+    minimum,
+    variable,
+)
 from slinky.symbolic.intervals import Interval, intersection
 from slinky.symbolic.proofs import Facts, prove
 from slinky.symbolic.traversal import quotients, symbols
@@ -116,6 +130,19 @@ def _renamed(arguments: Mapping[str, object], name: str, free: str) -> dict[str,
     return {**arguments, "names": free}
 
 
+def require_levels(levels: int) -> None:
+    """Raise `OperationError` unless a number of levels is an integer, 1 or more."""
+    if not is_integer(levels) or levels < 1:
+        raise OperationError(f"levels must be an integer, 1 or more, got {levels!r}")
+
+
+def buffers_used(block: Block) -> set[str]:
+    """The buffers that statements name, those in whose memory others lie, too."""
+    found = {name for statement in walk(block) for name in buffers_named(statement)}
+    hosts = {host_of(statement) for statement in walk(block) if isinstance(statement, Alloc)}
+    return found | {host for host in hosts if host is not None}
+
+
 def is_parameter_or_buffer(version: Version, name: str) -> bool:
     """Whether a name stands for a parameter or an intermediate."""
     return version.has_parameter(name) or version.is_allocated(name)
@@ -151,7 +178,7 @@ def require_positive(edit: Edit, value: Expr, what: str, known: Facts) -> None:
     edit.add_check(value >= 1, f"{what} must be 1 or more")
 
 
-def require_divisors(edit: Edit, value: Expr, what: str, known: Facts) -> None:
+def require_divisors(edit: Edit, value: Expr | Condition, what: str, known: Facts) -> None:
     """Make sure that what an expression given by the user divides by is at least 1, as `require_positive` does."""
     for quotient in sorted(quotients(value, {}), key=str):
         require_positive(edit, quotient.denominator, f"what {what} divides by", known)
@@ -168,7 +195,7 @@ def delete_with_idle_blocks(edit: Edit, identity: int, note: str) -> None:
     edit.delete(outermost, note)
 
 
-def require_known_symbols(version: Version, value: Expr, what: str, loops: Iterable[For] = ()) -> None:
+def require_known_symbols(version: Version, value: Expr | Condition, what: str, loops: Iterable[For] = ()) -> None:
     """Check that an expression given by the user speaks of parameters, and of these loops, only.
 
     Raises `OperationError` naming the first symbol that is neither, or a new scalar whose name means something else.
@@ -200,6 +227,16 @@ def within(i: Interval, limit: Interval, known: Facts) -> Interval:
     if prove(limit.max <= i.max, known):
         hi = limit.max
     return Interval(lo, hi)
+
+
+def in_words_of(limit: Interval, i: Interval, known: Facts) -> Interval:
+    """An interval that is clamped to a limit anyway, in the words of the limit where it reaches as far: without choices
+    that lie beyond."""
+    lows = i.min.operands if isinstance(i.min, Max) else (i.min,)
+    highs = i.max.operands if isinstance(i.max, Min) else (i.max,)
+    lows = tuple(e for e in lows if not prove(e <= limit.min, known))
+    highs = tuple(e for e in highs if not prove(limit.max <= e, known))
+    return Interval(maximum(*lows) if lows else limit.min, minimum(*highs) if highs else limit.max)
 
 
 def at_least_one(factor: Expr, known: Facts) -> Expr:

@@ -75,7 +75,12 @@ def rename(p: Pipeline, name: str) -> Any:
 
 def simplified_block(loop: For, known: Facts) -> Block:
     """The body of a loop, simplified by what its range says; `known` is what holds around the loop."""
-    return _block(loop.body, _inside(loop, known))
+    return simplified(loop.body, _inside(loop, known))
+
+
+def simplified(block: Block, known: Facts) -> Block:
+    """A block, simplified by what holds there; a `pass` if nothing is left of it."""
+    return _block(block, known)
 
 
 def _inside(loop: For, known: Facts) -> Facts:

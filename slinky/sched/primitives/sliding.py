@@ -28,18 +28,21 @@ from slinky.cursors.cursors import CallCursor, LoopCursor, statement_cursor
 from slinky.cursors.editing import Edit
 from slinky.cursors.versions import Version
 from slinky.errors import OperationError, SchedulingError
-from slinky.ir.copies import with_interval
-from slinky.ir.effects import bounds_of_dim, dims_written
-from slinky.ir.statements import SERIAL, Alloc, For
+from slinky.ir.copies import with_body, with_box, with_interval, with_range
+from slinky.ir.effects import bounds_of_dim, dims_written, written_by
+from slinky.ir.statements import SERIAL, Alloc, Call, For
 from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
 from slinky.sched.legality.reasons import ONLY_SOME_CHANGED, WRITES_AS_MUCH, Kept, Obligation
 from slinky.sched.legality.refusals import Unproved
+from slinky.sched.legality.touches import calls_inside
 from slinky.sched.operation import sched_op
+from slinky.sched.primitives.placement import box_in_loop, need_of
 from slinky.sched.primitives.ranges import added_steps, depending_on, extend_loop, usual_steps
 from slinky.sched.primitives.rewriting import allocs_of
+from slinky.sched.primitives.simplification import simplified_block
 from slinky.sched.remedies import PlaceOf, Remedy, first, instead, unfold_first
-from slinky.sched.returned import SlideWindowCursors
+from slinky.sched.returned import SlideWindowCursors, UnslideWindowCursors
 from slinky.symbolic.bounds import simplify
 from slinky.symbolic.comparing import at_most
 from slinky.symbolic.envelopes import Side, rising_part
@@ -54,6 +57,8 @@ from slinky.symbolic.expressions import (
 )
 from slinky.symbolic.intervals import Interval, moves_with
 from slinky.symbolic.proofs import Facts, prove
+from slinky.symbolic.solving import Side as LimitSide
+from slinky.symbolic.solving import limit_of
 from slinky.symbolic.traversal import substitute, symbols
 
 WARMUPS = ("earlier", "first")
@@ -135,6 +140,98 @@ def slide_window(p: Pipeline, call: CallCursor, loop: LoopCursor, *, warmup: str
     )
     changed = new._version
     return new, (allocs_of(changed, old), LoopCursor(changed, around.id), CallCursor(changed, old.id))
+
+
+@sched_op(UnslideWindowCursors)
+def unslide_window(p: Pipeline, call: CallCursor, loop: LoopCursor) -> Any:
+    """Produce in each iteration of a loop all that the iteration needs: the inverse of `slide_window`.
+
+        >>> import examples  # small pipelines, in the repository of slinky
+        >>> p = compute_at(split_loop(examples.blur(), "blur.x", 1), "scale", "for x")
+        >>> p, slid = slide_window(p, "scale", "for x", rc=True)
+        >>> print(slid.loop)
+          pipeline blur(inp: float32[1]) -> (out: float32[1]):
+            check inp.x.min <= out.x.min - 1
+            check out.x.max <= inp.x.max - 1
+            alloc scaled: float32[out.x.min - 1 .. out.x.max + 1]
+        >   for x in out.x.min - 2 .. out.x.max:
+              scaled[x + 1] = scale(inp[x + 1])
+              out[x] = blur(scaled[x - 1 .. x + 1])
+        >>> p, (loop, call) = unslide_window(p, slid.call, slid.loop, rc=True)
+        >>> print(loop)
+          pipeline blur(inp: float32[1]) -> (out: float32[1]):
+            check inp.x.min <= out.x.min - 1
+            check out.x.max <= inp.x.max - 1
+            alloc scaled: float32[out.x.min - 1 .. out.x.max + 1]
+        >   for x in out.x.min..out.x.max:
+              scaled[x - 1 .. x + 1] = scale(inp[x - 1 .. x + 1])
+              out[x] = blur(scaled[x - 1 .. x + 1])
+
+    Iterations that the loop had for this call alone, before the first in which another call does something, are gone.
+    Iterations that need nothing of each other can then run in parallel, each with a buffer of its own (`store_at`).
+
+    Parameters:
+        call: the producer, at or inside the loop.
+        loop: the loop along which its window moves.
+
+    Refused: a call that does not stand in the loop, or computes all that an iteration needs already; an order in which
+    something is not shown to find what it reads (a reader outside of the loop, say).
+
+    Cursors:
+        loop: the loop.
+        call: the call.
+    """
+    version, old, around = p._version, call._call, loop._loop
+    if around.id not in version.ancestors(old.id):
+        raise SchedulingError(f"the call of {call.name()} is not in loop {around.variable}", place=call)
+    needed = need_of(version, old, around)
+    if needed is None:
+        raise SchedulingError(f"nothing in loop {around.variable} reads {' or '.join(call.outputs())}", place=loop)
+    is_output = any(version.alloc_of(buffer, old.id) is None for buffer in written_by(old))
+    box = box_in_loop(version, old, needed, around, version.facts_at(old.id), is_output=is_output)
+    if box == old.box:
+        raise SchedulingError(
+            f"{call.name()} computes all that an iteration of loop {around.variable} needs already", place=call
+        )
+    edit = Edit(version)
+    edit.update(with_box(old, box))
+    known = version.facts_at(around.id).also(around.step >= 1)
+    start = _first_needed(version, old, around, known)
+    now = edit.statement(around.id)
+    assert isinstance(now, For)
+    if start is not around.range.min:
+        now = with_range(now, Interval(start, around.range.max))
+        edit.update(with_body(now, simplified_block(now, known)))
+    new = settle(edit, "unslide_window")
+    return new, (LoopCursor(new._version, around.id), CallCursor(new._version, old.id))
+
+
+def _first_needed(version: Version, call: Call, loop: For, known: Facts) -> Expr:
+    """The first iteration of a loop in which another call than this one may do anything; as it is where that is not
+    clear."""
+    low, step, y = loop.range.min, loop.step, loop.variable
+    starts: list[Expr] = []
+    for other in calls_inside(version, loop.id):
+        if other.id != call.id:
+            start = _first_doing(version, other, y, known)
+            if start is None:
+                return low
+            starts.append(start)
+    start = minimum(*starts)
+    if not starts or prove(start <= low, known):
+        return low
+    return simplify(low + step * maximum((start - low + step - 1) // step, 0), known)
+
+
+def _first_doing(version: Version, call: Call, y: Expr, known: Facts) -> Expr | None:
+    """From which y on a call reaches the bounds of its outputs; None if that is not clear."""
+    inner = {loop.variable for loop in version.loops_around(call.id)} - {y}
+    for d, i in enumerate(call.box):
+        if y in symbols(i.max):
+            found = limit_of(i.max >= bounds_of_dim(call, d, version.box_at(call.id)).min, y, known)
+            if found is not None and found.side is LimitSide.AT_LEAST and inner.isdisjoint(symbols(found.value)):
+                return found.value
+    return None
 
 
 def _first_at_once() -> list[Remedy]:

@@ -20,7 +20,7 @@ from slinky.cursors.answers import dim_position
 from slinky.cursors.cursors import AllocCursor, LoopCursor, statement_cursor
 from slinky.cursors.editing import Edit, Gap
 from slinky.cursors.versions import ROOT, Version
-from slinky.errors import OperationError, SchedulingError
+from slinky.errors import SchedulingError
 from slinky.ir.copies import with_bounds, with_box, with_folds
 from slinky.ir.effects import dims_written, written_by
 from slinky.ir.scopes import loop_facts, over_loops
@@ -31,12 +31,12 @@ from slinky.sched.legality.folds import Usage, check_fold, usage_of
 from slinky.sched.legality.reasons import ALL_BUT_CHECKS, FOLD_ALONE, LESS_LIFE, MORE_ROOM, Kept, Obligation
 from slinky.sched.legality.touches import touches
 from slinky.sched.operation import sched_op
-from slinky.sched.primitives.rewriting import at_least_one, require_known_symbols, require_positive
+from slinky.sched.primitives.rewriting import at_least_one, require_known_symbols, require_levels, require_positive
 from slinky.sched.remedies import PlaceOf, Remedy, first, instead, unfold_first
 from slinky.sched.returned import FoldStorageCursors, LiftAllocCursors, StoreAtCursors, UnfoldStorageCursors
 from slinky.symbolic.bounds import bounds, simplify
 from slinky.symbolic.differences import largest_difference, largest_fixed_difference
-from slinky.symbolic.expressions import Expr, Scalar, is_integer, maximum
+from slinky.symbolic.expressions import Expr, Scalar, maximum
 from slinky.symbolic.intervals import Interval, hull, in_multiples, intersection
 from slinky.symbolic.proofs import Facts, prove
 from slinky.symbolic.traversal import symbols
@@ -321,8 +321,7 @@ def lift_alloc(p: Pipeline, alloc: AllocCursor, levels: int = 1) -> Any:
         alloc: the allocation.
     """
     version, old = p._version, alloc._alloc
-    if not is_integer(levels) or levels < 1:
-        raise OperationError(f"levels must be an integer, 1 or more, got {levels!r}")
+    require_levels(levels)
     ancestors = version.ancestors(old.id)
     if levels > len(ancestors):
         raise SchedulingError(
