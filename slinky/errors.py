@@ -87,7 +87,8 @@ class OverwrittenReadError(ExecutionError):
 
 
 class RaceError(ExecutionError):
-    """Checked mode only: iterations of a parallel loop touch the same element, and one of them writes it."""
+    """Checked mode only: iterations of a parallel loop, or overlapping stages of a pipelined one, touch the same
+    element, and one of them writes it."""
 
 
 class MissingExtraError(SlinkyError, ImportError):

@@ -40,7 +40,7 @@ from judge_copies import reading_of
 from judge_evaluation import Values, evaluation, symbol_key, symbols_of
 
 from slinky.ir.operations import RESERVED, Accumulation, Callback, Copy, FloatScalar, Stage
-from slinky.ir.statements import Call, For, LoweredFunc, Serial, View
+from slinky.ir.statements import Call, For, LoweredFunc, Parallel, Pipelined, View
 from slinky.symbolic.expressions import variable
 from slinky.symbolic.nodes import Expr
 
@@ -96,7 +96,12 @@ def parts_of(func: LoweredFunc) -> list[tuple[int, Any, Any]]:
 
 def is_parallel(loop: For) -> bool:
     """Whether iterations may run at the same time."""
-    return not isinstance(loop.mode, Serial)
+    return isinstance(loop.mode, Parallel)
+
+
+def stages_and_depth(loop: For) -> tuple[tuple[int, ...], int] | None:
+    """The numbers of statements of the stages of a pipelined loop, and how many iterations may be under way."""
+    return (loop.mode.stages, loop.mode.depth) if isinstance(loop.mode, Pipelined) else None
 
 
 def what_runs(func: LoweredFunc) -> tuple[object, tuple[tuple[str, Any], ...]]:

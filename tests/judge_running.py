@@ -13,6 +13,10 @@ Shared memory. A buffer that lies in another one's memory has its elements there
 of each byte it is known which buffer has written it last. So a read of what another one has written over shows, too. A
 call that writes over what it reads must be declared to work in place, and each element lie over the one it is made of.
 
+Pipelined loops. A stage of an iteration begins when itself has done the iteration before, the stage before it this one,
+and, if it is the first, the last stage the iteration so many before. Those that may run are interleaved at the ends of
+calls: the earliest stage first, so that it is as far ahead as it can be, or the latest, in lock-step, or shuffled.
+
 Parallel loops. Iterations are interleaved at the ends of calls: backwards, in lock-step, or shuffled. Two iterations
 must not write the same element, even if they write the same, and none may read what another has written.
 
@@ -51,6 +55,7 @@ from judge_geometry import (
     parts_of,
     read_through,
     read_views,
+    stages_and_depth,
     stir,
     weighted,
     written_dims,
@@ -244,6 +249,8 @@ class Run:
     hosts: set[str] | None = None
     _iterations: int = 0
     _count: int = 0
+    _staged: int = 0
+    """How many pipelined loops are under way."""
 
     def follow(self) -> None:
         """Run the program. Raises `WrongProgramError` and `TooMuchWorkError`."""
@@ -278,7 +285,7 @@ class Run:
             match statement:
                 case Call():
                     self._call(statement, scope, values, around)
-                    if around:
+                    if around or self._staged:
                         yield
                 case For():
                     yield from self._loop(statement, scope, values, around)
@@ -335,13 +342,60 @@ class Run:
                 self._block(loop.body, dict(scope), {**values, key: v}, (*around, (run, n)))
                 for n, v in enumerate(iterations, start=1)
             ]
-            yield from self._interleaved(started, bool(around))
+            yield from self._interleaved(started, bool(around or self._staged))
+            return
+        staged = stages_and_depth(loop)
+        if staged is not None:
+            yield from self._in_stages(loop, iterations, *staged, scope, values, around)
             return
         allocates = any(isinstance(s, Alloc) for s in loop.body)
         for value in iterations:
             values[key] = value
             yield from self._block(loop.body, dict(scope) if allocates else scope, values, around)
         values.pop(key, None)
+
+    def _in_stages(
+        self,
+        loop: For,
+        iterations: range,
+        lengths: tuple[int, ...],
+        depth: int,
+        scope: Scope,
+        values: Values,
+        around: Iterations,
+    ) -> Steps:
+        """Run the stages of a pipelined loop, each as soon as it may, in some order."""
+        if sum(lengths) != len(loop.body):
+            raise WrongProgramError(f"loop {loop.variable} has stages of {lengths} statements")
+        self.has_parallel_loops = True
+        key, last = symbol_key(loop.variable), len(lengths) - 1
+        blocks = [loop.body[sum(lengths[:s]) : sum(lengths[: s + 1])] for s in range(len(lengths))]
+        ended = dict.fromkeys(range(len(lengths)), 0)
+        running: dict[int, Steps] = {}
+        draw = random.Random(len(iterations))
+        self._staged += 1
+        while ended[last] < len(iterations):
+            for s, block in enumerate(blocks):
+                n = ended[s]
+                room = n < ended[s - 1] if s else n < ended[last] + depth
+                if s not in running and n < len(iterations) and room:
+                    running[s] = self._block(block, dict(scope), {**values, key: iterations[n]}, around)
+            match self.order:
+                case "in lock-step":
+                    turn = list(running)
+                case "shuffled":
+                    turn = [draw.choice(list(running))]
+                case "backwards":
+                    turn = [min(running)]
+                case _:
+                    turn = [max(running)]
+            for s in turn:
+                if next(running[s], running) is running:
+                    del running[s]
+                    ended[s] += 1
+            if around or self._staged > 1:
+                yield
+        self._staged -= 1
 
     def _interleaved(self, iterations: list[Steps], is_stepwise: bool) -> Steps:
         """Run iterations that may run at the same time, in some order."""

@@ -46,4 +46,6 @@ FOLLOWED, SOLVING = "tests/symbolic/test_followed.py", "tests/symbolic/test_solv
 RINGS, WORKERS = "tests/test_rings.py", "tests/test_workers.py"
 SHARED, NOT_SHARED = "tests/test_shared_memory.py", "tests/test_shared_memory_refusals.py"
 CORPUS, SOUNDNESS = "tests/symbolic/test_corpus.py", "tests/symbolic/test_soundness.py"
+STAGES = "tests/test_pipelining.py"
+AT_WORK = "tests/test_stages.py"
 REMAINDERS = "tests/symbolic/test_remainders.py"

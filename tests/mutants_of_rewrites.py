@@ -17,6 +17,7 @@ from mutants import (
     REFUSALS,
     REFUSED_EDITS,
     SHARED_CALLS,
+    STAGES,
     STAGING,
     VARIANTS,
     WHOLE,
@@ -31,13 +32,14 @@ MUTANTS: list[Mutant] = []
 
 MUTANTS += mutants(
     "slinky/sched/gate.py",
-    (EDITING, GATE, LEGALITY, WHOLE, REFUSED_EDITS),
+    (EDITING, GATE, LEGALITY, WHOLE, REFUSED_EDITS, STAGES),
     ("gate: scopes", "self._elsewhere = check_scopes(self.old, version, self.touched, self.edit.reordered)", "pass"),
     ("gate: sources", "        check_sources(version, self._elsewhere)\n", "",
      "a read of what is not there is not found, either, and that is said first; this is for rewrites that keep their reads"),
     ("gate: values", "        check_values(self.old, self.version, these, {**self.edit.copies, **self.edit.staged})\n", "        pass\n"),
     ("gate: what fits where values are kept", "        if Obligation.VALUES in self.kept:\n", "        if False:\n"),
     ("gate: whole dimensions", "            check_whole(version, self.touched)\n", ""),
+    ("gate: stages", "            check_stages(version)\n", "            pass\n"),
     ("gate: but for", "elif kept.but_for:", "elif False:"),
     ("gate: checks", "(_Gate._all, _Gate._check_checks)", "(lambda gate: (), _Gate._check_checks)"),
     ("gate: positive", "        check_positive(self.version, these)\n", "        pass\n"),
@@ -220,7 +222,7 @@ MUTANTS += mutants(
     ("coverage: before", "version.position(own[common]) < version.position(path[common]):", "True:"),
     (
         "coverage: parallel iterations",
-        "isinstance(loop, For) and loop.mode == SERIAL:",
+        "isinstance(loop, For) and is_in_order(loop):",
         "isinstance(loop, For):",
         "a read of what another iteration wrote is refused as a race, too; this stands guard",
     ),
@@ -291,6 +293,21 @@ MUTANTS += mutants(
      "    for part in condition.operands[:1] if isinstance(condition, And) else (condition,):\n        if prove"),
 )  # fmt: skip
 
+# Legality: stages -----------------------------------------------------------------------------------------------------
+
+MUTANTS += mutants(
+    "slinky/sched/legality/stages.py",
+    (STAGES,),
+    ("stages: all that overlap", "            if not _are_apart(overlap, loop):", "            if False:"),
+    ("stages: writes of the one behind", "(ahead.writes or behind.writes)", "ahead.writes"),
+    ("stages: writes of the one ahead", "(ahead.writes or behind.writes)", "behind.writes"),
+    ("stages: all distances", "range(1, mode.depth)", "range(1, 2)"),
+    ("stages: as deep as that", "range(1, mode.depth)", "range(1, mode.depth - 1)"),
+    ("stages: folds", "return fold is None or fits(high.max, low.min, fold, ranges, known)", "return True"),
+    ("stages: one before the other", "    end = low.max + 1\n", "    end = low.max\n"),
+    ("stages: what a stage allocates", "    if fault is None:\n", "    if True:\n"),
+)
+
 # Legality: reads, folds, races ----------------------------------------------------------------------------------------
 
 MUTANTS += mutants(
@@ -320,17 +337,17 @@ MUTANTS += mutants(
         "[(write, read, known) for write, _ in window.writes for read, known in window.reads]",
         "[(write, read, known) for write, known in window.writes for read, _ in window.reads]",
     ),
-    ("folds: one more", "if at_most(write.max, other.min + factor - 1, known):", "if at_most(write.max, other.min + factor, known):"),
+    ("folds: one more", "if at_most(high, low + factor - 1, known):", "if at_most(high, low + factor, known):"),
     ("folds: one more, by difference", "prove(most + 1 <= factor, known)", "prove(most <= factor, known)"),
-    ("folds: one more, by proof", "fits = write.max - other.min + 1 <= factor", "fits = write.max - other.min <= factor"),
-    ("folds: parallel loops", "    if loop.mode != SERIAL:\n", "    if False:\n"),
+    ("folds: one more, by proof", "prove(high - low + 1 <= factor, known)", "prove(high - low <= factor, known)"),
+    ("folds: parallel loops", "    if not is_in_order(loop):\n", "    if False:\n"),
     ("folds: beginnings go on", "for end in (write.min, write.max):", "for end in (write.max,):"),
     ("folds: ends go on", "for end in (write.min, write.max):", "for end in (write.min,):"),
     ("folds: one loop around", "    if len(outermost) == 1:", "    if outermost:"),
-    ("folds: loops inside", "over_loops(touch.region[dim], inner, touch.known), _forget", "touch.region[dim], _forget"),
+    ("folds: loops inside", "over_loops(touch.region[dim], inner, touch.known), forget", "touch.region[dim], forget"),
     (
         "folds: facts of loops inside",
-        "_forget(touch.known, inner)",
+        "forget(touch.known, inner)",
         "touch.known",
         "such facts speak of variables that no longer occur, and of what holds whenever the access happens at all",
     ),

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from mutants import (
     AGREEMENT,
+    AT_WORK,
     CASES,
     CHECKED,
     COPY_PIECES,
@@ -22,6 +23,7 @@ from mutants import (
     SHARED,
     SOLVING,
     SOURCE,
+    STAGES,
     STORAGE,
     Mutant,
     mutants,
@@ -97,6 +99,35 @@ MUTANTS += mutants(
     ("shadow: races of writers", "        if race is not None:\n            raise self._error(race, f\"{writer} writes\", box)\n", ""),
     ("shadow: races of readers", "        if race is not None:\n            raise self._error(race, f\"{reader} reads\", box)\n", ""),
 )  # fmt: skip
+MUTANTS += mutants(
+    "slinky/ir/stages.py",
+    (STAGES, AT_WORK),
+    ("waits: for the last of the iteration so many before", "return done[0] - done[-1] < depth", "return True"),
+    ("waits: one iteration more", "return done[0] - done[-1] < depth", "return done[0] - done[-1] <= depth"),
+    ("waits: for the stage before", "return done[stage] < done[stage - 1]", "return done[stage] <= done[stage - 1]"),
+    ("waits: in order", "return a == b or not 0 < i - j < depth", "return a == b or not 0 < i - j < depth - 1"),
+)
+
+MUTANTS += mutants(
+    "slinky/runtime/overlaps.py",
+    (STAGES, AT_WORK),
+    ("overlaps: reads", "(writes or a.writes)", "a.writes"),
+    ("overlaps: writes", "(writes or a.writes)", "writes"),
+    ("overlaps: forgotten too early", "task[1] - 2 * self.depth", "task[1] - 1"),
+)
+
+MUTANTS += mutants(
+    "slinky/runtime/threads.py",
+    (STAGES, AT_WORK),
+    ("stages: once at a time", "if not self._runs[stage] and ended", "if ended"),
+    (
+        "stages: what failed is not done",
+        "            if not self._stopped:\n                self._ended",
+        "            if True:\n                self._ended",
+        "after an error nothing begins, so nobody asks what is done; it stands there so that it is true",
+    ),
+)
+
 MUTANTS += mutants(
     "slinky/runtime/races.py",
     (CHECKED, CASES),

@@ -40,6 +40,7 @@ from slinky.runtime.plan_tree import (
     Rows,
     Run,
     Seen,
+    StagedLoop,
     Step,
     Steps,
     Stop,
@@ -87,7 +88,9 @@ class _Checker:
         assert set(tree.callbacks) <= set(tree.objects)
         steps = tree.body
         if tree.again is not None:
-            assert not any(isinstance(s, (Guard, Loop, ParallelLoop, Run, RecordBlock, RecordCall)) for s in tree.body)
+            assert not any(
+                isinstance(s, (Guard, Loop, ParallelLoop, StagedLoop, Run, RecordBlock, RecordCall)) for s in tree.body
+            )
             steps = (*tree.body, *tree.again.body)
         # The function's arena is there from the beginning: it reserves all that its sites need, at once.
         self.reserves(steps, tree.parameters[0], len(tree.sites))
@@ -149,6 +152,15 @@ class _Checker:
                 self.bind(function, GIVEN)
                 self.iteration(body)
                 self.block(body, variable)
+            case StagedLoop(variable=variable, iterations=iterations, stages=stages, depth=depth, workers=workers):
+                assert self.value(iterations) == RANGE
+                self.number(workers)
+                assert depth >= 1
+                assert stages
+                for stage in stages:
+                    self.bind(stage.function, GIVEN)
+                    self.iteration(stage.body)
+                    self.block(stage.body, variable)
             case TakeArena(arena=arena, idle=idle):
                 self.use(idle, IDLE)
                 self.bind(arena, ARENA)

@@ -283,6 +283,30 @@ def _parallelize_loop(chain: Chain) -> sl.Pipeline:
     return sl.parallelize_loop(chain.pipeline, chain.pick("for _"), chain.choose([None, 2]))
 
 
+def _pipeline_loop(chain: Chain) -> sl.Pipeline:
+    """A loop of two statements or more, mostly where a buffer goes from one to the other."""
+    p, is_careless = chain.pipeline, chain.is_careless()
+    loops = [loop for loop in p.find_all("for _") if is_careless or (len(loop.body()) > 1 and loop.workers() is None)]
+    if not loops:
+        raise NothingToDoError
+    loop = chain.choose(loops)
+    stages = chain.choose([None, None, [s for s in loop.body() if chain.choose([True, True, False])]])
+    return sl.pipeline_loop(p, loop, stages, chain.choose([None, None, 2, 3, 5]), chain.choose([None, 2]))
+
+
+def _prefetch(chain: Chain) -> sl.Pipeline:
+    """A call in a loop that others stand in, too."""
+    p = chain.pipeline
+    loops = [loop for loop in p.find_all("for _") if len(loop.body()) > 1 and loop.workers() is None]
+    if chain.is_careless():
+        return sl.prefetch(p, chain.pick("_ = _"), chain.pick("for _"))
+    pairs = [(s, loop) for loop in loops for s in loop.body() if isinstance(s, sl.CallCursor)]
+    pairs = [(s, loop) for s, loop in pairs if any(set(s.outputs()) & set(r.inputs()) for r in p.find_all("_ = _"))]
+    if not pairs:
+        raise NothingToDoError
+    return sl.prefetch(p, *chain.choose(pairs), chain.choose([1, 1, 2, 4]))
+
+
 def _reorder_statements(chain: Chain) -> sl.Pipeline:
     statements = [*chain.pipeline.find_all("_ = _"), *chain.pipeline.find_all("for _")]
     if chain.is_careless():
@@ -608,6 +632,8 @@ PRIMITIVES: dict[str, tuple[Primitive, int]] = {
     "reorder_loops": (_reorder_loops, 2),
     "cut_loop": (_cut_loop, 2),
     "parallelize_loop": (_parallelize_loop, 3),
+    "pipeline_loop": (_pipeline_loop, 2),
+    "prefetch": (_prefetch, 1),
     "reorder_statements": (_reorder_statements, 1),
     "alias_copy": (_alias_copy, 2),
     "split_boundary": (_split_boundary, 1),

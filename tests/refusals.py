@@ -43,6 +43,8 @@ NOT_IN_PLACE = (
     r"are not shown to write different elements of"
 )
 MEMORY_PLACE = r"lies in the memory of|cannot lie in the memory of|would share the memory of|which lies in its memory"
+OVERLAP = r"iterations ahead, (leaves alone|needs nothing|writes|reads)"
+STAGES = f"runs in stages of|allocates anew in each iteration|{OVERLAP}"
 MEMORY = f"{MEMORY_USED}|{NOT_IN_PLACE}|{MEMORY_PLACE}"
 
 REFUSALS: dict[str, dict[str, str]] = {
@@ -290,6 +292,23 @@ REFUSALS: dict[str, dict[str, str]] = {
         "iterations write the same": WRITTEN_TWICE,
         "a folded buffer is shared": SHARED_FOLD,
     },
+    "pipeline_loop": {
+        "not serial": r"is (parallel|pipelined) already",
+        "one stage": r"has one stage only",
+        "not in the body": r"begins with a statement of its body",
+        "no order": r"come in the order of its body",
+        "a buffer of another stage": r"allocates anew in each iteration",
+        "written over": OVERLAP,
+        "a fold": FOLD,
+        "not forward": PRODUCED_FORWARD,
+    },
+    "prefetch": {
+        "not serial": r"is (parallel|pipelined) already",
+        "elsewhere": r"does not stand in the body of loop",
+        "no intermediate": r"does not produce one intermediate",
+        "alone": r"is alone in loop",
+        "something read is not written": UNWRITTEN,
+    },
     "compute_at": {
         "already in the loop": r"already stands in loop",
         "not in a block around the loop": r"stands in a loop of its own",
@@ -423,6 +442,9 @@ for _primitive in (
     "absorb_loop", "lift_call", "compute_once", "unslide_window", "lift_if", "specialize", "assume_shape",
 ):  # fmt: skip
     REFUSALS[_primitive]["shared memory"] = MEMORY
+for _primitive in REFUSALS:
+    if _primitive not in ("pipeline_loop", "prefetch"):
+        REFUSALS[_primitive]["the stages of a pipelined loop"] = STAGES
 """Why each primitive may refuse, in a few words, and the reason that says so."""
 
 MET: Counter[tuple[str, str]] = Counter()

@@ -230,6 +230,8 @@ COUNTS: dict[str, CountRule] = {
     "fuse_calls": three_changed,
     "stage_buffer": same_of_what_there_was,
     "parallelize_loop": same_calls,
+    "pipeline_loop": same_calls,
+    "prefetch": same_calls,
     "compute_at": same_of_others,
     "compute_root": same_of_others,
     "slide_window": any_number,

@@ -115,6 +115,11 @@ def in_parallel(p: sl.Pipeline, rows: int = 4) -> sl.Pipeline:
     return sl.parallelize_loop(p, tiles)
 
 
+def in_stages(p: sl.Pipeline) -> sl.Pipeline:
+    """By rows, with a ring of a few, in stages that overlap."""
+    return sl.pipeline_loop(folded(p), "for y", depth=3)
+
+
 def image(seed: int) -> sl.Buffer:
     random = np.random.default_rng(seed)
     return sl.Buffer(random.integers(0, 1000, (HEIGHT + 2, WIDTH)), min=(-1, 0))
@@ -152,7 +157,7 @@ def wrong_results(seeds: range) -> list[int]:
 
 
 @pytest.mark.usefixtures("four_threads")
-@pytest.mark.parametrize("schedule", [folded, in_parallel])
+@pytest.mark.parametrize("schedule", [folded, in_parallel, in_stages])
 def test_a_pool_of_forked_workers_after_a_run(schedule: Callable[[sl.Pipeline], sl.Pipeline]) -> None:
     PIPELINES["pool"] = schedule(described())
     repeat(PIPELINES["pool"], 0, 1)
@@ -162,7 +167,7 @@ def test_a_pool_of_forked_workers_after_a_run(schedule: Callable[[sl.Pipeline], 
 
 
 @pytest.mark.usefixtures("four_threads")
-@pytest.mark.parametrize("schedule", [folded, in_parallel])
+@pytest.mark.parametrize("schedule", [folded, in_parallel, in_stages])
 def test_parent_and_child_run_the_same_pipeline(schedule: Callable[[sl.Pipeline], sl.Pipeline]) -> None:
     p = schedule(described())
     repeat(p, 0, 1)
@@ -173,7 +178,7 @@ def test_parent_and_child_run_the_same_pipeline(schedule: Callable[[sl.Pipeline]
 
 
 @pytest.mark.usefixtures("four_threads")
-@pytest.mark.parametrize("schedule", [folded, in_parallel])
+@pytest.mark.parametrize("schedule", [folded, in_parallel, in_stages])
 def test_parent_and_child_run_the_same_bound_pipeline(schedule: Callable[[sl.Pipeline], sl.Pipeline]) -> None:
     source, result = image(0), np.zeros((HEIGHT, WIDTH), np.int64)
     bound = schedule(described()).bind(source, result)
@@ -294,6 +299,41 @@ def test_the_starter_of_a_parallel_loop_forks_while_others_work(way: str, round:
         sum_3(source, target)
 
     p = in_parallel(described(stencil=stencil))
+    source, result = image(0), np.zeros((HEIGHT, WIDTH), np.int64)
+    runs: dict[str, Callable[[], object]] = {
+        "call": lambda: p(source, result),
+        "run": lambda: p.run(source, result),
+        "interpreter": lambda: p.run(source, result, backend="interpreter"),
+    }
+    run_in_both(runs[way], fork, lambda: np.array_equal(result, right(source)))
+    repeat(p, 1, 3)
+
+
+@pytest.mark.usefixtures("four_threads")
+@pytest.mark.parametrize("way", ["call", "run", "interpreter"])
+@pytest.mark.parametrize("at", ["add", "stencil"])
+def test_the_starter_of_a_pipelined_loop_forks_while_another_stage_runs(way: str, at: str) -> None:
+    """In the child, the starter does again what the other thread was in the middle of."""
+    caller = threading.get_ident()
+    others = threading.Event()
+    fork = Fork(1)
+
+    def forking(name: str, callback: Callable[..., None]) -> Callable[..., None]:
+        def run(source: np.ndarray, target: np.ndarray) -> None:
+            if threading.get_ident() == caller:
+                if fork.child is None and (name == at or others.is_set()):
+                    others.wait(0.5)  # of the first stage there is no other yet
+                    if others.is_set():
+                        fork()
+            else:
+                target[...] = -1
+                others.set()
+                time.sleep(0.01)
+            callback(source, target)
+
+        return run
+
+    p = in_stages(described(forking("add", add_1), forking("stencil", sum_3)))
     source, result = image(0), np.zeros((HEIGHT, WIDTH), np.int64)
     runs: dict[str, Callable[[], object]] = {
         "call": lambda: p(source, result),

@@ -28,6 +28,7 @@ from slinky.runtime.plan_tree import (
     RecordFree,
     Reserve,
     Run,
+    StagedLoop,
     Step,
     Steps,
     TakeArena,
@@ -49,6 +50,8 @@ def walk_steps(steps: Steps) -> Iterator[Step]:
         match step:
             case Guard(body=body, orelse=orelse):
                 waiting += [iter(orelse), iter(body)]
+            case StagedLoop(stages=stages):
+                waiting += [iter(stage.body) for stage in reversed(stages)]
             case Loop(body=body) | ParallelLoop(body=body) | RecordBlock(body=body) | RecordCall(body=body):
                 waiting.append(iter(body))
 
@@ -91,6 +94,9 @@ def rebuilt(steps: Steps, change: Callable[[Step], Steps]) -> Steps:
     for step in steps:
         if isinstance(step, (Guard, Loop, ParallelLoop, RecordBlock, RecordCall)):
             step = attrs.evolve(step, body=rebuilt(step.body, change))
+        if isinstance(step, StagedLoop):
+            stages = [attrs.evolve(stage, body=rebuilt(stage.body, change)) for stage in step.stages]
+            step = attrs.evolve(step, stages=tuple(stages))
         found += change(step)
     return tuple(found)
 

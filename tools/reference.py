@@ -24,6 +24,7 @@ GROUPS = {
     "fission": "Loops taken apart",
     "unrolling": "Loops that end",
     "conditions": "Conditions",
+    "pipelining": "Stages that overlap",
     "placement": "Where a call stands",
     "lifting": "Calls that leave loops",
     "calls": "Single calls",

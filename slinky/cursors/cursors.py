@@ -32,7 +32,19 @@ from slinky.ir.effects import read_by, written_by
 from slinky.ir.families import names_of_variants
 from slinky.ir.printer import expression_text
 from slinky.ir.sharing import host_of
-from slinky.ir.statements import Alloc, Block, Call, Check, For, If, Parallel, Pass, Statement
+from slinky.ir.stages import stages_of
+from slinky.ir.statements import (
+    Alloc,
+    Block,
+    Call,
+    Check,
+    For,
+    If,
+    Pass,
+    Pipelined,
+    Serial,
+    Statement,
+)
 from slinky.symbolic.expressions import Condition, Expr, constant_value
 from slinky.symbolic.intervals import Box, Interval
 
@@ -285,12 +297,20 @@ class LoopCursor(StatementCursor):
     def workers(self) -> int | Expr | None:
         """How many threads it runs on: None for a serial loop, 0 for as many as there are."""
         mode = self._loop.mode
-        if not isinstance(mode, Parallel):
+        if isinstance(mode, Serial):
             return None
         if mode.workers is None:
             return 0
         number = constant_value(mode.workers)
         return mode.workers if number is None else number
+
+    def stages(self) -> tuple[BlockCursor, ...]:
+        """The statements of each of its stages; all of its body as one if it is not pipelined."""
+        return tuple([block_cursor(self._version, stage) for stage in stages_of(self._loop)])
+
+    def depth(self) -> int | None:
+        """How many iterations may be under way in a pipelined loop; None for any other."""
+        return self._loop.mode.depth if isinstance(self._loop.mode, Pipelined) else None
 
     def body(self) -> BlockCursor:
         """The block that it repeats."""

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import TypeAlias, assert_never
 
-from slinky.ir.statements import Alloc, Call, Check, For, If, Pass, Statement, Within, workers_of
+from slinky.ir.statements import Alloc, Call, Check, For, If, Pass, Pipelined, Statement, Within, workers_of
 from slinky.symbolic.expressions import Condition, Expr
 from slinky.symbolic.intervals import Box
 
@@ -26,6 +26,9 @@ GUESTS: Key = ("within", "")
 
 INSEPARABLE: Key = ("inseparable", "")
 """The key of all calls whose funcs compute a dimension whole, or in whole pieces."""
+
+PIPELINED: Key = ("pipelined", "")
+"""The key of all pipelined loops."""
 
 Names: TypeAlias = Mapping[Key, tuple[int, ...]]
 
@@ -43,8 +46,9 @@ def keys_of(statement: Statement) -> tuple[Key, ...]:
         case Alloc(buffer=buffer, memory=memory):
             own = ("alloc", buffer)
             return (own, ("within", memory.host), GUESTS) if isinstance(memory, Within) else (own,)
-        case For(variable=variable):
-            return (("for", variable.name),)
+        case For(variable=variable, mode=mode):
+            own = ("for", variable.name)
+            return (own, PIPELINED) if isinstance(mode, Pipelined) else (own,)
         case If() | Check() | Pass():
             return ()
         case _:

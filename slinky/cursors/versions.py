@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from slinky.cursors.kinds import GUESTS, INSEPARABLE, Key, Names, names_in, with_changes
+from slinky.cursors.kinds import GUESTS, INSEPARABLE, PIPELINED, Key, Names, names_in, with_changes
 from slinky.errors import InvalidCursorError, ProgramError
 from slinky.ir.copies import with_fresh_identities
 from slinky.ir.regions import global_boxes
@@ -401,6 +401,10 @@ class Version:
     def inseparable(self) -> tuple[int, ...]:
         """The calls whose funcs compute a dimension whole, or in whole pieces, in no particular order."""
         return self.names().get(INSEPARABLE, ())
+
+    def pipelined_loops(self) -> tuple[int, ...]:
+        """The pipelined loops, in no particular order."""
+        return self.names().get(PIPELINED, ())
 
     def is_allocated(self, buffer: str) -> bool:
         """Whether an intermediate of this name is allocated anywhere."""

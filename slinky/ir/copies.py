@@ -24,6 +24,7 @@ from slinky.ir.statements import (
     Memory,
     Mode,
     Parallel,
+    Pipelined,
     Program,
     Serial,
     Statement,
@@ -70,11 +71,11 @@ def _of_box(box: Box, change: Callable[[Any], Any]) -> Box:
 
 def _of_mode(mode: Mode, change: Callable[[Any], Any]) -> Mode:
     match mode:
-        case Serial() | Parallel(workers=None):
+        case Serial() | Parallel(workers=None) | Pipelined(workers=None):
             return mode
-        case Parallel(workers=workers):
+        case Parallel(workers=workers) | Pipelined(workers=workers):
             new = change(workers)
-            return mode if new is workers else Parallel(new)
+            return mode if new is workers else attrs.evolve(mode, workers=new)
         case _:
             assert_never(mode)
 
@@ -115,9 +116,9 @@ def _listed_box(box: Box) -> list[Any]:
 
 def _listed_mode(mode: Mode) -> tuple[Any, ...]:
     match mode:
-        case Serial() | Parallel(workers=None):
+        case Serial() | Parallel(workers=None) | Pipelined(workers=None):
             return ()
-        case Parallel(workers=workers):
+        case Parallel(workers=workers) | Pipelined(workers=workers):
             return (workers,)
         case _:
             assert_never(mode)

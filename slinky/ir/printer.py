@@ -31,6 +31,7 @@ from slinky.ir.statements import (
     Mode,
     Parallel,
     Pass,
+    Pipelined,
     Port,
     Program,
     Serial,
@@ -231,6 +232,9 @@ class _Writer:
                 return ""
             case Parallel(workers=workers):
                 return " parallel" if workers is None else f" parallel {self.expr(workers)}"
+            case Pipelined(stages=stages, depth=depth, workers=workers):
+                text = f" pipelined ({', '.join(map(str, stages))}) depth {depth}"
+                return text if workers is None else f"{text} workers {self.expr(workers)}"
             case _:
                 assert_never(mode)
 

@@ -14,7 +14,7 @@ This file knows what statements are, not how they are made, run or rewritten.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias, assert_never, get_args
 
@@ -23,7 +23,16 @@ import numpy as np
 
 from slinky.errors import ProgramError
 from slinky.ir.operations import Operation, Reduction
-from slinky.symbolic.expressions import Condition, Expr, ExprLike, Variable, as_expr, maximum, minimum
+from slinky.symbolic.expressions import (
+    Condition,
+    Expr,
+    ExprLike,
+    Variable,
+    as_expr,
+    is_integer,
+    maximum,
+    minimum,
+)
 from slinky.symbolic.intervals import Box, Interval
 
 _identities = itertools.count(1)
@@ -293,7 +302,34 @@ class Parallel:
     workers: Expr | None = attrs.field(default=None, converter=_as_workers)
 
 
-Mode: TypeAlias = Serial | Parallel
+def _as_stages(given: Sequence[int]) -> tuple[int, ...]:
+    if not isinstance(given, (tuple, list)) or not given or not all(is_integer(n) and n >= 1 for n in given):
+        raise ProgramError(f"the stages of a loop are numbers of statements, each 1 or more, got {given!r}")
+    return tuple(map(int, given))
+
+
+def _as_depth(given: int) -> int:
+    if not is_integer(given) or given < 1:
+        raise ProgramError(f"the depth of a pipelined loop is an integer, 1 or more, got {given!r}")
+    return int(given)
+
+
+@attrs.frozen
+class Pipelined:
+    """The statements of a loop's body run in stages, which overlap: a stage may be iterations ahead of those behind it.
+
+    `stages` are the numbers of statements of each, in the order of the body. Each *stage of an iteration* waits for the
+    same stage of the iteration before and for the stage before it of the same iteration; the first, moreover, for the
+    last stage of the iteration `depth` before. So at most `depth` iterations are under way. What a stage allocates is
+    its own. They run on that many threads; None: on as many as there are.
+    """
+
+    stages: tuple[int, ...] = attrs.field(converter=_as_stages)
+    depth: int = attrs.field(converter=_as_depth)
+    workers: Expr | None = attrs.field(default=None, converter=_as_workers)
+
+
+Mode: TypeAlias = Serial | Parallel | Pipelined
 """How the iterations of a loop run."""
 
 SERIAL = Serial()
@@ -406,7 +442,13 @@ class Program:
 
 def workers_of(loop: For) -> Expr | None:
     """The number of threads that a loop says itself; None if it says none."""
-    return loop.mode.workers if isinstance(loop.mode, Parallel) else None
+    return None if isinstance(loop.mode, Serial) else loop.mode.workers
+
+
+def is_in_order(loop: For) -> bool:
+    """Whether a loop does what it does one iteration after the other: those of a pipelined loop overlap only where
+    nobody can tell (see `ir.stages`)."""
+    return not isinstance(loop.mode, Parallel)
 
 
 def blocks_of(statement: Statement) -> tuple[tuple[str, Block], ...]:

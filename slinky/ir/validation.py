@@ -24,6 +24,7 @@ from slinky.ir.statements import (
     LoweredFunc,
     Parallel,
     Pass,
+    Pipelined,
     Serial,
     Statement,
     Within,
@@ -147,9 +148,9 @@ def _name(value: Any, what: str) -> Any:
 
 
 def _mode(value: Any, what: str) -> Any:
-    if not isinstance(value, (Serial, Parallel)):
-        raise ProgramError(f"{what} must be ir.SERIAL or ir.Parallel(), got {value!r}")
-    workers = value.workers if isinstance(value, Parallel) else None
+    if not isinstance(value, (Serial, Parallel, Pipelined)):
+        raise ProgramError(f"{what} must be ir.SERIAL or ir.Parallel() or ir.Pipelined((1, 1), 2), got {value!r}")
+    workers = None if isinstance(value, Serial) else value.workers
     count = None if workers is None else constant_value(workers)
     if count is not None and count < 1:
         raise ProgramError(f"{what}: the number of workers must be 1 or more, got {count}")

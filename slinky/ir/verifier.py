@@ -2,8 +2,9 @@
 
 Checked: identities stand once; names of buffers and loop variables are in scope and hide nothing; boxes, folds and
 accesses fit their buffers; inputs and constants are not written; no intermediate is read before any statement that
-writes it, except one that an earlier iteration of a serial loop around both may have run; no read region is shown to
-leave its buffer; steps and folds are not shown to be below 1.
+writes it, except one that an earlier iteration of a loop around both may have run, which is not parallel; no read
+region is shown to leave its buffer; steps and folds are not shown to be below 1; pipelined loops have the statements
+that their stages have.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from slinky.ir.effects import clamped_box, reads, written_by
 from slinky.ir.regions import global_dtypes
 from slinky.ir.scopes import Scope, program_scope
 from slinky.ir.sharing import host_of
+from slinky.ir.stages import fault_of
 from slinky.ir.statements import (
-    SERIAL,
     Alloc,
     Block,
     Call,
@@ -30,6 +31,7 @@ from slinky.ir.statements import (
     Program,
     Statement,
     blocks_of,
+    is_in_order,
     walk,
     workers_of,
 )
@@ -88,7 +90,7 @@ class _Verifier:
     def block(self, block: Block, scope: Scope) -> None:
         for statement in block:
             self.statement(statement, scope)
-            if isinstance(statement, For) and statement.mode == SERIAL:
+            if isinstance(statement, For) and is_in_order(statement):
                 # What one iteration reads, an earlier one may have written: a window that slides.
                 self.written.update(name for inner in walk(statement.body) for name in written_by(inner))
             for field, inner in blocks_of(statement):
@@ -154,6 +156,9 @@ class _Verifier:
         self.in_scope(loop, symbols(loop.range.min) | symbols(loop.range.max) | symbols(loop.step), scope)
         if prove(loop.step <= 0, scope.known) and not impossible(scope.known):
             self.fail(loop, f"the step must be 1 or more, got {loop.step}")
+        fault = fault_of(loop)
+        if fault is not None:
+            self.fail(loop, fault.words)
         workers = workers_of(loop)
         if workers is not None:
             self.in_scope(loop, symbols(workers), scope)

@@ -5,8 +5,9 @@ buffer, and those that it reads are read-only; a buffer is released after the la
 and when an error ends the run.
 
 In checked mode each buffer has a shadow (see `shadow`), callbacks that write to their inputs, or leave elements of
-their outputs alone, are caught, iterations of a parallel loop must not touch what another one writes, and every element
-of the outputs must have been written at the end.
+their outputs alone, are caught, iterations of a parallel loop must not touch what another one writes, nor stages of a
+pipelined loop that overlap, and every element of the outputs must have been written at the end. The stages then run in
+one thread, each as far ahead as it may be: what is overwritten too early, is.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from slinky.ir.operations import FloatScalar, Operation
 from slinky.ir.printer import print_program
 from slinky.ir.regions import factors_of, is_translation
 from slinky.ir.sharing import Guest, host_of, in_place_pairs
+from slinky.ir.stages import Task, stages_of
 from slinky.ir.statements import (
     Alloc,
     Block,
@@ -35,6 +37,7 @@ from slinky.ir.statements import (
     InputPort,
     Parallel,
     Pass,
+    Pipelined,
     Port,
     Program,
     Serial,
@@ -55,6 +58,7 @@ from slinky.runtime.callbacks import (
 from slinky.runtime.calling import call_callback
 from slinky.runtime.lifetimes import guests, memory_releases
 from slinky.runtime.operations import function_of
+from slinky.runtime.overlaps import StagedRun, Tasks
 from slinky.runtime.races import Iteration, LoopRun
 from slinky.runtime.run_options import RunOptions
 from slinky.runtime.shadow import Shadow, SharedBytes
@@ -70,7 +74,7 @@ from slinky.runtime.storage import (
     shape_of,
 )
 from slinky.runtime.strided import strided, strides_given
-from slinky.runtime.threads import run_parallel, workers_or_default
+from slinky.runtime.threads import run_far_ahead, run_parallel, run_stages, workers_or_default
 from slinky.symbolic.expressions import Expr
 from slinky.symbolic.intervals import evaluate_box
 from slinky.symbolic.traversal import evaluate
@@ -133,12 +137,13 @@ def interpret(
 @attrs.frozen(eq=False)
 class _Frame:
     """What is in scope: buffers, values of symbols, in checked mode the shadows of what is written here, and the
-    iteration of the parallel loops around."""
+    iteration of the parallel loops around, and the tasks of the pipelined ones."""
 
     storages: dict[str, Storage]
     values: dict[Expr, int]
     shadows: dict[str, Shadow] | None
     iteration: Iteration = ()
+    tasks: Tasks = ()
     rooms: dict[str, Array] = attrs.field(factory=dict)
     """The memory of each buffer in which others lie."""
 
@@ -146,7 +151,11 @@ class _Frame:
         """The same in a loop, of which an iteration is given if it is parallel."""
         shadows = None if self.shadows is None else dict(self.shadows)
         iteration = (*self.iteration, *inner)
-        return _Frame(dict(self.storages), dict(self.values), shadows, iteration, dict(self.rooms))
+        return _Frame(dict(self.storages), dict(self.values), shadows, iteration, self.tasks, dict(self.rooms))
+
+    def of_task(self, run: StagedRun, task: Task) -> _Frame:
+        """The same in a stage of an iteration of a pipelined loop."""
+        return attrs.evolve(self.copy(), tasks=(*self.tasks, (run, task)))
 
 
 @attrs.frozen(eq=False)
@@ -276,8 +285,30 @@ class _Machine:
                     raise ExecutionError(f"loop {loop.variable} has {threads} workers; needs 1 or more")
                 run = LoopRun(loop.variable.name)
                 run_parallel(iterations, lambda value: iterate(value, frame.copy((run, value))), threads)
+            case Pipelined():
+                self._stages(loop, loop.mode, iterations, frame)
             case _:
                 assert_never(loop.mode)
+
+    def _stages(self, loop: For, mode: Pipelined, iterations: range, frame: _Frame) -> None:
+        threads = self.threads if mode.workers is None else evaluate(mode.workers, frame.values)
+        if threads < 1:
+            raise ExecutionError(f"loop {loop.variable} has {threads} workers; needs 1 or more")
+        run = StagedRun(loop.variable.name, iterations, mode.depth)
+
+        def stage(number: int, block: Block) -> Callable[[int], None]:
+            def task(value: int) -> None:
+                inner = frame.of_task(run, (number, iterations.index(value)))
+                inner.values[loop.variable] = value
+                self.block(block, inner)
+
+            return task
+
+        stages = [stage(number, block) for number, block in enumerate(stages_of(loop))]
+        if frame.shadows is None:
+            run_stages(iterations, stages, mode.depth, threads)
+        else:
+            run_far_ahead(iterations, stages, mode.depth)
 
     # Calls --------------------------------------------------------------------------------------------------------
 
@@ -303,7 +334,7 @@ class _Machine:
                 shadow = frame.shadows.get(buffer)
                 if shadow is not None:
                     frame.storages[buffer].view(region)
-                    shadow.read(region, name, frame.iteration)
+                    shadow.read(region, name, frame.iteration, frame.tasks)
             _check_in_memory(call, name, reads, writes, frame.shadows)
         operation = call.func.operation
         seen_boxes = numeric_seen(call, box, frame.values)
@@ -318,7 +349,7 @@ class _Machine:
         self._run(call, name, box, inputs, outputs, arguments, guarded=frame.shadows is not None)
         if frame.shadows is not None:
             for buffer, region in writes:
-                frame.shadows[buffer].write(region, name, frame.iteration)
+                frame.shadows[buffer].write(region, name, frame.iteration, frame.tasks)
 
     def _argument(self, value: Any, frame: _Frame) -> Any:
         if isinstance(value, FloatScalar):

@@ -35,7 +35,7 @@ from slinky.runtime.reservations import MeasuredArenas, Reservations
 from slinky.runtime.run_options import RunOptions
 from slinky.runtime.statistics import Hooks, Recorder, RunStatistics, bytes_copied_per_element
 from slinky.runtime.strided import laid_bytes
-from slinky.runtime.threads import default_workers, run_parallel, workers_or_default
+from slinky.runtime.threads import default_workers, run_parallel, run_stages, workers_or_default
 from slinky.symbolic.patience import limited_patience
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ _HELPERS: dict[str, Any] = {
     "laid_bytes": laid_bytes,
     "read_only": read_only,
     "run_parallel": run_parallel,
+    "run_stages": run_stages,
 }
 
 

@@ -375,8 +375,28 @@ class ParallelLoop(Node):
 
 
 @attrs.frozen
+class Stage(Node):
+    """Some steps of each iteration of a loop, as a function of this name."""
+
+    function: str
+    body: Steps
+
+
+@attrs.frozen
+class StagedLoop(Node):
+    """Do the steps of all stages for each of some integers, by that many threads; when which may begin, `ir.stages`
+    says, of stages that are so many iterations deep."""
+
+    variable: str
+    iterations: Range
+    stages: tuple[Stage, ...]
+    depth: int
+    workers: Value
+
+
+@attrs.frozen
 class TakeArena(Node):
-    """Take an idle arena, for one iteration of a parallel loop."""
+    """Take an idle arena, for one iteration of a parallel loop, or a stage of one."""
 
     arena: str
     idle: Name
@@ -490,8 +510,8 @@ class RecordCall(Node):
 
 
 Step: TypeAlias = (
-    Assign | Unpack | Stop | Guard | Loop | ParallelLoop | TakeArena | GiveArena | Reserve | Fetch | FetchWithin | Run
-    | RecordBlock | RecordAllocation | RecordFree | RecordCall
+    Assign | Unpack | Stop | Guard | Loop | ParallelLoop | StagedLoop | TakeArena | GiveArena | Reserve | Fetch
+    | FetchWithin | Run | RecordBlock | RecordAllocation | RecordFree | RecordCall
 )  # fmt: skip
 """What a plan does."""
 
@@ -537,7 +557,7 @@ class PlanTree:
 
 def acts(step: Step) -> bool:
     """Whether a step may call a callback: before the first that does, nothing has happened."""
-    return isinstance(step, (Guard, Loop, ParallelLoop, Run, RecordBlock, RecordCall))
+    return isinstance(step, (Guard, Loop, ParallelLoop, StagedLoop, Run, RecordBlock, RecordCall))
 
 
 def names_used(roots: Iterable[Node]) -> set[str]:

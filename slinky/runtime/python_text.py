@@ -57,6 +57,7 @@ from slinky.runtime.plan_tree import (
     Seen,
     SiteRoom,
     Span,
+    StagedLoop,
     Step,
     Steps,
     Stop,
@@ -73,7 +74,7 @@ INDENT = "    "
 
 HELPERS = (
     "bad_fold", "bad_region", "bad_step", "bad_workers", "buffer_at", "check_failed", "check_result", "laid_bytes",
-    "read_only", "run_parallel", "seen",
+    "read_only", "run_parallel", "run_stages", "seen",
 )  # fmt: skip
 """What the text calls beside the objects of the tree."""
 
@@ -182,6 +183,11 @@ class _Page:
             case ParallelLoop(variable=variable, iterations=iterations, body=body, function=function, workers=workers):
                 self.inner(f"def {function}({variable}):", body)
                 self.write(f"run_parallel({text(iterations)}, {function}, {text(workers)})")
+            case StagedLoop(variable=variable, iterations=iterations, stages=stages, depth=depth, workers=workers):
+                for stage in stages:
+                    self.inner(f"def {stage.function}({variable}):", stage.body)
+                functions = _tuple([stage.function for stage in stages])
+                self.write(f"run_stages({text(iterations)}, ({functions}), {depth}, {text(workers)})")
             case TakeArena(arena=arena, idle=idle):
                 self.write(f"{arena} = {idle.text}.take()")
             case GiveArena(idle=idle, arena=given):

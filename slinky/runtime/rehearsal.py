@@ -72,7 +72,10 @@ def _stand_ins(tree: PlanTree, recorder: Recorder) -> StandIns:
     arenas = {name: _Arenas(kinds, threads) for name, kinds in tree.arenas.items()}
     reservations = Reservations(tree.sites, _Arena(tree.sites))
     reservations.loops += arenas.values()
-    return StandIns({**tree.objects, **silent, **arenas, "run_parallel": threads.run}, reservations)
+    return StandIns(
+        {**tree.objects, **silent, **arenas, "run_parallel": threads.run, "run_stages": threads.run_stages},
+        reservations,
+    )
 
 
 def _nothing(*_operands: object, **_arguments: object) -> None:
@@ -166,6 +169,18 @@ class _Threads:
         self.at_once = min(outer * min(most, max(len(iterations), 1)), max(most_threads(), outer))
         self._recorder.overlap((functools.partial(body, i) for i in iterations), most)
         self.at_once = outer
+
+    def run_stages(
+        self, iterations: Sequence[int], stages: Sequence[Callable[[int], None]], depth: int, workers: int
+    ) -> None:
+        """In place of `run_stages` of `threads`: a stage runs once at a time, some of them at the same time."""
+
+        def all_of(stage: Callable[[int], None]) -> None:
+            for iteration in iterations:
+                stage(iteration)
+
+        most = max(min(workers, default_workers(), depth, len(iterations)), 1)
+        self._recorder.overlap((functools.partial(all_of, stage) for stage in stages), most)
 
 
 class _Arenas:

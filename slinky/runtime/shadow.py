@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from slinky.errors import OverwrittenReadError, RaceError, UninitializedReadError
+from slinky.runtime.overlaps import Tasks
 from slinky.runtime.races import Accesses, Iteration, Race
 from slinky.runtime.storage import NumericBox, box_text, shape_of
 
@@ -78,12 +79,14 @@ class Shadow:
             point.append(first + place)
         return tuple(reversed(point))
 
-    def write(self, box: NumericBox, writer: str, iteration: Iteration) -> None:
+    def write(self, box: NumericBox, writer: str, iteration: Iteration, tasks: Tasks = ()) -> None:
         """Note that the points of a box were written. Within a folded dimension the last of equal places stays.
 
-        Raises `RaceError`, naming the writer, buffer and coordinate, if another iteration touched one of them.
+        Raises `RaceError`, naming the writer, buffer and coordinate, if another iteration touched one of them, or a
+        stage of a pipelined loop that may overlap.
         """
         places = self._places(box)
+        self._check_tasks(tasks, box, writer, writes=True)
         race = self.accesses.write(places, iteration)
         if race is not None:
             raise self._error(race, f"{writer} writes", box)
@@ -99,11 +102,26 @@ class Shadow:
         point = [lo + offset for (lo, _), offset in zip(box, race.place, strict=True)]
         return RaceError(f"{who} {self.name}{box_text(box)}: element {point} {race}")
 
-    def read(self, box: NumericBox, reader: str, iteration: Iteration) -> None:
-        """Check that every point of a box is held, and was not written in another iteration of a parallel loop.
+    def _check_tasks(self, tasks: Tasks, box: NumericBox, who: str, *, writes: bool) -> None:
+        """Note an access by tasks of pipelined loops. Raises `RaceError` if others that may overlap touch the same."""
+        for run, task in tasks:
+            clash = run.note(task, self, self._places(box), who, writes=writes)
+            if clash is not None:
+                point = [lo + offset for (lo, _), offset in zip(box, clash.place, strict=True)]
+                at = f"{run.variable} = {run.iterations[task[1]]}"
+                raise RaceError(
+                    f"{who} {'writes' if writes else 'reads'} {self.name}{box_text(box)}: element {point}, or what "
+                    f"shares its storage, is touched in stage {task[0] + 1} of the pipelined loop at {at}, and "
+                    f"{clash.other}, without order"
+                )
+
+    def read(self, box: NumericBox, reader: str, iteration: Iteration, tasks: Tasks = ()) -> None:
+        """Check that every point of a box is held, and was not written in another iteration of a parallel loop, or by a
+        stage of a pipelined loop that may overlap.
 
         Raises `UninitializedReadError`, `OverwrittenReadError` or `RaceError`, naming reader, buffer and coordinate.
         """
+        self._check_tasks(tasks, box, reader, writes=False)
         race = self.accesses.read(self._places(box), iteration)
         if race is not None:
             raise self._error(race, f"{reader} reads", box)

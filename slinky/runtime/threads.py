@@ -1,17 +1,20 @@
-"""Running the iterations of a parallel loop on threads.
+"""Running the iterations of a loop on threads: those of a parallel one, or the stages of a pipelined one.
 
 All parallel loops of the process share one pool. The thread that starts a loop works on it like any other, so a loop
 always makes progress, even where all threads of the pool have work and however deep parallel loops nest: a nested loop
 gets the threads that are idle, at worst none but its own. There are never more helpers than `default_workers() - 1`.
 
-Each worker takes the next iteration that nobody has taken. After an error (or an interrupt of the thread that started
-the loop) no further iteration starts; those under way finish; then the first error is raised, once. Nothing of the
-loop is running then.
+Each worker takes the next iteration that nobody has taken; of a pipelined loop, a stage of an iteration that may begin
+(see `ir.stages`): the last such stage, so that what is there is used while it is in cache. If none may, it waits until
+one has ended: as long as anything is left, some stage runs, or may begin. After an error (or an interrupt of the thread
+that started the loop) no further iteration or stage starts; those under way finish; then the first error is raised,
+once. Nothing of the loop is running then.
 
 A process that is forked by one of the threads has no other. If that thread goes on with the loop in the child, it does
 the iterations that the others were in again: whatever they had written, an iteration reads nothing that it has not
-written itself, or that was there before the loop. If it was a helper, nobody waits for it in the child: it ends with
-the iteration that it is in, and the child with it.
+written itself, or that was there before the loop. (Of a stage: before it began, for neither it nor what may run at the
+same time writes over what it reads.) If it was a helper, nobody waits for it in the child: it ends with the iteration
+that it is in, and the child with it.
 """
 
 from __future__ import annotations
@@ -21,12 +24,13 @@ import os
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from slinky.errors import ArgumentError
+from slinky.ir.stages import Task, may_begin
 from slinky.runtime import forks
 from slinky.symbolic.expressions import is_integer
 
@@ -65,14 +69,15 @@ def workers_or_default(threads: int | None) -> int:
     return int(threads)
 
 
-class _Team:
-    """One parallel loop: its iterations, the threads at work on it, and what went wrong."""
+T = TypeVar("T")
 
-    def __init__(self, iterations: Sequence[int], body: Callable[[int], None]) -> None:
-        self._remaining = iter(iterations)
-        self._lost: list[int] = []
-        self._running: dict[int, int] = {}
-        self._body = body
+
+class _Team(Generic[T]):
+    """One loop: the threads at work on it, and what went wrong. `run` does one of the tasks that `_next` gives out."""
+
+    def __init__(self, run: Callable[[T], None]) -> None:
+        self._running: dict[int, T] = {}
+        self._run = run
         self._lock = forks.lock()
         self._done = threading.Condition(self._lock)
         self._helpers: set[int] = set()
@@ -95,38 +100,54 @@ class _Team:
             self._done.notify_all()
 
     def stop(self, error: BaseException | None = None) -> None:
-        """Start no further iteration. The first error counts."""
-        with self._lock:
+        """Start no further task. The first error counts."""
+        with self._done:
             self._stopped = True
             if self.error is None:
                 self.error = error
+            self._done.notify_all()
 
     def work(self) -> None:
-        """Run iterations until none is left or the loop is stopped."""
+        """Run tasks until none is left or the loop is stopped."""
         me = threading.get_ident()
         while True:
             with self._lock:
-                self._running.pop(me, None)
-                iteration = None if self._stopped else self._next()
-                if iteration is None:
+                self._end_of(me)
+                task = None if self._stopped else self._next()
+                if task is None:
                     self._stopped = True
+                    self._done.notify_all()
                     return
-                self._running[me] = iteration
+                self._running[me] = task
             try:
-                self._body(iteration)
+                self._run(task)
             except BaseException as error:
                 self.stop(error)
 
-    def _next(self) -> int | None:
-        return self._lost.pop() if self._lost else next(self._remaining, None)
+    def _end_of(self, thread: int) -> None:
+        """The task that a thread was in, if it was in one, has ended, or failed: then the loop is stopped."""
+        self._running.pop(thread, None)
+
+    def _next(self) -> T | None:
+        """A task that nobody has begun; None if there is none left. May wait for one."""
+        raise NotImplementedError
+
+    def _is_left(self) -> bool:
+        """Whether there are tasks that nobody has begun, or that nobody will end."""
+        raise NotImplementedError
+
+    def _lose(self, tasks: list[T]) -> None:
+        """Nobody will end these tasks."""
+        raise NotImplementedError
 
     def wait(self) -> None:
-        """Wait for the helpers to finish the iterations they are in, interrupted or not."""
+        """Wait for the helpers to finish the tasks they are in, interrupted or not."""
         while True:
             try:
                 with self._done:
+                    self._done.notify_all()  # whoever waits for a task, and missed that there will be none
                     self._done.wait_for(lambda: not self._helpers)
-                if not self._lost or self.error is not None:
+                if not self._is_left() or self.error is not None:
                     return
                 self.work()  # the process was forked while this thread waited, and in the child nobody else does it
             except BaseException as error:
@@ -135,14 +156,82 @@ class _Team:
     def _lose_threads(self) -> None:
         """In a forked child: there is this thread only."""
         me = threading.get_ident()
-        self._lost += [iteration for thread, iteration in self._running.items() if thread != me]
-        self._running = {thread: iteration for thread, iteration in self._running.items() if thread == me}
+        lost = [task for thread, task in self._running.items() if thread != me]
+        self._lose(lost)
+        self._running = {thread: task for thread, task in self._running.items() if thread == me}
         self._helpers &= {me}
         if self._helpers:
             self._stopped = True  # it helps a thread that is not there
-        elif self._lost and self.error is None:
+        elif lost and self.error is None:
             self._stopped = False
         self._done.notify_all()
+
+
+class _ParallelTeam(_Team[int]):
+    """A parallel loop: its iterations, in any order."""
+
+    def __init__(self, iterations: Sequence[int], body: Callable[[int], None]) -> None:
+        super().__init__(body)
+        self._remaining = iter(iterations)
+        self._lost: list[int] = []
+
+    def _next(self) -> int | None:
+        return self._lost.pop() if self._lost else next(self._remaining, None)
+
+    def _is_left(self) -> bool:
+        return bool(self._lost)
+
+    def _lose(self, tasks: list[int]) -> None:
+        self._lost += tasks
+
+
+class _StagedTeam(_Team[Task]):
+    """A pipelined loop: how many iterations each of its stages has done, and which stages run."""
+
+    def __init__(self, iterations: Sequence[int], stages: Sequence[Callable[[int], None]], depth: int) -> None:
+        super().__init__(lambda task: stages[task[0]](iterations[task[1]]))
+        self._count = len(iterations)
+        self._depth = depth
+        self._ended = [0] * len(stages)
+        self._runs = [False] * len(stages)
+        self._waiting = 0
+
+    def _end_of(self, thread: int) -> None:
+        task = self._running.pop(thread, None)
+        if task is not None:
+            self._runs[task[0]] = False
+            if not self._stopped:
+                self._ended[task[0]] += 1
+
+    def _next(self) -> Task | None:
+        while not self._stopped and self._is_left():
+            ready = self._ready()
+            stage = next(ready, None)
+            if stage is not None:
+                self._runs[stage] = True
+                if self._waiting and next(ready, None) is not None:
+                    self._done.notify()  # there is work for another one, who wakes up the next
+                return stage, self._ended[stage]
+            self._waiting += 1
+            try:
+                self._done.wait()
+            finally:
+                self._waiting -= 1
+        return None
+
+    def _ready(self) -> Iterator[int]:
+        """The stages that may begin an iteration, the last one first."""
+        ended = self._ended
+        for stage in reversed(range(len(ended))):
+            if not self._runs[stage] and ended[stage] < self._count and may_begin(stage, ended, self._depth):
+                yield stage
+
+    def _is_left(self) -> bool:
+        return self._ended[-1] < self._count
+
+    def _lose(self, tasks: list[Task]) -> None:
+        for stage, _ in tasks:
+            self._runs[stage] = False
 
 
 class _Pool:
@@ -151,7 +240,7 @@ class _Pool:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._wanted = threading.Condition(self._lock)
-        self._calls: deque[tuple[_Team, contextvars.Context, dict[str, Any]]] = deque()
+        self._calls: deque[tuple[_Team[Any], contextvars.Context, dict[str, Any]]] = deque()
         self._threads = 0
         self._idle = 0
 
@@ -160,7 +249,7 @@ class _Pool:
         """How many threads there are."""
         return self._threads
 
-    def call_for_help(self, team: _Team, helpers: int, limit: int) -> None:
+    def call_for_help(self, team: _Team[Any], helpers: int, limit: int) -> None:
         """Ask for helpers; the pool grows to at most `limit` threads."""
         errors = {**np.geterr(), "call": np.geterrcall()}
         with self._wanted:
@@ -182,7 +271,7 @@ class _Pool:
             return False
         return True
 
-    def dismiss(self, team: _Team) -> None:
+    def dismiss(self, team: _Team[Any]) -> None:
         """Withdraw the calls that nobody has answered."""
         with self._lock:
             if self._calls:
@@ -209,7 +298,7 @@ class _Pool:
         os._exit(0)
 
 
-def _help(team: _Team, errors: dict[str, Any]) -> None:
+def _help(team: _Team[Any], errors: dict[str, Any]) -> None:
     """Work on a loop with the caller's handling of floating-point errors, which older NumPys keep for each thread."""
     with np.errstate(**errors):
         team.work()
@@ -239,9 +328,38 @@ def run_parallel(iterations: Sequence[int], body: Callable[[int], None], workers
         for iteration in iterations:
             body(iteration)
         return
-    team = _Team(iterations, body)
+    _work(_ParallelTeam(iterations, body), helpers, limit - 1)
+
+
+def run_stages(iterations: Sequence[int], stages: Sequence[Callable[[int], None]], depth: int, workers: int) -> None:
+    """Run every stage for every iteration, as `ir.stages` says when, on up to `workers` threads, this one included.
+
+    The threads are got as in `run_parallel`. There is work for as many as there are stages, or iterations under way.
+    """
+    limit = default_workers()
+    helpers = min(workers, limit, len(stages), depth, len(iterations)) - 1
+    if helpers < 1:
+        for iteration in iterations:
+            for stage in stages:
+                stage(iteration)
+        return
+    _work(_StagedTeam(iterations, stages, depth), helpers, limit - 1)
+
+
+def run_far_ahead(iterations: Sequence[int], stages: Sequence[Callable[[int], None]], depth: int) -> None:
+    """Run every stage for every iteration, in this thread, and each stage as far ahead of the others as it may be."""
+    ended = [0] * len(stages)
+    while ended[-1] < len(iterations):
+        ready = (s for s, n in enumerate(ended) if n < len(iterations) and may_begin(s, ended, depth))
+        stage = next(ready)
+        stages[stage](iterations[ended[stage]])
+        ended[stage] += 1
+
+
+def _work(team: _Team[Any], helpers: int, limit: int) -> None:
+    """Work on a loop, with helpers as far as there are any, to its end; raise what went wrong."""
     try:
-        _pool.call_for_help(team, helpers, limit - 1)
+        _pool.call_for_help(team, helpers, limit)
         team.work()
     except BaseException as error:
         team.stop(error)
@@ -254,7 +372,7 @@ def run_parallel(iterations: Sequence[int], body: Callable[[int], None], workers
             team.error = found = None  # the traceback leads back here: no cycle that keeps arrays alive
 
 
-def _finish(team: _Team) -> None:
+def _finish(team: _Team[Any]) -> None:
     """Wait until nothing of a loop is running."""
     try:
         _pool.dismiss(team)

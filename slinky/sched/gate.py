@@ -6,6 +6,7 @@ gate proves it of every statement that the edit touched and of who reads from it
 * names and scopes are in order (always);
 * calls compute all of the dimensions that their funcs compute whole, and whole pieces where they do that (always);
 * buffers that lie in one memory are used one after the other (always, of all that there are: there are few);
+* stages of pipelined loops that overlap let each other be (always, of all that there are: there are few);
 * the obligations of `legality.reasons`, unless the rewrite names a reason for which one is kept; first of all that each
   buffer is produced by the same funcs from the same sources.
 
@@ -26,7 +27,7 @@ from slinky.cursors.editing import Edit
 from slinky.cursors.versions import ROOT, Touched, Version
 from slinky.errors import SchedulingError
 from slinky.ir.effects import made_by, written_by
-from slinky.ir.statements import KINDS, SERIAL, Alloc, Call, Check, For
+from slinky.ir.statements import KINDS, Alloc, Call, Check, For, is_in_order
 from slinky.pipeline import Pipeline
 from slinky.sched.legality.folds import check_folds_of
 from slinky.sched.legality.memory import check_memory
@@ -36,6 +37,7 @@ from slinky.sched.legality.races import check_races
 from slinky.sched.legality.reads import RemediesFor, check_inputs, check_outputs, check_readers_of, check_reads
 from slinky.sched.legality.reasons import Kept, Obligation
 from slinky.sched.legality.scopes import check_fitting, check_scopes, check_sources
+from slinky.sched.legality.stages import check_stages
 from slinky.sched.legality.touches import allocs_touched
 from slinky.sched.legality.unchanged import is_used_as_before
 from slinky.sched.legality.values import check_values
@@ -112,6 +114,8 @@ class _Gate:
             self._ask(obligation)
         check_sources(version, self._elsewhere)
         check_memory(version)
+        if version.pipelined_loops():
+            check_stages(version)
 
     def _ask(self, obligation: Obligation) -> None:
         """Prove an obligation of all statements of which no reason says that it is kept."""
@@ -145,7 +149,9 @@ class _Gate:
 
     def _check_races(self, these: Sequence[int]) -> None:
         for identity in these:
-            check_races(self.version, identity, hint=self.hint)
+            loop = self.version.statement(identity)
+            if isinstance(loop, For) and not is_in_order(loop):
+                check_races(self.version, identity, hint=self.hint)
 
     def _check_folds(self, these: Iterable[int]) -> None:
         statements = [self.version.statement(identity) for identity in these]
@@ -244,7 +250,7 @@ class _Gate:
         version = self.version
         there = [i for i in these if i in version.entries]
         around = dict.fromkeys(outer for i in there for outer in (i, *version.ancestors(i)))
-        loops = [s for i in around if isinstance(s := version.statement(i), For) and s.mode != SERIAL]
+        loops = [s for i in around if isinstance(s := version.statement(i), For) and not is_in_order(s)]
         return version.in_order([loop.id for loop in loops])
 
 

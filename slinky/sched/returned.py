@@ -210,6 +210,20 @@ class ParallelizeLoopCursors(ReturnedCursors):
     loop: LoopCursor
 
 
+class PipelineLoopCursors(ReturnedCursors):
+    """Returned by `pipeline_loop`."""
+
+    loop: LoopCursor
+    stages: tuple[BlockCursor, ...]
+
+
+class PrefetchCursors(ReturnedCursors):
+    """Returned by `prefetch`."""
+
+    call: CallCursor
+    alloc: AllocCursor
+
+
 class ReorderStatementsCursors(ReturnedCursors):
     """Returned by `reorder_statements`."""
 

@@ -23,7 +23,8 @@ from slinky.ir.printer import dimension_names
 from slinky.ir.regions import parameter_box
 from slinky.ir.scopes import leading_checks
 from slinky.ir.sharing import reads_where_it_writes
-from slinky.ir.statements import Alloc, Block, Call, Check, For, If, Pass, Program
+from slinky.ir.stages import Task, are_in_order, stages_of
+from slinky.ir.statements import Alloc, Block, Call, Check, For, If, Pass, Pipelined, Program
 from slinky.symbolic.expressions import Expr, all_of, equal, metadata, scalar
 from slinky.symbolic.intervals import Box
 from slinky.symbolic.proofs import NO_FACTS
@@ -84,6 +85,12 @@ def race(program: Program, buffer: str, loop: int) -> Finding | None:
     """Two iterations of a loop, given by identity, that write one element of a buffer, or one that reads what another
     writes, on some small size."""
     return _search(program, lambda values: _Races(program, values, buffer, loop))
+
+
+def overtaken(program: Program, buffer: str, loop: int) -> Finding | None:
+    """A place of a buffer that a stage of a pipelined loop touches, iterations ahead, and a later stage later, one of
+    them to write it, on some small size."""
+    return _search(program, lambda values: _Overlaps(program, values, buffer, loop))
 
 
 def overwritten(program: Program, alloc: Alloc, folds: tuple[Expr | None, ...]) -> Finding | None:
@@ -304,13 +311,18 @@ class _Run:
                 raise _TooMuchError
             self.values[loop.variable] = value
             self.begin(loop, value)
-            self.block(loop.body)
+            for stage, block in enumerate(stages_of(loop)):
+                self.enter(loop, stage)
+                self.block(block)
         self.end(loop)
         self.values.pop(loop.variable, None)
         self.loops.pop()
 
     def begin(self, loop: For, value: int) -> None:
         """An iteration begins."""
+
+    def enter(self, loop: For, stage: int) -> None:
+        """A stage of an iteration begins: of loops that are not pipelined, all of it."""
 
     def end(self, loop: For) -> None:
         """A loop has ended."""
@@ -549,3 +561,67 @@ class _SharedMemory(_Run):
             first = first * extent + places
         size = self.lodgers[memory].itemsize
         return first[..., None] * size + np.arange(size)
+
+
+class _Overlaps(_Run):
+    """Looks for two stages of a pipelined loop, in no order, that need the same place, one at least to write it."""
+
+    def __init__(self, program: Program, values: Mapping[Expr, int], buffer: str, loop: int) -> None:
+        super().__init__(program, values)
+        self.wanted = buffer
+        self.asked = loop
+        self.depth = 0
+        self.task: Task | None = None
+        self.uses: list[tuple[Task, int, str, bool, _Memory, NumericBox]] = []
+
+    def enter(self, loop: For, stage: int) -> None:
+        if loop.id == self.asked and isinstance(loop.mode, Pipelined):
+            self.depth = loop.mode.depth
+            value = self.values[loop.variable]
+            number = (value - self.number(loop.range.min)) // self.number(loop.step)
+            self.task = (stage, number)
+            self.uses = [use for use in self.uses if use[0][1] > number - self.depth]
+
+    def end(self, loop: For) -> None:
+        if loop.id == self.asked:
+            self.task = None
+            self.uses.clear()
+
+    def read(self, call: Call, buffer: str, memory: _Memory, region: NumericBox) -> None:
+        if buffer == self.wanted and memory.contains(region):
+            self._compare(call, memory, region, writes=False)
+
+    def write(self, call: Call, buffer: str, memory: _Memory, region: NumericBox) -> None:
+        if buffer == self.wanted:
+            self._compare(call, memory, region, writes=True)
+
+    def _compare(self, call: Call, memory: _Memory, region: NumericBox, *, writes: bool) -> None:
+        if self.task is None:
+            return
+        (loop,) = (loop for loop in self.loops if loop.id == self.asked)
+        for task, value, name, wrote, there, other in self.uses:
+            if there is not memory or not (writes or wrote) or are_in_order(task, self.task, self.depth):
+                continue
+            mine, yours = _meeting(memory, region, other)
+            if mine is not None and yours is not None:
+                raise _FoundError(
+                    f"{call.func.name} {_VERBS[writes]} {_text(self.wanted, mine)}, and {name}, which may still be at "
+                    f"{loop.variable} = {value}, {_VERBS[wrote]} {_text(self.wanted, yours)} in the same place"
+                )
+        self.uses.append((self.task, self.values[loop.variable], call.func.name, writes, memory, region))
+
+
+_VERBS = ("reads", "writes")
+
+
+def _meeting(memory: _Memory, one: NumericBox, other: NumericBox) -> tuple[Element | None, Element | None]:
+    """Elements of two regions that have the same place; None if there are none."""
+    places = [[along.reshape(-1) for along in memory.places(region)] for region in (one, other)]
+    first, second = [], []
+    for (lo, _), (low, _), a, b in zip(one, other, *places, strict=True):
+        _, here, there = np.intersect1d(a, b, return_indices=True)
+        if not len(here):
+            return None, None
+        first.append(lo + int(here[0]))
+        second.append(low + int(there[0]))
+    return tuple(first), tuple(second)

@@ -1,7 +1,8 @@
-"""Loops: serial ones in pieces, and parallel ones as a function that threads call for each iteration.
+"""Loops: serial ones in pieces; parallel ones as a function that threads call for each iteration, pipelined ones as a
+function for each stage.
 
-Invariants: no function has more nested blocks than Python allows; the body of a parallel loop allocates from an arena
-that it alone uses.
+Invariants: no function has more nested blocks than Python allows; the body of a parallel loop, or of a stage, allocates
+from an arena that it alone uses.
 """
 
 from __future__ import annotations
@@ -9,14 +10,27 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from slinky.ir.copies import with_range
-from slinky.ir.statements import Block, For, Parallel
+from slinky.ir.stages import stages_of
+from slinky.ir.statements import Block, For, Parallel, Pipelined
 from slinky.runtime.arena import SiteKind
 from slinky.runtime.codegen.allocations import Allocations
 from slinky.runtime.codegen.pieces import Piece, pieces, range_of, variable_hint
 from slinky.runtime.codegen.scopes import AS_FUNCTION
 from slinky.runtime.codegen.sites import sites
 from slinky.runtime.codegen.writer import Writer, also
-from slinky.runtime.plan_tree import BadStep, BadWorkers, GiveArena, Loop, Name, ParallelLoop, TakeArena, Value
+from slinky.runtime.plan_tree import (
+    BadStep,
+    BadWorkers,
+    GiveArena,
+    Loop,
+    Name,
+    ParallelLoop,
+    Stage,
+    StagedLoop,
+    Steps,
+    TakeArena,
+    Value,
+)
 from slinky.symbolic.expressions import Variable
 from slinky.symbolic.intervals import Interval
 from slinky.symbolic.proofs import prove
@@ -28,7 +42,7 @@ class Loops:
     """Writes loops, whose bodies `write_block` writes.
 
     `threads_name` is the name of the number of threads that a parallel loop uses by itself. `arenas` are the sites of
-    the bodies of parallel loops, by the name of their idle arenas.
+    the bodies of parallel loops and of stages, by the name of their idle arenas.
     """
 
     def __init__(
@@ -55,6 +69,9 @@ class Loops:
         if isinstance(loop.mode, Parallel):
             self._parallel(loop, loop.mode)
             return
+        if isinstance(loop.mode, Pipelined):
+            self._staged(loop, loop.mode)
+            return
         parts = pieces(writer, loop)
         is_certain = len(parts) == 1 and prove(lo <= hi, writer.known)
         for piece in parts:
@@ -77,17 +94,34 @@ class Loops:
         iterations = range_of(writer, loop.range.min, loop.range.max + 1, loop.step)
         workers = self._workers(loop, mode)
         name, function = self._name(loop), writer.names.fresh(f"for_{hint}")
+        body = self._steps(loop, name, loop.body)
+        writer.scope.add(ParallelLoop(name, iterations, body, function, workers))
+
+    def _staged(self, loop: For, mode: Pipelined) -> None:
+        writer, hint = self._writer, variable_hint(loop)
+        iterations = range_of(writer, loop.range.min, loop.range.max + 1, loop.step)
+        workers = self._workers(loop, mode)
+        name = self._name(loop)
+        stages = []
+        for number, block in enumerate(stages_of(loop), 1):
+            function = writer.names.fresh(f"for_{hint}_stage{number}")
+            stages.append(Stage(function, self._steps(loop, name, block)))
+        writer.scope.add(StagedLoop(name, iterations, tuple(stages), mode.depth, workers))
+
+    def _steps(self, loop: For, name: str, block: Block) -> Steps:
+        """The body of a function that threads call: what a block does in an iteration of a loop."""
+        writer = self._writer
         with writer.inside(writer.facts.enter(loop, "body"), AS_FUNCTION) as inner:
             writer.define(loop.variable, name, inner)
-            kinds = sites(loop.body)
+            kinds = sites(block)
             if kinds:
-                self._body_with_arena(loop, kinds)
+                self._block_with_arena(loop, block, kinds)
             else:
-                self._write_block(loop.body)
-        writer.scope.add(ParallelLoop(name, iterations, inner.done(), function, workers))
+                self._write_block(block)
+        return inner.done()
 
-    def _workers(self, loop: For, mode: Parallel) -> Value:
-        """The number of threads of a parallel loop."""
+    def _workers(self, loop: For, mode: Parallel | Pipelined) -> Value:
+        """The number of threads of a loop."""
         if mode.workers is None:
             return Name(self._threads_name)
         writer, hint = self._writer, f"{variable_hint(loop)}_workers"
@@ -96,15 +130,15 @@ class Loops:
             writer.stop_if(workers <= 0, BadWorkers(), loop)
         return writer.value(workers, hint)
 
-    def _body_with_arena(self, loop: For, kinds: tuple[SiteKind, ...]) -> None:
+    def _block_with_arena(self, loop: For, block: Block, kinds: tuple[SiteKind, ...]) -> None:
         """A worker takes an arena for an iteration, and gives it back; after an error it is dropped."""
         writer = self._writer
         idle = writer.names.fresh(f"{variable_hint(loop)}_arenas")
         self.arenas[idle] = kinds
         name = writer.names.fresh("arena")
         writer.scope.add(TakeArena(name, Name(idle)))
-        with self._allocations.arena(name, loop.body):
-            self._write_block(loop.body)
+        with self._allocations.arena(name, block):
+            self._write_block(block)
         writer.scope.add(GiveArena(Name(idle), Name(name)))
 
     def _name(self, loop: For) -> str:

@@ -19,7 +19,7 @@ import attrs
 
 from slinky.cursors.versions import ROOT, Version
 from slinky.ir.effects import dims_written, of_buffer, writes
-from slinky.ir.statements import SERIAL, Alloc, Call, For, If
+from slinky.ir.statements import Alloc, Call, For, If, is_in_order
 from slinky.sched.legality.touches import effective_box
 from slinky.symbolic.arithmetic import spread
 from slinky.symbolic.bounds import bounds, simplify
@@ -114,7 +114,7 @@ class Coverage:
         for depth in range(common):
             loop = inside[depth]
             # What other iterations of a parallel loop wrote does not count. Such a read is also refused as a race.
-            if path[depth] in shared and isinstance(loop, For) and loop.mode == SERIAL:
+            if path[depth] in shared and isinstance(loop, For) and is_in_order(loop):
                 between = tuple(reversed(inside[depth + 1 :]))
                 self.prior.setdefault(loop.id, []).append(_Contribution(call, between, loop))
                 if loop not in self.loops:

@@ -16,7 +16,7 @@ spans at most F coordinates, so none of them share storage.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
 
@@ -26,7 +26,7 @@ from slinky.errors import SchedulingError
 from slinky.ir.effects import of_buffer, reads, writes
 from slinky.ir.printer import dimension_names
 from slinky.ir.scopes import over_loops
-from slinky.ir.statements import SERIAL, Alloc, Call, For
+from slinky.ir.statements import Alloc, Call, For, is_in_order
 from slinky.pipeline import Pipeline
 from slinky.sched.legality.coverage import OwnIteration, shown
 from slinky.sched.legality.races import own_buffers
@@ -91,7 +91,7 @@ def _turns(version: Version, alloc: Alloc, dim: int) -> list[Usage] | None:
     found: list[Usage] = []
     for identity in sorted({*readers, *writers}, key=version.position):
         statement = version.statement(identity)
-        loop = statement if isinstance(statement, For) and statement.mode == SERIAL else None
+        loop = statement if isinstance(statement, For) and is_in_order(statement) else None
         if loop is None and not isinstance(statement, Call):
             return None
         own = readers.get(identity, []), writers.get(identity, [])
@@ -115,18 +115,18 @@ def _usage(
         around = list(reversed(version.loops_around(touch.call.id)))
         home = len(version.loops_around(alloc.id))
         inner = around[: len(around) - home - (1 if loop is not None else 0)]
-        return over_loops(touch.region[dim], inner, touch.known), _forget(touch.known, inner)
+        return over_loops(touch.region[dim], inner, touch.known), forget(touch.known, inner)
 
     def of(calls: Sequence[int], *, writing: bool) -> tuple[tuple[Interval, Facts], ...]:
         found = touches(version, alloc.buffer, calls, writing=writing)
         if not clamped:
-            found = [_as_written(t, alloc.buffer, writing=writing) for t in found]
+            found = [as_written(t, alloc.buffer, writing=writing) for t in found]
         return tuple(map(along, found))
 
     return Usage(loop, of(readers, writing=False), of(writers, writing=True))
 
 
-def _as_written(touch: Touch, buffer: str, *, writing: bool) -> Touch:
+def as_written(touch: Touch, buffer: str, *, writing: bool) -> Touch:
     call = touch.call
     regions = [effect.box for effect in of_buffer((writes if writing else reads)(call, call.box), buffer)]
     region = regions[0]
@@ -135,7 +135,7 @@ def _as_written(touch: Touch, buffer: str, *, writing: bool) -> Touch:
     return Touch(touch.call, region, touch.known)
 
 
-def _forget(known: Facts, loops: Sequence[For]) -> Facts:
+def forget(known: Facts, loops: Sequence[For]) -> Facts:
     """The facts without those that speak of loop variables that have been ranged over: true, but of no more use."""
     gone = frozenset[Expr](loop.variable for loop in loops)
     if not gone:
@@ -163,7 +163,7 @@ def check_fold(version: Version, alloc: Alloc, dim: int, factor: Expr) -> None:
     if window.loop is None:
         return
     loop = window.loop
-    if loop.mode != SERIAL:
+    if not is_in_order(loop):
         raise SchedulingError(
             f"the parallel loop {loop.variable} would share the folded buffer {alloc.buffer} between its iterations",
             place=statement_cursor(version, alloc.id),
@@ -187,19 +187,23 @@ def _unfitting(version: Version, window: Usage, factor: Expr) -> Unproved | None
     pairs += [(write, other, known) for write, known in window.writes for other, _ in window.writes]
     ranges: dict[Expr, Interval] = {} if window.loop is None else {window.loop.variable: window.loop.range}
     for write, other, known in pairs:
-        if at_most(write.max, other.min + factor - 1, known):
-            continue
-        most = largest_difference(write.max, other.min, ranges, known)
-        if most is not None and prove(most + 1 <= factor, known):
-            continue
-        fits = write.max - other.min + 1 <= factor
-        if not prove(fits, known):
-            if most is None:  # else that is the same
-                most = largest_fixed_difference(write.max, other.min, ranges, known)
-            if most is not None and shown(most + 1, factor, known):
-                continue
-            return Unproved(version, fits, known)
+        if not fits(write.max, other.min, factor, ranges, known):
+            return Unproved(version, write.max - other.min + 1 <= factor, known)
     return None
+
+
+def fits(high: Expr, low: Expr, factor: Expr, ranges: Mapping[Expr, Interval], known: Facts) -> bool:
+    """Whether what lies between two ends is shown to be no longer than a fold. `ranges` are those of loop variables."""
+    if at_most(high, low + factor - 1, known):
+        return True
+    most = largest_difference(high, low, ranges, known)
+    if most is not None and prove(most + 1 <= factor, known):
+        return True
+    if prove(high - low + 1 <= factor, known):
+        return True
+    if most is None:  # else that is the same
+        most = largest_fixed_difference(high, low, ranges, known)
+    return most is not None and shown(most + 1, factor, known)
 
 
 def _moving_back(version: Version, window: Usage) -> Unproved | None:

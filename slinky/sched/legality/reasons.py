@@ -122,6 +122,13 @@ ONE_OF_ITS_ORDERS = Reason(
     "an order, so each call finds and writes what it may have found and written before.",
 )
 
+STAGES_SAY = Reason(
+    "stages say",
+    "A serial loop runs in stages, or a pipelined one serially, and folds become larger; nothing else changes.",
+    "In the order of the iterations, everything is as it was. Where stages overlap, it is, too: that is proved of all "
+    "pipelined loops, always (`stages`).",
+)
+
 MORE_ROOM = Reason(
     "more room",
     "Buffers are stored in full that were folded, or live longer, or hold more. The calls that write them are clamped "

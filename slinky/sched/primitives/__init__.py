@@ -10,6 +10,7 @@ from slinky.sched.primitives.layouts import set_layout
 from slinky.sched.primitives.lifting import compute_once, lift_call
 from slinky.sched.primitives.loops import cut_loop, parallelize_loop, reorder_loops, serialize_loop, split_loop
 from slinky.sched.primitives.memory import compute_in_place, reuse_buffer
+from slinky.sched.primitives.pipelining import pipeline_loop, prefetch
 from slinky.sched.primitives.placement import compute_at, compute_root
 from slinky.sched.primitives.reductions import split_reduction
 from slinky.sched.primitives.shapes import assume_shape
@@ -41,6 +42,8 @@ __all__ = [
     "lift_call",
     "lift_if",
     "parallelize_loop",
+    "pipeline_loop",
+    "prefetch",
     "remove_call",
     "remove_loop",
     "rename",

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal, overload
 
-from slinky.cursors.cursors import AllocCursor, CallCursor, DimCursor, GapCursor, IfCursor, LoopCursor
+from slinky.cursors.cursors import AllocCursor, CallCursor, DimCursor, GapCursor, IfCursor, LoopCursor, StatementCursor
 from slinky.pipeline import Pipeline
 from slinky.sched.arguments import BlockArgument
 from slinky.sched.returned import (
@@ -27,6 +27,8 @@ from slinky.sched.returned import (
     LiftCallCursors,
     LiftIfCursors,
     ParallelizeLoopCursors,
+    PipelineLoopCursors,
+    PrefetchCursors,
     RemoveCallCursors,
     RemoveLoopCursors,
     RenameCursors,
@@ -169,6 +171,44 @@ def specialize(
 ) -> tuple[Pipeline, SpecializeCursors]: ...
 @overload
 def specialize(p: Pipeline, block: BlockArgument, condition: Condition, *, rc: Literal[False] = False) -> Pipeline: ...
+@overload
+def pipeline_loop(
+    p: Pipeline,
+    loop: LoopCursor | str,
+    stages: Sequence[StatementCursor | str] | None = None,
+    depth: int | None = None,
+    workers: ExprLike | None = None,
+    *,
+    rc: Literal[True],
+) -> tuple[Pipeline, PipelineLoopCursors]: ...
+@overload
+def pipeline_loop(
+    p: Pipeline,
+    loop: LoopCursor | str,
+    stages: Sequence[StatementCursor | str] | None = None,
+    depth: int | None = None,
+    workers: ExprLike | None = None,
+    *,
+    rc: Literal[False] = False,
+) -> Pipeline: ...
+@overload
+def prefetch(
+    p: Pipeline,
+    call: CallCursor | str,
+    loop: LoopCursor | str,
+    distance: int = 1,
+    *,
+    rc: Literal[True],
+) -> tuple[Pipeline, PrefetchCursors]: ...
+@overload
+def prefetch(
+    p: Pipeline,
+    call: CallCursor | str,
+    loop: LoopCursor | str,
+    distance: int = 1,
+    *,
+    rc: Literal[False] = False,
+) -> Pipeline: ...
 @overload
 def compute_at(
     p: Pipeline,

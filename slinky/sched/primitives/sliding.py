@@ -30,7 +30,7 @@ from slinky.cursors.versions import Version
 from slinky.errors import OperationError, SchedulingError
 from slinky.ir.copies import with_body, with_box, with_interval, with_range
 from slinky.ir.effects import bounds_of_dim, dims_written, written_by
-from slinky.ir.statements import SERIAL, Alloc, Call, For
+from slinky.ir.statements import SERIAL, Alloc, Call, For, is_in_order
 from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
 from slinky.sched.legality.reasons import ONLY_SOME_CHANGED, WRITES_AS_MUCH, Kept, Obligation
@@ -247,7 +247,7 @@ def _moving_dim(version: Version, call: CallCursor, loop: LoopCursor) -> int:
             place=call,
             remedies=lambda: [first("compute it there first", ("compute_at", PlaceOf(old.id), PlaceOf(around.id)))],
         )
-    if around.mode != SERIAL:
+    if not is_in_order(around):
         raise SchedulingError(
             f"loop {around.variable} is parallel: its iterations do not come one after the other", place=loop
         )

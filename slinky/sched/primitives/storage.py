@@ -24,11 +24,12 @@ from slinky.errors import SchedulingError
 from slinky.ir.copies import with_bounds, with_box, with_folds
 from slinky.ir.effects import dims_written, written_by
 from slinky.ir.scopes import loop_facts, over_loops
-from slinky.ir.statements import SERIAL, Alloc, Call, For, walk
+from slinky.ir.statements import Alloc, Call, For, is_in_order, walk
 from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
 from slinky.sched.legality.folds import Usage, check_fold, usage_of
 from slinky.sched.legality.reasons import ALL_BUT_CHECKS, FOLD_ALONE, LESS_LIFE, MORE_ROOM, Kept, Obligation
+from slinky.sched.legality.stages import folds_needed
 from slinky.sched.legality.touches import touches
 from slinky.sched.operation import sched_op
 from slinky.sched.primitives.rewriting import at_least_one, require_known_symbols, require_levels, require_positive
@@ -84,7 +85,7 @@ def fold_storage(p: Pipeline, alloc: AllocCursor, dim: str | int, factor: Expr |
             )
     edit = Edit(version)
     if factor is None:
-        factor = _window_extent(version, alloc, d)
+        factor = _with_room_for_stages(version, old, d, _window_extent(version, alloc, d))
         _require_saving(version, alloc, d, factor)
     else:
         require_known_symbols(version, factor, "the factor", version.loops_around(old.id))
@@ -96,6 +97,17 @@ def fold_storage(p: Pipeline, alloc: AllocCursor, dim: str | int, factor: Expr |
     edit.update(with_folds(old, (*old.folds[:d], factor, *old.folds[d + 1 :])))
     new = settle(edit, "fold_storage", Kept(FOLD_ALONE, ALL_BUT_CHECKS))
     return new, (AllocCursor(new._version, old.id),)
+
+
+def _with_room_for_stages(version: Version, alloc: Alloc, d: int, factor: Expr) -> Expr:
+    """A factor that also holds what stages of a pipelined loop around all accesses write ahead of the windows."""
+    loop = usage_of(version, alloc, d).loop
+    if loop is None or loop.id not in version.pipelined_loops():
+        return factor
+    edit = Edit(version)
+    edit.update(with_folds(alloc, (*alloc.folds[:d], factor, *alloc.folds[d + 1 :])))
+    _, needed = folds_needed(edit.finish("fold_storage"), loop).get(alloc.id, (d, []))
+    return simplify(maximum(factor, *needed), version.facts_at(alloc.id))
 
 
 def _require_saving(version: Version, alloc: AllocCursor, d: int, factor: Expr) -> None:
@@ -333,7 +345,7 @@ def lift_alloc(p: Pipeline, alloc: AllocCursor, levels: int = 1) -> Any:
     known = version.facts_at(old.id)
     loops = [s for s in left if isinstance(s, For)]
     for passed in loops:
-        if passed.mode != SERIAL:
+        if not is_in_order(passed):
             raise SchedulingError(
                 f"the iterations of the parallel loop {passed.variable} would share {old.buffer}",
                 place=statement_cursor(version, passed.id),
