@@ -15,7 +15,8 @@ from slinky.ir.effects import clamped_box, reads
 from slinky.ir.operations import Copy
 from slinky.ir.regions import global_boxes
 from slinky.ir.sharing import host_of
-from slinky.ir.statements import Alloc, Block, Call, Check, For, If, Parallel, Pass, Program, Statement, walk
+from slinky.ir.stages import stages_of
+from slinky.ir.statements import Alloc, Block, Call, Check, For, If, Pass, Pipelined, Program, Serial, Statement, walk
 from slinky.runtime.estimates import Estimate, Work
 from slinky.runtime.lifetimes import guests, memory_releases
 from slinky.runtime.strided import laid, strided, strides_given
@@ -86,8 +87,11 @@ class _Bounder:
                 rounds = self._extent((statement.range.max - statement.range.min) // statement.step + 1, loops)
                 if rounds == 0:
                     return 0
-                peak = self.block(statement.body, (*loops, statement), count * rounds)
-                return peak * min(self._at_once(statement, loops), rounds)
+                peaks = [self.block(stage, (*loops, statement), count * rounds) for stage in stages_of(statement)]
+                at_once = min(self._at_once(statement, loops), rounds)
+                if isinstance(statement.mode, Pipelined):  # a stage does one iteration after the other
+                    return sum(sorted(peaks)[-min(at_once, statement.mode.depth) :])
+                return sum(peaks) * at_once
             case If(body=body, orelse=orelse):
                 return max(self.block(body, loops, count), self.block(orelse, loops, count))
             case Call():
@@ -99,7 +103,7 @@ class _Bounder:
                 assert_never(statement)
 
     def _at_once(self, loop: For, loops: tuple[For, ...]) -> int:
-        if not isinstance(loop.mode, Parallel):
+        if isinstance(loop.mode, Serial):
             return 1
         workers = self.workers if loop.mode.workers is None else self.most(loop.mode.workers, loops)
         return max(min(workers, default_workers()), 1)

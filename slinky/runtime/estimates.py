@@ -23,6 +23,7 @@ from slinky.ir.effects import limits
 from slinky.ir.operations import Copy
 from slinky.ir.regions import end_symbols, global_boxes, input_templates
 from slinky.ir.sharing import Guest, host_of
+from slinky.ir.stages import stages_of
 from slinky.ir.statements import (
     Alloc,
     Block,
@@ -31,9 +32,10 @@ from slinky.ir.statements import (
     For,
     If,
     LoweredFunc,
-    Parallel,
     Pass,
+    Pipelined,
     Program,
+    Serial,
     walk,
 )
 from slinky.runtime import iterations
@@ -227,6 +229,8 @@ class _Follower:
                 assert_never(statement)
 
     def _loop(self, loop: For, nest: Nest) -> Number:
+        if isinstance(loop.mode, Pipelined):
+            return self._stages(loop, loop.mode, nest)
         at_once = self._at_once(loop, nest)
         largest: list[int] = []
         for inner in nest.enter(loop):
@@ -236,9 +240,25 @@ class _Follower:
             largest = heapq.nlargest(at_once, [*largest, *_largest(peaks, inner.sizes[0], at_once)])
         return sum(largest)
 
+    def _stages(self, loop: For, mode: Pipelined, nest: Nest) -> Number:
+        """Follow a loop in stages. A stage does one iteration after the other; stages, as many as there are threads,
+        each another one."""
+        stages = stages_of(loop)
+        at_once = min(self._at_once(loop, nest), mode.depth)
+        largest, count = [0] * len(stages), 0
+        for inner in nest.enter(loop):
+            found = [self.block(stage, inner) for stage in stages]
+            if nest.sizes:
+                each = np.stack(np.broadcast_arrays(*[_of_several(peaks, inner, nest, 1) for peaks in found]))
+                return cast(Array, np.sort(each, axis=0)[-at_once:].sum(axis=0))
+            count += inner.sizes[0]
+            pairs = zip(largest, found, strict=True)
+            largest = [max([most, *_largest(peaks, inner.sizes[0], 1)]) for most, peaks in pairs]
+        return sum(heapq.nlargest(min(at_once, count), largest))
+
     def _at_once(self, loop: For, nest: Nest) -> int:
         """How many iterations of a loop may run at the same time."""
-        if not isinstance(loop.mode, Parallel):
+        if isinstance(loop.mode, Serial):
             return 1
         workers = self.workers if loop.mode.workers is None else nest.value(loop.mode.workers)
         if smallest_of(workers) < 1:
@@ -530,3 +550,7 @@ def _form(func: LoweredFunc, extent: Expr) -> Expr | _Form:
             if isinstance(offset, Constant):
                 return (dim, factor, offset.value - factor)
     return extent
+
+
+def _is_nothing(peaks: Number) -> bool:
+    return not isinstance(peaks, np.ndarray) and peaks == 0
