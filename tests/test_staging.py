@@ -171,6 +171,16 @@ def test_of_what_a_block_writes_in_part_the_rest_is_loaded() -> None:
         np.testing.assert_array_equal(found.array, expected.array)
 
 
+def test_a_loop_over_a_dimension_without_a_name_has_one() -> None:
+    a, out = sl.BufferExpr("a", np.int64, 1), sl.BufferExpr("out", np.int64, 0)
+    sl.Func(lambda s, o: np.copyto(o, s.sum()), [a[sl.interval(0, 9)]], [out[()]], name="sum")
+    p = sl.split_loop(sl.stage_buffer(sl.build_pipeline([a], [out]), "sum", "a"), "load.d0", 3)
+    assert "for d0 in 0..9 step 3:\n    a_1[d0 .. d0 + 2] = load(a[d0 .. d0 + 2])" in str(p)
+    found = np.zeros((), np.int64)
+    p.run(np.arange(10), found, checked=True)
+    assert found == 45
+
+
 # What is refused ------------------------------------------------------------------------------------------------------
 
 

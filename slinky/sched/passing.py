@@ -133,7 +133,8 @@ def inverse(passage: Passage, box: Box, names: Sequence[str]) -> Passage | None:
     of the new passage get these names, but for one that stands for something else there: a loop.
     """
     known_there = {symbol for i in box for symbol in symbols(i.min)}
-    dims = tuple(map(variable, _apart(names, {v.name for v in known_there if isinstance(v, Variable)})))
+    named = [name if name.isidentifier() else f"d{n}" for n, name in enumerate(names)]
+    dims = tuple(map(variable, _apart(named, {v.name for v in known_there if isinstance(v, Variable)})))
     found: list[Expr | None] = [None] * len(passage.dims)
     for own, e in zip(dims, passage.index, strict=True):
         which = followed(e, passage.dims)

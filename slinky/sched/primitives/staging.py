@@ -240,7 +240,8 @@ def _free_name(version: Version, name: str) -> str:
 
 
 def _plain_copy(name: str, dims: Sequence[str], dtype: np.dtype[Any]) -> LoweredFunc:
-    own = tuple(variable(f"{name}.{dim}") for dim in dims)
+    named = [dim if dim.isidentifier() else f"d{n}" for n, dim in enumerate(dims)]  # loops are named after them
+    own = tuple(variable(f"{name}.{dim}") for dim in named)
     places = tuple(variable(f"d{n}") for n in range(len(dims)))
     source = CopySource(places, (None,) * len(dims), (None,) * len(dims))
     return LoweredFunc(
