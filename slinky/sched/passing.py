@@ -133,8 +133,7 @@ def inverse(passage: Passage, box: Box, names: Sequence[str]) -> Passage | None:
     of the new passage get these names, but for one that stands for something else there: a loop.
     """
     known_there = {symbol for i in box for symbol in symbols(i.min)}
-    named = [name if name.isidentifier() else f"d{n}" for n, name in enumerate(names)]
-    dims = tuple(map(variable, _apart(named, {v.name for v in known_there if isinstance(v, Variable)})))
+    dims = tuple(map(variable, _apart(named_dims(names), {v.name for v in known_there if isinstance(v, Variable)})))
     found: list[Expr | None] = [None] * len(passage.dims)
     for own, e in zip(dims, passage.index, strict=True):
         which = followed(e, passage.dims)
@@ -147,6 +146,15 @@ def inverse(passage: Passage, box: Box, names: Sequence[str]) -> Passage | None:
             return None
         index.append(i.min if known is None else known)
     return Passage(dims, tuple(index))
+
+
+def named_dims(dims: Sequence[str]) -> list[str]:
+    """Names of dimensions, with one of its own for each that has but a number."""
+    count = len(dims)
+    free = [(f"d{k}" for k in range(n, count * (count + 2), count)) for n in range(count)]
+    return [
+        dim if dim.isidentifier() else next(name for name in free[n] if name not in dims) for n, dim in enumerate(dims)
+    ]
 
 
 def _apart(names: Sequence[str], taken: Collection[str]) -> list[str]:

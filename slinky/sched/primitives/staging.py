@@ -29,6 +29,7 @@ from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
 from slinky.sched.legality.touches import calls_inside, reads_of_call, writes_of_call
 from slinky.sched.operation import sched_op
+from slinky.sched.passing import named_dims
 from slinky.sched.primitives.rewriting import require_divisors, require_known_symbols
 from slinky.sched.returned import StageBufferCursors
 from slinky.symbolic.bounds import simplify
@@ -240,8 +241,7 @@ def _free_name(version: Version, name: str) -> str:
 
 
 def _plain_copy(name: str, dims: Sequence[str], dtype: np.dtype[Any]) -> LoweredFunc:
-    named = [dim if dim.isidentifier() else f"d{n}" for n, dim in enumerate(dims)]  # loops are named after them
-    own = tuple(variable(f"{name}.{dim}") for dim in named)
+    own = tuple(variable(f"{name}.{dim}") for dim in named_dims(dims))  # loops are named after them
     places = tuple(variable(f"d{n}") for n in range(len(dims)))
     source = CopySource(places, (None,) * len(dims), (None,) * len(dims))
     return LoweredFunc(
