@@ -5,37 +5,39 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import attrs
+
 import slinky as sl
-from slinky.ir.families import relatives
-from slinky.ir.operations import Callback, Copy
 from slinky.ir.returning import Returning
-from slinky.ir.statements import Call, LoweredFunc, walk
+from slinky.ir.statements import Call, walk
+from slinky.symbolic.expressions import Node
 
 
 def callbacks_of(p: sl.Pipeline) -> dict[str, Callable[..., Any]]:
     """A name for each callback of a pipeline: many are lambdas, or called alike."""
     found: list[Callable[..., Any]] = []
+    seen: set[int] = set()
     for statement in walk(p.program.body):
         if isinstance(statement, Call):
-            for func in _all_of(statement.func):
-                found += [f for f in _of(func.operation) if not any(f is other for other in found)]
+            found += [f for f in _inside(statement.func, seen) if not any(f is other for other in found)]
     return {f"callback_{k}": f for k, f in enumerate(found)}
 
 
-def _all_of(func: LoweredFunc) -> Iterator[LoweredFunc]:
-    """A func, its variants, what it is fused of, and what it may be fused to."""
-    for member in relatives(func).values():
-        yield member
-        parts = () if member.fused is None else (member.fused.first, member.fused.second)
-        for other in (*member.fusions, *parts):
-            yield from _all_of(other)
-
-
-def _of(operation: Callback | Copy) -> Iterator[Callable[..., Any]]:
-    own = operation.function if isinstance(operation, Callback) else operation.implementation
-    for value in (own, *(value for _, value in operation.arguments)):
-        if callable(value):
-            yield value.function if isinstance(value, Returning) else value
+def _inside(value: object, seen: set[int]) -> Iterator[Callable[..., Any]]:
+    """All callables in a func, whatever it has: operations, reductions, variants."""
+    if id(value) in seen or isinstance(value, (Node, type(None))):
+        return
+    seen.add(id(value))
+    if isinstance(value, Returning):
+        yield value.function
+    elif callable(value):
+        yield value
+    elif isinstance(value, (tuple, list)):
+        for each in value:
+            yield from _inside(each, seen)
+    elif attrs.has(type(value)):
+        for field in attrs.fields(type(value)):
+            yield from _inside(getattr(value, field.name), seen)
 
 
 def again(p: sl.Pipeline) -> sl.Pipeline:
