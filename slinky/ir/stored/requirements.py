@@ -169,8 +169,8 @@ def _require_stage(reading: Reading, func: LoweredFunc, stage: Accumulation) -> 
     written = len(func.outputs) if stage.stage is Stage.FINISH else count
     if (len(func.inputs), len(func.outputs)) != (read, written):
         reading.fail(f"the stage {stage.stage.value} of a reduction with {count} states reads {read} buffers")
-    before = func.inputs[:count] if stage.stage is not Stage.INIT else ()
-    after = func.outputs if stage.stage is not Stage.FINISH else ()
+    before: tuple[Port, ...] = func.inputs[:count] if stage.stage is not Stage.INIT else ()
+    after: tuple[Port, ...] = func.outputs if stage.stage is not Stage.FINISH else ()
     if any(port.rank < 1 for port in (*before, *after)):
         reading.fail("states have a dimension for pieces, the first one")
     is_update = stage.stage is Stage.UPDATE
