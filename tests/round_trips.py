@@ -35,6 +35,9 @@ def _inside(value: object, seen: set[int]) -> Iterator[Callable[..., Any]]:
     elif isinstance(value, (tuple, list)):
         for each in value:
             yield from _inside(each, seen)
+    elif isinstance(value, dict):  # the members of a family
+        for each in value.values():
+            yield from _inside(each, seen)
     elif attrs.has(type(value)):
         for field in attrs.fields(type(value)):
             yield from _inside(getattr(value, field.name), seen)
