@@ -185,7 +185,9 @@ def test_arguments_of_scalars_expressions_and_callbacks_come_back() -> None:
     assert found["factor"] == arguments["factor"]
 
 
-@pytest.mark.parametrize("value", [object(), {1, 2}, np.array([None]), np.zeros(2, np.dtype("O")), range(3)], ids=repr)
+@pytest.mark.parametrize(
+    "value", [object(), {1, 2}, np.array([None]), np.zeros(2, np.dtype("O")), range(3)], ids="abcde"
+)
 def test_what_cannot_be_written_is_refused_with_what_to_do(value: Any) -> None:
     with pytest.raises(sl.FormatError, match="func pass_on: ") as caught:
         with_arguments(value=value).to_json({"f": lambda: None})
@@ -311,7 +313,7 @@ def test_methods_and_partial_functions_are_found_among_those_given() -> None:
     assert sl.Pipeline.from_json(text, names).same_program(p)
 
 
-@pytest.mark.parametrize("given", [[add_1], {1: add_1}, {"": add_1}, {"add_1": None}], ids=repr)
+@pytest.mark.parametrize("given", [[add_1], {1: add_1}, {"": add_1}, {"add_1": None}], ids="abcd")
 def test_what_is_no_dictionary_of_callbacks_is_refused(given: Any) -> None:
     with pytest.raises(sl.ArgumentError, match=r"to_json\(\): "):
         stencil().to_json(given)
