@@ -30,6 +30,8 @@ import slinky as sl
 from slinky import ir
 from slinky.ir.copies import with_body, with_mode
 from slinky.ir.statements import For, Pipelined
+from slinky.runtime.estimates import estimate
+from slinky.runtime.omitted import Completion
 
 
 @pytest.fixture(autouse=True)
@@ -255,6 +257,17 @@ def test_each_stage_has_the_buffers_that_it_allocates() -> None:
             assert stats.peak_bytes <= q.memory(source, out).peak_bytes
         q.run(source, outs[3], checked=True)
         assert (outs[3] == outs[0]).all()
+
+
+@pytest.mark.parametrize("threads", [1, 2, 4])
+def test_an_estimate_counts_the_stages_that_run_at_the_same_time(threads: int) -> None:
+    p = sl.pipeline_loop(reordered(with_buffers_of_stages()), "for x")
+    for size in (0, 1, 7, 40):
+        source, out = sl.Buffer(np.arange(size + 8, dtype=np.int32), min=(-4,)), np.zeros(size, np.int32)
+        found = estimate(Completion(p.program), [source, out], {}, threads)
+        assert found.is_exact
+        assert found.program_bytes == p.memory(source, out, threads=threads).program_bytes
+        assert {name: work.calls for name, work in found.funcs.items()} == p.run(source, out).calls
 
 
 def reordered(p: sl.Pipeline) -> sl.Pipeline:
