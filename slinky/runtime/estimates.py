@@ -250,7 +250,7 @@ class _Follower:
             found = [self.block(stage, inner) for stage in stages]
             if nest.sizes:
                 each = np.stack(np.broadcast_arrays(*[_of_several(peaks, inner, nest, 1) for peaks in found]))
-                return cast(Array, np.sort(each, axis=0)[-at_once:].sum(axis=0))
+                return cast(Array, np.sort(each, axis=0)[-min(at_once, inner.sizes[-1]) :].sum(axis=0))
             count += inner.sizes[0]
             pairs = zip(largest, found, strict=True)
             largest = [max([most, *_largest(peaks, inner.sizes[0], 1)]) for most, peaks in pairs]
