@@ -57,6 +57,14 @@ def test_the_fold_has_room_for_the_iterations_that_overlap() -> None:
     assert len(ROWS.find("for y").stages()) == 1
 
 
+def test_stages_run_one_after_the_other_again() -> None:
+    """Nothing is left of them but the folds, which are as wide as they had to be."""
+    p = sl.serialize_loop(sl.pipeline_loop(ROWS, "for y"), "for y")
+    assert str(p) == str(ROWS).replace("fold 3", "fold 4")
+    with pytest.raises(sl.SchedulingError, match="loop y is serial already"):
+        sl.serialize_loop(p, "for y")
+
+
 @pytest.mark.parametrize("depth", [2, 3, 7])
 def test_more_depth_takes_more_rows(depth: int) -> None:
     p = in_stages(ROWS, depth=depth, workers=3)

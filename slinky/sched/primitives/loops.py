@@ -19,7 +19,7 @@ from slinky.cursors.versions import Version
 from slinky.errors import OperationError, SchedulingError
 from slinky.ir.copies import with_body, with_identity, with_interval, with_mode, with_range, with_variable
 from slinky.ir.effects import bounds_of_dim, calls_in
-from slinky.ir.statements import SERIAL, Alloc, Call, For, Parallel, Statement, fresh_identity, workers_of
+from slinky.ir.statements import SERIAL, Alloc, Call, For, Parallel, Pipelined, Statement, fresh_identity, workers_of
 from slinky.ir.substitution import substitute_block
 from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
@@ -30,6 +30,7 @@ from slinky.sched.legality.reasons import (
     SAME_ITERATIONS,
     SAME_ORDER,
     SAME_ORDER_TWICE,
+    STAGES_SAY,
     Kept,
     Obligation,
 )
@@ -444,7 +445,8 @@ def parallelize_loop(p: Pipeline, loop: LoopCursor, workers: Expr | None = None)
 
 @sched_op(SerializeLoopCursors)
 def serialize_loop(p: Pipeline, loop: LoopCursor) -> Any:
-    """Let the iterations of a parallel loop run one after the other: the inverse of `parallelize_loop`.
+    """Let the iterations of a parallel loop run one after the other, or the stages of a pipelined one: the inverse of
+    `parallelize_loop` and `pipeline_loop`. Folds that were widened for stages stay as they are.
 
         >>> import examples  # small pipelines, in the repository of slinky
         >>> p = split_loop(examples.scale2d(), "scale.y", 4)
@@ -461,7 +463,7 @@ def serialize_loop(p: Pipeline, loop: LoopCursor) -> Any:
 
     Windows slide and buffers are folded in serial loops only, and only serial loops are unrolled.
 
-    Refused: a loop that is not parallel.
+    Refused: a loop that is serial already.
 
     Cursors:
         loop: the loop.
@@ -470,5 +472,6 @@ def serialize_loop(p: Pipeline, loop: LoopCursor) -> Any:
         raise SchedulingError(f"loop {loop.name()} is serial already", place=loop)
     edit = Edit(p._version)
     edit.update(with_mode(loop._loop, SERIAL))
-    new = settle(edit, "serialize_loop", Kept(ONE_OF_ITS_ORDERS, ALL_BUT_CHECKS))
+    reason = STAGES_SAY if isinstance(loop._loop.mode, Pipelined) else ONE_OF_ITS_ORDERS
+    new = settle(edit, "serialize_loop", Kept(reason, ALL_BUT_CHECKS))
     return new, (LoopCursor(new._version, loop._id),)
