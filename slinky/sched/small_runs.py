@@ -11,7 +11,7 @@ anything says nothing, for only a few sizes are tried, and of these none that ta
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import TypeAlias, assert_never
 
 import attrs
@@ -21,26 +21,17 @@ from slinky.errors import ExpressionError
 from slinky.ir.effects import clamped_numbers, numeric_reads, numeric_writes, written_by
 from slinky.ir.printer import dimension_names
 from slinky.ir.regions import parameter_box
-from slinky.ir.scopes import leading_checks
 from slinky.ir.sharing import reads_where_it_writes
 from slinky.ir.stages import Task, are_in_order, stages_of
 from slinky.ir.statements import Alloc, Block, Call, Check, For, If, Pass, Pipelined, Program
-from slinky.symbolic.expressions import Expr, all_of, equal, metadata, scalar
+from slinky.sched.small_sizes import small_sizes
+from slinky.symbolic.expressions import Expr, scalar
 from slinky.symbolic.intervals import Box
-from slinky.symbolic.proofs import NO_FACTS
-from slinky.symbolic.search import Search
 from slinky.symbolic.traversal import evaluate
 
 NumericBox = tuple[tuple[int, int], ...]
 Element = tuple[int, ...]
 
-_EXTENTS = (1, 2, 3, 5, 9, 17, 40)
-"""How long the outputs are."""
-
-_MARGINS = (0, 1, 2, 4, 8, 16, 64)
-"""By how much the inputs are longer on either side: the first with which all checks pass."""
-
-_SCALARS = (2, 1, 3)
 _MOST_CALLS = 500
 _MOST_ITERATIONS = 5_000
 _MOST_ELEMENTS = 100_000
@@ -111,7 +102,7 @@ def elements_computed(programs: tuple[Program, ...]) -> list[int] | None:
     """How many elements the calls of programs with the same parameters compute, all on one size: the largest of the
     small ones that all can be followed on."""
     counts: list[int] | None = None
-    for values in _sizes(programs[0]):
+    for values in small_sizes(programs[0]):
         try:
             runs = [_Run(program, values) for program in programs]
             for run in runs:
@@ -124,7 +115,7 @@ def elements_computed(programs: tuple[Program, ...]) -> list[int] | None:
 
 def _search(program: Program, make: Callable[[Mapping[Expr, int]], _Run]) -> Finding | None:
     calls = 0
-    for values in _sizes(program):
+    for values in small_sizes(program):
         try:
             run = make(values)
             run.follow()
@@ -136,57 +127,6 @@ def _search(program: Program, make: Callable[[Mapping[Expr, int]], _Run]) -> Fin
         if calls > _MOST_CALLS_IN_ALL:
             break
     return None
-
-
-# ----------------------------------------------------------------------------------------------------------------
-# Sizes
-# ----------------------------------------------------------------------------------------------------------------
-
-
-def _sizes(program: Program) -> Iterator[dict[Expr, int]]:
-    """Values of all parameters, with which all checks at the start of the program pass."""
-    checks = [check.condition for check in leading_checks(program)]
-    for extent in _EXTENTS:
-        for values in _candidates(program, extent):
-            try:
-                if all(evaluate(condition, values) for condition in checks):
-                    yield values
-                    break
-            except ExpressionError:
-                continue
-
-
-def _candidates(program: Program, extent: int) -> Iterator[dict[Expr, int]]:
-    for number in _SCALARS if program.scalars else (0,):
-        given: dict[Expr, int] = {scalar(s.name): number for s in program.scalars}
-        for parameter in program.outputs:
-            _set(given, parameter.name, parameter.rank, 0, extent - 1)
-        for margin in _MARGINS:
-            values = dict(given)
-            for parameter in program.inputs:
-                _set(values, parameter.name, parameter.rank, -margin, extent - 1 + margin)
-            yield values
-        ends = [metadata(p.name, d, end) for p in program.outputs for d in range(p.rank) for end in ("min", "max")]
-        wanted = [equal(symbol, given[symbol]) for symbol in (*ends, *(scalar(s.name) for s in program.scalars))]
-        search = Search(NO_FACTS)
-        search.refuted(all_of(*wanted, *(check.condition for check in leading_checks(program))))
-        values = dict(given)
-        for parameter in program.inputs:
-            for d in range(parameter.rank):
-                lo = search.found.get(metadata(parameter.name, d, "min"), 0)
-                hi = search.found.get(metadata(parameter.name, d, "max"), extent - 1)
-                _set_dim(values, parameter.name, d, lo, hi)
-        yield values
-
-
-def _set(values: dict[Expr, int], buffer: str, rank: int, lo: int, hi: int) -> None:
-    for d in range(rank):
-        _set_dim(values, buffer, d, lo, hi)
-
-
-def _set_dim(values: dict[Expr, int], buffer: str, d: int, lo: int, hi: int) -> None:
-    values[metadata(buffer, d, "min")], values[metadata(buffer, d, "max")] = lo, hi
-    values[metadata(buffer, d, "fold_factor")] = max(hi - lo + 1, 1)
 
 
 # ----------------------------------------------------------------------------------------------------------------
