@@ -128,9 +128,11 @@ HOSTILE: list[tuple[Callable[[dict[str, Any]], Any], str]] = [
     (put([["a", {"expression": 24}]], "funcs", 0, "operation", "arguments"), "variable add.y is not in scope"),
     (put([[0, [0, 24]]], "funcs", 0, "whole"), "variable add.y is not in scope"),
     (put({"dims": [24, 25], "index": [24, 27], "box": [[24, 24], [25, 25]]}, "funcs", 0, "inputs", 0, "view"),
-     "variable stencil.y is not in scope"),
+     "a view is not shown to lie in what its port reads or writes, at 'stencil.y'"),
     (put({"dims": [24, 25], "index": [24, 25], "box": [[24, 27], [25, 25]]}, "funcs", 0, "inputs", 0, "view"),
-     "variable stencil.y is not in scope"),
+     "a view is not shown to lie in what its port reads or writes, at 'add.y'"),
+    (put({"dims": [24, 25], "index": [25, 24], "box": [[24, 24], [25, 25]]}, "funcs", 0, "inputs", 0, "view"),
+     "a view is not shown to lie in what its port reads or writes, at 'add.x'"),
     (put({"dims": [24], "index": [24, 24], "box": []}, "funcs", 0, "inputs", 0, "view"), "a view has an index for"),
     (put([["a", {"scalar": "z"}]], "funcs", 0, "operation", "arguments"), "scalar z is not a parameter"),
 ]  # fmt: skip

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from slinky.errors import ExecutionError
 from slinky.ir.operations import Copy
 from slinky.runtime.assembled_copies import assembled
 from slinky.runtime.buffers import Array, Buffer
@@ -64,8 +65,12 @@ def _view(buffer: Buffer, index: Sequence[Form], piece: Piece) -> Array:
     rank = len(extents)
     strides = [0] * rank
     first: list[Any] = []
-    for form, lo, stride in zip(index, buffer.min, array.strides, strict=True):
-        first.append(slice(form.constant - lo, None))
+    for form, lo, stride, length in zip(index, buffer.min, array.strides, array.shape, strict=True):
+        begin = form.constant - lo
+        steps = [factor * (extent - 1) for factor, extent in zip(form.factors, extents, strict=True)]
+        if begin + sum(n for n in steps if n < 0) < 0 or begin + sum(n for n in steps if n > 0) >= length:
+            raise ExecutionError("a copy takes what it is not given: its func reads less than the copy says")
+        first.append(slice(begin, None))
         for axis in range(rank):
             strides[axis] += form.factors[axis] * stride
     return as_strided(array[(*first, ...)], extents, strides)

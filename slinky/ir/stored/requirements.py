@@ -12,11 +12,14 @@ from typing import Any
 import numpy as np
 
 from slinky.ir.operations import Accumulation, Copy, Operation, Reduction, Stage
+from slinky.ir.regions import end_symbols, input_templates, output_region, seen_templates
 from slinky.ir.statements import Alloc, ConstantBuffer, LoweredFunc, Port, Program, View, walk
 from slinky.ir.stored.reading import Reading, is_dimension, is_name, shown
-from slinky.symbolic.expressions import Expr, Scalar, Variable, variable
-from slinky.symbolic.intervals import box_symbols
-from slinky.symbolic.traversal import union_of_symbols
+from slinky.symbolic.bounds import bounds
+from slinky.symbolic.expressions import Expr, Scalar, Variable, linear, variable
+from slinky.symbolic.intervals import Interval, box_symbols
+from slinky.symbolic.proofs import facts, prove
+from slinky.symbolic.traversal import symbols, union_of_symbols
 
 
 def require_program(reading: Reading, program: Program) -> None:
@@ -72,6 +75,7 @@ def require_func(reading: Reading, func: LoweredFunc) -> None:
         reading.fail("a multiple is 1 or more")
     for limit in func.part:
         _require_positions(reading, [limit.dim], rank, "the limits of a part")
+    _require_seen(reading, func)
     _require_operation(reading, func.operation)
     if func.reduction is not None:
         _require_reduction(reading, func, func.reduction)
@@ -105,6 +109,24 @@ def _require_view(reading: Reading, view: View, rank: int) -> None:
             f"a view has an index for each of the {rank} dimensions of the buffer and an interval for each of its "
             f"{len(view.dims)} own, got {len(view.index)} and {len(view.box)}"
         )
+
+
+def _require_seen(reading: Reading, func: LoweredFunc) -> None:
+    """Refuse a view that is not shown to lie in what its port reads or writes, over any box: an operation is given an
+    array of these strides, and nothing looks at them when it runs."""
+    ends = end_symbols(func)
+    box = tuple(Interval(lo, hi) for lo, hi in ends)
+    known = facts(*func.known, *(lo <= hi for lo, hi in ends))
+    regions = (*input_templates(func), *(output_region(port, box) for port in func.outputs))
+    for port, region, seen in zip(func.ports, regions, seen_templates(func), strict=True):
+        if port.view is None or seen is None:
+            continue
+        ranges: dict[Expr, Interval] = dict(zip(port.view.dims, seen, strict=True))
+        for e, limit in zip(port.view.index, region, strict=True):
+            taken = bounds(e, ranges, known)
+            is_affine = all(atom in ranges for atom, _ in linear(e)[1] if not symbols(atom).isdisjoint(ranges))
+            if not is_affine or not (prove(limit.min <= taken.min, known) and prove(taken.max <= limit.max, known)):
+                reading.fail(f"a view is not shown to lie in what its port reads or writes, at {shown(str(e))}")
 
 
 def _require_operation(reading: Reading, operation: Operation) -> None:
