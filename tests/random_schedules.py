@@ -8,6 +8,7 @@ and cursors into them, and compares these at every step and at the end.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -174,7 +175,7 @@ def meaning(cursor: Any) -> str:
     func = cursor._call.func
     while func.fused is not None:
         func = func.fused.first
-    return f"{kind} {func.name.removesuffix('_finish')}"
+    return f"{kind} {re.sub(r'_finish(_[0-9]+)?$', '', func.name)}"
 
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -565,7 +566,10 @@ def _fuse_calls(chain: Chain) -> sl.Pipeline:
 def _stage_buffer(chain: Chain) -> sl.Pipeline:
     """What a statement, or that and the next one, touches."""
     p, is_careless = chain.pipeline, chain.is_careless()
-    statement = chain.choose([*p.find_all("_ = _"), *p.find_all("for _")])
+    statements = [*p.find_all("_ = _"), *p.find_all("for _")]
+    if not statements:
+        raise NothingToDoError
+    statement = chain.choose(statements)
     block = statement.expand(after=1) if statement.next() and chain.choose([False, True]) else statement.as_block()
     calls = p.find_all("_ = _") if is_careless else block.find_all("_ = _")
     names = {name for call in calls for name in (*call.inputs(), *call.outputs())}

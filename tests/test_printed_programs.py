@@ -383,7 +383,9 @@ def test_programs_that_say_the_same() -> None:
     assert not p.same_program(sl.split_loop(p, "f.x", 4))
     tables = build(gain=np.arange(3)), build(gain=np.arange(3))
     assert tables[0].same_program(tables[0])
-    assert not tables[0].same_program(tables[1])
+    assert tables[0].same_program(tables[1])
+    assert not tables[0].same_program(build(gain=np.arange(4)))
+    assert not tables[0].same_program(build(gain=np.arange(3.0)))
     with pytest.raises(sl.ArgumentError, match="expects a pipeline, got 3"):
         p.same_program(3)  # type: ignore[arg-type]
 

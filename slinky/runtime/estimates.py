@@ -56,7 +56,7 @@ from slinky.runtime.iterations import (
 )
 from slinky.runtime.lifetimes import guests, memory_releases
 from slinky.runtime.omitted import Completion
-from slinky.runtime.rehearsal import values_of
+from slinky.runtime.stand_ins import values_of
 from slinky.runtime.strided import laid, strided, strides_given
 from slinky.runtime.threads import default_workers, workers_or_default
 from slinky.symbolic.expressions import Constant, Expr, Node

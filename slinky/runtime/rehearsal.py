@@ -8,27 +8,20 @@ taken when as many of the largest iterations as there are threads run at the sam
 from __future__ import annotations
 
 import functools
-import math
-import mmap
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from slinky.errors import ArgumentError
-from slinky.ir.statements import BufferParameter
 from slinky.runtime.arena import SiteKind, make_window
-from slinky.runtime.arguments import take_arguments
 from slinky.runtime.buffers import Array
-from slinky.runtime.layouts import new_array
 from slinky.runtime.omitted import Completion
 from slinky.runtime.plan import Plan, StandIns
 from slinky.runtime.plan_tree import PlanTree
 from slinky.runtime.reservations import Layout, MeasuredArena, Reservations, Room
+from slinky.runtime.stand_ins import address_space, stand_ins_for
 from slinky.runtime.statistics import Recorder, RunStatistics
 from slinky.runtime.threads import default_workers, most_threads
-from slinky.symbolic.expressions import Expr, is_integer
 
 
 def rehearse(
@@ -38,32 +31,8 @@ def rehearse(
 
     Raises `ArgumentError` as the run would.
     """
-    complete, numbers = _stand_ins_for(Completion(plan.program), arguments, scalars)
+    complete, numbers = stand_ins_for(Completion(plan.program), arguments, scalars)
     return plan.rehearse(complete, numbers, threads, _stand_ins)
-
-
-def values_of(completion: Completion, arguments: Sequence[object], scalars: Mapping[str, object]) -> dict[Expr, int]:
-    """What a run on these arrays, or arrays of these shapes, knows of its parameters, all checks passed.
-
-    Raises `ArgumentError` as the run would.
-    """
-    return take_arguments(completion.program, *_stand_ins_for(completion, arguments, scalars)).values
-
-
-def _stand_ins_for(
-    completion: Completion, arguments: Sequence[object], scalars: Mapping[str, object]
-) -> tuple[tuple[object, ...], dict[str, Any]]:
-    """All arrays of a program, inputs then outputs, and its scalars: arrays without memory in place of shapes."""
-    parameters = completion.parameters
-    arrays = [_stand_in(p, given) for p, given in zip(parameters, arguments, strict=False)]
-    arrays += arguments[len(arrays) :]
-    named = {p.name: _stand_in(p, scalars[p.name]) for p in parameters if p.name in scalars}
-    return completion.complete(arrays, {**scalars, **named}, _array_with_strides)
-
-
-def _stand_in(parameter: BufferParameter, given: object) -> object:
-    """What is given, or an array of the shape that is."""
-    return _array(parameter, given) if isinstance(given, tuple) else given
 
 
 def _stand_ins(tree: PlanTree, recorder: Recorder) -> StandIns:
@@ -82,40 +51,9 @@ def _nothing(*_operands: object, **_arguments: object) -> None:
     """In place of every callback."""
 
 
-def _array_with_strides(parameter: BufferParameter, shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
-    """A writable array in place of one that would be allocated for an output."""
-    return new_array(parameter, shape, strides, _untouched)
-
-
-def _array(parameter: BufferParameter, shape: tuple[int, ...]) -> Array:
-    """A writable array of this shape that takes no memory as long as nobody touches its elements."""
-    if not all(is_integer(n) and n >= 0 for n in shape):
-        raise ArgumentError(f"argument {parameter.name}: a shape is a tuple of integers of at least 0, got {shape!r}")
-    try:
-        return _untouched(shape, parameter.dtype)
-    except (OSError, OverflowError, ValueError, MemoryError) as error:
-        raise ArgumentError(f"argument {parameter.name}: there is no array of shape {shape!r}: {error}") from error
-
-
-def _untouched(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """In place of `np.empty`."""
-    return np.ndarray(shape, dtype, _address_space(math.prod(int(n) for n in shape) * dtype.itemsize))
-
-
-_NO_RESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
-
-
-def _address_space(size: int) -> Array:
-    """Bytes that take no memory as long as nobody touches them."""
-    if not _NO_RESERVE:
-        return np.empty(size, np.uint8)
-    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE
-    return np.frombuffer(mmap.mmap(-1, max(size, 1), flags=flags), np.uint8)
-
-
 def _ring_space(size: int) -> Array:
     """In place of mirrored memory: both halves."""
-    return _address_space(2 * size)
+    return address_space(2 * size)
 
 
 def _without_memory(kind: SiteKind, shape: tuple[int, ...]) -> Array:
@@ -141,7 +79,7 @@ class _RingSite(_Site):
     """In place of `arena.RingSite`."""
 
     def __getitem__(self, key: Any) -> Any:
-        return make_window(self.kind, key, _ring_space, _address_space)
+        return make_window(self.kind, key, _ring_space, address_space)
 
 
 class _Arena:

@@ -41,7 +41,7 @@ from slinky.ir.statements import Call, For, Program, Statement
 from slinky.pipeline import Pipeline
 from slinky.runtime.lifetimes import last_names
 from slinky.runtime.omitted import Completion
-from slinky.runtime.rehearsal import values_of
+from slinky.runtime.stand_ins import values_of
 from slinky.sched.legality.touches import Touch, reads_of_call, writes_of_call
 from slinky.symbolic.bounds import bounds, simplify
 from slinky.symbolic.expressions import Expr, as_expr, maximum, minimum

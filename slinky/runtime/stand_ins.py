@@ -1,0 +1,77 @@
+"""Arrays without memory, in place of shapes: to know what a run on such arrays would know of its parameters.
+
+Invariant: no element of them is ever touched.
+"""
+
+from __future__ import annotations
+
+import math
+import mmap
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from slinky.errors import ArgumentError
+from slinky.ir.statements import BufferParameter
+from slinky.runtime.arguments import take_arguments
+from slinky.runtime.buffers import Array
+from slinky.runtime.layouts import new_array
+from slinky.runtime.omitted import Completion
+from slinky.symbolic.expressions import Expr, is_integer
+
+
+def values_of(completion: Completion, arguments: Sequence[object], scalars: Mapping[str, object]) -> dict[Expr, int]:
+    """What a run on these arrays, or arrays of these shapes, knows of its parameters, all checks passed.
+
+    Raises `ArgumentError` as the run would.
+    """
+    return take_arguments(completion.program, *stand_ins_for(completion, arguments, scalars)).values
+
+
+def stand_ins_for(
+    completion: Completion, arguments: Sequence[object], scalars: Mapping[str, object]
+) -> tuple[tuple[object, ...], dict[str, Any]]:
+    """All arrays of a program, inputs then outputs, and its scalars: arrays without memory in place of shapes."""
+    parameters = completion.parameters
+    arrays = [_stand_in(p, given) for p, given in zip(parameters, arguments, strict=False)]
+    arrays += arguments[len(arrays) :]
+    named = {p.name: _stand_in(p, scalars[p.name]) for p in parameters if p.name in scalars}
+    return completion.complete(arrays, {**scalars, **named}, _array_with_strides)
+
+
+def _stand_in(parameter: BufferParameter, given: object) -> object:
+    """What is given, or an array of the shape that is."""
+    return _array(parameter, given) if isinstance(given, tuple) else given
+
+
+def _array_with_strides(parameter: BufferParameter, shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
+    """A writable array in place of one that would be allocated for an output."""
+    return new_array(parameter, shape, strides, _untouched)
+
+
+def _array(parameter: BufferParameter, shape: tuple[int, ...]) -> Array:
+    """A writable array of this shape that takes no memory as long as nobody touches its elements."""
+    if not all(is_integer(n) and n >= 0 for n in shape):
+        raise ArgumentError(f"argument {parameter.name}: a shape is a tuple of integers of at least 0, got {shape!r}")
+    try:
+        return _untouched(shape, parameter.dtype)
+    except (OSError, OverflowError, ValueError, MemoryError) as error:
+        raise ArgumentError(f"argument {parameter.name}: there is no array of shape {shape!r}: {error}") from error
+
+
+def _untouched(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """In place of `np.empty`."""
+    return np.ndarray(shape, dtype, address_space(math.prod(int(n) for n in shape) * dtype.itemsize))
+
+
+_NO_RESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
+
+
+def address_space(size: int) -> Array:
+    """Bytes that take no memory as long as nobody touches them."""
+    if not _NO_RESERVE:
+        return np.empty(size, np.uint8)
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE
+    return np.frombuffer(mmap.mmap(-1, max(size, 1), flags=flags), np.uint8)
