@@ -249,6 +249,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "read by others": r"reads .*, too",
         "written by others": r"writes .*, too",
         "others in its memory": r"other buffers lie in the memory of",
+        "sources not seen to be the same": r"would give .* other values",
         "a buffer out of scope": SCOPE,
         "something read is not written": UNWRITTEN,
         "a fold": FOLD,
