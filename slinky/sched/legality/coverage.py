@@ -107,7 +107,7 @@ class Coverage:
         if not path:
             self.straight.append(_Contribution(call, around, None))
             return
-        # No call reads what it writes, so the two stand at different positions.
+        # A call that reads what it wrote one step before stands before itself in earlier iterations alone.
         here, there = version.entries[path[common]], version.entries[own[common]]
         if here.field == there.field and version.position(own[common]) < version.position(path[common]):
             self.straight.append(_Contribution(call, around, None))
