@@ -12,7 +12,7 @@ import slinky as sl
 from slinky.ir.effects import clamped_numbers, numeric_reads, numeric_writes
 from slinky.ir.statements import Alloc, Block, Call, Check, For, If, Pass, Statement
 from slinky.runtime.omitted import Completion
-from slinky.runtime.rehearsal import values_of
+from slinky.runtime.stand_ins import values_of
 from slinky.symbolic.intervals import evaluate_box
 from slinky.symbolic.traversal import evaluate
 
