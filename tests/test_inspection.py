@@ -18,7 +18,7 @@ from scheduled import stencil, stencils
 
 import slinky as sl
 from slinky.runtime.omitted import Completion
-from slinky.runtime.rehearsal import values_of
+from slinky.runtime.stand_ins import values_of
 from slinky.symbolic.intervals import evaluate_box
 from slinky.symbolic.traversal import evaluate
 

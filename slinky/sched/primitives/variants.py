@@ -105,8 +105,8 @@ def fuse_calls(p: Pipeline, first: CallCursor, second: CallCursor, name: str) ->
 
     Refused: a name under which nothing is declared for the two funcs, or for what they were before they were changed to
     read or write past a copy; a buffer between the two that others read (`clone_call`), that others write, or that is
-    an output of the pipeline; what the first one read, if it is no longer there where the second one stands, or not seen
-    to be what it was (copies of copies that were made again).
+    an output of the pipeline; what the first one read, if it is no longer there where the second one stands, or is not
+    seen to be what it was (copies of copies that were made again).
 
     Cursors:
         call: the one call.
