@@ -369,3 +369,24 @@ def more(old: np.ndarray, piece: np.ndarray, new: np.ndarray) -> None:
 
 def end(state: np.ndarray, out: np.ndarray) -> None:
     out[...] = state
+
+
+def test_of_less_than_nothing_there_are_no_pieces() -> None:
+    """An intermediate is as long as windows of an input leave it: with a short input, as long as less than nothing."""
+    (x,) = sl.variables("x")
+    a, t, s = sl.BufferExpr("a", np.int64, 1), sl.BufferExpr("t", np.int64, 1), sl.BufferExpr("s", np.int64, 0)
+    sl.Func(lambda i, o: np.add(i[:-5], i[5:], out=o), [a[sl.interval(x, x + 5)]], [t[x]], name="ends")
+    sl.reductions.sum(t[:], s[()])
+    unscheduled = sl.build_pipeline([a], [s])
+    p = sl.split_reduction(unscheduled, "sum", "x", 3)
+    for size in (0, 1, 4, 5, 6, 14):
+        values, found = np.arange(size), np.full((), -1)
+        p.run(values, found, checked=True)
+        assert found == (values[:-5] + values[5:]).sum()
+
+
+def test_an_update_does_not_stop_to_slide() -> None:
+    """It alone reads what it writes, in the loop."""
+    p = sl.split_reduction(of_squares(sl.reductions.sum), "total", "x", 8)
+    with pytest.raises(sl.SchedulingError, match="total_update"):
+        sl.unslide_window(p, "total_update", "for x")

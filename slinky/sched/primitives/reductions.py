@@ -38,7 +38,7 @@ from slinky.sched.primitives.rewriting import (
 )
 from slinky.sched.returned import SplitReductionCursors
 from slinky.symbolic.bounds import simplify
-from slinky.symbolic.expressions import Constant, Expr, Variable, constant, equal, minimum, variable
+from slinky.symbolic.expressions import Constant, Expr, Variable, constant, equal, maximum, minimum, variable
 from slinky.symbolic.intervals import Box, Interval, point, substitute_box
 from slinky.symbolic.proofs import prove
 from slinky.symbolic.traversal import symbols
@@ -199,7 +199,7 @@ class _Pieces:
                     f"the inputs of {self.func.name} are not as long as each other along {dim}",
                     place=statement_cursor(self.version, self.call.id),
                 )
-        return extent
+        return extent if prove(extent >= 0, self.known) else maximum(extent, 0)
 
     def _each(self, dim: str) -> Expr:
         """How many elements are reduced at each coordinate, along other dimensions."""

@@ -217,9 +217,9 @@ def _first_needed(version: Version, call: Call, loop: For, known: Facts) -> Expr
             if start is None:
                 return low
             starts.append(start)
-    start = minimum(*starts)
-    if not starts or prove(start <= low, known):
+    if not starts or prove(minimum(*starts) <= low, known):
         return low
+    start = minimum(*starts)
     return simplify(low + step * maximum((start - low + step - 1) // step, 0), known)
 
 
