@@ -194,6 +194,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "another dimension": r" reduces .*, and not ",
         "it would be rounded elsewhere": r"gives other bits by pieces",
         "inputs of other lengths": r"are (not )?as long as each other along",
+        "something read is not written": UNWRITTEN,
         "past a copy": r"reads or writes past a copy",
         "a factor that is not positive": POSITIVE,
         "too deep": DEEP,
