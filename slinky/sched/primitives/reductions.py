@@ -83,8 +83,8 @@ def split_reduction(p: Pipeline, call: CallCursor, dim: str, factor: Expr) -> An
     piece may have fewer coordinates; of no coordinates at all, there are no pieces.
 
     Refused: a func that does not declare it, or another dimension; sums of floats, unless the func says that they may
-    be rounded elsewhere (`reassociate=True`); inputs that are not shown to be as long as each other, or of which a piece
-    is not shown to be there; calls that read or write past a copy.
+    be rounded elsewhere (`reassociate=True`); inputs that are not shown to be as long as each other, or of which a
+    piece is not shown to be there; calls that read or write past a copy.
 
     Parameters:
         dim: the reduced dimension, by the name that the func's reduction gives it.
