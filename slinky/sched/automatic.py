@@ -1,0 +1,302 @@
+"""Schedules that nobody has to write: found by a model, made of public primitives, explained call by call.
+
+`auto_schedule` asks the program how its calls move with each other (`relations`), lets a model decide which are
+computed together and in strips of which height (`grouping`), and then says so in primitives: it splits the last call of
+each group, computes the others in the loop, slides and folds them. A step that is refused leaves its func where it was,
+so an answer always comes; the gate has proved each step that was taken, so it is a right one.
+
+Invariant: the same program, sizes and machine give the same schedule in every process, and `p.history()` says it in
+primitives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import attrs
+
+import slinky as sl
+from slinky.sched.grouping import Aims, Choice, Group, Grouping, Last, Member, grouping, seconds_text
+from slinky.sched.machines import Machine, this_machine
+from slinky.sched.relations import Relations, relations
+
+
+class AutoScheduleCursors(sl.ReturnedCursors):
+    """Returned by `auto_schedule`."""
+
+    loops: tuple[sl.LoopCursor, ...]
+
+
+@attrs.frozen
+class Decision:
+    """What became of a call: where it is computed, what is held of its results, and why it is not otherwise."""
+
+    func: str
+    computed: str
+    stored: str
+    reason: str
+
+
+@attrs.frozen
+class Explanation:
+    """How a schedule was found: the machine that it is for, what it takes by the model, and what became of each call.
+
+    `seconds` and `unscheduled_seconds` are what the model says of the schedule and of the program as it was;
+    `program_bytes` and `unscheduled_bytes` are what their intermediates take. It prints as a table.
+    """
+
+    machine: Machine
+    workers: int
+    seconds: float
+    unscheduled_seconds: float
+    program_bytes: int
+    unscheduled_bytes: int
+    decisions: tuple[Decision, ...]
+
+    def __str__(self) -> str:
+        workers = "1 worker" if self.workers == 1 else f"{self.workers} workers"
+        head = (
+            f"predicted for {workers}: {seconds_text(self.seconds)} and {self.program_bytes} bytes of intermediates; "
+            f"not scheduled {seconds_text(self.unscheduled_seconds)} and {self.unscheduled_bytes} bytes"
+        )
+        rows = [("func", "computed", "stored", "because"), *(attrs.astuple(each) for each in self.decisions)]
+        widths = [max(len(row[k]) for row in rows) for k in range(3)]
+        lines = ["  ".join([*(row[k].ljust(widths[k]) for k in range(3)), row[3]]).rstrip() for row in rows]
+        return "\n".join([head, *lines])
+
+
+_EXPLANATIONS: WeakKeyDictionary[sl.Pipeline, Explanation] = WeakKeyDictionary()
+
+
+def auto_schedule(
+    p: sl.Pipeline,
+    /,
+    *arrays: object,
+    max_bytes: int | None = None,
+    workers: int | None = None,
+    machine: Machine | None = None,
+    rc: bool = False,
+    **scalars: Any,
+) -> Any:
+    """Schedule a pipeline for arrays like these: which funcs are computed together, in strips of which height.
+
+    Takes what `p.memory` takes: arrays, or their shapes, and scalars by name; outputs may be omitted. What comes back
+    is an ordinary pipeline, for arrays of any size, though made for these: print it, explain it (`sl.explain`), look at
+    the steps (`p.history()`), go on from there. Calls inside of loops stay as they are, so parts can be scheduled by
+    hand before.
+
+    Parameters:
+        max_bytes: what its intermediates may take at most in a run on these arrays, as `p.memory` counts it.
+        workers: how many threads it is made for; as many as the machine has cores without it.
+        machine: the machine it is made for; the one that this process runs on without it (`sl.this_machine()`).
+
+    Returns:
+        The new pipeline. With `rc=True` also an AutoScheduleCursors, of:
+            loops: the loops over strips, one for each group of funcs, in program order.
+
+    Raises `ArgumentError` as a run would, `OperationError` for options that make no sense, and `SchedulingError` that
+    names the funcs that take most where no schedule is found that keeps `max_bytes`.
+    """
+    _require_options(max_bytes, workers)
+    machine = this_machine() if machine is None else machine
+    found = relations(p, *arrays, **scalars)
+    aims = Aims(machine=machine, workers=machine.cores if workers is None else workers)
+    before = p.memory(*arrays, threads=aims.workers, **scalars).program_bytes
+    least: tuple[int, sl.Pipeline] | None = None
+    for each in _aims(aims, max_bytes):
+        writer = _Writer(p, found, grouping(found, each))
+        scheduled, loops = writer.written()
+        after = scheduled.memory(*arrays, threads=each.workers, **scalars).program_bytes
+        if max_bytes is None or after <= max_bytes:
+            _EXPLANATIONS[scheduled] = writer.explanation(each, before, after)
+            return (scheduled, AutoScheduleCursors(loops)) if rc else scheduled
+        least = min((after, scheduled), least or (after, scheduled), key=lambda pair: pair[0])
+    assert least is not None
+    assert max_bytes is not None
+    raise _too_much(max_bytes, *least, arrays, scalars)
+
+
+def explain(p: sl.Pipeline) -> Explanation:
+    """Why a schedule of `auto_schedule` is as it is: for each func where it is computed, what is held, and the reason.
+
+    Of the pipeline that `auto_schedule` returned, in the process that made it. Raises `OperationError` for any other.
+    """
+    if not isinstance(p, sl.Pipeline):
+        raise sl.OperationError(f"explain: expected a Pipeline, got {type(p).__name__}")
+    found = _EXPLANATIONS.get(p)
+    if found is None:
+        raise sl.OperationError(
+            f"explain: {p!r} is not what auto_schedule returned in this process; p.history() has the steps that made it"
+        )
+    return found
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# What is asked for
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def _require_options(max_bytes: object, workers: object) -> None:
+    """Raise `OperationError` for options that make no sense."""
+    for name, value, least in (("max_bytes", max_bytes, 0), ("workers", workers, 1)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
+            raise sl.OperationError(f"auto_schedule: {name} must be an integer of at least {least}, got {value!r}")
+
+
+def _aims(aims: Aims, max_bytes: int | None) -> Iterator[Aims]:
+    """What to try in turn: the fastest; where memory is bounded, lower strips, and then as little as can be."""
+    yield aims
+    if max_bytes is not None:
+        yield attrs.evolve(aims, most_live=max_bytes / 2)
+        yield attrs.evolve(aims, most_live=max_bytes / 2, spare_memory=True)
+        yield attrs.evolve(aims, workers=1, most_live=max_bytes / 2, spare_memory=True)
+        yield attrs.evolve(aims, workers=1, most_live=0, spare_memory=True)
+
+
+def _too_much(
+    max_bytes: int, least: int, p: sl.Pipeline, arrays: tuple[object, ...], scalars: dict[str, Any]
+) -> sl.SchedulingError:
+    """The error where no schedule was found that takes so few bytes."""
+    sizes = [(sl.footprint(p, alloc).of(*arrays, **scalars), alloc) for alloc in p.find_all("alloc _")]
+    largest = sorted(sizes, key=lambda pair: -pair[0])[:5]
+    named = ", ".join(f"{' and '.join(c.name() for c in sl.producers(p, a))} ({size} bytes)" for size, a in largest)
+    return sl.SchedulingError(
+        f"no schedule was found that takes at most {max_bytes} bytes: the least is {least}, most of it for {named}"
+    )
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Groups as primitives
+# ----------------------------------------------------------------------------------------------------------------
+
+
+class _Writer:
+    """Says in primitives what a grouping has decided."""
+
+    def __init__(self, p: sl.Pipeline, relations: Relations, grouping: Grouping) -> None:
+        self.p = p
+        self.relations = relations
+        self.grouping = grouping
+        self.loops: list[sl.LoopCursor] = []
+        self.decisions: dict[int, Decision] = {}
+        self.saved = {i: merge.saves for merge in grouping.merges for i in merge.producers}
+        self.refused = {refused.producer: refused.reason for refused in grouping.refused}
+
+    def written(self) -> tuple[sl.Pipeline, tuple[sl.LoopCursor, ...]]:
+        """The pipeline with all groups in loops, and the loops."""
+        for group in self.grouping.groups:
+            for i in group.calls:
+                self._decide(i, "at once", "in full", self.refused.get(i, ""))
+            if not group.choice.is_whole:
+                self._group(group)
+        return self.p, tuple(self.p.forward(loop) for loop in self.loops)
+
+    def explanation(self, aims: Aims, before: int, after: int) -> Explanation:
+        """What was decided, call by call in program order."""
+        seconds = sum(group.choice.seconds for group in self.grouping.groups)
+        decisions = tuple(self.decisions[i] for i in sorted(self.decisions))
+        unscheduled = self.grouping.unscheduled_seconds
+        return Explanation(aims.machine, aims.workers, seconds, unscheduled, after, before, decisions)
+
+    def _decide(self, i: int, computed: str, stored: str, reason: str) -> None:
+        self.decisions[i] = Decision(self.relations.calls[i].call.name(), computed, stored, reason)
+
+    def _group(self, group: Group) -> None:
+        """One loop over strips of the last calls, or tasks with a loop each, and the other calls in it."""
+        choice, track = group.choice, group.choice.track
+        assert track is not None
+        before = self.p
+        try:
+            loop = self._loop(track.lasts, choice.height)
+            tasks, loop = self._tasks(loop, choice)
+        except sl.REFUSALS as refusal:
+            self.p = before
+            for last in track.lasts:
+                self._decide(last.index, "at once", "in full", f"refused: {_words(refusal)}")
+            return
+        self.loops.append(loop)
+        for last in track.lasts:
+            self._decide(last.index, _place(choice), "in full", self.refused.get(last.index, ""))
+        kept = [pair for member in track.members for pair in self._member(member, choice, loop, tasks)]
+        for alloc, axis in kept:
+            self.p = _attempted(sl.fold_storage, self.p, alloc, axis)
+        if tasks is not None:
+            self.p = _attempted(sl.parallelize_loop, self.p, tasks)
+
+    def _loop(self, lasts: tuple[Last, ...], height: int) -> sl.LoopCursor:
+        """A loop over strips of all of some calls. Raises what refuses it."""
+        found: sl.LoopCursor | None = None
+        for last in lasts:
+            call = self.relations.calls[last.index].call
+            own: sl.LoopCursor
+            if last.strips.is_reduced:
+                self.p, pieces = sl.split_reduction(self.p, call, last.strips.dim, height, rc=True)
+                own = pieces.loop
+            else:
+                self.p, split = sl.split_loop(self.p, self.p.forward(call).dim(last.strips.position), height, rc=True)
+                own = split.outer
+            if found is not None:
+                self.p = sl.reorder_before(self.p, found, own)
+                self.p, fused = sl.fuse_loops(self.p, found, own, rc=True)
+                own = fused.loop
+            found = own
+        assert found is not None
+        return found
+
+    def _tasks(self, loop: sl.LoopCursor, choice: Choice) -> tuple[sl.LoopCursor | None, sl.LoopCursor]:
+        """The loop over tasks, if there are several, and the loop over strips in it; they may be the same."""
+        strips = choice.rows // choice.height
+        if choice.tasks == 1 or strips <= 1:
+            return (None if choice.tasks == 1 else loop), loop
+        self.p, split = sl.split_loop(self.p, loop, strips, rc=True)
+        return split.outer, split.inner
+
+    def _member(
+        self, member: Member, choice: Choice, loop: sl.LoopCursor, tasks: sl.LoopCursor | None
+    ) -> list[tuple[sl.AllocCursor, int]]:
+        """Compute a producer in the loop; what comes back are the buffers to fold, and along which dimension."""
+        related = self.relations.calls[member.index]
+        try:
+            p, computed = sl.compute_at(self.p, related.call, loop, rc=True)
+        except sl.REFUSALS as refusal:
+            self._decide(member.index, "at once", "in full", f"refused: {_words(refusal)}")
+            return []
+        place = tasks if member.keeps else loop
+        if place is not None:
+            for alloc in computed.allocs:
+                p = _attempted(sl.store_at, p, alloc, place)
+        slid, reason = p, f"saves {seconds_text(self.saved.get(member.index, 0.0))}"
+        if member.keeps:
+            try:
+                slid = sl.slide_window(p, computed.call, loop)
+            except sl.REFUSALS as refusal:
+                reason = f"computed again where strips overlap: {_words(refusal)}"
+        self.p = slid
+        stored = f"a window of {member.rows(choice.height)}" if member.keeps else "a strip"
+        self._decide(member.index, _place(choice), stored, reason)
+        if slid is p:
+            return []
+        axes = {w.buffer: w.dims.index(member.position) for w in related.writes if member.position in w.dims}
+        return [(alloc, axes[alloc.name()]) for alloc in computed.allocs if alloc.name() in axes]
+
+
+def _attempted(operation: Callable[..., sl.Pipeline], p: sl.Pipeline, *args: object) -> sl.Pipeline:
+    """The pipeline after an operation, or as it was if that is refused."""
+    try:
+        return operation(p, *args)
+    except sl.REFUSALS:
+        return p
+
+
+def _place(choice: Choice) -> str:
+    """Where the calls of a group are computed."""
+    assert choice.track is not None
+    strips = choice.track.strips
+    tasks = f" in {choice.tasks} tasks" if choice.tasks > 1 else ""
+    return f"{choice.height} of {strips.extent} along {strips.dim}{tasks}"
+
+
+def _words(refusal: Exception) -> str:
+    return str(getattr(refusal, "reason", "") or refusal).splitlines()[0]

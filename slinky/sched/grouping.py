@@ -1,0 +1,506 @@
+"""Which calls are worth being computed together, strip by strip, and how high the strips are: decided with numbers.
+
+A *group* is a call, its last one, with producers that nobody else reads, taken strip by strip along one of its
+dimensions. Each producer then keeps the window that the next strip needs. What the strips of a producer are to those of
+the last call is followed through the relations in between, so the bytes that a group holds are linear in the height of
+the strips, `a*h + b`, and the time of every height is a formula: the best of a few is taken. Two outputs that read the
+same may both be last, where they have the same coordinates.
+
+Groups grow greedily. At first every call is one. The edge that saves most is merged as long as one saves anything: what
+the intermediate costs on its way to memory and back, less the calls that smaller pieces take, less what the group no
+longer fits the cache. The edges wait in a queue by what they save, so time is proportional to the graph, but for the
+logarithm.
+
+The idea follows the grouping of PolyMage (Mullapudi, Vasista and Bondhugula 2015) and Halide's autoscheduler of 2016,
+with line buffers in place of overlapping tiles.
+
+Invariant: the same relations, machine and limits give the same groups in every process.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Iterator
+
+import attrs
+
+from slinky.sched.machines import Machine
+from slinky.sched.relations import Motion, Related, Relations, Strips
+
+HEIGHTS = (1, 2, 4, 8, 16, 32, 64, 128)
+"""The heights of strips that are looked at, in coordinates of the last call or multiples of them: see `heights_of`."""
+
+MOST_MEMBERS = 64
+"""How large a group grows: what a rewrite costs grows with the loop that it changes."""
+
+PASSES = 3.0
+"""How often a NumPy callback goes over the data it is given, in slices and temporaries."""
+
+SMALLEST_PIECE = 4096
+"""Bytes of a strip below which its height is multiplied, so that one-dimensional calls are cut into thousands."""
+
+MOST_REPEATED = 0.05
+"""Which share of the work may be done twice so that strips are independent."""
+
+TASKS_PER_WORKER = 2
+"""How many tasks a worker gets, so that none waits long for the others."""
+
+LEAST_TASK_SECONDS = 2e-4
+"""What a worker must have to do in one go, so that it is worth being told."""
+
+
+@attrs.frozen
+class Member:
+    """A producer in a group: along which of its dimensions it goes with the strips, and how.
+
+    A strip of height h needs `slope*h + window` coordinates of it, of which `slope*h` are new. What it writes takes
+    `row_bytes` for each. A strip that shares nothing with others must compute `halo` more than what is new.
+    """
+
+    index: int
+    position: int
+    slope: float
+    window: float
+    halo: float
+    row_bytes: float
+
+    def rows(self, height: int) -> int:
+        """How many coordinates of it are held while a strip is computed."""
+        return math.ceil(self.slope * height + self.window)
+
+    @property
+    def keeps(self) -> bool:
+        """Whether neighbouring strips need some of the same, so that it is worth a sliding window."""
+        return self.window >= _OVERLAP
+
+
+@attrs.frozen
+class Last:
+    """A call that a group is there for: others outside of it read what it writes, or nobody does."""
+
+    index: int
+    strips: Strips
+    row_bytes: float
+
+
+@attrs.frozen
+class Track:
+    """A group, strip by strip along one dimension of its last calls, which have the same coordinates there."""
+
+    lasts: tuple[Last, ...]
+    members: tuple[Member, ...]
+
+    @property
+    def strips(self) -> Strips:
+        """Those of the first of the last calls."""
+        return self.lasts[0].strips
+
+    @property
+    def calls(self) -> tuple[int, ...]:
+        """All calls, by index."""
+        return (*(last.index for last in self.lasts), *(member.index for member in self.members))
+
+    def live(self, height: int) -> float:
+        """The bytes that are held while strips of this height are computed."""
+        own = sum(last.row_bytes for last in self.lasts) * height
+        return own + sum(m.row_bytes * (m.slope * height + m.window) for m in self.members)
+
+
+@attrs.frozen
+class Choice:
+    """How a group is run, along which dimension and in strips of which height, in how many tasks of how many rows; and
+    what that takes by the model."""
+
+    track: Track | None
+    height: int
+    tasks: int
+    seconds: float
+    live: float
+    rows: int = 0
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the call runs at once, as it is."""
+        return self.track is None
+
+
+@attrs.frozen(eq=False)
+class Group:
+    """The last calls, in program order, with the producers that are computed with them: consumers before producers."""
+
+    lasts: tuple[int, ...]
+    members: tuple[int, ...]
+    tracks: tuple[Track, ...]
+    choice: Choice
+
+    @property
+    def name(self) -> int:
+        """What it is known by: the last call of all."""
+        return self.lasts[-1]
+
+    @property
+    def calls(self) -> tuple[int, ...]:
+        """All of its calls, the last ones first."""
+        return (*self.lasts, *self.members)
+
+
+@attrs.frozen
+class Merge:
+    """Producers that were taken into the group that reads them, and how many seconds that saves, or bytes."""
+
+    producers: tuple[int, ...]
+    saves: float
+
+
+@attrs.frozen
+class Refused:
+    """A producer that was not merged with its consumers, and why."""
+
+    producer: int
+    reason: str
+
+
+@attrs.frozen
+class Grouping:
+    """All groups, in the order of their last calls, with what was merged and what was not."""
+
+    groups: tuple[Group, ...]
+    merges: tuple[Merge, ...]
+    refused: tuple[Refused, ...]
+    unscheduled_seconds: float
+
+
+@attrs.frozen(kw_only=True)
+class Aims:
+    """What a schedule is made for: a machine, how many workers, and whether memory comes before time."""
+
+    machine: Machine
+    workers: int = 1
+    spare_memory: bool = False
+    most_live: float = math.inf
+    """What a group may hold at most, as far as its strips can be made lower."""
+
+
+def grouping(relations: Relations, aims: Aims) -> Grouping:
+    """The groups that take the least time by the model, or the least memory."""
+    return _Grower(relations, aims).grown()
+
+
+class _Grower:
+    """Merges groups as long as that saves anything."""
+
+    def __init__(self, relations: Relations, aims: Aims) -> None:
+        self.relations = relations
+        self.calls = relations.calls
+        self.aims = aims
+        self.producers = {w.buffer: i for i, call in enumerate(self.calls) for w in call.writes}
+        self.readers = self._readers()
+        self.groups = {i: self._single(i) for i in range(len(self.calls))}
+        self.group_of = list(range(len(self.calls)))
+        self.queue: list[tuple[float, int, tuple[Group, ...], Group]] = []
+        self.merges: list[Merge] = []
+        self.reasons: dict[int, str] = {}
+
+    def _readers(self) -> list[set[int]]:
+        readers: list[set[int]] = [set() for _ in self.calls]
+        for i, call in enumerate(self.calls):
+            for buffer, _ in call.reads:
+                if buffer in self.producers:
+                    readers[self.producers[buffer]].add(i)
+        return readers
+
+    def grown(self) -> Grouping:
+        for group in tuple(self.groups.values()):
+            self._offer(group)
+        while self.queue:
+            loss, _, parts, merged = heapq.heappop(self.queue)
+            if all(self.groups.get(part.name) is part for part in parts):
+                self._merge(parts, merged, -loss)
+        taken = {i for group in self.groups.values() for i in group.members}
+        left = [Refused(i, reason) for i, reason in sorted(self.reasons.items()) if i not in taken]
+        groups = tuple(self.groups[i] for i in sorted(self.groups))
+        return Grouping(groups, tuple(self.merges), tuple(left), sum(map(self._unscheduled, range(len(self.calls)))))
+
+    def _unscheduled(self, i: int) -> float:
+        return self._outside((i,)) + self._calls(1)
+
+    # -- edges -----------------------------------------------------------------------------------------------
+
+    def _offer(self, group: Group) -> None:
+        """Queue the edges from a group to those that read its results, if merging them saves anything."""
+        read = {reader for last in group.lasts for reader in self.readers[last]}
+        parts = (group, *(self.groups[i] for i in sorted({self.group_of[reader] for reader in read})))
+        reason = self._why_not(parts)
+        if reason is None:
+            merged = self._merged(parts)
+            if merged is None:
+                reason = "it does not move with the strips of what reads it"
+            else:
+                gain = self._gain(parts, merged)
+                if gain > 0:
+                    heapq.heappush(self.queue, (-gain, -group.lasts[-1], parts, merged))
+                    return
+                reason = f"with what reads it, it would take {self._amount(-gain)} more"
+        for last in group.lasts:
+            self.reasons[last] = reason
+
+    def _why_not(self, parts: tuple[Group, ...]) -> str | None:
+        """What keeps a group, the first, from being merged with those that read it."""
+        if len(parts) < 2:
+            return "it is one of the last"
+        if any(w.buffer in self.relations.held for i in parts[0].lasts for w in self.calls[i].writes):
+            return "a loop touches what it writes"
+        if sum(len(part.calls) for part in parts) > MOST_MEMBERS:
+            return f"a group has at most {MOST_MEMBERS} calls"
+        if len(parts) > 2 and self._depend(parts[1:]):
+            return "of those that read it, one needs what another computes"
+        return None
+
+    def _depend(self, parts: tuple[Group, ...]) -> bool:
+        """Whether one of some groups needs what another computes; so, too, where that takes long to find out."""
+        theirs = {i: k for k, part in enumerate(parts) for i in part.calls}
+        first = min(theirs)
+        for k, part in enumerate(parts):
+            seen, waiting = set(part.calls), list(part.calls)
+            while waiting:
+                for buffer, _ in self.calls[waiting.pop()].reads:
+                    producer = self.producers.get(buffer, -1)
+                    if theirs.get(producer, k) != k or len(seen) > _MOST_LOOKED_AT:
+                        return True
+                    if producer >= first and producer not in seen:
+                        seen.add(producer)
+                        waiting.append(producer)
+        return False
+
+    def _gain(self, parts: tuple[Group, ...], merged: Group) -> float:
+        """What merging saves: seconds, or where memory is scarce, bytes."""
+        if self.aims.spare_memory:
+            return sum(part.choice.live for part in parts) + self._between(merged) - merged.choice.live
+        return sum(part.choice.seconds for part in parts) - merged.choice.seconds
+
+    def _between(self, merged: Group) -> int:
+        """The bytes of the intermediates that a group need not hold in full."""
+        written = (w for i in merged.members if self.group_of[i] == i for w in self.calls[i].writes)
+        return sum(w.bytes for w in written if w.buffer not in self.relations.outputs)
+
+    def _amount(self, value: float) -> str:
+        return f"{value:.3g} bytes" if self.aims.spare_memory else seconds_text(value)
+
+    # -- merging ---------------------------------------------------------------------------------------------
+
+    def _merge(self, parts: tuple[Group, ...], merged: Group, saves: float) -> None:
+        for part in parts:
+            del self.groups[part.name]
+        self.groups[merged.name] = merged
+        for i in merged.calls:
+            self.group_of[i] = merged.name
+        self.merges.append(Merge(tuple(i for i in parts[0].lasts if i in merged.members), saves))
+        self._offer(merged)
+        before = {self.producers.get(buffer) for i in merged.calls for buffer, _ in self.calls[i].reads}
+        names = {self.group_of[i] for i in before if i is not None}
+        for name in sorted(names - {merged.name}):
+            self._offer(self.groups[name])
+
+    def _merged(self, parts: tuple[Group, ...]) -> Group | None:
+        """A group, the first, and those that read it, as one. None if they do not move with each other."""
+        first, *readers = parts
+        ours = {i for part in parts for i in part.calls}
+        lasts = tuple(
+            sorted(i for part in parts for i in part.lasts if not (self.readers[i] and self.readers[i] <= ours))
+        )
+        members = tuple(sorted(ours.difference(lasts), reverse=True))
+        if lasts == readers[0].lasts:
+            tracks = [self._extended(track, first.calls) for track in readers[0].tracks]
+        else:
+            tracks = [self._extended(track, members) for track in self._common(lasts)]
+        return self._group(lasts, members, tuple(track for track in tracks if track is not None))
+
+    def _common(self, lasts: tuple[int, ...]) -> Iterator[Track]:
+        """Tracks without members, along dimensions that all of some calls have with the same coordinates."""
+        for strips in self.calls[lasts[0]].strips:
+            same = [self._like(strips, i) for i in lasts]
+            found = [s for s in same if s is not None]
+            if len(found) == len(lasts) and not strips.is_reduced:
+                each = zip(lasts, found, strict=True)
+                yield Track(tuple(Last(i, s, _row_bytes(self.calls[i], s)) for i, s in each), ())
+
+    def _like(self, strips: Strips, i: int) -> Strips | None:
+        """Strips of another call at the same coordinates of the dimension at the same place."""
+        key = (strips.position, strips.begin, strips.extent, strips.multiple)
+        return next((s for s in self.calls[i].strips if (s.position, s.begin, s.extent, s.multiple) == key), None)
+
+    def _extended(self, track: Track, calls: tuple[int, ...]) -> Track | None:
+        """A track with further calls, each read by those before it alone; None where one does not move with it."""
+        following = _Following(self.calls, track)
+        added = list(track.members)
+        for i in calls:
+            member = following.member(i)
+            if member is None:
+                return None
+            added.append(member)
+        return attrs.evolve(track, members=tuple(added))
+
+    def _single(self, i: int) -> Group:
+        call = self.calls[i]
+        group = self._group((i,), (), tuple(Track((Last(i, s, _row_bytes(call, s)),), ()) for s in call.strips))
+        assert group is not None
+        return group
+
+    # -- how a group is run ----------------------------------------------------------------------------------
+
+    def _group(self, lasts: tuple[int, ...], members: tuple[int, ...], tracks: tuple[Track, ...]) -> Group | None:
+        """A group, run in the best way; None if there is none."""
+        choices = [] if members else [Choice(None, 0, 1, self._unscheduled(lasts[0]), 0.0)]
+        choices += [choice for track in tracks for choice in self._choices(track)]
+        small = [choice for choice in choices if choice.live <= self.aims.most_live]
+        best = min(small, key=lambda choice: choice.seconds, default=None)
+        if best is None:
+            best = min(choices, key=lambda choice: (choice.live, choice.seconds), default=None)
+        return None if best is None else Group(lasts, members, tracks, best)
+
+    def _choices(self, track: Track) -> Iterator[Choice]:
+        """A group along one dimension: in strips of each height, one after the other and by several workers."""
+        machine, extent = self.aims.machine, track.strips.extent
+        if not track.members and self.aims.workers < 2:
+            return
+        held = sum(m.row_bytes * m.slope * extent for m in track.members)
+        outside = self._outside(track.calls)
+        for height in heights_of(track):
+            live = track.live(height)
+            calls = self._calls(-(-extent // height) * len(track.calls))
+            seconds = outside + calls + 2 * PASSES * held / machine.bandwidth(live)
+            if track.members:
+                yield Choice(track, height, 1, seconds, live)
+            yield from self._parallel(track, height, seconds, live)
+
+    def _parallel(self, track: Track, height: int, seconds: float, live: float) -> Iterator[Choice]:
+        """The same by several workers, where there is enough to do for each, and little is done twice."""
+        workers, extent = self.aims.workers, track.strips.extent
+        if workers < 2 or track.strips.is_reduced:
+            return
+        rows = _up(_up(extent, TASKS_PER_WORKER * workers) // (TASKS_PER_WORKER * workers), height)
+        tasks = -(-extent // rows)
+        repeated = _repeated(track, rows)
+        if tasks >= workers and repeated <= MOST_REPEATED and seconds / tasks >= LEAST_TASK_SECONDS:
+            rounds = -(-tasks // workers)
+            yield Choice(track, height, tasks, seconds * rounds / tasks * (1 + repeated), live * workers, rows)
+
+    def _outside(self, calls: tuple[int, ...]) -> float:
+        """How long it takes to read what others have computed, and to write what others read."""
+        inside = {w.buffer for i in calls for w in self.calls[i].writes}
+        ours = set(calls)
+        size = 0.0
+        for i in calls:
+            sizes = [size for buffer, size in self.calls[i].reads if buffer not in inside]
+            if not self.readers[i] or not self.readers[i] <= ours:
+                sizes += [w.bytes for w in self.calls[i].writes]
+            size += sum(PASSES * n / self.aims.machine.bandwidth(2 * n) for n in sizes)
+        return size
+
+    def _calls(self, count: int) -> float:
+        return count * self.aims.machine.call_seconds
+
+
+_MOST_LOOKED_AT = 500
+"""How many producers of a group are looked at, to see whether it depends on another."""
+
+
+def heights_of(track: Track) -> tuple[int, ...]:
+    """The heights of strips worth looking at: below half of the extent, whole multiples, and none of a few bytes."""
+    strips = track.strips
+    least = strips.multiple
+    row = max((*(last.row_bytes for last in track.lasts), *(m.row_bytes * m.slope for m in track.members), 1.0))
+    if row < SMALLEST_PIECE:
+        least *= max(1, 1 << math.ceil(math.log2(SMALLEST_PIECE / row)))
+    slowest = min((m.slope for m in track.members if m.slope > 0), default=1.0)
+    coarse = max(1, 1 << max(math.ceil(-math.log2(slowest)), 0))  # so that doubled rows come in whole pairs
+    heights = tuple(h * least for h in HEIGHTS if h % coarse == 0 and 2 * h * least <= strips.extent)
+    return heights or ((least,) if least < strips.extent else ())
+
+
+class _Following:
+    """What each call of a group needs for a strip of the last one: followed from consumers to producers.
+
+    The strip `y .. y + h - 1` needs what lies between `slope*y + low` and `slope*(y + h - 1) + high` along an axis of a
+    buffer; what is new of that begins at `slope*y + fresh`. What a producer reads is for what it computes anew.
+    """
+
+    def __init__(self, calls: tuple[Related, ...], track: Track) -> None:
+        self.calls = calls
+        self.needs: dict[str, list[_Need | None]] = {}
+        for last in track.lasts:
+            self._reads(last.strips, _Need(0, 1.0, 0.0, 0.0, 0.0))
+        for member in track.members:
+            self.member(member.index)
+
+    def member(self, i: int) -> Member | None:
+        """A call as a member, all of whose readers are; None where it does not move with them."""
+        call = self.calls[i]
+        found = [(w.dims[n.axis], n) if n else None for w in call.writes for n in self.needs.get(w.buffer, ())]
+        needs = [pair for pair in found if pair is not None]
+        if len(needs) < len(found) or len({(position, need.slope) for position, need in needs}) != 1:
+            return None
+        position, slope = needs[0][0], needs[0][1].slope
+        strips = next((s for s in call.strips if s.position == position), None)
+        if strips is None or slope <= 0:
+            return None
+        low, high = min(need.low for _, need in needs), max(need.high for _, need in needs)
+        far = min(need.far for _, need in needs)
+        window, halo = (max(high - least + 1 - slope, 0.0) for least in (low, far))
+        member = Member(i, position, slope, window, halo, _row_bytes(call, strips))
+        fresh = high + 1 - slope if member.keeps else low
+        self._reads(strips, _Need(0, slope, fresh, high, far))
+        return member
+
+    def _reads(self, strips: Strips, own: _Need) -> None:
+        """Note what a strip reads of a call of which that is computed."""
+        for buffer, motion in strips.reads:
+            self.needs.setdefault(buffer, []).append(None if motion is None else own.through(motion))
+
+
+@attrs.frozen
+class _Need:
+    """What a strip of the last call needs along an axis; `far` is where that begins if no strip is left to others."""
+
+    axis: int
+    slope: float
+    low: float
+    high: float
+    far: float
+
+    def through(self, motion: Motion) -> _Need:
+        """What must be read for that."""
+        low, far = (motion.rate * end + motion.first for end in (self.low, self.far))
+        return _Need(motion.axis, motion.rate * self.slope, low, motion.rate * self.high + motion.last, far)
+
+
+_OVERLAP = 0.25
+"""Of how many coordinates neighbouring strips must both have need, so that a window is kept: less is rounding."""
+
+
+def _row_bytes(call: Related, strips: Strips) -> float:
+    """What one coordinate along a dimension takes of all that a call writes; what is reduced takes no more."""
+    if strips.is_reduced:
+        return 0.0
+    size = sum(w.bytes for w in call.writes)
+    return size / max(strips.extent, 1)
+
+
+def _repeated(track: Track, rows: int) -> float:
+    """Which share of the work is done twice if tasks of so many rows share nothing."""
+    work = sum(m.slope for m in track.members) + len(track.lasts)
+    return sum(m.halo for m in track.members) / (work * rows)
+
+
+def _up(value: int, multiple: int) -> int:
+    """The smallest multiple that is at least a value."""
+    return -(-value // multiple) * multiple
+
+
+def seconds_text(value: float) -> str:
+    """A time with three digits and its unit."""
+    for scale, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
+        if value >= scale:
+            return f"{value / scale:.3g} {unit}"
+    return f"{value / 1e-9:.3g} ns"

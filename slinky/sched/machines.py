@@ -1,0 +1,202 @@
+"""The machine that a schedule is made for: how much its caches hold, how fast they are, what a call costs.
+
+The bandwidth of each level and the time of a call are measured, once for each machine, and kept in the user's cache
+folder, so that each process finds the same. A `Machine` written by hand makes schedules for another machine, or the
+same ones everywhere.
+
+Invariant: a machine never changes, and whoever schedules knows nothing of this one that is not in it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+import attrs
+import numpy as np
+
+from slinky.errors import OperationError
+
+
+def _require_positive(_: object, field: attrs.Attribute[float], value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
+        raise OperationError(f"Machine: {field.name} must be a number above 0, got {value!r}")
+
+
+@attrs.frozen(kw_only=True)
+class Machine:
+    """What a schedule has to know of a machine. The values it has without any are those of a laptop.
+
+    * `near_bytes`: what the cache of one core holds (the second level); `shared_bytes`: what the last level holds.
+    * `near_bandwidth`, `shared_bandwidth`, `memory_bandwidth`: bytes a second of one core, where the data lies in its
+      own cache, in the last level, and in memory.
+    * `call_seconds`: what a call of a callback costs that computes next to nothing: a few NumPy calls.
+    * `cores`: how many there are.
+
+    Raises `OperationError` for a value that is not above 0.
+    """
+
+    near_bytes: int = attrs.field(default=1 << 20, validator=_require_positive)
+    shared_bytes: int = attrs.field(default=16 << 20, validator=_require_positive)
+    near_bandwidth: float = attrs.field(default=2e10, validator=_require_positive)
+    shared_bandwidth: float = attrs.field(default=1e10, validator=_require_positive)
+    memory_bandwidth: float = attrs.field(default=5e9, validator=_require_positive)
+    call_seconds: float = attrs.field(default=1e-5, validator=_require_positive)
+    cores: int = attrs.field(default=2, validator=_require_positive)
+
+    def bandwidth(self, live: float) -> float:
+        """Bytes a second of one core that works on so many bytes, over and over.
+
+        Between the levels it falls evenly with the logarithm of the bytes: part of them is still in the nearer one.
+        """
+        steps = (
+            (self.near_bytes, self.near_bandwidth),
+            (4 * self.near_bytes, self.shared_bandwidth),
+            (max(self.shared_bytes // 2, 4 * self.near_bytes + 1), self.shared_bandwidth),
+            (max(2 * self.shared_bytes, 4 * self.near_bytes + 2), self.memory_bandwidth),
+        )
+        if live <= steps[0][0]:
+            return self.near_bandwidth
+        for (low, fast), (high, slow) in pairwise(steps):
+            if live <= high:
+                share = np.log(live / low) / np.log(high / low)
+                return float(fast * (slow / fast) ** share)
+        return self.memory_bandwidth
+
+
+def this_machine() -> Machine:
+    """The machine that this process runs on, measured the first time and kept in the user's cache folder.
+
+    `SLINKY_CACHE` names another folder. Where nothing can be written, each process measures for itself.
+    """
+    return _this_machine(os.environ.get("SLINKY_CACHE"))
+
+
+@cache
+def _this_machine(folder: str | None) -> Machine:
+    path = _folder(folder) / f"machine-{_name()}.json"
+    kept = _read(path)
+    if kept is None:
+        kept = measure()
+        _write(path, kept)
+    return kept
+
+
+def _folder(given: str | None) -> Path:
+    if given:
+        return Path(given)
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or tempfile.gettempdir()) / "slinky"
+    return Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "slinky"
+
+
+def _name() -> str:
+    """What tells machines apart that share a folder."""
+    words = f"{platform.node()}-{platform.machine()}-{os.cpu_count()}"
+    return "".join(c if c.isalnum() else "-" for c in words)
+
+
+def _read(path: Path) -> Machine | None:
+    """What was kept; None where there is nothing, or nothing that makes sense."""
+    try:
+        kept = json.loads(path.read_text())
+        return Machine(**kept) if isinstance(kept, dict) else None
+    except (OSError, ValueError, TypeError, OperationError):
+        return None
+
+
+def _write(path: Path, machine: Machine) -> None:
+    """Keep it, whole or not at all."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".json", delete=False) as file:
+            json.dump(attrs.asdict(machine), file, indent=2)
+        os.replace(file.name, path)
+    except OSError:
+        pass  # it is measured again next time
+
+
+def measure() -> Machine:
+    """Measure this machine: about a tenth of a second."""
+    near, shared = _cache_sizes()
+    return Machine(
+        near_bytes=near,
+        shared_bytes=shared,
+        near_bandwidth=_rounded(_bandwidth(near // 4)),
+        shared_bandwidth=_rounded(_bandwidth(min(max(4 * near, shared // 8), 1 << 23))),
+        memory_bandwidth=_rounded(_bandwidth(min(2 * shared, 1 << 26))),
+        call_seconds=_rounded(_NUMPY_CALLS * _seconds_of_a_call()),
+        cores=os.cpu_count() or 1,
+    )
+
+
+_NUMPY_CALLS = 6
+"""How many NumPy calls a callback makes that a person writes: slices, a few operations."""
+
+
+def _cache_sizes() -> tuple[int, int]:
+    """Bytes of the second and of the last level, as the system says it; those of `Machine` where it does not."""
+    usual = Machine()
+    near = _cache_size(2) or usual.near_bytes
+    return near, max(_cache_size(3) or usual.shared_bytes, 4 * near)
+
+
+def _cache_size(level: int) -> int:
+    """Bytes of a level, as the C library or the Linux kernel says it; 0 where neither does."""
+    try:
+        found = os.sysconf(f"SC_LEVEL{level}_CACHE_SIZE")
+        if found > 0:
+            return found
+    except (AttributeError, ValueError, OSError):
+        pass
+    try:
+        text = Path(f"/sys/devices/system/cpu/cpu0/cache/index{level}/size").read_text().strip()
+        return int(text.removesuffix("K")) * 1024
+    except (OSError, ValueError):
+        return 0
+
+
+def _bandwidth(size: int) -> float:
+    """Bytes a second of a sum of two arrays that takes so many bytes in all."""
+    n = max(size // 12, 1)
+    a, b, c = (np.ones(n, np.float32) for _ in range(3))
+    repeats = max((1 << 25) // size, 1)
+
+    def run() -> None:
+        for _ in range(repeats):
+            np.add(a, b, out=c)
+
+    return 12 * n * repeats / _least_seconds(run)
+
+
+def _seconds_of_a_call() -> float:
+    a, c = np.ones(16, np.float32), np.ones(16, np.float32)
+
+    def run() -> None:
+        for _ in range(1000):
+            np.add(a, a, out=c)
+
+    return _least_seconds(run) / 1000
+
+
+def _least_seconds(run: Callable[[], None]) -> float:
+    run()
+    times = []
+    for _ in range(5):
+        start = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - start)
+    return max(min(times), 1e-9)
+
+
+def _rounded(value: float) -> float:
+    """Two digits: nobody knows more."""
+    return float(f"{value:.1e}")

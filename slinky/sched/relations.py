@@ -1,0 +1,225 @@
+"""How do the pieces of one call move with the pieces of another? Asked with numbers, for arrays of given sizes.
+
+A call can be taken strip by strip along each of its dimensions, or along one that it reduces. What a strip reads of a
+buffer moves with it at a *rate*: 1 for a stencil, 2 for a func that halves its input, 1/2 for one that doubles it; and
+not at all where every strip reads the whole. The rate and the window are found by looking at three strips in the
+middle, where no boundary is in the way, through the same `ir.effects` that runs and proofs ask.
+
+Invariant: nothing rests on these answers but how good a schedule is. Whether it is legal, the gate proves.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import attrs
+
+from slinky.cursors.cursors import CallCursor
+from slinky.errors import OperationError
+from slinky.ir.effects import clamped_numbers, numeric_reads, numeric_writes
+from slinky.ir.regions import global_boxes, global_dtypes
+from slinky.ir.statements import Alloc, Call
+from slinky.pipeline import Pipeline
+from slinky.runtime.stand_ins import values_of
+from slinky.symbolic.expressions import Expr
+from slinky.symbolic.intervals import evaluate_box
+from slinky.symbolic.traversal import evaluate
+
+NumericBox: TypeAlias = tuple[tuple[int, int], ...]
+
+_LONGEST_PROBE = 64
+"""How long the strips are at most that are looked at: a power of two, so that rates of 1/2 to 1/64 show exactly."""
+
+
+@attrs.frozen
+class Motion:
+    """How what a strip reads of a buffer moves: strip `lo..hi` reads `rate*lo + first .. rate*hi + last` along `axis`.
+
+    A negative rate moves back: then `rate*hi + first .. rate*lo + last`.
+    """
+
+    axis: int
+    rate: float
+    first: float
+    last: float
+
+    def needs(self, lo: float, hi: float) -> tuple[float, float]:
+        """The interval of the buffer that strip `lo..hi` reads."""
+        ends = (self.rate * lo, self.rate * hi)
+        return min(ends) + self.first, max(ends) + self.last
+
+    @property
+    def window(self) -> float:
+        """How many coordinates a strip of one reads."""
+        return self.last - self.first + 1
+
+
+@attrs.frozen
+class Strips:
+    """One way to take a call strip by strip: along a dimension, or along one that it reduces.
+
+    `reads` has each buffer that is read, once an access, with how it moves; None where it does not, or along several
+    dimensions at once. Strips must be whole `multiple`s where the func computes no other pieces.
+    """
+
+    dim: str
+    position: int | None
+    """Which dimension of the func it is; None for one that is reduced."""
+    begin: int
+    extent: int
+    multiple: int
+    reads: tuple[tuple[str, Motion | None], ...]
+
+    @property
+    def is_reduced(self) -> bool:
+        """Whether it is a dimension that the func reduces, which `split_reduction` takes to pieces."""
+        return self.position is None
+
+
+@attrs.frozen
+class Written:
+    """A buffer that a call writes: its bytes for this call, and which dimension of the func each of its own is."""
+
+    buffer: str
+    bytes: int
+    shape: tuple[int, ...]
+    dims: tuple[int, ...]
+
+
+@attrs.frozen
+class Related:
+    """A call at the top of the program: what it computes, writes and reads, and the ways to take it to pieces."""
+
+    call: CallCursor
+    elements: int
+    writes: tuple[Written, ...]
+    reads: tuple[tuple[str, int], ...]
+    """The buffers that it reads, an access each, and how many bytes."""
+    strips: tuple[Strips, ...]
+
+
+@attrs.frozen
+class Relations:
+    """All calls at the top of a program, in program order, for arrays of given sizes."""
+
+    calls: tuple[Related, ...]
+    outputs: frozenset[str]
+    """The buffers that the caller gives to be written."""
+    held: frozenset[str]
+    """Buffers that statements inside loops and conditions touch, too: their producers cannot be moved freely."""
+
+
+def relations(p: Pipeline, *arrays: object, **scalars: Any) -> Relations:
+    """How the calls at the top of a program move with each other, for arrays or shapes and scalars as `p.memory` takes.
+
+    Raises `ArgumentError` as a run would, before any callback.
+    """
+    if not isinstance(p, Pipeline):
+        raise OperationError(f"relations: the first argument must be a Pipeline, got {type(p).__name__}")
+    return _Prober(p, values_of(p._completing(), arrays, scalars)).relations()
+
+
+class _Prober:
+    """Looks at strips of calls, for given values of all parameters."""
+
+    def __init__(self, p: Pipeline, values: Mapping[Expr, int]) -> None:
+        self.p = p
+        self.values = values
+        program = p.program
+        self.boxes = {name: evaluate_box(box, values) for name, box in global_boxes(program).items()}
+        self.itemsizes = {name: dtype.itemsize for name, dtype in global_dtypes(program).items()}
+        for statement in program.body:
+            if isinstance(statement, Alloc):
+                self.boxes[statement.buffer] = evaluate_box(statement.box, values)
+                self.itemsizes[statement.buffer] = statement.dtype.itemsize
+
+    def relations(self) -> Relations:
+        program = self.p.program
+        calls = [s for s in program.body if isinstance(s, Call)]
+        top = {call.id for call in calls}
+        inside = [c._call for c in self.p.find_all("_ = _") if c._id not in top]
+        held = frozenset(name for call in inside for name in (*call.reads, *call.writes))
+        outputs = frozenset(o.name for o in program.outputs)
+        return Relations(tuple(self.related(call) for call in calls), outputs, held)
+
+    def related(self, call: Call) -> Related:
+        box = clamped_numbers(call, self.values, self.boxes.__getitem__)
+        cursor = CallCursor(self.p._version, call.id)
+        if any(hi < lo for lo, hi in box):
+            return Related(cursor, 0, tuple(self._written(call, box)), (), ())
+        whole = numeric_reads(call, box, self.values)
+        reads = tuple((buffer, _elements(read) * self.itemsizes[buffer]) for buffer, read in whole)
+        along = [self._along(call, box, whole, d) for d in range(len(box))]
+        strips = (*along, *self._reduced(call))
+        return Related(
+            cursor, _elements(box), tuple(self._written(call, box)), reads, tuple(s for s in strips if s is not None)
+        )
+
+    def _written(self, call: Call, box: NumericBox) -> list[Written]:
+        found = []
+        for (buffer, written), port in zip(numeric_writes(call, box), call.func.outputs, strict=True):
+            shape = tuple(max(hi - lo + 1, 0) for lo, hi in written)
+            found.append(Written(buffer, math.prod(shape) * self.itemsizes[buffer], shape, port.dims))
+        return found
+
+    def _along(self, call: Call, box: NumericBox, whole: list[tuple[str, NumericBox]], d: int) -> Strips | None:
+        """Strips along a dimension; None for one that is computed whole, or has less than two coordinates."""
+        lo, hi = box[d]
+        extent = hi - lo + 1
+        if extent < 2 or d in dict(call.func.whole):
+            return None
+        length = min(_LONGEST_PROBE, 1 << (max(extent // 3, 1).bit_length() - 1))
+        at = lo + max((extent - 3 * length) // 2 // length * length, 0)
+        places = ((at, at + length - 1), (at + length, at + 2 * length - 1), (at, at + 2 * length - 1))
+        probes = [numeric_reads(call, (*box[:d], place, *box[d + 1 :]), self.values) for place in places]
+        each = zip(whole, *probes, strict=True)
+        reads = tuple((one[0][0], _motion(at, length, [box for _, box in one])) for one in each)
+        multiple = dict(call.func.multiples).get(d, 1)
+        return Strips(call.func.dim_names()[d], d, lo, extent, multiple, reads)
+
+    def _reduced(self, call: Call) -> list[Strips]:
+        """Strips along the dimensions that a func reduces, where it may be taken to pieces."""
+        reduction = call.func.reduction
+        if reduction is None or not (reduction.is_exact or reduction.may_reassociate):
+            return []
+        found = []
+        for name, axes in reduction.over:
+            ends = [
+                tuple(evaluate(e, self.values) for e in (port.box[axis].min, port.box[axis].max))
+                for port, axis in zip(call.func.inputs, axes, strict=True)
+                if axis is not None
+            ]
+            extent = min(hi - lo + 1 for lo, hi in ends)
+            first = iter(ends)
+            reads = tuple(
+                (buffer, None if axis is None else Motion(axis, 1.0, float(lo := next(first)[0]), float(lo)))
+                for buffer, axis in zip(call.reads, axes, strict=True)
+            )
+            if extent >= 2:
+                found.append(Strips(name, None, 0, extent, 1, reads))
+        return found
+
+
+def _motion(at: int, length: int, boxes: list[NumericBox]) -> Motion | None:
+    """How a region moves: given whole, of a strip, of the next one, and of both together."""
+    whole, one, following, both = boxes
+    moving = [k for k in range(len(one)) if one[k] != following[k]]
+    if len(moving) != 1:
+        return None
+    (k,) = moving
+    rate = (following[k][0] - one[k][0]) / length
+    grows = (both[k][1] - both[k][0]) - (one[k][1] - one[k][0])
+    if rate == 0 or abs(grows - abs(rate) * length) > 1 or _length(one[k]) * 10 > _length(whole[k]) * 9:
+        return None
+    ends = (rate * at, rate * (at + length - 1))
+    return Motion(k, rate, one[k][0] - min(ends), one[k][1] - max(ends))
+
+
+def _length(ends: tuple[int, int]) -> int:
+    return ends[1] - ends[0] + 1
+
+
+def _elements(box: NumericBox) -> int:
+    return math.prod(max(hi - lo + 1, 0) for lo, hi in box)
