@@ -131,6 +131,8 @@ from slinky.sched import (
     unslide_window,
     when,
 )
+from slinky.sched.auto_pipeline import AutoPipeline
+from slinky.sched.automatic import AutoScheduleCursors, Explanation, auto_schedule, explain
 from slinky.sched.library import (
     fuse_chain,
     fuse_outputs,
@@ -141,6 +143,9 @@ from slinky.sched.library import (
     reorder_before,
     tile,
 )
+from slinky.sched.machines import Machine, this_machine
+from slinky.sched.relations import relations
+from slinky.sched.tuning import tune
 from slinky.symbolic.expressions import Expr, equal, maximum, minimum, select, unequal
 from slinky.symbolic.intervals import interval
 from slinky.verifying import verify_variant
@@ -153,6 +158,8 @@ __all__ = [
     "AllocCursor",
     "ArgCursor",
     "ArgumentError",
+    "AutoPipeline",
+    "AutoScheduleCursors",
     "BlockArgument",
     "BlockCursor",
     "Buffer",
@@ -168,6 +175,7 @@ __all__ = [
     "Editor",
     "Estimate",
     "ExecutionError",
+    "Explanation",
     "Expr",
     "ExprCursor",
     "ExpressionError",
@@ -182,6 +190,7 @@ __all__ = [
     "InvalidCursor",
     "InvalidCursorError",
     "LoopCursor",
+    "Machine",
     "Memory",
     "MissingCallbackError",
     "OperationError",
@@ -210,6 +219,7 @@ __all__ = [
     "assume_shape",
     "at",
     "attempt",
+    "auto_schedule",
     "bottom_up",
     "build_pipeline",
     "choose_variant",
@@ -229,6 +239,7 @@ __all__ = [
     "edit",
     "enclosing_loops",
     "equal",
+    "explain",
     "fission_loop",
     "fold_storage",
     "footprint",
@@ -258,6 +269,7 @@ __all__ = [
     "producers",
     "reductions",
     "region",
+    "relations",
     "remove_call",
     "remove_loop",
     "rename",
@@ -285,9 +297,11 @@ __all__ = [
     "split_reduction",
     "stage_buffer",
     "store_at",
+    "this_machine",
     "tile",
     "top_down",
     "trip_count",
+    "tune",
     "unequal",
     "unfold_storage",
     "unroll_loop",

@@ -248,6 +248,16 @@ class Pipeline:
             if statistics is not None or tracer.has_events:
                 tracer.write(path, self.name)
 
+    def auto(self, /, *arrays: object, **options: Any) -> Pipeline:
+        """Scheduled by itself: for arrays like these, or without any, at the first run, for the arrays of that.
+
+        With arrays or shapes it is `sl.auto_schedule(p, *arrays, **options)`. Without, what comes back runs by one
+        schedule for each range of sizes, made when the first arrays of the range come. Raises what that raises.
+        """
+        from slinky.sched.auto_pipeline import scheduled_by_itself  # made of public names: it imports slinky itself
+
+        return scheduled_by_itself(self, arrays, options)
+
     def _rehearse(self, arrays: tuple[object, ...], scalars: dict[str, float], threads: int | None) -> RunStatistics:
         from slinky.runtime.rehearsal import rehearse
 

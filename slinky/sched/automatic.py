@@ -11,6 +11,7 @@ primitives.
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Iterator
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -18,6 +19,7 @@ from weakref import WeakKeyDictionary
 import attrs
 
 import slinky as sl
+from slinky.runtime.collector import collector_paused
 from slinky.sched.grouping import Aims, Choice, Group, Grouping, Last, Member, grouping, seconds_text
 from slinky.sched.machines import Machine, this_machine
 from slinky.sched.relations import Relations, relations
@@ -40,6 +42,29 @@ class Decision:
 
 
 @attrs.frozen
+class Candidate:
+    """A schedule that `tune` measured: by how many workers, what the model was told of calls and caches, as factors of
+    what the machine has, and how long each run took, in seconds."""
+
+    workers: int
+    call_factor: float
+    cache_factor: float
+    is_scheduled: bool
+    seconds: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        """The median of its runs."""
+        return statistics.median(self.seconds)
+
+    def __str__(self) -> str:
+        told = f"calls x {self.call_factor:g}, caches x {self.cache_factor:g}, {self.workers} workers"
+        return (
+            f"{seconds_text(self.median)} in {len(self.seconds)} runs: {told if self.is_scheduled else 'not scheduled'}"
+        )
+
+
+@attrs.frozen
 class Explanation:
     """How a schedule was found: the machine that it is for, what it takes by the model, and what became of each call.
 
@@ -54,6 +79,8 @@ class Explanation:
     program_bytes: int
     unscheduled_bytes: int
     decisions: tuple[Decision, ...]
+    measured: tuple[Candidate, ...] = ()
+    """What `tune` has measured, the fastest first."""
 
     def __str__(self) -> str:
         workers = "1 worker" if self.workers == 1 else f"{self.workers} workers"
@@ -64,10 +91,16 @@ class Explanation:
         rows = [("func", "computed", "stored", "because"), *(attrs.astuple(each) for each in self.decisions)]
         widths = [max(len(row[k]) for row in rows) for k in range(3)]
         lines = ["  ".join([*(row[k].ljust(widths[k]) for k in range(3)), row[3]]).rstrip() for row in rows]
-        return "\n".join([head, *lines])
+        return "\n".join([head, *lines, *map(str, self.measured)])
 
 
 _EXPLANATIONS: WeakKeyDictionary[sl.Pipeline, Explanation] = WeakKeyDictionary()
+
+
+def explained(p: sl.Pipeline, explanation: Explanation) -> sl.Pipeline:
+    """The pipeline, of which `explain` says that from now on."""
+    _EXPLANATIONS[p] = explanation
+    return p
 
 
 def auto_schedule(
@@ -99,18 +132,33 @@ def auto_schedule(
     Raises `ArgumentError` as a run would, `OperationError` for options that make no sense, and `SchedulingError` that
     names the funcs that take most where no schedule is found that keeps `max_bytes`.
     """
-    _require_options(max_bytes, workers)
-    machine = this_machine() if machine is None else machine
+    if not isinstance(p, sl.Pipeline):
+        raise sl.OperationError(f"auto_schedule: the first argument must be a Pipeline, got {type(p).__name__}")
+    require_options(max_bytes, workers, machine)
+    with collector_paused():
+        return _auto_schedule(p, arrays, scalars, max_bytes, workers, machine or this_machine(), rc)
+
+
+def _auto_schedule(
+    p: sl.Pipeline,
+    arrays: tuple[object, ...],
+    scalars: dict[str, Any],
+    max_bytes: int | None,
+    workers: int | None,
+    machine: Machine,
+    rc: bool,
+) -> Any:
+    """What `auto_schedule` returns, for options that make sense."""
     found = relations(p, *arrays, **scalars)
     aims = Aims(machine=machine, workers=machine.cores if workers is None else workers)
-    before = p.memory(*arrays, threads=aims.workers, **scalars).program_bytes
+    before = p.estimate(*arrays, threads=aims.workers, **scalars).program_bytes
     least: tuple[int, sl.Pipeline] | None = None
     for each in _aims(aims, max_bytes):
         writer = _Writer(p, found, grouping(found, each))
         scheduled, loops = writer.written()
-        after = scheduled.memory(*arrays, threads=each.workers, **scalars).program_bytes
+        after = scheduled.estimate(*arrays, threads=each.workers, **scalars).program_bytes
         if max_bytes is None or after <= max_bytes:
-            _EXPLANATIONS[scheduled] = writer.explanation(each, before, after)
+            explained(scheduled, writer.explanation(each, before, after))
             return (scheduled, AutoScheduleCursors(loops)) if rc else scheduled
         least = min((after, scheduled), least or (after, scheduled), key=lambda pair: pair[0])
     assert least is not None
@@ -138,21 +186,24 @@ def explain(p: sl.Pipeline) -> Explanation:
 # ----------------------------------------------------------------------------------------------------------------
 
 
-def _require_options(max_bytes: object, workers: object) -> None:
+def require_options(max_bytes: object, workers: object, machine: object) -> None:
     """Raise `OperationError` for options that make no sense."""
     for name, value, least in (("max_bytes", max_bytes, 0), ("workers", workers, 1)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
             raise sl.OperationError(f"auto_schedule: {name} must be an integer of at least {least}, got {value!r}")
+    if machine is not None and not isinstance(machine, Machine):
+        raise sl.OperationError(f"auto_schedule: machine must be a Machine, got {machine!r}")
 
 
 def _aims(aims: Aims, max_bytes: int | None) -> Iterator[Aims]:
     """What to try in turn: the fastest; where memory is bounded, lower strips, and then as little as can be."""
     yield aims
     if max_bytes is not None:
-        yield attrs.evolve(aims, most_live=max_bytes / 2)
+        for share in (1.0, 0.5):
+            yield attrs.evolve(aims, most_live=share * max_bytes)
         yield attrs.evolve(aims, most_live=max_bytes / 2, spare_memory=True)
-        yield attrs.evolve(aims, workers=1, most_live=max_bytes / 2, spare_memory=True)
-        yield attrs.evolve(aims, workers=1, most_live=0, spare_memory=True)
+        for live in (max_bytes / 2, 0.0):
+            yield attrs.evolve(aims, workers=1, most_live=live, spare_memory=True)
 
 
 def _too_much(
@@ -235,7 +286,8 @@ class _Writer:
                 self.p, pieces = sl.split_reduction(self.p, call, last.strips.dim, height, rc=True)
                 own = pieces.loop
             else:
-                self.p, split = sl.split_loop(self.p, self.p.forward(call).dim(last.strips.position), height, rc=True)
+                dim = self.p.forward(call).dim(last.strips.position or 0)
+                self.p, split = sl.split_loop(self.p, dim, height, rc=True)
                 own = split.outer
             if found is not None:
                 self.p = sl.reorder_before(self.p, found, own)
@@ -251,6 +303,7 @@ class _Writer:
         if choice.tasks == 1 or strips <= 1:
             return (None if choice.tasks == 1 else loop), loop
         self.p, split = sl.split_loop(self.p, loop, strips, rc=True)
+        assert isinstance(split.inner, sl.LoopCursor)
         return split.outer, split.inner
 
     def _member(

@@ -20,16 +20,21 @@ Invariant: the same relations, machine and limits give the same groups in every 
 from __future__ import annotations
 
 import heapq
+import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 import attrs
 
 from slinky.sched.machines import Machine
 from slinky.sched.relations import Motion, Related, Relations, Strips
 
-HEIGHTS = (1, 2, 4, 8, 16, 32, 64, 128)
-"""The heights of strips that are looked at, in coordinates of the last call or multiples of them: see `heights_of`."""
+HEIGHTS = 8
+"""How many heights of strips are looked at."""
+
+BEYOND_CACHE = 4
+"""How many times the bytes of the near cache the highest of them hold."""
 
 MOST_MEMBERS = 64
 """How large a group grows: what a rewrite costs grows with the loop that it changes."""
@@ -37,8 +42,12 @@ MOST_MEMBERS = 64
 PASSES = 3.0
 """How often a NumPy callback goes over the data it is given, in slices and temporaries."""
 
-SMALLEST_PIECE = 4096
-"""Bytes of a strip below which its height is multiplied, so that one-dimensional calls are cut into thousands."""
+FEW_CALLS = 8
+"""Of so many calls all groupings are looked at, and none is missed that gets better only after it got worse."""
+
+MEMORY_WORTH = 6.0
+"""How often a byte that need not be held could be written to memory in the time that this is worth. Seconds are not
+all: of schedules that take about as long, the one that holds less is the better one."""
 
 MOST_REPEATED = 0.05
 """Which share of the work may be done twice so that strips are independent."""
@@ -198,7 +207,8 @@ class _Grower:
         self.readers = self._readers()
         self.groups = {i: self._single(i) for i in range(len(self.calls))}
         self.group_of = list(range(len(self.calls)))
-        self.queue: list[tuple[float, int, tuple[Group, ...], Group]] = []
+        self.queue: list[tuple[float, int, int, tuple[Group, ...], Group]] = []
+        self.count = itertools.count()
         self.merges: list[Merge] = []
         self.reasons: dict[int, str] = {}
 
@@ -213,10 +223,14 @@ class _Grower:
     def grown(self) -> Grouping:
         for group in tuple(self.groups.values()):
             self._offer(group)
-        while self.queue:
-            loss, _, parts, merged = heapq.heappop(self.queue)
-            if all(self.groups.get(part.name) is part for part in parts):
-                self._merge(parts, merged, -loss)
+        if len(self.calls) <= FEW_CALLS:
+            for parts, merged in self._best_of_all():
+                self._merge(parts, merged, self._gain(parts, merged))
+        else:
+            while self.queue:
+                loss, _, _, parts, merged = heapq.heappop(self.queue)
+                if all(self.groups.get(part.name) is part for part in parts):
+                    self._merge(parts, merged, -loss)
         taken = {i for group in self.groups.values() for i in group.members}
         left = [Refused(i, reason) for i, reason in sorted(self.reasons.items()) if i not in taken]
         groups = tuple(self.groups[i] for i in sorted(self.groups))
@@ -225,12 +239,47 @@ class _Grower:
     def _unscheduled(self, i: int) -> float:
         return self._outside((i,)) + self._calls(1)
 
+    # -- all groupings of a few calls ------------------------------------------------------------------------
+
+    def _best_of_all(self) -> list[_Merging]:
+        """The merges that lead to the grouping of least cost of all that merging leads to."""
+        start = frozenset(self.groups.values())
+        best, way = sum(map(self._cost, start)), list[_Merging]()
+        made: dict[tuple[Group, ...], Group | None] = {}
+        seen, waiting = {_key(start)}, [(start, list[_Merging]())]
+        while waiting and len(seen) < _MOST_GROUPINGS:
+            groups, before = waiting.pop()
+            for parts in self._edges(groups):
+                merged = made[parts] if parts in made else made.setdefault(parts, self._merged(parts))
+                if merged is None:
+                    continue
+                after, steps = groups.difference(parts) | {merged}, [*before, (parts, merged)]
+                if _key(after) not in seen:
+                    seen.add(_key(after))
+                    waiting.append((after, steps))
+                    cost = sum(map(self._cost, after))
+                    if cost < best * (1 - 1e-9):
+                        best, way = cost, steps
+        return way
+
+    def _edges(self, groups: frozenset[Group]) -> Iterator[tuple[Group, ...]]:
+        """Each group that may be merged with those that read it, before them, in program order."""
+        of = {i: group for group in groups for i in group.calls}
+        for group in sorted(groups, key=lambda group: group.name):
+            parts = self._with_readers(group, of)
+            if self._why_not(parts) is None:
+                yield parts
+
+    def _with_readers(self, group: Group, of: Mapping[int, Group]) -> tuple[Group, ...]:
+        """A group and those that read what it computes."""
+        readers = {of[reader].name: of[reader] for last in group.lasts for reader in self.readers[last]}
+        return (group, *(readers[name] for name in sorted(readers)))
+
     # -- edges -----------------------------------------------------------------------------------------------
 
     def _offer(self, group: Group) -> None:
         """Queue the edges from a group to those that read its results, if merging them saves anything."""
-        read = {reader for last in group.lasts for reader in self.readers[last]}
-        parts = (group, *(self.groups[i] for i in sorted({self.group_of[reader] for reader in read})))
+        parts = self._with_readers(group, _Of(self.groups, self.group_of))
         reason = self._why_not(parts)
         if reason is None:
             merged = self._merged(parts)
@@ -239,7 +288,7 @@ class _Grower:
             else:
                 gain = self._gain(parts, merged)
                 if gain > 0:
-                    heapq.heappush(self.queue, (-gain, -group.lasts[-1], parts, merged))
+                    heapq.heappush(self.queue, (-gain, -group.name, next(self.count), parts, merged))
                     return
                 reason = f"with what reads it, it would take {self._amount(-gain)} more"
         for last in group.lasts:
@@ -274,15 +323,17 @@ class _Grower:
         return False
 
     def _gain(self, parts: tuple[Group, ...], merged: Group) -> float:
-        """What merging saves: seconds, or where memory is scarce, bytes."""
-        if self.aims.spare_memory:
-            return sum(part.choice.live for part in parts) + self._between(merged) - merged.choice.live
-        return sum(part.choice.seconds for part in parts) - merged.choice.seconds
+        """What merging saves: seconds, and what the memory is worth; where memory is scarce, bytes."""
+        return sum(map(self._cost, parts)) - self._cost(merged)
 
-    def _between(self, merged: Group) -> int:
-        """The bytes of the intermediates that a group need not hold in full."""
-        written = (w for i in merged.members if self.group_of[i] == i for w in self.calls[i].writes)
-        return sum(w.bytes for w in written if w.buffer not in self.relations.outputs)
+    def _cost(self, group: Group) -> float:
+        """What a group takes: its seconds, and those that the memory is worth that it holds; or bytes alone."""
+        machine, written = self.aims.machine, (w for i in group.lasts for w in self.calls[i].writes)
+        full = [w.bytes for w in written if w.buffer not in self.relations.outputs]
+        if self.aims.spare_memory:
+            return sum(full) + group.choice.live
+        held = sum(max(n - machine.near_bytes, 0) for n in (*full, group.choice.live))
+        return group.choice.seconds + MEMORY_WORTH * held / machine.memory_bandwidth
 
     def _amount(self, value: float) -> str:
         return f"{value:.3g} bytes" if self.aims.spare_memory else seconds_text(value)
@@ -366,7 +417,7 @@ class _Grower:
             return
         held = sum(m.row_bytes * m.slope * extent for m in track.members)
         outside = self._outside(track.calls)
-        for height in heights_of(track):
+        for height in heights_of(track, machine):
             live = track.live(height)
             calls = self._calls(-(-extent // height) * len(track.calls))
             seconds = outside + calls + 2 * PASSES * held / machine.bandwidth(live)
@@ -387,36 +438,70 @@ class _Grower:
             yield Choice(track, height, tasks, seconds * rounds / tasks * (1 + repeated), live * workers, rows)
 
     def _outside(self, calls: tuple[int, ...]) -> float:
-        """How long it takes to read what others have computed, and to write what others read."""
-        inside = {w.buffer for i in calls for w in self.calls[i].writes}
-        ours = set(calls)
-        size = 0.0
+        """How long it takes to read what others have computed, and to write what others read.
+
+        What several of the calls read comes from memory once.
+        """
+        ours, inside = set(calls), {w.buffer for i in calls for w in self.calls[i].writes}
+        sizes: dict[str, int] = {}
         for i in calls:
-            sizes = [size for buffer, size in self.calls[i].reads if buffer not in inside]
+            for buffer, size in self.calls[i].reads:
+                if buffer not in inside:
+                    sizes[buffer] = max(size, sizes.get(buffer, 0))
             if not self.readers[i] or not self.readers[i] <= ours:
-                sizes += [w.bytes for w in self.calls[i].writes]
-            size += sum(PASSES * n / self.aims.machine.bandwidth(2 * n) for n in sizes)
-        return size
+                sizes.update((w.buffer, w.bytes) for w in self.calls[i].writes)
+        return sum(PASSES * size / self.aims.machine.bandwidth(2 * size) for size in sizes.values())
 
     def _calls(self, count: int) -> float:
         return count * self.aims.machine.call_seconds
 
 
+_Merging: TypeAlias = tuple[tuple[Group, ...], Group]
+"""Groups, and the one that they become."""
+
+
+class _Of(Mapping[int, Group]):
+    """The group of each call, by index."""
+
+    def __init__(self, groups: Mapping[int, Group], names: Sequence[int]) -> None:
+        self.groups = groups
+        self.names = names
+
+    def __getitem__(self, i: int) -> Group:
+        return self.groups[self.names[i]]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(len(self.names)))
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+def _key(groups: Iterable[Group]) -> frozenset[tuple[int, ...]]:
+    """What tells groupings apart: which calls are together."""
+    return frozenset(group.calls for group in groups)
+
+
+_MOST_GROUPINGS = 400
+"""How many groupings of a few calls are looked at."""
+
 _MOST_LOOKED_AT = 500
 """How many producers of a group are looked at, to see whether it depends on another."""
 
 
-def heights_of(track: Track) -> tuple[int, ...]:
-    """The heights of strips worth looking at: below half of the extent, whole multiples, and none of a few bytes."""
-    strips = track.strips
-    least = strips.multiple
-    row = max((*(last.row_bytes for last in track.lasts), *(m.row_bytes * m.slope for m in track.members), 1.0))
-    if row < SMALLEST_PIECE:
-        least *= max(1, 1 << math.ceil(math.log2(SMALLEST_PIECE / row)))
-    slowest = min((m.slope for m in track.members if m.slope > 0), default=1.0)
-    coarse = max(1, 1 << max(math.ceil(-math.log2(slowest)), 0))  # so that doubled rows come in whole pairs
-    heights = tuple(h * least for h in HEIGHTS if h % coarse == 0 and 2 * h * least <= strips.extent)
-    return heights or ((least,) if least < strips.extent else ())
+def heights_of(track: Track, machine: Machine) -> tuple[int, ...]:
+    """The heights of strips worth looking at: the largest holds a few times what the near cache does, the next half as
+    much. They are whole multiples where the last calls compute no others, and such that doubled rows come in pairs."""
+    slowest = min((member.slope for member in track.members), default=1.0)
+    unit = math.lcm(*(last.strips.multiple for last in track.lasts), 1 << max(math.ceil(-math.log2(slowest)), 0))
+    constant = track.live(0)
+    each = track.live(1) - constant
+    fitting = max(BEYOND_CACHE * machine.near_bytes - constant, 0.0) / each if each else math.inf
+    most = int(min(track.strips.extent // 2, max(fitting, unit))) // unit
+    if most < 1:
+        return (unit,) if unit < track.strips.extent else ()
+    largest = most.bit_length() - 1
+    return tuple(unit << k for k in range(max(largest - HEIGHTS + 1, 0), largest + 1))
 
 
 class _Following:

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import attrs
 import numpy as np
@@ -26,7 +27,7 @@ import numpy as np
 from slinky.errors import OperationError
 
 
-def _require_positive(_: object, field: attrs.Attribute[float], value: object) -> None:
+def _require_positive(_: object, field: attrs.Attribute[Any], value: object) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
         raise OperationError(f"Machine: {field.name} must be a number above 0, got {value!r}")
 
@@ -138,7 +139,7 @@ def measure() -> Machine:
     )
 
 
-_NUMPY_CALLS = 6
+_NUMPY_CALLS = 12
 """How many NumPy calls a callback makes that a person writes: slices, a few operations."""
 
 

@@ -1,0 +1,111 @@
+"""Pipelines that are scheduled for the arrays they are given: `p.auto()`, or `build_pipeline(..., schedule="auto")`.
+
+One is the program as it was, to print and to rewrite; what runs is what `auto_schedule` makes of it at the first run.
+Sizes are counted in ranges, from one power of two to the next, and a schedule is kept for each range that a run came
+in: what is good for 1,000 rows is good for 1,023. The first run of a range decides.
+
+Invariant: runs give what the program gives.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import slinky as sl
+from slinky.runtime.collector import collector_paused
+from slinky.sched.automatic import auto_schedule, require_options
+
+_Key = tuple[object, ...]
+
+
+class AutoPipeline(sl.Pipeline):
+    """A pipeline that is scheduled by itself at the first run on arrays of each range of sizes.
+
+    `options` are those of `auto_schedule`. Everything but running is that of the program as it was; rewriting it gives
+    an ordinary pipeline. `scheduled_for` is what runs.
+    """
+
+    __slots__ = ("_found", "_options")
+
+    _options: dict[str, Any]
+    _found: dict[_Key, sl.Pipeline]
+
+    def __init__(self, p: sl.Pipeline, **options: Any) -> None:
+        super().__init__(p._version)
+        object.__setattr__(self, "_options", options)
+        object.__setattr__(self, "_found", {})
+
+    def __repr__(self) -> str:
+        return super().__repr__().replace("<Pipeline", "<AutoPipeline", 1)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (self._version, self._options)
+
+    def scheduled_for(self, /, *arrays: object, **scalars: Any) -> sl.Pipeline:
+        """The pipeline that runs on arrays like these, or of these shapes. Raises what `auto_schedule` raises."""
+        key = (tuple(map(_range, arrays)), tuple((name, _range(scalars[name])) for name in sorted(scalars)))
+        found = self._found.get(key)
+        if found is None:
+            with collector_paused():
+                scheduled = auto_schedule(sl.Pipeline(self._version), *arrays, **scalars, **self._options)
+            found = self._found.setdefault(key, scheduled)
+        return found
+
+    def __call__(self, /, *arrays: object, **scalars: float) -> Any:
+        """Run as `Pipeline` does, by the schedule for arrays like these."""
+        return self.scheduled_for(*arrays, **scalars)(*arrays, **scalars)
+
+    def bind(self, /, *arrays: object, **scalars: float) -> Any:
+        """Fix the arguments, as `Pipeline.bind` does, of the schedule for arrays like these."""
+        return self.scheduled_for(*arrays, **scalars).bind(*arrays, **scalars)
+
+    def run(self, /, *arrays: object, **options: Any) -> Any:
+        """Run and count as `Pipeline.run` does, by the schedule for arrays like these."""
+        return self._for(arrays, options).run(*arrays, **options)
+
+    def trace(self, /, *arrays: object, **options: Any) -> Any:
+        """Run and write what happened when, as `Pipeline.trace` does, by the schedule for arrays like these."""
+        return self._for(arrays, options).trace(*arrays, **options)
+
+    def memory(self, /, *arrays: object, threads: int | None = None, **scalars: float) -> Any:
+        """What the intermediates of a run on arrays like these take."""
+        return self.scheduled_for(*arrays, **scalars).memory(*arrays, threads=threads, **scalars)
+
+    def estimate(self, /, *arrays: object, threads: int | None = None, **scalars: float) -> Any:
+        """What a run on arrays like these will count."""
+        return self.scheduled_for(*arrays, **scalars).estimate(*arrays, threads=threads, **scalars)
+
+    def _for(self, arrays: tuple[object, ...], options: dict[str, Any]) -> sl.Pipeline:
+        """The schedule for a run with these options, among which are the scalars."""
+        names = {p.name for p in self.program.parameters()}
+        return self.scheduled_for(*arrays, **{name: value for name, value in options.items() if name in names})
+
+
+def scheduled_by_itself(p: sl.Pipeline, arrays: tuple[object, ...], options: dict[str, Any]) -> sl.Pipeline:
+    """What `p.auto(...)` returns. With arrays, names that are no options are those of scalars.
+
+    Raises `OperationError` for names that are no options where there are no arrays.
+    """
+    if arrays:
+        found: sl.Pipeline = auto_schedule(p, *arrays, **options)
+        return found
+    known = ("max_bytes", "workers", "machine")
+    for name in options:
+        if name not in known:
+            raise sl.OperationError(f"auto: without arrays it takes {', '.join(known)}, got {name}={options[name]!r}")
+    require_options(*map(options.get, known))
+    return AutoPipeline(p, **options)
+
+
+def _again(version: Any, options: dict[str, Any]) -> AutoPipeline:
+    return AutoPipeline(sl.Pipeline(version), **options)
+
+
+def _range(given: object) -> object:
+    """In which range of sizes an argument lies: each extent from one power of two to the next."""
+    if isinstance(given, bool | int):
+        return int(given).bit_length()
+    shape = given if isinstance(given, tuple) else getattr(given, "shape", None)
+    if shape is None:
+        shape = getattr(getattr(given, "array", None), "shape", ())
+    return tuple(n.bit_length() if isinstance(n, int) else None for n in shape)
