@@ -289,6 +289,15 @@ def test_idle_loops_go_too() -> None:
         q.forward(p.find("for x"))
 
 
+def test_a_loop_goes_with_the_buffer_that_only_the_call_used() -> None:
+    p, (loop, _, _) = sl.split_loop(unread(), "start.x #1", 3, rc=True)
+    edit = sl.edit(p)
+    edit.move("alloc low_1", loop.body().before())
+    q = edit.finish()
+    assert [s.name() for s in q.forward(loop).body()] == ["low_1", "start"]
+    assert str(sl.remove_call(q, "low_1 = _")) == str(diamond())
+
+
 def test_a_loop_with_more_to_do_stays() -> None:
     """A warm-up that the loop before has computed already."""
     p = sl.split_loop(unread(), "join.x", 3)

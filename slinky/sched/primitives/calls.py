@@ -290,6 +290,7 @@ def _call(version: Version, identity: int) -> Call:
 def _redirect(edit: Edit, gone: Call, names: dict[str, str]) -> None:
     """Let the readers of what a call writes read other buffers, and let it end, with its own buffers."""
     version = edit.version
+    writers: dict[int, None] = {}
     for buffer, ours in names.items():
         alloc = version.alloc_of(buffer, gone.id)
         assert alloc is not None
@@ -299,9 +300,9 @@ def _redirect(edit: Edit, gone: Call, names: dict[str, str]) -> None:
             reads = tuple(ours if name == buffer else name for name in reader.reads)
             edit.update(with_operands(reader, reads, reader.writes))
         edit.delete(alloc.id, "let its readers read another")
-        for identity in version.writers_of(alloc):
-            if identity in edit.entries:
-                delete_with_idle_blocks(edit, identity, "let another call serve its readers")
+        writers.update(dict.fromkeys(version.writers_of(alloc)))
+    for identity in writers:
+        delete_with_idle_blocks(edit, identity, "let another call serve its readers")
 
 
 def _grow(edit: Edit, kept: Call, gone: Call, names: dict[str, str]) -> bool:

@@ -152,9 +152,9 @@ def _read_past(version: Version, call: Call, passage: Passage) -> Any:
         if func is None:
             func = funcs[key] = _readable(reader, ports, passage, target)
         edit.update(_with_source(reader, ports, func, source))
+    edit.delete(alloc.id, "read past it")
     for writer in writers:
         delete_with_idle_blocks(edit, writer.id, "read or wrote past it")
-    edit.delete(alloc.id, "read past it")
     new = settle(edit, "alias_copy", Kept(COPIES_SAY, (Obligation.VALUES,)))
     return new, (tuple(CallCursor(new._version, reader.id) for reader in readers),)
 
@@ -199,9 +199,9 @@ def _write_past(version: Version, call: Call, passage: Passage) -> Any:
         _move_before(edit, home, alloc)
     for each in changed:
         edit.update(each)
+    edit.delete(alloc.id, "wrote past it")
     for copy in copies:
         delete_with_idle_blocks(edit, copy.id, "read or wrote past it")
-    edit.delete(alloc.id, "wrote past it")
     new = settle(edit, "alias_copy", Kept(COPIES_SAY, (Obligation.VALUES,)))
     return new, (tuple(CallCursor(new._version, each.id) for each in changed),)
 

@@ -22,8 +22,8 @@ from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
 from slinky.sched.legality.reasons import WRITES_AS_MUCH, Kept, Obligation
 from slinky.sched.operation import sched_op
-from slinky.sched.primitives.placement import delete_with_idle_loops
-from slinky.sched.primitives.rewriting import in_words_of, require_levels
+from slinky.sched.primitives.placement import ELSEWHERE
+from slinky.sched.primitives.rewriting import delete_with_idle_blocks, in_words_of, require_levels
 from slinky.sched.remedies import PlaceOf, Remedy, first, instead
 from slinky.sched.returned import ComputeOnceCursors, LiftCallCursors
 from slinky.symbolic.bounds import decide, simplify
@@ -84,7 +84,7 @@ def lift_call(p: Pipeline, call: CallCursor, levels: int = 1) -> Any:
     _require_buffers_outside(version, old, outermost, f"what {call.name()} would leave")
     edit = Edit(version)
     edit.insert(Gap.before(outermost), (marker := Pass(),))
-    delete_with_idle_loops(edit, old.id, keep=version.entries[outermost].parent)
+    delete_with_idle_blocks(edit, old.id, ELSEWHERE, keep=version.entries[outermost].parent)
     edit.replace(marker.id, (with_box(old, _box_for_all(version, old, around[:levels])),))
     new = settle(
         edit,

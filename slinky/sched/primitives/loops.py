@@ -45,6 +45,7 @@ from slinky.sched.primitives.rewriting import (
     require_known_symbols,
     require_pieces,
     require_positive,
+    require_workers,
     within,
 )
 from slinky.sched.primitives.simplification import simplified_block
@@ -56,7 +57,7 @@ from slinky.sched.returned import (
     SerializeLoopCursors,
     SplitLoopCursors,
 )
-from slinky.symbolic.expressions import Expr, constant_value, equal, maximum, minimum
+from slinky.symbolic.expressions import Expr, equal, maximum, minimum
 from slinky.symbolic.intervals import Interval
 from slinky.symbolic.proofs import Facts, prove
 from slinky.symbolic.traversal import symbols
@@ -424,14 +425,9 @@ def parallelize_loop(p: Pipeline, loop: LoopCursor, workers: Expr | None = None)
     Cursors:
         loop: the loop.
     """
-    version, edit = p._version, Edit(p._version)
+    edit = Edit(p._version)
     if workers is not None:
-        count, what = constant_value(workers), "the number of workers"
-        if count is not None and count < 1:
-            raise OperationError(f"workers must be an integer, 1 or more, got {count}")
-        require_known_symbols(version, workers, what, version.loops_around(loop._id))
-        edit.add_scalars(symbols(workers))
-        require_positive(edit, workers, what, version.facts_at(loop._id))
+        require_workers(edit, workers, loop)
     edit.update(with_mode(loop._loop, Parallel(workers)))
     others = tuple(o for o in ALL_BUT_CHECKS if o is not Obligation.RACES)
     new = settle(

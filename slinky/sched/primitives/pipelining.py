@@ -27,12 +27,12 @@ from slinky.sched.gate import settle
 from slinky.sched.legality.reasons import ALL_BUT_CHECKS, STAGES_SAY, Kept, Obligation
 from slinky.sched.legality.stages import folds_needed, require_stages
 from slinky.sched.operation import sched_op
-from slinky.sched.primitives.rewriting import require_known_symbols, require_positive
+from slinky.sched.primitives.rewriting import require_workers
 from slinky.sched.primitives.storage import fold_storage, lift_alloc
 from slinky.sched.remedies import PlaceOf, first
 from slinky.sched.returned import PipelineLoopCursors, PrefetchCursors
 from slinky.symbolic.bounds import simplify
-from slinky.symbolic.expressions import Expr, constant_value, is_integer, maximum
+from slinky.symbolic.expressions import Expr, is_integer, maximum
 from slinky.symbolic.traversal import symbols
 
 
@@ -98,7 +98,7 @@ def pipeline_loop(
         raise OperationError(f"depth must be an integer, 2 or more, got {depth!r}")
     edit = Edit(version)
     if workers is not None:
-        _require_workers(edit, version, loop, workers)
+        require_workers(edit, workers, loop)
     staged = with_mode(old, Pipelined(tuple(lengths), depth, workers))
     require_stages(version, staged)
     widened = _widen_folds(edit, version, staged)
@@ -201,16 +201,6 @@ def _require_serial(loop: LoopCursor) -> None:
     if mode != SERIAL:
         how = "parallel" if isinstance(mode, Parallel) else "pipelined"
         raise SchedulingError(f"loop {loop.name()} is {how} already: only a serial loop can run in stages", place=loop)
-
-
-def _require_workers(edit: Edit, version: Version, loop: LoopCursor, workers: Expr) -> None:
-    """Check that a number of threads is known where the loop is entered, and 1 or more."""
-    count, what = constant_value(workers), "the number of workers"
-    if count is not None and count < 1:
-        raise OperationError(f"workers must be an integer, 1 or more, got {count}")
-    require_known_symbols(version, workers, what, version.loops_around(loop._id))
-    edit.add_scalars(symbols(workers))
-    require_positive(edit, workers, what, version.facts_at(loop._id))
 
 
 # Stages ---------------------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from slinky.errors import SchedulingError
 from slinky.ir.copies import with_box, with_folds
 from slinky.ir.effects import bounds_of_dim, dims_written, of_buffer, read_by, reads, written_by
 from slinky.ir.scopes import over_loops
-from slinky.ir.statements import SERIAL, Alloc, Call, For, If, Pass, walk
+from slinky.ir.statements import SERIAL, Alloc, Call, For, Pass, walk
 from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
 from slinky.sched.legality.reasons import ONLY_SOME_CHANGED, Kept, Obligation
@@ -25,7 +25,7 @@ from slinky.sched.legality.touches import effective_box
 from slinky.sched.legality.wholes import computes_part
 from slinky.sched.operation import sched_op
 from slinky.sched.primitives.ranges import depending_on, extend_loop, first_reaching
-from slinky.sched.primitives.rewriting import allocs_of
+from slinky.sched.primitives.rewriting import allocs_of, delete_with_idle_blocks, is_idle
 from slinky.sched.remedies import PlaceOf, Remedy, first, instead
 from slinky.sched.returned import ComputeAtCursors, ComputeRootCursors
 from slinky.symbolic.bounds import simplify
@@ -34,6 +34,9 @@ from slinky.symbolic.expressions import linear, maximum
 from slinky.symbolic.intervals import Box, Interval, hull, in_multiples, moves_with
 from slinky.symbolic.proofs import Facts, prove
 from slinky.symbolic.traversal import substitute, symbols
+
+ELSEWHERE = "computed it elsewhere"
+"""Why calls end whose work another one does."""
 
 
 @sched_op(ComputeAtCursors)
@@ -352,11 +355,11 @@ def compute_root(p: Pipeline, call: CallCursor) -> Any:
         edit.insert(anchor, (marker := Pass(),))
         anchor = Gap.before(marker.id)
     for identity in writers:
-        delete_with_idle_loops(edit, identity, keep=top if top not in writers else None)
+        delete_with_idle_blocks(edit, identity, ELSEWHERE, keep=top if top not in writers else ROOT)
     edit.insert(anchor, (moved,))
     if top in writers:
         edit.delete(marker.id)
-    elif _is_idle(edit, top):
+    elif is_idle(edit.statement(top)):
         edit.delete(top, "found that nothing is left in it, and deleted it")
     for buffer in written_by(old):
         alloc = version.alloc_of(buffer, old.id)
@@ -388,23 +391,3 @@ def _producers_at_the_top(version: Version, buffer: str) -> list[Remedy]:
     names = ", ".join(dict.fromkeys(call.func.name for call in writers))
     steps = [("compute_root", PlaceOf(call.id)) for call in writers[:1]]
     return [first(f"compute {names} at the top first", *steps)] if steps else []
-
-
-def delete_with_idle_loops(edit: Edit, identity: int, keep: int | None) -> None:
-    """Delete a statement, and the loops and ifs around it that have nothing else to do; `keep` stays in any case."""
-    while True:
-        parent = edit.entries[identity].parent
-        edit.delete(identity, "computed it elsewhere")
-        if parent in (ROOT, keep) or not _is_idle(edit, parent):
-            return
-        identity = parent
-
-
-def _is_idle(edit: Edit, identity: int) -> bool:
-    """Whether a statement has nothing to do but `pass` and allocate."""
-    statement = edit.statement(identity)
-    if isinstance(statement, For):
-        return all(isinstance(s, (Pass, Alloc)) for s in statement.body)
-    if isinstance(statement, If):
-        return all(isinstance(s, (Pass, Alloc)) for s in (*statement.body, *statement.orelse))
-    return False

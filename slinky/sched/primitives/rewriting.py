@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
 
-from slinky.cursors.cursors import AllocCursor, statement_cursor
+from slinky.cursors.cursors import AllocCursor, LoopCursor, statement_cursor
 from slinky.cursors.editing import Edit
 from slinky.cursors.versions import ROOT, Version
 from slinky.errors import GraphError, OperationError, SchedulingError
@@ -184,15 +184,33 @@ def require_divisors(edit: Edit, value: Expr | Condition, what: str, known: Fact
         require_positive(edit, quotient.denominator, f"what {what} divides by", known)
 
 
-def delete_with_idle_blocks(edit: Edit, identity: int, note: str) -> None:
-    """Delete a statement, and the loops and ifs around it that do nothing else; `note` says why it ended."""
-    outermost = identity
-    while (parent := edit.entries[outermost].parent) != ROOT:
-        inside = (s for _, block in blocks_of(edit.statement(parent)) for s in block)
-        if any(s.id != outermost and not isinstance(s, Pass) for s in inside):
-            break
-        outermost = parent
-    edit.delete(outermost, note)
+def require_workers(edit: Edit, workers: Expr, loop: LoopCursor) -> None:
+    """Make sure that a number of threads is known where a loop is entered, and 1 or more."""
+    count, what, version = constant_value(workers), "the number of workers", edit.version
+    if count is not None and count < 1:
+        raise OperationError(f"workers must be an integer, 1 or more, got {count}")
+    require_known_symbols(version, workers, what, version.loops_around(loop._id))
+    edit.add_scalars(symbols(workers))
+    require_positive(edit, workers, what, version.facts_at(loop._id))
+
+
+def delete_with_idle_blocks(edit: Edit, identity: int, note: str, keep: int = ROOT) -> None:
+    """Delete a statement, and the loops and ifs around it that have nothing else to do; `note` says why it ended.
+
+    Buffers that are allocated in what ends go with it. `keep` stays in any case.
+    """
+    while True:
+        parent = edit.entries[identity].parent
+        edit.delete(identity, note)
+        if parent in (ROOT, keep) or not is_idle(edit.statement(parent)):
+            return
+        identity = parent
+
+
+def is_idle(statement: Statement) -> bool:
+    """Whether a loop or an `if` has nothing to do but `pass` and allocate."""
+    blocks = blocks_of(statement)
+    return bool(blocks) and all(isinstance(s, (Pass, Alloc)) for _, block in blocks for s in block)
 
 
 def require_known_symbols(version: Version, value: Expr | Condition, what: str, loops: Iterable[For] = ()) -> None:
