@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import pytest
 
 import slinky as sl
 from slinky.ir.operations import Copy
@@ -103,12 +102,6 @@ def run(p: sl.Pipeline, inputs: Sequence[Any], *expected: Array | sl.Buffer, **s
 def footprint(statistics: sl.RunStatistics) -> tuple[int, int, int]:
     """How many buffers are allocated, how many bytes the program has at once, and how many are copied."""
     return statistics.allocations, statistics.program_bytes, statistics.bytes_copied
-
-
-def refusal(make: Callable[[], object]) -> str:
-    with pytest.raises(sl.SchedulingError) as caught:
-        make()
-    return caught.value.reason
 
 
 def in_pieces(p: sl.Pipeline) -> sl.Pipeline:

@@ -1,4 +1,4 @@
-"""Small pipelines to schedule, and a run that compares a scheduled one with the unscheduled one."""
+"""Small pipelines to schedule, a run that compares a scheduled one with the unscheduled one, and refusals."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import pytest
 
 import slinky as sl
 
@@ -130,3 +131,14 @@ def compare(
 
 def _zeros(like: sl.Buffer) -> sl.Buffer:
     return sl.Buffer(np.zeros_like(like.array), min=like.min)
+
+
+def refused(rewrite: Callable[[], object]) -> sl.SchedulingError:
+    with pytest.raises(sl.SchedulingError) as caught:
+        rewrite()
+    return caught.value
+
+
+def refusal(rewrite: Callable[[], object]) -> str:
+    """The reason of a refusal."""
+    return refused(rewrite).reason

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scheduled import refusal
 
 import slinky as sl
 from slinky import ir
@@ -309,12 +310,6 @@ def test_copies_are_done_without_in_schedules_too() -> None:
 # ----------------------------------------------------------------------------------------------------------------
 # Refusals
 # ----------------------------------------------------------------------------------------------------------------
-
-
-def refusal(make: Callable[[], object]) -> str:
-    with pytest.raises(sl.SchedulingError) as caught:
-        make()
-    return caught.value.reason
 
 
 def test_what_is_no_copy_is_refused() -> None:

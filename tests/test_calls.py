@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from scheduled import compare, picture, signal, stencil, stencils
+from scheduled import compare, picture, refusal, signal, stencil, stencils
 from test_primitives import same
 
 import examples
 import slinky as sl
 
 y, x = sl.variables("y x")
-
-
-def refusal(rewrite: Callable[[], object]) -> str:
-    with pytest.raises(sl.SchedulingError) as caught:
-        rewrite()
-    return caught.value.reason
 
 
 # cut_call -------------------------------------------------------------------------------------------------------------

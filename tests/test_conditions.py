@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
+from in_one_dimension import agree, sums
+from scheduled import refused
 
 import slinky as sl
 
@@ -15,36 +15,10 @@ n = sl.scalar("n")
 BOUNDS = [(0, -1), (0, 0), (3, 13), (-7, 5), (0, 23), (-11, 30)]
 
 
-def sums() -> sl.Pipeline:
-    """Sums of three neighbours of what is turned around."""
-    a, t, out = (sl.BufferExpr(name, np.int64, 1) for name in ("a", "t", "out"))
-    sl.Func(np.negative, [a[x]], [t[x]], name="turn")
-    sl.Func(lambda s, o: np.copyto(o, s[:-2] + s[1:-1] + s[2:]), [t[sl.interval(x - 1, x + 1)]], [out[x]], name="add")
-    return sl.build_pipeline([a], [out])
-
-
 def fused() -> tuple[sl.Pipeline, sl.LoopCursor]:
     """Both in a loop by fours, with a buffer of its own for each iteration."""
     p, (loop, *_) = sl.split_loop(sums(), "add.x", 4, rc=True)
     return sl.store_at(sl.compute_at(p, "turn", loop), "alloc t", loop), loop
-
-
-def refused(rewrite: Callable[[], object]) -> sl.SchedulingError:
-    with pytest.raises(sl.SchedulingError) as caught:
-        rewrite()
-    return caught.value
-
-
-def agree(q: sl.Pipeline, lo: int, hi: int, **scalars: int) -> sl.RunStatistics:
-    """It gives what the sums are for these bounds; its statistics."""
-    data = sl.Buffer(np.arange(200) ** 2, min=(-60,))
-    expected = sl.Buffer(np.zeros(hi - lo + 1, np.int64), min=(lo,))
-    sums()(data, expected)
-    for how in ({"checked": True}, {"backend": "interpreter"}, {}):
-        got = sl.Buffer(np.zeros(hi - lo + 1, np.int64), min=(lo,))
-        statistics = q.run(data, got, **how, **scalars)
-        np.testing.assert_array_equal(expected.array, got.array)
-    return statistics
 
 
 # specialize -----------------------------------------------------------------------------------------------------------
@@ -57,7 +31,7 @@ def test_full_pieces_need_no_clamps() -> None:
     assert str(if_.body()[0].bounds("x")) == "x - 1 .. x + 4"
     assert str(if_.orelse()[0].bounds("x")) == "x - 1 .. out.x.max + 1"
     for lo, hi in BOUNDS:
-        statistics, before = agree(q, lo, hi), agree(p, lo, hi)
+        statistics, before = agree(sums(), q, lo, hi), agree(sums(), p, lo, hi)
         assert (statistics.calls, statistics.elements) == (before.calls, before.elements)
         assert statistics.program_bytes == before.program_bytes
 
@@ -80,7 +54,7 @@ def test_a_condition_on_a_scalar() -> None:
     assert str(if_.body()[0].step()) in ("4", "n")
     for step in (1, 4, 7):
         for lo, hi in BOUNDS:
-            statistics, before = agree(q, lo, hi, n=step), agree(p, lo, hi, n=step)
+            statistics, before = agree(sums(), q, lo, hi, n=step), agree(sums(), p, lo, hi, n=step)
             assert statistics.elements == before.elements
 
 
@@ -89,7 +63,7 @@ def test_a_scalar_that_the_pipeline_does_not_have_yet() -> None:
     q = sl.specialize(p, loop, sl.scalar("fast") >= 1)
     assert [s.name() for s in q.args() if s.name() == "fast"] == ["fast"]
     for fast in (0, 1):
-        agree(q, 0, 9, fast=fast)
+        agree(sums(), q, 0, 9, fast=fast)
 
 
 def test_twice() -> None:
@@ -100,8 +74,8 @@ def test_twice() -> None:
     r = sl.specialize(q, if_, n <= -2)
     for value in (-5, 0, 5, 9):
         for lo, hi in BOUNDS:
-            agree(q, lo, hi, n=value)
-            agree(r, lo, hi, n=value)
+            agree(sums(), q, lo, hi, n=value)
+            agree(sums(), r, lo, hi, n=value)
 
 
 def test_only_one_side_is_changed_further() -> None:
@@ -114,7 +88,7 @@ def test_only_one_side_is_changed_further() -> None:
     assert len(block) == 6
     assert refused(lambda: sl.unroll_loop(q, q.forward(if_).orelse()[0]))
     for lo, hi in BOUNDS:
-        agree(q, lo, hi)
+        agree(sums(), q, lo, hi)
 
 
 def test_rewrites_around_it_go_on() -> None:
@@ -126,7 +100,7 @@ def test_rewrites_around_it_go_on() -> None:
     q = sl.fission_loop(p, p.find("turn").parent().after())
     for value in (2, 4, 6):
         for lo, hi in BOUNDS:
-            agree(q, lo, hi, n=value)
+            agree(sums(), q, lo, hi, n=value)
 
 
 def test_what_specialize_refuses() -> None:
@@ -158,9 +132,9 @@ def test_a_buffer_of_each_side() -> None:
 def test_a_divisor_becomes_a_check() -> None:
     p, loop = fused()
     q = sl.specialize(p, loop, 10 // n <= 3)
-    agree(q, 0, 9, n=2)
+    agree(sums(), q, 0, 9, n=2)
     with pytest.raises(sl.CheckFailedError, match="what the condition divides by must be 1 or more"):
-        agree(q, 0, 9, n=0)
+        agree(sums(), q, 0, 9, n=0)
 
 
 def test_the_history_has_both() -> None:
@@ -188,7 +162,7 @@ def test_both_branches_get_the_loop() -> None:
     assert (str(other.bounds()), str(other.step())) == (str(loop.bounds()), "4")
     for value in (0, 9):
         for lo, hi in BOUNDS:
-            statistics, before = agree(q, lo, hi, n=value), agree(p, lo, hi, n=value)
+            statistics, before = agree(sums(), q, lo, hi, n=value), agree(sums(), p, lo, hi, n=value)
             assert (statistics.calls, statistics.elements) == (before.calls, before.elements)
 
 
@@ -201,7 +175,7 @@ def test_what_else_stands_in_the_loop_stands_in_both() -> None:
     assert q.forward(loop) == lifted.body()[0]
     for value in (0, 9):
         for lo, hi in BOUNDS:
-            agree(q, lo, hi, n=value)
+            agree(sums(), q, lo, hi, n=value)
 
 
 @sl.sched_op("if_")
@@ -227,8 +201,8 @@ def test_an_if_without_an_else() -> None:
     assert [s.name() for s in lifted.body()[0].body()] == ["add"]
     assert not lifted.orelse()
     for lo, hi in BOUNDS:
-        agree(q, lo, hi)
-        agree(r, lo, hi)
+        agree(sums(), q, lo, hi)
+        agree(sums(), r, lo, hi)
 
 
 def test_parallel_loops_stay_parallel() -> None:
@@ -238,7 +212,7 @@ def test_parallel_loops_stay_parallel() -> None:
     q, (lifted,) = sl.lift_if(p, if_, rc=True)
     assert [lifted.body()[0].workers(), lifted.orelse()[0].workers()] == [2, 2]
     for value in (0, 9):
-        agree(q, -3, 20, n=value)
+        agree(sums(), q, -3, 20, n=value)
 
 
 def test_what_lift_if_refuses() -> None:

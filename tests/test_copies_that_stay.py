@@ -13,13 +13,13 @@ from copy_footprints import (
     in_pieces,
     picture,
     pointwise,
-    refusal,
     run,
     same,
     x,
     y,
     z,
 )
+from scheduled import refusal
 
 import slinky as sl
 

@@ -24,7 +24,6 @@ from copy_footprints import (
     k,
     picture,
     pointwise,
-    refusal,
     run,
     sum_3x3,
     sums,
@@ -32,6 +31,7 @@ from copy_footprints import (
     y,
     z,
 )
+from scheduled import refusal
 
 import slinky as sl
 

@@ -9,6 +9,8 @@ from typing import Any
 import attrs
 import numpy as np
 import pytest
+from in_one_dimension import agree_in_sizes as agree
+from scheduled import refusal
 
 import slinky as sl
 from slinky.ir.copies import with_func, with_operands
@@ -43,25 +45,6 @@ def pair(rate: int = 1, **more: Any) -> sl.Pipeline:
     join = sl.Func(strided, [window, b[sl.interval(x - 1, x)]], [out[x]], name="add", variants={"same": strided})
     sl.fuse(turn, join, strided_turned, "add_turned")
     return sl.build_pipeline([a, b], [out], **more)
-
-
-def agree(before: sl.Pipeline, after: sl.Pipeline) -> None:
-    """Both give the same for outputs of several sizes, checked and by plan."""
-    after.verify()
-    for extent in (0, 1, 2, 7, 12):
-        data = [sl.Buffer(np.arange(60) * k % 31, min=(-20,)) for k in (7, 11)]
-        expected = sl.Buffer(np.zeros(extent, np.int64), min=(-5,))
-        before(*data, expected)
-        for how in ({"checked": True}, {"backend": "python"}, {"backend": "interpreter"}):
-            found = sl.Buffer(np.zeros(extent, np.int64), min=(-5,))
-            after.run(*data, found, **how)
-            np.testing.assert_array_equal(found.array, expected.array)
-
-
-def refusal(rewrite: Callable[[], object]) -> str:
-    with pytest.raises(sl.SchedulingError) as caught:
-        rewrite()
-    return caught.value.reason
 
 
 def fused(p: sl.Pipeline) -> sl.Pipeline:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
+from scheduled import refusal
 
 import slinky as sl
 
@@ -47,12 +46,6 @@ def agree(p: sl.Pipeline, q: sl.Pipeline, first: tuple[int, int], second: tuple[
         for a, b in zip(expected, got, strict=True):
             np.testing.assert_array_equal(a.array, b.array)
     return found
-
-
-def refusal(rewrite: Callable[[], object]) -> str:
-    with pytest.raises(sl.SchedulingError) as caught:
-        rewrite()
-    return caught.value.reason
 
 
 @pytest.mark.parametrize("step", [1, 2, 5, 8])

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
+from in_one_dimension import agree
+from scheduled import refused
 
 import slinky as sl
 
@@ -35,24 +35,6 @@ def fused(step: int) -> tuple[sl.Pipeline, sl.LoopCursor]:
     return p, loop
 
 
-def refused(rewrite: Callable[[], object]) -> sl.SchedulingError:
-    with pytest.raises(sl.SchedulingError) as caught:
-        rewrite()
-    return caught.value
-
-
-def agree(q: sl.Pipeline, lo: int, hi: int) -> sl.RunStatistics:
-    """It gives what the chain gives for these bounds; its statistics."""
-    data = sl.Buffer(np.arange(200) ** 2, min=(-60,))
-    expected = sl.Buffer(np.zeros(hi - lo + 1, np.int64), min=(lo,))
-    chain()(data, expected)
-    for how in ({"checked": True}, {"backend": "interpreter"}, {}):
-        got = sl.Buffer(np.zeros(hi - lo + 1, np.int64), min=(lo,))
-        statistics = q.run(data, got, **how)
-        np.testing.assert_array_equal(expected.array, got.array)
-    return statistics
-
-
 # lift_call ------------------------------------------------------------------------------------------------------------
 
 
@@ -75,7 +57,7 @@ def test_level_by_level() -> None:
     assert sl.lift_call(p, "turn", 2).same_program(sl.lift_call(q, "turn"))
     for lo, hi in BOUNDS:
         for r in (q, sl.lift_call(p, "turn", 2), sl.lift_call(q, "first")):
-            statistics, before = agree(r, lo, hi), agree(p, lo, hi)
+            statistics, before = agree(chain(), r, lo, hi), agree(chain(), p, lo, hi)
             if lo <= hi:
                 assert all(statistics.elements[name] <= n for name, n in before.elements.items())
 
@@ -95,7 +77,7 @@ def test_what_slides_is_computed_in_full() -> None:
     p, at = sl.slide_window(p, "turn", loop, warmup="first", rc=True)
     q = sl.lift_call(p, at.call)
     for lo, hi in BOUNDS:
-        agree(q, lo, hi)
+        agree(chain(), q, lo, hi)
     p = sl.fold_storage(p, at.alloc, "x")
     error = refused(lambda: sl.lift_call(p, at.call))
     assert "a fold of 5 " in error.reason
@@ -142,7 +124,7 @@ def test_one_of_two_windows() -> None:
     assert [str(r.find("for x").expression("min").text()) for r in (p, q)] == ["out.x.min - 4", "out.x.min - 2"]
     r = sl.unslide_window(q, "first", loop)
     for lo, hi in BOUNDS:
-        counts = [agree(each, lo, hi).elements.get("turn", 0) for each in (p, q, r)]
+        counts = [agree(chain(), each, lo, hi).elements.get("turn", 0) for each in (p, q, r)]
         assert counts == sorted(counts)
 
 
@@ -156,7 +138,7 @@ def test_each_iteration_for_itself() -> None:
         p = sl.store_at(p, alloc, loop)
     p = sl.parallelize_loop(p, loop, 2)
     for lo, hi in BOUNDS:
-        agree(p, lo, hi)
+        agree(chain(), p, lo, hi)
 
 
 def test_what_lies_between_two_windows() -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from scheduled import refused
 
 import slinky as sl
 
@@ -21,12 +21,6 @@ def picture() -> sl.Pipeline:
         lambda s, o: np.copyto(o, s[:-2] + s[1:-1] + s[2:]), [t[sl.interval(y - 1, y + 1), x]], [out[y, x]], name="add"
     )
     return sl.build_pipeline([a], [out])
-
-
-def refused(rewrite: Callable[[], object]) -> sl.SchedulingError:
-    with pytest.raises(sl.SchedulingError) as caught:
-        rewrite()
-    return caught.value
 
 
 def run(p: sl.Pipeline, shape: tuple[int, int], min_: tuple[int, int] = (0, 0), **how: Any) -> sl.RunStatistics:

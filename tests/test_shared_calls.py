@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
-from scheduled import compare, picture, stencils
+from in_one_dimension import agree_in_sizes as agree
+from scheduled import compare, picture, refusal, stencils
 from test_calls import diamond
 from test_primitives import same
 
@@ -14,25 +13,6 @@ import slinky as sl
 from slinky import ir
 
 y, x = sl.variables("y x")
-
-
-def refusal(rewrite: Callable[[], object]) -> str:
-    with pytest.raises(sl.SchedulingError) as caught:
-        rewrite()
-    return caught.value.reason
-
-
-def agree(before: sl.Pipeline, after: sl.Pipeline, extents: range = range(14)) -> None:
-    """Both give the same for outputs of these sizes, at a negative origin, checked and by plan."""
-    after.verify()
-    for extent in extents:
-        data = sl.Buffer(np.arange(60) * 7 % 31, min=(-20,))
-        expected = sl.Buffer(np.zeros(extent, np.int64), min=(-5,))
-        before(data, expected)
-        for how in ({"checked": True}, {"backend": "python"}, {"backend": "interpreter"}):
-            found = sl.Buffer(np.zeros(extent, np.int64), min=(-5,))
-            after.run(data, found, **how)
-            np.testing.assert_array_equal(found.array, expected.array)
 
 
 # share_calls ----------------------------------------------------------------------------------------------------------

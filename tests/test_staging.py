@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import attrs
 import numpy as np
 import pytest
-from scheduled import by_rows, compare, picture, stencil, stencils
+from scheduled import by_rows, compare, picture, refusal, stencil, stencils
 from test_calls import diamond
 from test_primitives import same
 
@@ -26,12 +25,6 @@ def agree(before: sl.Pipeline, after: sl.Pipeline, margin: int = 1, **scalars: i
     for height, width, origin in ((7, 5, (0, 0)), (1, 1, (-3, 2)), (0, 4, (0, 0)), (5, 13, (-2, -7))):
         image, out = picture(height, width, margin, origin)
         compare(before, after, [image], [out], **scalars)
-
-
-def refusal(rewrite: Callable[[], object]) -> str:
-    with pytest.raises(sl.SchedulingError) as caught:
-        rewrite()
-    return caught.value.reason
 
 
 def test_what_a_block_reads_is_loaded() -> None:

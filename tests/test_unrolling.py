@@ -6,19 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from in_one_dimension import agree, sums
+from scheduled import refused
 
 import slinky as sl
 from slinky.symbolic.expressions import constant
 
 y, x = sl.variables("y x")
-
-
-def sums() -> sl.Pipeline:
-    """Sums of three neighbours of what is turned around."""
-    a, t, out = (sl.BufferExpr(name, np.int64, 1) for name in ("a", "t", "out"))
-    sl.Func(np.negative, [a[x]], [t[x]], name="turn")
-    sl.Func(lambda s, o: np.copyto(o, s[:-2] + s[1:-1] + s[2:]), [t[sl.interval(x - 1, x + 1)]], [out[x]], name="add")
-    return sl.build_pipeline([a], [out])
 
 
 def in_fours() -> tuple[sl.Pipeline, sl.LoopCursor]:
@@ -28,24 +22,6 @@ def in_fours() -> tuple[sl.Pipeline, sl.LoopCursor]:
     p = sl.store_at(p, "alloc t", loop)
     p, (_, inner, _) = sl.split_loop(p, loop, 4, tail="cut", rc=True)
     return p, inner
-
-
-def refused(rewrite: Callable[[], object]) -> sl.SchedulingError:
-    with pytest.raises(sl.SchedulingError) as caught:
-        rewrite()
-    return caught.value
-
-
-def agree(p: sl.Pipeline, q: sl.Pipeline, lo: int, hi: int) -> sl.RunStatistics:
-    """Both give the same for these bounds; the statistics of the second."""
-    data = sl.Buffer(np.arange(200) ** 2, min=(-60,))
-    expected = sl.Buffer(np.zeros(hi - lo + 1, np.int64), min=(lo,))
-    p(data, expected)
-    for how in ({"checked": True}, {"backend": "interpreter"}, {}):
-        got = sl.Buffer(np.zeros(hi - lo + 1, np.int64), min=(lo,))
-        statistics = q.run(data, got, **how)
-        np.testing.assert_array_equal(expected.array, got.array)
-    return statistics
 
 
 BOUNDS = [(0, -1), (0, 0), (3, 13), (-7, 5), (0, 23), (-11, 30)]

@@ -11,6 +11,8 @@ from typing import Any
 import attrs
 import numpy as np
 import pytest
+from in_one_dimension import agree_in_sizes as agree
+from scheduled import refusal
 from second_judge import WrongRewriteError, judge
 
 import slinky as sl
@@ -49,25 +51,6 @@ def neighbours(**more: Any) -> sl.Pipeline:
     variants = {"fast": fast, "narrow": sl.Variant(narrow, [t[sl.interval(x - 1, x + 1)]]), **more}
     sl.Func(slow, [t[sl.interval(x - 2, x + 2)]], [out[x]], name="sum", variants=variants)
     return sl.build_pipeline([a], [out])
-
-
-def agree(before: sl.Pipeline, after: sl.Pipeline) -> None:
-    """Both give the same for outputs of several sizes, checked and by plan."""
-    after.verify()
-    for extent in (0, 1, 2, 7, 12):
-        data = sl.Buffer(np.arange(40) * 7 % 31, min=(-15,))
-        expected = sl.Buffer(np.zeros(extent, np.int64), min=(-5,))
-        before(data, expected)
-        for how in ({"checked": True}, {"backend": "python"}, {"backend": "interpreter"}):
-            found = sl.Buffer(np.zeros(extent, np.int64), min=(-5,))
-            after.run(data, found, **how)
-            np.testing.assert_array_equal(found.array, expected.array)
-
-
-def refusal(rewrite: Callable[[], object]) -> str:
-    with pytest.raises(sl.SchedulingError) as caught:
-        rewrite()
-    return caught.value.reason
 
 
 # choose_variant -------------------------------------------------------------------------------------------------------
