@@ -19,7 +19,6 @@ from slinky.cursors.versions import Lineage, Version, origin
 from slinky.errors import ArgumentError, InvalidCursorError
 from slinky.ir.equality import say_the_same
 from slinky.ir.printer import print_program
-from slinky.ir.serialisation import program_from_json, program_to_json
 from slinky.ir.statements import Program
 from slinky.ir.verifier import verify_program
 from slinky.runtime.backends import Prepared, prepare, require_backend
@@ -325,6 +324,8 @@ class Pipeline:
         `def blur`. Raises `FormatError` where one has none (a lambda), where two have the same, and for arguments of
         callbacks that cannot be written.
         """
+        from slinky.ir.serialisation import program_to_json
+
         return program_to_json(self._program, callbacks)
 
     @staticmethod
@@ -336,6 +337,8 @@ class Pipeline:
         text and for programs that `verify` refuses, and `MissingCallbackError`, which names them, if callbacks are
         missing.
         """
+        from slinky.ir.serialisation import program_from_json
+
         return Pipeline(program_from_json(text, callbacks))
 
     def history(self) -> History:

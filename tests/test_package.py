@@ -31,6 +31,12 @@ print(json.dumps(sorted({name.partition(".")[0] for name in set(sys.modules) - b
     assert not foreign
 
 
+def test_importing_leaves_json_to_those_who_ask_for_it() -> None:
+    code = "import sys, slinky; print([m for m in sys.modules if 'stored' in m or 'serialisation' in m])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
 def test_the_core_depends_on_attrs_and_numpy_only() -> None:
     required = [r for r in importlib.metadata.requires("slinky") or () if "extra ==" not in r]
     assert sorted(re.split(r"[<>=! ]", r)[0] for r in required) == ["attrs", "numpy"]
