@@ -385,6 +385,24 @@ def test_of_less_than_nothing_there_are_no_pieces() -> None:
         assert found == (values[:-5] + values[5:]).sum()
 
 
+@pytest.mark.parametrize("reduce", [sl.reductions.sum, sl.reductions.mean, sl.reductions.var])
+@pytest.mark.parametrize("dim", ["y", "x"])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_pieces_of_no_elements_change_nothing(reduce: Callable[..., Any], dim: str) -> None:
+    """Of two reduced dimensions, the one that is not in pieces may be empty, or less than that."""
+    a, t, m = sl.BufferExpr("a", np.float64, 2), sl.BufferExpr("t", np.float64, 2), sl.BufferExpr("m", np.float64, 0)
+    window = a[Y, sl.interval(X, X + 5)]
+    sl.Func(lambda i, o: np.add(i[:, : i.shape[1] - 5], i[:, 5:], out=o), [window], [t[Y, X]], name="ends")
+    reduce(t[:, :], m[()], reassociate=True, name="total")
+    unscheduled = sl.build_pipeline([a], [m])
+    p = sl.split_reduction(unscheduled, "total", dim, 2)
+    for shape in [(4, 9), (4, 6), (4, 5), (4, 4), (4, 0), (0, 9), (0, 4), (1, 6)]:
+        values, expected, found = np.random.default_rng(4).random(shape), np.full((), -7.0), np.full((), -7.0)
+        unscheduled.run(values, expected)
+        p.run(values, found, checked=True)
+        np.testing.assert_allclose(found, expected)
+
+
 def test_an_update_does_not_stop_to_slide() -> None:
     """It alone reads what it writes, in the loop."""
     p = sl.split_reduction(of_squares(sl.reductions.sum), "total", "x", 8)

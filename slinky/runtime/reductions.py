@@ -51,6 +51,7 @@ def _init(operation: Accumulation) -> Callable[..., Any]:
 def _update(operation: Accumulation) -> Callable[..., Any]:
     function, name, count = operation.reduction.update, operation.func, len(operation.reduction.states)
     with_start = operation.reduction.positions
+    reduced = [(k, axis) for _, axes in operation.reduction.over for k, axis in enumerate(axes) if axis is not None]
 
     def update(*operands: Any, piece_extent: int, each: int = 1, **arguments: Any) -> None:
         old, inputs, new = list(operands[:count]), list(operands[count:-count]), list(operands[-count:])
@@ -63,8 +64,12 @@ def _update(operation: Accumulation) -> Callable[..., Any]:
             if with_start:
                 arguments["start"] = (first + piece) * piece_extent * each
             given = inputs if pieces == 1 else _pieces_of(inputs, operation.axes, piece, piece_extent)
-            before = [state[piece, ...] for state in old]
-            call_callback(function, name, [*before, *given], [state[piece, ...] for state in new], arguments)
+            before, after = [state[piece, ...] for state in old], [state[piece, ...] for state in new]
+            if all(given[k].shape[axis] for k, axis in reduced):
+                call_callback(function, name, [*before, *given], after, arguments)
+            else:  # a piece of no elements, along another dimension: it is known what it changes
+                for was, state in zip(before, after, strict=True):
+                    state[...] = was
 
     return update
 

@@ -199,6 +199,9 @@ class _Pieces:
                     f"the inputs of {self.func.name} are not as long as each other along {dim}",
                     place=statement_cursor(self.version, self.call.id),
                 )
+        return self._at_least_none(extent)
+
+    def _at_least_none(self, extent: Expr) -> Expr:
         return extent if prove(extent >= 0, self.known) else maximum(extent, 0)
 
     def _each(self, dim: str) -> Expr:
@@ -208,7 +211,7 @@ class _Pieces:
             for name, axes in self.reduction.over
             if name != dim
         ]
-        return math.prod(extents, start=constant(1))
+        return math.prod(map(self._at_least_none, extents), start=constant(1))
 
     # Funcs ----------------------------------------------------------------------------------------------------------
 
