@@ -59,7 +59,10 @@ def reduce(
         >>> sl.reductions.reduce(np.maximum, a[y, :], s[y])
         <Func s[y] = maximum(a[y, :])>
 
-    Raises `GraphError` for another ufunc, accesses that do not fit, or extrema of what has no largest value.
+    Of no elements there is no extremum: a run then fails, as NumPy does, whether it takes pieces or not.
+
+    Raises `GraphError` for another ufunc, accesses that do not fit, extrema of what has no largest value, or a target
+    of `logical_and` and `logical_or` that is not bool.
     """
     if ufunc not in _REDUCED:
         raise GraphError(f"reduce() knows {', '.join(_REDUCED.values())}, got {ufunc!r}")
@@ -69,7 +72,10 @@ def reduce(
         raise GraphError(
             f"{_REDUCED[ufunc]}(): {source.buffer.name!r} is {source.buffer.dtype}, and its extrema are not {dtype}"
         )
+    if ufunc in (np.logical_and, np.logical_or) and dtype != np.bool_:
+        raise GraphError(f"{_REDUCED[ufunc]}() gives bools, and {target.buffer.name!r} is {dtype}")
     combine = _Combine(ufunc, axes, _identity(ufunc, dtype))
+    is_extremum = ufunc in (np.maximum, np.minimum)
     is_rounded = ufunc in (np.add, np.multiply) and dtype.kind in "fc"
     return Func(
         combine.whole,
@@ -80,8 +86,9 @@ def reduce(
             _over(source, axes),
             [_state("partial", dtype, target)],
             combine.init,
-            combine.update,
-            _finish_alone,
+            combine.take_one_more if is_extremum else combine.update,
+            combine.finish_unless_none if is_extremum else _finish_alone,
+            positions=is_extremum,
             exact=not is_rounded,
             reassociate=reassociate,
         ),
@@ -118,6 +125,14 @@ class _Combine:
     def update(self, old: Array, piece: Array, new: Array) -> None:
         self.ufunc.reduce(piece, axis=self.axes, dtype=new.dtype, out=new)
         self.ufunc(old, new, out=new)
+
+    def take_one_more(self, old: Array, piece: Array, new: Array, *, start: int) -> None:
+        self.update(old, piece, new)
+
+    def finish_unless_none(self, state: Array, out: Array, *, count: int) -> None:
+        if not count:
+            raise ValueError(f"{self.ufunc.__name__} of no elements: there is none")
+        _finish_alone(state, out)
 
 
 def _finish_alone(state: Array, out: Array) -> None:
@@ -287,6 +302,8 @@ def _place(
             np.copyto(new_at, at, where=~taken)
 
     def finish(best: Array, at: Array, out: Array, *, count: int) -> None:
+        if not count:
+            raise ValueError(f"{what} of no elements: there is none")
         out[...] = at
 
     return Func(

@@ -317,6 +317,7 @@ def test_states_that_do_not_fit_a_func() -> None:
     (lambda a, s: sl.reductions.sum(a[2 * Y, :], s[Y]), "must be a point such as y"),
     (lambda a, s: sl.reductions.sum(a, s), "takes accesses"),
     (lambda a, s: sl.reductions.mean(a[Y, :], s[Y]), "gives floats, and 's' is int64"),
+    (lambda a, s: sl.reductions.reduce(np.logical_or, a[Y, :], s[Y]), "gives bools, and 's' is int64"),
     (lambda a, s: sl.reductions.argmax(a[:, :], sl.BufferExpr("o", np.intp, 0)[()]), "along one axis"),
     (lambda a, s: sl.reductions.dot(a[ROW, :], s[ROW], a[ROW, COLUMN]), "is no product"),
     (lambda a, s: sl.reductions.reduce(np.maximum, a[Y, :], sl.BufferExpr("o", np.int8, 1)[Y]), "are not int8"),
@@ -401,6 +402,20 @@ def test_pieces_of_no_elements_change_nothing(reduce: Callable[..., Any], dim: s
         unscheduled.run(values, expected)
         p.run(values, found, checked=True)
         np.testing.assert_allclose(found, expected)
+
+
+@pytest.mark.parametrize(("reduce", "out"), [
+    (lambda *a, **k: sl.reductions.reduce(np.maximum, *a, **k), np.int64),
+    (lambda *a, **k: sl.reductions.reduce(np.minimum, *a, **k), np.int64),
+    (sl.reductions.argmax, np.intp),
+    (sl.reductions.argmin, np.intp),
+])  # fmt: skip
+def test_of_no_elements_there_is_no_extremum(reduce: Callable[..., Any], out: Any) -> None:
+    unscheduled = of_squares(reduce, np.int64, out)
+    for p in (unscheduled, in_pieces(unscheduled, 4)):
+        with pytest.raises(ValueError, match="zero-size|empty sequence|of no elements"):
+            p(np.zeros((3, 0), np.int64), np.zeros(3, out))
+        assert p(np.zeros((0, 0), np.int64), np.zeros(0, out)).shape == (0,)
 
 
 def test_an_update_does_not_stop_to_slide() -> None:
