@@ -404,7 +404,7 @@ class Geometry:
             same = [n for n, state in enumerate(states) if sorted(state.dims) == sorted(self.outputs[port])]
             if not same:
                 raise TooMuchWorkError
-            return 1 if k == same[0] else None
+            return _shares(self.salt, same).get(k)
         if k < len(states):
             return 1 if k == port else None
         return mixed(self.salt, 0, k - len(states)) | 1
@@ -461,6 +461,13 @@ def hull_of(ranges: Sequence[Range]) -> Range | None:
     """The smallest range that holds all that are not empty; None if all are."""
     full = [r for r in ranges if r[0] <= r[1]]
     return (min(lo for lo, _ in full), max(hi for _, hi in full)) if full else None
+
+
+def _shares(salt: int, states: Sequence[int]) -> dict[int, int]:
+    """What each of some states counts for that hold the same sum: that sum in all, if it is the same indeed."""
+    first, *others = states
+    shares = {n: mixed(salt, n) | 1 for n in others}
+    return {first: (1 - sum(shares.values())) % 2**64, **shares}
 
 
 def _matrix(d: int, windows: list[Range], hull: Range, before: int) -> Hashes | None:

@@ -413,7 +413,7 @@ def test_pieces_of_no_elements_change_nothing(reduce: Callable[..., Any], dim: s
 def test_of_no_elements_there_is_no_extremum(reduce: Callable[..., Any], out: Any) -> None:
     unscheduled = of_squares(reduce, np.int64, out)
     for p in (unscheduled, in_pieces(unscheduled, 4)):
-        with pytest.raises(ValueError, match="zero-size|empty sequence|of no elements"):
+        with pytest.raises(ValueError, match=r"zero-size|empty sequence|of no elements"):
             p(np.zeros((3, 0), np.int64), np.zeros(3, out))
         assert p(np.zeros((0, 0), np.int64), np.zeros(0, out)).shape == (0,)
 

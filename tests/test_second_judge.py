@@ -28,10 +28,11 @@ import slinky as sl
 from slinky.cursors.editing import Edit
 from slinky.ir.operations import Callback
 from slinky.ir.statements import Alloc, Call, Check, For, If, Program, Statement
-from slinky.symbolic.expressions import as_expr, metadata, variable
-from slinky.symbolic.intervals import Interval
+from slinky.symbolic.expressions import as_expr, maximum, metadata, variable
+from slinky.symbolic.intervals import Interval, point
 
 y, x = sl.variables("y x")
+a_x = sl.BufferExpr("a", np.float64, 2).dim(1)
 
 
 def changed(p: sl.Pipeline, change: Callable[[Statement], Statement], *, inside: bool = True) -> sl.Pipeline:
@@ -463,6 +464,35 @@ def test_weights_and_hashes_tell_numbers_apart() -> None:
     stir(hashes)
     assert len({*hashes.tolist()}) == 1000
     assert not (hashes & np.uint64(1)).any()
+
+
+def variances() -> tuple[sl.Pipeline, sl.Pipeline]:
+    """Variances of rows, at once and by pieces of three, with two states."""
+    a, s = sl.BufferExpr("a", np.float64, 2), sl.BufferExpr("s", np.float64, 1)
+    sl.reductions.var(a[y, :], s[y], reassociate=True)
+    p = sl.build_pipeline([a], [s])
+    return p, sl.split_reduction(p, "var", "x", 3)
+
+
+@pytest.mark.parametrize(
+    ("func", "port", "dim", "change"),
+    [
+        pytest.param("update", 2, 1, lambda i: Interval(i.min, i.max - 1), id="an element left out"),
+        pytest.param("update", 2, 1, lambda i: Interval(maximum(i.min - 1, a_x.min), i.max), id="an element twice"),
+        pytest.param("finish", 0, 0, lambda i: point(maximum(i.min - 1, -1)), id="the first state too early"),
+        pytest.param("finish", 1, 0, lambda i: point(maximum(i.min - 1, -1)), id="the second state too early"),
+    ],
+)
+def test_pieces_of_reductions(func: str, port: int, dim: int, change: Callable[[Interval], Interval]) -> None:
+    """Each element counts once, in every state."""
+    p, q = variances()
+    judge(p.program, q.program)
+    inputs = list(q.find(f"var_{func}")._call.func.inputs)
+    box = list(inputs[port].box)
+    box[dim] = change(box[dim])
+    inputs[port] = attrs.evolve(inputs[port], box=tuple(box))
+    with pytest.raises(WrongRewriteError, match="an element of output s is not what it was"):
+        judge(p.program, change_func(q, f"var_{func}", inputs=tuple(inputs)).program)
 
 
 def test_a_run_that_is_too_long_is_given_up() -> None:
