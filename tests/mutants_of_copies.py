@@ -150,7 +150,7 @@ MUTANTS += mutants(
 MUTANTS += mutants(
     "slinky/sched/legality/unchanged.py",
     (GATE, STEADY),
-    ("unchanged: the order of users", "users == old.named(*keys) and ", ""),
+    ("unchanged: the order of users", " and new.in_order(users) == old.in_order(users)", ""),
     ("unchanged: loops around", " or any(outer in touched for outer in path[:-1])", ""),
     ("unchanged: the regions", "return _use(old, before, buffer) == _use(new, now, buffer)", "return True"),
     ("unchanged: allocations", "    return before is now\n", "    return True\n"),
