@@ -3,6 +3,7 @@ the tests make."""
 
 from __future__ import annotations
 
+from slinky.runtime.codegen.uses import names_assigned
 from slinky.runtime.plan_tree import (
     Assign,
     Boolean,
@@ -50,7 +51,6 @@ from slinky.runtime.plan_tree import (
     Unpack,
     Value,
     Window,
-    names_assigned,
 )
 
 NUMBER, TRUTH, ARRAY, RING, SITE, RING_SITE, ARENA, IDLE, RANGE, RECORDER, BLOCK, GIVEN = (

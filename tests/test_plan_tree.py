@@ -13,6 +13,7 @@ from scheduled import by_rows, stencil, stencils
 import slinky as sl
 from slinky.runtime.codegen.generator import Kind, plan_tree
 from slinky.runtime.codegen.origin import at_origin
+from slinky.runtime.codegen.uses import names_assigned, names_used
 from slinky.runtime.plan_tree import (
     Assign,
     Fetch,
@@ -32,8 +33,6 @@ from slinky.runtime.plan_tree import (
     Step,
     Steps,
     TakeArena,
-    names_assigned,
-    names_used,
 )
 from slinky.runtime.python_text import python_text
 

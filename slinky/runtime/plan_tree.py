@@ -15,8 +15,7 @@ are made of arrays.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from operator import attrgetter
+from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
 import attrs
@@ -518,6 +517,11 @@ Step: TypeAlias = (
 Steps: TypeAlias = tuple[Step, ...]
 
 
+def acts(step: Step) -> bool:
+    """Whether a step may call a callback: before the first that does, nothing has happened."""
+    return isinstance(step, (Guard, Loop, ParallelLoop, StagedLoop, Run, RecordBlock, RecordCall))
+
+
 # The tree -------------------------------------------------------------------------------------------------------------
 
 
@@ -550,63 +554,3 @@ class PlanTree:
     sites: tuple[SiteKind, ...]
     arenas: Mapping[str, tuple[SiteKind, ...]]
     threaded: bool
-
-
-# Walking --------------------------------------------------------------------------------------------------------------
-
-
-def acts(step: Step) -> bool:
-    """Whether a step may call a callback: before the first that does, nothing has happened."""
-    return isinstance(step, (Guard, Loop, ParallelLoop, StagedLoop, Run, RecordBlock, RecordCall))
-
-
-def names_used(roots: Iterable[Node]) -> set[str]:
-    """The names that some steps or values use, at any depth."""
-    found: set[str] = set()
-    waiting: list[Any] = list(roots)
-    while waiting:
-        item = waiting.pop()
-        kind = type(item)
-        if kind is Name:
-            found.add(item.text)
-        elif kind is tuple:
-            waiting += item
-        elif kind is not Integer and isinstance(item, Node):
-            waiting += _parts(item)
-    return found
-
-
-def names_assigned(step: Step) -> tuple[str, ...]:
-    """The names that a step gives values, for the steps behind it."""
-    match step:
-        case Assign(name=name) | TakeArena(arena=name):
-            return (name,)
-        case Unpack(names=names):
-            return names
-        case Reserve(heap=heap, rings=rings):
-            return (*(room.site for room in heap), *rings)
-        case Fetch(name=name, reading=reading) | FetchWithin(name=name, reading=reading):
-            return (name,) if reading is None else (name, reading)
-    return ()
-
-
-_getters: dict[str, Callable[[Node], tuple[object, ...]]] = {}
-
-
-def _parts(node: Any) -> tuple[object, ...]:
-    """What the fields of a node hold, but for those that cannot hold others."""
-    kind = type(node)
-    getter = _getters.get(kind.__name__)
-    if getter is None:
-        names = [field.name for field in attrs.fields(kind) if field.type not in _WITHOUT_PARTS]
-        # Of a single name it would give no tuple.
-        getter = _getters[kind.__name__] = attrgetter(*names, names[0]) if names else _nothing
-    return getter(node)
-
-
-def _nothing(_node: Node) -> tuple[object, ...]:
-    return ()
-
-
-_WITHOUT_PARTS = frozenset({"Place", "Failure", "bool", "int", "str", "str | None", "tuple[str, ...]"})
-"""Types of fields, as they are annotated, that hold no names that are used."""

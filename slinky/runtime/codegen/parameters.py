@@ -10,6 +10,7 @@ from slinky.ir.statements import BufferParameter, Program
 from slinky.runtime.buffers import read_only
 from slinky.runtime.codegen.names import Globals
 from slinky.runtime.codegen.origin import extents
+from slinky.runtime.codegen.uses import names_assigned, names_used
 from slinky.runtime.codegen.views import Stored, Views
 from slinky.runtime.codegen.writer import Writer
 from slinky.runtime.plan_tree import (
@@ -25,8 +26,6 @@ from slinky.runtime.plan_tree import (
     Steps,
     Stride,
     Unpack,
-    names_assigned,
-    names_used,
 )
 from slinky.symbolic.expressions import metadata, scalar
 
