@@ -110,6 +110,21 @@ def test_an_image_is_summed_by_rows() -> None:
         np.testing.assert_allclose(found, values.mean())
 
 
+def test_two_reductions_by_pieces_have_states_of_their_own() -> None:
+    """What both call alike gets another name in the second."""
+    a, s, t = sl.BufferExpr("a", np.int64, 2), sl.BufferExpr("s", np.int64, 1), sl.BufferExpr("t", np.int64, 1)
+    sl.reductions.sum(a[Y, :], s[Y], name="rows")
+    sl.reductions.sum(a[:, X], t[X], name="columns")
+    p = sl.split_reduction(sl.build_pipeline([a], [s, t]), "rows", "x", 3)
+    p = sl.split_reduction(p, "columns", "y", 4)
+    assert [alloc.name() for alloc in p.find_all("alloc _")] == ["partial", "partial_1"]
+    values = squares((9, 7))
+    found = np.zeros(9, np.int64), np.zeros(7, np.int64)
+    p.run(values, *found, checked=True)
+    np.testing.assert_array_equal(found[0], values.sum(axis=1))
+    np.testing.assert_array_equal(found[1], values.sum(axis=0))
+
+
 def test_rows_of_pieces_run_in_parallel() -> None:
     """Rows are split first, each with states of its own."""
     p = of_squares(sl.reductions.sum)
