@@ -1,7 +1,7 @@
 """What is broken to see whether tests notice: one place of the code at a time (see `mutations`).
 
-The lists `mutants_of_rewrites`, `mutants_of_copies` and `mutants_of_runs` have one for each condition that keeps slinky
-right.
+The lists `mutants_of_rewrites`, `mutants_of_copies`, `mutants_of_reductions` and `mutants_of_runs` have one for each
+condition that keeps slinky right.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ FUSED_CALLS, STAGING = "tests/test_fused_calls.py", "tests/test_staging.py"
 BORDERS = "tests/test_copies.py::test_borders_of_less_than_nothing_do_not_overlap"
 COPY_PIECES = "tests/test_copy_pieces.py"
 FOLLOWED, SOLVING = "tests/symbolic/test_followed.py", "tests/symbolic/test_solving.py"
+REDUCTIONS = "tests/test_reductions.py"
 RINGS, WORKERS = "tests/test_rings.py", "tests/test_workers.py"
 SHARED, NOT_SHARED = "tests/test_shared_memory.py", "tests/test_shared_memory_refusals.py"
 CORPUS, SOUNDNESS = "tests/symbolic/test_corpus.py", "tests/symbolic/test_soundness.py"

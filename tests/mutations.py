@@ -28,11 +28,17 @@ from pathlib import Path
 from queue import SimpleQueue
 
 import mutants_of_copies
+import mutants_of_reductions
 import mutants_of_rewrites
 import mutants_of_runs
 from mutants import Mutant
 
-MUTANTS = [*mutants_of_rewrites.MUTANTS, *mutants_of_copies.MUTANTS, *mutants_of_runs.MUTANTS]
+MUTANTS = [
+    *mutants_of_rewrites.MUTANTS,
+    *mutants_of_copies.MUTANTS,
+    *mutants_of_reductions.MUTANTS,
+    *mutants_of_runs.MUTANTS,
+]
 ROOT = Path(__file__).resolve().parents[1]
 COPIED = ("slinky", "tests", "examples", "tools", "docs", "benchmarks", "pyproject.toml", "README.md")
 LONGEST = 300

@@ -21,6 +21,7 @@ from slinky.errors import InvalidCursorError, ProgramError
 from slinky.ir.copies import with_fresh_identities
 from slinky.ir.regions import global_boxes
 from slinky.ir.scopes import facts_inside, leading_checks
+from slinky.ir.sharing import host_of
 from slinky.ir.statements import (
     Alloc,
     Block,
@@ -320,6 +321,13 @@ class Version:
         candidates = self.names().get(("alloc", buffer))
         found = self.remembered[key] = None if candidates is None else self._innermost(candidates, at)
         return found
+
+    def memory_of(self, alloc: Alloc) -> Alloc:
+        """The allocation that has the memory in which one lies: itself, or its host, which is in scope there."""
+        name = host_of(alloc)
+        host = alloc if name is None else self.alloc_of(name, alloc.id)
+        assert host is not None  # it has been proved
+        return host
 
     def _innermost(self, candidates: Iterable[int], at: int) -> Alloc | None:
         entries = self.entries

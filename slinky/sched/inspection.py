@@ -36,7 +36,6 @@ from slinky.errors import InvalidCursorError, OperationError
 from slinky.ir.effects import calls_in, read_by, written_by
 from slinky.ir.printer import expression_text
 from slinky.ir.scopes import over_loops
-from slinky.ir.sharing import host_of
 from slinky.ir.statements import Call, For, Program, Statement
 from slinky.pipeline import Pipeline
 from slinky.runtime.lifetimes import last_names
@@ -314,10 +313,8 @@ class _Touched:
         self.access = access
         call = access.call._id
         alloc = version.alloc_of(access.buffer, call)
-        host = None if alloc is None else host_of(alloc)
-        within = alloc if alloc is None or host is None else version.alloc_of(host, alloc.id)
-        self.buffer = (access.buffer, None if alloc is None else alloc.id)
-        self.memory = (access.buffer if host is None else host, None if within is None else within.id)
+        self.buffer = access.buffer if alloc is None else alloc.id
+        self.memory = access.buffer if alloc is None else version.memory_of(alloc).id
         self.known = version.base_facts()
         self.around = list(reversed(version.loops_around(call)))
 

@@ -114,7 +114,7 @@ def _in_place(version: Version, call: Call, name: str, target: Alloc) -> Pipelin
 
 def _example(version: Version, guest: Alloc, source: Alloc) -> str:
     """A small run in which one is written over the other while that is read; empty if none is found."""
-    host = _host(version, source)
+    host = version.memory_of(source)
     shared = _sharing(version, guest, host).finish("compute_in_place")
     return str(taken_over(shared.program, host.id, source.id, guest.id) or "")
 
@@ -173,21 +173,13 @@ def reuse_buffer(p: Pipeline, alloc: AllocCursor, other: AllocCursor) -> Any:
 
 def _share(version: Version, guest: Alloc, source: Alloc, operation: str) -> Pipeline:
     """Let a buffer, and all that lie in its memory, lie in that of another."""
-    host = _host(version, source)
+    host = version.memory_of(source)
     if host.id == guest.id or host_of(guest) == host.buffer:
         raise SchedulingError(
             f"{guest.buffer} and {source.buffer} lie in one memory already", place=statement_cursor(version, guest.id)
         )
     _require_unused_before(version, guest, host)
     return settle(_sharing(version, guest, host), operation, Kept(MEMORY_ALONE, ALL_BUT_CHECKS))
-
-
-def _host(version: Version, alloc: Alloc) -> Alloc:
-    """The allocation that has the memory in which one lies: itself, or its host."""
-    name = host_of(alloc)
-    host = alloc if name is None else version.alloc_of(name, alloc.id)
-    assert host is not None  # it has been proved that it is in scope
-    return host
 
 
 def _sharing(version: Version, guest: Alloc, host: Alloc) -> Edit:
