@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_schedules import Chain, NothingToDoError
+from random_chains import NothingToDoError
+from random_schedules import Chain
 
 import slinky as sl
 
