@@ -249,6 +249,61 @@ def test_what_is_read_after_all_is_written_is_not_folded_away(factor: int) -> No
             sl.fold_storage(q, "alloc t", "x", factor)
 
 
+def squares_and_last(**shape: Any) -> sl.Pipeline:
+    """Squares, and a copy of them."""
+    (x,) = sl.variables("x")
+    a, t, b = (sl.BufferExpr(name, np.int64, rank=1) for name in "atb")
+    sl.Func(np.square, [a[x]], [t[x]])
+    sl.Func(lambda s, o: np.copyto(o, s), [t[x]], [b[x]], name="last")
+    p = sl.build_pipeline([a], [b])
+    return sl.assume_shape(p, **shape) if shape else p
+
+
+def refuses_to_fold(p: sl.Pipeline, factor: int) -> None:
+    """Check that a fold is refused, and that somebody would read another element."""
+    with pytest.raises(sl.SchedulingError, match=f"a fold of {factor} does not hold all that is live of t.x") as caught:
+        sl.fold_storage(p, "alloc t", "x", factor)
+    assert "last reads t[" in caught.value.example
+    assert "whose place another element has taken" in caught.value.example
+
+
+def test_a_fold_by_one_too_few_is_refused_in_turn() -> None:
+    p = sl.split_loop(squares_and_last(b=(sl.interval(0, 1),)), "square.x", 1)
+    refuses_to_fold(p, 1)
+
+
+def test_what_is_read_after_others_have_read_is_not_folded_away() -> None:
+    """A loop writes all; one call reads the last element, and then another one those before."""
+    p = sl.split_loop(squares_and_last(), "square.x", 1)
+    p = sl.cut_call(p, "last.x", sl.BufferExpr("b", np.int64, 1).dim(0).max)
+    p = sl.reorder_statements(p, p.find("last").expand(after=1))
+    for factor in (1, 2, 5):
+        refuses_to_fold(p, factor)
+
+
+def test_iterations_of_a_parallel_loop_share_no_fold_in_turn() -> None:
+    p = sl.compute_at(sl.split_loop(squares_and_last(), "last.x", 1), "square", "for x")
+    p = sl.cut_loop(p, "for x", p.find("for x").bounds().min + 3)
+    assert "fold 1" in str(sl.fold_storage(p, "alloc t", "x", 1))
+    for loop in p.find_all("for x"):
+        with pytest.raises(sl.SchedulingError, match="not shown that a fold of 1 holds"):
+            sl.fold_storage(sl.parallelize_loop(p, loop), "alloc t", "x", 1)
+        with pytest.raises(sl.SchedulingError, match="share the folded buffer"):
+            sl.parallelize_loop(sl.fold_storage(p, "alloc t", "x", 1), loop)
+
+
+def test_what_is_written_in_between_overwrites_nothing() -> None:
+    """The first element, once more, after the second one was written and before that is read."""
+    p = squares_and_last(b=(sl.interval(0, 1),))
+    p = sl.cut_call(sl.cut_call(p, "square.x", 1), "last.x", 1)
+    p = sl.reorder_statements(p, p.find("square #1").expand(after=1))
+    assert [str(c.bounds("x").min) for c in p.find_all("_ = _")] == ["0", "0", "1", "1"]
+    assert "fold 1" in str(sl.fold_storage(p, "alloc t", "x", 1))
+    edit = sl.edit(p)
+    edit.insert(p.find("last #1").before(), edit.copy("square #0")[0])
+    refuses_to_fold(edit.finish(), 1)
+
+
 # ----------------------------------------------------------------------------------------------------------------
 # Folds of one row
 # ----------------------------------------------------------------------------------------------------------------

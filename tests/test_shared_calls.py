@@ -322,7 +322,19 @@ def test_a_fold_that_rested_on_what_the_call_wrote() -> None:
     edit.insert(p.find("start").before(), ir.If(sl.equal(at, loop.range.min), (first,)), older)
     p = edit.finish()
     p = sl.cut_call(p, "start.x #2", at)
-    agree(before, sl.remove_call(p, "start #2"))
+    back = sl.remove_call(p, "start #2")
+    agree(before, back)
+    edit = sl.edit(back)
+    lowest = sl.interval(loop.range.min - 1, loop.range.min - 1)
+    edit.insert(back.find("for x").before(), ir.with_box(edit.copy("start #1")[0], (lowest,)))  # type: ignore[arg-type]
+    in_turn = edit.finish()
+    agree(before, in_turn)
+    assert refusal(lambda: sl.fold_storage(back, "alloc t", "x", 3)) == (
+        "not shown that what is produced of t.x moves forward with loop x"
+    )
+    assert refusal(lambda: sl.fold_storage(in_turn, "alloc t", "x", 3)) == (
+        "not shown that a fold of 3 holds all that is live of t.x at once"
+    )
     p = sl.fold_storage(p, "alloc t", "x", 3)
     agree(before, p)
     assert refusal(lambda: sl.remove_call(p, "start #2")) == (

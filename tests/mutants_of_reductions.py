@@ -1,0 +1,86 @@
+"""What is broken of reductions by pieces, and of folds that calls and loops use in turn."""
+
+# ruff: noqa: E501 (the texts are as long as they stand in the code)
+
+from __future__ import annotations
+
+from mutants import FOLDS, REDUCTIONS, SHARED_CALLS, Mutant, mutants
+
+MUTANTS: list[Mutant] = []
+
+# The rewrite ----------------------------------------------------------------------------------------------------------
+
+MUTANTS += mutants(
+    "slinky/sched/primitives/reductions.py",
+    (REDUCTIONS,),
+    ("reductions: other bits", "    if not (reduction.is_exact or reduction.may_reassociate):\n", "    if False:\n"),
+    ("reductions: past copies", "    if any(port.view is not None for port in func.ports):\n", "    if False:\n"),
+    ("reductions: another dimension", "    if dim not in over:\n", "    if False:\n"),
+    ("reductions: a factor that moves", "    if not loops.isdisjoint(symbols(factor)):\n", "    if False:\n"),
+    ("reductions: positive factors", '    require_positive(edit, factor, "the factor", known)\n', ""),
+    ("reductions: inputs of other lengths", "            if not prove(same, self.known):\n", "            if False:\n"),
+    ("reductions: less than nothing", "return extent if prove(extent >= 0, self.known) else maximum(extent, 0)", "return extent"),
+    ("reductions: less than nothing elsewhere", "math.prod(map(self._at_least_none, extents), start", "math.prod(extents, start"),
+    ("reductions: all dimensions count", "            if name != dim\n", "            if False\n"),
+    ("reductions: the last piece", "self.last = (self.extent - 1) // factor", "self.last = self.extent // factor"),
+    ("reductions: what is left of the last piece", "minimum(begin + self.factor - 1, whole.max)", "begin + self.factor - 1"),
+    ("reductions: pieces side by side", "begin = whole.min + self.factor * piece", "begin = whole.min + (self.factor - 1) * piece"),
+    ("reductions: the piece before", "InputPort((point(piece - 1), ", "InputPort((point(piece), "),
+    ("reductions: the last state", "InputPort((point(self.last), ", "InputPort((point(maximum(self.last - 1, -1)), "),
+    ("reductions: two steps", "                (constant(2), *(None for _ in state.dims)),\n", "                (constant(1), *(None for _ in state.dims)),\n"),
+    ("reductions: what a call computes", "box = effective_box(self.version, self.call)", "box = self.call.box"),
+    ("reductions: names of states", "free_name(self.version, self.call.id, state.name, found)", "state.name"),
+    ("reductions: parts of the first", "part = Limit(0, None, constant(-1))", "part = Limit(0, None, None)"),
+    ("reductions: counts", '(("count", self.extent * self.each),)', '(("count", self.extent),)'),
+)  # fmt: skip
+
+# Runs -----------------------------------------------------------------------------------------------------------------
+
+MUTANTS += mutants(
+    "slinky/runtime/reductions.py",
+    (REDUCTIONS,),
+    ("reductions: where pieces start", "(first + piece) * piece_extent * each", "first * piece_extent * each"),
+    ("reductions: how many start before", "(first + piece) * piece_extent * each", "(first + piece) * piece_extent"),
+    ("reductions: one piece of several", "given = inputs if pieces == 1 else _pieces_of(", "given = inputs if True else _pieces_of("),
+    ("reductions: which piece of several", "slice(piece * extent, (piece + 1) * extent)", "slice(0, extent)"),
+    ("reductions: pieces of nothing", "if all(given[k].shape[axis] for k, axis in reduced):", "if True:"),
+    ("reductions: states of nothing", "                    state[...] = was\n", "                    pass\n"),
+)  # fmt: skip
+
+# What is declared, and the funcs that slinky has ----------------------------------------------------------------------
+
+MUTANTS += mutants(
+    "slinky/graph/reductions.py",
+    (REDUCTIONS,),
+    ("reductions: what moves with outputs", "            if moving:\n", "            if False:\n"),
+    ("reductions: an axis of some input", "        if all(axis is None for axis in found):\n", "        if False:\n"),
+    ("reductions: reserved arguments", "            if name in func.arguments:\n", "            if False:\n"),
+    ("reductions: states of the graph", "if buffer.producer is not None or buffer", "if buffer"),
+)  # fmt: skip
+MUTANTS += mutants(
+    "slinky/reductions.py",
+    (REDUCTIONS,),
+    ("reductions: rounded sums", 'is_rounded = ufunc in (np.add, np.multiply) and dtype.kind in "fc"', "is_rounded = False"),
+    ("reductions: NaN comes first", "taken = (taken | np.isnan(new_best)) & ~np.isnan(best)", "taken = taken & ~np.isnan(best)"),
+    ("reductions: NaN stays", "taken = (taken | np.isnan(new_best)) & ~np.isnan(best)", "taken = taken | np.isnan(new_best)"),
+    ("reductions: the first of equals", "taken = is_better(new_best, best)", "taken = ~is_better(best, new_best)"),
+    ("reductions: no place of nothing", "        if not count:\n            raise ValueError(f\"{what} of", "        if False:\n            raise ValueError(f\"{what} of"),
+    ("reductions: no extremum of nothing", "        if not count:\n            raise ValueError(f\"{self", "        if False:\n            raise ValueError(f\"{self"),
+    ("reductions: weights of nothing", "base = np.where(nothing, 0, new_largest)", "base = new_largest"),
+)  # fmt: skip
+
+# Folds ----------------------------------------------------------------------------------------------------------------
+
+MUTANTS += mutants(
+    "slinky/sched/legality/folds.py",
+    (FOLDS, SHARED_CALLS),
+    ("folds in turn: each by itself", "        if _unfitting(version, turn, factor) is not None:\n", "        if False:\n"),
+    ("folds in turn: forward", "        if turn.loop is not None and _moving_back(version, turn) is not None:\n", "        if False:\n"),
+    ("folds in turn: what was written before", "        for before in turns[:n]:\n", "        for before in ():\n"),
+    ("folds in turn: all before", "        for before in turns[:n]:\n", "        for before in turns[max(n - 1, 0) : n]:\n"),
+    ("folds in turn: one more", "shown(end, other.min + factor - 1, k)", "shown(end, other.min + factor, k)"),
+    ("folds in turn: what is read", "for other, k in (*turn.reads, *turn.writes)", "for other, k in turn.writes"),
+    ("folds in turn: what is written", "for other, k in (*turn.reads, *turn.writes)", "for other, k in turn.reads"),
+    ("folds in turn: all iterations before", "() if before.loop is None else (before.loop,)", "()"),
+    ("folds in turn: parallel loops", "loop = statement if isinstance(statement, For) and is_in_order(statement) else None", "loop = statement if isinstance(statement, For) else None"),
+)  # fmt: skip
