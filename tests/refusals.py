@@ -47,6 +47,21 @@ OVERLAP = r"iterations ahead, (leaves alone|needs nothing|writes|reads)"
 STAGES = f"runs in stages of|allocates anew in each iteration|{OVERLAP}"
 MEMORY = f"{MEMORY_USED}|{NOT_IN_PLACE}|{MEMORY_PLACE}"
 
+KEPT = {
+    "something read is not written": UNWRITTEN,
+    "an output is not written": OUTPUT,
+    "a fold": FOLD,
+    "not forward": PRODUCED_FORWARD,
+}
+"""What many rewrites may fail to keep: that what is read has been written, and is still there."""
+
+MOVED = {
+    **KEPT,
+    "a fold in a parallel loop": PARALLEL_FOLD,
+    "a race": f"{READ_BY_OTHERS}|{WRITTEN_TWICE}|{SHARED_FOLD}",
+}
+"""The same of rewrites that move calls from loop to loop: parallel iterations must let each other be, too."""
+
 REFUSALS: dict[str, dict[str, str]] = {
     "split_loop": {
         "a factor that is not positive": POSITIVE,
@@ -90,12 +105,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "not in so many loops": r"the gap stands in (no loop|\d+ loops?), not in",
         "in an if": r"the gap stands in an if",
         "a buffer on both sides": r"used on both sides of the gap",
-        "something read is not written": UNWRITTEN,
-        "an output is not written": OUTPUT,
-        "a fold": FOLD,
-        "not forward": PRODUCED_FORWARD,
-        "a fold in a parallel loop": PARALLEL_FOLD,
-        "a race": f"{READ_BY_OTHERS}|{WRITTEN_TWICE}|{SHARED_FOLD}",
+        **MOVED,
     },
     "unroll_loop": {
         "no constant number of iterations": r"has as many iterations in every run",
@@ -108,10 +118,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "no iteration": r"runs at all|never runs",
         "several iterations": r"and its body depends on",
         "a buffer out of scope": SCOPE,
-        "something read is not written": UNWRITTEN,
-        "an output is not written": OUTPUT,
-        "a fold": FOLD,
-        "not forward": PRODUCED_FORWARD,
+        **KEPT,
         "a race": f"{READ_BY_OTHERS}|{WRITTEN_TWICE}|{SHARED_FOLD}",
     },
     "serialize_loop": {
@@ -123,24 +130,14 @@ REFUSALS: dict[str, dict[str, str]] = {
         "not side by side": r"the pieces of .* lie side by side",
         "a loop that may not run": r"does nothing where loop|would do something where loop",
         "a buffer out of scope": SCOPE,
-        "something read is not written": UNWRITTEN,
-        "an output is not written": OUTPUT,
-        "a fold": FOLD,
-        "not forward": PRODUCED_FORWARD,
-        "a fold in a parallel loop": PARALLEL_FOLD,
-        "a race": f"{READ_BY_OTHERS}|{WRITTEN_TWICE}|{SHARED_FOLD}",
+        **MOVED,
     },
     "lift_call": {
         "more levels than there are": r"cannot be lifted out of",
         "a buffer inside": r"is allocated inside of what",
         "a part of a dimension that is computed whole": WHOLE,
         "a buffer out of scope": SCOPE,
-        "something read is not written": UNWRITTEN,
-        "an output is not written": OUTPUT,
-        "a fold": FOLD,
-        "not forward": PRODUCED_FORWARD,
-        "a fold in a parallel loop": PARALLEL_FOLD,
-        "a race": f"{READ_BY_OTHERS}|{WRITTEN_TWICE}|{SHARED_FOLD}",
+        **MOVED,
     },
     "compute_once": {
         "not in the loop": r"is not in loop",
@@ -149,12 +146,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "a buffer inside": r"is allocated inside of loop",
         "computed once already": r"is computed in the first iteration of loop .* only",
         "too deep": r"loops and ifs nest at most",
-        "something read is not written": UNWRITTEN,
-        "an output is not written": OUTPUT,
-        "a fold": FOLD,
-        "not forward": PRODUCED_FORWARD,
-        "a fold in a parallel loop": PARALLEL_FOLD,
-        "a race": f"{READ_BY_OTHERS}|{WRITTEN_TWICE}|{SHARED_FOLD}",
+        **MOVED,
     },
     "unslide_window": {
         "not in the loop": r"is not in loop",
@@ -162,12 +154,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "nothing slides": r"computes all that an iteration of loop .* needs already",
         "a part of a dimension that is computed whole": WHOLE,
         "a buffer out of scope": SCOPE,
-        "something read is not written": UNWRITTEN,
-        "an output is not written": OUTPUT,
-        "a fold": FOLD,
-        "not forward": PRODUCED_FORWARD,
-        "a fold in a parallel loop": PARALLEL_FOLD,
-        "a race": f"{READ_BY_OTHERS}|{WRITTEN_TWICE}|{SHARED_FOLD}",
+        **MOVED,
     },
     "assume_shape": {
         "a size that the checks exclude": r"cannot have .*: the checks exclude it",
@@ -231,10 +218,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "a part of a dimension that is computed whole": WHOLE,
     },
     "remove_call": {
-        "something read is not written": UNWRITTEN,
-        "an output is not written": OUTPUT,
-        "a fold": FOLD,
-        "not forward": PRODUCED_FORWARD,
+        **KEPT,
         "parallel iterations": READ_BY_OTHERS,
     },
     "choose_variant": {
@@ -261,10 +245,7 @@ REFUSALS: dict[str, dict[str, str]] = {
     "stage_buffer": {
         "not touched": r"the block neither reads nor writes",
         "not there": r"there is no buffer",
-        "something read is not written": UNWRITTEN,
-        "an output is not written": OUTPUT,
-        "a fold": FOLD,
-        "not forward": PRODUCED_FORWARD,
+        **KEPT,
         "shared folds": SHARED_FOLD,
         "parallel iterations": READ_BY_OTHERS,
         "written twice": WRITTEN_TWICE,
@@ -331,10 +312,7 @@ REFUSALS: dict[str, dict[str, str]] = {
     "compute_root": {
         "allocated inside a loop": r"is allocated inside a loop",
         "a buffer out of scope": SCOPE,
-        "something read is not written": UNWRITTEN,
-        "an output is not written": OUTPUT,
-        "a fold": FOLD,
-        "not forward": PRODUCED_FORWARD,
+        **KEPT,
     },
     "slide_window": {
         "not in the loop": r"is not in loop",
@@ -345,12 +323,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "an end does not move forward": r"the (start|end) of what .* produces (moves|does not move) forward",
         "the loop would run longer": f"{LONGER}|{COMPUTED_FORWARD}",
         "the range of an inner loop": INNER_RANGE,
-        "something read is not written": UNWRITTEN,
-        "an output is not written": OUTPUT,
-        "a fold": FOLD,
-        "not forward": PRODUCED_FORWARD,
-        "a fold in a parallel loop": PARALLEL_FOLD,
-        "a race": f"{READ_BY_OTHERS}|{WRITTEN_TWICE}|{SHARED_FOLD}",
+        **MOVED,
         "a part of a dimension that is computed whole": WHOLE,
     },
     "fold_storage": {
