@@ -23,8 +23,8 @@ from slinky.sched.gate import settle
 from slinky.sched.legality.reasons import WRITES_AS_MUCH, Kept, Obligation
 from slinky.sched.operation import sched_op
 from slinky.sched.primitives.placement import ELSEWHERE
-from slinky.sched.primitives.rewriting import delete_with_idle_blocks, in_words_of, require_levels
-from slinky.sched.remedies import PlaceOf, Remedy, first, instead
+from slinky.sched.primitives.rewriting import delete_with_idle_blocks, in_words_of, levels_around
+from slinky.sched.remedies import PlaceOf, Remedy, first
 from slinky.sched.returned import ComputeOnceCursors, LiftCallCursors
 from slinky.symbolic.bounds import decide, simplify
 from slinky.symbolic.expressions import TRUE
@@ -71,21 +71,13 @@ def lift_call(p: Pipeline, call: CallCursor, levels: int = 1) -> Any:
         call: the call.
     """
     version, old = p._version, call._call
-    require_levels(levels)
-    around = version.ancestors(old.id)
-    if levels > len(around):
-        there = "is 1" if len(around) == 1 else f"are {len(around)}"
-        raise SchedulingError(
-            f"the call of {call.name()} cannot be lifted out of {levels} loops; there {there} around it",
-            place=call,
-            remedies=lambda: [instead("lift it out of all of them", levels=len(around))] if around else [],
-        )
-    outermost = around[levels - 1]
+    left = levels_around(call, levels, f"the call of {call.name()}")
+    outermost = left[-1]
     _require_buffers_outside(version, old, outermost, f"what {call.name()} would leave")
     edit = Edit(version)
     edit.insert(Gap.before(outermost), (marker := Pass(),))
     delete_with_idle_blocks(edit, old.id, ELSEWHERE, keep=version.entries[outermost].parent)
-    edit.replace(marker.id, (with_box(old, _box_for_all(version, old, around[:levels])),))
+    edit.replace(marker.id, (with_box(old, _box_for_all(version, old, left)),))
     new = settle(
         edit,
         "lift_call",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
 
-from slinky.cursors.cursors import AllocCursor, LoopCursor, statement_cursor
+from slinky.cursors.cursors import AllocCursor, LoopCursor, StatementCursor, statement_cursor
 from slinky.cursors.editing import Edit
 from slinky.cursors.versions import ROOT, Version
 from slinky.errors import GraphError, OperationError, SchedulingError
@@ -16,7 +16,7 @@ from slinky.ir.statements import Alloc, Block, Call, For, Pass, Statement, block
 from slinky.sched.legality.refusals import Unproved
 from slinky.sched.legality.scopes import DEEPEST_NEST
 from slinky.sched.legality.wholes import computes_part
-from slinky.sched.remedies import Remedy
+from slinky.sched.remedies import Remedy, instead
 from slinky.symbolic.explanations import brief
 from slinky.symbolic.expressions import (
     Condition,
@@ -134,6 +134,23 @@ def require_levels(levels: int) -> None:
     """Raise `OperationError` unless a number of levels is an integer, 1 or more."""
     if not is_integer(levels) or levels < 1:
         raise OperationError(f"levels must be an integer, 1 or more, got {levels!r}")
+
+
+def levels_around(place: StatementCursor, levels: int, what: str) -> list[int]:
+    """So many loops and ifs around a statement that is to be lifted out of them, innermost first.
+
+    Raises `SchedulingError` if there are fewer.
+    """
+    require_levels(levels)
+    around = place._version.ancestors(place._id)
+    if levels > len(around):
+        there = "is 1" if len(around) == 1 else f"are {len(around)}"
+        raise SchedulingError(
+            f"{what} cannot be lifted out of {levels} loops; there {there} around it",
+            place=place,
+            remedies=lambda: [instead("lift it out of all of them", levels=len(around))] if around else [],
+        )
+    return around[:levels]
 
 
 def buffers_used(block: Block) -> set[str]:

@@ -32,8 +32,8 @@ from slinky.sched.legality.reasons import ALL_BUT_CHECKS, FOLD_ALONE, LESS_LIFE,
 from slinky.sched.legality.stages import folds_needed
 from slinky.sched.legality.touches import touches
 from slinky.sched.operation import sched_op
-from slinky.sched.primitives.rewriting import at_least_one, require_known_symbols, require_levels, require_positive
-from slinky.sched.remedies import PlaceOf, Remedy, first, instead, unfold_first
+from slinky.sched.primitives.rewriting import at_least_one, levels_around, require_known_symbols, require_positive
+from slinky.sched.remedies import PlaceOf, Remedy, first, unfold_first
 from slinky.sched.returned import FoldStorageCursors, LiftAllocCursors, StoreAtCursors, UnfoldStorageCursors
 from slinky.symbolic.bounds import bounds, simplify
 from slinky.symbolic.differences import largest_difference, largest_fixed_difference
@@ -333,15 +333,7 @@ def lift_alloc(p: Pipeline, alloc: AllocCursor, levels: int = 1) -> Any:
         alloc: the allocation.
     """
     version, old = p._version, alloc._alloc
-    require_levels(levels)
-    ancestors = version.ancestors(old.id)
-    if levels > len(ancestors):
-        raise SchedulingError(
-            f"{old.buffer} cannot be lifted out of {levels} loops; there {_is_or_are(len(ancestors))} around it",
-            place=alloc,
-            remedies=lambda: [instead("lift it out of all of them", levels=len(ancestors))] if ancestors else [],
-        )
-    left = [version.statement(i) for i in ancestors[:levels]]
+    left = [version.statement(i) for i in levels_around(alloc, levels, old.buffer)]
     known = version.facts_at(old.id)
     loops = [s for s in left if isinstance(s, For)]
     for passed in loops:
@@ -353,7 +345,7 @@ def lift_alloc(p: Pipeline, alloc: AllocCursor, levels: int = 1) -> Any:
         for fold in old.folds:
             if fold is not None and passed.variable in symbols(fold):
                 raise SchedulingError(f"the fold of {old.buffer} depends on loop {passed.variable}", place=alloc)
-    outermost = ancestors[levels - 1]
+    outermost = left[-1].id
     _require_free_name(version, old, outermost)
     outside = version.facts_at(outermost)
     grown = tuple(over_loops(i, loops, known) for i in old.box)
@@ -372,10 +364,6 @@ def lift_alloc(p: Pipeline, alloc: AllocCursor, levels: int = 1) -> Any:
 def _compute_there(version: Version, identity: int, loop: For) -> list[Remedy]:
     names = [call.func.name for call in _calls(version, [identity])]
     return [first(f"compute {names[0]} there first", ("compute_at", PlaceOf(identity), PlaceOf(loop.id)))]
-
-
-def _is_or_are(count: int) -> str:
-    return "is 1" if count == 1 else f"are {count}"
 
 
 def _require_free_name(version: Version, alloc: Alloc, sibling: int) -> None:
