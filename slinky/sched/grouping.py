@@ -42,12 +42,18 @@ MOST_MEMBERS = 64
 PASSES = 3.0
 """How often a NumPy callback goes over the data it is given, in slices and temporaries."""
 
+ABOUT_AS_FAST = 1.02
+"""Of heights that take about as long, the one that holds least is taken."""
+
 FEW_CALLS = 8
 """Of so many calls all groupings are looked at, and none is missed that gets better only after it got worse."""
 
 MEMORY_WORTH = 6.0
 """How often a byte that need not be held could be written to memory in the time that this is worth. Seconds are not
 all: of schedules that take about as long, the one that holds less is the better one."""
+
+LINES_PER_CALL = 500
+"""How many lines NumPy begins in the time of a call: what makes strips of columns dearer than strips of rows."""
 
 MOST_REPEATED = 0.05
 """Which share of the work may be done twice so that strips are independent."""
@@ -57,6 +63,22 @@ TASKS_PER_WORKER = 2
 
 LEAST_TASK_SECONDS = 2e-4
 """What a worker must have to do in one go, so that it is worth being told."""
+
+
+@attrs.frozen
+class Lines:
+    """How many times a callback begins a line of neighbours in memory, over all strips of a call.
+
+    A line goes along the last axis of what the call writes: all of it, or where strips go along that axis, one strip.
+    """
+
+    elements: int
+    length: int
+    is_cut: bool
+
+    def count(self, rows: float) -> float:
+        """How many lines there are, in strips of so many coordinates."""
+        return self.elements / max(min(rows, self.length) if self.is_cut else self.length, 1.0)
 
 
 @attrs.frozen
@@ -73,6 +95,7 @@ class Member:
     window: float
     halo: float
     row_bytes: float
+    lines: Lines
 
     def rows(self, height: int) -> int:
         """How many coordinates of it are held while a strip is computed."""
@@ -91,6 +114,7 @@ class Last:
     index: int
     strips: Strips
     row_bytes: float
+    lines: Lines
 
 
 @attrs.frozen
@@ -109,6 +133,11 @@ class Track:
     def calls(self) -> tuple[int, ...]:
         """All calls, by index."""
         return (*(last.index for last in self.lasts), *(member.index for member in self.members))
+
+    def lines(self, height: int) -> float:
+        """How many lines of neighbours in memory all calls begin, in strips of this height."""
+        own = sum(last.lines.count(height) for last in self.lasts)
+        return own + sum(member.lines.count(member.slope * height) for member in self.members)
 
     def live(self, height: int) -> float:
         """The bytes that are held while strips of this height are computed."""
@@ -237,7 +266,7 @@ class _Grower:
         return Grouping(groups, tuple(self.merges), tuple(left), sum(map(self._unscheduled, range(len(self.calls)))))
 
     def _unscheduled(self, i: int) -> float:
-        return self._outside((i,)) + self._calls(1)
+        return self._outside((i,)) + self._calls(1) + self._line_seconds(_lines(self.calls[i], None).count(math.inf))
 
     # -- all groupings of a few calls ------------------------------------------------------------------------
 
@@ -374,7 +403,10 @@ class _Grower:
             found = [s for s in same if s is not None]
             if len(found) == len(lasts) and not strips.is_reduced:
                 each = zip(lasts, found, strict=True)
-                yield Track(tuple(Last(i, s, _row_bytes(self.calls[i], s)) for i, s in each), ())
+                yield Track(
+                    tuple(Last(i, s, _row_bytes(self.calls[i], s), _lines(self.calls[i], s.position)) for i, s in each),
+                    (),
+                )
 
     def _like(self, strips: Strips, i: int) -> Strips | None:
         """Strips of another call at the same coordinates of the dimension at the same place."""
@@ -393,10 +425,13 @@ class _Grower:
         return attrs.evolve(track, members=tuple(added))
 
     def _single(self, i: int) -> Group:
-        call = self.calls[i]
-        group = self._group((i,), (), tuple(Track((Last(i, s, _row_bytes(call, s)),), ()) for s in call.strips))
+        group = self._group((i,), (), tuple(Track((self._last(i, s),), ()) for s in self.calls[i].strips))
         assert group is not None
         return group
+
+    def _last(self, i: int, strips: Strips) -> Last:
+        call = self.calls[i]
+        return Last(i, strips, _row_bytes(call, strips), _lines(call, strips.position))
 
     # -- how a group is run ----------------------------------------------------------------------------------
 
@@ -405,9 +440,10 @@ class _Grower:
         choices = [] if members else [Choice(None, 0, 1, self._unscheduled(lasts[0]), 0.0)]
         choices += [choice for track in tracks for choice in self._choices(track)]
         small = [choice for choice in choices if choice.live <= self.aims.most_live]
-        best = min(small, key=lambda choice: choice.seconds, default=None)
-        if best is None:
-            best = min(choices, key=lambda choice: (choice.live, choice.seconds), default=None)
+        if small:
+            about_as_fast = ABOUT_AS_FAST * min(choice.seconds for choice in small)
+            small = [choice for choice in small if choice.seconds <= about_as_fast]
+        best = min(small or choices, key=lambda choice: (choice.live, choice.seconds), default=None)
         return None if best is None else Group(lasts, members, tracks, best)
 
     def _choices(self, track: Track) -> Iterator[Choice]:
@@ -417,10 +453,11 @@ class _Grower:
             return
         held = sum(m.row_bytes * m.slope * extent for m in track.members)
         outside = self._outside(track.calls)
-        for height in heights_of(track, machine):
+        for height in heights_of(track, min(BEYOND_CACHE * machine.near_bytes, self.aims.most_live)):
             live = track.live(height)
             calls = self._calls(-(-extent // height) * len(track.calls))
-            seconds = outside + calls + 2 * PASSES * held / machine.bandwidth(live)
+            seconds = outside + calls + self._line_seconds(track.lines(height))
+            seconds += 2 * PASSES * held / machine.bandwidth(live)
             if track.members:
                 yield Choice(track, height, 1, seconds, live)
             yield from self._parallel(track, height, seconds, live)
@@ -454,6 +491,10 @@ class _Grower:
 
     def _calls(self, count: int) -> float:
         return count * self.aims.machine.call_seconds
+
+    def _line_seconds(self, count: float) -> float:
+        """What it takes to begin so many lines, in each pass of a callback: NumPy's loops are inside of lines."""
+        return PASSES * count * self.aims.machine.call_seconds / LINES_PER_CALL
 
 
 _Merging: TypeAlias = tuple[tuple[Group, ...], Group]
@@ -489,14 +530,14 @@ _MOST_LOOKED_AT = 500
 """How many producers of a group are looked at, to see whether it depends on another."""
 
 
-def heights_of(track: Track, machine: Machine) -> tuple[int, ...]:
-    """The heights of strips worth looking at: the largest holds a few times what the near cache does, the next half as
-    much. They are whole multiples where the last calls compute no others, and such that doubled rows come in pairs."""
+def heights_of(track: Track, most_live: float) -> tuple[int, ...]:
+    """The heights of strips worth looking at: the largest that holds at most so many bytes, half of it, and so on. They
+    are whole multiples where the last calls compute no others, and such that doubled rows come in pairs."""
     slowest = min((member.slope for member in track.members), default=1.0)
     unit = math.lcm(*(last.strips.multiple for last in track.lasts), 1 << max(math.ceil(-math.log2(slowest)), 0))
     constant = track.live(0)
     each = track.live(1) - constant
-    fitting = max(BEYOND_CACHE * machine.near_bytes - constant, 0.0) / each if each else math.inf
+    fitting = max(most_live - constant, 0.0) / each if each else math.inf
     most = int(min(track.strips.extent // 2, max(fitting, unit))) // unit
     if most < 1:
         return (unit,) if unit < track.strips.extent else ()
@@ -533,7 +574,7 @@ class _Following:
         low, high = min(need.low for _, need in needs), max(need.high for _, need in needs)
         far = min(need.far for _, need in needs)
         window, halo = (max(high - least + 1 - slope, 0.0) for least in (low, far))
-        member = Member(i, position, slope, window, halo, _row_bytes(call, strips))
+        member = Member(i, position, slope, window, halo, _row_bytes(call, strips), _lines(call, position))
         fresh = high + 1 - slope if member.keeps else low
         self._reads(strips, _Need(0, slope, fresh, high, far))
         return member
@@ -570,6 +611,14 @@ def _row_bytes(call: Related, strips: Strips) -> float:
         return 0.0
     size = sum(w.bytes for w in call.writes)
     return size / max(strips.extent, 1)
+
+
+def _lines(call: Related, position: int | None) -> Lines:
+    """The lines that a call begins, in strips along one of its dimensions, or at once."""
+    written = call.writes[0]
+    if not written.shape:
+        return Lines(call.elements, call.elements, False)
+    return Lines(call.elements, written.shape[-1], written.dims[-1] == position)
 
 
 def _repeated(track: Track, rows: int) -> float:
