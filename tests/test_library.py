@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 from pathlib import Path
 from typing import Any
 
@@ -102,11 +103,10 @@ def test_it_is_written_with_public_names_alone() -> None:
     tree = ast.parse(source)
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
-            assert node.module in ("__future__", "collections.abc", "typing", "slinky.symbolic")
-            if node.module == "slinky.symbolic":
-                import slinky.symbolic
-
-                assert {name.name for name in node.names} <= set(slinky.symbolic.__all__)
+            assert node.module in ("__future__", "collections.abc", "typing", "slinky.ir", "slinky.symbolic")
+            if node.module in ("slinky.ir", "slinky.symbolic"):
+                offered = importlib.import_module(node.module).__all__
+                assert {name.name for name in node.names} <= set(offered)
         if isinstance(node, ast.Import):
             assert [name.name for name in node.names] == ["slinky"]
         if isinstance(node, ast.Attribute):
@@ -340,3 +340,30 @@ def test_the_history_of_a_schedule_makes_it_again() -> None:
             names = {"p": p}
             exec(str(text), names)
             assert names["p"].same_program(q)
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Where pieces begin
+# ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("low", [0, -1, 5, 8, -13])
+@pytest.mark.parametrize("height", [0, 1, 7, 20])
+def test_pieces_that_begin_at_multiples(low: int, height: int) -> None:
+    p, split = sl.split_loop(stencil(), "stencil.y", 4, rc=True)
+    q, (loop,) = sl.align_loop(p, split.outer, 8, rc=True)
+    assert str(loop.bounds()) == "8*(out.y.min // 8) .. out.y.max"
+    q = sl.default_schedule(q)
+    inp, out = picture(height, 9, 1, (low, 0))
+    compare(p, q, [inp], [out])
+    boxes: list[tuple[int, int]] = []
+    hooks = sl.Hooks(call_begin=lambda func, box: boxes.append(box[0]) if func == "stencil" else None)
+    q.run(inp, out, hooks=hooks)
+    assert [lo for lo, _ in boxes] == [max(at, low) for at in range(low // 4 * 4, low + height, 4) if height]
+
+
+def test_pieces_begin_at_multiples_of_integers() -> None:
+    p = sl.split_loop(stencil(), "stencil.y", 4)
+    for multiple in (0, -8, 1.5, True):
+        with pytest.raises(sl.OperationError, match="multiple must be an integer, 1 or more"):
+            sl.align_loop(p, "for y", multiple)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import slinky as sl
+from slinky.ir import with_range
 from slinky.symbolic import variable
 
 
@@ -34,6 +35,26 @@ def tile(p: sl.Pipeline, call: sl.CallCursor, sizes: Mapping[str, Any]) -> Any:
 
 def _is_mapping(given: object) -> bool:
     return isinstance(given, Mapping)
+
+
+@sl.sched_op("loop")
+def align_loop(p: sl.Pipeline, loop: sl.LoopCursor, multiple: int) -> Any:
+    """Let a loop over pieces of an output begin at a multiple of a number: where its first piece begins, or before.
+
+    Then the pieces of any two runs begin at the same places, whatever box they compute. What lies before the bounds of
+    the output is not computed, so the first piece may be smaller.
+
+    Cursors:
+        loop: the loop.
+    """
+    number: object = multiple
+    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+        raise sl.OperationError(f"multiple must be an integer, 1 or more, got {multiple!r}")
+    edit = sl.edit(p)
+    old = edit.statement(loop)
+    start = old.range.min // multiple * multiple
+    edit.replace(loop, with_range(old, sl.interval(start, old.range.max)))
+    return edit.finish("align_loop"), (loop,)
 
 
 @sl.sched_op("allocs", "loop", "calls")
