@@ -22,6 +22,7 @@ from slinky.cursors.cursors import (
 from slinky.cursors.history import History
 from slinky.cursors.parameters import ArgCursor
 from slinky.errors import (
+    AnnotationError,
     ArgumentError,
     CallbackError,
     CheckFailedError,
@@ -43,6 +44,7 @@ from slinky.errors import (
     UninitializedReadError,
     UnusedInputWarning,
 )
+from slinky.graph.annotations import LoopAnnotation, loop
 from slinky.graph.buffers import BufferExpr, constant, same_shape, scalar, variables
 from slinky.graph.funcs import Func
 from slinky.graph.fusing import fuse
@@ -133,7 +135,9 @@ from slinky.sched import (
 )
 from slinky.sched.auto_pipeline import AutoPipeline
 from slinky.sched.automatic import AutoScheduleCursors, Explanation, auto_schedule, explain
+from slinky.sched.defaults import default_schedule
 from slinky.sched.library import (
+    align_loop,
     fuse_chain,
     fuse_outputs,
     line_buffer,
@@ -156,6 +160,7 @@ __all__ = [
     "REFUSALS",
     "Access",
     "AllocCursor",
+    "AnnotationError",
     "ArgCursor",
     "ArgumentError",
     "AutoPipeline",
@@ -189,6 +194,7 @@ __all__ = [
     "IfCursor",
     "InvalidCursor",
     "InvalidCursorError",
+    "LoopAnnotation",
     "LoopCursor",
     "Machine",
     "Memory",
@@ -216,6 +222,7 @@ __all__ = [
     "absorb_loop",
     "alias_copies",
     "alias_copy",
+    "align_loop",
     "assume_shape",
     "at",
     "attempt",
@@ -234,6 +241,7 @@ __all__ = [
     "copies",
     "cut_call",
     "cut_loop",
+    "default_schedule",
     "dependences",
     "each",
     "edit",
@@ -255,6 +263,7 @@ __all__ = [
     "lift_if",
     "line_buffer",
     "live_range",
+    "loop",
     "loop_nest",
     "maximum",
     "minimum",

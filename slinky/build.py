@@ -5,14 +5,22 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Sequence
 
-from slinky.errors import UnusedInputWarning
+from slinky.cursors.cursors import AllocCursor, CallCursor
+from slinky.cursors.versions import Version, origin
+from slinky.errors import GraphError, UnusedInputWarning
+from slinky.graph.annotations import is_annotated
 from slinky.graph.buffers import BufferExpr
-from slinky.graph.collecting import collect
+from slinky.graph.built import Built
+from slinky.graph.collecting import Graph, collect
+from slinky.graph.funcs import Func
 from slinky.graph.lowering import lower, unused_inputs, with_assigned_bounds
 from slinky.pipeline import Pipeline
 from slinky.runtime.collector import collector_paused
 from slinky.sched.primitives.copies import alias_copies
 from slinky.symbolic.expressions import Condition
+
+SCHEDULES = ("annotated", "none")
+"""What `build_pipeline` may do with what is written on funcs and buffers of how they shall run."""
 
 
 def build_pipeline(
@@ -22,10 +30,15 @@ def build_pipeline(
     require: Iterable[Condition] = (),
     name: str | None = None,
     alias: bool = True,
+    schedule: str = "annotated",
 ) -> Pipeline:
     """Make a pipeline of the funcs that the outputs need.
 
-    Nothing is scheduled: each func runs once, over all that is needed of it, and every intermediate is stored in full.
+    Without annotations nothing is scheduled: each func runs once, over all that is needed of it, and every
+    intermediate is stored in full. What is written on funcs and buffers (`func.loops`, `compute_at`, `store_at`, ...)
+    is applied with the primitives of the same names, and `history()` shows them; see `docs/annotations.md`. With
+    `schedule="none"`, it is left alone.
+
     Copies that slinky understands are done without where that is shown to be the same (`alias_copies`), unless `alias`
     is False. Of a buffer to which bounds are assigned, all is computed in any case.
 
@@ -37,15 +50,38 @@ def build_pipeline(
 
     Raises `GraphError` for a graph that is no pipeline: a buffer that is read but neither produced nor an input, an
     input that is produced, an output that is not produced, two buffers or funcs of one name, bounds that nothing
-    determines.
+    determines. Raises `AnnotationError` for an annotation that is refused.
     """
+    if schedule not in SCHEDULES:
+        raise GraphError(f"schedule must be one of {', '.join(SCHEDULES)}, got {schedule!r}")
     with collector_paused():
         graph = collect(inputs, outputs)
-        program = lower(graph, require, name)
-        p = Pipeline(program)
-        found = alias_copies(p, keep=with_assigned_bounds(graph)) if alias else p
+        conditions: object = require
+        required = tuple(require) if isinstance(conditions, Iterable) else require
+        program = lower(graph, required, name)
+        start = origin()
+        start.built = Built(graph, tuple(required), name, program)
+        p = Pipeline(Version(program, start))
+        asked = schedule == "annotated" and any(map(is_annotated, graph.funcs))
+        calls, allocs = _places(p, graph) if asked else ({}, {})
+        if alias:
+            stay = [call for func, call in calls.items() if is_annotated(func)]
+            p = alias_copies(p, keep=with_assigned_bounds(graph), **({"stay": stay} if stay else {}))
+        if asked:
+            from slinky.sched.annotations import with_annotations  # user code: it imports slinky itself
+
+            p = with_annotations(p, calls, allocs)
     unused = unused_inputs(program)
     if unused:
         names = ", ".join(unused)
         warnings.warn(f"no output of the pipeline needs what is in {names}", UnusedInputWarning, stacklevel=2)
-    return found
+    return p
+
+
+def _places(p: Pipeline, graph: Graph) -> tuple[dict[Func, CallCursor], dict[BufferExpr, AllocCursor]]:
+    """Where the funcs and buffers of a graph are in the program that was made of it: calls stand in the same order."""
+    body = list(p.body())
+    calls = dict(zip(graph.funcs, (s for s in body if isinstance(s, CallCursor)), strict=True))
+    allocs = {s.name(): s for s in body if isinstance(s, AllocCursor)}
+    made = (access.buffer for func in graph.funcs for access in func.outputs)
+    return calls, {buffer: allocs[buffer.name] for buffer in made if buffer.name in allocs}

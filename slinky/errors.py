@@ -233,5 +233,24 @@ class SchedulingError(RewritingError, ValueError):
         return (SchedulingError, (str(self),))
 
 
+class AnnotationError(SchedulingError):
+    """What a user wrote on a func or buffer of how it shall run is refused when a pipeline is built.
+
+    `subject` is the func or buffer, as in "func 'add'", `annotation` what was written on it, as in
+    "compute_at(stencil, y)"; `reason` says why it is refused, and the rest what the primitive that refused it said.
+    """
+
+    def __init__(self, subject: str, annotation: str, refused: str | RewritingError) -> None:
+        self.subject, self.annotation = subject, annotation
+        of = refused if isinstance(refused, SchedulingError) else None
+        why = of.reason if of is not None else str(refused)
+        super().__init__(
+            f"{subject}: {annotation} is refused: {why}",
+            place=None if of is None else of.place,
+            condition=None if of is None else of.condition,
+            example=None if of is None else lambda: of.example,
+        )
+
+
 class OperationError(RewritingError, TypeError):
     """An operation on pipelines was given arguments of the wrong kind, or is itself not written as one."""

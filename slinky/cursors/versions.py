@@ -75,6 +75,16 @@ class Lineage:
     depth: int
     jump: Lineage | None
     _step: Applied | tuple[Any, ...] | None = None
+    built: object = None
+    """At the start of a history: what the first program was made of, if that is known."""
+
+    @property
+    def start(self) -> Lineage:
+        """The start of the history."""
+        node = self
+        while node.parent is not None:
+            node = node.parent
+        return node
 
     @property
     def step(self) -> Applied | tuple[Any, ...] | None:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from slinky.errors import GraphError
+from slinky.graph.annotations import InMemoryOf, LoopName, Place, Root, place_in
 from slinky.ir.operations import FloatScalar
 from slinky.ir.statements import LARGEST_ALIGNMENT
 from slinky.symbolic.expressions import (
@@ -138,6 +139,8 @@ class BufferExpr:
         self.domains: dict[int, Interval] = {}
         self.extensions: dict[object, BufferExpr] = {}
         self.extended_dims: frozenset[int] = frozenset()
+        self.stored: Place | None = None
+        self.memory: InMemoryOf | None = None
 
     __iter__ = None  # a buffer can be indexed, but is no sequence
 
@@ -207,6 +210,28 @@ class BufferExpr:
         rules = rules_per_dimension(mode, dims, self.rank, self.name)
         fills = any(rule is not None and rule.endswith(CONSTANT) for rule in rules)
         return extension(self, rules, fill_value(value, self.dtype, f"{self.name!r}") if fills else None)
+
+    def store_at(self, func: Func, loop: LoopName) -> BufferExpr:
+        """Store what an iteration of a loop of a func needs, in each iteration anew. Returns the buffer."""
+        self.stored = place_in(f"store_at of buffer {self.name!r}", func, loop)
+        return self
+
+    def store_root(self) -> BufferExpr:
+        """Store it outside of all loops. Returns the buffer."""
+        self.stored = Root()
+        return self
+
+    def store_in(self, other: BufferExpr) -> BufferExpr:
+        """Store it in the memory of another buffer, which nobody needs any more. Returns the buffer.
+
+        The func that produces it works in place, if it reads the other one and can; see `compute_in_place` and
+        `reuse_buffer`.
+        """
+        given: object = other
+        if not isinstance(given, BufferExpr) or given is self:
+            raise GraphError(f"buffer {self.name!r} can be stored in another buffer, got {other!r}")
+        self.memory = InMemoryOf(other)
+        return self
 
     @property
     def alignment(self) -> int:

@@ -10,6 +10,7 @@ import attrs
 import numpy as np
 
 from slinky.errors import GraphError
+from slinky.graph.annotations import LoopAnnotation, LoopLike, LoopName, Place, Root, loops_of, place_in
 from slinky.graph.buffers import Access, BufferExpr, valid_name
 from slinky.graph.reductions import Reduction
 from slinky.graph.variants import DeclaredVariant, Variant, require_within
@@ -99,16 +100,41 @@ class Func:
         self.whole = self._whole(whole)
         if reduction is not None and not isinstance(reduction, Reduction):
             raise GraphError(f"func {self.name!r}: reduction must be a Reduction, got {reduction!r}")
+        self.declared_reduction = reduction
         self.reduction = None if reduction is None else reduction.lowered(self)
         self._check_outputs()
         self._check_symbols(self.inputs, self.arguments, f"func {self.name!r}")
         self.variants = self._variants(variants)
         self.fusions: list[DeclaredFusion] = []
+        self.loop_annotations: tuple[LoopAnnotation, ...] = ()
+        self.placement: Place | None = None
         self._check_cycle()
         for access in self.inputs:
             access.buffer.is_read = True
         for access in self.outputs:
             access.buffer.producer = self
+
+    def loops(self, loops: Iterable[LoopLike]) -> Func:
+        """Run in loops over these dimensions, outermost first; see `docs/annotations.md`.
+
+        `loops([(y, 64), (x, 256), sl.loop(y, step=8)])`: each is a variable (one coordinate at a time), a variable and
+        a step, or `sl.loop(...)`, which says more. Takes the place of what was said before. Returns the func.
+        """
+        self.loop_annotations = loops_of(self, loops)
+        return self
+
+    def compute_at(self, other: Func, loop: LoopName) -> Func:
+        """Compute in each iteration of a loop of another func what is needed there. Returns the func."""
+        place = place_in(f"compute_at of func {self.name!r}", other, loop)
+        if other is self:
+            raise GraphError(f"func {self.name!r} cannot be computed in a loop of its own")
+        self.placement = place
+        return self
+
+    def compute_root(self) -> Func:
+        """Compute before all loops of other funcs. Returns the func."""
+        self.placement = Root()
+        return self
 
     @property
     def may_read_nothing(self) -> bool:

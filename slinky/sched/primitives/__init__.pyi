@@ -509,10 +509,17 @@ def alias_copies(
     p: Pipeline,
     *,
     keep: str | Sequence[str] = (),
+    stay: Sequence[CallCursor | str] = (),
     rc: Literal[True],
 ) -> tuple[Pipeline, AliasCopiesCursors]: ...
 @overload
-def alias_copies(p: Pipeline, *, keep: str | Sequence[str] = (), rc: Literal[False] = False) -> Pipeline: ...
+def alias_copies(
+    p: Pipeline,
+    *,
+    keep: str | Sequence[str] = (),
+    stay: Sequence[CallCursor | str] = (),
+    rc: Literal[False] = False,
+) -> Pipeline: ...
 @overload
 def set_layout(
     p: Pipeline,

@@ -483,7 +483,7 @@ class _Pieces:
 
 
 @sched_op(AliasCopiesCursors)
-def alias_copies(p: Pipeline, *, keep: str | Sequence[str] = ()) -> Any:
+def alias_copies(p: Pipeline, *, keep: str | Sequence[str] = (), stay: Sequence[CallCursor] = ()) -> Any:
     """Do without all copies for which `alias_copy` is accepted, also of the parts of a concatenation or a stack.
 
         >>> import slinky as sl, numpy as np
@@ -507,8 +507,9 @@ square(b[max(b.x.min, b.x.min + out.x.min - a.x.max - 1) .. b.x.min + out.x.max 
     Parameters:
         keep: names of buffers of which all is computed that is computed now. `build_pipeline` names those to which
             bounds are assigned.
+        stay: copies that are not done without, for a schedule wants them.
     """
-    tried: set[int] = set()
+    tried = {call._id for call in stay}
     kept = _names(p._version, keep)
     while True:
         copy = next((c for c in p.find_all("_ = _") if _is_copy(c) and c._id not in tried), None)
