@@ -16,7 +16,7 @@ from slinky.cursors.history import History, steps_of
 from slinky.cursors.parameters import ArgCursor
 from slinky.cursors.patterns import find, the_match
 from slinky.cursors.versions import Lineage, Version, origin
-from slinky.errors import ArgumentError, InvalidCursorError
+from slinky.errors import ArgumentError, InvalidCursorError, OperationError
 from slinky.ir.equality import say_the_same
 from slinky.ir.printer import print_program
 from slinky.ir.statements import Program
@@ -349,6 +349,27 @@ class Pipeline:
         them of every operation.
         """
         return History(f"pipeline {self.name}", steps_of(self._version))
+
+    def to_graph_code(self, callbacks: Mapping[str, Callable[..., Any]] | None = None) -> str:
+        """Python that makes this pipeline again: its buffers and funcs, and the schedule as `history` shows it.
+
+        Callbacks go by name: by the one that they have in `callbacks`, by that of the module that has them, else by
+        their own, such as `blur` of `def blur`; the first line lists those that have to be defined before.
+
+        Raises `OperationError` for what has no code, for a pipeline that was not built in this process, and where the
+        graph was changed since.
+        """
+        from slinky.graph.built import Built
+        from slinky.graph.lowering import lower
+        from slinky.graph_code import graph_code
+
+        built = self._version.lineage.start.built
+        if not isinstance(built, Built):
+            raise OperationError("to_graph_code: this pipeline was read or unpickled, so its graph is not known")
+        now = lower(built.graph, built.require, built.name)
+        if not say_the_same(now, built.program):
+            raise OperationError("to_graph_code: what is assigned to buffers was changed since the pipeline was built")
+        return f"{graph_code(built, callbacks)}\n{self.history()}"
 
     def _continued(self, lineage: Lineage) -> Pipeline:
         """The same pipeline at the end of a longer history."""

@@ -225,6 +225,7 @@ class Extension(BufferExpr):
 
     def __init__(self, source: BufferExpr, rules: Rules, fill: Any, name: str, kind: str) -> None:
         super().__init__(name, source.dtype, source.rank)
+        self.rules = rules
         self.extended_dims = frozenset(d for d, rule in enumerate(rules) if rule is not None)
         dims = [variable(f"d{d}") for d in range(source.rank)]
         for d in self.extended_dims:
