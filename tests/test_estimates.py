@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import sys
+from collections.abc import Callable
 from typing import Any
 
 import attrs
@@ -18,7 +20,7 @@ from scheduled import by_rows, picture, stencil, stencils
 import slinky as sl
 from slinky import ir
 from slinky.ir.statements import Alloc, For, Parallel, walk
-from slinky.runtime import estimates, iterations
+from slinky.runtime import estimates, iterations, ramps
 
 COUNTED = ("program_bytes", "allocations", "calls", "elements", "bytes_copied")
 
@@ -124,9 +126,9 @@ def test_the_work_goes_by_the_statements_not_by_the_iterations(monkeypatch: pyte
     steps: list[int] = []
     followed = estimates._Follower._call
 
-    def counted(self: Any, call: Any, nest: Any) -> None:
+    def counted(self: Any, *given_: Any) -> None:
         steps.append(1)
-        followed(self, call, nest)
+        followed(self, *given_)
 
     monkeypatch.setattr(estimates._Follower, "_call", counted)
     for rows in (20, 20_000):
@@ -153,6 +155,8 @@ def at_least(said: Any, exact: Any) -> None:
     """Every number of one estimate is at least that of the other."""
     assert said.program_bytes >= exact.program_bytes
     assert said.allocations >= exact.allocations
+    assert all(said.buffers[name] >= size for name, size in exact.buffers.items())
+    assert all(said.peaks[name] >= size for name, size in exact.peaks.items())
     assert said.bytes_copied >= exact.bytes_copied
     assert said.funcs.keys() == exact.funcs.keys()
     for name, work in exact.funcs.items():
@@ -165,17 +169,88 @@ def at_least(said: Any, exact: Any) -> None:
 def test_long_loops_are_taken_in_pieces(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     p = make()
     expected = [p.estimate((rows, 20), threads=2) for rows in (6, 7, 14, 33)]
-    monkeypatch.setattr(iterations, "MOST_ITERATIONS", 7)
+    monkeypatch.setattr(ramps, "MOST_ITERATIONS", 7)
     assert [p.estimate((rows, 20), threads=2) for rows in (6, 7, 14, 33)] == expected
     assert all(said.is_exact for said in expected)
 
 
 def test_too_many_iterations_give_bounds_that_are_marked() -> None:
-    p = line_buffers(2)
-    said = p.estimate((3_000_000, 8))
+    p = sl.split_loop(line_buffers(2), "for y", 3)  # an inner loop that ends as the outer one says
+    said = p.estimate((6_000_000, 8))
     assert not said.is_exact
     assert said.program_bytes == 3 * 8 * 2 + 3 * 6 * 2
-    assert 2_999_996 * 4 <= said.elements["s2"] <= 3_000_000 * 4
+    assert 5_999_996 * 4 <= said.elements["s2"] <= 6_000_002 * 4
+    assert p.estimate((600_000, 8)).is_exact
+
+
+@pytest.mark.parametrize("rows", [1, 7])
+def test_even_loops_are_never_too_long(rows: int) -> None:
+    """What goes evenly with a loop has a closed form: the figures are those of a short run, as many times."""
+    p, short, far = line_buffers(2, rows), (1 << 12) * rows + 4, (1 << 30) * rows + 4
+    said, counted = p.estimate((far, 8)), agree(p, (short, 8))
+    assert said.is_exact
+    assert said.program_bytes == counted.program_bytes
+    assert said.elements == {"add": far * 8, "s1": (far - 2) * 6, "s2": (far - 4) * 4}
+    more = dict.fromkeys(said.calls, (far - short) // rows)
+    assert said.calls == {name: calls + more[name] for name, calls in counted.calls.items()}
+
+
+@pytest.mark.parametrize("rows", [7, 22, 41])
+def test_buffers_and_peaks_are_what_the_hooks_are_told(rows: int) -> None:
+    p = sl.split_loop(stencils(3), "s3.y", 4)
+    for name in ("s2", "s1"):
+        p, at = sl.compute_at(p, name, "for y", rc=True)
+        p = sl.store_at(p, at.alloc, "for y")
+    live: dict[str, int] = {}
+    buffers: dict[str, int] = {}
+    peaks: dict[str, int] = {}
+
+    def allocate(name: str, size: int) -> None:
+        live[name] = size
+        buffers[name] = max(buffers.get(name, 0), size)
+
+    def call(name: str, box: Any) -> None:
+        peaks[name] = max(peaks.get(name, 0), sum(live.values()))
+
+    hooks = sl.Hooks(call_begin=call, allocate=allocate, free=lambda name, size: live.pop(name) and None)
+    p.run(np.zeros((rows, 12), np.int16), hooks=hooks)
+    said = p.estimate((rows, 12))
+    assert said.buffers == buffers
+    assert said.peaks == peaks
+
+
+def steps_of(run: Callable[[], object]) -> int:
+    """How many instructions of Python something executes."""
+    steps = 0
+
+    def trace(frame: Any, event: str, _: object) -> Any:
+        nonlocal steps
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        steps += event == "opcode"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        run()
+    finally:
+        sys.settrace(before)
+    return steps
+
+
+def test_line_buffers_cost_little_more_than_no_schedule(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No array is made of the iterations, and of each func no more is asked than must be."""
+
+    def never(self: Any) -> Any:
+        raise AssertionError
+
+    monkeypatch.setattr(ramps.Axis, "numbers", never)
+    plain, slid = stencils(19), line_buffers(19)
+    for p in (plain, slid):
+        p.estimate((500, 640))
+    whole = steps_of(lambda: plain.estimate((501, 640)))
+    assert whole < 20 * 2600
+    assert steps_of(lambda: slid.estimate((501, 640))) < 1.6 * whole
 
 
 @given(st.one_of(image_graphs(), graphs(max_stages=4)), st.integers(0, 2**32), st.integers(1, 12))
@@ -185,7 +260,7 @@ def test_bounds_are_bounds(graph: Graph, seed: int, steps: int) -> None:
     inputs, outputs = arguments(graph)
     exact = p.estimate(*inputs, *outputs, **graph.scalars())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(iterations, "MOST_ITERATIONS", 1)
+        patch.setattr(ramps, "MOST_ITERATIONS", 1)
         patch.setattr(iterations, "MOST_IN_ALL", 1)
         said = p.estimate(*inputs, *outputs, **graph.scalars())
     at_least(said, exact)

@@ -38,7 +38,8 @@ def bound(program: Program, values: Mapping[Expr, int], workers: int) -> Estimat
         for name, func in funcs.items()
         if isinstance(func.operation, Copy)
     )
-    return Estimate(peak, bounder.allocations, copied, works, False)
+    peaks = {name: bounder.peaks.get(name, 0) for name in funcs}
+    return Estimate(peak, bounder.allocations, copied, works, False, bounder.buffers, peaks)
 
 
 class _Bounder:
@@ -49,6 +50,8 @@ class _Bounder:
         self.workers = workers
         self.boxes: dict[str, Box] = global_boxes(program)
         self.works: dict[str, Work] = {}
+        self.buffers: dict[str, int] = {}
+        self.peaks: dict[str, int] = {}
         self.allocations = 0
 
     def most(self, expr: Expr, loops: tuple[For, ...]) -> int:
@@ -60,8 +63,9 @@ class _Bounder:
     def _extent(self, expr: Expr, loops: tuple[For, ...]) -> int:
         return max(self.most(expr, loops), 0)
 
-    def block(self, block: Block, loops: tuple[For, ...], count: int) -> int:
-        """Count the statements of a block that runs so often; the most bytes that its buffers take."""
+    def block(self, block: Block, loops: tuple[For, ...], count: int, around: int = 0) -> int:
+        """Count the statements of a block that runs so often, with so many bytes of buffers in the blocks around; the
+        most bytes that its buffers take."""
         live = peak = 0
         sizes: dict[str, int] = {}
         last_uses, lodgers = memory_releases(block), guests(block)
@@ -76,26 +80,29 @@ class _Bounder:
                     sizes[statement.buffer] = size
                     live += size
                     self.allocations += count
-            inside = self._inside(statement, loops, count)
+                    self.buffers[statement.buffer] = max(self.buffers.get(statement.buffer, 0), size)
+            inside = self._inside(statement, loops, count, around + live)
             peak = max(peak, live + inside)
             live -= sum(sizes[name] for name in last_uses.get(position, ()))
         return peak
 
-    def _inside(self, statement: Statement, loops: tuple[For, ...], count: int) -> int:
+    def _inside(self, statement: Statement, loops: tuple[For, ...], count: int, around: int) -> int:
         match statement:
             case For():
                 rounds = self._extent((statement.range.max - statement.range.min) // statement.step + 1, loops)
                 if rounds == 0:
                     return 0
-                peaks = [self.block(stage, (*loops, statement), count * rounds) for stage in stages_of(statement)]
+                inner = (*loops, statement)
+                peaks = [self.block(stage, inner, count * rounds, around) for stage in stages_of(statement)]
                 at_once = min(self._at_once(statement, loops), rounds)
                 if isinstance(statement.mode, Pipelined):  # a stage does one iteration after the other
                     return sum(sorted(peaks)[-min(at_once, statement.mode.depth) :])
                 return sum(peaks) * at_once
             case If(body=body, orelse=orelse):
-                return max(self.block(body, loops, count), self.block(orelse, loops, count))
+                return max(self.block(body, loops, count, around), self.block(orelse, loops, count, around))
             case Call():
                 self._call(statement, loops, count)
+                self.peaks[statement.func.name] = max(self.peaks.get(statement.func.name, 0), around)
                 return 0
             case Alloc() | Check() | Pass():
                 return 0

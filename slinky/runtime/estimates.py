@@ -38,24 +38,12 @@ from slinky.ir.statements import (
     Serial,
     walk,
 )
-from slinky.runtime import iterations
-from slinky.runtime.iterations import (
-    LARGEST_EXACT,
-    Array,
-    Nest,
-    Number,
-    TooManyError,
-    exact_sum,
-    greatest,
-    largest_of,
-    least,
-    loops_of,
-    numbers_for,
-    require_few,
-    smallest_of,
-)
+from slinky.runtime import ramps
+from slinky.runtime.iterations import LARGEST_EXACT, Nest, largest_of, numbers_for, require_few, smallest_of
 from slinky.runtime.lifetimes import guests, memory_releases
 from slinky.runtime.omitted import Completion
+from slinky.runtime.ramps import Array, Number, Ramp, TooManyError, dense, greatest, least
+from slinky.runtime.spans import Span, span
 from slinky.runtime.stand_ins import values_of
 from slinky.runtime.strided import laid, strided, strides_given
 from slinky.runtime.threads import default_workers, workers_or_default
@@ -91,8 +79,10 @@ class Estimate:
 
     `program_bytes`, `allocations`, `calls`, `elements` and `bytes_copied` are those of `RunStatistics`. Where parallel
     loops allocate, `program_bytes` is the most that a run can take. `funcs` has the work of each func by its name, and
-    `total` that of all. Where `is_exact` is false, there are too many iterations to look at: every number is a bound,
-    and a run counts at most that.
+    `total` that of all. `buffers` has the most bytes that each allocated buffer takes at a time, and `peaks`, per func,
+    the most that those buffers take that are in scope and still needed when it is called; of a loop whose iterations
+    run at the same time, those of one iteration. Where `is_exact` is false, there are too many iterations to look at:
+    every number is a bound, and a run counts at most that.
     """
 
     program_bytes: int
@@ -100,6 +90,8 @@ class Estimate:
     bytes_copied: int
     funcs: dict[str, Work]
     is_exact: bool
+    buffers: dict[str, int] = attrs.field(factory=dict)
+    peaks: dict[str, int] = attrs.field(factory=dict)
 
     @property
     def calls(self) -> dict[str, int]:
@@ -126,24 +118,27 @@ def estimate(
     """
     program, workers = completion.program, workers_or_default(threads)
     values = values_of(completion, arguments, scalars)
-    piece = iterations.MOST_ITERATIONS
-    while piece:
+    piece = None
+    while piece != 0:
         try:
             return _followed(program, values, workers, piece)
         except TooManyError:
-            piece //= 4
+            piece = ramps.MOST_ITERATIONS if piece is None else piece // 4
     from slinky.runtime.estimate_bounds import bound
 
     return bound(program, values, workers)
 
 
-def _followed(program: Program, values: Mapping[Expr, int], workers: int, piece: int) -> Estimate:
-    """The estimate, outermost loops taken in pieces. Raises `TooManyError` where these are too large, or too many."""
+def _followed(program: Program, values: Mapping[Expr, int], workers: int, piece: int | None) -> Estimate:
+    """The estimate, outermost loops taken in pieces of so many iterations, or whole.
+
+    Raises `TooManyError` where these are too large, or too many.
+    """
     follower = _Follower(program, workers)
     nest = Nest(dict[Node, Number](values.items()), dtype=numbers_for(values), piece=piece)
     for name, box in global_boxes(program).items():
         follower.boxes[name] = [(nest.value(i.min), nest.value(i.max)) for i in box]
-    return follower.result(int(follower.block(program.body, nest)))
+    return follower.result(largest_of(follower.block(program.body, nest)))
 
 
 @attrs.define
@@ -154,6 +149,7 @@ class _Tally:
     elements: int = 0
     bytes_read: int = 0
     bytes_written: int = 0
+    peak: int = 0
     hull: list[tuple[int, int]] | None = None
 
     def cover(self, box: list[tuple[int, int]]) -> None:
@@ -174,6 +170,7 @@ class _Follower:
     def __init__(self, program: Program, workers: int) -> None:
         self.workers = workers
         self.boxes: dict[str, list[Ends]] = {}
+        self.buffers: dict[str, int] = {}
         self.allocations = 0
         funcs = [s.func for s in walk(program.body) if isinstance(s, Call)]
         self.tallies = {func.name: _Tally() for func in funcs}
@@ -183,12 +180,13 @@ class _Follower:
         """The estimate, of a run with this peak of memory."""
         copied = sum(size * self.tallies[name].elements for name, size in self._copied.items())
         works = {name: tally.work() for name, tally in self.tallies.items()}
-        return Estimate(peak, self.allocations, copied, works, True)
+        peaks = {name: tally.peak for name, tally in self.tallies.items()}
+        return Estimate(peak, self.allocations, copied, works, True, self.buffers, peaks)
 
     # Blocks -------------------------------------------------------------------------------------------------------
 
-    def block(self, block: Block, nest: Nest) -> Number:
-        """Follow a block; the most bytes that its buffers take at any time."""
+    def block(self, block: Block, nest: Nest, around: Number = 0) -> Number:
+        """Follow a block, with so many bytes of buffers in the blocks around; the most bytes that its buffers take."""
         live: Number = 0
         peak: Number = 0
         sizes: dict[str, Number] = {}
@@ -200,56 +198,56 @@ class _Follower:
                     sizes[statement.buffer] = size
                     live = live + size
                     peak = greatest(peak, live)
-                    self.allocations += nest.total()
+                    self._allocated(statement.buffer, size, nest)
             elif isinstance(statement, Call):
-                self._call(statement, nest)
+                self._call(statement, nest, around + live)
             else:
-                inside = self._inside(statement, nest)
-                if isinstance(inside, np.ndarray) or inside:
+                inside = self._inside(statement, nest, around + live)
+                if not _is_nothing(inside):
                     peak = greatest(peak, live + inside)
             for name in last_uses.get(position, ()):
                 live = live - sizes[name]
         return peak
 
-    def _inside(self, statement: For | If | Check | Pass, nest: Nest) -> Number:
+    def _inside(self, statement: For | If | Check | Pass, nest: Nest, around: Number) -> Number:
         """Follow a statement that is neither an allocation nor a call; the most bytes that buffers in it take."""
         match statement:
             case For():
-                return self._loop(statement, nest)
+                return self._loop(statement, nest, around)
             case If(condition=condition, body=body, orelse=orelse):
                 holds = nest.value(condition)
-                if not isinstance(holds, np.ndarray):
-                    return self.block(body if holds else orelse, nest)
-                inside = self.block(body, nest.where(holds)) if holds.any() else 0
-                outside = self.block(orelse, nest.where(~holds)) if orelse and not holds.all() else 0
-                return cast(Array, np.where(holds, inside, outside))
+                if not isinstance(holds, np.ndarray):  # a condition is never a ramp
+                    return self.block(body if holds else orelse, nest, around)
+                inside = self.block(body, nest.where(holds), around) if holds.any() else 0
+                outside = self.block(orelse, nest.where(~holds), around) if orelse and not holds.all() else 0
+                return cast(Array, np.where(holds, dense(inside), dense(outside)))
             case Check() | Pass():
                 return 0
             case _:
                 assert_never(statement)
 
-    def _loop(self, loop: For, nest: Nest) -> Number:
+    def _loop(self, loop: For, nest: Nest, around: Number) -> Number:
         if isinstance(loop.mode, Pipelined):
-            return self._stages(loop, loop.mode, nest)
+            return self._stages(loop, loop.mode, nest, around)
         at_once = self._at_once(loop, nest)
         largest: list[int] = []
         for inner in nest.enter(loop):
-            peaks = self.block(loop.body, inner)
+            peaks = self.block(loop.body, inner, around)
             if nest.sizes:
                 return _of_several(peaks, inner, nest, at_once)
             largest = heapq.nlargest(at_once, [*largest, *_largest(peaks, inner.sizes[0], at_once)])
         return sum(largest)
 
-    def _stages(self, loop: For, mode: Pipelined, nest: Nest) -> Number:
+    def _stages(self, loop: For, mode: Pipelined, nest: Nest, around: Number) -> Number:
         """Follow a loop in stages. A stage does one iteration after the other; stages, as many as there are threads,
         each another one."""
         stages = stages_of(loop)
         at_once = min(self._at_once(loop, nest), mode.depth)
         largest, count = [0] * len(stages), 0
         for inner in nest.enter(loop):
-            found = [self.block(stage, inner) for stage in stages]
+            found = [self.block(stage, inner, around) for stage in stages]
             if nest.sizes:
-                each = np.stack(np.broadcast_arrays(*[_of_several(peaks, inner, nest, 1) for peaks in found]))
+                each = np.stack(np.broadcast_arrays(*[dense(_of_several(peaks, inner, nest, 1)) for peaks in found]))
                 return cast(Array, np.sort(each, axis=0)[-min(at_once, inner.sizes[-1]) :].sum(axis=0))
             count += inner.sizes[0]
             pairs = zip(largest, found, strict=True)
@@ -266,6 +264,14 @@ class _Follower:
         return max(min(largest_of(workers), default_workers()), 1)
 
     # Allocations --------------------------------------------------------------------------------------------------
+
+    def _allocated(self, buffer: str, size: Number, nest: Nest) -> None:
+        """Count a buffer that takes memory of its own."""
+        times = nest.total()
+        if times:
+            most = largest_of(size) if not nest.masks else nest.extremes(0, size, ())[1]
+            self.allocations += times
+            self.buffers[buffer] = max(self.buffers.get(buffer, 0), most)
 
     def _allocate(self, alloc: Alloc, nest: Nest, lodgers: Sequence[Guest]) -> Number:
         """Bring a buffer into scope; the bytes that it takes, and those that lie in it."""
@@ -290,44 +296,48 @@ class _Follower:
 
     # Calls --------------------------------------------------------------------------------------------------------
 
-    def _call(self, call: Call, nest: Nest) -> None:
+    def _call(self, call: Call, nest: Nest, live: Number) -> None:
+        func = call.func
         box = self._clamped(call, nest)
-        dims: list[_Dim] = []
+        dims: list[Span] = []
         for lo, hi in box:
-            dim = _dim(lo, hi)
+            dim = span(lo, hi)
             if dim is None:
                 return
             dims.append(dim)
-        boxes, func = _Boxes(dims, nest), call.func
+        boxes, geometry = _Boxes(dims, nest), _geometry(func)
         calls = boxes.calls()
         if calls == 0:
             return
         tally = self.tallies[func.name]
+        elements = boxes.points(geometry.whole)
         tally.calls += calls
-        tally.elements += boxes.points(_whole(len(dims)))
+        tally.elements += elements
         tally.cover(boxes.hull())
-        for output in func.outputs:
-            tally.bytes_written += boxes.points([(d, 1, 0) for d in output.dims]) * output.dtype.itemsize
-        inner = None
-        for port, (forms, exprs) in zip(func.inputs, _read_extents(func), strict=True):
+        tally.peak = max(tally.peak, live if isinstance(live, int) else boxes.most(live))
+        tally.bytes_written += elements * geometry.bytes_per_point
+        for forms, size in geometry.written:
+            tally.bytes_written += boxes.points(forms) * size
+        for forms, exprs, size in geometry.read:
             if not exprs:
-                points = boxes.points(forms)
+                points = elements if forms is geometry.whole else boxes.points(forms)
             else:
-                inner = inner or _with_box(func, box, nest)
+                inner = _with_box(func, box, nest)
                 extents = [*map(boxes.extent, forms), *map(inner.value, exprs)]
                 points = boxes.sum_of_products([greatest(extent, 0) for extent in extents])
-            tally.bytes_read += points * port.dtype.itemsize
+            tally.bytes_read += points * size
 
     def _clamped(self, call: Call, nest: Nest) -> list[Ends]:
         """The box of a call within the bounds of its outputs, and where its func gives the values."""
-        box = [(nest.value(i.min), nest.value(i.max)) for i in call.box]
+        value, bounds = nest.value, self.boxes
+        box = [(value(i.min), value(i.max)) for i in call.box]
         for dim, buffer, position in limits(call):
-            (lo, hi), (first, last) = box[dim], self.boxes[buffer][position]
+            (lo, hi), (first, last) = box[dim], bounds[buffer][position]
             box[dim] = (lo if lo is first else greatest(lo, first), hi if hi is last else least(hi, last))
         for limit in call.func.part:
             lo, hi = box[limit.dim]
-            lo = lo if limit.first is None else greatest(lo, nest.value(limit.first))
-            hi = hi if limit.last is None else least(hi, nest.value(limit.last))
+            lo = lo if limit.first is None else greatest(lo, value(limit.first))
+            hi = hi if limit.last is None else least(hi, value(limit.last))
             box[limit.dim] = (lo, hi)
         return box
 
@@ -335,47 +345,6 @@ class _Follower:
 # ----------------------------------------------------------------------------------------------------------------
 # Boxes in all iterations
 # ----------------------------------------------------------------------------------------------------------------
-
-_Form: TypeAlias = tuple[int, int, int]
-"""How long a region is along a dimension: a factor times the extent of a dimension of the func, given by position, and
-an offset. The position is -1 where it is the offset alone."""
-
-
-@lru_cache(maxsize=64)
-def _whole(rank: int) -> tuple[_Form, ...]:
-    return tuple((d, 1, 0) for d in range(rank))
-
-
-@attrs.define(eq=False)
-class _Dim:
-    """A dimension of a call in all iterations: its ends, how far it extends, and where it does at all.
-
-    `extent` is at least 0; `sum` is that of its elements, and `count` how many of them are not 0.
-    """
-
-    low: Number
-    high: Number
-    extent: Number
-    condition: Array | None
-    sum: int
-    count: int
-
-
-def _dim(lo: Number, hi: Number) -> _Dim | None:
-    """A dimension of a call; None if it is empty in all iterations."""
-    extent = hi - lo + 1
-    if not isinstance(extent, np.ndarray):
-        return _Dim(lo, hi, extent, None, extent, 1) if extent > 0 else None
-    smallest, largest = int(extent.min()), int(extent.max())
-    if largest <= 0:
-        return None
-    if smallest > 0:
-        if smallest == largest:
-            return _Dim(lo, hi, largest, None, largest, 1)
-        return _Dim(lo, hi, extent, None, exact_sum(extent), extent.size)
-    condition = extent > 0
-    extent = np.maximum(extent, 0)
-    return _Dim(lo, hi, extent, condition, exact_sum(extent), int(np.count_nonzero(condition)))
 
 
 class _Boxes:
@@ -385,33 +354,39 @@ class _Boxes:
     products of sums: then `times` is in how many iterations of other loops it stands; else it is None.
     """
 
-    def __init__(self, dims: list[_Dim], nest: Nest) -> None:
+    __slots__ = ("dims", "nest", "times")
+
+    def __init__(self, dims: list[Span], nest: Nest) -> None:
         self.dims = dims
         self.nest = nest
-        self.conditions = [dim.condition for dim in dims if dim.condition is not None]
         self.times: int | None = None
-        if not nest.masks:
-            times, seen = math.prod(nest.sizes), 0
-            for dim in dims:
-                if isinstance(dim.low, np.ndarray) or isinstance(dim.high, np.ndarray):
-                    own = loops_of(dim.low) | loops_of(dim.high)
-                    if own & seen:
-                        return
-                    seen |= own
-                    if isinstance(dim.extent, np.ndarray):
-                        times //= dim.extent.size
-            self.times = times
+        if nest.masks:
+            return
+        times, seen = math.prod(nest.sizes), 0
+        for dim in dims:
+            own = dim.loops
+            if own:
+                if own & seen:
+                    return
+                seen |= own
+                if dim.always is None:
+                    times //= dim.iterations
+        self.times = times
+
+    def conditions(self) -> list[Array]:
+        """Where the dimensions are not empty, of those that are empty in some iterations."""
+        return [where for where in (dim.condition() for dim in self.dims) if where is not None]
 
     def calls(self) -> int:
         """In how many iterations no dimension is empty."""
         if self.times is None:
-            return self.nest.total(self.conditions)
+            return self.nest.total(self.conditions())
         number = self.times
         for dim in self.dims:
             number *= dim.count
         return number
 
-    def points(self, forms: Sequence[_Form]) -> int:
+    def points(self, forms: Sequence[Form]) -> int:
         """How many points regions of these forms have in all."""
         if self.times is not None:
             number, summed = self.times, 0
@@ -420,8 +395,8 @@ class _Boxes:
                     number *= max(offset, 0)
                     continue
                 dim = self.dims[position]
-                if not isinstance(dim.extent, np.ndarray):
-                    number *= max(factor * dim.extent + offset, 0)
+                if dim.always is not None:
+                    number *= max(factor * dim.always + offset, 0)
                 elif factor + offset >= 0 and not summed >> position & 1:
                     summed |= 1 << position
                     number *= factor * dim.sum + offset * dim.count
@@ -434,36 +409,25 @@ class _Boxes:
                 return number
         return self.sum_of_products([greatest(self.extent(form), 0) for form in forms])
 
-    def extent(self, form: _Form) -> Number:
+    def extent(self, form: Form) -> Number:
         """How long a region is in each iteration."""
         position, factor, offset = form
-        return offset if position < 0 else factor * self.dims[position].extent + offset
+        return offset if position < 0 else factor * self.dims[position].extent() + offset
 
     def sum_of_products(self, extents: Sequence[Number]) -> int:
         """The sum of the products of numbers, over the iterations in which no dimension is empty."""
-        return self.nest.total([*self.conditions, *extents])
+        return self.nest.total([*self.conditions(), *extents])
+
+    def most(self, value: Number) -> int:
+        """The greatest of a value, over the iterations in which no dimension is empty."""
+        return self.nest.extremes(0, value, self.conditions())[1]
 
     def hull(self) -> list[tuple[int, int]]:
         """The smallest box that holds all of them."""
         if self.times is None:
-            return [self.nest.extremes(dim.low, dim.high, self.conditions) for dim in self.dims]
-        return [_hull(dim) for dim in self.dims]
-
-
-def _hull(dim: _Dim) -> tuple[int, int]:
-    """The first and the last coordinate of a dimension in the iterations in which it is not empty."""
-    ends: list[Number] = [dim.low, dim.high]
-    if dim.condition is not None:
-        where = dim.condition
-        ends = [_chosen(end, where) for end in ends]
-    return smallest_of(ends[0]), largest_of(ends[1])
-
-
-def _chosen(value: Number, where: Array) -> Number:
-    """The values of iterations in which a condition holds."""
-    if not isinstance(value, np.ndarray):
-        return value
-    return cast(Array, (value if value.shape == where.shape else np.broadcast_to(value, where.shape))[where])
+            conditions = self.conditions()
+            return [self.nest.extremes(dim.low, dim.high, conditions) for dim in self.dims]
+        return [dim.hull() for dim in self.dims]
 
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -473,17 +437,22 @@ def _chosen(value: Number, where: Array) -> Number:
 
 def _largest(peaks: Number, count: int, at_once: int) -> list[int]:
     """The largest of the peaks of so many iterations of an outermost loop."""
-    if not isinstance(peaks, np.ndarray) or peaks.size == 1:
+    if at_once == 1 or isinstance(peaks, int) or (isinstance(peaks, np.ndarray) and peaks.size == 1):
         return [largest_of(peaks)] * min(count, at_once)
-    return [int(peaks.max())] if at_once == 1 else [int(peak) for peak in np.sort(peaks)[-at_once:]]
+    if isinstance(peaks, Ramp):
+        return [peaks.at(count - 1 - i if peaks.slope > 0 else i) for i in range(min(count, at_once))]
+    return [int(peak) for peak in np.sort(peaks)[-at_once:]]
 
 
 def _of_several(peaks: Number, inner: Nest, nest: Nest, at_once: int) -> Number:
     """The most bytes that so many iterations of a loop take at the same time, in each iteration of the loops around."""
-    if not isinstance(peaks, np.ndarray) and peaks == 0:
+    if _is_nothing(peaks):
         return 0
     depth, count = len(nest.sizes), inner.sizes[-1]
     runs = inner.masks[-1] if len(inner.masks) > len(nest.masks) else None
+    if isinstance(peaks, Ramp) and peaks.axis.depth == depth and at_once == 1 and runs is None:
+        return peaks.largest()
+    peaks = dense(peaks)
     if at_once == 1 and runs is None:
         return cast(Array, peaks.max(axis=0)) if isinstance(peaks, np.ndarray) and peaks.ndim > depth else peaks
     shape = np.broadcast_shapes(np.shape(peaks), () if runs is None else runs.shape, (count,) + (1,) * depth)
@@ -491,12 +460,17 @@ def _of_several(peaks: Number, inner: Nest, nest: Nest, at_once: int) -> Number:
     return cast(Array, np.sort(each, axis=0)[-at_once:].sum(axis=0))
 
 
+def _is_nothing(peaks: Number) -> bool:
+    return isinstance(peaks, int) and peaks == 0
+
+
 def _product(extents: Sequence[Number], itemsize: int) -> Number:
     """The size of a box in bytes. Raises `TooManyError` where arrays of numbers would not hold it."""
     size: Number = itemsize
     largest = itemsize
     for extent in extents:
-        if isinstance(size, np.ndarray) and isinstance(extent, np.ndarray):
+        if not isinstance(size, int) and not isinstance(extent, int):
+            size, extent = cast(Array, dense(size)), cast(Array, dense(extent))
             require_few(np.broadcast_shapes(size.shape, extent.shape))
         size = size * extent
         largest *= largest_of(extent)
@@ -509,8 +483,8 @@ def _laid_out(alloc: Alloc, extents: Sequence[Number], nest: Nest) -> Number:
     """The bytes of a buffer whose layout is said, one iteration after the other."""
     layout = strided(alloc)
     assert layout is not None
-    strides = [nest.value(stride) for stride in strides_given(alloc)]
-    shapes = np.broadcast(*extents, *strides)
+    strides = [dense(nest.value(stride)) for stride in strides_given(alloc)]
+    shapes = np.broadcast(*map(dense, extents), *strides)
 
     def size(*numbers: int) -> int:
         shape, given = numbers[: len(extents)], numbers[len(extents) :]
@@ -528,19 +502,46 @@ def _with_box(func: LoweredFunc, box: list[Ends], nest: Nest) -> Nest:
     return nest.also(values)
 
 
+Form: TypeAlias = tuple[int, int, int]
+"""How long a region is along a dimension: a factor times the extent of a dimension of the func, given by position, and
+an offset. The position is -1 where it is the offset alone."""
+
+Forms: TypeAlias = tuple[Form, ...]
+
+
+@attrs.frozen
+class _Geometry:
+    """How large the regions of a func are, given its box.
+
+    `whole` are the forms of the box itself. `written` are those of outputs that have not all of its dimensions, with
+    the size of an element, `bytes_per_point` is what the others take for each point. `read` has an entry for each
+    input: the lengths of its region, as forms, and where there is none as expressions of the ends of the box.
+    """
+
+    whole: Forms
+    bytes_per_point: int
+    written: tuple[tuple[Forms, int], ...]
+    read: tuple[tuple[Forms, tuple[Expr, ...], int], ...]
+
+
 @lru_cache(maxsize=4096)
-def _read_extents(func: LoweredFunc) -> tuple[tuple[tuple[_Form, ...], tuple[Expr, ...]], ...]:
-    """How long the region that a func reads is along each dimension, by port: as forms, and where there is none as
-    expressions of the ends of its box."""
-    found = []
-    for template in input_templates(func):
+def _geometry(func: LoweredFunc) -> _Geometry:
+    whole = tuple((d, 1, 0) for d in range(len(func.dims)))
+    written, read, bytes_per_point = [], [], 0
+    for output in func.outputs:
+        if sorted(output.dims) == list(range(len(whole))):
+            bytes_per_point += output.dtype.itemsize
+        else:
+            written.append((tuple((d, 1, 0) for d in output.dims), output.dtype.itemsize))
+    for port, template in zip(func.inputs, input_templates(func), strict=True):
         lengths = [_form(func, i.max - i.min + 1) for i in template]
         forms = tuple(length for length in lengths if isinstance(length, tuple))
-        found.append((forms, tuple(length for length in lengths if not isinstance(length, tuple))))
-    return tuple(found)
+        exprs = tuple(length for length in lengths if not isinstance(length, tuple))
+        read.append((whole if tuple(sorted(forms)) == whole and not exprs else forms, exprs, port.dtype.itemsize))
+    return _Geometry(whole, bytes_per_point, tuple(written), tuple(read))
 
 
-def _form(func: LoweredFunc, extent: Expr) -> Expr | _Form:
+def _form(func: LoweredFunc, extent: Expr) -> Expr | Form:
     if isinstance(extent, Constant):
         return (-1, 0, extent.value)
     for dim, (first, last) in enumerate(end_symbols(func)):
@@ -550,7 +551,3 @@ def _form(func: LoweredFunc, extent: Expr) -> Expr | _Form:
             if isinstance(offset, Constant):
                 return (dim, factor, offset.value - factor)
     return extent
-
-
-def _is_nothing(peaks: Number) -> bool:
-    return not isinstance(peaks, np.ndarray) and peaks == 0

@@ -1,8 +1,9 @@
-"""Expressions in all iterations of a nest of loops at once: as a number, or an array with an element per iteration.
+"""Expressions in all iterations of a nest of loops at once: as a number, a ramp, or an array with an element for each.
 
-The innermost loop is the first axis, so that what does not depend on it is broadcast as it is. What depends on no loop
-stays a number, and what depends on one loop of several an array along its axis alone: a sum over all iterations is a
-product of sums wherever its factors go by different loops, so nests cost no more than their loops one by one.
+What depends on no loop stays a number, what goes evenly with one loop is a ramp (see `ramps`), and all else an array.
+The innermost loop is the first axis of arrays, so that what does not depend on it is broadcast as it is. What depends
+on one loop of several is an array along its axis alone: a sum over all iterations is a product of sums wherever its
+factors go by different loops, so nests cost no more than their loops one by one.
 
 Invariant: every number that comes out is exact, or `TooManyError` is raised.
 """
@@ -10,15 +11,17 @@ Invariant: every number that comes out is exact, or `TooManyError` is raised.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 import attrs
 import numpy as np
 
 from slinky.errors import ExecutionError, ExpressionError
 from slinky.ir.statements import For
+from slinky.runtime import ramps
+from slinky.runtime.ramps import Array, Axis, Number, Ramp, TooManyError, dense, greatest, least
 from slinky.symbolic.expressions import (
     And,
     Constant,
@@ -38,21 +41,11 @@ from slinky.symbolic.expressions import (
 )
 from slinky.symbolic.traversal import fold
 
-Array: TypeAlias = np.ndarray[Any, Any]
-Number: TypeAlias = int | Array
-"""A value that is the same in all iterations, or one for each."""
-
-MOST_ITERATIONS = 1 << 16
-"""So many elements may an array have that is kept or made of several."""
-
 MOST_PIECES = 64
 """In so many pieces may an outermost loop be taken."""
 
 MOST_IN_ALL = 1 << 20
 """So many iterations may it have."""
-
-MOST_TOGETHER = 1 << 22
-"""So many iterations may a nest have, of which one piece of the outermost loop is taken: no array can have more."""
 
 LARGEST_EXACT = 1 << 53
 """Sums of whole numbers that are not negative are exact in floating point if they are smaller."""
@@ -61,24 +54,20 @@ _LARGE = 1 << 31
 """With values from here on, numbers of arrays are Python's, which have no end."""
 
 
-class TooManyError(Exception):
-    """There are more iterations than can be looked at one by one."""
-
-
 @attrs.frozen(eq=False)
 class Nest:
     """The iterations of some loops, one in the other, and the values of expressions in them.
 
     `known` maps nodes to their values, symbols first of all. `masks` say in which iterations the body runs, where
     that differs: each is an array of truth values, and all must be true. `sizes` are the lengths of the axes, that of
-    the outermost loop first.
+    the outermost loop first. `piece` is how many iterations of an outermost loop are taken at once; None: all.
     """
 
     known: dict[Node, Number]
     masks: tuple[Array, ...] = ()
     sizes: tuple[int, ...] = ()
     dtype: Any = np.int64
-    piece: int = MOST_ITERATIONS
+    piece: int | None = None
 
     def value(self, node: Node) -> Number:
         """The value of an expression; of a condition, a truth value."""
@@ -97,7 +86,7 @@ class Nest:
         which = self.known.get(node.condition)
         if which is None:
             return (node.condition,)
-        if isinstance(which, np.ndarray):
+        if not isinstance(which, int):
             return (node.condition, node.then, node.otherwise)
         return (node.condition, node.then if which else node.otherwise)
 
@@ -119,32 +108,53 @@ class Nest:
             raise ExecutionError(f"the step of loop {loop.variable} is {smallest_of(step)}; needs 1 or more")
         counts = (last - first) // step + 1
         count = largest_of(counts)
-        piece = MOST_ITERATIONS if self.sizes else self.piece
-        most = min(MOST_ITERATIONS, MOST_TOGETHER // math.prod(self.sizes)) if self.sizes else piece * MOST_PIECES
-        if count > min(most, MOST_IN_ALL):
-            raise TooManyError
-        if count == 1 and not isinstance(counts, np.ndarray):
+        if isinstance(counts, int) and isinstance(first, int) and isinstance(step, int):
+            yield from self._even(loop, first, step, count)
+        else:
+            yield from self._uneven(loop, (first, last, step), counts, count)
+
+    def _even(self, loop: For, first: int, step: int, count: int) -> Iterator[Nest]:
+        """Enter a loop that is the same in all of these iterations."""
+        if count == 1:
             yield self._inside(loop, first, 1, ())
+        if count <= 1:
             return
+        piece = count
+        if self.piece is not None and not self.sizes:
+            piece = self.piece
+            if count > min(piece * MOST_PIECES, MOST_IN_ALL):
+                raise TooManyError
         for start in range(0, count, piece):
-            numbers = np.arange(start, min(start + piece, count), dtype=self.dtype)
-            variable = first + step * numbers.reshape((-1,) + (1,) * len(self.sizes))
-            runs: tuple[Array, ...] = ()
-            if isinstance(counts, np.ndarray):
-                require_few(variable.shape)
-                runs = (variable <= last,)
-            yield self._inside(loop, variable, len(numbers), runs)
+            own = min(piece, count - start)
+            axis = Axis(own, len(self.sizes), math.prod(self.sizes) * own, self.dtype)
+            yield self._inside(loop, Ramp(axis, first + step * start, step), own, ())
+
+    def _uneven(self, loop: For, ends: tuple[Number, Number, Number], counts: Number, count: int) -> Iterator[Nest]:
+        """Enter a loop that goes by others."""
+        first, last, step = map(dense, ends)
+        if count < 1:
+            return
+        together = math.prod(self.sizes) * count
+        if count > ramps.MOST_ITERATIONS or together > ramps.MOST_TOGETHER:
+            raise TooManyError
+        numbers = np.arange(count, dtype=self.dtype).reshape((-1,) + (1,) * len(self.sizes))
+        variable = first + step * numbers
+        runs: tuple[Array, ...] = ()
+        if not isinstance(counts, int):
+            require_few(variable.shape)
+            runs = (variable <= last,)
+        yield self._inside(loop, variable, count, runs)
 
     def _inside(self, loop: For, variable: Number, count: int, runs: tuple[Array, ...]) -> Nest:
         known = {**self.known, loop.variable: variable}
-        return attrs.evolve(self, known=known, masks=(*self.masks, *runs), sizes=(*self.sizes, count))
+        return Nest(known, (*self.masks, *runs), (*self.sizes, count), self.dtype, self.piece)
 
     def total(self, factors: Sequence[Number] = ()) -> int:
         """The sum, over all iterations in which the body runs, of the product of factors that are not negative."""
         if not factors and not self.masks:
             return math.prod(self.sizes)
         number, groups = 1, list[Array]()
-        for factor in (*self.masks, *factors):
+        for factor in (*self.masks, *map(dense, factors)):
             if isinstance(factor, np.ndarray) and factor.size > 1:
                 groups = _with_group(groups, factor)
             else:
@@ -163,8 +173,9 @@ class Nest:
         return self._extreme(low, conditions, smallest_of), self._extreme(high, conditions, largest_of)
 
     def _extreme(self, value: Number, conditions: Sequence[Array], choose: Callable[[Number], int]) -> int:
-        if not isinstance(value, np.ndarray):
-            return int(value)
+        value = dense(value)
+        if isinstance(value, int):
+            return value
         groups = list[Array]()
         for condition in (*self.masks, *conditions):
             groups = _with_group(groups, condition)
@@ -180,8 +191,10 @@ class Nest:
 
 def loops_of(value: Number) -> int:
     """The loops that a value goes by: a number with a bit for each, the lowest one for the outermost."""
-    if not isinstance(value, np.ndarray):
+    if isinstance(value, int):
         return 0
+    if isinstance(value, Ramp):
+        return 1 << value.axis.depth
     return sum(1 << depth for depth, n in enumerate(reversed(value.shape)) if n > 1)
 
 
@@ -203,7 +216,7 @@ def _with_group(groups: list[Array], factor: Array) -> list[Array]:
 
 def require_few(shape: tuple[int, ...]) -> None:
     """Raise `TooManyError` if an array of this shape is too large."""
-    if math.prod(shape) > MOST_ITERATIONS:
+    if math.prod(shape) > ramps.MOST_ITERATIONS:
         raise TooManyError
 
 
@@ -227,24 +240,18 @@ def numbers_for(values: Mapping[Expr, int]) -> Any:
 # ----------------------------------------------------------------------------------------------------------------
 
 
-def least(a: Number, b: Number) -> Number:
-    """The lesser in each iteration."""
-    return np.minimum(a, b) if isinstance(a, np.ndarray) or isinstance(b, np.ndarray) else min(a, b)
-
-
-def greatest(a: Number, b: Number) -> Number:
-    """The greater in each iteration."""
-    return np.maximum(a, b) if isinstance(a, np.ndarray) or isinstance(b, np.ndarray) else max(a, b)
-
-
 def smallest_of(value: Number) -> int:
     """The least number in any iteration."""
-    return int(value.min()) if isinstance(value, np.ndarray) else int(value)
+    if isinstance(value, int):
+        return value
+    return value.smallest() if isinstance(value, Ramp) else int(value.min())
 
 
 def largest_of(value: Number) -> int:
     """The greatest number in any iteration."""
-    return int(value.max()) if isinstance(value, np.ndarray) else int(value)
+    if isinstance(value, int):
+        return value
+    return value.largest() if isinstance(value, Ramp) else int(value.max())
 
 
 def _sum_of_known(node: Sum, known: Mapping[Node, Number]) -> Number | None:
@@ -270,21 +277,36 @@ def _visit(node: Node, parts: list[Number]) -> Number:
         case Product():
             return reduce(lambda a, b: a * b, parts)
         case FloorDivide(denominator=denominator):
-            if not np.all(parts[1]):
+            divisor = dense(parts[1])
+            if not np.all(divisor):
                 raise ExpressionError(f"division by zero: {denominator} is 0, in {node}")
-            return parts[0] // parts[1]
+            return parts[0] // divisor
         case Min():
             return reduce(least, parts)
         case Max():
             return reduce(greatest, parts)
         case Select():
-            return parts[1] if len(parts) == 2 else cast(Array, np.where(parts[0], parts[1], parts[2]))
+            return parts[1] if len(parts) == 2 else cast(Array, np.where(*map(dense, parts)))
         case NonNegative():
-            return parts[0] >= 0
+            return _sign(parts[0])
         case IsZero():
-            return parts[0] == 0
+            return cast("bool | Array", dense(parts[0]) == 0)
         case And():
-            return reduce(lambda a, b: a & b, parts)
+            return reduce(lambda a, b: a & b, _truths(parts))
         case Or():
-            return reduce(lambda a, b: a | b, parts)
+            return reduce(lambda a, b: a | b, _truths(parts))
     raise ExpressionError(f"{node} has no value")
+
+
+def _truths(parts: Iterable[Number]) -> list[bool | Array]:
+    """Truth values, which are never ramps."""
+    return cast("list[bool | Array]", list(parts))
+
+
+def _sign(value: Number) -> bool | Array:
+    """Where a value is not negative: known at once of a ramp that does not change its sign."""
+    if isinstance(value, Ramp):
+        if value.smallest() >= 0:
+            return True
+        return False if value.largest() < 0 else cast(Array, value.array() >= 0)
+    return value >= 0

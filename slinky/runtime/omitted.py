@@ -11,6 +11,7 @@ are not looked at: their checks are made where they always are.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import attrs
@@ -24,7 +25,7 @@ from slinky.runtime.buffers import Array, buffer_at
 from slinky.runtime.following import Following, conditions_of, following
 from slinky.runtime.layouts import StrideRules, new_array, stride_rules, strides_of
 from slinky.runtime.remedies import what_would_say_it
-from slinky.symbolic.expressions import Expr
+from slinky.symbolic.expressions import Condition, Expr
 from slinky.symbolic.intervals import Box
 from slinky.symbolic.traversal import evaluate, symbols
 
@@ -40,6 +41,14 @@ class _Solution:
     bounds: Following
     boxes: tuple[Box, ...]
     strides: tuple[tuple[StrideRules, ...], ...]
+
+
+@lru_cache(maxsize=256)
+def _solution(conditions: tuple[Condition, ...], omitted: tuple[BufferParameter, ...]) -> _Solution:
+    """What follows from conditions. Remembered, for all schedules of a graph check the same."""
+    boxes = tuple(parameter_box(p.name, p.rank) for p in omitted)
+    rules = tuple(stride_rules(conditions, p) for p in omitted)
+    return _Solution(omitted, following(conditions, omitted), boxes, rules)
 
 
 class Completion:
@@ -101,10 +110,7 @@ class Completion:
         key = tuple(p.name for p in omitted)
         found = self._solutions.get(key)
         if found is None:
-            conditions = conditions_of(self.program)
-            boxes = tuple(parameter_box(p.name, p.rank) for p in omitted)
-            rules = tuple(stride_rules(conditions, p) for p in omitted)
-            found = self._solutions[key] = _Solution(omitted, following(conditions, omitted), boxes, rules)
+            found = self._solutions[key] = _solution(conditions_of(self.program), omitted)
         if found.bounds.missing:
             raise ArgumentError(self._does_not_follow(found))
         return found
