@@ -145,6 +145,7 @@ from slinky.sched.library import (
     peel_warmup,
     reorder_after,
     reorder_before,
+    resize_pieces,
     tile,
 )
 from slinky.sched.machines import Machine, this_machine
@@ -287,6 +288,7 @@ __all__ = [
     "reorder_loops",
     "reorder_statements",
     "repeat",
+    "resize_pieces",
     "returns",
     "reuse_buffer",
     "same_shape",

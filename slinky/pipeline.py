@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from slinky.runtime.bound import BoundPipeline
     from slinky.runtime.estimates import Estimate
     from slinky.runtime.plan import Plan
+    from slinky.sched.diagnosis import Diagnosis
 
 C = TypeVar("C", bound=Cursor)
 
@@ -223,6 +225,19 @@ class Pipeline:
         from slinky.runtime.estimates import estimate
 
         return estimate(self._completing(), arrays, scalars, threads)
+
+    def diagnose(
+        self, /, *arrays: object, threads: int | None = None, cache_bytes: int | None = None, **scalars: float
+    ) -> Diagnosis:
+        """What is wrong with the schedule, on arrays like these: findings, with figures and the lines that mend them.
+
+        Takes what `memory` takes. With shapes, nothing runs; with arrays, the pipeline runs a few times, and so do some
+        that compute longer or shorter pieces, to see how long callbacks take. `cache_bytes` is what a core has for
+        itself; if it is not given, the system says (see `docs/diagnosis.md`).
+        """
+        diagnosis: Any = import_module("slinky.sched.diagnosis")  # a room further on, which is made of pipelines
+        found: Diagnosis = diagnosis.diagnose(self, arrays, scalars, threads, cache_bytes)
+        return found
 
     def trace(
         self,

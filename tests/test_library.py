@@ -367,3 +367,58 @@ def test_pieces_begin_at_multiples_of_integers() -> None:
     for multiple in (0, -8, 1.5, True):
         with pytest.raises(sl.OperationError, match="multiple must be an integer, 1 or more"):
             sl.align_loop(p, "for y", multiple)
+# resize_pieces --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("rows", "step"), [(1, 4), (4, 1), (3, 50), (7, 7)])
+def test_resized_pieces_are_those_of_another_split(rows: int, step: int) -> None:
+    before = sl.line_buffer(stencils(3), "s3", "y", rows)
+    p, cursors = sl.resize_pieces(before, "for y", step, rc=True)
+    assert str(p) == str(sl.line_buffer(stencils(3), "s3", "y", step))
+    assert cursors.loop == p.find("for y")
+    assert [call.name() for call in cursors.calls] == ["add", "s1", "s2", "s3"]
+    assert [alloc.name() for alloc in cursors.allocs] == ["b0", "b1", "b2"]
+    image, out = picture(17, 9, 3)
+    compare(stencils(3), p, [image], [out])
+
+
+@pytest.mark.parametrize("make", [skips, rates])
+def test_pieces_are_resized_in_place_of_those_of_a_tree(make: Any) -> None:
+    last = "fd" if make is skips else make().find_all("_ = _")[-1].name()
+    before = sl.line_buffer(make(), last, "y", 2)
+    image = np.arange(90 * 7, dtype=np.int32).reshape(90, 7)
+    for step in (1, 4, 6):
+        p = sl.resize_pieces(before, "for y", step)
+        p.verify()
+        said, known = p.estimate(image), before.estimate(image)
+        assert said.elements == known.elements
+        for a, b in zip(p.run(image, checked=True).outputs, before.run(image).outputs, strict=True):
+            np.testing.assert_array_equal(np.asarray(getattr(a, "array", a)), np.asarray(getattr(b, "array", b)))
+
+
+@pytest.mark.parametrize("workers", [None, 3])
+def test_buffers_and_workers_stay_those_of_the_iterations(workers: int | None) -> None:
+    def tiles(rows: int) -> sl.Pipeline:
+        p, split = sl.split_loop(stencils(2), "s2.y", rows, rc=True)
+        p = sl.fuse_chain(p, split.outer)
+        return p if workers is None else sl.parallelize_loop(p, split.outer, workers)
+
+    p = sl.resize_pieces(tiles(3), "for y", 8)
+    assert sorted(str(p).splitlines()) == sorted(str(tiles(8)).splitlines())
+    image, out = picture(21, 6, 2)
+    compare(stencils(2), p, [image], [out])
+
+
+def test_pieces_inside_of_tiles_are_resized() -> None:
+    before = sl.parallel_tiles(stencils(1), "s1", {"y": 12}, 2)
+    inner = before.find_all("for _")[-1]
+    p = sl.resize_pieces(before, inner, 6)
+    assert [str(loop.step()) for loop in p.find_all("for _")] == ["12", "6"]
+    image, out = picture(31, 6, 1)
+    compare(stencils(1), p, [image], [out])
+
+
+def test_what_resizing_refuses() -> None:
+    p = sl.parallel_tiles(stencils(1), "s1", {"y": 12}, 2)
+    with pytest.raises(sl.SchedulingError, match="loop y holds more than calls: for "):
+        sl.resize_pieces(p, p.find_all("for _")[0], 6)

@@ -17,7 +17,7 @@ from slinky.ir.regions import global_boxes
 from slinky.ir.sharing import host_of
 from slinky.ir.stages import stages_of
 from slinky.ir.statements import Alloc, Block, Call, Check, For, If, Pass, Pipelined, Program, Serial, Statement, walk
-from slinky.runtime.estimates import Estimate, Work
+from slinky.runtime.estimates import NEVER, Allocated, Estimate, Work
 from slinky.runtime.lifetimes import guests, memory_releases
 from slinky.runtime.strided import laid, strided, strides_given
 from slinky.runtime.threads import default_workers
@@ -39,7 +39,8 @@ def bound(program: Program, values: Mapping[Expr, int], workers: int) -> Estimat
         if isinstance(func.operation, Copy)
     )
     peaks = {name: bounder.peaks.get(name, 0) for name in funcs}
-    return Estimate(peak, bounder.allocations, copied, works, False, bounder.buffers, peaks)
+    allocations = sum(buffer.times for buffer in bounder.buffers.values())
+    return Estimate(peak, allocations, copied, works, False, bounder.buffers, peaks)
 
 
 class _Bounder:
@@ -50,9 +51,8 @@ class _Bounder:
         self.workers = workers
         self.boxes: dict[str, Box] = global_boxes(program)
         self.works: dict[str, Work] = {}
-        self.buffers: dict[str, int] = {}
+        self.buffers: dict[str, Allocated] = {}
         self.peaks: dict[str, int] = {}
-        self.allocations = 0
 
     def most(self, expr: Expr, loops: tuple[For, ...]) -> int:
         """The most that an expression can be in any iteration of loops, given outermost first."""
@@ -79,8 +79,8 @@ class _Bounder:
                         size = max(size, math.prod(extents) * guest.alloc.dtype.itemsize)
                     sizes[statement.buffer] = size
                     live += size
-                    self.allocations += count
-                    self.buffers[statement.buffer] = max(self.buffers.get(statement.buffer, 0), size)
+                    known = self.buffers.get(statement.buffer, NEVER)
+                    self.buffers[statement.buffer] = Allocated(known.times + count, max(known.bytes, size))
             inside = self._inside(statement, loops, count, around + live)
             peak = max(peak, live + inside)
             live -= sum(sizes[name] for name in last_uses.get(position, ()))

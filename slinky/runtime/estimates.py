@@ -74,15 +74,27 @@ class Work:
 
 
 @attrs.frozen
+class Allocated:
+    """How often a buffer is allocated, and how many bytes it takes then at most."""
+
+    times: int
+    bytes: int
+
+
+NEVER = Allocated(0, 0)
+"""What is not allocated."""
+
+
+@attrs.frozen
 class Estimate:
     """What a run will count, found without running.
 
     `program_bytes`, `allocations`, `calls`, `elements` and `bytes_copied` are those of `RunStatistics`. Where parallel
     loops allocate, `program_bytes` is the most that a run can take. `funcs` has the work of each func by its name, and
-    `total` that of all. `buffers` has the most bytes that each allocated buffer takes at a time, and `peaks`, per func,
-    the most that those buffers take that are in scope and still needed when it is called; of a loop whose iterations
-    run at the same time, those of one iteration. Where `is_exact` is false, there are too many iterations to look at:
-    every number is a bound, and a run counts at most that.
+    `total` that of all. `buffers` says of each allocated buffer how often it is allocated, and how large it is, and
+    `peaks`, per func, the most that those buffers take that are in scope and still needed when it is called; of a loop
+    whose iterations run at the same time, those of one iteration. Where `is_exact` is false, there are too many
+    iterations to look at: every number is a bound, and a run counts at most that.
     """
 
     program_bytes: int
@@ -90,7 +102,7 @@ class Estimate:
     bytes_copied: int
     funcs: dict[str, Work]
     is_exact: bool
-    buffers: dict[str, int] = attrs.field(factory=dict)
+    buffers: dict[str, Allocated] = attrs.field(factory=dict)
     peaks: dict[str, int] = attrs.field(factory=dict)
 
     @property
@@ -170,8 +182,7 @@ class _Follower:
     def __init__(self, program: Program, workers: int) -> None:
         self.workers = workers
         self.boxes: dict[str, list[Ends]] = {}
-        self.buffers: dict[str, int] = {}
-        self.allocations = 0
+        self.buffers: dict[str, Allocated] = {}
         funcs = [s.func for s in walk(program.body) if isinstance(s, Call)]
         self.tallies = {func.name: _Tally() for func in funcs}
         self._copied = {f.name: f.outputs[0].dtype.itemsize for f in funcs if isinstance(f.operation, Copy)}
@@ -181,7 +192,8 @@ class _Follower:
         copied = sum(size * self.tallies[name].elements for name, size in self._copied.items())
         works = {name: tally.work() for name, tally in self.tallies.items()}
         peaks = {name: tally.peak for name, tally in self.tallies.items()}
-        return Estimate(peak, self.allocations, copied, works, True, self.buffers, peaks)
+        allocations = sum(buffer.times for buffer in self.buffers.values())
+        return Estimate(peak, allocations, copied, works, True, self.buffers, peaks)
 
     # Blocks -------------------------------------------------------------------------------------------------------
 
@@ -270,8 +282,8 @@ class _Follower:
         times = nest.total()
         if times:
             most = largest_of(size) if not nest.masks else nest.extremes(0, size, ())[1]
-            self.allocations += times
-            self.buffers[buffer] = max(self.buffers.get(buffer, 0), most)
+            known = self.buffers.get(buffer, NEVER)
+            self.buffers[buffer] = Allocated(known.times + times, max(known.bytes, most))
 
     def _allocate(self, alloc: Alloc, nest: Nest, lodgers: Sequence[Guest]) -> Number:
         """Bring a buffer into scope; the bytes that it takes, and those that lie in it."""

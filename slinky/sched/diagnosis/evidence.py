@@ -1,0 +1,183 @@
+"""What rules look at: a pipeline, what a run of it will count, and what of it is where.
+
+Invariant: nothing here runs a callback.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import attrs
+
+import slinky as sl
+from slinky.ir.regions import parameter_box
+from slinky.runtime.estimates import NEVER, Allocated, Work
+from slinky.runtime.stand_ins import values_of
+from slinky.runtime.threads import workers_or_default
+from slinky.symbolic import Expr, evaluate, symbols, variable
+
+Step: TypeAlias = Callable[[sl.Pipeline], sl.Pipeline]
+"""What may mend something: it raises what a primitive raises where it is refused."""
+
+USUAL_CACHE = 1 << 20
+"""The bytes of a core's own cache where the system does not say: those of most cores of servers."""
+
+REPEATED = 1.05
+"""Elements computed per element needed: tiles that run in parallel share edges, and good ones compute 5 % more."""
+
+PAGE = 4096
+"""What memory is handed out by: less is not worth a line of a schedule."""
+
+
+def cache_size() -> int:
+    """The bytes of the cache that a core has for itself."""
+    try:
+        return os.sysconf("SC_LEVEL2_CACHE_SIZE") or USUAL_CACHE
+    except (AttributeError, ValueError, OSError):
+        return USUAL_CACHE
+
+
+@attrs.frozen
+class Spot:
+    """A place that a rule does not like.
+
+    `subject` is what it is about, by name: two spots of one rule with the same subject mean the same. `steps` may mend
+    it, the best first.
+    """
+
+    rule: str
+    place: sl.StatementCursor
+    subject: str
+    figure: str
+    bytes_wasted: int
+    steps: Sequence[Step]
+
+
+class Evidence:
+    """A pipeline and arguments for it, and what follows from them, each found when a rule asks."""
+
+    def __init__(
+        self,
+        p: sl.Pipeline,
+        arguments: Sequence[object],
+        scalars: Mapping[str, object],
+        threads: int | None,
+        cache_bytes: int,
+    ) -> None:
+        self.p = p
+        self.arguments = arguments
+        self.scalars: dict[str, Any] = dict(scalars)
+        self.threads = threads
+        self.cache_bytes = cache_bytes
+        self.estimate = p.estimate(*arguments, threads=threads, **self.scalars)
+        self.workers = workers_or_default(threads)
+
+    def of(self, p: sl.Pipeline) -> Evidence:
+        """The same of another pipeline with the same parameters."""
+        return self if p is self.p else Evidence(p, self.arguments, self.scalars, self.threads, self.cache_bytes)
+
+    def can_run(self) -> bool:
+        """Whether the arguments are arrays, not shapes."""
+        return not any(isinstance(given, tuple) for given in (*self.arguments, *self.scalars.values()))
+
+    # Places ---------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def calls(self) -> tuple[sl.CallCursor, ...]:
+        """All calls, in program order."""
+        return self.p.find_all("_ = _")
+
+    @cached_property
+    def loops(self) -> tuple[sl.LoopCursor, ...]:
+        """All loops, in program order."""
+        return self.p.find_all("for _")
+
+    @cached_property
+    def allocs(self) -> tuple[sl.AllocCursor, ...]:
+        """All allocations, in program order."""
+        return self.p.find_all("alloc _")
+
+    def loops_of_calls(self) -> Iterator[tuple[sl.LoopCursor, tuple[sl.CallCursor, ...]]]:
+        """The loops that hold calls and no loops, with the calls."""
+        for loop in self.loops:
+            if not any(loop.is_ancestor_of(inner) for inner in self.loops if inner != loop):
+                yield loop, tuple(loop.find_all("_ = _"))
+
+    # Figures --------------------------------------------------------------------------------------------------------
+
+    def work(self, call: sl.CallCursor) -> Work:
+        """What all calls of a func do, in all."""
+        return self.estimate.funcs[call.func()]
+
+    def buffer(self, alloc: sl.AllocCursor) -> Allocated:
+        """How often a buffer is allocated, and how large it is."""
+        return self.estimate.buffers.get(alloc.name(), NEVER)
+
+    def moved(self, calls: Sequence[sl.CallCursor]) -> Work:
+        """What calls do, in all."""
+        return sum((self.estimate.funcs[name] for name in {call.func() for call in calls}), Work())
+
+    @cached_property
+    def _values(self) -> dict[Expr, int]:
+        return values_of(self.p._completing(), self.arguments, self.scalars)
+
+    def value(self, expr: Expr, place: sl.Cursor) -> int | None:
+        """The value of an expression at a place, in the first iterations of the loops around; None if it has none."""
+        values = dict(self._values)
+        for loop in sl.enclosing_loops(self.p, place):
+            first = loop.bounds().min
+            if symbols(first) <= values.keys():
+                values[variable(loop.name())] = evaluate(first, values)
+        return evaluate(expr, values) if symbols(expr) <= values.keys() else None
+
+    def elements_of(self, buffer: str) -> int:
+        """How many elements a buffer holds, folds not considered."""
+        for alloc in self.allocs:
+            if alloc.name() == buffer:
+                extents = [self.value(i.max - i.min + 1, alloc) for i in alloc.bounds()]
+                return math.prod(max(extent or 0, 0) for extent in extents)
+        rank = next(arg.rank() for arg in self.p.args() if arg.name() == buffer)
+        return math.prod(evaluate(i.max - i.min + 1, self._values) for i in parameter_box(buffer, rank))
+
+    def trips(self, loop: sl.LoopCursor) -> int:
+        """How many iterations a loop has, in the first iterations of those around it."""
+        return self.value(sl.trip_count(self.p, loop), loop) or 0
+
+    def stride(self, loop: sl.LoopCursor) -> int:
+        """How far a loop moves at a time."""
+        return self.value(loop.step(), loop) or 1
+
+
+Rule: TypeAlias = Callable[[Evidence], Iterator[Spot]]
+
+
+def step(operation: Callable[..., Any], *arguments: object) -> Step:
+    """An operation with its arguments, to be applied."""
+    return lambda p: operation(p, *arguments)
+
+
+def is_repeated(work: Work) -> bool:
+    """Whether more is computed than there is."""
+    return work.elements > REPEATED * work.needed
+
+
+def percent(more: int, least: int) -> str:
+    """By how much one number is more than another."""
+    return f"{100 * (more - least) / max(least, 1):.0f} %"
+
+
+def in_bytes(size: int) -> str:
+    """A number of bytes, as people say it."""
+    for unit, scale in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if size >= scale:
+            return f"{size / scale:.1f} {unit}"
+    return f"{size} bytes"
+
+
+def powers(first: int, last: int) -> list[int]:
+    """The powers of two from one number to another, at most."""
+    return [1 << k for k in range(max(first, 1).bit_length() - 1, max(last, 1).bit_length()) if first <= 1 << k <= last]

@@ -1,0 +1,320 @@
+"""Findings about schedules: each says where, how much, and the line that mends it; run, the line mends it, and nothing
+else changes. Good schedules have none."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from best_schedules import BEST, best
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_graphs import Graph, arguments, build, graphs, image_graphs
+from random_schedules import Chain
+from scheduled import stencil, stencils
+from test_calls import diamond
+from test_estimates import line_buffers
+from test_shared_calls import unread
+
+import slinky as sl
+from slinky import ir
+from slinky.runtime import statistics
+from slinky.sched.diagnosis import Diagnosis, Finding, evidence, measured, memory, pieces, work
+from slinky.sched.diagnosis.evidence import Evidence
+
+SMALL_CACHE = 1 << 14
+Shapes = tuple[tuple[int, ...], ...]
+
+
+def recomputed() -> sl.Pipeline:
+    return sl.compute_at(sl.split_loop(stencil(), "stencil.y", 16), "add", "for y")
+
+
+def slid() -> sl.Pipeline:
+    return sl.slide_window(recomputed(), "add", "for y")
+
+
+def loose() -> sl.Pipeline:
+    return sl.fold_storage(slid(), "alloc intm", "y", 30)
+
+
+def cloned() -> sl.Pipeline:
+    return sl.clone_call(diamond(), "start", "join")
+
+
+def twice() -> sl.Pipeline:
+    """The output is written as a whole, and then again."""
+    p = stencil()
+    edit = sl.edit(p)
+    call = edit.statement(p.find("stencil"))
+    assert isinstance(call, ir.Call)
+    edit.insert(p.find("stencil").after(), ir.Call(call.func, call.box, call.reads, call.writes))
+    return edit.finish()
+
+
+def transposed() -> sl.Pipeline:
+    y, x = sl.variables("y x")
+    a, t, b = (sl.BufferExpr(name, np.int16, 2) for name in "atb")
+    sl.copies.transpose(a, t, axes=(1, 0), name="transpose")
+    sl.Func(np.negative, [t[y, x]], [b[y, x]], name="negative")
+    return sl.build_pipeline([a], [b], alias=False)
+
+
+def stored(rows: int) -> sl.Pipeline:
+    """Buffers that each iteration has for itself."""
+    p, split = sl.split_loop(pointwise(), "last.y", rows, rc=True)
+    return sl.fuse_chain(p, split.outer)
+
+
+def pointwise() -> sl.Pipeline:
+    y, x = sl.variables("y x")
+    a, t, b = (sl.BufferExpr(name, np.int16, 2) for name in "atb")
+    sl.Func(np.negative, [a[y, x]], [t[y, x]], name="first")
+    sl.Func(np.positive, [t[y, x]], [b[y, x]], name="last")
+    return sl.build_pipeline([a], [b])
+
+
+def parallel(rows: int, workers: int = 4) -> sl.Pipeline:
+    return sl.parallelize_loop(stored(rows), "for y", workers)
+
+
+def inner_parallel() -> sl.Pipeline:
+    p = sl.split_loop(sl.split_loop(pointwise(), "last.y", 64), "last.y", 1)
+    return sl.parallelize_loop(p, p.find_all("for _")[1], 2)
+
+
+CASES: dict[str, tuple[Callable[[], sl.Pipeline], Shapes, dict[str, Any], str]] = {
+    "window not slid": (recomputed, ((302, 402),), {}, 'p = sl.slide_window(p, "add", "for y")'),
+    "computed by two calls": (cloned, ((60,),), {}, 'p = sl.share_calls(p, "start #0", "start #1")'),
+    "unread result": (unread, ((60,),), {}, 'p = sl.remove_call(p, "start #1")'),
+    "written twice": (twice, ((40, 50),), {}, 'p = sl.remove_call(p, "stencil #1")'),
+    "copy": (transposed, ((80, 90),), {}, 'p = sl.alias_copy(p, "transpose")'),
+    "not folded": (slid, ((302, 402),), {}, 'p = sl.fold_storage(p, "alloc intm", "y")'),
+    "fold too large": (
+        loose,
+        ((302, 402),),
+        {},
+        'p = sl.unfold_storage(p, "alloc intm", "y")\np = sl.fold_storage(p, "alloc intm", "y")',
+    ),
+    "larger than the cache": (
+        partial(stencils, 3),
+        ((302, 402),),
+        {"cache_bytes": 1 << 17},
+        'p = sl.line_buffer(p, "s3", "y", 16)',
+    ),
+    "pieces too large": (
+        partial(line_buffers, 3, 64),
+        ((302, 402),),
+        {"cache_bytes": SMALL_CACHE},
+        'p = sl.resize_pieces(p, "for y", 2)',
+    ),
+    "allocated in a hot loop": (partial(stored, 1), ((302, 402),), {}, ""),
+    "pieces too small": (partial(line_buffers, 3), ((302, 402),), {}, 'p = sl.resize_pieces(p, "for y", 16)'),
+    "too few tasks": (partial(parallel, 400), ((800, 800),), {}, 'p = sl.resize_pieces(p, "for y", 64)'),
+    "starved": (inner_parallel, ((302, 402),), {}, ""),
+}
+
+
+def about(found: Diagnosis, rule: str) -> list[Finding]:
+    return [finding for finding in found if finding.rule == rule]
+
+
+@pytest.mark.parametrize("rule", CASES)
+def test_a_mend_mends(rule: str) -> None:
+    make, shapes, options, mend = CASES[rule]
+    p = make()
+    finding, *_ = about(p.diagnose(*shapes, **options), rule)
+    assert finding.line == finding.place.describe()
+    assert finding.line in str(p)
+    if mend:
+        assert finding.mend == mend
+    names: dict[str, Any] = {"p": p, "sl": sl}
+    exec(finding.mend, names)
+    q = names["p"]
+    assert q.same_program(finding.mended)
+    left = about(q.diagnose(*shapes, **options), rule)
+    assert [other for other in left if other.line == finding.line] == []
+    inputs = [np.arange(np.prod(shape)).reshape(shape).astype(p.args()[i].dtype()) for i, shape in enumerate(shapes)]
+    np.testing.assert_array_equal(q(*inputs), p(*inputs))
+
+
+@pytest.mark.parametrize("name", BEST)
+def test_the_best_schedules_have_nothing_to_mend(name: str) -> None:
+    p, shapes = best(name)
+    found = p.diagnose(*shapes, cache_bytes=1 << 20, threads=2)
+    assert not found
+    assert str(found) == "nothing to mend"
+
+
+def test_figures() -> None:
+    p = recomputed()
+    found = p.diagnose((302, 402))
+    assert str(found[1]) == (
+        "window not slid: add computes 12 % more than is needed\n"
+        "  at:   intm[y - 1 .. y + 16, :] = add(inp[y - 1 .. y + 16, :])\n"
+        '  mend: p = sl.slide_window(p, "add", "for y")'
+    )
+    assert str(found).startswith("1. not folded: intm takes 237.1 KiB, of which 14.1 KiB are needed at a time\n")
+    assert [finding.rule for finding in found] == ["not folded", "window not slid"]
+    assert repr(found) == "<Diagnosis: not folded, window not slid>"
+    assert all(a.bytes_wasted >= b.bytes_wasted for a, b in pairwise(found))
+
+
+def test_findings_are_mended_one_after_the_other() -> None:
+    """Until there is nothing to mend: in a few steps, with the memory and the work of a schedule by hand."""
+    p = stencils(3)
+    for _ in range(6):
+        found = p.diagnose((1502, 1202), cache_bytes=1 << 18)
+        if not found:
+            break
+        p = found[0].mended
+    assert not found
+    said = p.estimate((1502, 1202))
+    assert said.program_bytes <= 1 << 18
+    assert all(work.elements == work.needed for work in said.funcs.values())
+
+
+def test_what_a_primitive_refuses_is_no_finding() -> None:
+    """Tiles that run in parallel compute their edges twice: no window slides there."""
+    p = sl.parallel_tiles(stencils(1), "s1", {"y": 16}, 8)
+    assert p.estimate((302, 402)).funcs["add"].elements > evidence.REPEATED * p.estimate((302, 402)).funcs["add"].needed
+    assert about(p.diagnose((302, 402)), "window not slid") == []
+
+
+def test_arguments_are_those_of_a_run() -> None:
+    with pytest.raises(sl.ArgumentError):
+        stencil().diagnose((302,))
+    with pytest.raises(sl.ArgumentError, match="threads"):
+        stencil().diagnose((302, 402), threads=0)
+    with pytest.raises(sl.ArgumentError, match="cache_bytes"):
+        stencil().diagnose((302, 402), cache_bytes=0)
+
+
+def test_shapes_run_nothing() -> None:
+    def never(*_: Any) -> None:
+        raise AssertionError
+
+    (x,) = sl.variables("x")
+    a, b = (sl.BufferExpr(name, np.int16, 1) for name in "ab")
+    sl.Func(never, [a[x]], [b[x]], name="f")
+    assert not sl.build_pipeline([a], [b]).diagnose((1 << 30,))
+
+
+@given(st.one_of(image_graphs(), graphs(max_stages=4)), st.integers(0, 2**32), st.integers(0, 12))
+@settings(max_examples=max(settings().max_examples // 10, 4))
+def test_any_schedule_can_be_diagnosed(graph: Graph, seed: int, steps: int) -> None:
+    """Whatever is found has a line that mends it and changes no result."""
+    chain = Chain(build(graph), random.Random(seed).choice)
+    for _ in range(steps):
+        chain.step()
+    p = chain.pipeline
+    inputs, outputs = arguments(graph)
+    p.run(*inputs, *outputs, **graph.scalars())
+    expected = [np.array(out.array) for out in outputs]
+    with pytest.MonkeyPatch.context() as patch:  # so that small arrays are worth a thought
+        patch.setattr(Evidence, "can_run", lambda self: False)
+        patch.setattr(memory, "PAGE", 16)
+        patch.setattr(pieces, "MANY_CALLS", 2)
+        patch.setattr(pieces, "WORTH_SHARING", 1)
+        found = p.diagnose(*inputs, *outputs, cache_bytes=256, threads=2, **graph.scalars())
+        for finding in found:
+            for out in outputs:
+                out.array.fill(99)
+            finding.mended.verify()
+            finding.mended.run(*inputs, *outputs, **graph.scalars())
+            for out, values in zip(outputs, expected, strict=True):
+                np.testing.assert_array_equal(out.array, values)
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# What is measured
+# ----------------------------------------------------------------------------------------------------------------
+
+
+class Clock:
+    """Time that passes only where callbacks say so."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(statistics, "perf_counter", clock)
+    return clock
+
+
+def timed(seconds: Callable[[int], float], clock: Clock, rows: int) -> sl.Pipeline:
+    """Two funcs in a loop over rows, the second of which takes so long on so many rows."""
+
+    def slow(source: Any, target: Any) -> None:
+        clock.now += seconds(len(source))
+        np.negative(source, target)
+
+    y, x = sl.variables("y x")
+    a, t, b = (sl.BufferExpr(name, np.float32, 2) for name in "atb")
+    sl.Func(np.negative, [a[y, x]], [t[y, x]], name="quick")
+    sl.Func(slow, [t[y, x]], [b[y, x]], name="slow")
+    return sl.line_buffer(sl.build_pipeline([a], [b]), "slow", "y", rows)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "rows", "best_rows"),
+    [(lambda n: 0.001, 16, 64), (lambda n: 0.001 * n * n, 16, 4), (lambda n: 0.001 * n, 16, None)],
+)
+def test_a_callback_that_is_slow_on_such_pieces(
+    seconds: Callable[[int], float], rows: int, best_rows: int | None, clock: Clock
+) -> None:
+    p, image = timed(seconds, clock, rows), np.ones((128, 400), np.float32)
+    found = about(p.diagnose(image), "slow on such pieces")
+    if best_rows is None:
+        assert not found
+        return
+    (finding,) = found
+    assert finding.line.startswith("b[")
+    assert finding.mend == f'p = sl.resize_pieces(p, "for y", {best_rows})'
+    assert f"on pieces of {rows}" in finding.figure
+    assert finding.figure.startswith("slow takes")
+    np.testing.assert_array_equal(finding.mended(image), image)
+
+
+def test_callbacks_that_hold_the_lock() -> None:
+    p = parallel(40, workers=2)
+    known = Evidence(p, ((800, 800),), {}, None, 1 << 20)
+    for alone, is_found in ((0.05, True), (0.09, False)):
+        times = measured.Measured({"first": 0.05, "last": 0.05}, serial={"y": {"first": alone / 2, "last": alone / 2}})
+        spots = list(measured.holds_the_lock(known, times))
+        assert bool(spots) == is_found
+        if spots:
+            assert "100 ms on 2 workers, and 50 ms on one" in spots[0].figure
+            assert str(spots[0].steps[0](p)) == str(sl.serialize_loop(p, "for y"))
+
+
+def test_a_parallel_loop_is_timed_alone_too(clock: Clock) -> None:
+    p = sl.compute_root(timed(lambda n: 0.001, clock, 16), "quick")
+    p = sl.parallelize_loop(p, "for y", 2)
+    times = measured.measure(Evidence(p, (np.ones((128, 400), np.float32),), {}, None, 1 << 20))
+    assert 0.008 - 1e-9 <= times.seconds["slow"] <= 0.016 + 1e-9  # a worker's clock goes on while the other one works
+    assert times.serial == {"y": {"quick": 0, "slow": pytest.approx(0.008)}}
+    assert set(times.resized) == {("y", length) for length in (4, 8, 32, 64)}
+
+
+def test_every_threshold_has_a_reason() -> None:
+    """A number that stands alone says nothing: each is followed by a sentence."""
+    for module in (evidence, work, memory, pieces, measured):
+        assert module.__file__
+        with open(module.__file__, encoding="utf-8") as file:
+            lines = file.read().splitlines()
+        constants = [i for i, line in enumerate(lines) if re.match(r"[A-Z_]+ = ", line)]
+        assert constants
+        assert all(lines[i + 1].startswith('"""') for i in constants)
