@@ -251,6 +251,7 @@ class Clock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
     monkeypatch.setattr(statistics, "perf_counter", clock)
+    monkeypatch.setattr(measured, "_is_quiet", lambda seconds, at_work: True)
     return clock
 
 
@@ -304,9 +305,16 @@ def test_a_parallel_loop_is_timed_alone_too(clock: Clock) -> None:
     p = sl.compute_root(timed(lambda n: 0.001, clock, 16), "quick")
     p = sl.parallelize_loop(p, "for y", 2)
     times = measured.measure(Evidence(p, (np.ones((128, 400), np.float32),), {}, None, 1 << 20))
+    assert times
     assert 0.008 - 1e-9 <= times.seconds["slow"] <= 0.016 + 1e-9  # a worker's clock goes on while the other one works
     assert times.serial == {"y": {"quick": 0, "slow": pytest.approx(0.008)}}
     assert set(times.resized) == {("y", length) for length in (4, 8, 32, 64)}
+
+
+def test_a_busy_machine_measures_nothing(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measured, "_is_quiet", lambda seconds, at_work: False)
+    p, image = timed(lambda n: 0.001, clock, 16), np.ones((128, 400), np.float32)
+    assert about(p.diagnose(image), "slow on such pieces") == []
 
 
 def test_every_threshold_has_a_reason() -> None:

@@ -94,8 +94,8 @@ def diagnose(
         raise sl.ArgumentError(f"cache_bytes must be an integer of at least 1, or None, got {cache_bytes!r}")
     known = Evidence(p, arguments, scalars, threads, cache_bytes or cache_size())
     found = [finding for rule in RULES for spot in rule(known) for finding in _mended(known, rule, spot)]
-    if known.can_run():
-        measured = measure(known)
+    measured = measure(known) if known.can_run() else None
+    if measured is not None:
         for measured_rule in MEASURED_RULES:
             for spot in measured_rule(known, measured):
                 found += _mended(known, None, spot)

@@ -1,12 +1,13 @@
 """Rules about what only a run tells: how long callbacks take, on pieces of several sizes, and beside each other.
 
 A few timed runs are made, of the pipeline and of neighbours with longer and shorter pieces; of each, the shortest time
-of each func counts, for whatever else the machine does only adds.
+of each func counts, for whatever else the machine does only adds; where it does much else, nothing is said.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from time import perf_counter, process_time
 from typing import TypeAlias
 
 import attrs
@@ -26,6 +27,9 @@ SLOWER = 1.25
 WAITING = 0.9
 """If callbacks on w workers take this many times w times as long as on one, they ran one after the other."""
 
+QUIET = 0.9
+"""Of the time of a run, the share in which the process was at work: less, and others were, so the run says nothing."""
+
 SHORTEST = 1e-3
 """Seconds: what takes less in all is neither measured well, nor worth it."""
 
@@ -43,23 +47,25 @@ class Measured:
 MeasuredRule: TypeAlias = Callable[[Evidence, Measured], Iterator[Spot]]
 
 
-def measure(known: Evidence) -> Measured:
-    """Time the pipeline and its neighbours."""
+def measure(known: Evidence) -> Measured | None:
+    """Time the pipeline and its neighbours; None if it takes no time, or the machine has something else to do."""
     seconds = _timed(known, known.p)
     if sum(seconds.values()) < SHORTEST:
-        return Measured(seconds)
+        return None
     resized: dict[tuple[str, int], Mapping[str, float]] = {}
     for loop, _ in known.loops_of_calls():
         for length in _lengths(known.stride(loop)):
             q = sl.attempt(step(sl.resize_pieces, loop, length))(known.p)
-            if q is not known.p:
-                resized[loop.name(), length] = _timed(known, q)
+            times = {} if q is known.p else _timed(known, q)
+            if times:
+                resized[loop.name(), length] = times
     serial: dict[str, Mapping[str, float]] = {}
     for loop in known.loops:
         if loop.workers() is not None:
             q = sl.attempt(step(sl.serialize_loop, loop))(known.p)
-            if q is not known.p:
-                serial[loop.name()] = _timed(known, q)
+            times = {} if q is known.p else _timed(known, q)
+            if times:
+                serial[loop.name()] = times
     return Measured(seconds, resized, serial)
 
 
@@ -68,13 +74,20 @@ def _lengths(stride: int) -> list[int]:
 
 
 def _timed(known: Evidence, p: sl.Pipeline) -> dict[str, float]:
-    """The least seconds of each func in a few runs."""
+    """The least seconds of each func in a few runs; nothing if the machine had something else to do."""
     least: dict[str, float] = {}
     for _ in range(RUNS):
+        began, worked = perf_counter(), process_time()
         statistics = p.run(*known.arguments, threads=known.threads, timed=True, **known.scalars)
+        if not _is_quiet(perf_counter() - began, process_time() - worked):
+            continue
         for func, seconds in (statistics.seconds or {}).items():
             least[func] = min(seconds, least.get(func, seconds))
     return least
+
+
+def _is_quiet(seconds: float, at_work: float) -> bool:
+    return at_work >= QUIET * seconds
 
 
 def slow_pieces(known: Evidence, measured: Measured) -> Iterator[Spot]:
