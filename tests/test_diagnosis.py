@@ -36,6 +36,11 @@ def recomputed() -> sl.Pipeline:
     return sl.compute_at(sl.split_loop(stencil(), "stencil.y", 16), "add", "for y")
 
 
+def overlapping() -> sl.Pipeline:
+    p, split = sl.split_loop(stencil(), "stencil.y", 4, rc=True)
+    return sl.parallelize_loop(sl.fuse_chain(p, split.outer), split.outer, 2)
+
+
 def slid() -> sl.Pipeline:
     return sl.slide_window(recomputed(), "add", "for y")
 
@@ -91,6 +96,7 @@ def inner_parallel() -> sl.Pipeline:
 
 CASES: dict[str, tuple[Callable[[], sl.Pipeline], Shapes, dict[str, Any], str]] = {
     "window not slid": (recomputed, ((302, 402),), {}, 'p = sl.slide_window(p, "add", "for y")'),
+    "tiles overlap": (overlapping, ((802, 402),), {}, 'p = sl.resize_pieces(p, "for y", 8)'),
     "computed by two calls": (cloned, ((60,),), {}, 'p = sl.share_calls(p, "start #0", "start #1")'),
     "unread result": (unread, ((60,),), {}, 'p = sl.remove_call(p, "start #1")'),
     "written twice": (twice, ((40, 50),), {}, 'p = sl.remove_call(p, "stencil #1")'),

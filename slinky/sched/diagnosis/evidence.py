@@ -29,6 +29,9 @@ USUAL_CACHE = 1 << 20
 REPEATED = 1.05
 """Elements computed per element needed: tiles that run in parallel share edges, and good ones compute 5 % more."""
 
+TASKS_PER_WORKER = 2
+"""With fewer tasks, all but one worker wait for the last of them for as long as it takes."""
+
 PAGE = 4096
 """What memory is handed out by: less is not worth a line of a schedule."""
 
@@ -142,6 +145,14 @@ class Evidence:
                 return math.prod(max(extent or 0, 0) for extent in extents)
         rank = next(arg.rank() for arg in self.p.args() if arg.name() == buffer)
         return math.prod(evaluate(i.max - i.min + 1, self._values) for i in parameter_box(buffer, rank))
+
+    def workers_of(self, loop: sl.LoopCursor) -> int:
+        """How many threads a loop asks for."""
+        workers = loop.workers()
+        if workers is None:
+            return 1
+        number = workers if isinstance(workers, int) else self.value(workers, loop)
+        return number or self.workers
 
     def trips(self, loop: sl.LoopCursor) -> int:
         """How many iterations a loop has, in the first iterations of those around it."""

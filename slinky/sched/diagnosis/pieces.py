@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import slinky as sl
-from slinky.sched.diagnosis.evidence import Evidence, Rule, Spot, Step, in_bytes, powers, step
+from slinky.sched.diagnosis.evidence import TASKS_PER_WORKER, Evidence, Rule, Spot, Step, in_bytes, powers, step
 
 MANY_CALLS = 64
 """Fewer calls take no time that anybody would notice."""
@@ -15,9 +15,6 @@ SMALL_PIECE = 4096
 
 GOOD_PIECE = 16 * SMALL_PIECE
 """Bytes at which the call itself is a few percent."""
-
-TASKS_PER_WORKER = 2
-"""With fewer tasks, all but one worker wait for the last of them for as long as it takes."""
 
 WORTH_SHARING = 1 << 20
 """Bytes that a loop moves: with less, it is over before another worker has begun."""
@@ -72,10 +69,8 @@ def starved(known: Evidence) -> Iterator[Spot]:
 def _parallel(known: Evidence) -> Iterator[tuple[sl.LoopCursor, int]]:
     """The parallel loops, with the workers that they ask for."""
     for loop in known.loops:
-        workers = loop.workers()
-        if workers is not None and loop.depth() is None:
-            number = workers if isinstance(workers, int) else known.value(workers, loop) or 0
-            yield loop, number or known.workers
+        if loop.workers() is not None and loop.depth() is None:
+            yield loop, known.workers_of(loop)
 
 
 def _moved_in(known: Evidence, loop: sl.LoopCursor) -> int:

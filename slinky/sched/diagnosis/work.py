@@ -6,7 +6,20 @@ from collections.abc import Iterator
 
 import slinky as sl
 from slinky.ir.operations import Copy
-from slinky.sched.diagnosis.evidence import REPEATED, Evidence, Rule, Spot, is_repeated, percent, step
+from slinky.sched.diagnosis.evidence import (
+    REPEATED,
+    TASKS_PER_WORKER,
+    Evidence,
+    Rule,
+    Spot,
+    is_repeated,
+    percent,
+    powers,
+    step,
+)
+
+OVERLAP = 1.25
+"""Elements computed per element needed of tiles that run at the same time: more takes much of what workers give."""
 
 LEAST_COPIED = 4096
 """Bytes that a copy writes: less is copied in the time of a call."""
@@ -22,6 +35,24 @@ def sliding(known: Evidence) -> Iterator[Spot]:
         steps = [step(sl.slide_window, call, loop) for loop in loops]
         figure = f"{call.name()} computes {percent(work.elements, work.needed)} more than is needed"
         yield Spot("window not slid", call, call.func(), figure, _again(known, call), steps)
+
+
+def overlapping(known: Evidence) -> Iterator[Spot]:
+    """Tiles so small that much of what they compute is computed by their neighbours, too."""
+    for loop, calls in known.loops_of_calls():
+        if loop.workers() is None:
+            continue
+        for call in calls:
+            work = known.work(call)
+            if work.elements > OVERLAP * work.needed:
+                largest = known.stride(loop) * known.trips(loop) // (TASKS_PER_WORKER * known.workers_of(loop))
+                sizes = powers(2 * known.stride(loop), largest)
+                figure = (
+                    f"tiles of {known.stride(loop)}: {call.name()} computes {percent(work.elements, work.needed)} more "
+                    f"than is needed"
+                )
+                steps = [step(sl.resize_pieces, loop, size) for size in sizes]
+                yield Spot("tiles overlap", call, call.func(), figure, _again(known, call), steps)
 
 
 def shared(known: Evidence) -> Iterator[Spot]:
@@ -87,4 +118,4 @@ def _outputs(known: Evidence) -> set[str]:
     return {parameter.name for parameter in known.p.program.outputs}
 
 
-WORK_RULES: tuple[Rule, ...] = (sliding, shared, unread, written_twice, copied)
+WORK_RULES: tuple[Rule, ...] = (sliding, overlapping, shared, unread, written_twice, copied)
