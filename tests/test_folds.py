@@ -331,7 +331,7 @@ def one_row_between() -> sl.Pipeline:
 
 
 def test_the_window_of_a_fold_of_one_row_is_made_once_and_before_the_loop() -> None:
-    p = one_row_between()
+    p = sl.cut_call(one_row_between(), "double.x", 3)  # which two calls write
     assert "alloc between: int64[out.y.min..out.y.max fold 1, " in str(p)
     before, loop, inside = p.to_python().partition("    for y in ")
     assert loop

@@ -27,6 +27,7 @@ from slinky.ir.scopes import Scope, program_scope
 from slinky.ir.statements import SERIAL, Alloc, Block, Call, Check, For, If, Pass, Program, Statement, walk
 from slinky.runtime.codegen.allocations import Allocations
 from slinky.runtime.codegen.calls import Calls
+from slinky.runtime.codegen.carried import without_carried_folds
 from slinky.runtime.codegen.examples import Examples
 from slinky.runtime.codegen.loops import Loops
 from slinky.runtime.codegen.names import Globals, TakenNames
@@ -68,7 +69,7 @@ def plan_tree(program: Program, kind: Kind) -> PlanTree:
     coordinates of its first element, and the scalars. If `bound`, the function that it returns takes the number of
     threads instead, and the arena is its own.
     """
-    return _Maker(program, kind).tree()
+    return _Maker(program if kind.recorded else without_carried_folds(program), kind).tree()
 
 
 class _Maker:
