@@ -30,6 +30,7 @@ BENCHMARKS = {
     "stencils": "three 3x3 stencils in a row",
     "pyramid": "four levels down and up again",
     "matmul": "(a x b) x c",
+    "apps": "twelve applications, as written and by schedules",
     "symbolic": "expressions, proofs and bounds",
     "rewrites": "primitives and forwarding: rates, and growth with the program",
 }
