@@ -30,15 +30,20 @@ def peak_bytes(run: Callable[[], object]) -> int:
 
 
 def compare(
-    plain: Callable[[], object], result_bytes: int, run: Callable[[], sl.RunStatistics], name: str = "plain NumPy"
+    plain: Callable[[], object],
+    result_bytes: int,
+    run: Callable[[], sl.RunStatistics],
+    name: str = "plain NumPy",
+    repeats: int = 5,
 ) -> str:
-    """A table of time and memory of plain NumPy, or of what has this name, and of a pipeline.
+    """A table of time and memory of plain NumPy, or of what has this name, and of a pipeline; times are the shortest of
+    several.
 
     Plain NumPy makes its result anew and a pipeline is given it, so the result is counted for neither. A pipeline keeps
     the memory of its intermediates for its next run, where it cannot be seen. It is therefore what the run tells of it,
     and the most that callbacks take inside is added: the sum is never less than what the run really takes.
     """
-    plain_time, pipeline_time = milliseconds(plain), milliseconds(run)
+    plain_time, pipeline_time = milliseconds(plain, repeats), milliseconds(run, repeats)
     intermediates, inside = run().peak_bytes, peak_bytes(run)
     rows = [
         ("", "time", "peak memory", "of which intermediates"),
@@ -50,9 +55,9 @@ def compare(
     return "\n".join("  ".join((row[0].ljust(widths[0]), *line)) for row, line in zip(rows, lines, strict=True))
 
 
-def milliseconds(run: Callable[[], object]) -> str:
+def milliseconds(run: Callable[[], object], repeats: int = 5) -> str:
     """The time of a run, for people."""
-    return f"{seconds(run) * 1e3:.1f} ms"
+    return f"{seconds(run, repeats) * 1e3:.1f} ms"
 
 
 def megabytes(size: int) -> str:

@@ -72,6 +72,27 @@ def test_matmul() -> None:
     assert "(30 x 20) x (20 x 10) x (10 x 40): equal to plain NumPy\n" in done.stdout
 
 
+@pytest.mark.parametrize("sizes", [(2, 600, 8), (1, 1, 1)])
+def test_attention(sizes: tuple[int, int, int]) -> None:
+    done = run("attention.py", *sizes)
+    assert done.returncode == 0, done.stderr
+    assert "        scores[:, :, :] = score(q[:, :, :], k[:, :, :])\n" in done.stdout
+    heads, tokens, dimensions = sizes
+    assert f"{heads} heads, {tokens} tokens, {dimensions} dimensions: equal to plain NumPy\n" in done.stdout
+
+
+def test_attention_holds_one_block_of_scores(warm: Warm) -> None:
+    memory = []
+    for tokens in (512, 1500, 2048):
+        done = warm.run(EXAMPLES / "attention.py", 1, tokens, 8)
+        assert done.returncode == 0, done.stderr
+        found = re.search(r"pipeline +[\d.]+ ms +[\d.]+ MB +([\d.]+) MB", done.stdout)
+        assert found is not None
+        memory.append(float(found[1]))
+    block = 256 * 512 * 4
+    assert max(memory) <= 1.2 * block / 1e6
+
+
 def test_unsharp_of_the_photograph(sharpened: tuple[subprocess.CompletedProcess[str], Path]) -> None:
     done, directory = sharpened
     assert done.returncode == 0, done.stderr
@@ -133,7 +154,9 @@ def test_unsharp_that_cannot_write(warm: Warm, tmp_path: Path, name: str, reason
     assert len(done.stderr.splitlines()) == 1
 
 
-@pytest.mark.parametrize(("name", "arguments"), [("elementwise.py", ["-1"]), ("matmul.py", ["x"])])
+@pytest.mark.parametrize(
+    ("name", "arguments"), [("elementwise.py", ["-1"]), ("matmul.py", ["x"]), ("attention.py", ["0"])]
+)
 def test_arguments_that_make_no_sense(warm: Warm, name: str, arguments: list[str]) -> None:
     done = warm.run(EXAMPLES / name, *arguments)
     assert done.returncode == 2

@@ -1,7 +1,8 @@
 """`python -m benchmarks.apps.tuning [NAME ...] [--seconds N]`: how fast each setting of a schedule by hand is.
 
-The settings of an application take turns on its full size, for a minute or as long as is said. What is printed last is
-the fastest; it belongs into the application as `chosen`.
+The settings of an application take turns on its full size, for a minute or as long as is said. What counts is the time
+of the processor, which is the same whoever else is on the machine. What is printed last is the fastest; it belongs into
+the application as `chosen`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from benchmarks.apps.app import App, Setting
 
 
 def measure(app: App, seconds: float) -> dict[Setting, float]:
-    """The median time of a run by setting."""
+    """The median of the processor's seconds for a run, by setting."""
     arrays = app.arrays(app.full)
     whole = app.build()
     scheduled = {setting: app.by_hand(whole, setting) for setting in app.settings}
@@ -25,9 +26,9 @@ def measure(app: App, seconds: float) -> dict[Setting, float]:
     begin = time.perf_counter()
     while not times[app.settings[-1]] or time.perf_counter() - begin < seconds:
         for setting, p in scheduled.items():
-            start = time.perf_counter()
+            start = time.process_time()
             p(*arrays)
-            times[setting].append(time.perf_counter() - start)
+            times[setting].append(time.process_time() - start)
     return {setting: statistics.median(found) for setting, found in times.items()}
 
 
