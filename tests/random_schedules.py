@@ -97,6 +97,31 @@ def _lift_alloc(chain: Chain) -> sl.Pipeline:
     return sl.lift_alloc(chain.pipeline, chain.choose(inner), chain.choose([1, 1, 2]))
 
 
+def _alloc_and_dim(chain: Chain) -> tuple[sl.AllocCursor, int]:
+    """An intermediate, and a dimension that it has."""
+    places = [(alloc, d) for alloc in chain.pipeline.find_all("alloc _") for d in range(alloc.rank())]
+    if not places:
+        raise NothingToDoError
+    return chain.choose(places)
+
+
+def _resize_dim(chain: Chain) -> sl.Pipeline:
+    """To a little more or less, or to what a call that uses it touches."""
+    p, (alloc, d) = chain.pipeline, _alloc_and_dim(chain)
+    i, name = alloc.bounds()[d], alloc.name()
+    calls = [c for c in p.find_all("_ = _") if name in (*c.inputs(), *c.outputs()) and c.parent() == alloc.parent()]
+    regions = [c.region(name)[d] for c in calls if chain.choose([True, False])]
+    low, high = i.min - chain.choose([0, 1, 5]), i.max + chain.choose([0, 2, 4])
+    less = [sl.interval(i.min + 1, i.max), sl.interval(low, high - 3)] if chain.is_careless() else []
+    return sl.resize_dim(p, alloc, d, chain.choose([sl.interval(low, high), *regions, *less]))
+
+
+def _align_dim(chain: Chain) -> sl.Pipeline:
+    p, (alloc, d) = chain.pipeline, _alloc_and_dim(chain)
+    begin = chain.choose([None, 1, alloc.bounds()[d].min])
+    return sl.align_dim(p, alloc, d, chain.choose([1, 2, 3, 8]) - chain.is_careless(), begin)
+
+
 def _reorder_loops(chain: Chain) -> sl.Pipeline:
     if chain.is_careless():
         return sl.reorder_loops(chain.pipeline, chain.pick("for _"))
@@ -468,6 +493,8 @@ PRIMITIVES: dict[str, tuple[Primitive, int]] = {
     "unfold_storage": (_unfold_storage, 1),
     "store_at": (_store_at, 4),
     "lift_alloc": (_lift_alloc, 2),
+    "resize_dim": (_resize_dim, 1),
+    "align_dim": (_align_dim, 1),
     "reorder_loops": (_reorder_loops, 2),
     "cut_loop": (_cut_loop, 2),
     "parallelize_loop": (_parallelize_loop, 3),

@@ -377,6 +377,18 @@ REFUSALS: dict[str, dict[str, str]] = {
         "a fold that depends on the loop": r"the fold of .* depends on loop",
         "another of the same name": r"is allocated in the same scope, in a copy of the loop",
     },
+    "resize_dim": {
+        "strides that are asked for": r"has strides or an alignment that are asked for",
+        "something read is not written": UNWRITTEN,
+        "an output is not written": OUTPUT,
+        "a fold": FOLD,
+        "not forward": PRODUCED_FORWARD,
+        "a part of a dimension that is computed whole": WHOLE,
+    },
+    "align_dim": {
+        "strides that are asked for": r"has strides or an alignment that are asked for",
+        "a multiple that is not positive": r"the multiple must be 1 or more|not shown that the multiple is 1 or more",
+    },
     "reorder_statements": {
         "not two statements": r"two neighbouring statements swap",
         "an allocation behind its use": r"uses .*, which the first one allocates",
@@ -415,6 +427,7 @@ for _primitive in (
     "clone_call", "fuse_loops", "share_calls", "remove_call",
     "choose_variant", "fuse_calls", "stage_buffer", "fission_loop", "unroll_loop", "remove_loop",
     "absorb_loop", "lift_call", "compute_once", "unslide_window", "lift_if", "specialize", "assume_shape",
+    "resize_dim", "align_dim",
 ):  # fmt: skip
     REFUSALS[_primitive]["shared memory"] = MEMORY
 for _primitive in REFUSALS:

@@ -239,6 +239,8 @@ COUNTS: dict[str, CountRule] = {
     "unfold_storage": same_calls,
     "store_at": no_more_elements,
     "lift_alloc": same_calls,
+    "resize_dim": no_more_elements,
+    "align_dim": same_calls,
     "reorder_statements": same_calls,
     "simplify": same_calls,
     "rename": same_calls,

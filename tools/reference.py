@@ -32,6 +32,7 @@ GROUPS = {
     "variants": "What calls run",
     "sliding": "Sliding windows",
     "storage": "Storage",
+    "extents": "What buffers hold",
     "staging": "Copies around a block",
     "blocks": "Blocks of statements",
     "shapes": "Sizes that are known",

@@ -267,6 +267,18 @@ class StageBufferCursors(ReturnedCursors):
     store: CallCursor | InvalidCursor
 
 
+class ResizeDimCursors(ReturnedCursors):
+    """Returned by `resize_dim`."""
+
+    alloc: AllocCursor
+
+
+class AlignDimCursors(ReturnedCursors):
+    """Returned by `align_dim`."""
+
+    alloc: AllocCursor
+
+
 class SetLayoutCursors(ReturnedCursors):
     """Returned by `set_layout`."""
 

@@ -4,6 +4,7 @@ from slinky.sched.primitives.blocks import reorder_statements
 from slinky.sched.primitives.calls import clone_call, cut_call, remove_call, share_calls
 from slinky.sched.primitives.conditions import lift_if, specialize
 from slinky.sched.primitives.copies import alias_copies, alias_copy, split_boundary
+from slinky.sched.primitives.extents import align_dim, resize_dim
 from slinky.sched.primitives.fission import fission_loop
 from slinky.sched.primitives.fusion import fuse_loops
 from slinky.sched.primitives.layouts import set_layout
@@ -25,6 +26,7 @@ __all__ = [
     "absorb_loop",
     "alias_copies",
     "alias_copy",
+    "align_dim",
     "assume_shape",
     "choose_variant",
     "clone_call",
@@ -49,6 +51,7 @@ __all__ = [
     "rename",
     "reorder_loops",
     "reorder_statements",
+    "resize_dim",
     "reuse_buffer",
     "serialize_loop",
     "set_layout",

@@ -10,6 +10,7 @@ from slinky.sched.returned import (
     AbsorbLoopCursors,
     AliasCopiesCursors,
     AliasCopyCursors,
+    AlignDimCursors,
     AssumeShapeCursors,
     ChooseVariantCursors,
     CloneCallCursors,
@@ -34,6 +35,7 @@ from slinky.sched.returned import (
     RenameCursors,
     ReorderLoopsCursors,
     ReorderStatementsCursors,
+    ResizeDimCursors,
     ReuseBufferCursors,
     SerializeLoopCursors,
     SetLayoutCursors,
@@ -447,6 +449,44 @@ def lift_alloc(
 ) -> tuple[Pipeline, LiftAllocCursors]: ...
 @overload
 def lift_alloc(p: Pipeline, alloc: AllocCursor | str, levels: int = 1, *, rc: Literal[False] = False) -> Pipeline: ...
+@overload
+def resize_dim(
+    p: Pipeline,
+    alloc: AllocCursor | str,
+    dim: str | int,
+    interval: Interval,
+    *,
+    rc: Literal[True],
+) -> tuple[Pipeline, ResizeDimCursors]: ...
+@overload
+def resize_dim(
+    p: Pipeline,
+    alloc: AllocCursor | str,
+    dim: str | int,
+    interval: Interval,
+    *,
+    rc: Literal[False] = False,
+) -> Pipeline: ...
+@overload
+def align_dim(
+    p: Pipeline,
+    alloc: AllocCursor | str,
+    dim: str | int,
+    multiple: ExprLike,
+    begin: ExprLike | None = None,
+    *,
+    rc: Literal[True],
+) -> tuple[Pipeline, AlignDimCursors]: ...
+@overload
+def align_dim(
+    p: Pipeline,
+    alloc: AllocCursor | str,
+    dim: str | int,
+    multiple: ExprLike,
+    begin: ExprLike | None = None,
+    *,
+    rc: Literal[False] = False,
+) -> Pipeline: ...
 @overload
 def stage_buffer(
     p: Pipeline,

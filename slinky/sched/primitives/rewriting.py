@@ -9,6 +9,7 @@ from slinky.cursors.editing import Edit
 from slinky.cursors.versions import ROOT, Version
 from slinky.errors import GraphError, OperationError, SchedulingError
 from slinky.graph.buffers import valid_name
+from slinky.ir.copies import with_box
 from slinky.ir.effects import buffers_named, dims_written, written_by
 from slinky.ir.printer import dimension_names
 from slinky.ir.sharing import host_of
@@ -17,6 +18,7 @@ from slinky.sched.legality.refusals import Unproved
 from slinky.sched.legality.scopes import DEEPEST_NEST
 from slinky.sched.legality.wholes import computes_part
 from slinky.sched.remedies import Remedy, instead
+from slinky.symbolic.bounds import simplify
 from slinky.symbolic.explanations import brief
 from slinky.symbolic.expressions import (
     Condition,
@@ -32,7 +34,7 @@ from slinky.symbolic.expressions import (
     minimum,
     variable,
 )
-from slinky.symbolic.intervals import Interval, intersection
+from slinky.symbolic.intervals import Box, Interval, intersection
 from slinky.symbolic.proofs import Facts, prove
 from slinky.symbolic.traversal import quotients, symbols
 
@@ -272,6 +274,21 @@ def in_words_of(limit: Interval, i: Interval, known: Facts) -> Interval:
     lows = tuple(e for e in lows if not prove(e <= limit.min, known))
     highs = tuple(e for e in highs if not prove(limit.max <= e, known))
     return Interval(maximum(*lows) if lows else limit.min, minimum(*highs) if highs else limit.max)
+
+
+def keep_clamped(edit: Edit, identity: int, alloc: Alloc, grown: Box) -> None:
+    """Write the clamps of a call that the bounds of its output implied, where the grown bounds do not imply them."""
+    version, call = edit.version, edit.statement(identity)
+    assert isinstance(call, Call)
+    known = version.facts_at(identity)
+    box = list(call.box)
+    for position, d in enumerate(dims_written(call)[alloc.buffer]):
+        i, bound, wide = box[d], alloc.box[position], grown[position]
+        clamped = intersection(i, bound)
+        lo = i.min if prove(clamped.min <= maximum(i.min, wide.min), known) else clamped.min
+        hi = i.max if prove(intersection(i, wide).max <= clamped.max, known) else clamped.max
+        box[d] = Interval(simplify(lo, known), simplify(hi, known))
+    edit.update(with_box(call, tuple(box)))
 
 
 def at_least_one(factor: Expr, known: Facts) -> Expr:

@@ -21,7 +21,7 @@ from slinky.cursors.cursors import AllocCursor, LoopCursor, statement_cursor
 from slinky.cursors.editing import Edit, Gap
 from slinky.cursors.versions import ROOT, Version
 from slinky.errors import SchedulingError
-from slinky.ir.copies import with_bounds, with_box, with_folds
+from slinky.ir.copies import with_bounds, with_folds
 from slinky.ir.effects import dims_written, written_by
 from slinky.ir.scopes import loop_facts, over_loops
 from slinky.ir.statements import Alloc, Call, For, is_in_order, walk
@@ -32,7 +32,13 @@ from slinky.sched.legality.reasons import ALL_BUT_CHECKS, FOLD_ALONE, LESS_LIFE,
 from slinky.sched.legality.stages import folds_needed
 from slinky.sched.legality.touches import touches
 from slinky.sched.operation import sched_op
-from slinky.sched.primitives.rewriting import at_least_one, levels_around, require_known_symbols, require_positive
+from slinky.sched.primitives.rewriting import (
+    at_least_one,
+    keep_clamped,
+    levels_around,
+    require_known_symbols,
+    require_positive,
+)
 from slinky.sched.remedies import PlaceOf, Remedy, first, unfold_first
 from slinky.sched.returned import FoldStorageCursors, LiftAllocCursors, StoreAtCursors, UnfoldStorageCursors
 from slinky.symbolic.bounds import bounds, simplify
@@ -356,7 +362,7 @@ def lift_alloc(p: Pipeline, alloc: AllocCursor, levels: int = 1) -> Any:
     folds = tuple(None if f is None else at_least_one(f, outside) for f in old.folds)
     edit.insert(Gap.before(outermost), (with_bounds(old, box, folds),))
     for identity in version.writers_of(old):
-        _keep_clamped(edit, version, identity, old, box)
+        keep_clamped(edit, identity, old, box)
     new = settle(edit, "lift_alloc", _KEPT_BY_MORE_ROOM)
     return new, (AllocCursor(new._version, old.id),)
 
@@ -376,21 +382,6 @@ def _require_free_name(version: Version, alloc: Alloc, sibling: int) -> None:
                 f"another {alloc.buffer} is allocated in the same scope, in a copy of the loop",
                 place=statement_cursor(version, statement.id),
             )
-
-
-def _keep_clamped(edit: Edit, version: Version, identity: int, alloc: Alloc, grown: tuple[Interval, ...]) -> None:
-    """Write the clamps of a call that the bounds of its output implied, where the grown bounds do not imply them."""
-    call = edit.statement(identity)
-    assert isinstance(call, Call)
-    known = version.facts_at(identity)
-    box = list(call.box)
-    for position, d in enumerate(dims_written(call)[alloc.buffer]):
-        i, bound, wide = box[d], alloc.box[position], grown[position]
-        clamped = intersection(i, bound)
-        lo = i.min if prove(clamped.min <= maximum(i.min, wide.min), known) else clamped.min
-        hi = i.max if prove(intersection(i, wide).max <= clamped.max, known) else clamped.max
-        box[d] = Interval(simplify(lo, known), simplify(hi, known))
-    edit.update(with_box(call, tuple(box)))
 
 
 def _accesses(version: Version, alloc: Alloc) -> list[int]:
