@@ -122,6 +122,22 @@ def _align_dim(chain: Chain) -> sl.Pipeline:
     return sl.align_dim(p, alloc, d, chain.choose([1, 2, 3, 8]) - chain.is_careless(), begin)
 
 
+def _unroll_buffer(chain: Chain) -> sl.Pipeline:
+    """Of an intermediate that has a few coordinates of a dimension in every run; or any."""
+    if chain.is_careless():
+        return sl.unroll_buffer(chain.pipeline, *_alloc_and_dim(chain))
+    places = []
+    for alloc in chain.pipeline.find_all("alloc _"):
+        counts = [constant_value(i.extent) for i in alloc.bounds()]
+        places += [(alloc, d) for d, count in enumerate(counts) if count is not None and 2 <= count <= 8]
+    if not places:
+        raise NothingToDoError
+    calls = chain.pipeline.find_all("_ = _")
+    uses = {a.name(): [c.region(a.name()) for c in calls if a.name() in (*c.inputs(), *c.outputs())] for a, _ in places}
+    apart = [(a, d) for a, d in places if all(constant_value(r[d].extent) == 1 for r in uses[a.name()])]
+    return sl.unroll_buffer(chain.pipeline, *chain.choose(apart or places))
+
+
 def _reorder_loops(chain: Chain) -> sl.Pipeline:
     if chain.is_careless():
         return sl.reorder_loops(chain.pipeline, chain.pick("for _"))
@@ -495,6 +511,7 @@ PRIMITIVES: dict[str, tuple[Primitive, int]] = {
     "lift_alloc": (_lift_alloc, 2),
     "resize_dim": (_resize_dim, 1),
     "align_dim": (_align_dim, 1),
+    "unroll_buffer": (_unroll_buffer, 2),
     "reorder_loops": (_reorder_loops, 2),
     "cut_loop": (_cut_loop, 2),
     "parallelize_loop": (_parallelize_loop, 3),

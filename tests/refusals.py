@@ -389,6 +389,21 @@ REFUSALS: dict[str, dict[str, str]] = {
         "strides that are asked for": r"has strides or an alignment that are asked for",
         "a multiple that is not positive": r"the multiple must be 1 or more|not shown that the multiple is 1 or more",
     },
+    "unroll_buffer": {
+        "no constant extent": r"has as many coordinates in every run",
+        "too many or too few coordinates": r"has \d+ coordinates, more than|has (one|no) coordinate",
+        "an access of several": r"one known coordinate of",
+        "folded": r"is folded along .*: its coordinates share memory",
+        "nobody uses it": r"nobody uses",
+        "something read is not written": UNWRITTEN,
+        "an output is not written": OUTPUT,
+        "a fold": FOLD,
+        "not forward": PRODUCED_FORWARD,
+        "shared folds": SHARED_FOLD,
+        "parallel iterations": READ_BY_OTHERS,
+        "written twice": WRITTEN_TWICE,
+        "a part of a dimension that is computed whole": WHOLE,
+    },
     "reorder_statements": {
         "not two statements": r"two neighbouring statements swap",
         "an allocation behind its use": r"uses .*, which the first one allocates",
@@ -427,7 +442,7 @@ for _primitive in (
     "clone_call", "fuse_loops", "share_calls", "remove_call",
     "choose_variant", "fuse_calls", "stage_buffer", "fission_loop", "unroll_loop", "remove_loop",
     "absorb_loop", "lift_call", "compute_once", "unslide_window", "lift_if", "specialize", "assume_shape",
-    "resize_dim", "align_dim",
+    "resize_dim", "align_dim", "unroll_buffer",
 ):  # fmt: skip
     REFUSALS[_primitive]["shared memory"] = MEMORY
 for _primitive in REFUSALS:

@@ -241,6 +241,7 @@ COUNTS: dict[str, CountRule] = {
     "lift_alloc": same_calls,
     "resize_dim": no_more_elements,
     "align_dim": same_calls,
+    "unroll_buffer": same_calls,
     "reorder_statements": same_calls,
     "simplify": same_calls,
     "rename": same_calls,

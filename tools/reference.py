@@ -33,6 +33,7 @@ GROUPS = {
     "sliding": "Sliding windows",
     "storage": "Storage",
     "extents": "What buffers hold",
+    "pieces": "Buffers taken to pieces",
     "staging": "Copies around a block",
     "blocks": "Blocks of statements",
     "shapes": "Sizes that are known",

@@ -78,6 +78,7 @@ from slinky.sched.primitives import (
     stage_buffer,
     store_at,
     unfold_storage,
+    unroll_buffer,
     unroll_loop,
     unslide_window,
 )
@@ -124,6 +125,7 @@ from slinky.sched.returned import (
     StageBufferCursors,
     StoreAtCursors,
     UnfoldStorageCursors,
+    UnrollBufferCursors,
     UnrollLoopCursors,
     UnslideWindowCursors,
 )
@@ -179,6 +181,7 @@ __all__ = [
     "StageBufferCursors",
     "StoreAtCursors",
     "UnfoldStorageCursors",
+    "UnrollBufferCursors",
     "UnrollLoopCursors",
     "UnslideWindowCursors",
     "absorb_loop",
@@ -247,6 +250,7 @@ __all__ = [
     "top_down",
     "trip_count",
     "unfold_storage",
+    "unroll_buffer",
     "unroll_loop",
     "unslide_window",
     "when",

@@ -279,6 +279,12 @@ class AlignDimCursors(ReturnedCursors):
     alloc: AllocCursor
 
 
+class UnrollBufferCursors(ReturnedCursors):
+    """Returned by `unroll_buffer`."""
+
+    allocs: tuple[AllocCursor, ...]
+
+
 class SetLayoutCursors(ReturnedCursors):
     """Returned by `set_layout`."""
 

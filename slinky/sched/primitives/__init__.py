@@ -11,6 +11,7 @@ from slinky.sched.primitives.layouts import set_layout
 from slinky.sched.primitives.lifting import compute_once, lift_call
 from slinky.sched.primitives.loops import cut_loop, parallelize_loop, reorder_loops, serialize_loop, split_loop
 from slinky.sched.primitives.memory import compute_in_place, reuse_buffer
+from slinky.sched.primitives.pieces import unroll_buffer
 from slinky.sched.primitives.pipelining import pipeline_loop, prefetch
 from slinky.sched.primitives.placement import compute_at, compute_root
 from slinky.sched.primitives.reductions import split_reduction
@@ -65,6 +66,7 @@ __all__ = [
     "stage_buffer",
     "store_at",
     "unfold_storage",
+    "unroll_buffer",
     "unroll_loop",
     "unslide_window",
 ]

@@ -49,6 +49,7 @@ from slinky.sched.returned import (
     StageBufferCursors,
     StoreAtCursors,
     UnfoldStorageCursors,
+    UnrollBufferCursors,
     UnrollLoopCursors,
     UnslideWindowCursors,
 )
@@ -487,6 +488,16 @@ def align_dim(
     *,
     rc: Literal[False] = False,
 ) -> Pipeline: ...
+@overload
+def unroll_buffer(
+    p: Pipeline,
+    alloc: AllocCursor | str,
+    dim: str | int,
+    *,
+    rc: Literal[True],
+) -> tuple[Pipeline, UnrollBufferCursors]: ...
+@overload
+def unroll_buffer(p: Pipeline, alloc: AllocCursor | str, dim: str | int, *, rc: Literal[False] = False) -> Pipeline: ...
 @overload
 def stage_buffer(
     p: Pipeline,
