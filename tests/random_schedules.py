@@ -12,6 +12,7 @@ from slinky.ir.copies import symbols_of
 from slinky.ir.families import original
 from slinky.ir.operations import Copy
 from slinky.symbolic.expressions import constant_value
+from slinky.symbolic.traversal import symbols
 
 # ----------------------------------------------------------------------------------------------------------------
 # One step each
@@ -123,19 +124,40 @@ def _align_dim(chain: Chain) -> sl.Pipeline:
 
 
 def _unroll_buffer(chain: Chain) -> sl.Pipeline:
-    """Of an intermediate that has a few coordinates of a dimension in every run; or any."""
+    """Of an intermediate that has a few coordinates of a dimension in every run, most often after the calls that use
+    several have been unrolled; or any."""
+    p = chain.pipeline
     if chain.is_careless():
-        return sl.unroll_buffer(chain.pipeline, *_alloc_and_dim(chain))
+        return sl.unroll_buffer(p, *_alloc_and_dim(chain))
     places = []
-    for alloc in chain.pipeline.find_all("alloc _"):
+    for alloc in p.find_all("alloc _"):
         counts = [constant_value(i.extent) for i in alloc.bounds()]
-        places += [(alloc, d) for d, count in enumerate(counts) if count is not None and 2 <= count <= 8]
-    if not places:
+        few = [d for d, count in enumerate(counts) if count is not None and 2 <= count <= 4]
+        readers = [c._call for c in p.find_all(f"_({alloc.name()})")]
+        ports = [port for c in readers for b, port in zip(c.reads, c.func.inputs, strict=True) if b == alloc.name()]
+        places += [(alloc, d) for d in few if all(port.box[d].min is port.box[d].max for port in ports)]
+    if not places or str(p).count("\n") > 40:
         raise NothingToDoError
-    calls = chain.pipeline.find_all("_ = _")
-    uses = {a.name(): [c.region(a.name()) for c in calls if a.name() in (*c.inputs(), *c.outputs())] for a, _ in places}
-    apart = [(a, d) for a, d in places if all(constant_value(r[d].extent) == 1 for r in uses[a.name()])]
-    return sl.unroll_buffer(chain.pipeline, *chain.choose(apart or places))
+    alloc, d = chain.choose(places)
+    if chain.choose([True, True, False]):
+        for call in p.find_all("_ = _"):
+            for dim in _dims_along(call, alloc.name(), d):
+                p, (outer, _, _) = sl.split_loop(p, dim, 1, rc=True)
+                p = sl.unroll_loop(p, outer)
+    return sl.unroll_buffer(p, alloc, d)
+
+
+def _dims_along(call: sl.CallCursor, buffer: str, d: int) -> list[sl.DimCursor]:
+    """The dimensions of a call along a dimension of a buffer that it uses, of which it computes more than a point."""
+    statement = call._call
+    func = statement.func
+    along = {func.dims[p.dims[d]] for b, p in zip(statement.writes, func.outputs, strict=True) if b == buffer}
+    for name, port in zip(statement.reads, func.inputs, strict=True):
+        if name == buffer:
+            along |= symbols(port.box[d].min) & set(func.dims)
+    return [
+        dim for dim in call.dims() if func.dims[dim.position()] in along and constant_value(dim.bounds().extent) != 1
+    ]
 
 
 def _reorder_loops(chain: Chain) -> sl.Pipeline:
