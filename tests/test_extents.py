@@ -236,6 +236,41 @@ def test_what_was_aligned_goes_on_to_be_scheduled() -> None:
     compare(stencil(), p, [image], [out])
 
 
+# Room for all iterations of a parallel loop ---------------------------------------------------------------------------
+
+
+def elementwise() -> sl.Pipeline:
+    """The square of what is one more, by strips of rows, each with a buffer of its own, at the same time."""
+    inp, intm, out = (sl.BufferExpr(name, np.int16, 2) for name in ("inp", "intm", "out"))
+    sl.Func(lambda s, t: np.add(s, 1, out=t), [inp[y, x]], [intm[y, x]], name="add")
+    sl.Func(lambda s, t: np.multiply(s, s, out=t), [intm[y, x]], [out[y, x]], name="square")
+    p, (loop, _, _) = sl.split_loop(sl.build_pipeline([inp], [out]), "square.y", 3, rc=True)
+    p, at = sl.compute_at(p, "add", loop, rc=True)
+    return sl.parallelize_loop(sl.store_at(p, at.alloc, loop), loop)
+
+
+def test_each_iteration_of_a_parallel_loop_has_a_part() -> None:
+    before = elementwise()
+    p, (alloc,) = sl.lift_alloc(before, "alloc intm", rc=True)
+    assert not alloc.parent()
+    assert str(alloc.bounds()[0]) == "out.y.min..out.y.max"
+    agree(before, p, threads=2)
+
+
+def test_parts_that_overlap_are_refused_with_an_example() -> None:
+    p = sl.parallelize_loop(tiles(2), "for y")
+    error = refused(lambda: sl.lift_alloc(p, "alloc intm"))
+    assert error.reason == "the iterations of the parallel loop y would share intm"
+    assert "which is also written in iteration" in error.example
+
+
+def test_a_fold_is_not_shared() -> None:
+    """Each iteration writes rows of its own, but a ring has not room for all."""
+    p = sl.fold_storage(elementwise(), "alloc intm", "y", 3)
+    error = refused(lambda: sl.lift_alloc(p, "alloc intm"))
+    assert error.reason == "the iterations of the parallel loop y would share intm"
+
+
 # What is refused ------------------------------------------------------------------------------------------------------
 
 

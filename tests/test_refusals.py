@@ -460,7 +460,9 @@ REFUSALS: dict[str, Refusal] = {
     "lift out of a parallel loop": (
         PARALLEL,
         lambda p: sl.lift_alloc(p, FUSED_ALLOC),
-        "lift_alloc: the iterations of the parallel loop y would share b2",
+        "lift_alloc: the iterations of the parallel loop y would share b2\n"
+        "for example: with out.y = 0..1, out.x = 0..1, in iteration y = 1, s2 writes b2[0, -1], which is also written "
+        "in iteration y = 0",
         "for y in out.y.min..out.y.max parallel:",
     ),
     "lift one of two": (

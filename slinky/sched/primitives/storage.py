@@ -50,6 +50,9 @@ from slinky.symbolic.traversal import symbols
 
 _KEPT_BY_MORE_ROOM = Kept(MORE_ROOM, ALL_BUT_CHECKS)
 
+_KEPT_BUT_SHARED = Kept(MORE_ROOM, tuple(o for o in ALL_BUT_CHECKS if o not in (Obligation.FOLDS, Obligation.RACES)))
+"""What is kept where iterations of a parallel loop come to share a buffer that each had for itself."""
+
 
 @sched_op(FoldStorageCursors)
 def fold_storage(p: Pipeline, alloc: AllocCursor, dim: str | int, factor: Expr | None = None) -> Any:
@@ -327,13 +330,14 @@ def lift_alloc(p: Pipeline, alloc: AllocCursor, levels: int = 1) -> Any:
             scaled[x - 1 .. x + 8] = scale(inp[x - 1 .. x + 8])
             out[x .. x + 7] = blur(scaled[x - 1 .. x + 8])
 
-    The calls that write the buffer keep computing what they computed, clamped to what the buffer held before.
+    The calls that write the buffer keep computing what they computed, clamped to what the buffer held before. Out of a
+    parallel loop it can be lifted if each iteration writes elements of its own, which are then all there at once.
 
     Parameters:
         levels: out of how many loops (or ifs), at least 1.
 
-    Refused: more levels than there are; a parallel loop, whose iterations would share the buffer; a fold whose factor
-    depends on a loop.
+    Refused: more levels than there are; a parallel loop whose iterations would share elements of the buffer, or a fold;
+    a fold whose factor depends on a loop.
 
     Cursors:
         alloc: the allocation.
@@ -343,11 +347,6 @@ def lift_alloc(p: Pipeline, alloc: AllocCursor, levels: int = 1) -> Any:
     known = version.facts_at(old.id)
     loops = [s for s in left if isinstance(s, For)]
     for passed in loops:
-        if not is_in_order(passed):
-            raise SchedulingError(
-                f"the iterations of the parallel loop {passed.variable} would share {old.buffer}",
-                place=statement_cursor(version, passed.id),
-            )
         for fold in old.folds:
             if fold is not None and passed.variable in symbols(fold):
                 raise SchedulingError(f"the fold of {old.buffer} depends on loop {passed.variable}", place=alloc)
@@ -363,7 +362,18 @@ def lift_alloc(p: Pipeline, alloc: AllocCursor, levels: int = 1) -> Any:
     edit.insert(Gap.before(outermost), (with_bounds(old, box, folds),))
     for identity in version.writers_of(old):
         keep_clamped(edit, identity, old, box)
-    new = settle(edit, "lift_alloc", _KEPT_BY_MORE_ROOM)
+    parallel = [loop for loop in loops if not is_in_order(loop)]
+    if not parallel:
+        new = settle(edit, "lift_alloc", _KEPT_BY_MORE_ROOM)
+        return new, (AllocCursor(new._version, old.id),)
+    try:
+        new = settle(edit, "lift_alloc", _KEPT_BUT_SHARED)
+    except SchedulingError as error:
+        raise SchedulingError(
+            f"the iterations of the parallel loop {parallel[0].variable} would share {old.buffer}",
+            place=statement_cursor(version, parallel[0].id),
+            example=functools.partial(getattr, error, "example"),
+        ) from error
     return new, (AllocCursor(new._version, old.id),)
 
 
