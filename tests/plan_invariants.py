@@ -6,6 +6,7 @@ from __future__ import annotations
 from slinky.runtime.codegen.uses import names_assigned
 from slinky.runtime.plan_tree import (
     Assign,
+    At,
     Boolean,
     Choice,
     Comparison,
@@ -41,6 +42,7 @@ from slinky.runtime.plan_tree import (
     Rows,
     Run,
     Seen,
+    Span,
     StagedLoop,
     Step,
     Steps,
@@ -303,8 +305,11 @@ class _Checker:
                 assert spans
                 assert spans[-1] is not None
                 for span in spans:
-                    if span is not None:
-                        self.numbers(span.first, span.stop)
+                    match span:
+                        case Span(first=first, stop=stop):
+                            self.numbers(first, stop)
+                        case At(position=position):
+                            self.numbers(position)
                 return ARRAY
             case Window(ring=ring, spans=spans):
                 assert self.use(ring) == RING

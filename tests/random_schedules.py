@@ -160,6 +160,32 @@ def _dims_along(call: sl.CallCursor, buffer: str, d: int) -> list[sl.DimCursor]:
     ]
 
 
+def _divide_dim(chain: Chain) -> sl.Pipeline:
+    """By as many coordinates as some loop steps over, or as there are, or by some after the calls that use the buffer
+    have been split by as many; most often not what is divided already."""
+    p, (alloc, d) = chain.pipeline, _alloc_and_dim(chain)
+    if str(p).count("\n") < 25 and chain.choose([True, True, False]) and alloc.blocks()[d] is None:
+        factor = chain.choose([1, 2, 3, 4])
+        for call in p.find_all("_ = _"):
+            for dim in _dims_along(call, alloc.name(), d):
+                p = sl.split_loop(p, dim, factor)
+        return sl.divide_dim(p, alloc, d, factor)
+    if not chain.is_careless() and alloc.blocks()[d] is not None:
+        raise NothingToDoError
+    steps = [step for loop in p.find_all("for _") if (step := constant_value(loop.step())) is not None]
+    extent = constant_value(alloc.bounds()[d].extent)
+    return sl.divide_dim(p, alloc, d, chain.choose([*steps, 1 if extent is None else max(extent, 1), 6]))
+
+
+def _merge_dims(chain: Chain) -> sl.Pipeline:
+    places = [(a, d) for a in chain.pipeline.find_all("alloc _") for d, n in enumerate(a.blocks()) if n is not None]
+    if chain.is_careless():
+        return sl.merge_dims(chain.pipeline, *_alloc_and_dim(chain))
+    if not places:
+        raise NothingToDoError
+    return sl.merge_dims(chain.pipeline, *chain.choose(places))
+
+
 def _reorder_loops(chain: Chain) -> sl.Pipeline:
     if chain.is_careless():
         return sl.reorder_loops(chain.pipeline, chain.pick("for _"))
@@ -534,6 +560,8 @@ PRIMITIVES: dict[str, tuple[Primitive, int]] = {
     "resize_dim": (_resize_dim, 1),
     "align_dim": (_align_dim, 1),
     "unroll_buffer": (_unroll_buffer, 2),
+    "divide_dim": (_divide_dim, 2),
+    "merge_dims": (_merge_dims, 1),
     "reorder_loops": (_reorder_loops, 2),
     "cut_loop": (_cut_loop, 2),
     "parallelize_loop": (_parallelize_loop, 3),

@@ -45,6 +45,7 @@ NOT_IN_PLACE = (
 MEMORY_PLACE = r"lies in the memory of|cannot lie in the memory of|would share the memory of|which lies in its memory"
 OVERLAP = r"iterations ahead, (leaves alone|needs nothing|writes|reads)"
 STAGES = f"runs in stages of|allocates anew in each iteration|{OVERLAP}"
+BLOCKS = r"touches of .* lies in one block of"
 MEMORY = f"{MEMORY_USED}|{NOT_IN_PLACE}|{MEMORY_PLACE}"
 
 KEPT = {
@@ -389,6 +390,15 @@ REFUSALS: dict[str, dict[str, str]] = {
         "strides that are asked for": r"has strides or an alignment that are asked for",
         "a multiple that is not positive": r"the multiple must be 1 or more|not shown that the multiple is 1 or more",
     },
+    "divide_dim": {
+        "an access of several blocks": BLOCKS,
+        "divided already": r"is stored by blocks of \d+ already",
+        "folded": r"is folded along .*, so its rows lie one behind the other",
+        "a layout": r"has strides or an alignment that are asked for",
+    },
+    "merge_dims": {
+        "not divided": r"is not stored by blocks",
+    },
     "unroll_buffer": {
         "no constant extent": r"has as many coordinates in every run",
         "too many or too few coordinates": r"has \d+ coordinates, more than|has (one|no) coordinate",
@@ -442,12 +452,15 @@ for _primitive in (
     "clone_call", "fuse_loops", "share_calls", "remove_call",
     "choose_variant", "fuse_calls", "stage_buffer", "fission_loop", "unroll_loop", "remove_loop",
     "absorb_loop", "lift_call", "compute_once", "unslide_window", "lift_if", "specialize", "assume_shape",
-    "resize_dim", "align_dim", "unroll_buffer",
+    "resize_dim", "align_dim", "unroll_buffer", "divide_dim",
 ):  # fmt: skip
     REFUSALS[_primitive]["shared memory"] = MEMORY
 for _primitive in REFUSALS:
     if _primitive not in ("pipeline_loop", "prefetch"):
         REFUSALS[_primitive]["the stages of a pipelined loop"] = STAGES
+for _primitive in REFUSALS:
+    if _primitive not in ("rename", "merge_dims"):
+        REFUSALS[_primitive].setdefault("an access of several blocks", BLOCKS)
 """Why each primitive may refuse, in a few words, and the reason that says so."""
 
 MET: Counter[tuple[str, str]] = Counter()

@@ -249,6 +249,8 @@ COUNTS: dict[str, CountRule] = {
     "alias_copies": no_more_elements,
     "split_boundary": any_number,
     "set_layout": same_calls,
+    "divide_dim": same_calls,
+    "merge_dims": same_calls,
     "compute_in_place": same_calls,
     "reuse_buffer": same_calls,
 }

@@ -28,6 +28,7 @@ from slinky.cursors.base import Cursor, InvalidCursor
 from slinky.cursors.kinds import roles
 from slinky.cursors.versions import ROOT, Version
 from slinky.errors import InvalidCursorError
+from slinky.ir.blocks import blocks_of_dims
 from slinky.ir.effects import read_by, written_by
 from slinky.ir.families import names_of_variants
 from slinky.ir.printer import expression_text
@@ -193,6 +194,10 @@ class AllocCursor(StatementCursor):
     def alignment(self) -> int:
         """The bytes of which the first element, and the rows, lie at multiples; 1 if the user asked for none."""
         return 1 if self._alloc.layout is None else self._alloc.layout.alignment
+
+    def blocks(self) -> tuple[int | None, ...]:
+        """Of each dimension how many coordinates lie in a block; None where it is not stored by blocks."""
+        return blocks_of_dims(self._alloc) or (None,) * self.rank()
 
 
 @attrs.frozen(repr=False)

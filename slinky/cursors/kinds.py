@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import TypeAlias, assert_never
 
+from slinky.ir.blocks import is_stored_by_blocks
 from slinky.ir.statements import Alloc, Call, Check, For, If, Pass, Pipelined, Statement, Within, workers_of
 from slinky.symbolic.expressions import Condition, Expr
 from slinky.symbolic.intervals import Box
@@ -26,6 +27,9 @@ GUESTS: Key = ("within", "")
 
 INSEPARABLE: Key = ("inseparable", "")
 """The key of all calls whose funcs compute a dimension whole, or in whole pieces."""
+
+BLOCKED: Key = ("blocked", "")
+"""The key of all allocations that are stored by blocks."""
 
 PIPELINED: Key = ("pipelined", "")
 """The key of all pipelined loops."""
@@ -45,6 +49,8 @@ def keys_of(statement: Statement) -> tuple[Key, ...]:
             return (*keys, INSEPARABLE) if func.whole or func.multiples else keys
         case Alloc(buffer=buffer, memory=memory):
             own = ("alloc", buffer)
+            if is_stored_by_blocks(statement):
+                return (own, BLOCKED)  # it has memory of its own
             return (own, ("within", memory.host), GUESTS) if isinstance(memory, Within) else (own,)
         case For(variable=variable, mode=mode):
             own = ("for", variable.name)

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from slinky.cursors.kinds import GUESTS, INSEPARABLE, PIPELINED, Key, Names, names_in, with_changes
+from slinky.cursors.kinds import BLOCKED, GUESTS, INSEPARABLE, PIPELINED, Key, Names, names_in, with_changes
 from slinky.errors import InvalidCursorError, ProgramError
 from slinky.ir.copies import with_fresh_identities
 from slinky.ir.regions import global_boxes
@@ -415,6 +415,10 @@ class Version:
     def guests(self) -> tuple[int, ...]:
         """The allocations that lie in the memory of others, in no particular order."""
         return self.names().get(GUESTS, ())
+
+    def stored_by_blocks(self) -> tuple[int, ...]:
+        """The allocations that are stored by blocks, in no particular order."""
+        return self.names().get(BLOCKED, ())
 
     def inseparable(self) -> tuple[int, ...]:
         """The calls whose funcs compute a dimension whole, or in whole pieces, in no particular order."""

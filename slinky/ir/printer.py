@@ -214,6 +214,8 @@ class _Writer:
             return ""
         strides = ", ".join("_" if stride is None else self.expr(stride) for stride in layout.strides)
         said = f" strides ({strides})" if any(stride is not None for stride in layout.strides) else ""
+        blocks = ", ".join("_" if length is None else str(length) for length in layout.blocks)
+        said += f" blocks ({blocks})" if any(layout.blocks) else ""
         return said + (f" aligned {layout.alignment}" if layout.alignment > 1 else "")
 
     @staticmethod

@@ -270,10 +270,15 @@ class Layout:
 
     Where `strides[i]` is an expression, neighbours along dimension i are that many bytes apart. The first element, and
     each along a dimension whose stride is more than an element, lies at a multiple of `alignment` bytes.
+
+    Where `blocks[i]` is a number, dimension i is stored by *blocks* of that many coordinates, from its first on: what
+    lies in one block lies together, in C order, and blocks lie one behind the other, the last as long as the others.
+    All that a call touches lies in one block. What is stored by blocks has no strides and no alignment of its own.
     """
 
     strides: tuple[Expr | None, ...]
     alignment: int = 1
+    blocks: tuple[int | None, ...] = ()
 
 
 LARGEST_ALIGNMENT = 4096

@@ -38,6 +38,7 @@ from slinky.symbolic.expressions import (
     Variable,
     as_expr,
     constant_value,
+    is_integer,
     is_power_of_two,
 )
 from slinky.symbolic.intervals import Interval
@@ -162,7 +163,14 @@ def _layout(value: Any, what: str) -> Any:
     strides = _tuple(layout.strides, what, lambda e: None if e is None else _expr(e, what))
     if not is_power_of_two(layout.alignment):
         raise ProgramError(f"{what}: an alignment is a power of two, got {layout.alignment!r}")
-    return attrs.evolve(layout, strides=strides, alignment=int(layout.alignment))
+    blocks = _tuple(layout.blocks, what, lambda length: None if length is None else _block_length(length, what))
+    return attrs.evolve(layout, strides=strides, alignment=int(layout.alignment), blocks=blocks)
+
+
+def _block_length(value: Any, what: str) -> int:
+    if not is_integer(value) or value < 1:
+        raise ProgramError(f"{what}: a block has 1 coordinate or more, got {value!r}")
+    return int(value)
 
 
 def _require_lengths(statement: Statement) -> None:
@@ -173,6 +181,9 @@ def _require_lengths(statement: Statement) -> None:
     if isinstance(statement, Alloc) and statement.layout is not None:
         if len(statement.layout.strides) != len(statement.dims):
             counts = f"{len(statement.dims)} dimensions, {len(statement.layout.strides)} strides"
+            raise ProgramError(f"an Alloc needs as many of each, got {counts}")
+        if statement.layout.blocks and len(statement.layout.blocks) != len(statement.dims):
+            counts = f"{len(statement.dims)} dimensions, {len(statement.layout.blocks)} lengths of blocks"
             raise ProgramError(f"an Alloc needs as many of each, got {counts}")
     if isinstance(statement, Call):
         func = statement.func

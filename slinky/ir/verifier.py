@@ -26,6 +26,7 @@ from slinky.ir.statements import (
     Check,
     For,
     If,
+    Layout,
     OutputPort,
     Pass,
     Program,
@@ -136,6 +137,17 @@ class _Verifier:
                 self.fail(alloc, "a buffer that is folded cannot have a layout of its own")
             if len(alloc.layout.strides) != len(alloc.dims):
                 self.fail(alloc, f"{len(alloc.dims)} dimensions, {len(alloc.layout.strides)} strides")
+            self.blocks(alloc, alloc.layout)
+
+    def blocks(self, alloc: Alloc, layout: Layout) -> None:
+        """Fail unless a layout can be by the blocks that it says."""
+        if layout.blocks and len(layout.blocks) != len(alloc.dims):
+            self.fail(alloc, f"{len(alloc.dims)} dimensions, {len(layout.blocks)} lengths of blocks")
+        for length in layout.blocks:
+            if length is not None and length < 1:
+                self.fail(alloc, f"a block has 1 coordinate or more, got {length}")
+        if any(layout.blocks) and (layout.alignment > 1 or any(stride is not None for stride in layout.strides)):
+            self.fail(alloc, "a buffer that is stored by blocks has no strides and no alignment of its own")
 
     def guest(self, alloc: Alloc, host: str, scope: Scope) -> None:
         """Fail unless an allocation can lie in the memory of another one."""

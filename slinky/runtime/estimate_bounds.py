@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping
 from typing import assert_never
 
+from slinky.ir.blocks import blocks_of_dims, stored_extents
 from slinky.ir.effects import clamped_box, reads
 from slinky.ir.operations import Copy
 from slinky.ir.regions import global_boxes
@@ -119,6 +120,7 @@ class _Bounder:
         extents = [maximum(i.max - i.min + 1, 0) for i in alloc.box]
         folded = [e if f is None else minimum(e, f) for e, f in zip(extents, alloc.folds, strict=True)]
         shape = [self._extent(extent, loops) for extent in folded]
+        shape = stored_extents(blocks_of_dims(alloc), shape, lambda n, length: -(-n // length), int)
         layout = strided(alloc)
         if layout is None:
             return math.prod(shape) * alloc.dtype.itemsize

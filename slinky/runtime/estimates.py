@@ -19,6 +19,7 @@ import attrs
 import numpy as np
 
 from slinky.errors import ExecutionError
+from slinky.ir.blocks import blocks_of_dims, is_stored_by_blocks, stored_extents
 from slinky.ir.effects import limits
 from slinky.ir.operations import Copy
 from slinky.ir.regions import end_symbols, global_boxes, input_templates
@@ -289,6 +290,10 @@ class _Follower:
         """Bring a buffer into scope; the bytes that it takes, and those that lie in it."""
         ends = self.boxes[alloc.buffer] = [(nest.value(i.min), nest.value(i.max)) for i in alloc.box]
         extents = [greatest(hi - lo + 1, 0) for lo, hi in ends]
+        if is_stored_by_blocks(alloc):
+            blocks = blocks_of_dims(alloc)
+            stored = stored_extents(blocks, extents, lambda n, length: (n + (length - 1)) // length, int)
+            return _product(stored, alloc.dtype.itemsize)
         if alloc.layout is not None:
             return _laid_out(alloc, extents, nest)
         for d, fold in enumerate(alloc.folds):

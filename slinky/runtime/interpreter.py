@@ -21,6 +21,7 @@ import attrs
 import numpy as np
 
 from slinky.errors import CallbackError, ExecutionError, OverwrittenReadError, UninitializedReadError
+from slinky.ir.blocks import blocks_of_dims, is_stored_by_blocks
 from slinky.ir.effects import clamped_numbers, numeric_reads, numeric_seen, numeric_writes
 from slinky.ir.operations import FloatScalar, Operation
 from slinky.ir.printer import print_program
@@ -67,6 +68,7 @@ from slinky.runtime.storage import (
     NumericBox,
     Storage,
     allocate,
+    allocate_blocks,
     allocate_strided,
     box_text,
     program_bytes,
@@ -221,6 +223,9 @@ class _Machine:
             size = max(room, program_bytes(alloc.dtype, box, folds))
             memory = frame.rooms[alloc.buffer] = reserve(aligned_bytes, size, alloc.buffer)
             storage = Storage(alloc.buffer, box, array_on(memory, shape_of(box), alloc.dtype), size)
+        elif is_stored_by_blocks(alloc):
+            storage = allocate_blocks(alloc.buffer, alloc.dtype, box, blocks_of_dims(alloc))
+            size = storage.nbytes
         elif layout is None:
             size = max(room, program_bytes(alloc.dtype, box, folds))
             storage = allocate(alloc.buffer, alloc.dtype, box, folds)

@@ -145,11 +145,19 @@ class Span(Node):
 
 
 @attrs.frozen
+class At(Node):
+    """A position in a dimension of an array, which a view of it has not."""
+
+    position: Value
+
+
+@attrs.frozen
 class Crop(Node):
-    """A view of part of an array: a span per dimension, None for all of it. Dimensions that are left out are whole."""
+    """A view of part of an array: a span or a position per dimension, None for all of it. Dimensions that are left out
+    are whole."""
 
     array: Value
-    spans: tuple[Span | None, ...]
+    spans: tuple[Span | At | None, ...]
 
 
 @attrs.frozen

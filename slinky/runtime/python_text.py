@@ -13,6 +13,7 @@ import attrs
 
 from slinky.runtime.plan_tree import (
     Assign,
+    At,
     BadFold,
     BadRegion,
     BadStep,
@@ -329,7 +330,7 @@ def _written(value: Value) -> _Text:
         case Linear():
             return _sum(value)
         case Crop(array=array, spans=spans):
-            return f"{_atom(array)}[{', '.join(':' if span is None else _slice(span) for span in spans)}]", _ATOM
+            return f"{_atom(array)}[{', '.join(map(_index, spans))}]", _ATOM
         case Comparison(left=left, relation=relation, right=right):
             return f"{text(left)} {relation} {text(right)}", _COMPARISON
         case Times(factors=factors):
@@ -409,6 +410,19 @@ def _range(first: Value, stop: Value, step: Value) -> str:
     elif first == Integer(0):
         del items[0]
     return f"range({', '.join(items)})"
+
+
+def _index(span: Span | At | None) -> str:
+    """What stands for a dimension between the brackets of an array."""
+    match span:
+        case None:
+            return ":"
+        case At(position=position):
+            return text(position)
+        case Span():
+            return _slice(span)
+        case _:
+            assert_never(span)
 
 
 def _slice(span: Span) -> str:

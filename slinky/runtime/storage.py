@@ -24,6 +24,7 @@ import attrs
 import numpy as np
 
 from slinky.errors import ExecutionError, StorageError
+from slinky.ir.blocks import stored_extents
 from slinky.runtime import mirrored
 from slinky.runtime.buffers import Array
 from slinky.runtime.strided import Strided, array_at, bytes_at, laid
@@ -126,15 +127,40 @@ def row_bytes(dtype: np.dtype[Any], shape: tuple[int, ...], dim: int) -> int:
 
 
 @attrs.frozen(eq=False)
+class Blocks:
+    """An array in memory of a buffer that is stored by blocks of so many coordinates of some dimensions: those that say
+    which block come first (see `ir.blocks`)."""
+
+    array: Array
+    lengths: tuple[int | None, ...]
+
+    def view(self, name: str, box: NumericBox, bounds: NumericBox) -> Array:
+        """The elements of a box within the bounds of the buffer. Raises `ExecutionError` if it is in several blocks."""
+        numbers: list[Any] = []
+        spans: list[Any] = []
+        for (lo, hi), (first, _), length in zip(box, bounds, self.lengths, strict=True):
+            start, stop = lo - first, max(hi - first + 1, lo - first)
+            if length is not None:
+                if stop > start and start // length != (stop - 1) // length:
+                    raise ExecutionError(
+                        f"{name}{box_text(box)} lies in several blocks of {length}, from {first} on: no array shows it"
+                    )
+                numbers.append(start // length if stop > start else 0)
+                start, stop = start % length, start % length + stop - start
+            spans.append(slice(start, stop))
+        return cast(Array, self.array[(*numbers, *spans, ...)])
+
+
+@attrs.frozen(eq=False)
 class Storage:
-    """The elements of a buffer with these bounds: an array, or where a dimension is folded, a ring.
+    """The elements of a buffer with these bounds: an array, where a dimension is folded a ring, or blocks.
 
     `reserved` are the bytes of an array that lies as the user says, gaps and all.
     """
 
     name: str
     box: NumericBox
-    place: Array | Ring
+    place: Array | Ring | Blocks
     reserved: int | None = None
 
     @property
@@ -148,7 +174,13 @@ class Storage:
         """The bytes of the array or the ring."""
         if self.reserved is not None:
             return self.reserved
-        return self.place.size if isinstance(self.place, Ring) else self.place.nbytes
+        match self.place:
+            case Ring(size=size):
+                return size
+            case Blocks(array=array):
+                return array.nbytes
+            case array:
+                return array.nbytes
 
     def view(self, box: NumericBox) -> Array:
         """The elements of a box; always a view, also of a buffer without dimensions.
@@ -160,6 +192,8 @@ class Storage:
         for d, ((lo, hi), (first, last)) in enumerate(zip(box, self.box, strict=True)):
             if lo < first or hi > last:
                 raise ExecutionError(f"{self.name}{box_text(box)} leaves the buffer, which holds {box_text(self.box)}")
+            if isinstance(self.place, Blocks):
+                continue
             extent = max(hi - lo + 1, 0)
             if isinstance(self.place, Ring) and self.place.dim == d:
                 if extent > self.place.rows:
@@ -168,6 +202,8 @@ class Storage:
                 index.append(slice(None))
             else:
                 index.append(slice(lo - first, lo - first + extent))
+        if isinstance(place, Blocks):
+            return place.view(self.name, box, self.box)
         assert isinstance(place, np.ndarray)
         return cast(Array, place[(*index, ...)])
 
@@ -198,6 +234,13 @@ def allocate_strided(
     where = laid(name, dtype.itemsize, shape, layout, given)
     memory = reserve(lambda n: bytes_at(lambda m: np.empty(m, np.uint8), n, layout.alignment), where.size, name)
     return Storage(name, box, array_at(memory, dtype, shape, where), where.size)
+
+
+def allocate_blocks(name: str, dtype: np.dtype[Any], box: NumericBox, lengths: tuple[int | None, ...]) -> Storage:
+    """Storage for a buffer that is stored by blocks. Not initialised."""
+    shape = stored_extents(lengths, shape_of(box), lambda n, length: -(-n // length), int)
+    array = reserve(lambda _: np.empty(shape, dtype), math.prod(shape) * dtype.itemsize, name)
+    return Storage(name, box, Blocks(array, lengths))
 
 
 def reserve(make: Callable[[int], Array], size: int, *buffers: str) -> Array:

@@ -13,6 +13,7 @@ import attrs
 import numpy as np
 
 from slinky.errors import ExecutionError
+from slinky.ir.blocks import is_stored_by_blocks
 from slinky.ir.statements import Alloc
 from slinky.runtime.buffers import Array
 from slinky.symbolic.expressions import Expr
@@ -27,8 +28,8 @@ class Strided:
 
 
 def strided(alloc: Alloc) -> Strided | None:
-    """What the layout of an allocation says; None if it has none."""
-    if alloc.layout is None:
+    """What the layout of an allocation says of strides; None if it says nothing of them."""
+    if alloc.layout is None or is_stored_by_blocks(alloc):
         return None
     given = tuple(d for d, stride in enumerate(alloc.layout.strides) if stride is not None)
     return Strided(alloc.layout.alignment, given)

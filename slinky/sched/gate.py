@@ -6,6 +6,7 @@ gate proves it of every statement that the edit touched and of who reads from it
 * names and scopes are in order (always);
 * calls compute all of the dimensions that their funcs compute whole, and whole pieces where they do that (always);
 * buffers that lie in one memory are used one after the other (always, of all that there are: there are few);
+* what calls touch of a buffer that is stored by blocks lies in one (always, of all that there are: there are few);
 * stages of pipelined loops that overlap let each other be (always, of all that there are: there are few);
 * the obligations of `legality.reasons`, unless the rewrite names a reason for which one is kept; first of all that each
   buffer is produced by the same funcs from the same sources.
@@ -29,6 +30,7 @@ from slinky.errors import SchedulingError
 from slinky.ir.effects import made_by, written_by
 from slinky.ir.statements import KINDS, Alloc, Call, Check, For, is_in_order
 from slinky.pipeline import Pipeline
+from slinky.sched.legality.blocks import check_blocks
 from slinky.sched.legality.folds import check_folds_of
 from slinky.sched.legality.memory import check_memory
 from slinky.sched.legality.multiples import check_multiples
@@ -116,6 +118,8 @@ class _Gate:
         check_memory(version)
         if version.pipelined_loops():
             check_stages(version)
+        if version.stored_by_blocks():
+            check_blocks(version)
 
     def _ask(self, obligation: Obligation) -> None:
         """Prove an obligation of all statements of which no reason says that it is kept."""

@@ -33,6 +33,7 @@ from slinky.cursors.parameters import ArgCursor
 from slinky.cursors.patterns import find
 from slinky.cursors.versions import Version
 from slinky.errors import InvalidCursorError, OperationError
+from slinky.ir.blocks import blocks_of_dims, stored_extents
 from slinky.ir.effects import calls_in, read_by, written_by
 from slinky.ir.printer import expression_text
 from slinky.ir.scopes import over_loops
@@ -223,7 +224,7 @@ def footprint(p: Pipeline, place: Cursor | str) -> Footprint:
     given = _place(p, place, kinds, "footprint")
     version = p._version
     if isinstance(given, AllocCursor):
-        size = _bytes(given._alloc.box, given._alloc.folds, given.dtype().itemsize)
+        size = _bytes(given._alloc.box, given._alloc.folds, given.dtype().itemsize, blocks_of_dims(given._alloc))
         around, at = version.loops_around(given._id), given._id
     else:
         at = given._first if isinstance(given, BlockCursor) else given._id
@@ -249,12 +250,13 @@ def _itemsize(p: Pipeline, buffer: str, alloc: int | None) -> int:
     return AllocCursor(p._version, alloc).dtype().itemsize
 
 
-def _bytes(box: Box, folds: Sequence[Expr | None], itemsize: int) -> Expr:
-    size = as_expr(itemsize)
+def _bytes(box: Box, folds: Sequence[Expr | None], itemsize: int, blocks: Sequence[int | None] = ()) -> Expr:
+    extents = []
     for i, fold in zip(box, folds, strict=True):
         extent = maximum(i.max - i.min + 1, 0)
-        size = size * (extent if fold is None else minimum(extent, fold))
-    return size
+        extents.append(extent if fold is None else minimum(extent, fold))
+    stored = stored_extents(blocks, extents, lambda n, length: (n + length - 1) // length, as_expr)
+    return reduce(lambda size, extent: size * extent, stored, as_expr(itemsize))
 
 
 # ----------------------------------------------------------------------------------------------------------------

@@ -285,6 +285,18 @@ class UnrollBufferCursors(ReturnedCursors):
     allocs: tuple[AllocCursor, ...]
 
 
+class DivideDimCursors(ReturnedCursors):
+    """Returned by `divide_dim`."""
+
+    alloc: AllocCursor
+
+
+class MergeDimsCursors(ReturnedCursors):
+    """Returned by `merge_dims`."""
+
+    alloc: AllocCursor
+
+
 class SetLayoutCursors(ReturnedCursors):
     """Returned by `set_layout`."""
 

@@ -18,6 +18,7 @@ from contextlib import contextmanager
 
 import attrs
 
+from slinky.ir.blocks import blocks_of_dims, is_stored_by_blocks, stored_extents, stored_names
 from slinky.ir.effects import writes
 from slinky.ir.sharing import Guest, host_of
 from slinky.ir.statements import Alloc, Block, Call, For, blocks_of
@@ -51,6 +52,7 @@ from slinky.symbolic.expressions import (
     Min,
     NonNegative,
     Select,
+    constant,
     constant_value,
     maximum,
     minimum,
@@ -117,7 +119,7 @@ class Allocations:
             if folded:
                 rings.append(name)
                 continue
-            is_known = site.is_certain and alloc.layout is None
+            is_known = site.is_certain and strided(alloc) is None
             room = self._room(name, alloc, site.loops) if is_known else SiteRoom(name, None)
             heap.append(room)
             if room.bytes is not None:
@@ -163,6 +165,7 @@ class Allocations:
             for loop in reversed(loops):
                 extent = bounds(extent, {loop.variable: loop.range}, inner).max
             factors.append(writer.simplify(maximum(extent, 0), known))
+        factors = [writer.simplify(e, known) for e in _in_memory(alloc, factors)]
         if not all(writer.is_safe(factor, known) for factor in factors):
             return None
         return self._bytes(alloc, factors)
@@ -221,14 +224,14 @@ class Allocations:
         end = self._writer.end
         if not any(is_costly(e) for i in alloc.box for e in (i.min, i.max)):
             return alloc
-        hints = zip(alloc.box, _hints(alloc), strict=True)
+        hints = zip(alloc.box, _hints(alloc)[-len(alloc.box) :], strict=True)
         return with_box(
             alloc, tuple(Interval(end(i.min, f"{hint}_min"), end(i.max, f"{hint}_max")) for i, hint in hints)
         )
 
     def _extents(self, alloc: Alloc) -> list[Expr]:
         known = self._writer.known
-        return [self._extent_of(i, known) for i in alloc.box]
+        return _in_memory(alloc, [self._extent_of(i, known) for i in alloc.box])
 
     def _extent_of(self, i: Interval, known: Facts) -> Expr:
         found = self._known_extents.get((i, known))
@@ -262,7 +265,7 @@ class Allocations:
             name = writer.names.fresh(f"{alloc.buffer}_window" if folded else alloc.buffer)
             reading = self._reading_name(alloc.buffer)
             target.add(Fetch(name, site, (*sizes, *apart), factors, reading))
-        stored = Stored(Name(name), target, folded, None if reading is None else Name(reading))
+        stored = Stored(Name(name), target, folded, None if reading is None else Name(reading), blocks_of_dims(alloc))
         if not self._recording.is_on:
             target.values[key] = stored
         return stored
@@ -313,6 +316,8 @@ class Allocations:
             shape = tuple([self._extent(e, f"{h}_size") for e, h in zip(extents, _hints(alloc), strict=True)])
             apart = tuple([writer.value(stride, f"{alloc.buffer}_stride") for stride in strides])
             return LaidBytes(alloc.buffer, alloc.dtype.itemsize, shape, layout.alignment, layout.dims, apart)
+        if is_stored_by_blocks(alloc):
+            return self._bytes(alloc, extents)
         stored = [e if f is None else minimum(e, f) for e, f in zip(extents, alloc.folds, strict=True)]
         return self._bytes(alloc, [writer.simplify(e, writer.known) for e in stored])
 
@@ -342,5 +347,10 @@ def _hosted(block: Block) -> Iterator[tuple[int, tuple[Guest, ...]]]:
 
 
 def _hints(alloc: Alloc) -> list[str]:
-    """Names that remind of the dimensions of an allocation."""
-    return [f"{alloc.buffer}_{dim}" for dim in alloc.dims]
+    """Names that remind of the dimensions of an allocation, as it lies in memory."""
+    return stored_names(blocks_of_dims(alloc), [f"{alloc.buffer}_{dim}" for dim in alloc.dims])
+
+
+def _in_memory(alloc: Alloc, extents: Sequence[Expr]) -> list[Expr]:
+    """The extents of the array of an allocation, of the extents of its box, none of which is negative."""
+    return stored_extents(blocks_of_dims(alloc), extents, lambda n, length: (n + length - 1) // length, constant)

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 
 import attrs
 
+from slinky.ir.blocks import blocks_of_dims, stored_names
 from slinky.ir.sharing import host_of
 from slinky.ir.statements import Alloc, Block, For, If, Serial
 from slinky.runtime.arena import SiteKind
@@ -87,7 +88,8 @@ def sites(block: Block) -> tuple[SiteKind, ...]:
                     host = host_of(statement)
                     if host is not None and host in hosts:
                         at_place_of[len(kinds)] = hosts[host]
-                    kinds.append(SiteKind(dtype, len(dims), now, now, folded, buffer, layout))
+                    rank = len(stored_names(blocks_of_dims(statement), dims))
+                    kinds.append(SiteKind(dtype, rank, now, now, folded, buffer, layout))
                     born.append(now)
                     dies.append(now)
                 case For(mode=Serial(), body=body):

@@ -20,7 +20,7 @@ from slinky.ir.statements import Call, InputPort, LoweredFunc, OutputPort, Port,
 from slinky.runtime.codegen.scopes import CodeScope
 from slinky.runtime.codegen.writer import Writer
 from slinky.runtime.operations import takes_out
-from slinky.runtime.plan_tree import Assign, Crop, Located, Name, Rows, Seen, Span, Value, Window
+from slinky.runtime.plan_tree import Assign, At, Crop, Located, Name, Rows, Seen, Span, Value, Window
 from slinky.symbolic.expressions import Expr, constant, constant_value, maximum
 from slinky.symbolic.intervals import Box, Interval
 from slinky.symbolic.proofs import Facts, prove
@@ -31,13 +31,15 @@ class Stored:
     """A buffer of the plan: its name, and the scope that has the name.
 
     It is an array, or where dimensions are `folded`, a ring that gives windows (see `plan_tree.Window`). `read_only` is
-    the name of what is the same but read-only, if there is one.
+    the name of what is the same but read-only, if there is one. The array of one that is stored by `blocks` has
+    dimensions more, which come first (see `ir.blocks`).
     """
 
     name: Name
     scope: CodeScope
     folded: tuple[int, ...] = ()
     read_only: Name | None = None
+    blocks: tuple[int | None, ...] = ()
 
 
 @attrs.frozen(eq=False)
@@ -50,6 +52,8 @@ class DimCrop:
     first: Expr
     extent: Expr
     home: CodeScope
+    block: Expr | None = None
+    """In which block all of it lies; then the distance is that from the first coordinate of the block."""
 
     @property
     def key(self) -> tuple[int, Expr, Expr]:
@@ -141,6 +145,12 @@ class Views:
                 base = self._writer.scope
             array = self._window(name, buffer, folded, self._around(base))
             crops = [c for c in crops if c.dim not in stored.folded]
+        if stored.blocks:
+            blocks = [c for c in crops if c.block is not None]
+            base = max([base, *(c.home for c in blocks)], key=lambda scope: scope.level)
+            if not self._there_are_such_blocks(buffer, blocks, base.facts.known):
+                base = self._writer.scope
+            array = self._block(name, buffer, blocks, self._around(base))
         for level in sorted({max(crop.home.level, base.level) for crop in crops}):
             group = [crop for crop in crops if max(crop.home.level, base.level) == level]
             target = self._around(group[0].home if group[0].home.level == level else base)
@@ -157,6 +167,27 @@ class Views:
             prove(c.extent >= 0, known) and (fold := folds[c.dim]) is not None and prove(c.extent <= fold, known)
             for c in crops
         )
+
+    def _there_are_such_blocks(self, buffer: str, crops: Iterable[DimCrop], known: Facts) -> bool:
+        """Whether these blocks are shown to exist: unlike a slice, a position beyond an array fails."""
+        box = self._writer.facts.allocs[buffer].box
+        lengths = self.stored[buffer].blocks
+        return all(
+            c.block is not None
+            and (length := lengths[c.dim]) is not None
+            and prove(c.block >= 0, known)
+            and prove(c.block * length <= box[c.dim].max - box[c.dim].min, known)
+            for c in crops
+        )
+
+    def _block(self, array: Value, buffer: str, crops: Sequence[DimCrop], target: CodeScope) -> Value:
+        """The view of one block of an array: made where it is used, or under a name of an outer scope."""
+        value = self._writer.value
+
+        def make() -> Value:
+            return Crop(array, tuple([At(value(c.block, f"{c.hint}_block")) for c in crops if c.block is not None]))
+
+        return self._placed(("block", array, *(c.block for c in crops)), buffer, crops, target, make)
 
     def _around(self, scope: CodeScope) -> CodeScope:
         """The scope of this level around the current one."""
@@ -216,14 +247,23 @@ class Views:
         writer = self._writer
         offset, rest = writer.difference(i.min, limit.min), writer.difference(limit.max, i.max)
         is_whole = constant_value(offset) == 0 and constant_value(rest) == 0
-        if is_whole and d not in self.stored[buffer].folded:
+        blocks = self.stored[buffer].blocks
+        length = blocks[d] if blocks else None
+        if is_whole and d not in self.stored[buffer].folded and length is None:
             return None
         extent = writer.difference(i.max, i.min) + 1
         if not prove(extent >= 0, writer.known):
             extent = maximum(extent, 0)
         if self._holds_one_row(buffer, d):
             offset = constant(0)  # wherever it is: so the view of it need not be made again in each iteration
-        return DimCrop(d, buffer, self._dim_name(buffer, d), offset, extent, writer.home(offset, extent))
+        name = self._dim_name(buffer, d)
+        if length is not None:
+            first, block = (
+                writer.simplify(offset % length, writer.known),
+                writer.simplify(offset // length, writer.known),
+            )
+            return DimCrop(d, buffer, name, first, extent, writer.home(first, extent, block), block)
+        return DimCrop(d, buffer, name, offset, extent, writer.home(offset, extent))
 
     def _holds_one_row(self, buffer: str, d: int) -> bool:
         """Whether a dimension is folded by one: whatever is in it lies at the same place."""

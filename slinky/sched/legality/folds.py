@@ -23,6 +23,7 @@ import attrs
 from slinky.cursors.cursors import statement_cursor
 from slinky.cursors.versions import Version
 from slinky.errors import SchedulingError
+from slinky.ir.blocks import words_of_layout
 from slinky.ir.effects import of_buffer, reads, writes
 from slinky.ir.printer import dimension_names
 from slinky.ir.scopes import over_loops
@@ -293,7 +294,7 @@ def require_no_layout(version: Version, alloc: Alloc, dim: int) -> None:
     the other, in a ring of pages."""
     if alloc.layout is not None:
         raise SchedulingError(
-            f"{alloc.buffer} has strides or an alignment that are asked for, and a fold along {alloc.dims[dim]} would "
+            f"{alloc.buffer} {words_of_layout(alloc)}, and a fold along {alloc.dims[dim]} would "
             f"lay it out in another way",
             place=statement_cursor(version, alloc.id),
         )

@@ -26,6 +26,7 @@ import attrs
 from slinky.cursors.cursors import statement_cursor
 from slinky.cursors.versions import Version
 from slinky.errors import SchedulingError
+from slinky.ir.blocks import words_of_layout
 from slinky.ir.effects import read_by, written_by
 from slinky.ir.scopes import one_before_the_other, over_loops
 from slinky.ir.sharing import Guest, host_of, reads_where_it_writes
@@ -111,7 +112,7 @@ def _require_plain(version: Version, alloc: Alloc, guest: Alloc, host: Alloc) ->
             )
     if alloc.layout is not None:
         raise SchedulingError(
-            f"{shared}, but {alloc.buffer} has strides or an alignment that are asked for",
+            f"{shared}, but {alloc.buffer} {words_of_layout(alloc)}",
             place=statement_cursor(version, alloc.id),
         )
 

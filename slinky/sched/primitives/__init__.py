@@ -7,7 +7,7 @@ from slinky.sched.primitives.copies import alias_copies, alias_copy, split_bound
 from slinky.sched.primitives.extents import align_dim, resize_dim
 from slinky.sched.primitives.fission import fission_loop
 from slinky.sched.primitives.fusion import fuse_loops
-from slinky.sched.primitives.layouts import set_layout
+from slinky.sched.primitives.layouts import divide_dim, merge_dims, set_layout
 from slinky.sched.primitives.lifting import compute_once, lift_call
 from slinky.sched.primitives.loops import cut_loop, parallelize_loop, reorder_loops, serialize_loop, split_loop
 from slinky.sched.primitives.memory import compute_in_place, reuse_buffer
@@ -37,6 +37,7 @@ __all__ = [
     "compute_root",
     "cut_call",
     "cut_loop",
+    "divide_dim",
     "fission_loop",
     "fold_storage",
     "fuse_calls",
@@ -44,6 +45,7 @@ __all__ = [
     "lift_alloc",
     "lift_call",
     "lift_if",
+    "merge_dims",
     "parallelize_loop",
     "pipeline_loop",
     "prefetch",

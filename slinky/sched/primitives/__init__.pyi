@@ -20,6 +20,7 @@ from slinky.sched.returned import (
     ComputeRootCursors,
     CutCallCursors,
     CutLoopCursors,
+    DivideDimCursors,
     FissionLoopCursors,
     FoldStorageCursors,
     FuseCallsCursors,
@@ -27,6 +28,7 @@ from slinky.sched.returned import (
     LiftAllocCursors,
     LiftCallCursors,
     LiftIfCursors,
+    MergeDimsCursors,
     ParallelizeLoopCursors,
     PipelineLoopCursors,
     PrefetchCursors,
@@ -591,6 +593,34 @@ def set_layout(
     alignment: int = 1,
     rc: Literal[False] = False,
 ) -> Pipeline: ...
+@overload
+def divide_dim(
+    p: Pipeline,
+    alloc: AllocCursor | str,
+    dim: str | int,
+    factor: int,
+    *,
+    rc: Literal[True],
+) -> tuple[Pipeline, DivideDimCursors]: ...
+@overload
+def divide_dim(
+    p: Pipeline,
+    alloc: AllocCursor | str,
+    dim: str | int,
+    factor: int,
+    *,
+    rc: Literal[False] = False,
+) -> Pipeline: ...
+@overload
+def merge_dims(
+    p: Pipeline,
+    alloc: AllocCursor | str,
+    dim: str | int,
+    *,
+    rc: Literal[True],
+) -> tuple[Pipeline, MergeDimsCursors]: ...
+@overload
+def merge_dims(p: Pipeline, alloc: AllocCursor | str, dim: str | int, *, rc: Literal[False] = False) -> Pipeline: ...
 @overload
 def compute_in_place(
     p: Pipeline,

@@ -15,6 +15,7 @@ from slinky.cursors.cursors import AllocCursor, CallCursor, DimCursor, statement
 from slinky.cursors.editing import Edit, Gap
 from slinky.cursors.versions import Version
 from slinky.errors import SchedulingError
+from slinky.ir.blocks import is_stored_by_blocks, words_of_layout
 from slinky.ir.copies import with_bounds, with_box, with_interval, with_operands
 from slinky.ir.effects import dims_written, written_by
 from slinky.ir.families import original
@@ -258,9 +259,8 @@ def _shared_names(version: Version, call: CallCursor, other: CallCursor) -> dict
         if own is not None and same.get(theirs.id, theirs.id) != same.get(own.id, own.id):
             raise SchedulingError(f"{ours} is written by others than {kept.func.name}, too", place=call)
         if theirs.layout is not None:
-            raise SchedulingError(
-                f"{buffer} has strides or an alignment that are asked for, which {ours} has not", place=other
-            )
+            lies = "is" if is_stored_by_blocks(theirs) else "has"
+            raise SchedulingError(f"{buffer} {words_of_layout(theirs)}, which {ours} {lies} not", place=other)
         if any(version.alloc_of(buffer, i) is theirs for i in version.named(("within", buffer))):
             raise SchedulingError(f"other buffers lie in the memory of {buffer}", place=other)
         lost = next((i for i in version.readers_of(theirs) if version.alloc_of(ours, i) is not own), None)

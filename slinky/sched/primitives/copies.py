@@ -16,6 +16,7 @@ from slinky.cursors.cursors import CallCursor, statement_cursor
 from slinky.cursors.editing import Edit, Gap
 from slinky.cursors.versions import Version
 from slinky.errors import OperationError, SchedulingError
+from slinky.ir.blocks import is_stored_by_blocks, words_of_layout
 from slinky.ir.copies import with_box, with_func, with_operands
 from slinky.ir.effects import bounds_of_dim
 from slinky.ir.families import original, relative
@@ -119,7 +120,8 @@ def _calls_on(version: Version, ids: Sequence[int], buffer: str, alloc: Alloc | 
 def _require_no_layout(alloc: Alloc, other: str) -> None:
     """Raise `SchedulingError` for a buffer that lies as the user says, where another one would take its place."""
     if alloc.layout is not None:
-        raise SchedulingError(f"{alloc.buffer} has strides or an alignment that are asked for, which {other} has not")
+        lies = "is" if is_stored_by_blocks(alloc) else "has"
+        raise SchedulingError(f"{alloc.buffer} {words_of_layout(alloc)}, which {other} {lies} not")
 
 
 # Reading the source ---------------------------------------------------------------------------------------------------

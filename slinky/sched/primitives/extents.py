@@ -18,6 +18,7 @@ from slinky.cursors.cursors import AllocCursor
 from slinky.cursors.editing import Edit
 from slinky.cursors.versions import Version
 from slinky.errors import OperationError, SchedulingError
+from slinky.ir.blocks import is_stored_by_blocks
 from slinky.ir.copies import with_bounds
 from slinky.ir.statements import Alloc
 from slinky.pipeline import Pipeline
@@ -130,8 +131,8 @@ def align_dim(p: Pipeline, alloc: AllocCursor, dim: str | int, multiple: Expr, b
 
 
 def _require_no_layout(alloc: AllocCursor) -> None:
-    """Raise `SchedulingError` for a buffer whose strides were made for the bounds that it has."""
-    if alloc._alloc.layout is not None:
+    """Raise `SchedulingError` for a buffer whose strides were made for the bounds that it has. (Blocks are proved.)"""
+    if alloc._alloc.layout is not None and not is_stored_by_blocks(alloc._alloc):
         raise SchedulingError(
             f"{alloc.name()} has strides or an alignment that are asked for, made for what it holds",
             place=alloc,

@@ -9,6 +9,7 @@ from slinky.cursors.answers import dim_position
 from slinky.cursors.cursors import AllocCursor, statement_cursor
 from slinky.cursors.editing import Edit
 from slinky.errors import OperationError, SchedulingError
+from slinky.ir.blocks import blocks_of_dims, is_stored_by_blocks, words_of_layout
 from slinky.ir.copies import with_fields
 from slinky.ir.statements import LARGEST_ALIGNMENT, Alloc, Layout
 from slinky.pipeline import Pipeline
@@ -17,8 +18,9 @@ from slinky.sched.legality.reasons import ALL_BUT_CHECKS, LAYOUT_ALONE, Kept
 from slinky.sched.legality.refusals import Unproved
 from slinky.sched.operation import sched_op
 from slinky.sched.primitives.rewriting import require_divisors, require_known_symbols
-from slinky.sched.returned import SetLayoutCursors
-from slinky.symbolic.expressions import Expr, constant, equal, is_power_of_two, maximum
+from slinky.sched.remedies import PlaceOf, first, unfold_first
+from slinky.sched.returned import DivideDimCursors, MergeDimsCursors, SetLayoutCursors
+from slinky.symbolic.expressions import Expr, constant, equal, is_integer, is_power_of_two, maximum
 from slinky.symbolic.intervals import not_empty
 from slinky.symbolic.proofs import prove
 from slinky.symbolic.traversal import symbols
@@ -81,6 +83,110 @@ def set_layout(
     layout = Layout(_strides(edit, old, dims, strides, int(alignment)), int(alignment))
     edit.update(with_fields(old, layout=layout))
     new = settle(edit, "set_layout", Kept(LAYOUT_ALONE, ALL_BUT_CHECKS))
+    return new, (AllocCursor(new._version, old.id),)
+
+
+@sched_op(DivideDimCursors)
+def divide_dim(p: Pipeline, alloc: AllocCursor, dim: str | int, factor: int) -> Any:
+    """Store a dimension by blocks: what lies in one block lies together, and blocks one behind the other.
+
+        >>> import slinky as sl, numpy as np
+        >>> y, x = sl.variables("y x")
+        >>> a, t, b = (sl.BufferExpr(name, np.float32, 2) for name in ("a", "t", "b"))
+        >>> funcs = sl.Func(np.negative, [a[y, x]], [t[y, x]], name="f"), sl.Func(np.square, [t[y, x]], [b[y, x]])
+        >>> p = split_loop(split_loop(sl.build_pipeline([a], [b]), "f.x", 16), "square.x", 16)
+        >>> p = divide_dim(p, "alloc t", "x", 16)
+        >>> print(p.body()[4:])
+          pipeline square(a: float32[2]) -> (b: float32[2]):
+            check a.y.min <= b.y.min
+            check b.y.max <= a.y.max
+            check a.x.min <= b.x.min
+            check b.x.max <= a.x.max
+        >   alloc t: float32[b.y.min..b.y.max, b.x.min..b.x.max] blocks (_, 16)
+        >   for x in b.x.min..b.x.max step 16:
+              t[:, x .. x + 15] = f(a[:, x .. x + 15])
+        >   for x in b.x.min..b.x.max step 16:
+              b[:, x .. x + 15] = square(t[:, x .. x + 15])
+
+    Callbacks see the same elements at the same coordinates, in arrays of the rank that they know; of a whole block they
+    are contiguous. So panels of a matrix are packed, say, by a copy (`stage_buffer`) that is stored by blocks. Several
+    dimensions may be: tiles then lie together. Blocks begin at the first coordinate; room is made for whole ones.
+
+    Parameters:
+        dim: the dimension, by name or position.
+        factor: how many coordinates a block has, 1 or more.
+
+    Refused: an access that is not shown to lie in one block (split the call by the length of one first), now and in
+    every rewrite that follows; a buffer that is folded, or lies in the memory of another, or has strides that are asked
+    for; a dimension that is divided already.
+
+    Cursors:
+        alloc: the allocation.
+    """
+    old = alloc._alloc
+    d = dim_position(old.dims, dim, f"buffer {old.buffer}")
+    if not is_integer(factor) or factor < 1:
+        raise OperationError(f"a block has a number of coordinates, 1 or more, got {factor!r}")
+    _require_plain_rows(alloc)
+    blocks = blocks_of_dims(old) or (None,) * len(old.dims)
+    if blocks[d] is not None:
+        raise SchedulingError(
+            f"{old.buffer}.{old.dims[d]} is stored by blocks of {blocks[d]} already",
+            place=alloc,
+            remedies=lambda: [first("merge them first", ("merge_dims", PlaceOf(old.id), old.dims[d]))],
+        )
+    return _by_blocks(p, old, (*blocks[:d], int(factor), *blocks[d + 1 :]), "divide_dim")
+
+
+@sched_op(MergeDimsCursors)
+def merge_dims(p: Pipeline, alloc: AllocCursor, dim: str | int) -> Any:
+    """Store a dimension in one piece again: the inverse of `divide_dim`. Always legal.
+
+        >>> import slinky as sl, numpy as np
+        >>> (x,) = sl.variables("x")
+        >>> a, t, b = (sl.BufferExpr(name, np.float32, 1) for name in ("a", "t", "b"))
+        >>> funcs = sl.Func(np.negative, [a[x]], [t[x]], name="f"), sl.Func(np.square, [t[x]], [b[x]])
+        >>> p = split_loop(split_loop(sl.build_pipeline([a], [b]), "f.x", 16), "square.x", 16)
+        >>> p, (alloc,) = divide_dim(p, "alloc t", "x", 16, rc=True)
+        >>> print(alloc.blocks(), merge_dims(p, alloc, "x").forward(alloc).blocks())
+        (16,) (None,)
+
+    Parameters:
+        dim: the dimension, by name or position.
+
+    Refused: a dimension that is not divided.
+
+    Cursors:
+        alloc: the allocation.
+    """
+    old = alloc._alloc
+    d = dim_position(old.dims, dim, f"buffer {old.buffer}")
+    blocks = blocks_of_dims(old) or (None,) * len(old.dims)
+    if blocks[d] is None:
+        raise SchedulingError(f"{old.buffer}.{old.dims[d]} is not stored by blocks", place=alloc)
+    return _by_blocks(p, old, (*blocks[:d], None, *blocks[d + 1 :]), "merge_dims")
+
+
+def _require_plain_rows(alloc: AllocCursor) -> None:
+    """Raise `SchedulingError` for a buffer that lies in memory in a way of its own."""
+    old = alloc._alloc
+    folded = next((d for d, fold in enumerate(old.folds) if fold is not None), None)
+    if folded is not None:
+        raise SchedulingError(
+            f"{old.buffer} is folded along {old.dims[folded]}, so its rows lie one behind the other",
+            place=alloc,
+            remedies=lambda: [unfold_first("store it in full first", old, folded)],
+        )
+    if old.layout is not None and not is_stored_by_blocks(old):
+        raise SchedulingError(f"{old.buffer} {words_of_layout(old)}", place=alloc)
+
+
+def _by_blocks(p: Pipeline, old: Alloc, blocks: tuple[int | None, ...], operation: str) -> Any:
+    """A buffer stored by blocks of these lengths."""
+    layout = Layout((None,) * len(old.dims), blocks=blocks) if any(blocks) else None
+    edit = Edit(p._version)
+    edit.update(with_fields(old, layout=layout))
+    new = settle(edit, operation, Kept(LAYOUT_ALONE, ALL_BUT_CHECKS))
     return new, (AllocCursor(new._version, old.id),)
 
 

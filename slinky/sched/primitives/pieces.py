@@ -20,8 +20,9 @@ from slinky.cursors.cursors import AllocCursor, statement_cursor
 from slinky.cursors.editing import Edit, Gap
 from slinky.cursors.versions import Version
 from slinky.errors import SchedulingError
-from slinky.ir.copies import with_bounds, with_identity, with_names, with_operands
-from slinky.ir.statements import Alloc, Call, fresh_identity
+from slinky.ir.blocks import blocks_of_dims
+from slinky.ir.copies import with_bounds, with_fields, with_identity, with_names, with_operands
+from slinky.ir.statements import Alloc, Call, Layout, fresh_identity
 from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
 from slinky.sched.legality.refusals import Unproved
@@ -187,7 +188,7 @@ def _pieces(edit: Edit, old: Alloc, d: int, coordinates: list[int]) -> dict[int,
     pieces: dict[int, Alloc] = {}
     for k in coordinates:
         box = (*old.box[:d], point(old.box[d].min + k), *old.box[d + 1 :])
-        piece = with_bounds(old, box, old.folds)
+        piece = with_fields(with_bounds(old, box, old.folds), layout=_layout(old, d))
         if pieces:
             last = [*pieces.values()][-1].id
             piece = with_identity(piece, fresh_identity())
@@ -198,6 +199,15 @@ def _pieces(edit: Edit, old: Alloc, d: int, coordinates: list[int]) -> dict[int,
             edit.update(piece)
         pieces[k] = piece
     return pieces
+
+
+def _layout(old: Alloc, d: int) -> Layout | None:
+    """The layout of a piece: one coordinate needs no blocks."""
+    blocks = blocks_of_dims(old)
+    if not blocks or blocks[d] is None:
+        return old.layout
+    others = (*blocks[:d], None, *blocks[d + 1 :])
+    return Layout((None,) * len(blocks), blocks=others) if any(others) else None
 
 
 def _redirect(edit: Edit, uses: list[_Use], names: dict[int, str]) -> None:
