@@ -379,7 +379,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "another of the same name": r"is allocated in the same scope, in a copy of the loop",
     },
     "resize_dim": {
-        "strides that are asked for": r"has strides or an alignment that are asked for",
+        "strides that are asked for": r"has strides that are asked for",
         "something read is not written": UNWRITTEN,
         "an output is not written": OUTPUT,
         "a fold": FOLD,
@@ -387,7 +387,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "a part of a dimension that is computed whole": WHOLE,
     },
     "align_dim": {
-        "strides that are asked for": r"has strides or an alignment that are asked for",
+        "strides that are asked for": r"has strides that are asked for",
         "a multiple that is not positive": r"the multiple must be 1 or more|not shown that the multiple is 1 or more",
     },
     "divide_dim": {

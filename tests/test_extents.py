@@ -281,10 +281,24 @@ def test_strides_that_were_asked_for() -> None:
         lambda: sl.align_dim(p, "alloc intm", "x", 16),
     ):
         error = refused(rewrite)
-        assert error.reason == "intm has strides or an alignment that are asked for, made for what it holds"
+        assert error.reason == "intm has strides that are asked for, made for what it holds"
         assert "say what it holds first, and set its layout then" in str(error)
     q = sl.set_layout(sl.align_dim(stencil(), "alloc intm", "x", 16), "alloc intm", ("y", "x"), alignment=32)
     agree(stencil(), q)
+
+
+def test_an_alignment_holds_for_any_bounds() -> None:
+    inp, intm, out = (sl.BufferExpr(name, np.int16, 2) for name in ("inp", "intm", "out"))
+    intm.alignment = 64
+    strides = []
+    sl.Func(lambda s, t: np.add(s, 1, out=t), [inp[y, x]], [intm[y, x]], name="add")
+    sl.Func(lambda s, t: strides.append(s.strides) or np.add(s, s, out=t), [intm[y, x]], [out[y, x]], name="twice")
+    before = sl.build_pipeline([inp], [out])
+    p = sl.align_dim(before, "alloc intm", "x", 48)
+    image = np.arange(21, dtype=np.int16).reshape(3, 7)
+    np.testing.assert_array_equal(p(image), 2 * image + 2)
+    np.testing.assert_array_equal(before(image), 2 * image + 2)
+    assert strides == [(128, 2), (64, 2)]
 
 
 def test_what_is_no_interval_and_no_block() -> None:

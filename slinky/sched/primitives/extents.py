@@ -18,7 +18,6 @@ from slinky.cursors.cursors import AllocCursor
 from slinky.cursors.editing import Edit
 from slinky.cursors.versions import Version
 from slinky.errors import OperationError, SchedulingError
-from slinky.ir.blocks import is_stored_by_blocks
 from slinky.ir.copies import with_bounds
 from slinky.ir.statements import Alloc
 from slinky.pipeline import Pipeline
@@ -74,7 +73,7 @@ def resize_dim(p: Pipeline, alloc: AllocCursor, dim: str | int, interval: Interv
     d = dim_position(old.dims, dim, f"buffer {old.buffer}")
     if not isinstance(interval, Interval):
         raise OperationError(f"what a buffer holds is an interval, such as sl.interval(0, 3), got {interval!r}")
-    _require_no_layout(alloc)
+    _require_no_strides(alloc)
     edit = Edit(version)
     for end in (interval.min, interval.max):
         _require_known(edit, old, end, "the interval")
@@ -112,7 +111,7 @@ def align_dim(p: Pipeline, alloc: AllocCursor, dim: str | int, multiple: Expr, b
     """
     version, old = p._version, alloc._alloc
     d = dim_position(old.dims, dim, f"buffer {old.buffer}")
-    _require_no_layout(alloc)
+    _require_no_strides(alloc)
     edit = Edit(version)
     known = version.facts_at(old.id)
     first = constant(0) if begin is None else begin
@@ -130,11 +129,12 @@ def align_dim(p: Pipeline, alloc: AllocCursor, dim: str | int, multiple: Expr, b
 # What both do ---------------------------------------------------------------------------------------------------------
 
 
-def _require_no_layout(alloc: AllocCursor) -> None:
-    """Raise `SchedulingError` for a buffer whose strides were made for the bounds that it has. (Blocks are proved.)"""
-    if alloc._alloc.layout is not None and not is_stored_by_blocks(alloc._alloc):
+def _require_no_strides(alloc: AllocCursor) -> None:
+    """Raise `SchedulingError` for a buffer whose strides were made for the bounds that it has. (An alignment holds for
+    any, and that blocks stay where they are is proved.)"""
+    if any(stride is not None for stride in alloc.strides()):
         raise SchedulingError(
-            f"{alloc.name()} has strides or an alignment that are asked for, made for what it holds",
+            f"{alloc.name()} has strides that are asked for, made for what it holds",
             place=alloc,
             hint="say what it holds first, and set its layout then",
         )

@@ -21,7 +21,7 @@ from slinky.cursors.editing import Edit, Gap
 from slinky.cursors.versions import Version
 from slinky.errors import SchedulingError
 from slinky.ir.blocks import blocks_of_dims
-from slinky.ir.copies import with_bounds, with_fields, with_identity, with_names, with_operands
+from slinky.ir.copies import with_bounds, with_fields, with_identity, with_operands
 from slinky.ir.statements import Alloc, Call, Layout, fresh_identity
 from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
@@ -192,7 +192,7 @@ def _pieces(edit: Edit, old: Alloc, d: int, coordinates: list[int]) -> dict[int,
         if pieces:
             last = [*pieces.values()][-1].id
             piece = with_identity(piece, fresh_identity())
-            piece = with_names(piece, {old.buffer: edit.fresh_buffer(old.buffer)})
+            piece = with_fields(piece, buffer=edit.fresh_buffer(old.buffer))
             edit.copies[piece.id] = old.id
             edit.insert(Gap.after(last), (piece,))
         else:
