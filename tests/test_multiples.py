@@ -24,6 +24,17 @@ y, x = sl.variables("y x")
 WIDTH, HEIGHT = 100, 5
 
 
+def test_which_alternative_is_chosen_goes_by_the_iteration() -> None:
+    """From -3 on by steps of 4, the greater of the variable and 0 is 0, 1, 5: no multiples of 4, though both are at
+    first."""
+    i, low, limit = sl.variables("i")[0], scalar("low"), scalar("limit")
+    loop = For(i, sl.interval(low, 40), as_expr(4), SERIAL, ())
+    first, later = sl.maximum(low, limit), sl.maximum(i, limit)
+    assert not is_multiple(later - first, 4, (loop,), facts())
+    assert is_multiple(i - low, 4, (loop,), facts())
+    assert is_multiple(sl.maximum(i - low, 8) + 4, 4, (loop,), facts())
+
+
 class Producer:
     """Writes 1000 * y + x; fails for what is no whole piece. Counts elements."""
 

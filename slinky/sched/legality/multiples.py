@@ -16,7 +16,6 @@ from slinky.sched.legality.touches import calls_inside, effective_box
 from slinky.symbolic.expressions import Expr, Max, Min, Select, constant_value, equal, linear, linear_sum
 from slinky.symbolic.intervals import not_empty
 from slinky.symbolic.proofs import Facts, prove
-from slinky.symbolic.traversal import substitute, symbols
 
 
 def check_multiples(version: Version, touched: Touched) -> None:
@@ -61,27 +60,24 @@ def _calls(version: Version, touched: Touched) -> list[Call]:
 
 def is_multiple(e: Expr, n: int, loops: Sequence[For], known: Facts) -> bool:
     """Whether an expression is shown to be a multiple of n, inside of these loops, given outermost first."""
-    for loop in reversed(loops):
-        # The start and so many steps: as a multiple of n, the steps do not matter.
-        step = constant_value(loop.step)
-        if loop.variable in symbols(e) and step is not None and step % n == 0:
-            e = substitute(e, {loop.variable: loop.range.min})
-    return _is_multiple(e, n, known)
-
-
-def _is_multiple(e: Expr, n: int, known: Facts) -> bool:
     match e:
         case Min(operands=operands) | Max(operands=operands):
-            return all(_is_multiple(operand, n, known) for operand in operands)
+            return all(is_multiple(operand, n, loops, known) for operand in operands)
         case Select(then=then, otherwise=otherwise):
-            return _is_multiple(then, n, known) and _is_multiple(otherwise, n, known)
+            return is_multiple(then, n, loops, known) and is_multiple(otherwise, n, loops, known)
+    for loop in reversed(loops):
+        # The start and so many steps: as a multiple of n, the steps do not matter. (Within a choice they may: another
+        # alternative is chosen in another iteration.)
+        factor, step = dict(linear(e)[1]).get(loop.variable, 0), constant_value(loop.step)
+        if factor and step is not None and factor * step % n == 0:
+            e = e + factor * (loop.range.min - loop.variable)
     offset, terms = linear(e)
-    rest = [(atom, c % n) for atom, c in terms if c % n and not _is_multiple_atom(atom, n, known)]
+    rest = [(atom, c % n) for atom, c in terms if c % n and not _is_multiple_atom(atom, n, loops, known)]
     if not rest:
         return offset % n == 0
     return prove(equal(linear_sum(offset % n, rest) % n, 0), known)
 
 
-def _is_multiple_atom(atom: Expr, n: int, known: Facts) -> bool:
+def _is_multiple_atom(atom: Expr, n: int, loops: Sequence[For], known: Facts) -> bool:
     """The same, of a choice within a sum; other atoms are left to the facts."""
-    return isinstance(atom, (Min, Max, Select)) and _is_multiple(atom, n, known)
+    return isinstance(atom, (Min, Max, Select)) and is_multiple(atom, n, loops, known)
