@@ -458,6 +458,8 @@ for _primitive in (
 for _primitive in REFUSALS:
     if _primitive not in ("pipeline_loop", "prefetch"):
         REFUSALS[_primitive]["the stages of a pipelined loop"] = STAGES
+for _primitive in ("alias_copy", "split_boundary", "share_calls", "fold_storage"):
+    REFUSALS[_primitive]["stored by blocks"] = r"is stored by blocks, (which .* is not|and a fold)"
 for _primitive in REFUSALS:
     if _primitive not in ("rename", "merge_dims"):
         REFUSALS[_primitive].setdefault("an access of several blocks", BLOCKS)

@@ -186,6 +186,29 @@ def test_pieces_of_what_is_stored_by_blocks() -> None:
     assert [alloc.blocks() for alloc in only.find_all("alloc _")] == [(None, None)] * 2
 
 
+def beyond(step: int) -> sl.Pipeline:
+    """What `make` gives, and 5 beyond its edges, by pieces: copies that understand edges read nothing out there."""
+    a, t, out = (sl.BufferExpr(name, np.int16, 2) for name in ("a", "t", "out"))
+    sl.Func(Seen(), [a[y, x]], [t[y, x]], name="make")
+    sl.Func(lambda s, o: np.add(s, 1, out=o), [t.extended("constant", value=5)[y, x]], [out[y, x]], name="more")
+    p = sl.build_pipeline([a], [out])
+    return sl.split_loop(sl.split_loop(p, "make.x", step), "constant.x", step)
+
+
+def test_views_of_nothing() -> None:
+    """Of a buffer without elements, and where a call reads nothing of one, at coordinates that there are not."""
+    before = beyond(1)
+    p = sl.divide_dim(before, "alloc t", "x", 4)
+    a = sl.Buffer(np.arange(33, dtype=np.int16).reshape(3, 11), min=(0, 0))
+    for low, extent in ((0, 7), (-3, 16), (30, 5), (-40, 5), (2, 0)):
+        expected, found = (sl.Buffer(np.zeros((3, extent), np.int16), min=(0, low)) for _ in range(2))
+        before.run(a, expected)
+        for how in ({}, {"checked": True}, {"backend": "interpreter"}):
+            counted = p.run(a, found, **how)
+            np.testing.assert_array_equal(found.array, expected.array)
+            assert counted.program_bytes == p.estimate(a, found).program_bytes
+
+
 # What is refused ------------------------------------------------------------------------------------------------------
 
 
@@ -206,6 +229,12 @@ def test_accesses_of_several_blocks() -> None:
     window = sl.split_loop(sl.split_loop(stencil(), "add.y", 4), "stencil.y", 4)
     error = refused(lambda: sl.divide_dim(window, "alloc intm", "y", 4))
     assert error.reason == "not shown that what stencil touches of intm.y lies in one block of 4"
+
+
+def test_a_first_coordinate_that_is_a_choice() -> None:
+    """Where the array begins between two pieces, the first of them is shorter, and the others are not blocks."""
+    error = refused(lambda: sl.divide_dim(beyond(4), "alloc t", "x", 4))
+    assert error.reason == "not shown that what constant touches of t.x lies in one block of 4"
 
 
 def test_later_rewrites_keep_to_blocks() -> None:
@@ -275,6 +304,7 @@ def test_a_run_refuses_what_lies_in_several_blocks() -> None:
     storage.view(((0, 2), (1, 4)))[...] = 7
     assert (storage.view(((1, 1), (2, 3))) == 7).all()
     assert storage.view(((0, 2), (5, 4))).shape == (3, 0)
+    assert allocate_blocks("t", np.dtype(np.int8), ((0, 2), (5, 4)), (None, 4)).view(((0, 2), (5, 4))).shape == (3, 0)
     for columns in ((0, 1), (-3, 8), (4, 5)):
         with pytest.raises(sl.ExecutionError, match=r"lies in several blocks of 4, from -3 on: no array shows it"):
             storage.view(((0, 2), columns))

@@ -1,8 +1,9 @@
 """Buffers that are stored by blocks of some of their dimensions (see `statements.Layout`).
 
 Idea. A dimension of n coordinates that is stored by blocks of f is two dimensions of an array in memory: which block,
-of as many as it takes, and which of f places in it. The dimensions that say which block come first, in the order of the
-buffer's, so that a block is an array of C order, and a view of part of it has the buffer's dimensions.
+of as many as it takes (and at least one, for there are views of nothing, too), and which of f places in it. The
+dimensions that say which block come first, in the order of the buffer's, so that a block is an array of C order, and a
+view of part of it has the buffer's dimensions.
 
 Invariant: what is asked here of an allocation whose layout says no blocks is as if there were no such layouts.
 """
@@ -38,7 +39,7 @@ def stored_extents(
     blocks: Sequence[int | None], extents: Sequence[N], count: Callable[[N, int], N], whole: Callable[[int], N]
 ) -> list[N]:
     """The extents of the array in memory, of a buffer of these: `count` says how many blocks of a length hold so many
-    coordinates, and `whole` makes an extent of a number."""
+    coordinates, at least one, and `whole` makes an extent of a number."""
     if not blocks:
         return list(extents)
     counts = [count(n, f) for n, f in zip(extents, blocks, strict=True) if f is not None]

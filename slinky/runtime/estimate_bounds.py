@@ -120,7 +120,7 @@ class _Bounder:
         extents = [maximum(i.max - i.min + 1, 0) for i in alloc.box]
         folded = [e if f is None else minimum(e, f) for e, f in zip(extents, alloc.folds, strict=True)]
         shape = [self._extent(extent, loops) for extent in folded]
-        shape = stored_extents(blocks_of_dims(alloc), shape, lambda n, length: -(-n // length), int)
+        shape = stored_extents(blocks_of_dims(alloc), shape, lambda n, length: max(-(-n // length), 1), int)
         layout = strided(alloc)
         if layout is None:
             return math.prod(shape) * alloc.dtype.itemsize

@@ -292,7 +292,7 @@ class _Follower:
         extents = [greatest(hi - lo + 1, 0) for lo, hi in ends]
         if is_stored_by_blocks(alloc):
             blocks = blocks_of_dims(alloc)
-            stored = stored_extents(blocks, extents, lambda n, length: (n + (length - 1)) // length, int)
+            stored = stored_extents(blocks, extents, lambda n, length: greatest((n + (length - 1)) // length, 1), int)
             return _product(stored, alloc.dtype.itemsize)
         if alloc.layout is not None:
             return _laid_out(alloc, extents, nest)

@@ -238,7 +238,7 @@ def allocate_strided(
 
 def allocate_blocks(name: str, dtype: np.dtype[Any], box: NumericBox, lengths: tuple[int | None, ...]) -> Storage:
     """Storage for a buffer that is stored by blocks. Not initialised."""
-    shape = stored_extents(lengths, shape_of(box), lambda n, length: -(-n // length), int)
+    shape = stored_extents(lengths, shape_of(box), lambda n, length: max(-(-n // length), 1), int)
     array = reserve(lambda _: np.empty(shape, dtype), math.prod(shape) * dtype.itemsize, name)
     return Storage(name, box, Blocks(array, lengths))
 

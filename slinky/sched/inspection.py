@@ -255,7 +255,7 @@ def _bytes(box: Box, folds: Sequence[Expr | None], itemsize: int, blocks: Sequen
     for i, fold in zip(box, folds, strict=True):
         extent = maximum(i.max - i.min + 1, 0)
         extents.append(extent if fold is None else minimum(extent, fold))
-    stored = stored_extents(blocks, extents, lambda n, length: (n + length - 1) // length, as_expr)
+    stored = stored_extents(blocks, extents, lambda n, length: maximum((n + length - 1) // length, 1), as_expr)
     return reduce(lambda size, extent: size * extent, stored, as_expr(itemsize))
 
 

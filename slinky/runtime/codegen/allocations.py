@@ -353,4 +353,6 @@ def _hints(alloc: Alloc) -> list[str]:
 
 def _in_memory(alloc: Alloc, extents: Sequence[Expr]) -> list[Expr]:
     """The extents of the array of an allocation, of the extents of its box, none of which is negative."""
-    return stored_extents(blocks_of_dims(alloc), extents, lambda n, length: (n + length - 1) // length, constant)
+    return stored_extents(
+        blocks_of_dims(alloc), extents, lambda n, length: maximum((n + length - 1) // length, 1), constant
+    )

@@ -21,7 +21,7 @@ from slinky.runtime.codegen.scopes import CodeScope
 from slinky.runtime.codegen.writer import Writer
 from slinky.runtime.operations import takes_out
 from slinky.runtime.plan_tree import Assign, At, Crop, Located, Name, Rows, Seen, Span, Value, Window
-from slinky.symbolic.expressions import Expr, constant, constant_value, maximum
+from slinky.symbolic.expressions import Expr, constant, constant_value, maximum, minimum
 from slinky.symbolic.intervals import Box, Interval
 from slinky.symbolic.proofs import Facts, prove
 
@@ -258,12 +258,17 @@ class Views:
             offset = constant(0)  # wherever it is: so the view of it need not be made again in each iteration
         name = self._dim_name(buffer, d)
         if length is not None:
-            first, block = (
-                writer.simplify(offset % length, writer.known),
-                writer.simplify(offset // length, writer.known),
-            )
+            block = writer.simplify(self._existing_block(offset // length, limit, length), writer.known)
+            first = writer.simplify(offset % length, writer.known)
             return DimCrop(d, buffer, name, first, extent, writer.home(first, extent, block), block)
         return DimCrop(d, buffer, name, offset, extent, writer.home(offset, extent))
+
+    def _existing_block(self, block: Expr, limit: Interval, length: int) -> Expr:
+        """The block in which a region begins; where it may be a region of nothing, anywhere, one that there is."""
+        known = self._writer.known
+        if prove(block >= 0, known) and prove(block * length <= limit.max - limit.min, known):
+            return block
+        return maximum(minimum(block, (limit.max - limit.min) // length), 0)
 
     def _holds_one_row(self, buffer: str, d: int) -> bool:
         """Whether a dimension is folded by one: whatever is in it lies at the same place."""

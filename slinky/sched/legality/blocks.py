@@ -19,6 +19,7 @@ from slinky.sched.legality.multiples import is_multiple
 from slinky.sched.legality.refusals import Unproved
 from slinky.sched.legality.touches import Touch, touches
 from slinky.sched.remedies import PlaceOf, Remedy, first
+from slinky.symbolic.bounds import simplify
 from slinky.symbolic.expressions import Expr, equal, variable
 from slinky.symbolic.intervals import Interval
 from slinky.symbolic.proofs import prove
@@ -43,7 +44,8 @@ def check_blocks(version: Version) -> None:
 
 def _lies_in_one(version: Version, bounds: Interval, touch: Touch, d: int, length: int) -> bool:
     """Whether what a call touches along a dimension is shown to lie in one block."""
-    i, known = touch.region[d], touch.known
+    known = touch.known
+    i = Interval(simplify(touch.region[d].min, known), simplify(touch.region[d].max, known))
     if prove(i.max <= i.min, known):
         return True
     low, high = i.min - bounds.min, i.max - bounds.min
