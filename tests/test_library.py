@@ -367,6 +367,8 @@ def test_pieces_begin_at_multiples_of_integers() -> None:
     for multiple in (0, -8, 1.5, True):
         with pytest.raises(sl.OperationError, match="multiple must be an integer, 1 or more"):
             sl.align_loop(p, "for y", multiple)
+
+
 # resize_pieces --------------------------------------------------------------------------------------------------------
 
 
