@@ -19,7 +19,7 @@ from slinky.runtime.collector import collector_paused
 from slinky.sched.primitives.copies import alias_copies
 from slinky.symbolic.expressions import Condition
 
-SCHEDULES = ("annotated", "none")
+SCHEDULES = ("annotated", "auto", "none")
 """What `build_pipeline` may do with what is written on funcs and buffers of how they shall run."""
 
 
@@ -37,7 +37,8 @@ def build_pipeline(
     Without annotations nothing is scheduled: each func runs once, over all that is needed of it, and every
     intermediate is stored in full. What is written on funcs and buffers (`func.loops`, `compute_at`, `store_at`, ...)
     is applied with the primitives of the same names, and `history()` shows them; see `docs/annotations.md`. With
-    `schedule="none"`, it is left alone.
+    `schedule="auto"`, the rest is scheduled at the first run, for the arrays of that, as `p.auto()` does; with
+    `schedule="none"`, nothing is, and what is written is left alone.
 
     Copies that slinky understands are done without where that is shown to be the same (`alias_copies`), unless `alias`
     is False. Of a buffer to which bounds are assigned, all is computed in any case.
@@ -62,7 +63,7 @@ def build_pipeline(
         start = origin()
         start.built = Built(graph, tuple(required), name, program)
         p = Pipeline(Version(program, start))
-        asked = schedule == "annotated" and any(map(is_annotated, graph.funcs))
+        asked = schedule != "none" and any(map(is_annotated, graph.funcs))
         calls, allocs = _places(p, graph) if asked else ({}, {})
         if alias:
             stay = [call for func, call in calls.items() if is_annotated(func)]
@@ -71,6 +72,8 @@ def build_pipeline(
             from slinky.sched.annotations import with_annotations  # user code: it imports slinky itself
 
             p = with_annotations(p, calls, allocs)
+        if schedule == "auto":
+            p = p.auto()
     unused = unused_inputs(program)
     if unused:
         names = ", ".join(unused)

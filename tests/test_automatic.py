@@ -495,6 +495,20 @@ def test_rewriting_it_gives_an_ordinary_pipeline() -> None:
     assert "for x" in str(q)
 
 
+def test_a_graph_is_built_to_be_scheduled_by_itself() -> None:
+    inp, mid, out = (sl.BufferExpr(name, np.int16, 2) for name in ("inp", "mid", "out"))
+    sl.Func(add_1, [inp[y, x]], [mid[y, x]], name="one")
+    last = sl.Func(add_1, [mid[y, x]], [out[y, x]], name="two")
+    p = sl.build_pipeline([inp], [out], require=[sl.same_shape(inp, out)], schedule="auto")
+    assert isinstance(p, sl.AutoPipeline)
+    values = np.arange(1200 * 1100).reshape(1200, 1100).astype(np.int16)
+    np.testing.assert_array_equal(p(values), values + 2)
+    last.loops([(y, 8)])
+    by_hand = sl.build_pipeline([inp], [out], require=[sl.same_shape(inp, out)], schedule="auto")
+    assert "for y in out.y.min..out.y.max step 8:" in str(by_hand)
+    np.testing.assert_array_equal(by_hand(values), values + 2)
+
+
 def test_with_arrays_it_is_auto_schedule() -> None:
     p = stencils(2)
     image, out = random_pictures((1500, 1100), 2, np.int16)
