@@ -9,7 +9,7 @@ import annotated
 import numpy as np
 import pytest
 from annotated import x, y
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_graphs import Graph, build, graphs, image_graphs
 from scheduled import add_1, sum_3x3
@@ -77,6 +77,7 @@ def test_all_graphs_with_annotations(name: str, step: int) -> None:
 
 
 @given(st.one_of(graphs(), image_graphs()))
+@settings(max_examples=settings().max_examples // 2)
 def test_random_graphs(graph: Graph) -> None:
     p = build(graph, alias=True)
     funcs = p._version.lineage.start.built.graph.funcs  # type: ignore[attr-defined]
