@@ -253,6 +253,18 @@ def test_loops_of_a_producer_are_inside_of_those_that_it_is_computed_in() -> Non
     assert made.run(p).elements["stencil1"] == (HEIGHT + 2) * (WIDTH + 2)
 
 
+def test_loops_that_cannot_be_made_inside_are_made_outside() -> None:
+    """Where a func is computed by default gives way to the loops that it was given."""
+    inp, tmp, out = buffers("inp tmp out")
+    mul = sl.Func(plus(1), [inp[y, x]], [tmp[y, x]], name="mul").loops([sl.loop(y, 2, tail="perfect")])
+    add = sl.Func(plus(2), [tmp[y, x]], [out[y, x]], name="add").loops([(y, 3)])
+    plane = numbers(8, WIDTH)
+    made = case([inp], [out], [mul, add], [plane], [plane + 3])
+    p = sl.build_pipeline([inp], [out], require=[sl.equal(out.dim(0).extent, 2 * (out.dim(0).extent // 2))])
+    assert [str(loop.step()) for loop in sl.enclosing_loops(p, "mul")] == ["2"]
+    assert made.run(p).calls == {"mul": 4, "add": 3}
+
+
 def test_a_buffer_stored_in_a_loop_slides_only_in_those_inside() -> None:
     made = annotated.stencil()
     made.funcs["stencil"].loops([(y, 4), (x, 4)])

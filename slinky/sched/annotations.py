@@ -18,7 +18,7 @@ from contextlib import contextmanager
 
 import slinky as sl
 from slinky.errors import AnnotationError
-from slinky.graph.annotations import At, LoopAnnotation
+from slinky.graph.annotations import At, LoopAnnotation, Place
 from slinky.sched.defaults import (
     Placed,
     candidates,
@@ -61,7 +61,7 @@ class _Schedule:
         self.calls = {func: call for func, call in calls.items() if _is_there(p, call)}
         self.allocs = {buffer: alloc for buffer, alloc in allocs.items() if _is_there(p, alloc)}
         self.loops: dict[sl.Func, list[tuple[LoopAnnotation, sl.LoopCursor]]] = {}
-        self.apart: list[sl.LoopCursor] = []
+        self.parallel: list[tuple[sl.Func, LoopAnnotation, sl.LoopCursor]] = []
         self.placed: dict[sl.Func, Placed] = {}
 
     def applied(self) -> sl.Pipeline:
@@ -70,8 +70,11 @@ class _Schedule:
             for access in func.outputs:
                 self._check_stored(access.buffer)
         for func in reversed(self.calls):
-            self._place(func)
-            self._split(func)
+            if func.placement is None:
+                self._place_by_default(func)
+            else:
+                self._place(func, func.placement)
+                self._split(func)
         for func in self.calls:
             self._store(func)
         self._make_parallel()
@@ -81,33 +84,37 @@ class _Schedule:
 
     # Where funcs are computed -----------------------------------------------------------------------------------
 
-    def _place(self, func: sl.Func) -> None:
+    def _place(self, func: sl.Func, place: Place) -> None:
         """Compute a func where it shall be."""
-        call, place = self.calls[func], func.placement
-        found: Placed | None = None
         if isinstance(place, At):
             annotation = f"compute_at({place})"
             loop = self._loop(place, _named(func), annotation)
             with _asked(_named(func), annotation):
-                self.p, found = placed_as_asked(self.p, call, loop, self._not_slid(func))
-        elif place is None:
-            found = self._placed_by_default(func, call)
-        if found is not None:
-            self.placed[func] = found
+                self.p, self.placed[func] = placed_as_asked(self.p, self.calls[func], loop, self._not_slid(func))
 
-    def _placed_by_default(self, func: sl.Func, call: sl.CallCursor) -> Placed | None:
-        apart = self._not_slid(func)
-        for loop in candidates(self.p, call):
+    def _place_by_default(self, func: sl.Func) -> None:
+        """Compute a func in the innermost loop where that is worth it and its own loops can be made, and make them."""
+        before, call, apart = self.p, self.calls[func], self._not_slid(func)
+        for loop in candidates(before, call):
             try:
-                self.p, found = placed_at(self.p, call, loop, apart)
+                self.p, self.placed[func] = placed_at(before, call, loop, apart)
+                self._split(func)
             except sl.REFUSALS:
-                continue
-            return found
-        return None
+                self._forget(func, before)
+            else:
+                return
+        self._split(func)
+
+    def _forget(self, func: sl.Func, before: sl.Pipeline) -> None:
+        """Go back to the pipeline in which nothing was done about a func."""
+        self.p = before
+        self.placed.pop(func, None)
+        self.loops.pop(func, None)
+        self.parallel = [each for each in self.parallel if each[0] is not func]
 
     def _not_slid(self, func: sl.Func) -> list[sl.LoopCursor]:
         """The loops from which on outwards a func does not slide: parallel ones, and those that its buffers are in."""
-        found = list(self.apart)
+        found = [loop for _, _, loop in self.parallel]
         for access in func.outputs:
             stored = access.buffer.stored
             if isinstance(stored, At):
@@ -146,12 +153,12 @@ class _Schedule:
 
     def _made_parallel_loop(self, func: sl.Func, annotation: LoopAnnotation, loop: sl.LoopCursor) -> None:
         """Take note of a loop that shall be parallel."""
-        self.apart.append(loop)
+        self.parallel.append((func, annotation, loop))
 
     def _make_parallel(self) -> None:
         """Make parallel what shall be, now that all is placed and stored."""
 
-    def _parallel(self, func: sl.Func, annotation: LoopAnnotation, loop: sl.LoopCursor) -> None:
+    def _parallelize(self, annotation: LoopAnnotation, loop: sl.LoopCursor) -> None:
         everybody = str(annotation.workers) == "0"
         self.p = sl.parallelize_loop(self.p, loop, *(() if everybody else (annotation.workers,)))
 
@@ -193,7 +200,7 @@ class _Schedule:
         for loop in around:
             if loop.name() in [each.name() for each in placed.loops]:
                 inside = inside[len(outside(placed.loops, loop)) :]
-        parallel = {loop.name() for loop in self.apart}
+        parallel = {loop.name() for _, _, loop in self.parallel}
         for loop in inside:
             if loop.name() in parallel:
                 return
@@ -224,21 +231,11 @@ class _Schedule:
 class _ParallelLast(_Schedule):
     """Loops become parallel when all is placed in them."""
 
-    def __init__(
-        self, p: sl.Pipeline, calls: Mapping[sl.Func, sl.CallCursor], allocs: Mapping[sl.BufferExpr, sl.AllocCursor]
-    ) -> None:
-        super().__init__(p, calls, allocs)
-        self.waiting: list[tuple[sl.Func, LoopAnnotation, sl.LoopCursor]] = []
-
-    def _made_parallel_loop(self, func: sl.Func, annotation: LoopAnnotation, loop: sl.LoopCursor) -> None:
-        super()._made_parallel_loop(func, annotation, loop)
-        self.waiting.append((func, annotation, loop))
-
     def _make_parallel(self) -> None:
-        for func, annotation, loop in self.waiting:
+        for func, annotation, loop in self.parallel:
             try:
-                self._parallel(func, annotation, loop)
-            except sl.REFUSALS as error:
+                self._parallelize(annotation, loop)
+            except (*sl.REFUSALS, sl.OperationError) as error:
                 raise _ParallelRefusedError(_named(func), _loops_text(func), error) from error
 
 
@@ -248,7 +245,7 @@ class _ParallelFirst(_Schedule):
     def _made_parallel_loop(self, func: sl.Func, annotation: LoopAnnotation, loop: sl.LoopCursor) -> None:
         super()._made_parallel_loop(func, annotation, loop)
         with _asked(_named(func), _loops_text(func)):
-            self._parallel(func, annotation, loop)
+            self._parallelize(annotation, loop)
 
 
 # ----------------------------------------------------------------------------------------------------------------
