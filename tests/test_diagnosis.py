@@ -28,7 +28,6 @@ from slinky.runtime import statistics
 from slinky.sched.diagnosis import Diagnosis, Finding, evidence, measured, memory, pieces, work
 from slinky.sched.diagnosis.evidence import Evidence
 
-SMALL_CACHE = 1 << 14
 Shapes = tuple[tuple[int, ...], ...]
 
 
@@ -61,6 +60,14 @@ def twice() -> sl.Pipeline:
     assert isinstance(call, ir.Call)
     edit.insert(p.find("stencil").after(), ir.Call(call.func, call.box, call.reads, call.writes))
     return edit.finish()
+
+
+def copied() -> sl.Pipeline:
+    y, x = sl.variables("y x")
+    a, t, b = (sl.BufferExpr(name, np.int16, 2) for name in "atb")
+    sl.copies.copy(a[y, x], t[y, x], name="copy")
+    sl.Func(np.negative, [t[y, x]], [b[y, x]], name="negative")
+    return sl.build_pipeline([a], [b], alias=False)
 
 
 def transposed() -> sl.Pipeline:
@@ -100,7 +107,7 @@ CASES: dict[str, tuple[Callable[[], sl.Pipeline], Shapes, dict[str, Any], str]] 
     "computed by two calls": (cloned, ((60,),), {}, 'p = sl.share_calls(p, "start #0", "start #1")'),
     "unread result": (unread, ((60,),), {}, 'p = sl.remove_call(p, "start #1")'),
     "written twice": (twice, ((40, 50),), {}, 'p = sl.remove_call(p, "stencil #1")'),
-    "copy": (transposed, ((80, 90),), {}, 'p = sl.alias_copy(p, "transpose")'),
+    "copy": (copied, ((80, 90),), {}, 'p = sl.alias_copy(p, "copy")'),
     "not folded": (slid, ((302, 402),), {}, 'p = sl.fold_storage(p, "alloc intm", "y")'),
     "fold too large": (
         loose,
@@ -117,8 +124,8 @@ CASES: dict[str, tuple[Callable[[], sl.Pipeline], Shapes, dict[str, Any], str]] 
     "pieces too large": (
         partial(line_buffers, 3, 64),
         ((302, 402),),
-        {"cache_bytes": SMALL_CACHE},
-        'p = sl.resize_pieces(p, "for y", 2)',
+        {"cache_bytes": 1 << 11},
+        'p = sl.resize_pieces(p, "for y", 1)',
     ),
     "allocated in a hot loop": (partial(stored, 1), ((302, 402),), {}, ""),
     "pieces too small": (partial(line_buffers, 3), ((302, 402),), {}, 'p = sl.resize_pieces(p, "for y", 16)'),
@@ -191,6 +198,10 @@ def test_what_a_primitive_refuses_is_no_finding() -> None:
     p = sl.parallel_tiles(stencils(1), "s1", {"y": 16}, 8)
     assert p.estimate((302, 402)).funcs["add"].elements > evidence.REPEATED * p.estimate((302, 402)).funcs["add"].needed
     assert about(p.diagnose((302, 402)), "window not slid") == []
+
+
+def test_a_copy_that_turns_its_source_is_made_for_those_who_read_by_rows() -> None:
+    assert not transposed().diagnose((80, 90))
 
 
 def test_arguments_are_those_of_a_run() -> None:

@@ -19,9 +19,9 @@ PER_ALLOCATION = 2048
 NOTICED = 50
 """An allocation is no matter if all of its kind take less than one part in so many of what is moved anyway."""
 
-SPILLING = 2
-"""So many times the cache may the pieces of a loop take: half of that is found there still, and the schedules of the
-benchmarks that measured best go up to 1.6 times."""
+SPILLING = 32
+"""So many times the cache of a core may the pieces of a loop take: about as much as the cache that cores share has. The
+schedules that measured best, of the benchmarks' applications too, go up to 25 times."""
 
 SHARE_OF_CACHE = 2
 """One part in so many of the cache is for intermediates; inputs, outputs, and whoever else runs there need the rest."""
@@ -123,7 +123,7 @@ def large_pieces(known: Evidence) -> Iterator[Spot]:
         size = max(known.estimate.peaks[call.func()] for call in calls)
         if size > SPILLING * known.cache_bytes and all(loop.is_ancestor_of(a) or _is_folded(a) for a in own):
             stride = known.stride(loop)
-            fits = stride * known.cache_bytes // (SHARE_OF_CACHE * size)
+            fits = max(stride * known.cache_bytes // (SHARE_OF_CACHE * size), 1)
             steps: list[Step] = [step(sl.resize_pieces, loop, fewer) for fewer in reversed(powers(1, fits)[-4:])]
             steps += [
                 step(sl.line_buffer, calls[-1], dim.name(), fewer)

@@ -17,6 +17,7 @@ from slinky.sched.diagnosis.evidence import (
     powers,
     step,
 )
+from slinky.symbolic import symbols
 
 OVERLAP = 1.25
 """Elements computed per element needed of tiles that run at the same time: more takes much of what workers give."""
@@ -102,10 +103,20 @@ def copied(known: Evidence) -> Iterator[Spot]:
     if known.estimate.bytes_copied < LEAST_COPIED:
         return
     for call in known.calls:
-        if isinstance(call._call.func.operation, Copy):
+        if isinstance(call._call.func.operation, Copy) and _keeps_order(call):
             written = known.work(call).bytes_written
             figure = f"{call.name()} copies {written} bytes, which could be read where they are"
             yield Spot("copy", call, call.name(), figure, written, [step(sl.alias_copy, call)])
+
+
+def _keeps_order(call: sl.CallCursor) -> bool:
+    """Whether a copy leaves dimensions in their order: one that does not may be made for those who read by rows."""
+    func = call._call.func
+    for port in func.inputs:
+        found = [d for i in port.box for d, dim in enumerate(func.dims) if dim in symbols(i.min) | symbols(i.max)]
+        if found != sorted(found):
+            return False
+    return True
 
 
 def _again(known: Evidence, call: sl.CallCursor) -> int:
