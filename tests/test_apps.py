@@ -71,6 +71,18 @@ def test_by_hand(name: str) -> None:
     assert max(final.values()) > 2, "the pieces are so large that nothing is tested"
 
 
+TINY = sl.Machine(near_bytes=1 << 12, shared_bytes=1 << 13, memory_bandwidth=1e7, call_seconds=1e-7)
+"""A machine on which small pictures are large, and calls cost nothing, so that there is much to schedule."""
+
+
+@pytest.mark.parametrize("name", apps.NAMES)
+def test_automatic(name: str) -> None:
+    app = apps.load(name)
+    with judge_hook.resting():  # see `by_hand`
+        p = sl.auto_schedule(whole(name), *app.arrays(app.small[0]), workers=1, machine=TINY)
+    assert_right(app, p)
+
+
 @pytest.mark.parametrize("name", apps.NAMES)
 def test_the_schedule_that_is_measured_takes_less_memory(name: str) -> None:
     app = apps.load(name)

@@ -23,9 +23,9 @@ class App:
 
     `build` describes the pipeline, `inputs` makes what it reads at a size, `target` an empty output for these, and
     `as_written` is the whole in NumPy as people write it, whose result is right. `by_hand` schedules a pipeline;
-    `chosen` is the setting that was the fastest of all `settings` on one thread where each was measured, as
-    `benchmarks.apps.tuning` does. `small` are sizes for tests, which divide by nothing, and `smallest` is a setting by
-    which these are cut to several pieces.
+    `chosen` is the fastest of all `settings` on one thread, as `benchmarks.apps.tuning` found it in a minute, or one
+    that takes less memory and at most two percent more time. `small` are sizes for tests, which divide by nothing, and
+    `smallest` is a setting by which these are cut to several pieces.
     """
 
     name: str

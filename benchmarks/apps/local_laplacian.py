@@ -123,7 +123,7 @@ def as_written(inp: Array) -> Array:
     light = [inp @ (GREY / np.float32(65535))]
     for _ in range(1, LEVELS):
         light.append(halved_as_written(light[-1], WEIGHTS))
-    result = None
+    result = np.empty(0)
     remapped = []
     for brightness in BRIGHTNESSES:
         away = light[0] - brightness
@@ -144,7 +144,7 @@ def as_written(inp: Array) -> Array:
         one = np.take_along_axis(stacked, low[None], axis=0)[0]
         other = np.take_along_axis(stacked, low[None] + 1, axis=0)[0]
         detail = one + (level - low).astype(np.float32) * (other - one)
-        result = detail if result is None else doubled_as_written(result, detail, TAPS) + detail
+        result = doubled_as_written(result, detail, TAPS) + detail if result.size else detail
     factor = (result + EPSILON) / (light[0] + EPSILON)
     return np.asarray(np.clip(inp * (factor / np.float32(65535))[..., None], 0, 1))
 
