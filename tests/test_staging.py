@@ -12,9 +12,10 @@ from test_calls import diamond
 from test_primitives import same
 
 import slinky as sl
-from slinky.ir.copies import with_func, with_names, with_operands
+from slinky.ir.copies import with_func, with_identity, with_interval, with_names, with_operands
 from slinky.ir.operations import CopySource
-from slinky.symbolic.intervals import point
+from slinky.ir.statements import fresh_identity
+from slinky.symbolic.intervals import Interval, point
 
 y, x = sl.variables("y x")
 OUT = sl.BufferExpr("out", np.int16, 2)
@@ -241,3 +242,46 @@ def test_programs_of_several_stages() -> None:
     for block, buffer in (("s1 .. s2", "b1"), ("add", "inp"), ("s3", "out"), ("s2 .. s3", "b2")):
         p = sl.stage_buffer(p, block, buffer)
     agree(before, p, margin=3)
+
+
+def two_outputs_of_which_one_is_stored() -> sl.Pipeline:
+    """`f` writes `b` and `c` by way of copies, the end of `c` alone directly, and what it has to do for that twice."""
+    (i,) = sl.variables("i")
+    a, b, c, o = (sl.BufferExpr(name, np.int64, 1) for name in "abco")
+
+    def f(source: np.ndarray, more: np.ndarray, most: np.ndarray) -> None:
+        np.add(source, 1, out=more)
+        np.multiply(source, 10, out=most)
+
+    sl.Func(f, [a[i]], [b[i], c[i]], name="f")
+    sl.Func(np.add, [b[i], c[i]], [o[i]])
+    p = sl.cut_call(sl.build_pipeline([a], [o]), "f.i", 3)
+    first, second = p.find_all("f")
+    edit = sl.edit(p)
+    one, other = edit.statement(first), edit.statement(second)
+    edit.replace(first, with_interval(one, 0, Interval(one.box[0].min, other.box[0].max)))
+    p = sl.stage_buffer(sl.stage_buffer(edit.finish("compute_all"), first, "b"), first, "c")
+    return sl.remove_call(sl.cut_call(p, "store_1.i", 3), "store_1 #1")
+
+
+def test_a_store_that_moves_ends_no_call_of_which_others_need_another_output() -> None:
+    """`compute_root` ends all who write what the call writes; one that writes more may be missed."""
+    p = two_outputs_of_which_one_is_stored()
+    assert "does not find all of c[" in refusal(lambda: sl.compute_root(p, "store"))
+    assert len(sl.compute_root(p, "f").find_all("f")) == 2
+
+
+def test_an_output_that_nobody_else_writes_is_missed_too() -> None:
+    """The same of an output of the pipeline, which no call reads."""
+    (i,) = sl.variables("i")
+    a, b, c, o = (sl.BufferExpr(name, np.int64, 1) for name in "abco")
+    sl.Func(lambda s, m, n: (np.add(s, 1, out=m), np.multiply(s, 10, out=n)), [a[i]], [b[i], c[i]], name="f")
+    sl.Func(np.negative, [b[i]], [o[i]])
+    p = sl.build_pipeline([a], [o, c])
+    edit = sl.edit(p)
+    (call,) = p.find_all("f")
+    edit.insert(call.after(), with_identity(edit.statement(call), fresh_identity()))
+    p = sl.stage_buffer(edit.finish("compute_twice"), "f #0", "b")
+    p = sl.stage_buffer(p, "f #0", "c")
+    p = sl.remove_call(p, "store_1")
+    assert "output c" in refusal(lambda: sl.compute_root(p, "store"))

@@ -365,15 +365,21 @@ def compute_root(p: Pipeline, call: CallCursor) -> Any:
         alloc = version.alloc_of(buffer, old.id)
         if alloc is not None and any(f is not None for f in alloc.folds):
             edit.update(with_folds(alloc, (None,) * len(alloc.folds)))
-    # Of these, the last three only stand guard. The call computes all that the bounds let any of those that it replaces
-    # compute, and before whoever found what they had written. It has no folds of its own left; and what it finds folded
-    # was written before the statement at the top that it stood in: no loop was around both, so the fold held all of it.
-    proved = (Obligation.INPUTS, Obligation.READS, Obligation.READERS, Obligation.OUTPUTS, Obligation.FOLDS)
+    # Of its own buffers, the last three only stand guard. The call computes all that the bounds let any of those that
+    # it replaces compute, and before whoever found what they had written. It has no folds of its own left; and what it
+    # finds folded was written before the statement at the top that it stood in: no loop was around both, so the fold
+    # held all of it. What others that end had written beside it is another matter: that may be missed.
+    replaced = tuple(version.in_order(writers))
+    beside = [version.alloc_of(buffer, i) for i in replaced for buffer in written_by(version.statement(i))]
+    allocs = {a.id: a for a in beside if a is not None and a.id in edit.entries}
+    folded = tuple(i for i, alloc in allocs.items() if any(fold is not None for fold in alloc.folds))
     new = settle(
         edit,
         "compute_root",
         Kept(ONLY_SOME_CHANGED, (Obligation.POSITIVE, Obligation.RACES)),
-        Kept(ONLY_SOME_CHANGED, proved, but_for=(moved.id,)),
+        Kept(ONLY_SOME_CHANGED, (Obligation.INPUTS, Obligation.READS), but_for=(moved.id,)),
+        Kept(ONLY_SOME_CHANGED, (Obligation.READERS, Obligation.OUTPUTS), but_for=replaced),
+        Kept(ONLY_SOME_CHANGED, (Obligation.FOLDS,), but_for=(moved.id, *folded)),
         remedies=lambda gap: _producers_at_the_top(version, gap.buffer),
     )
     changed = new._version
