@@ -346,6 +346,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "beyond the edges": r"lies within the edges",
         "an output": r"is an output of the pipeline, which must be written",
         "several writers": r"is written by others than",
+        "another buffer of the name": r"is another buffer where",
         "no view": r"cannot be given .* as a view",
         "several places": r"do not stand for one of",
         "a place in what others write": r"has its place in what the copy writes",

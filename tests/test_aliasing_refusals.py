@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import attrs
 import numpy as np
 import pytest
 from test_aliasing import IMAGE, OTHER, agree, buffers, negative, refusal, three_rows, x, y
 
 import slinky as sl
+from slinky.ir.copies import with_names
 
 
 def unaliased(
@@ -232,6 +234,45 @@ def test_a_copy_that_is_shown_to_copy_nothing_is_not_split() -> None:
     sl.Func(lambda s, o: np.copyto(o, 5), [t[:]], [out[x]], name="fill")
     p = unaliased([a], out)
     assert refusal(lambda: sl.split_boundary(p, "copy")) == "copy is shown to copy nothing"
+
+
+def with_two_buffers_of_one_name(outputs: int) -> sl.Pipeline:
+    """A copy in one loop, of a buffer that has the name of another one in the loop where the copy is read."""
+
+    def negatives(source: np.ndarray, *targets: np.ndarray) -> None:
+        for target in targets:
+            np.negative(source, out=target)
+
+    a, s, more, t, u, out = buffers("a s more t u out", 1)
+    sl.Func(negatives, [a[x]], [s[x], more[x]][:outputs], name="make")
+    sl.copies.copy(s[x], t[x], name="copy")
+    sl.Func(np.square, [a[x]], [u[x]], name="other")
+    sl.Func(np.add, [t[x], u[x]], [out[x]], name="add")
+    p = sl.split_loop(sl.split_loop(unaliased([a], out), "add.x", 2), "copy.x", 2)
+    for func, loop in (("make", "for x #0"), ("other", "for x #1")):
+        p, at = sl.compute_at(p, func, loop, rc=True)
+        for alloc in at.allocs:
+            p = sl.store_at(p, alloc, at.loop)
+    edit = sl.edit(p)
+    edit.replace("alloc u", attrs.evolve(edit.statement(p.find("alloc u")), buffer="s"))
+    for func in ("other", "add"):
+        edit.replace(func, with_names(edit.statement(p.find(func)), {"u": "s"}))
+    return edit.finish("rename_a_buffer")
+
+
+def test_a_reader_for_which_the_name_of_the_source_is_another_buffers() -> None:
+    """It is buffers that are copied: their names may mean something else elsewhere."""
+    p = with_two_buffers_of_one_name(1)
+    assert len(p.find_all("alloc s")) == 2
+    q = sl.alias_copy(p, "copy")
+    assert q.find("make").outputs() == ("t",)
+    assert q.find("add").inputs() == ("t", "s")
+    agree(p, q, [np.arange(7)], [np.zeros(7, np.int64)])
+    reason = refusal(lambda: sl.alias_copy(with_two_buffers_of_one_name(2), "copy"))
+    assert (
+        reason
+        == "s is another buffer where add reads t; nor can t be written in its place: make cannot write t as it is"
+    )
 
 
 # Limits ---------------------------------------------------------------------------------------------------------------

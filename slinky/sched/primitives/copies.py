@@ -29,6 +29,7 @@ from slinky.sched.legality.coverage import contains, inside
 from slinky.sched.legality.reasons import COPIES_SAY, SAME_ORDER_TWICE, Kept, Obligation
 from slinky.sched.legality.refusals import with_more
 from slinky.sched.legality.touches import reads_of_call
+from slinky.sched.legality.values import are_equal_productions, equal_allocations
 from slinky.sched.operation import sched_op
 from slinky.sched.passing import (
     Passage,
@@ -82,9 +83,9 @@ def alias_copy(p: Pipeline, copy: CallCursor) -> Any:
     writes to the target instead: parts of a concatenation come to lie where they belong from the start.
 
     Refused: calls that are no copies, and copies of several sources (`split_boundary` takes these to pieces); elements
-    that are not shown to be within the edges of the source; for reading, a target that others write, too; for writing,
-    a source that is an input of the pipeline, elements that stand for several, and what a copy divides. What is read or
-    written otherwise is proved as for any rewrite.
+    that are not shown to be within the edges of the source; for reading, a target that others write, too, or readers
+    for which the source's name is another buffer's; for writing, a source that is an input of the pipeline, elements
+    that stand for several, and what a copy divides. What is read or written otherwise is proved as for any rewrite.
 
     What is computed of the source and lies beyond the bounds of the target is not computed any more.
 
@@ -135,12 +136,13 @@ def _read_past(version: Version, call: Call, passage: Passage) -> Any:
         raise SchedulingError(f"{target} is an output of the pipeline, which must be written")
     _require_no_layout(alloc, source)
     writers = _calls_on(version, version.writers(target), target, alloc)
-    if any(w.func is not call.func or w.reads != call.reads for w in writers):
+    if not all(are_equal_productions(version, w, call) for w in writers):
         raise SchedulingError(f"{target} is written by others than {call.func.name}, too")
     edit = Edit(version)
     funcs: dict[tuple[LoweredFunc, tuple[int, ...]], LoweredFunc] = {}
     readers = _calls_on(version, version.readers(target), target, alloc)
     for reader in readers:
+        _require_equal_source(version, call, reader, source)
         ports = tuple(k for k, buffer in enumerate(reader.reads) if buffer == target)
         touches = reads_of_call(version, reader)
         for k in ports:
@@ -159,6 +161,17 @@ def _read_past(version: Version, call: Call, passage: Passage) -> Any:
         delete_with_idle_blocks(edit, writer.id, "read or wrote past it")
     new = settle(edit, "alias_copy", Kept(COPIES_SAY, (Obligation.VALUES,)))
     return new, (tuple(CallCursor(new._version, reader.id) for reader in readers),)
+
+
+def _require_equal_source(version: Version, copy: Call, reader: Call, source: str) -> None:
+    """Raise `SchedulingError` where the source of a copy has another name at a reader, or rather another buffer its
+    name: one that is not shown to hold the same."""
+    here, there = version.alloc_of(source, copy.id), version.alloc_of(source, reader.id)
+    if here is None or there is None or here is there:
+        return  # that it is in scope is shown as for any read
+    same = equal_allocations(version)
+    if same.get(here.id, here.id) != same.get(there.id, there.id):
+        raise SchedulingError(f"{source} is another buffer where {reader.func.name} reads {copy.writes[0]}")
 
 
 def _readable(reader: Call, ports: Sequence[int], passage: Passage, target: str) -> LoweredFunc:
@@ -205,6 +218,10 @@ def _write_past(version: Version, call: Call, passage: Passage) -> Any:
     for copy in copies:
         delete_with_idle_blocks(edit, copy.id, "read or wrote past it")
     new = settle(edit, "alias_copy", Kept(COPIES_SAY, (Obligation.VALUES,)))
+    for each in changed:
+        found = new._version.alloc_of(target, each.id)
+        if found is not None and (home is None or found.id != home.id):
+            raise SchedulingError(f"{target} is another buffer where {each.func.name} uses {source}")
     return new, (tuple(CallCursor(new._version, each.id) for each in changed),)
 
 
