@@ -445,19 +445,33 @@ def test_pieces_of_what_is_divided_are_no_boxes() -> None:
             assert refusal(lambda q=q: sl.split_boundary(q, "copy")) == "a piece of copy would be no box"
 
 
-@pytest.mark.parametrize("name", ["y", "k"])
-def test_a_dimension_may_be_called_like_a_loop(name: str) -> None:
-    """The row that a producer writes is that of the loop, whatever its own dimensions are called."""
+def test_a_row_that_a_loop_says_is_no_part_of_a_func() -> None:
+    """A producer that writes one row, which one the loop around it knows, would write one where it computes several: in
+    the loop taken into it, or computed before the loop."""
     (a, t), (out,) = buffers("a t", 1), buffers("out")
-    (dim,) = sl.variables(name)
-    sl.Func(np.negative, [a[dim]], [t[dim]], name="make")
+    sl.Func(np.negative, [a[x]], [t[x]], name="make")
     sl.copies.copy(t[x], out[y, x])
     p = sl.build_pipeline([a], [out], alias=False)
     q, loops = sl.split_loop(p, "copy.y", 1, rc=True)
     q, made = sl.compute_at(q, "make", loops.outer, rc=True)
-    q = sl.alias_copy(sl.store_at(q, made.alloc, loops.outer), "copy")
-    assert "out[y, :]" in str(q)
+    q = sl.store_at(q, made.alloc, loops.outer)
+    assert "elements of t do not stand for one of out each" in refusal(lambda: sl.alias_copy(q, "copy"))
     agree(p, q, [np.arange(4)], [np.zeros((3, 4), np.int64)])
+
+
+def test_a_row_that_is_the_same_in_all_iterations_may_be_written() -> None:
+    """Here it is one that a scalar says."""
+    (a, t), (out,) = buffers("a t", 1), buffers("out")
+    sl.Func(np.negative, [a[x]], [t[x]], name="make")
+    sl.copies.copy(t[x], out[y, x])
+    row = sl.scalar("row")
+    p = sl.assume_shape(sl.build_pipeline([a], [out], alias=False), out=(sl.interval(row, row), None))
+    q = sl.alias_copy(p, "copy")
+    assert "view(out[row, :], [row, x]) = make(a[:])" in str(q)
+    out_1, out_2 = (sl.Buffer(np.zeros((1, 4), np.int64), min=(3, 0)) for _ in range(2))
+    p(np.arange(4), out_1, row=3)
+    q.run(np.arange(4), out_2, row=3, checked=True)
+    np.testing.assert_array_equal(out_1.array, out_2.array)
 
 
 @pytest.mark.parametrize("mode", ["reflect", "mirror", "nearest", "constant"])

@@ -10,7 +10,7 @@ Invariant: an operation sees the same elements at the same coordinates as before
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import attrs
 
@@ -21,7 +21,7 @@ from slinky.ir.families import with_all_changed
 from slinky.ir.operations import Copy, CopySource
 from slinky.ir.statements import Call, Fused, InputPort, Limit, LoweredFunc, OutputPort, View
 from slinky.symbolic.bounds import bounds
-from slinky.symbolic.expressions import Expr, Variable, linear, variable
+from slinky.symbolic.expressions import Expr, Scalar, Variable, linear, variable
 from slinky.symbolic.followed import Followed, followed
 from slinky.symbolic.intervals import Box, Interval, point
 from slinky.symbolic.proofs import Facts, prove
@@ -129,11 +129,11 @@ def _interval(i: Interval, values: Mapping[Expr, Expr]) -> Interval:
 def inverse(passage: Passage, box: Box, names: Sequence[str]) -> Passage | None:
     """The passage the other way round; None where elements of the other buffer stand for several.
 
-    Where a coordinate of the first buffer has no part in `index`, it is the only one that the box has there. The dims
-    of the new passage get these names, but for one that stands for something else there: a loop.
+    Where a coordinate of the first buffer has no part in `index`, it is the only one that the box has there, and no
+    loop is in it: what a func does, its views among it, is the same wherever its calls come to stand. The dims of the
+    new passage get these names.
     """
-    known_there = {symbol for i in box for symbol in symbols(i.min)}
-    dims = tuple(map(variable, _apart(named_dims(names), {v.name for v in known_there if isinstance(v, Variable)})))
+    dims = tuple(map(variable, named_dims(names)))
     found: list[Expr | None] = [None] * len(passage.dims)
     for own, e in zip(dims, passage.index, strict=True):
         which = followed(e, passage.dims)
@@ -142,7 +142,7 @@ def inverse(passage: Passage, box: Box, names: Sequence[str]) -> Passage | None:
         found[which.dim] = which.solved(own)
     index: list[Expr] = []
     for known, i in zip(found, box, strict=True):
-        if known is None and i.min is not i.max:
+        if known is None and (i.min is not i.max or _depends_on_loops(i.min)):
             return None
         index.append(i.min if known is None else known)
     return Passage(dims, tuple(index))
@@ -157,14 +157,9 @@ def named_dims(dims: Sequence[str]) -> list[str]:
     ]
 
 
-def _apart(names: Sequence[str], taken: Collection[str]) -> list[str]:
-    """Names, with a number behind those that are taken."""
-    found: list[str] = []
-    for name in names:
-        others = {*taken, *names, *found}
-        candidates = (f"{name}_{k}" for k in range(1, len(others) + 2))
-        found.append(name if name not in taken else next(other for other in candidates if other not in others))
-    return found
+def _depends_on_loops(e: Expr) -> bool:
+    """Whether an expression of a program, at a call, is another one in other iterations."""
+    return any(isinstance(s, Variable) and not isinstance(s, Scalar) for s in symbols(e))
 
 
 def reading_through(func: LoweredFunc, ports: Sequence[int], passage: Passage) -> LoweredFunc | None:
