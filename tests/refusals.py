@@ -184,6 +184,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "inputs of other lengths": r"are (not )?as long as each other along",
         "something read is not written": UNWRITTEN,
         "past a copy": r"reads or writes past a copy",
+        "a dimension without a state": r"along which it has no state",
         "a factor that is not positive": POSITIVE,
         "too deep": DEEP,
     },

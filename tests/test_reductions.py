@@ -438,3 +438,46 @@ def test_an_update_does_not_stop_to_slide() -> None:
     p = sl.split_reduction(of_squares(sl.reductions.sum), "total", "x", 8)
     with pytest.raises(sl.SchedulingError, match="total_update"):
         sl.unslide_window(p, "total_update", "for x")
+
+
+def sums_in_two_shapes(inputs: Callable[..., list[Any]]) -> sl.Pipeline:
+    """Sums of rows, and once more as a picture whose columns are all alike: what is known so far has no columns."""
+    a, more = sl.BufferExpr("a", np.int64, 2), sl.BufferExpr("more", np.int64, 1)
+    s, m, state = sl.BufferExpr("s", np.int64, 1), sl.BufferExpr("m", np.int64, 2), sl.BufferExpr("p", np.int64, 1)
+
+    def whole(rows: np.ndarray, *rest: np.ndarray) -> None:
+        finish(rows.sum(axis=1), *rest[-2:])
+
+    def update(old: np.ndarray, rows: np.ndarray, *rest: np.ndarray) -> None:
+        np.add(old, rows.sum(axis=1), out=rest[-1])
+
+    def finish(total: np.ndarray, sums: np.ndarray, picture: np.ndarray) -> None:
+        sums[...] = total
+        picture[...] = total[:, np.newaxis]
+
+    sources = inputs(a, more)
+    reduction = sl.Reduction({"k": (1, *(None for _ in sources[1:]))}, [state[Y]], lambda p: p.fill(0), update, finish)
+    sl.Func(whole, sources, [s[Y], m[Y, X]], name="total", reduction=reduction)
+    return sl.build_pipeline([access.buffer for access in sources], [s, m])
+
+
+def test_an_output_may_have_dimensions_that_no_state_has() -> None:
+    """The calls that write states have the dimensions of these alone, so that they move like any other call."""
+    before = sums_in_two_shapes(lambda a, more: [a[Y, :]])
+    p, pieces = sl.split_reduction(before, "total", "k", 4, rc=True)
+    assert [dim.name() for dim in pieces.update.dims()] == ["k_piece", "y"]
+    with pytest.raises(sl.SchedulingError, match="total_update does not find all of p"):
+        sl.lift_call(p, pieces.update)
+    for q in (p, sl.split_loop(p, "total_update.y", 2), sl.split_loop(p, "total_finish.y", 2)):
+        for rows, columns, low in ((3, 2, 0), (1, 7, -4), (4, 1, 2)):
+            values = np.random.default_rng(rows).integers(-9, 10, (rows, 11))
+            s, m = sl.Buffer(np.zeros(rows, np.int64)), sl.Buffer(np.zeros((rows, columns), np.int64), min=(0, low))
+            q.run(values, s, m, checked=True)
+            np.testing.assert_array_equal(s.array, values.sum(axis=1))
+            np.testing.assert_array_equal(m.array, np.repeat(s.array[:, np.newaxis], columns, axis=1))
+
+
+def test_inputs_that_move_with_a_dimension_that_no_state_has() -> None:
+    p = sums_in_two_shapes(lambda a, more: [a[Y, :], more[X]])
+    with pytest.raises(sl.SchedulingError, match="what total reads moves with x, along which it has no state"):
+        sl.split_reduction(p, "total", "k", 4)

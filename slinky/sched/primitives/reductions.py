@@ -39,7 +39,7 @@ from slinky.sched.primitives.rewriting import (
 from slinky.sched.returned import SplitReductionCursors
 from slinky.symbolic.bounds import simplify
 from slinky.symbolic.expressions import Constant, Expr, Variable, constant, equal, maximum, minimum, variable
-from slinky.symbolic.intervals import Box, Interval, point, substitute_box
+from slinky.symbolic.intervals import Box, Interval, box_symbols, point, substitute_box
 from slinky.symbolic.proofs import prove
 from slinky.symbolic.traversal import symbols
 
@@ -84,7 +84,8 @@ def split_reduction(p: Pipeline, call: CallCursor, dim: str, factor: Expr) -> An
 
     Refused: a func that does not declare it, or another dimension; sums of floats, unless the func says that they may
     be rounded elsewhere (`reassociate=True`); inputs that are not shown to be as long as each other, or of which a
-    piece is not shown to be there; calls that read or write past a copy.
+    piece is not shown to be there; inputs that move with a dimension that no state has; calls that read or write past a
+    copy.
 
     Parameters:
         dim: the reduced dimension, by the name that the func's reduction gives it.
@@ -144,6 +145,13 @@ def _declared(version: Version, call: Call, dim: str) -> tuple[Reduction, tuple[
         )
     if any(port.view is not None for port in func.ports):
         raise SchedulingError(f"{func.name} reads or writes past a copy", place=place)
+    along = {d for state in reduction.states for d in state.dims}
+    moving = {symbol for port in func.inputs for symbol in box_symbols(port.box)}
+    for d, own in enumerate(func.dims):
+        if d not in along and own in moving:
+            raise SchedulingError(
+                f"what {func.name} reads moves with {func.dim_names()[d]}, along which it has no state", place=place
+            )
     return reduction, over[dim]
 
 
@@ -160,6 +168,8 @@ class _Pieces:
         self.axes = axes
         self.factor = factor
         self.known = version.facts_at(call.id)
+        self.along = tuple(sorted({d for state in reduction.states for d in state.dims}))
+        """The dimensions of the func that some state has: the calls that write states have just these."""
         self.box = self._own_box()
         self.extent = self._extent(dim)
         self.each = self._each(dim)
@@ -171,9 +181,10 @@ class _Pieces:
 
     def statements(self, loop: Variable) -> tuple[Alloc | Call | For, ...]:
         """All of them, for a loop with this variable."""
-        init = Call(self._init(), (point(-1), *self.box), (), self.states)
+        own = tuple(self.box[d] for d in self.along)
+        init = Call(self._init(), (point(-1), *own), (), self.states)
         reads = (*self.states, *self.call.reads)
-        update = Call(self._update(), (point(loop), *self.box), reads, self.states)
+        update = Call(self._update(), (point(loop), *own), reads, self.states)
         around = For(loop, Interval(constant(0), self.last), constant(1), SERIAL, (update,))
         final = Call(self._finish(), self.call.box, self.states, self.call.writes, id=self.call.id)
         self.identities = (init.id, around.id, update.id)
@@ -252,24 +263,29 @@ class _Pieces:
         )
 
     def _dims(self, name: str) -> tuple[Variable, ...]:
-        return tuple(variable(f"{name}.{d}") for d in (self.piece_name, *self.func.dim_names()))
+        names = self.func.dim_names()
+        return tuple(variable(f"{name}.{d}") for d in (self.piece_name, *(names[d] for d in self.along)))
+
+    def _position(self, d: int) -> int:
+        """Where a dimension of the func is, of a func that writes the states."""
+        return self.along.index(d) + 1
 
     def _along_pieces(
         self, name: str, operation: Accumulation, inputs: tuple[InputPort, ...], part: Limit
     ) -> LoweredFunc:
         """A func that writes the states, along the pieces, too."""
-        func = self.func
-        outputs = tuple(OutputPort((0, *(d + 1 for d in s.dims)), s.dtype) for s in self.reduction.states)
+        func, place = self.func, self._position
+        limits = (Limit(place(limit.dim), limit.first, limit.last) for limit in func.part if limit.dim in self.along)
         return LoweredFunc(
             name,
             operation,
             self._dims(name),
             inputs,
-            outputs,
-            whole=tuple((d + 1, i) for d, i in func.whole),
+            tuple(OutputPort((0, *map(place, s.dims)), s.dtype) for s in self.reduction.states),
+            whole=tuple((place(d), i) for d, i in func.whole if d in self.along),
             known=(*func.known, *self.positive),
-            multiples=tuple((d + 1, n) for d, n in func.multiples),
-            part=(part, *(Limit(limit.dim + 1, limit.first, limit.last) for limit in func.part)),
+            multiples=tuple((place(d), n) for d, n in func.multiples if d in self.along),
+            part=(part, *limits),
         )
 
     def _init(self) -> LoweredFunc:
@@ -279,9 +295,11 @@ class _Pieces:
     def _update(self) -> LoweredFunc:
         name = self._name(Stage.UPDATE)
         dims = self._dims(name)
-        piece, own = dims[0], dict[Expr, Expr](zip(self.func.dims, dims[1:], strict=True))
+        piece = dims[0]
+        own: dict[Expr, Expr] = {self.func.dims[d]: dims[self._position(d)] for d in self.along}
         states = [
-            InputPort((point(piece - 1), *(point(dims[d + 1]) for d in s.dims)), s.dtype) for s in self.reduction.states
+            InputPort((point(piece - 1), *(point(dims[self._position(d)]) for d in s.dims)), s.dtype)
+            for s in self.reduction.states
         ]
         inputs: list[InputPort] = []
         for port, axis in zip(self.func.inputs, self.axes, strict=True):
