@@ -209,6 +209,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "several writers": r"is written by others than",
         "a layout": r"has strides or an alignment that are asked for",
         "others in its memory": r"other buffers lie in the memory of",
+        "a copy between the two": r"would write .*, and touch it by another port",
         "out of reach": r"is not there at the call of .*, which reads",
         "a buffer out of scope": SCOPE,
         "something read is not written": UNWRITTEN,

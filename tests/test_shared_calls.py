@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from in_one_dimension import agree_in_sizes as agree
-from scheduled import compare, picture, refusal, stencils
+from scheduled import compare, picture, refusal, stencil, stencils
 from test_calls import diamond
 from test_primitives import same
 
@@ -340,3 +340,14 @@ def test_a_fold_that_rested_on_what_the_call_wrote() -> None:
     assert refusal(lambda: sl.remove_call(p, "start #2")) == (
         "not shown that what is produced of t.x moves forward with loop x"
     )
+
+
+def test_a_copy_between_the_two_buffers_does_not_copy_to_itself() -> None:
+    """What is stored of a staged buffer in the buffer itself has nothing to do if both are one; such a call would read
+    what it writes."""
+    p = sl.cut_call(stencil(), "stencil.y", 3)
+    p, staged = sl.stage_buffer(p, "stencil #1", "out", rc=True)
+    with pytest.raises(sl.SchedulingError, match="store would write out, and touch it by another port, too"):
+        sl.share_calls(p, "stencil #0", "stencil #1")
+    kept = sl.alias_copy(p, staged.store)
+    assert not kept.find_all("store")

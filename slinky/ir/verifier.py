@@ -189,7 +189,7 @@ class _Verifier:
             self.buffer(call, buffer, output.rank, output.dtype, scope)
             if buffer in self.read_only:
                 self.fail(call, f"it writes {buffer!r}, which may only be read")
-            if call.writes.count(buffer) > 1 or not _reads_earlier_ones(call, buffer, output):
+            if writes_what_it_touches(call, buffer):
                 self.fail(call, f"it writes {buffer!r}, and touches it by another port, too")
         for buffer, port in zip(call.reads, func.inputs, strict=True):
             self.buffer(call, buffer, port.rank, port.dtype, scope)
@@ -256,6 +256,13 @@ class _Verifier:
                     self.fail(statement, f"scalar {symbol} is not a parameter")
             elif isinstance(symbol, Variable) and symbol not in loops:
                 self.fail(statement, f"variable {symbol} is not in scope")
+
+
+def writes_what_it_touches(call: Call, buffer: str) -> bool:
+    """Whether a call touches a buffer that it writes by another port, too; unless what it computes an element from has
+    smaller coordinates along one dimension."""
+    port = call.func.outputs[call.writes.index(buffer)]
+    return call.writes.count(buffer) > 1 or not _reads_earlier_ones(call, buffer, port)
 
 
 def _reads_earlier_ones(call: Call, buffer: str, output: OutputPort) -> bool:

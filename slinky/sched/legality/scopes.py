@@ -18,6 +18,7 @@ from slinky.ir.copies import symbols_of, symbols_of_changes
 from slinky.ir.effects import made_by, read_by, written_by
 from slinky.ir.regions import global_dtypes
 from slinky.ir.statements import Alloc, Call, Check, For, If, InputPort, OutputPort, Pass, Statement
+from slinky.ir.verifier import writes_what_it_touches
 from slinky.symbolic.expressions import Expr, Metadata, Scalar, Variable
 
 DEEPEST_NEST = 100
@@ -113,7 +114,8 @@ def _holds_the_same(before: Alloc, now: Alloc) -> bool:
 
 
 def check_fitting(version: Version, statements: Iterable[int]) -> None:
-    """Check that the operands of calls, given by identity, have the rank and the dtype of the ports of their funcs.
+    """Check that the operands of calls, given by identity, have the rank and the dtype of the ports of their funcs, and
+    that none of them is written and touched otherwise, too.
 
     A call that runs the same func on the same buffers fits them as it did, wherever it stands, unless one of them holds
     something else than before. (That they are the same buffers is shown by `values`, or else this is asked.) Raises
@@ -138,6 +140,12 @@ def check_fitting(version: Version, statements: Iterable[int]) -> None:
                 raise SchedulingError(
                     f"{call.func.name} takes {port.dtype} of rank {port.rank}, and {buffer} is {dtype} of rank "
                     f"{len(box)}",
+                    place=statement_cursor(version, identity),
+                )
+        for buffer in call.writes:
+            if writes_what_it_touches(call, buffer):
+                raise SchedulingError(
+                    f"{call.func.name} would write {buffer}, and touch it by another port, too",
                     place=statement_cursor(version, identity),
                 )
 
