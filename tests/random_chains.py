@@ -9,7 +9,7 @@ cursors into them, and compares these at every step and at the end. `random_sche
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -28,6 +28,10 @@ class NothingToDoError(Exception):
     """The pipeline has no place where the drawn primitive makes sense."""
 
 
+_DEEPEST, _LONGEST = 3, 60
+"""So many primitives at most prepare the way for each other, in a program of so many lines at most."""
+
+
 @dataclass
 class AnyChain:
     """A pipeline, how it came about, and cursors taken on the way."""
@@ -44,6 +48,14 @@ class AnyChain:
     gone: list[tuple[sl.Cursor, str, int]] = field(default_factory=list)
     shapes: dict[str, tuple[Any, ...]] = field(default_factory=dict)
     """Of outputs, the bounds with which the pipeline is to run, where they may be assumed."""
+    slid: list[tuple[sl.CallCursor, sl.LoopCursor]] = field(default_factory=list)
+    """Calls that slide, and the loops that they slide in."""
+    prepares: bool = False
+    """Whether other primitives prepare the way for one that has nothing to do."""
+    preparing: Mapping[Primitive, str] = field(default_factory=dict)
+    """What prepares the way for others alone, as which of the primitives it counts."""
+    depth: int = 0
+    """How many primitives wait for others to prepare the way."""
 
     def __post_init__(self) -> None:
         self._remember()
@@ -61,8 +73,11 @@ class AnyChain:
                 return
 
     def _try(self, name: str) -> None:
+        self._apply(name, self.primitives[name][0])
+
+    def _apply(self, name: str, primitive: Primitive) -> None:
         try:
-            new = self.primitives[name][0](self)
+            new = primitive(self)
         except SchedulingError as error:
             self.refused.append(name)
             self.errors.append(error)
@@ -104,6 +119,35 @@ class AnyChain:
                 assert not now
                 assert "newer" in why
 
+    def prepared(self, find: Callable[[], Sequence[T]], *before: str | Primitive) -> T:
+        """One of the places that are found; if there are none, others may be applied before, one by one: primitives
+        that are drawn, by name, or such as know of a place.
+
+        Many primitives have something to do only where others have been: what is never folded is not unfolded.
+        """
+        places = find()
+        for each in before:
+            if places:
+                break
+            self.prepare(each)
+            places = find()
+        if not places:
+            raise NothingToDoError
+        return self.choose(places)
+
+    def prepare(self, step: str | Primitive) -> None:
+        """Apply a primitive, for the sake of another one, if it has anything to do and is not refused."""
+        if not self.prepares or self.depth >= _DEEPEST or str(self.pipeline).count("\n") > _LONGEST:
+            return
+        name, primitive = (step, self.primitives[step][0]) if isinstance(step, str) else (self.preparing[step], step)
+        self.depth += 1
+        try:
+            self._apply(name, primitive)
+        except NothingToDoError:
+            pass
+        finally:
+            self.depth -= 1
+
     def is_careless(self) -> bool:
         """Whether to take any place at all, now and then."""
         return bool(self.choose(range(12)) == 11)
@@ -117,10 +161,13 @@ class AnyChain:
             raise NothingToDoError
         return self.choose(found)
 
-    def producer_and_loop(self) -> tuple[sl.CallCursor, sl.LoopCursor]:
+    def producer_and_loop(self, *before: str | Primitive) -> tuple[sl.CallCursor, sl.LoopCursor]:
         """A loop, and a call outside it whose results are read, but in the loop alone."""
         if self.is_careless():
             return self.pick("_ = _"), self.pick("for _")
+        return self.prepared(self._producers_and_loops, *before)
+
+    def _producers_and_loops(self) -> list[tuple[sl.CallCursor, sl.LoopCursor]]:
         p = self.pipeline
         pairs = []
         calls = p.find_all("_ = _")
@@ -132,14 +179,15 @@ class AnyChain:
                 around = not c.parent() or (c.parent().is_ancestor_of(loop) and c.parent() != loop)
                 if around and written & inside and not written & outside:
                     pairs.append((c, loop))
-        if not pairs:
-            raise NothingToDoError
-        return self.choose(pairs)
+        return pairs
 
     def call_and_loop_around(self) -> tuple[sl.CallCursor, sl.LoopCursor]:
         """A call and a loop around it, of a call that another one in the loop reads from."""
         if self.is_careless():
             return self.pick("_ = _"), self.pick("for _")
+        return self.prepared(self.calls_and_loops_around, "compute_at")
+
+    def calls_and_loops_around(self) -> list[tuple[sl.CallCursor, sl.LoopCursor]]:
         p = self.pipeline
         calls = p.find_all("_ = _")
         pairs = []
@@ -147,9 +195,7 @@ class AnyChain:
             inside = [c for c in calls if loop.is_ancestor_of(c)]
             read = {name for c in inside for name in c.inputs()}
             pairs += [(c, loop) for c in inside if read & set(c.outputs())]
-        if not pairs:
-            raise NothingToDoError
-        return self.choose(pairs)
+        return pairs
 
 
 def forwarded(p: sl.Pipeline, cursor: sl.Cursor) -> tuple[sl.Cursor | None, str]:

@@ -5,12 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from random_chains import AnyChain, NothingToDoError, Primitive
+from random_chains import AnyChain, NothingToDoError, Primitive, forwarded
+from random_preparations import (
+    PREPARING,
+    WEIGHTS_WHERE_PREPARED,
+    compute_where_nothing_moves,
+    cut_where_nothing_is,
+    specialize_in_a_loop,
+    split_by_one,
+    split_evenly,
+    split_in_a_loop,
+    split_reader,
+    stage_all_in_a_loop,
+    statements_around,
+)
 
 import slinky as sl
 from slinky.ir.copies import symbols_of
 from slinky.ir.families import original
 from slinky.ir.operations import Copy
+from slinky.ir.sharing import reads_where_it_writes
 from slinky.symbolic.expressions import constant_value
 from slinky.symbolic.traversal import symbols
 
@@ -32,7 +46,7 @@ def _split_loop(chain: Chain) -> sl.Pipeline:
 
 
 def _compute_at(chain: Chain) -> sl.Pipeline:
-    call, loop = chain.producer_and_loop()
+    call, loop = chain.producer_and_loop(split_reader)
     return sl.compute_at(chain.pipeline, call, loop)
 
 
@@ -47,7 +61,9 @@ def _compute_root(chain: Chain) -> sl.Pipeline:
 
 def _slide_window(chain: Chain) -> sl.Pipeline:
     call, loop = chain.call_and_loop_around()
-    return sl.slide_window(chain.pipeline, call, loop, warmup=chain.choose(["earlier", "first"]))
+    p = sl.slide_window(chain.pipeline, call, loop, warmup=chain.choose(["earlier", "first"]))
+    chain.slid.append((call, loop))
+    return p
 
 
 def _fold_storage(chain: Chain) -> sl.Pipeline:
@@ -57,45 +73,50 @@ def _fold_storage(chain: Chain) -> sl.Pipeline:
         if not alloc.dims():
             raise NothingToDoError
         return sl.fold_storage(p, alloc, chain.choose(alloc.dims()), chain.choose([None, 2]))
-    loops = p.find_all("for _")
-    places = []
-    for alloc in p.find_all("alloc _"):
-        uses = [*p.find_all(f"{alloc.name()} = _"), *p.find_all(f"_({alloc.name()})")]
-        if any(all(loop.is_ancestor_of(c) for c in uses) and not loop.is_ancestor_of(alloc) for loop in loops):
-            places += [(alloc, dim) for dim in alloc.dims()]
-    if not places:
-        raise NothingToDoError
-    return sl.fold_storage(p, *chain.choose(places), chain.choose([None, None, None, 4]))
+
+    def places() -> list[tuple[Any, str]]:
+        p = chain.pipeline
+        loops = p.find_all("for _")
+        found = []
+        for alloc in p.find_all("alloc _"):
+            uses = [*p.find_all(f"{alloc.name()} = _"), *p.find_all(f"_({alloc.name()})")]
+            if any(all(loop.is_ancestor_of(c) for c in uses) and not loop.is_ancestor_of(alloc) for loop in loops):
+                found += [(alloc, dim) for dim in alloc.dims()]
+        return found
+
+    alloc, dim = chain.prepared(places, "compute_at")
+    return sl.fold_storage(chain.pipeline, alloc, dim, chain.choose([None, None, None, 4]))
 
 
 def _unfold_storage(chain: Chain) -> sl.Pipeline:
-    folded = [a for a in chain.pipeline.find_all("alloc _") if any(f is not None for f in a.storage())]
-    if not folded:
-        raise NothingToDoError
-    alloc = chain.choose(folded)
+    def folded() -> list[Any]:
+        return [a for a in chain.pipeline.find_all("alloc _") if any(f is not None for f in a.storage())]
+
+    alloc = chain.prepared(folded, "slide_window", "fold_storage")
     return sl.unfold_storage(chain.pipeline, alloc, next(d for d, f in enumerate(alloc.storage()) if f is not None))
 
 
 def _store_at(chain: Chain) -> sl.Pipeline:
-    p = chain.pipeline
     if chain.is_careless():
-        return sl.store_at(p, chain.pick("alloc _"), chain.pick("for _"))
-    calls = p.find_all("_ = _")
-    pairs = []
-    for alloc in p.find_all("alloc _"):
-        uses = [c for c in calls if alloc.name() in (*c.inputs(), *c.outputs())]
-        loops = [loop for loop in p.find_all("for _") if all(loop.is_ancestor_of(c) for c in uses)]
-        pairs += [(alloc, loop) for loop in loops if not loop.is_ancestor_of(alloc)]
-    if not pairs:
-        raise NothingToDoError
-    return sl.store_at(p, *chain.choose(pairs))
+        return sl.store_at(chain.pipeline, chain.pick("alloc _"), chain.pick("for _"))
+
+    def pairs() -> list[tuple[Any, Any]]:
+        p = chain.pipeline
+        calls = p.find_all("_ = _")
+        found = []
+        for alloc in p.find_all("alloc _"):
+            uses = [c for c in calls if alloc.name() in (*c.inputs(), *c.outputs())]
+            loops = [loop for loop in p.find_all("for _") if all(loop.is_ancestor_of(c) for c in uses)]
+            found += [(alloc, loop) for loop in loops if not loop.is_ancestor_of(alloc)]
+        return found
+
+    alloc, loop = chain.prepared(pairs, "compute_at")
+    return sl.store_at(chain.pipeline, alloc, loop)
 
 
 def _lift_alloc(chain: Chain) -> sl.Pipeline:
-    inner = [a for a in chain.pipeline.find_all("alloc _") if a.parent()]
-    if not inner:
-        raise NothingToDoError
-    return sl.lift_alloc(chain.pipeline, chain.choose(inner), chain.choose([1, 1, 2]))
+    alloc = chain.prepared(lambda: [a for a in chain.pipeline.find_all("alloc _") if a.parent()], "store_at")
+    return sl.lift_alloc(chain.pipeline, alloc, chain.choose([1, 1, 2]))
 
 
 def _alloc_and_dim(chain: Chain) -> tuple[sl.AllocCursor, int]:
@@ -189,13 +210,15 @@ def _merge_dims(chain: Chain) -> sl.Pipeline:
 def _reorder_loops(chain: Chain) -> sl.Pipeline:
     if chain.is_careless():
         return sl.reorder_loops(chain.pipeline, chain.pick("for _"))
-    nests = [
-        loop for loop in chain.pipeline.find_all("for _")
-        if len(loop.body()) == 1 and isinstance(loop.body()[0], sl.LoopCursor)
-    ]  # fmt: skip
-    if not nests:
-        raise NothingToDoError
-    return sl.reorder_loops(chain.pipeline, chain.choose(nests))
+
+    def nests() -> list[Any]:
+        loops = chain.pipeline.find_all("for _")
+        nested = [loop for loop in loops if len(loop.body()) == 1 and isinstance(loop.body()[0], sl.LoopCursor)]
+        free = [loop for loop in nested if loop._loop.variable not in symbols_of(loop.body()[0]._loop)]
+        return free if chain.prepares and chain.choose([True, True, False]) else nested
+
+    nest = chain.prepared(nests, split_in_a_loop, split_in_a_loop)
+    return sl.reorder_loops(chain.pipeline, nest)
 
 
 def _cut_loop(chain: Chain) -> sl.Pipeline:
@@ -210,26 +233,36 @@ def _parallelize_loop(chain: Chain) -> sl.Pipeline:
 
 def _pipeline_loop(chain: Chain) -> sl.Pipeline:
     """A loop of two statements or more, mostly where a buffer goes from one to the other."""
-    p, is_careless = chain.pipeline, chain.is_careless()
-    loops = [loop for loop in p.find_all("for _") if is_careless or (len(loop.body()) > 1 and loop.workers() is None)]
-    if not loops:
-        raise NothingToDoError
-    loop = chain.choose(loops)
+    is_careless = chain.is_careless()
+
+    def loops() -> list[Any]:
+        found = chain.pipeline.find_all("for _")
+        return [loop for loop in found if is_careless or (len(loop.body()) > 1 and loop.workers() is None)]
+
+    loop = chain.prepared(loops, "compute_at", "slide_window")
     stages = chain.choose([None, None, [s for s in loop.body() if chain.choose([True, True, False])]])
-    return sl.pipeline_loop(p, loop, stages, chain.choose([None, None, 2, 3, 5]), chain.choose([None, 2]))
+    depth, workers = chain.choose([None, None, 2, 3, 5]), chain.choose([None, 2])
+    return sl.pipeline_loop(chain.pipeline, loop, stages, depth, workers)
 
 
 def _prefetch(chain: Chain) -> sl.Pipeline:
     """A call in a loop that others stand in, too."""
-    p = chain.pipeline
-    loops = [loop for loop in p.find_all("for _") if len(loop.body()) > 1 and loop.workers() is None]
     if chain.is_careless():
-        return sl.prefetch(p, chain.pick("_ = _"), chain.pick("for _"))
-    pairs = [(s, loop) for loop in loops for s in loop.body() if isinstance(s, sl.CallCursor)]
-    pairs = [(s, loop) for s, loop in pairs if any(set(s.outputs()) & set(r.inputs()) for r in p.find_all("_ = _"))]
-    if not pairs:
-        raise NothingToDoError
-    return sl.prefetch(p, *chain.choose(pairs), chain.choose([1, 1, 2, 4]))
+        return sl.prefetch(chain.pipeline, chain.pick("_ = _"), chain.pick("for _"))
+
+    def pairs() -> list[tuple[Any, Any]]:
+        p = chain.pipeline
+        own = {a.name() for a in p.find_all("alloc _")}
+        loops = [loop for loop in p.find_all("for _") if len(loop.body()) > 1 and loop.workers() is None]
+        found = [(s, loop) for loop in loops for s in loop.body() if isinstance(s, sl.CallCursor)]
+        found = [(s, loop) for s, loop in found if any(set(s.outputs()) & set(r.inputs()) for r in p.find_all("_ = _"))]
+        first = [(s, loop) for s, loop in found if own.issuperset(s.outputs()) and own.isdisjoint(s.inputs())]
+        return first if chain.prepares and chain.choose([True, True, False]) else found
+
+    if chain.prepares and chain.choose([True, False]):  # windows that each iteration makes anew are refused
+        chain.prepare("slide_window")
+    call, loop = chain.prepared(pairs, "compute_at", "slide_window")
+    return sl.prefetch(chain.pipeline, call, loop, chain.choose([1, 1, 2, 4]))
 
 
 def _reorder_statements(chain: Chain) -> sl.Pipeline:
@@ -266,52 +299,54 @@ def _split_boundary(chain: Chain) -> sl.Pipeline:
 
 def _fuse_loops(chain: Chain) -> sl.Pipeline:
     """Neighbours by the same step, or any two loops."""
-    loops = chain.pipeline.find_all("for _")
-    if chain.is_careless() and len(loops) > 1:
-        return sl.fuse_loops(chain.pipeline, chain.choose(loops), chain.choose(loops))
-    pairs = [(a, a.next()) for a in loops if isinstance(a.next(), sl.LoopCursor)]
-    alike = [(a, b) for a, b in pairs if str(a.step()) == str(b.step()) and a.workers() == b.workers()]
-    if not alike:
-        raise NothingToDoError
-    return sl.fuse_loops(chain.pipeline, *chain.choose(alike))
+    all_loops = chain.pipeline.find_all("for _")
+    if chain.is_careless() and len(all_loops) > 1:
+        return sl.fuse_loops(chain.pipeline, chain.choose(all_loops), chain.choose(all_loops))
+
+    def alike() -> list[tuple[Any, Any]]:
+        pairs = [(a, a.next()) for a in chain.pipeline.find_all("for _") if isinstance(a.next(), sl.LoopCursor)]
+        return [(a, b) for a, b in pairs if str(a.step()) == str(b.step()) and a.workers() == b.workers()]
+
+    one, other = chain.prepared(alike, "cut_loop", "fission_loop")
+    return sl.fuse_loops(chain.pipeline, one, other)
 
 
 def _fission_loop(chain: Chain) -> sl.Pipeline:
     """Between two statements of a loop's body; now and then at an end of it, or in more loops than there are."""
-    p, is_careless = chain.pipeline, chain.is_careless()
-    gaps = [s.before() for loop in p.find_all("for _") for s in loop.body() if s.prev() or is_careless]
-    if not gaps:
-        raise NothingToDoError
-    gap = chain.choose(gaps)
-    return sl.fission_loop(p, gap, chain.choose([1, len(_around(gap.anchor())) + is_careless]))
+    is_careless = chain.is_careless()
 
+    def gaps() -> list[Any]:
+        loops = chain.pipeline.find_all("for _")
+        return [s.before() for loop in loops for s in loop.body() if s.prev() or is_careless]
 
-def _around(statement: Any) -> list[Any]:
-    """The loops and ifs around a statement."""
-    parent = statement.parent()
-    return [parent, *_around(parent)] if parent else []
+    gap = chain.prepared(gaps, "compute_at")
+    return sl.fission_loop(chain.pipeline, gap, chain.choose([1, len(statements_around(gap.anchor())) + is_careless]))
 
 
 def _known_loop(chain: Chain, most: int) -> sl.LoopCursor:
     """A loop of a number of iterations that it says itself, at most so many; or any loop."""
     if chain.is_careless():
         return chain.pick("for _")
-    loops = []
-    for loop in chain.pipeline.find_all("for _"):
-        length, step = constant_value(loop.bounds().max - loop.bounds().min), constant_value(loop.step())
-        if length is not None and step is not None and 0 <= length < most * step:
-            loops.append(loop)
-    if not loops:
-        raise NothingToDoError
-    return chain.choose(loops)
+
+    def loops() -> list[sl.LoopCursor]:
+        found = []
+        for loop in chain.pipeline.find_all("for _"):
+            length, step = constant_value(loop.bounds().max - loop.bounds().min), constant_value(loop.step())
+            if length is not None and step is not None and 0 <= length < most * step:
+                found.append(loop)
+        return found
+
+    return chain.prepared(loops, split_in_a_loop, split_evenly if most > 1 else split_by_one)
 
 
 def _unroll_loop(chain: Chain) -> sl.Pipeline:
-    return sl.unroll_loop(chain.pipeline, _known_loop(chain, 3))
+    loop = _known_loop(chain, 3)
+    return sl.unroll_loop(chain.pipeline, loop)
 
 
 def _remove_loop(chain: Chain) -> sl.Pipeline:
-    return sl.remove_loop(chain.pipeline, _known_loop(chain, 1 if chain.choose([True, False]) else 3))
+    loop = _known_loop(chain, 1 if chain.choose([True, False]) else 3)
+    return sl.remove_loop(chain.pipeline, loop)
 
 
 def _absorb_loop(chain: Chain) -> sl.Pipeline:
@@ -328,38 +363,56 @@ def _lift_call(chain: Chain) -> sl.Pipeline:
     if not inside:
         raise NothingToDoError
     call = chain.choose(inside)
-    return sl.lift_call(chain.pipeline, call, chain.choose([1, len(_around(call)) + chain.is_careless()]))
+    return sl.lift_call(chain.pipeline, call, chain.choose([1, len(statements_around(call)) + chain.is_careless()]))
 
 
 def _compute_once(chain: Chain) -> sl.Pipeline:
     """Of a serial loop, and a call in it that computes the same in every iteration."""
-    p = chain.pipeline
     if chain.is_careless():
-        return sl.compute_once(p, *chain.call_and_loop_around())
-    pairs = []
-    for loop in p.find_all("for _"):
-        inside = [s for s in (*p.find_all("_ = _"), *p.find_all("for _")) if loop.is_ancestor_of(s) and s != loop]
-        moving = [s for s in inside if loop._loop.variable in symbols_of(s._statement)]
-        still = [s for s in inside if isinstance(s, sl.CallCursor) and s not in moving]
-        if loop.workers() is None:
-            pairs += [(c, loop) for c in still if not any(other.is_ancestor_of(c) for other in moving)]
-    if not pairs:
-        raise NothingToDoError
-    return sl.compute_once(p, *chain.choose(pairs))
+        call, loop = chain.call_and_loop_around()
+        return sl.compute_once(chain.pipeline, call, loop)
+
+    def pairs() -> list[tuple[Any, Any]]:
+        p = chain.pipeline
+        found = []
+        for loop in p.find_all("for _"):
+            inside = [s for s in (*p.find_all("_ = _"), *p.find_all("for _")) if loop.is_ancestor_of(s) and s != loop]
+            moving = [s for s in inside if loop._loop.variable in symbols_of(s._statement)]
+            still = [s for s in inside if isinstance(s, sl.CallCursor) and s not in moving]
+            if loop.workers() is None:
+                found += [(c, loop) for c in still if not any(other.is_ancestor_of(c) for other in moving)]
+        new = [(c, loop) for c, loop in found if not isinstance(c.parent(), sl.IfCursor)]
+        return new if chain.prepares else found
+
+    call, loop = chain.prepared(pairs, compute_where_nothing_moves, stage_all_in_a_loop)
+    return sl.compute_once(chain.pipeline, call, loop)
 
 
 def _unslide_window(chain: Chain) -> sl.Pipeline:
     """Of a producer, where anything has slid."""
-    if "slide_window" not in chain.applied and not chain.is_careless():
-        raise NothingToDoError
-    return sl.unslide_window(chain.pipeline, *chain.call_and_loop_around())
+    if chain.is_careless():
+        call, loop = chain.call_and_loop_around()
+        return sl.unslide_window(chain.pipeline, call, loop)
+
+    def slid() -> list[tuple[Any, Any]]:
+        found = [(forwarded(chain.pipeline, a)[0], forwarded(chain.pipeline, b)[0]) for a, b in chain.slid]
+        pairs = [(call, loop) for call, loop in found if call and loop and loop.is_ancestor_of(call)]
+        return pairs if chain.prepares or not chain.slid else chain.calls_and_loops_around()
+
+    call, loop = chain.prepared(slid, "slide_window")
+    if chain.prepares:  # once is enough
+        chain.slid = [pair for pair in chain.slid if pair[0]._id != call._id]
+    return sl.unslide_window(chain.pipeline, call, loop)
 
 
 def _serialize_loop(chain: Chain) -> sl.Pipeline:
-    loops = [loop for loop in chain.pipeline.find_all("for _") if loop.workers() is not None or chain.is_careless()]
-    if not loops:
-        raise NothingToDoError
-    return sl.serialize_loop(chain.pipeline, chain.choose(loops))
+    is_careless = chain.is_careless()
+
+    def loops() -> list[Any]:
+        return [loop for loop in chain.pipeline.find_all("for _") if loop.workers() is not None or is_careless]
+
+    loop = chain.prepared(loops, "parallelize_loop")
+    return sl.serialize_loop(chain.pipeline, loop)
 
 
 def _specialize(chain: Chain) -> sl.Pipeline:
@@ -394,10 +447,15 @@ def _assume_shape(chain: Chain) -> sl.Pipeline:
 
 
 def _lift_if(chain: Chain) -> sl.Pipeline:
-    ifs = [s for s in chain.pipeline.find_all("if _") if isinstance(s.parent(), sl.LoopCursor) or chain.is_careless()]
-    if not ifs:
-        raise NothingToDoError
-    return sl.lift_if(chain.pipeline, chain.choose(ifs))
+    is_careless = chain.is_careless()
+
+    def ifs() -> list[Any]:
+        inner = [s for s in chain.pipeline.find_all("if _") if isinstance(s.parent(), sl.LoopCursor) or is_careless]
+        still = [s for s in inner if not is_careless and s.parent()._loop.variable not in symbols(s._if.condition)]
+        return still if chain.prepares and not is_careless else inner
+
+    if_ = chain.prepared(ifs, specialize_in_a_loop)
+    return sl.lift_if(chain.pipeline, if_)
 
 
 def _cut_call(chain: Chain) -> sl.Pipeline:
@@ -408,18 +466,21 @@ def _cut_call(chain: Chain) -> sl.Pipeline:
 
 def _clone_call(chain: Chain) -> sl.Pipeline:
     """Of an intermediate with several readers, for one of them."""
-    p = chain.pipeline
     if chain.is_careless():
-        return sl.clone_call(p, chain.pick("_ = _"), chain.pick("_ = _"))
-    own, calls = {a.name() for a in p.find_all("alloc _")}, p.find_all("_ = _")
-    pairs = []
-    for call in calls:
-        readers = [r for r in calls if set(call.outputs()) & set(r.inputs())]
-        if len(readers) > 1 and set(call.outputs()) <= own:
-            pairs += [(call, r) for r in readers]
-    if not pairs:
-        raise NothingToDoError
-    return sl.clone_call(p, *chain.choose(pairs))
+        return sl.clone_call(chain.pipeline, chain.pick("_ = _"), chain.pick("_ = _"))
+
+    def pairs() -> list[tuple[Any, Any]]:
+        p = chain.pipeline
+        own, calls = {a.name() for a in p.find_all("alloc _")}, p.find_all("_ = _")
+        found = []
+        for call in calls:
+            readers = [r for r in calls if set(call.outputs()) & set(r.inputs())]
+            if len(readers) > 1 and set(call.outputs()) <= own:
+                found += [(call, r) for r in readers]
+        return found
+
+    call, reader = chain.prepared(pairs, "cut_call")
+    return sl.clone_call(chain.pipeline, call, reader)
 
 
 def _split_reduction(chain: Chain) -> sl.Pipeline:
@@ -436,26 +497,32 @@ def _split_reduction(chain: Chain) -> sl.Pipeline:
 
 def _share_calls(chain: Chain) -> sl.Pipeline:
     """Calls of one func that write different buffers, or any two."""
-    p, calls = chain.pipeline, chain.pipeline.find_all("_ = _")
-    if chain.is_careless() and len(calls) > 1:
-        return sl.share_calls(p, chain.choose(calls), chain.choose(calls))
-    pairs = [(a, b) for a in calls for b in calls if a.func() == b.func() and a.outputs() != b.outputs()]
-    if not pairs:
-        raise NothingToDoError
-    return sl.share_calls(p, *chain.choose(pairs))
+    all_calls = chain.pipeline.find_all("_ = _")
+    if chain.is_careless() and len(all_calls) > 1:
+        return sl.share_calls(chain.pipeline, chain.choose(all_calls), chain.choose(all_calls))
+
+    def pairs() -> list[tuple[Any, Any]]:
+        calls = chain.pipeline.find_all("_ = _")
+        return [(a, b) for a in calls for b in calls if a.func() == b.func() and a.outputs() != b.outputs()]
+
+    one, other = chain.prepared(pairs, "clone_call")
+    return sl.share_calls(chain.pipeline, one, other)
 
 
 def _remove_call(chain: Chain) -> sl.Pipeline:
     """A call whose results nobody reads, or of which there are others."""
-    p, calls = chain.pipeline, chain.pipeline.find_all("_ = _")
     if chain.is_careless():
-        return sl.remove_call(p, chain.pick("_ = _"))
-    read, names = {name for c in calls for name in c.inputs()}, [c.func() for c in calls]
-    own = {a.name() for a in p.find_all("alloc _")}
-    idle = [c for c in calls if names.count(c.func()) > 1 or own.difference(read).issuperset(c.outputs())]
-    if not idle:
-        raise NothingToDoError
-    return sl.remove_call(p, chain.choose(idle))
+        return sl.remove_call(chain.pipeline, chain.pick("_ = _"))
+
+    def idle() -> list[Any]:
+        p, calls = chain.pipeline, chain.pipeline.find_all("_ = _")
+        read, names = {name for c in calls for name in c.inputs()}, [c.func() for c in calls]
+        own = {a.name() for a in p.find_all("alloc _")}
+        unread = [c for c in calls if own.difference(read).issuperset(c.outputs())]
+        return unread if unread and chain.prepares else [*unread, *(c for c in calls if names.count(c.func()) > 1)]
+
+    call = chain.prepared(idle, cut_where_nothing_is)
+    return sl.remove_call(chain.pipeline, call)
 
 
 def _choose_variant(chain: Chain) -> sl.Pipeline:
@@ -523,9 +590,10 @@ def _compute_in_place(chain: Chain) -> sl.Pipeline:
         if not others and call._call.func.operation.in_place and written in hosts:
             ends = [b for b in call.inputs() if uses.get(b, (0, -1))[1] == n and hosts[b] != hosts[written]]
             calls += [(call, b) for b in ends]
-    if not calls:
+    fitting = [(call, b) for call, b in calls if reads_where_it_writes(call._call, b, call.outputs()[0])]
+    if not calls or (chain.prepares and not fitting):
         raise NothingToDoError
-    return sl.compute_in_place(p, *chain.choose(calls))
+    return sl.compute_in_place(p, *chain.choose(fitting if chain.prepares else calls))
 
 
 def _reuse_buffer(chain: Chain) -> sl.Pipeline:
@@ -602,3 +670,10 @@ class Chain(AnyChain):
     """A chain of all primitives."""
 
     primitives: dict[str, tuple[Primitive, int]] = field(default_factory=lambda: dict(PRIMITIVES))
+
+    def __post_init__(self) -> None:
+        self.preparing = PREPARING
+        if self.prepares:
+            weights = WEIGHTS_WHERE_PREPARED
+            self.primitives = {n: (step, weights.get(n, weight)) for n, (step, weight) in self.primitives.items()}
+        super().__post_init__()

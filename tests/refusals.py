@@ -240,6 +240,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "sources not seen to be the same": r"would give .* other values",
         "a buffer out of scope": SCOPE,
         "something read is not written": UNWRITTEN,
+        "an output is not written": OUTPUT,
         "a fold": FOLD,
         "not forward": PRODUCED_FORWARD,
         "shared folds": SHARED_FOLD,

@@ -1,0 +1,141 @@
+"""Steps that prepare the way for the primitives of random schedules, which have something to do only where others have
+been: a loop over what a producer does not move with, a condition that a loop does not change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from random_chains import AnyChain, NothingToDoError, Primitive
+
+import slinky as sl
+from slinky.symbolic.intervals import box_symbols
+
+
+def statements_around(statement: Any) -> list[Any]:
+    """The loops and ifs around a statement."""
+    parent = statement.parent()
+    return [parent, *statements_around(parent)] if parent else []
+
+
+def split_in_a_loop(chain: AnyChain) -> sl.Pipeline:
+    """A dimension of a call that stands in a loop, or that of any call."""
+    dims = chain.pipeline.find_all("_._")
+    inside = [dim for dim in dims if isinstance(dim.call().parent(), sl.LoopCursor)]
+    if not dims:
+        raise NothingToDoError
+    return sl.split_loop(chain.pipeline, chain.choose(inside or dims), chain.choose([1, 2]))
+
+
+def split_reader(chain: AnyChain) -> sl.Pipeline:
+    """A dimension of a call that reads what another one makes."""
+    p = chain.pipeline
+    made = {name for a in p.find_all("alloc _") for name in (a.name(),)}
+    dims = [dim for dim in p.find_all("_._") if made.intersection(dim.call().inputs())]
+    if not dims:
+        raise NothingToDoError
+    return sl.split_loop(p, chain.choose(dims), chain.choose([1, 1, 2, 3]))
+
+
+def split_evenly(chain: AnyChain) -> sl.Pipeline:
+    """A loop, so that one inside has as many iterations each time."""
+    return sl.split_loop(chain.pipeline, chain.pick("for _"), chain.choose([2, 3]), tail="cut")
+
+
+def split_by_one(chain: AnyChain) -> sl.Pipeline:
+    """A loop, so that one inside has one iteration."""
+    return sl.split_loop(chain.pipeline, chain.pick("for _"), 1, tail="cut")
+
+
+def compute_where_nothing_moves(chain: AnyChain) -> sl.Pipeline:
+    """A producer in a loop over a dimension of its reader along which what that reads of it is the same."""
+    p = chain.pipeline
+    calls, own = p.find_all("_ = _"), {a.name() for a in p.find_all("alloc _")}
+    found = []
+    for reader in calls:
+        func = reader._call.func
+        for producer in calls:
+            (written, *more) = producer.outputs()
+            boxes = [
+                port.box for name, port in zip(reader.inputs(), func.inputs, strict=True) if name in producer.outputs()
+            ]
+            if boxes and not more and written in own:
+                moving = box_symbols([i for box in boxes for i in box])
+                found += [(producer, reader, d) for d, dim in enumerate(func.dims) if dim not in moving]
+    if not found:
+        raise NothingToDoError
+    producer, reader, d = chain.choose(found)
+    p, loop = sl.split_loop(p, reader.dims()[d], chain.choose([1, 2]), rc=True)
+    return sl.compute_at(p, producer, loop.outer)
+
+
+def stage_all_in_a_loop(chain: AnyChain) -> sl.Pipeline:
+    """All of a buffer for a call in serial loops, in a copy that lives outside of them."""
+    p = chain.pipeline
+    found = []
+    for call in p.find_all("_ = _"):
+        around, box_of = statements_around(call), p._version.box_at(call._id)
+        if around and all(isinstance(loop, sl.LoopCursor) and loop.workers() is None for loop in around):
+            variables = {loop._loop.variable for loop in around}
+            boxes = [(name, box_of(name)) for name in call.inputs()]
+            found += [(call, name, box) for name, box in boxes if variables.isdisjoint(box_symbols(box))]
+    if not found:
+        raise NothingToDoError
+    call, name, box = chain.choose(found)
+    p, staged = sl.stage_buffer(p, call, name, box, rc=True)
+    return sl.lift_alloc(p, staged.alloc, len(statements_around(staged.alloc)))
+
+
+def specialize_in_a_loop(chain: AnyChain) -> sl.Pipeline:
+    """A statement of a loop's body, under a condition that the loop does not change: how far the loop goes, say."""
+    p = chain.pipeline
+    loops = [loop for loop in p.find_all("for _") if len(loop.body()) <= 4]
+    if not loops:
+        raise NothingToDoError
+    loop = chain.choose(loops)
+    inside = [s for s in loop.body() if isinstance(s, (sl.CallCursor, sl.LoopCursor))]
+    if not inside:
+        raise NothingToDoError
+    i = loop.bounds()
+    scalars = [sl.scalar(parameter.name) <= 0 for parameter in p.program.scalars]
+    condition = chain.choose([i.max <= i.min + 3, i.min <= 0, i.max <= 4, *scalars])
+    return sl.specialize(p, chain.choose(inside).as_block(), condition)
+
+
+def cut_where_nothing_is(chain: AnyChain) -> sl.Pipeline:
+    """A call behind its end: of the two parts, one does nothing."""
+    dim = chain.pick("_._")
+    i = dim.bounds()
+    return sl.cut_call(chain.pipeline, dim, chain.choose([i.min, i.max + 1]))
+
+
+PREPARING: dict[Primitive, str] = {
+    split_reader: "split_loop of a dimension",
+    split_in_a_loop: "split_loop of a dimension",
+    split_evenly: "split_loop of a loop",
+    split_by_one: "split_loop of a loop",
+    compute_where_nothing_moves: "compute_at",
+    stage_all_in_a_loop: "stage_buffer",
+    specialize_in_a_loop: "specialize",
+    cut_where_nothing_is: "cut_call",
+}
+"""What prepares the way for others alone, as which of the primitives it counts."""
+
+WEIGHTS_WHERE_PREPARED = {
+    "split_loop of a dimension": 2,
+    "compute_at": 5,
+    "slide_window": 5,
+    "prefetch": 4,
+    "alias_copy": 4,
+    "fuse_loops": 3,
+    "remove_loop": 2,
+    "absorb_loop": 2,
+    "compute_once": 6,
+    "unslide_window": 3,
+    "lift_if": 3,
+    "split_reduction": 8,
+    "share_calls": 3,
+    "remove_call": 3,
+    "fuse_calls": 2,
+    "compute_in_place": 8,
+}
+"""How often some are drawn, instead, where others prepare the way for them: these need not be drawn for that."""

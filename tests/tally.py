@@ -1,0 +1,298 @@
+"""How often random schedules apply each primitive and meet each refusal; and whether all of them are right.
+
+    python tests/tally.py --rewrites 100000 --workers 2 --seed 0    # hours; the same numbers each time
+    python tests/tally.py --seconds 120                             # what there is by then
+    python tests/tally.py --seconds 600 --seed 1 --save one.json    # kept, to be added up
+    python tests/tally.py --rewrites 0 --merge one.json two.json    # the table of those
+
+Each rewrite comes before the second judge, and what a schedule ends in is compared with the callbacks run by hand, by
+the interpreter in checked mode and by a plan; so is one of the versions on the way. Ctrl-C ends it with the table so
+far. The status is 1 if anything was wrong: each such schedule is told by a line that tries it again.
+
+Invariant: which schedules are tried follows from the seed, the number of workers and the number of rewrites alone.
+(Graphs are drawn by hypothesis, which neither shrinks nor remembers anything here; schedules by `random`.)
+"""
+
+from __future__ import annotations
+
+import argparse
+import faulthandler
+import itertools
+import json
+import multiprocessing
+import queue
+import random
+import signal
+import sys
+import time
+import traceback
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from multiprocessing.queues import Queue
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from random_graphs import Graph
+    from random_schedules import Chain
+
+BATCH = 40
+"""So many graphs are drawn at a time, and reported when all of them were scheduled."""
+
+LONGEST_CHAIN = 20
+
+LONGEST = 600
+"""A schedule that takes more seconds hangs: its process ends, and says where all threads were."""
+
+FEW_APPLIED, FEW_REFUSED = 500, 20
+"""Less often than so in 100,000 rewrites, a primitive or a refusal is marked in the table."""
+
+
+@dataclass
+class Tally:
+    """What came of schedules."""
+
+    schedules: int = 0
+    applied: Counter[str] = field(default_factory=Counter)
+    refused: Counter[tuple[str, str]] = field(default_factory=Counter)
+    wrong: list[str] = field(default_factory=list)
+    unlisted: list[str] = field(default_factory=list)
+    """Refusals for reasons that `refusals` does not list."""
+
+    def add(self, other: Tally) -> None:
+        """Add what came of others."""
+        self.schedules += other.schedules
+        self.applied.update(other.applied)
+        self.refused.update(other.refused)
+        self.wrong += other.wrong
+        self.unlisted += other.unlisted
+
+    def as_data(self) -> dict[str, Any]:
+        """All of it, for `of_data`."""
+        refused = [[*pair, count] for pair, count in sorted(self.refused.items())]
+        applied = dict(sorted(self.applied.items()))
+        told = {"wrong": self.wrong, "unlisted": self.unlisted}
+        return {"schedules": self.schedules, "applied": applied, "refused": refused, **told}
+
+    @staticmethod
+    def of_data(data: dict[str, Any]) -> Tally:
+        """What `as_data` gave."""
+        refused = Counter({(primitive, kind): count for primitive, kind, count in data["refused"]})
+        return Tally(data["schedules"], Counter(data["applied"]), refused, data["wrong"], data["unlisted"])
+
+    def text(self, primitives: Sequence[str], refusals: Sequence[tuple[str, str]]) -> str:
+        """The table: of all these at least. A mark says what is rare."""
+        total = self.applied.total()
+        lines = [f"{self.schedules} schedules, {total} rewrites applied, {self.refused.total()} refused", ""]
+
+        def line(count: int, few: int, what: str) -> str:
+            return f"{count:>8} {'!' if count * 100_000 < few * total else ' '} {what}"
+
+        names = sorted({*primitives, *self.applied}, key=lambda name: (-self.applied[name], name))
+        lines += [line(self.applied[name], FEW_APPLIED, name) for name in names]
+        pairs = (*refusals, *sorted(self.refused.keys() - set(refusals)))
+        lines += ["", *(line(self.refused[pair], FEW_REFUSED, f"{pair[0]} refuses: {pair[1]}") for pair in pairs)]
+        rare = sum(text[9:10] == "!" for text in lines)
+        lines += ["", f"{rare} are rare (!): fewer than {FEW_APPLIED} and {FEW_REFUSED} in 100,000 rewrites"]
+        lines += [f"not listed: {each}" for each in self.unlisted] + [f"wrong: {each}" for each in self.wrong]
+        return "\n".join((*lines, f"{len(self.wrong)} wrong"))
+
+
+# Schedules ------------------------------------------------------------------------------------------------------------
+
+
+def follow(graph: Graph, seed: int, steps: int) -> Chain:
+    """Schedule a graph, and compare what comes of it. Raises what says that something is wrong."""
+    chain = _chain(graph, seed)
+    _follow(chain, graph, seed, steps)
+    return chain
+
+
+def _chain(graph: Graph, seed: int) -> Chain:
+    from random_graphs import arguments, build
+    from random_schedules import Chain
+
+    import slinky as sl
+
+    p = build(graph, alias=seed % 2 == 0)
+    outputs = zip(p.program.outputs, arguments(graph)[1], strict=True)
+    shapes = {parameter.name: tuple(map(sl.interval, buffer.min, buffer.max)) for parameter, buffer in outputs}
+    return Chain(p, random.Random(seed).choice, shapes=shapes, prepares=True)
+
+
+def _follow(chain: Chain, graph: Graph, seed: int, steps: int) -> None:
+    from random_graphs import run_and_compare
+
+    for _ in range(steps):
+        chain.step()
+    one = random.Random(seed).choice(chain.versions)[0]
+    for p in (chain.pipeline, one):
+        run_and_compare(graph, p)
+        run_and_compare(graph, p, checked=False)
+    chain.check_old_versions()
+
+
+def try_schedules(graphs: Sequence[Graph], draw: random.Random, until: float) -> Tally:
+    """Schedule graphs, as long as there is time, and say what came of it."""
+    from refusals import UNLISTED, kind_of
+
+    found = Tally()
+    for graph in graphs:
+        if time.monotonic() > until:
+            break
+        seed, steps = draw.getrandbits(32), draw.randint(1, LONGEST_CHAIN)
+        faulthandler.dump_traceback_later(LONGEST, exit=True)
+        again = f"tally.follow({graph!r}, {seed}, {steps})"
+        chain: Chain | None = None
+        try:
+            chain = _chain(graph, seed)
+            _follow(chain, graph, seed, steps)
+        except Exception:
+            found.wrong.append(f"{again}\n{traceback.format_exc()}")
+        faulthandler.cancel_dump_traceback_later()
+        found.schedules += 1
+        if chain is not None:
+            found.applied.update(chain.applied)
+            for error in chain.errors:
+                kind = kind_of(error)
+                found.refused[error.operation, kind] += 1
+                if kind == UNLISTED:
+                    found.unlisted.append(f"{error.operation}: {error.reason}")
+    return found
+
+
+def graphs_of(seed: int, batch: int) -> list[Graph]:
+    """The graphs of a batch."""
+    import hypothesis
+    from hypothesis import strategies as st
+    from random_graphs import graphs, image_graphs, many_dimensions
+
+    found: list[Graph] = []
+    any_graph, few = graphs(max_stages=5), graphs(max_stages=3)
+    reducing, still = few.filter(_has_a_reduction), few.filter(_stands_still)
+    kinds = (image_graphs(), image_graphs(), any_graph, any_graph, reducing, still, many_dimensions())
+
+    @hypothesis.seed(f"{seed} {batch}")
+    @hypothesis.settings(
+        max_examples=BATCH,
+        database=None,
+        deadline=None,
+        phases=[hypothesis.Phase.generate],
+        suppress_health_check=[*hypothesis.HealthCheck],
+    )
+    @hypothesis.given(st.one_of(*kinds))
+    def draw(graph: Graph) -> None:
+        found.append(graph)
+
+    draw()
+    return found
+
+
+def _has_a_reduction(graph: Graph) -> bool:
+    """Whether some stage can be taken to pieces along what it reads."""
+    from random_graphs import build
+
+    return any(call._call.func.reduction is not None for call in build(graph).find_all("_ = _"))
+
+
+def _stands_still(graph: Graph) -> bool:
+    """Whether some stage reads of what another one makes the same all along one of its dimensions."""
+    made = {write.buffer for stage in graph.stages for write in stage.writes}
+    return any(
+        read.buffer in made and read.dims() < set(range(stage.rank)) for stage in graph.stages for read in stage.reads
+    )
+
+
+# Workers --------------------------------------------------------------------------------------------------------------
+
+
+def _work(seed: int, batches: Iterator[int], share: int, until: float, results: Queue[Any]) -> None:
+    """Try schedules until so many rewrites were applied, and report each batch; in a process of its own."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process ends this one
+    _prepare()
+    applied = 0
+    for batch in batches:
+        if applied >= share or time.monotonic() > until:
+            break
+        found = try_schedules(graphs_of(seed, batch), random.Random(f"{seed} {batch}"), until)
+        applied += found.applied.total()
+        results.put(found.as_data())
+    results.put(None)
+
+
+def _prepare() -> None:
+    """Let every rewrite be judged: before slinky is imported."""
+    here = Path(__file__).resolve().parent
+    for place in (here.parent, here):  # this slinky, and no other that may be installed
+        if str(place) not in sys.path[:2]:
+            sys.path.insert(0, str(place))
+    import judge_hook
+
+    judge_hook.install()
+
+
+def tally(rewrites: int, workers: int, seed: int, seconds: float) -> Tally:
+    """What comes of schedules with so many rewrites, or for so many seconds; of fewer where Ctrl-C ends it."""
+    total = Tally()
+    context = multiprocessing.get_context("spawn")
+    results: Queue[Any] = context.Queue()
+    until, share = time.monotonic() + seconds, -(-rewrites // workers)
+    processes = [
+        context.Process(target=_work, args=(seed, itertools.count(n, workers), share, until, results), daemon=True)
+        for n in range(workers)
+    ]
+    for process in processes:
+        process.start()
+    try:
+        working = workers
+        while working:
+            try:
+                data = results.get(timeout=1)
+            except queue.Empty:
+                died = [process.exitcode for process in processes if process.exitcode]
+                if died:
+                    total.wrong.append(f"a process ended with {died[0]}: its batches may lack")
+                    break
+                continue
+            if data is None:
+                working -= 1
+            else:
+                total.add(Tally.of_data(data))
+                print(f"{total.applied.total():>8} rewrites, {len(total.wrong)} wrong", file=sys.stderr, flush=True)
+    except KeyboardInterrupt:
+        print("ended by hand", file=sys.stderr)
+    for process in processes:
+        process.kill()
+    return total
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rewrites", type=int, default=10_000_000, help="stop when so many were applied")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so many seconds")
+    parser.add_argument("--workers", type=int, default=1, help="processes that share the work")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--save", type=Path, metavar="FILE", help="write the numbers, as JSON")
+    parser.add_argument("--merge", type=Path, nargs="*", default=[], metavar="FILE", help="add what was saved")
+    given = parser.parse_args(arguments)
+    if given.workers < 1:
+        parser.error("at least one worker is needed")
+    earlier = [Tally.of_data(json.loads(file.read_text())) for file in given.merge]
+    total = tally(given.rewrites, given.workers, given.seed, given.seconds) if given.rewrites > 0 else Tally()
+    for each in earlier:
+        total.add(each)
+    if given.save:
+        given.save.write_text(json.dumps(total.as_data(), indent=1))
+    _prepare()
+    from random_schedules import PRIMITIVES
+    from refusals import REFUSALS
+
+    pairs = [(primitive, kind) for primitive, kinds in REFUSALS.items() for kind in kinds]
+    print(total.text([*PRIMITIVES], pairs))
+    return 1 if total.wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
