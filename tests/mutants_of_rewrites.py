@@ -446,9 +446,24 @@ MUTANTS += mutants(
     ("compute_at: behind", " or version.position(call._id) > version.position(sibling):", ":"),
     ("compute_at: every read", "needed[d] = ranged if earlier is None else hull(earlier, ranged)", "needed[d] = ranged"),
     ("compute_at: loops inside", "box = tuple(over_loops(i, around, known) for i in effect.box)", "box = effect.box"),
-    ("compute_root: inputs and reads", "Kept(ONLY_SOME_CHANGED, proved, but_for=(moved.id,))",
-     "Kept(ONLY_SOME_CHANGED, proved)"),
+    ("compute_root: inputs and reads", "(Obligation.INPUTS, Obligation.READS), but_for=(moved.id,))",
+     "(Obligation.INPUTS, Obligation.READS))"),
 )  # fmt: skip
+MUTANTS += mutants(
+    "slinky/sched/primitives/placement.py",
+    (STAGING,),
+    ("compute_root: what others wrote beside", "Obligation.OUTPUTS), but_for=replaced)",
+     "Obligation.OUTPUTS), but_for=(moved.id,))"),
+)  # fmt: skip
+MUTANTS += mutants(
+    "slinky/sched/legality/scopes.py",
+    (SHARED_CALLS,),
+    (
+        "scopes: written and touched",
+        "            if writes_what_it_touches(call, buffer):\n",
+        "            if False:\n",
+    ),
+)
 MUTANTS += mutants(
     "slinky/sched/primitives/sliding.py",
     (LEGALITY, REFUSALS, PRIMITIVES, CASES, GATE),
