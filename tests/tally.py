@@ -170,8 +170,8 @@ def graphs_of(seed: int, batch: int) -> list[Graph]:
 
     found: list[Graph] = []
     any_graph, few = graphs(max_stages=5), graphs(max_stages=3)
-    reducing, still = few.filter(_has_a_reduction), few.filter(_stands_still)
-    kinds = (image_graphs(), image_graphs(), any_graph, any_graph, reducing, still, many_dimensions())
+    rare = (few.filter(_has_a_reduction), few.filter(_stands_still), image_graphs().filter(_works_in_place))
+    kinds = (image_graphs(), image_graphs(), any_graph, any_graph, *rare, many_dimensions())
 
     @hypothesis.seed(f"{seed} {batch}")
     @hypothesis.settings(
@@ -201,6 +201,23 @@ def _stands_still(graph: Graph) -> bool:
     made = {write.buffer for stage in graph.stages for write in stage.writes}
     return any(
         read.buffer in made and read.dims() < set(range(stage.rank)) for stage in graph.stages for read in stage.reads
+    )
+
+
+def _works_in_place(graph: Graph) -> bool:
+    """Whether some stage may write an intermediate over another one, which nobody else reads."""
+    from random_graphs import Window
+
+    read = Counter(read.buffer for stage in graph.stages for read in stage.reads)
+    made = {write.buffer for stage in graph.stages for write in stage.writes} - {*graph.outputs}
+    return any(
+        stage.in_place
+        and len(stage.writes) == 1
+        and {stage.writes[0].buffer, each.buffer} <= made
+        and read[each.buffer] == 1
+        and each.along == tuple(Window(d) for d in range(stage.rank))
+        for stage in graph.stages
+        for each in stage.reads
     )
 
 
