@@ -294,6 +294,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "elsewhere": r"does not stand in the body of loop",
         "no intermediate": r"does not produce one intermediate",
         "alone": r"is alone in loop",
+        "a buffer out of scope": SCOPE,
         "something read is not written": UNWRITTEN,
     },
     "compute_at": {
