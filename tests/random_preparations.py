@@ -135,7 +135,9 @@ WEIGHTS_WHERE_PREPARED = {
     "split_reduction": 8,
     "share_calls": 3,
     "remove_call": 3,
-    "fuse_calls": 2,
-    "compute_in_place": 8,
+    "fuse_calls": 4,
+    "compute_in_place": 16,
+    "reorder_statements": 2,
+    "unfold_storage": 3,
 }
 """How often some are drawn, instead, where others prepare the way for them: these need not be drawn for that."""
