@@ -90,7 +90,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "not alike": r"do not run alike",
         "other steps": r"by something else",
         "no range": r"not shown in which iterations",
-        "another of the same name": r"of its own inside",
+        "another of the same name": r"of its own inside|an enclosing loop has the variable",
         "a buffer out of scope": SCOPE,
         "something read is not written": UNWRITTEN,
         "an output is not written": OUTPUT,
