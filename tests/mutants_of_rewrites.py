@@ -5,8 +5,10 @@
 from __future__ import annotations
 
 from mutants import (
+    BLOCKS,
     CASES,
     EDITING,
+    EXTENTS,
     FOLDS,
     FUSED_CALLS,
     GATE,
@@ -202,11 +204,27 @@ MUTANTS += mutants(
     "slinky/sched/legality/multiples.py",
     (MULTIPLES,),
     ("multiples: ends", " and is_multiple(box[d].max + 1, n, loops, known)", ""),
-    ("multiples: steps", " and step % n == 0:", ":"),
+    ("multiples: steps", " and factor * step % n == 0:", ":"),
     ("multiples: allocations", "found.update((i, s) for i, s in writers if isinstance(s, Call))", "pass"),
     ("multiples: loops", "found.update((call.id, call) for call in calls_inside(version, identity))", "pass"),
     ("multiples: offsets", "return offset % n == 0", "return True"),
 )  # fmt: skip
+MUTANTS += mutants(
+    "slinky/sched/gate.py", (BLOCKS,), ("gate: blocks", "if version.stored_by_blocks():", "if False:"),
+)  # fmt: skip
+MUTANTS += mutants(
+    "slinky/sched/legality/blocks.py",
+    (BLOCKS,),
+    ("blocks: longer ones", "if prove(i.max - i.min < length, known) and ", "if "),
+    ("blocks: others than begin one", " and is_multiple(low, length, loops, known)", ""),
+    ("blocks: readers", "found += touches(version, alloc.buffer, version.readers_of(alloc), writing=False)", "pass"),
+)
+MUTANTS += mutants(
+    "slinky/sched/primitives/extents.py",
+    (EXTENTS,),
+    ("extents: clamps", "        keep_clamped(edit, identity, old, box)\n", "        pass\n"),
+    ("extents: more where it may be less", "*_kept(is_more)", "*_kept(True)"),
+)
 MUTANTS += mutants(
     "slinky/sched/legality/folds.py",
     (LAYOUTS,),
