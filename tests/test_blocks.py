@@ -297,6 +297,23 @@ def test_an_edit_by_hand_is_proved() -> None:
     assert "lies in one block of 4" in refused(edit.finish).reason
 
 
+def test_what_lies_in_the_memory_of_another_is_not_by_blocks() -> None:
+    """Neither a buffer that another one lies in, nor that one."""
+    a, b, c, d, out = (sl.BufferExpr(name, np.float32, 1) for name in ("a", "b", "c", "d", "out"))
+    for source, target in ((a, b), (b, c), (c, d), (d, out)):
+        sl.Func(np.negative, [source[x]], [target[x]], name=f"to_{target.name}")
+    p = sl.build_pipeline([a], [out])
+    for target in "bcd":
+        p = sl.split_loop(p, f"to_{target}.x", 1)
+    p = sl.split_loop(p, "to_out.x", 1)
+    shared = sl.reuse_buffer(p, "alloc d", "alloc b")
+    for name in ("b", "d"):
+        error = refused(lambda name=name: sl.divide_dim(shared, f"alloc {name}", "x", 4))  # type: ignore[misc]
+        assert error.reason == f"d lies in the memory of b, but {name} is stored by blocks"
+        divided = sl.divide_dim(p, f"alloc {name}", "x", 4)
+        assert refused(lambda q=divided: sl.reuse_buffer(q, "alloc d", "alloc b")).reason == error.reason  # type: ignore[misc]
+
+
 def test_a_run_refuses_what_lies_in_several_blocks() -> None:
     """Were something not proved, the interpreter would say so."""
     storage = allocate_blocks("t", np.dtype(np.int8), ((0, 2), (-3, 8)), (None, 4))

@@ -49,9 +49,8 @@ def keys_of(statement: Statement) -> tuple[Key, ...]:
             return (*keys, INSEPARABLE) if func.whole or func.multiples else keys
         case Alloc(buffer=buffer, memory=memory):
             own = ("alloc", buffer)
-            if is_stored_by_blocks(statement):
-                return (own, BLOCKED)  # it has memory of its own
-            return (own, ("within", memory.host), GUESTS) if isinstance(memory, Within) else (own,)
+            blocked = (BLOCKED,) if is_stored_by_blocks(statement) else ()
+            return (own, *blocked, ("within", memory.host), GUESTS) if isinstance(memory, Within) else (own, *blocked)
         case For(variable=variable, mode=mode):
             own = ("for", variable.name)
             return (own, PIPELINED) if isinstance(mode, Pipelined) else (own,)
