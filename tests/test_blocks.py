@@ -268,7 +268,7 @@ def test_layouts_and_folds_and_shared_memory() -> None:
     with pytest.raises(sl.OperationError, match="a block has a number of coordinates, 1 or more, got 0"):
         sl.divide_dim(p, "alloc t", "x", 0)
     with pytest.raises(sl.OperationError, match="a block has a number of coordinates, 1 or more, got 'x'"):
-        sl.divide_dim(p, "alloc t", "x", "x")  # type: ignore[arg-type]
+        sl.divide_dim(p, "alloc t", "x", "x")  # type: ignore[call-overload]
 
 
 @pytest.mark.parametrize(
@@ -303,8 +303,8 @@ def test_what_lies_in_the_memory_of_another_is_not_by_blocks() -> None:
     for source, target in ((a, b), (b, c), (c, d), (d, out)):
         sl.Func(np.negative, [source[x]], [target[x]], name=f"to_{target.name}")
     p = sl.build_pipeline([a], [out])
-    for target in "bcd":
-        p = sl.split_loop(p, f"to_{target}.x", 1)
+    for made in "bcd":
+        p = sl.split_loop(p, f"to_{made}.x", 1)
     p = sl.split_loop(p, "to_out.x", 1)
     shared = sl.reuse_buffer(p, "alloc d", "alloc b")
     for name in ("b", "d"):
