@@ -453,7 +453,7 @@ def test_a_kept_machine_that_makes_no_sense_is_measured_again(
     monkeypatch.setattr("slinky.sched.machines.measure", lambda: sl.Machine(cores=77))
     from slinky.sched import machines
 
-    path = tmp_path / f"machine-{machines._name()}.json"
+    path = tmp_path / f"machine-{machines._MEASURED}-{machines._name()}.json"
     path.write_text(text)
     machines._this_machine.cache_clear()
     assert sl.this_machine().cores == 77
