@@ -39,8 +39,8 @@ import numpy as np
 from judge_copies import reading_of
 from judge_evaluation import Values, evaluation, symbol_key, symbols_of
 
-from slinky.ir.operations import RESERVED, Accumulation, Callback, Copy, FloatScalar, Stage
-from slinky.ir.statements import Call, For, LoweredFunc, Parallel, Pipelined, View
+from slinky.ir.operations import RESERVED, Accumulation, Callback, Copy, FloatScalar, Nested, Stage
+from slinky.ir.statements import Call, For, LoweredFunc, Parallel, Pipelined, Program, View
 from slinky.symbolic.expressions import variable
 from slinky.symbolic.nodes import Expr
 
@@ -113,6 +113,8 @@ def what_runs(func: LoweredFunc) -> tuple[object, tuple[tuple[str, Any], ...]]:
             return "a copy", arguments
         case Accumulation(function=function, arguments=arguments):
             return function, tuple((name, value) for name, value in arguments if name not in RESERVED)
+        case Nested(program=program, arguments=arguments):
+            return program.name, arguments
     raise TypeError(f"the judge does not know {type(func.operation).__name__}")
 
 
@@ -141,6 +143,11 @@ def fused_of(func: LoweredFunc) -> tuple[LoweredFunc, LoweredFunc, tuple[int, ..
     """The two funcs that one is declared to compute one after the other, and by which ports the second reads the
     output of the first."""
     return None if func.fused is None else (func.fused.first, func.fused.second, func.fused.ports)
+
+
+def program_of(func: LoweredFunc) -> Program | None:
+    """The pipeline that a func is, if it is one."""
+    return func.operation.program if isinstance(func.operation, Nested) else None
 
 
 def copy_of(func: LoweredFunc) -> Copy | None:
@@ -317,6 +324,17 @@ class Geometry:
     def box_at(self, port: int, point: Sequence[int]) -> NumericBox:
         """What is read of a port for one point of the func's dimensions."""
         return tuple(self.window(port, d, tuple(point[dim] for dim in used)) for d, used in enumerate(self.used[port]))
+
+    def region_of(self, port: int, box: NumericBox) -> NumericBox:
+        """What is read of a port for a box, also where that is nothing."""
+        found = []
+        for used, (lo, hi) in zip(self.used[port], self.ports[port], strict=True):
+            ends = []
+            for at in itertools.product(*(range(box[dim][0], box[dim][1] + 1) for dim in used)):
+                values = {**self.values, **{self.dims[dim]: c for dim, c in zip(used, at, strict=True)}}
+                ends.append((lo(values), hi(values)))
+            found.append((min(first for first, _ in ends), max(last for _, last in ends)))
+        return tuple(found)
 
     def needed_at(self, port: int, point: Sequence[int]) -> NumericBox:
         """What all relatives read of a port for one point of the func's dimensions."""

@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
-from judge_evaluation import Values, evaluation, metadata_key, symbol_key
+from judge_evaluation import Values, evaluation, metadata_key, scalar_key, symbol_key
 from judge_geometry import (
     Coordinates,
     Geometry,
@@ -48,6 +48,7 @@ from judge_geometry import (
     operands_read,
     operands_written,
     parts_of,
+    program_of,
     read_through,
     read_views,
     stages_and_depth,
@@ -100,6 +101,8 @@ class Run:
     memories: Scope = field(default_factory=dict)
     calls: Counter[str] = field(default_factory=Counter)
     elements: Counter[str] = field(default_factory=Counter)
+    inside: Counter[str] = field(default_factory=Counter)
+    """The elements that pipelines compute in calls of them."""
     origins: dict[int, Origin] | None = None
     """With a dictionary here, the origin of each element by its hash: slow."""
     has_parallel_loops: bool = False
@@ -357,6 +360,10 @@ class Run:
         if fused_of(func) is not None:
             self._compute_both(call, geometry, box, targets, scope)
             return
+        program = program_of(func)
+        if program is not None:
+            self._run_inner(call, program, geometry, box, targets, scope)
+            return
         for dim, whole in geometry.whole.items():
             if box[dim] != whole:
                 raise WrongProgramError(
@@ -417,6 +424,41 @@ class Run:
             self._compute(part, inner, needed, [scope[name]], scope)
         rest = Call(second, call.box, reads, call.writes)
         self._compute(rest, geometry_of(second, self.values), box, targets, scope)
+
+    def _run_inner(
+        self, call: Call, program: Program, geometry: Geometry, box: NumericBox, targets: list[Memory], scope: Scope
+    ) -> None:
+        """Run a pipeline in a call of it, on nothing but what the call says that it reads. Its statements are of this
+        run: they read elements as they are, and give theirs the hashes that they have anywhere."""
+        inner = Run(program, {}, self.order, origins=self.origins)
+        _, outputs = geometry.plan(box)
+        regions = [geometry.region_of(port, box) for port in range(len(program.inputs))]
+        for name, parameter, region in zip(operands_read(call), program.inputs, regions, strict=True):
+            if name not in scope:
+                raise WrongProgramError(f"{text_of(call.func, box)} reads {name}, which is not in scope")
+            is_empty = any(lo > hi for lo, hi in region)
+            values = None if is_empty else self._read(call.func, box, scope[name], region).copy()
+            inner.memories[parameter.name] = Memory(parameter.name, region, (), values)
+        for parameter, output in zip(program.outputs, outputs, strict=True):
+            inner.memories[parameter.name] = Memory(parameter.name, output.region, ())
+        for constant in program.constants:
+            limits = tuple((lo, lo + n - 1) for lo, n in zip(constant.min, constant.array.shape, strict=True))
+            inner.memories[constant.name] = Memory(constant.name, limits, (), _given(constant.name, limits))
+        for parameter in (*program.inputs, *program.outputs):
+            for d, (lo, hi) in enumerate(inner.memories[parameter.name].box):
+                inner.values[metadata_key(parameter.name, d, "min")] = lo
+                inner.values[metadata_key(parameter.name, d, "max")] = hi
+        for name, value in geometry.arguments.items():
+            if isinstance(value, int):
+                inner.values[scalar_key(name)] = value
+        inner._count, inner._iterations = self._count, self._iterations
+        for _ in inner._block(program.body, dict(inner.memories), dict(inner.values), ()):
+            pass
+        self._count, self._iterations = inner._count, inner._iterations
+        self.inside += inner.elements + inner.inside
+        self.has_parallel_loops |= inner.has_parallel_loops
+        for parameter, target, output in zip(program.outputs, targets, outputs, strict=True):
+            target.write(output.region, inner.memories[parameter.name].values)
 
     def _base(self, func: LoweredFunc, box: NumericBox, output: OutputPlan) -> Hashes:
         """The hashes of the coordinates that an operation writes, as it sees them."""

@@ -95,6 +95,8 @@ def _are_equal(a: Any, b: Any) -> bool:
     if type(a) is not type(b):
         return (a == b) is True
     match a:
+        case Program():
+            return say_the_same(a, b)
         case np.ndarray() | np.generic():
             return bool(a.dtype == b.dtype) and a.shape == b.shape and a.tobytes() == b.tobytes()
         case float() | complex():

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Mapping
-from typing import Any, NoReturn, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeVar
 
 import attrs
 import numpy as np
@@ -21,6 +21,9 @@ from slinky.errors import ExpressionError
 from slinky.symbolic.expressions import Expr, Variable
 from slinky.symbolic.intervals import Interval
 from slinky.symbolic.traversal import substitute
+
+if TYPE_CHECKING:
+    from slinky.ir.statements import Program
 
 Own = TypeVar("Own", bound="_Operation")
 
@@ -210,5 +213,17 @@ class Accumulation(_Operation):
         return tuple((name, value) for name, value in self.arguments if name not in RESERVED)
 
 
-Operation: TypeAlias = Callback | Copy | Accumulation
+@attrs.frozen(eq=False, kw_only=True)
+class Nested(_Operation):
+    """A pipeline of its own: what a call of it writes are the outputs of the program, over the call's box, and what it
+    reads are its inputs, each with the bounds of just the region that is read. `arguments` are its scalars.
+
+    Over any box, the program reads of its inputs no more than what the func says for that box.
+    """
+
+    program: Program
+    pass_buffers: bool = True
+
+
+Operation: TypeAlias = Callback | Copy | Accumulation | Nested
 """What a func runs."""

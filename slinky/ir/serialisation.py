@@ -14,15 +14,13 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
-from slinky.errors import FormatError, MissingCallbackError, SlinkyError
+from slinky.errors import FormatError, MissingCallbackError
 from slinky.ir.statements import Program
 from slinky.ir.stored.expressions import read_table
 from slinky.ir.stored.reading import Reading
 from slinky.ir.stored.records import read_funcs, read_program, write_program
-from slinky.ir.stored.requirements import require_program
+from slinky.ir.stored.requirements import require_program, require_that_it_runs
 from slinky.ir.stored.writing import Writing, checked_names
-from slinky.ir.validation import validated
-from slinky.ir.verifier import verify_program
 
 FORMAT = "slinky pipeline"
 VERSION = 1
@@ -74,12 +72,7 @@ def program_from_json(text: object, callbacks: object) -> Program:
     reading.at("funcs", lambda funcs: read_funcs(reading, funcs), document["funcs"])
     program = reading.at("program", lambda value: read_program(reading, value), document["program"])
     reading.at("program", lambda given: require_program(reading, given), program)
-    try:
-        for statement in program.body:
-            validated(statement)
-        verify_program(program)
-    except (SlinkyError, ZeroDivisionError, RecursionError) as error:
-        raise FormatError(f"this is no program that runs: {error}", where="program") from error
+    reading.at("program", lambda given: require_that_it_runs(reading, given), program)
     return program
 
 

@@ -12,18 +12,21 @@ from collections.abc import Mapping
 from typing import assert_never
 
 from slinky.ir.blocks import blocks_of_dims, stored_extents
+from slinky.ir.copies import rewritten, with_program_body, with_variable
 from slinky.ir.effects import clamped_box, reads
-from slinky.ir.operations import Copy
-from slinky.ir.regions import global_boxes
+from slinky.ir.nesting import funcs_in, parameter_regions, parameter_values
+from slinky.ir.operations import Copy, Nested
+from slinky.ir.regions import constant_box, global_boxes
 from slinky.ir.sharing import host_of
 from slinky.ir.stages import stages_of
-from slinky.ir.statements import Alloc, Block, Call, Check, For, If, Pass, Pipelined, Program, Serial, Statement, walk
+from slinky.ir.statements import Alloc, Block, Call, Check, For, If, Pass, Pipelined, Program, Serial, Statement
+from slinky.ir.substitution import substitute_block, substitute_program
 from slinky.runtime.estimates import NEVER, Allocated, Estimate, Work
 from slinky.runtime.lifetimes import guests, memory_releases
 from slinky.runtime.strided import laid, strided, strides_given
 from slinky.runtime.threads import default_workers
 from slinky.symbolic.bounds import bounds
-from slinky.symbolic.expressions import Expr, maximum, minimum
+from slinky.symbolic.expressions import Expr, maximum, minimum, variable
 from slinky.symbolic.intervals import Box
 from slinky.symbolic.traversal import evaluate
 
@@ -32,7 +35,7 @@ def bound(program: Program, values: Mapping[Expr, int], workers: int) -> Estimat
     """What a run with these values of its symbols counts at most, on so many threads."""
     bounder = _Bounder(program, values, workers)
     peak = bounder.block(program.body, (), 1)
-    funcs = {s.func.name: s.func for s in walk(program.body) if isinstance(s, Call)}
+    funcs = {func.name: func for func in funcs_in(program)}
     works = {name: bounder.works.get(name, Work()) for name in funcs}
     copied = sum(
         works[name].elements * func.outputs[0].dtype.itemsize
@@ -102,9 +105,8 @@ class _Bounder:
             case If(body=body, orelse=orelse):
                 return max(self.block(body, loops, count, around), self.block(orelse, loops, count, around))
             case Call():
-                self._call(statement, loops, count)
                 self.peaks[statement.func.name] = max(self.peaks.get(statement.func.name, 0), around)
-                return 0
+                return self._call(statement, loops, count, around)
             case Alloc() | Check() | Pass():
                 return 0
             case _:
@@ -127,12 +129,12 @@ class _Bounder:
         strides = [self.most(stride, loops) for stride in strides_given(alloc)]
         return laid(alloc.buffer, alloc.dtype.itemsize, shape, layout, strides).size
 
-    def _call(self, call: Call, loops: tuple[For, ...], count: int) -> None:
+    def _call(self, call: Call, loops: tuple[For, ...], count: int, around: int) -> int:
         box = clamped_box(call, self.boxes.__getitem__)
         extents = [self._extent(i.max - i.min + 1, loops) for i in box]
         elements = count * math.prod(extents)
         if elements == 0:
-            return
+            return 0
         needed = math.prod(max(self.most(i.max, loops) + self.most(-i.min, loops) + 1, 0) for i in box)
         read = sum(
             math.prod(self._extent(i.max - i.min + 1, loops) for i in effect.box) * port.dtype.itemsize
@@ -149,3 +151,28 @@ class _Bounder:
             known.bytes_read + work.bytes_read,
             known.bytes_written + work.bytes_written,
         )
+        return self._inner(call, box, loops, count, around)
+
+    def _inner(self, call: Call, box: Box, loops: tuple[For, ...], count: int, around: int) -> int:
+        """Count what an inner pipeline does in a call that runs so often; the most bytes that its buffers take."""
+        operation = call.func.operation
+        if not isinstance(operation, Nested):
+            return 0
+        program, outer = operation.program, self.boxes
+        self.boxes = {**parameter_regions(call, box), **{c.name: constant_box(c) for c in program.constants}}
+        inner = substitute_program(_with_own_loops(program), parameter_values(call, box))
+        peak = self.block(inner.body, loops, count, around)
+        self.boxes = outer
+        return peak
+
+
+def _with_own_loops(program: Program) -> Program:
+    """A program whose loops have variables that nothing else has, so that it can stand in another one."""
+
+    def changed(statement: Statement) -> Statement:
+        if not isinstance(statement, For):
+            return statement
+        own = variable(f"{statement.variable.name}.{statement.id}")
+        return with_variable(statement, own, substitute_block(statement.body, {statement.variable: own}))
+
+    return with_program_body(program, tuple(rewritten(s, changed) for s in program.body))

@@ -21,8 +21,9 @@ import numpy as np
 from slinky.errors import ExecutionError
 from slinky.ir.blocks import blocks_of_dims, is_stored_by_blocks, stored_extents
 from slinky.ir.effects import limits
-from slinky.ir.operations import Copy
-from slinky.ir.regions import end_symbols, global_boxes, input_templates
+from slinky.ir.nesting import funcs_in
+from slinky.ir.operations import Copy, Nested
+from slinky.ir.regions import constant_box, end_symbols, global_boxes, input_templates, output_region
 from slinky.ir.sharing import Guest, host_of
 from slinky.ir.stages import stages_of
 from slinky.ir.statements import (
@@ -37,7 +38,6 @@ from slinky.ir.statements import (
     Pipelined,
     Program,
     Serial,
-    walk,
 )
 from slinky.runtime import ramps
 from slinky.runtime.iterations import LARGEST_EXACT, Nest, largest_of, numbers_for, require_few, smallest_of
@@ -48,7 +48,8 @@ from slinky.runtime.spans import Span, span
 from slinky.runtime.stand_ins import values_of
 from slinky.runtime.strided import laid, strided, strides_given
 from slinky.runtime.threads import default_workers, workers_or_default
-from slinky.symbolic.expressions import Constant, Expr, Node
+from slinky.symbolic.expressions import Constant, Expr, Node, as_expr, metadata, scalar
+from slinky.symbolic.intervals import Box, Interval
 
 Ends: TypeAlias = tuple[Number, Number]
 """The first and the last coordinate along a dimension."""
@@ -163,17 +164,16 @@ class _Tally:
     bytes_read: int = 0
     bytes_written: int = 0
     peak: int = 0
-    hull: list[tuple[int, int]] | None = None
+    hulls: dict[int, list[tuple[int, int]]] = attrs.field(factory=dict)
+    """By rank: a func of an inner pipeline may be called like another one."""
 
     def cover(self, box: list[tuple[int, int]]) -> None:
         """The box that holds all must hold this one, too."""
-        known = self.hull or box
-        self.hull = [(min(a, lo), max(b, hi)) for (a, b), (lo, hi) in zip(known, box, strict=True)]
+        known = self.hulls.get(len(box), box)
+        self.hulls[len(box)] = [(min(a, lo), max(b, hi)) for (a, b), (lo, hi) in zip(known, box, strict=True)]
 
     def work(self) -> Work:
-        needed = 0
-        if self.hull is not None:
-            needed = reduce(lambda n, ends: n * (ends[1] - ends[0] + 1), self.hull, 1)
+        needed = sum(math.prod(hi - lo + 1 for lo, hi in hull) for hull in self.hulls.values())
         return Work(self.calls, self.elements, needed, self.bytes_read, self.bytes_written)
 
 
@@ -184,7 +184,7 @@ class _Follower:
         self.workers = workers
         self.boxes: dict[str, list[Ends]] = {}
         self.buffers: dict[str, Allocated] = {}
-        funcs = [s.func for s in walk(program.body) if isinstance(s, Call)]
+        funcs = list(funcs_in(program))
         self.tallies = {func.name: _Tally() for func in funcs}
         self._copied = {f.name: f.outputs[0].dtype.itemsize for f in funcs if isinstance(f.operation, Copy)}
 
@@ -212,8 +212,6 @@ class _Follower:
                     live = live + size
                     peak = greatest(peak, live)
                     self._allocated(statement.buffer, size, nest)
-            elif isinstance(statement, Call):
-                self._call(statement, nest, around + live)
             else:
                 inside = self._inside(statement, nest, around + live)
                 if not _is_nothing(inside):
@@ -222,9 +220,11 @@ class _Follower:
                 live = live - sizes[name]
         return peak
 
-    def _inside(self, statement: For | If | Check | Pass, nest: Nest, around: Number) -> Number:
-        """Follow a statement that is neither an allocation nor a call; the most bytes that buffers in it take."""
+    def _inside(self, statement: Call | For | If | Check | Pass, nest: Nest, around: Number) -> Number:
+        """Follow a statement that is no allocation; the most bytes that buffers in it take."""
         match statement:
+            case Call():
+                return self._call(statement, nest, around)
             case For():
                 return self._loop(statement, nest, around)
             case If(condition=condition, body=body, orelse=orelse):
@@ -313,19 +313,20 @@ class _Follower:
 
     # Calls --------------------------------------------------------------------------------------------------------
 
-    def _call(self, call: Call, nest: Nest, live: Number) -> None:
+    def _call(self, call: Call, nest: Nest, live: Number) -> Number:
+        """Count a call; the most bytes that buffers take in it, which are those of an inner pipeline."""
         func = call.func
         box = self._clamped(call, nest)
         dims: list[Span] = []
         for lo, hi in box:
             dim = span(lo, hi)
             if dim is None:
-                return
+                return 0
             dims.append(dim)
         boxes, geometry = _Boxes(dims, nest), _geometry(func)
         calls = boxes.calls()
         if calls == 0:
-            return
+            return 0
         tally = self.tallies[func.name]
         elements = boxes.points(geometry.whole)
         tally.calls += calls
@@ -343,6 +344,36 @@ class _Follower:
                 extents = [*map(boxes.extent, forms), *map(inner.value, exprs)]
                 points = boxes.sum_of_products([greatest(extent, 0) for extent in extents])
             tally.bytes_read += points * size
+        if not isinstance(func.operation, Nested):
+            return 0
+        return self._inner(func, func.operation, _with_box(func, box, nest), boxes.conditions(), live)
+
+    def _inner(
+        self, func: LoweredFunc, operation: Nested, nest: Nest, conditions: Sequence[Array], around: Number
+    ) -> Number:
+        """Follow an inner pipeline in the iterations in which it is called, whose nest knows the ends of its box; the
+        most bytes that its buffers take."""
+        program, outer = operation.program, self.boxes
+        ends = tuple(Interval(lo, hi) for lo, hi in end_symbols(func))
+        regions: list[Box] = [*input_templates(func), *(output_region(port, ends) for port in func.outputs)]
+        self.boxes, values = {}, dict[Node, Number]()
+        for parameter, region in zip((*program.inputs, *program.outputs), regions, strict=True):
+            own = self.boxes[parameter.name] = [(nest.value(i.min), nest.value(i.max)) for i in region]
+            for d, (lo, hi) in enumerate(own):
+                values[metadata(parameter.name, d, "min")], values[metadata(parameter.name, d, "max")] = lo, hi
+        for c in program.constants:
+            self.boxes[c.name] = [(nest.value(i.min), nest.value(i.max)) for i in constant_box(c)]
+        for name, value in operation.arguments:
+            if isinstance(value, (int, Expr)):
+                values[scalar(name)] = nest.value(as_expr(value))
+        inner = attrs.evolve(nest, known=values)
+        for condition in conditions:
+            inner = inner.where(condition)
+        peak = self.block(program.body, inner, around)
+        self.boxes = outer
+        if not conditions or _is_nothing(peak):
+            return peak
+        return cast(Array, np.where(reduce(np.logical_and, conditions), dense(peak), 0))
 
     def _clamped(self, call: Call, nest: Nest) -> list[Ends]:
         """The box of a call within the bounds of its outputs, and where its func gives the values."""

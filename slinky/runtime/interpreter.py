@@ -23,7 +23,7 @@ import numpy as np
 from slinky.errors import CallbackError, ExecutionError, OverwrittenReadError, UninitializedReadError
 from slinky.ir.blocks import blocks_of_dims, is_stored_by_blocks
 from slinky.ir.effects import clamped_numbers, numeric_reads, numeric_seen, numeric_writes
-from slinky.ir.operations import FloatScalar, Operation
+from slinky.ir.operations import FloatScalar, Nested, Operation
 from slinky.ir.printer import print_program
 from slinky.ir.regions import factors_of, is_translation
 from slinky.ir.sharing import Guest, host_of, in_place_pairs
@@ -45,7 +45,7 @@ from slinky.ir.statements import (
     Statement,
 )
 from slinky.runtime.arena import aligned_bytes, array_on
-from slinky.runtime.arguments import require, take_arguments
+from slinky.runtime.arguments import Arguments, require, take_arguments
 from slinky.runtime.buffers import Array, Buffer, read_only, seen
 from slinky.runtime.callbacks import (
     FirstCalls,
@@ -120,20 +120,34 @@ def interpret(
     An exception of a callback propagates with a note that names the call and its box.
     """
     given = take_arguments(program, arrays, scalars)
-    recorder = Recorder(bytes_copied_per_element(program), options.hooks, options.timed)
+    recorder = Recorder(bytes_copied_per_element(program), options.hooks, options.timed, options.threads)
+    tested = FirstCalls() if options.checked == "first" else None
+    meter = Meter()
+    _carry_out(program, given, recorder, tested, meter, is_checked=options.checked is True)
+    return given.results, recorder.statistics(meter.peak)
+
+
+def _carry_out(
+    program: Program,
+    given: Arguments,
+    recorder: Recorder,
+    tested: FirstCalls | None,
+    meter: Meter,
+    *,
+    is_checked: bool,
+) -> None:
+    """Run a program, or one in another."""
     shadows: dict[str, Shadow] | None = None
-    if options.checked is True:
+    if is_checked:
         outputs = [given.storages[p.name] for p in program.outputs]
         shadows = {s.name: Shadow(s.name, s.box, [None] * len(s.box)) for s in outputs}
-    tested = FirstCalls() if options.checked == "first" else None
-    machine = _Machine(program, recorder, workers_or_default(options.threads), tested, given.floats)
+    machine = _Machine(program, recorder, workers_or_default(recorder.threads), tested, given.floats, meter)
     frame = _Frame(dict(given.storages), dict(given.values), dict(shadows) if shadows is not None else None)
     machine.block(program.body, frame)
     for shadow in (shadows or {}).values():
         missing = shadow.unwritten()
         if missing is not None:
             raise UninitializedReadError(f"element {list(missing)} of output {shadow.name} was never written")
-    return given.results, recorder.statistics(machine.meter.peak)
 
 
 @attrs.frozen(eq=False)
@@ -169,7 +183,7 @@ class _Machine:
     threads: int
     tested: FirstCalls | None
     floats: dict[str, float]
-    meter: Meter = attrs.field(factory=Meter)
+    meter: Meter
     random: np.random.Generator = attrs.field(factory=lambda: np.random.default_rng(0))
 
     def block(self, block: Block, frame: _Frame) -> None:
@@ -384,10 +398,11 @@ class _Machine:
         *,
         guarded: bool,
     ) -> None:
-        func, function = call.func, function_of(call.func.operation)
+        func, function = call.func, self._function(call.func.operation, is_checked=guarded)
         before = [array_of(operand).tobytes() for operand in inputs] if guarded else None
         poison = Poison(outputs, self.random) if guarded and not isinstance(function, np.ufunc) else None
-        callback = function if self.tested is None else self.tested.guard(func)
+        is_nested = isinstance(func.operation, Nested)
+        callback = function if self.tested is None or is_nested else self.tested.guard(func)
         try:
             with self.recorder.call(func.name, box):
                 call_callback(callback, name, inputs, outputs, arguments)
@@ -400,6 +415,18 @@ class _Machine:
             if missing is not None:
                 raise unwritten_error(call, name, box, missing)
             check_in_place(call, name, inputs, outputs, arguments)
+
+    def _function(self, operation: Operation, *, is_checked: bool) -> Callable[..., Any]:
+        """What carries out an operation: an inner pipeline is interpreted, too, with the same checks."""
+        if not isinstance(operation, Nested):
+            return function_of(operation)
+        program = operation.program
+
+        def interpret_inner(*buffers: Any, **scalars: Any) -> None:
+            given = take_arguments(program, buffers, scalars)
+            _carry_out(program, given, self.recorder, self.tested, self.meter, is_checked=is_checked)
+
+        return interpret_inner
 
 
 def _bytes_of(guest: Guest, frame: _Frame) -> int:

@@ -11,8 +11,9 @@ from typing import Any, assert_never
 
 import numpy as np
 
-from slinky.ir.operations import Accumulation, Callback, Copy, Operation
+from slinky.ir.operations import Accumulation, Callback, Copy, Nested, Operation
 from slinky.runtime.copying import carrier
+from slinky.runtime.nested import inner_run
 from slinky.runtime.reductions import stage_carrier
 
 
@@ -25,6 +26,8 @@ def function_of(operation: Operation) -> Callable[..., Any]:
             return carrier(operation)
         case Accumulation():
             return stage_carrier(operation)
+        case Nested():
+            return inner_run(operation)
         case _:
             assert_never(operation)
 

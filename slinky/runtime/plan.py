@@ -262,24 +262,35 @@ class Plan:
 
     def record(self, arrays: Sequence[object], scalars: Mapping[str, object], options: RunOptions) -> RunStatistics:
         """Run; tell the hooks, and return what was used. Test the first call of each func if the options say so."""
-        handed = self.handed(arrays, scalars, recorded=True, guarded=options.checked == "first")
+        recorder = Recorder(self._funcs, options.hooks, options.timed, options.threads)
+        return recorder.statistics(self._recorded(recorder, arrays, scalars, guarded=options.checked == "first"))
+
+    def record_with(self, recorder: Recorder, arrays: Sequence[object], scalars: Mapping[str, object]) -> None:
+        """Run as an inner pipeline of a run that is recorded."""
+        with recorder.inside(self) as reserved:
+            reserved(self._recorded(recorder, arrays, scalars))
+
+    def _recorded(
+        self, recorder: Recorder, arrays: Sequence[object], scalars: Mapping[str, object], *, guarded: bool = False
+    ) -> int:
+        """Run, and tell a recorder; the bytes that were reserved."""
+        handed = self.handed(arrays, scalars, recorded=True, guarded=guarded)
         variant = self.variant(handed.kind)
         variant.begin()
-        recorder = Recorder(self._funcs, options.hooks, options.timed)
         arena = variant.arenas.take()
         reservations = Reservations(variant.tree.sites, arena)
         loops = {name: MeasuredArenas(variant.tree.arenas[name], a) for name, a in variant.inner_arenas.items()}
         reservations.loops += loops.values()
         function = variant.made({**variant.objects, **loops}) if loops else variant.function
         try:
-            self._call_recorded(variant, function, reservations, recorder, options.threads, handed)
+            self._call_recorded(variant, function, reservations, recorder, handed)
         except BaseException as error:
             self.explain(error, variant, arrays, scalars)
             raise
         variant.arenas.give(arena)
         for loop in loops.values():
             loop.end()
-        return recorder.statistics(reservations.bytes())
+        return reservations.bytes()
 
     def rehearse(
         self,
@@ -289,17 +300,27 @@ class Plan:
         stand_ins: Callable[[PlanTree, Recorder], StandIns],
     ) -> RunStatistics:
         """Go through a run with stand-ins for what takes time and memory; return what the run would use."""
+        recorder = Recorder(self._funcs, Hooks(), threads=threads)
+        return recorder.statistics(self.rehearse_with(recorder, arrays, scalars, stand_ins))
+
+    def rehearse_with(
+        self,
+        recorder: Recorder,
+        arrays: Sequence[object],
+        scalars: Mapping[str, object],
+        stand_ins: Callable[[PlanTree, Recorder], StandIns],
+    ) -> int:
+        """The same, with a recorder; the bytes that the run would reserve."""
         handed = self.handed(arrays, scalars, recorded=True)
         variant = self.variant(handed.kind)
-        recorder = Recorder(self._funcs, Hooks())
         stand_in = stand_ins(variant.tree, recorder)
         try:
             function = variant.made(stand_in.objects)
-            self._call_recorded(variant, function, stand_in.reservations, recorder, threads, handed)
+            self._call_recorded(variant, function, stand_in.reservations, recorder, handed)
         except BaseException as error:
             self.explain(error, variant, arrays, scalars)
             raise
-        return recorder.statistics(stand_in.reservations.bytes())
+        return stand_in.reservations.bytes()
 
     @staticmethod
     def _call_recorded(
@@ -307,10 +328,9 @@ class Plan:
         function: Callable[..., None],
         reservations: Reservations,
         recorder: Recorder,
-        threads: int | None,
         handed: Handed,
     ) -> None:
-        workers = workers_or_default(threads)
+        workers = workers_or_default(recorder.threads)
         further = [workers] if variant.tree.threaded else []
         function(reservations.arena, recorder, *further, *handed.values)
 

@@ -13,13 +13,15 @@ from typing import Any
 
 import numpy as np
 
+from slinky.ir.operations import Nested, Operation
 from slinky.runtime.arena import SiteKind, make_window
-from slinky.runtime.buffers import Array
+from slinky.runtime.buffers import Array, Buffer, buffer_at
+from slinky.runtime.nested import inner_run
 from slinky.runtime.omitted import Completion
 from slinky.runtime.plan import Plan, StandIns
 from slinky.runtime.plan_tree import PlanTree
 from slinky.runtime.reservations import Layout, MeasuredArena, Reservations, Room
-from slinky.runtime.stand_ins import address_space, stand_ins_for
+from slinky.runtime.stand_ins import address_space, stand_ins_for, untouched
 from slinky.runtime.statistics import Recorder, RunStatistics
 from slinky.runtime.threads import default_workers, most_threads
 
@@ -36,8 +38,8 @@ def rehearse(
 
 
 def _stand_ins(tree: PlanTree, recorder: Recorder) -> StandIns:
-    silent = dict.fromkeys(tree.callbacks, _nothing)
     threads = _Threads(recorder)
+    silent = {name: _in_place_of(func.operation, recorder, threads) for name, func in tree.callbacks.items()}
     arenas = {name: _Arenas(kinds, threads) for name, kinds in tree.arenas.items()}
     reservations = Reservations(tree.sites, _Arena(tree.sites))
     reservations.loops += arenas.values()
@@ -45,6 +47,20 @@ def _stand_ins(tree: PlanTree, recorder: Recorder) -> StandIns:
         {**tree.objects, **silent, **arenas, "run_parallel": threads.run, "run_stages": threads.run_stages},
         reservations,
     )
+
+
+def _in_place_of(operation: Operation, recorder: Recorder, threads: _Threads) -> Callable[..., None]:
+    """What to run instead of an operation: a rehearsal of an inner pipeline, and nothing of others."""
+    if not isinstance(operation, Nested):
+        return _nothing
+    plan = inner_run(operation).plan
+
+    def rehearse_inner(*buffers: Buffer, **scalars: Any) -> None:
+        stand_ins = [buffer_at(untouched(b.array.shape, b.array.dtype), b.min) for b in buffers]
+        with recorder.inside(plan, threads.at_once) as reserved:
+            reserved(plan.rehearse_with(recorder, stand_ins, scalars, _stand_ins))
+
+    return rehearse_inner
 
 
 def _nothing(*_operands: object, **_arguments: object) -> None:

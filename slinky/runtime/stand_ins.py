@@ -48,7 +48,7 @@ def _stand_in(parameter: BufferParameter, given: object) -> object:
 
 def _array_with_strides(parameter: BufferParameter, shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
     """A writable array in place of one that would be allocated for an output."""
-    return new_array(parameter, shape, strides, _untouched)
+    return new_array(parameter, shape, strides, untouched)
 
 
 def _array(parameter: BufferParameter, shape: tuple[int, ...]) -> Array:
@@ -56,13 +56,13 @@ def _array(parameter: BufferParameter, shape: tuple[int, ...]) -> Array:
     if not all(is_integer(n) and n >= 0 for n in shape):
         raise ArgumentError(f"argument {parameter.name}: a shape is a tuple of integers of at least 0, got {shape!r}")
     try:
-        return _untouched(shape, parameter.dtype)
+        return untouched(shape, parameter.dtype)
     except (OSError, OverflowError, ValueError, MemoryError) as error:
         raise ArgumentError(f"argument {parameter.name}: there is no array of shape {shape!r}: {error}") from error
 
 
-def _untouched(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """In place of `np.empty`."""
+def untouched(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """In place of `np.empty`: an array whose elements nobody touches."""
     return np.ndarray(shape, dtype, address_space(math.prod(int(n) for n in shape) * dtype.itemsize))
 
 

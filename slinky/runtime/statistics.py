@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Iterable, Mapping
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from time import perf_counter
 from typing import Any, ParamSpec, TypeAlias
 
 import attrs
 
 from slinky.errors import ArgumentError
+from slinky.ir.nesting import funcs_in
 from slinky.ir.operations import Copy
-from slinky.ir.statements import Call, Program, walk
+from slinky.ir.statements import Program
 from slinky.runtime import forks
 
 Span: TypeAlias = tuple[tuple[int, int], ...]
@@ -45,6 +48,8 @@ class RunStatistics:
     * `seconds`: of a `timed` run, per func, how long its callback ran, added up over all workers; else None. It is not
       compared.
     * `outputs`: the outputs, in the order of the pipeline's, as calling it returns them. They are not compared.
+
+    What a func does that is a pipeline of its own is counted with the rest, by the names of the funcs in it.
     """
 
     program_bytes: int
@@ -105,8 +110,10 @@ class Recorder:
     """Counts while a run goes on, from any thread. `funcs` are those of `bytes_copied_per_element`. Calls are timed if
     `timed` says so."""
 
-    def __init__(self, funcs: Mapping[str, int], hooks: Hooks, timed: bool = False) -> None:
+    def __init__(self, funcs: Mapping[str, int], hooks: Hooks, timed: bool = False, threads: int | None = None) -> None:
         self._sizes = funcs
+        self.threads = threads
+        """How many threads were asked for: inner pipelines use as many."""
         self._lock = forks.lock()
         self.hooks = hooks
         self._live = 0
@@ -115,6 +122,21 @@ class Recorder:
         self._calls = dict.fromkeys(funcs, 0)
         self._elements = dict.fromkeys(funcs, 0)
         self._seconds = dict.fromkeys(funcs, 0.0) if timed else None
+        self._inner: dict[object, _InnerBytes] = {}
+
+    @contextmanager
+    def inside(self, what: object, at_once: int = 1) -> Iterator[Callable[[int], None]]:
+        """An inner pipeline runs, on as many threads at the same time. The context is a function to tell how many bytes
+        it reserved."""
+        with self._lock:
+            own = self._inner.setdefault(what, _InnerBytes())
+            own.running += at_once
+            own.most = max(own.most, own.running)
+        try:
+            yield own.reserved
+        finally:
+            with self._lock:
+                own.running -= at_once
 
     def called(self, func: str, elements: int) -> None:
         """A callback is about to run for this many points."""
@@ -170,13 +192,39 @@ class Recorder:
             copied = sum(self._sizes[func] * count for func, count in self._elements.items())
             calls, elements = dict(self._calls), dict(self._elements)
             seconds = None if self._seconds is None else dict(self._seconds)
+            peak_bytes += sum(own.most * own.bytes for own in self._inner.values())
             return RunStatistics(self._peak, peak_bytes, self._allocations, calls, elements, copied, seconds)
 
 
+class _InnerBytes:
+    """What an inner pipeline reserves: the most of one run, and how many run at the same time."""
+
+    def __init__(self) -> None:
+        self.running = self.most = self.bytes = 0
+
+    def reserved(self, count: int) -> None:
+        """A run has reserved so many bytes."""
+        self.bytes = max(self.bytes, count)
+
+
 def bytes_copied_per_element(program: Program) -> dict[str, int]:
-    """The funcs of a program, each with the bytes of an element that it copies: none but of a copy."""
-    funcs = [s.func for s in walk(program.body) if isinstance(s, Call)]
-    return {f.name: f.outputs[0].dtype.itemsize if isinstance(f.operation, Copy) else 0 for f in funcs}
+    """The funcs of a program, those of inner pipelines, too, each with the bytes of an element that it copies: none but
+    of a copy."""
+    return {f.name: f.outputs[0].dtype.itemsize if isinstance(f.operation, Copy) else 0 for f in funcs_in(program)}
+
+
+class _Here(threading.local):
+    """The recorder of the call that is under way on a thread."""
+
+    recorder: Recorder | None = None
+
+
+_here = _Here()
+
+
+def recorder_here() -> Recorder | None:
+    """Who counts what the call does that is under way on this thread; None if nobody does."""
+    return _here.recorder
 
 
 class Meter:
@@ -197,7 +245,7 @@ class Meter:
 class CallRecord:
     """A callback that runs: counted when it begins, told to the hooks when it begins and ends."""
 
-    __slots__ = ("_box", "_func", "_recorder")
+    __slots__ = ("_before", "_box", "_func", "_recorder")
 
     def __init__(self, recorder: Recorder, func: str, box: Span) -> None:
         self._recorder = recorder
@@ -208,8 +256,10 @@ class CallRecord:
         self._recorder.called(self._func, math.prod(hi - lo + 1 for lo, hi in self._box))
         if self._recorder.hooks.call_begin is not None:
             self._recorder.hooks.call_begin(self._func, self._box)
+        self._before, _here.recorder = _here.recorder, self._recorder
 
     def __exit__(self, *error: object) -> None:
+        _here.recorder = self._before
         if self._recorder.hooks.call_end is not None:
             self._recorder.hooks.call_end(self._func, self._box)
 

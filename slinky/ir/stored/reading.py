@@ -31,9 +31,13 @@ class Reading:
         self.blocks: dict[int, Block] = {}
         self._place: list[str] = []
 
+    def where(self) -> str:
+        """The current place, as text."""
+        return "".join(self._place).lstrip(".") or "the document"
+
     def fail(self, why: str) -> NoReturn:
         """Refuse the text, for what stands at the current place."""
-        where = "".join(self._place).lstrip(".") or "the document"
+        where = self.where()
         raise FormatError(f"{where}: {why}", where=where)
 
     def at(self, place: str, read: Callable[[Any], T], value: Any) -> T:

@@ -10,6 +10,7 @@ when this module is imported.
 from __future__ import annotations
 
 import ast
+from collections import deque
 from collections.abc import Callable
 from functools import cache
 from typing import Any, TypeAlias, cast, get_args
@@ -41,7 +42,7 @@ from slinky.ir.statements import (
 )
 from slinky.ir.stored import values
 from slinky.ir.stored.reading import Reading, shown
-from slinky.ir.stored.requirements import require_func
+from slinky.ir.stored.requirements import require_func, require_program, require_that_it_runs
 from slinky.ir.stored.writing import Writing
 from slinky.ir.validation import DEEPEST
 from slinky.symbolic.expressions import Condition, Expr, Scalar, Variable
@@ -245,10 +246,10 @@ def _read_block(reading: Reading, value: Any) -> Block:
     return reading.blocks[id(reading.list(value))]
 
 
-def _read_blocks(reading: Reading, value: Any) -> None:
+def _read_blocks(reading: Reading, value: Any, place: str) -> None:
     """Read a block and all inside it, innermost first: what nests deep is not read by functions that nest."""
     found: list[tuple[list[Any], str]] = []
-    waiting: list[tuple[Any, str, int]] = [(value, "program.body", 0)]
+    waiting: list[tuple[Any, str, int]] = [(value, place, 0)]
     while waiting:
         block, place, depth = waiting.pop()
         if type(block) is not list:
@@ -310,6 +311,22 @@ def _no_family(reading: Reading, value: Any) -> Any:
     reading.fail("a family is written as the variants of a func")
 
 
+def _write_inner(writing: Writing, program: Program) -> Any:
+    """A program in a func: all of it, before the func itself is put into the table."""
+    outer, place = writing.blocks, writing.place
+    writing.blocks = deque()
+    written = write_program(writing, program)
+    writing.blocks, writing.place = outer, place
+    return written
+
+
+def _read_inner(reading: Reading, value: Any) -> Program:
+    program = read_program(reading, value, f"funcs[{len(reading.funcs)}].operation.program")
+    require_program(reading, program)
+    require_that_it_runs(reading, program)
+    return program
+
+
 _INTERVAL = Codec(lambda writing, i: [writing.node(i.min), writing.node(i.max)], _read_interval)
 _STATEMENT = _union(Statement)
 _FUNC = _record(LoweredFunc)
@@ -321,6 +338,7 @@ _CODECS |= {
     "Family": Codec(_as_it_is, _no_family),
     "LoweredFunc": Codec(_write_func, lambda reading, value: reading.func(value)),
     "Operation": _union(Operation),
+    "Program": Codec(_write_inner, _read_inner),
     "Memory": _union(Memory),
     "Mode": _union(Mode),
     **{
@@ -350,10 +368,10 @@ def write_program(writing: Writing, program: Program) -> Any:
     return written
 
 
-def read_program(reading: Reading, value: Any) -> Program:
-    """A program, given the tables."""
+def read_program(reading: Reading, value: Any, place: str = "program") -> Program:
+    """A program that stands at a place, given the tables."""
     if type(value) is dict:
-        _read_blocks(reading, value.get("body"))
+        _read_blocks(reading, value.get("body"), f"{place}.body")
     return cast(Program, _record(Program).read(reading, value))
 
 

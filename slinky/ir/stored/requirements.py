@@ -11,10 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from slinky.ir.operations import Accumulation, Copy, Operation, Reduction, Stage
+from slinky.errors import FormatError, SlinkyError
+from slinky.ir.operations import Accumulation, Copy, Nested, Operation, Reduction, Stage
 from slinky.ir.regions import end_symbols, input_templates, output_region, seen_templates
-from slinky.ir.statements import Alloc, ConstantBuffer, LoweredFunc, Port, Program, View, walk
+from slinky.ir.statements import Alloc, BufferParameter, ConstantBuffer, LoweredFunc, Port, Program, View, walk
 from slinky.ir.stored.reading import Reading, is_dimension, is_name, shown
+from slinky.ir.validation import validated
+from slinky.ir.verifier import verify_program
 from slinky.symbolic.bounds import bounds
 from slinky.symbolic.expressions import Expr, Scalar, Variable, linear, variable
 from slinky.symbolic.intervals import Interval, box_symbols
@@ -36,6 +39,16 @@ def require_program(reading: Reading, program: Program) -> None:
     for statement in walk(program.body):
         if isinstance(statement, Alloc):
             _require_buffer(reading, statement.buffer, statement.dims, statement.dtype)
+
+
+def require_that_it_runs(reading: Reading, program: Program) -> None:
+    """Refuse a program whose statements are none, or that `verify` does not accept."""
+    try:
+        for statement in program.body:
+            validated(statement)
+        verify_program(program)
+    except (SlinkyError, ZeroDivisionError, RecursionError) as error:
+        raise FormatError(f"this is no program that runs: {error}", where=reading.where()) from error
 
 
 def _require_buffer(reading: Reading, name: str, dims: Sequence[str], dtype: np.dtype[Any]) -> None:
@@ -83,6 +96,8 @@ def require_func(reading: Reading, func: LoweredFunc) -> None:
         _require_copy(reading, func, func.operation)
     if isinstance(func.operation, Accumulation):
         _require_stage(reading, func, func.operation)
+    if isinstance(func.operation, Nested):
+        _require_nested(reading, func, func.operation)
 
 
 def _require_variables(reading: Reading, dims: Sequence[Variable], what: str) -> None:
@@ -202,6 +217,22 @@ def _require_stage(reading: Reading, func: LoweredFunc, stage: Accumulation) -> 
         _require_axes(reading, func.inputs[count:], stage.axes)
         if "piece_extent" not in dict(stage.arguments):
             reading.fail("an update takes the extent of pieces as the argument piece_extent")
+
+
+def _require_nested(reading: Reading, func: LoweredFunc, operation: Nested) -> None:
+    """Refuse a pipeline in a func that is given something else than it takes."""
+    program = operation.program
+    both: list[tuple[str, Sequence[Port], Sequence[BufferParameter]]] = [
+        ("inputs", func.inputs, program.inputs),
+        ("outputs", func.outputs, program.outputs),
+    ]
+    for what, ports, parameters in both:
+        given = [(port.rank, port.dtype) for port in ports if port.view is None]
+        if given != [(p.rank, p.dtype) for p in parameters] or len(given) != len(ports):
+            reading.fail(f"the {what} of the pipeline {program.name} are not those of {func.name}, which runs it")
+    names = {s.name for s in program.scalars} | {f.name for f in program.floats}
+    if {name for name, _ in operation.arguments} != names or not operation.pass_buffers:
+        reading.fail(f"the pipeline {program.name} is given buffers, and its scalars as arguments: {sorted(names)}")
 
 
 def _require_known(reading: Reading, expressions: Iterable[Expr], known: Collection[Expr]) -> None:
