@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,6 +19,8 @@ from slinky.cursors.parameters import ArgCursor
 from slinky.cursors.patterns import find, the_match
 from slinky.cursors.versions import Lineage, Version, origin
 from slinky.errors import ArgumentError, InvalidCursorError, OperationError
+from slinky.errors import ArgumentError, InvalidCursorError
+from slinky.graph.nested import PipelineFunc
 from slinky.ir.equality import say_the_same
 from slinky.ir.printer import print_program
 from slinky.ir.statements import Program
@@ -30,6 +33,8 @@ from slinky.runtime.run_options import Checked, RunOptions
 from slinky.runtime.statistics import Hooks, Memory, RunStatistics
 
 if TYPE_CHECKING:
+    from slinky.graph.buffers import BufferExpr
+    from slinky.graph.funcs import Func
     from slinky.runtime.bound import BoundPipeline
     from slinky.runtime.estimates import Estimate
     from slinky.runtime.plan import Plan
@@ -391,6 +396,42 @@ class Pipeline:
         again = Pipeline(self._version.continued(lineage))
         object.__setattr__(again, "_plan", self._plan)
         return again
+
+    def as_func(
+        self,
+        inputs: Iterable[BufferExpr],
+        outputs: Iterable[BufferExpr],
+        name: str | None = None,
+        *,
+        arguments: Mapping[str, Any] | None = None,
+    ) -> Func:
+        """Make this pipeline a func of another graph, from buffers of that to buffers of that, in the order of the
+        inputs and outputs here.
+
+            >>> import slinky as sl, numpy as np, examples  # small pipelines, in the repository of slinky
+            >>> inner = sl.line_buffer(examples.blur(), "blur", "x", 16)
+            >>> image, soft, soft2 = (sl.BufferExpr(name, np.float32, 1) for name in ("image", "soft", "soft2"))
+            >>> inner.as_func([image], [soft], "once")
+            <Func soft[x] = once(image[x - 1..x + 1])>
+            >>> _ = inner.as_func([soft], [soft2], "twice")
+            >>> p = sl.build_pipeline([image], [soft2])
+            >>> print(p)
+            pipeline twice(image: float32[1]) -> (soft2: float32[1]):
+              check image.x.min <= soft2.x.min - 2
+              check soft2.x.max <= image.x.max - 2
+              alloc soft: float32[soft2.x.min - 1 .. soft2.x.max + 1]
+              soft[:] = once(image[soft2.x.min - 2 .. soft2.x.max + 2])
+              soft2[:] = twice(soft[:])
+
+        What the func reads follows from the statements. Its calls run them, on buffers that hold just the region that
+        a call reads and the box that it computes; they can be split and moved like those of any func. Scalars are
+        `arguments` by name; those that are not given are scalars of the same name in the other graph. Statistics
+        count what runs inside with the rest.
+
+        Raises `GraphError` for buffers or scalars that do not fit, and for a pipeline that requires more of its inputs
+        than what it is given for a part of its outputs. What it requires of scalars is checked in each call.
+        """
+        return PipelineFunc(self._program, inputs, outputs, name, arguments)
 
     def verify(self) -> None:
         """Check that the program is well formed.
