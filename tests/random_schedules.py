@@ -25,6 +25,7 @@ from slinky.ir.copies import symbols_of
 from slinky.ir.families import original
 from slinky.ir.operations import Copy
 from slinky.ir.sharing import reads_where_it_writes
+from slinky.ir.operations import Copy, Nested
 from slinky.symbolic.expressions import constant_value
 from slinky.symbolic.traversal import symbols
 
@@ -554,6 +555,30 @@ def _fuse_calls(chain: Chain) -> sl.Pipeline:
     return sl.fuse_calls(p, *chain.choose(triples))
 
 
+def _extract_pipeline(chain: Chain) -> sl.Pipeline:
+    """Some neighbouring statements, mostly from an allocation or a loop on."""
+    p = chain.pipeline
+    starts = [*p.find_all("_ = _"), *p.find_all("for _"), *p.find_all("alloc _")]
+    if not starts or len(p.find_all("_ = _")) > 12:
+        raise NothingToDoError
+    start = chain.choose(starts)
+    more = 0
+    while start.next(more + 1) and more < 6:
+        more += 1
+    block = start.expand(after=chain.choose(range(more + 1)))
+    return sl.extract_pipeline(p, block, f"inner_{len(chain.applied)}")
+
+
+def _inline_pipeline(chain: Chain) -> sl.Pipeline:
+    """A call of what is a pipeline; now and then any."""
+    calls = [c for c in chain.pipeline.find_all("_ = _") if isinstance(c._call.func.operation, Nested)]
+    if chain.is_careless():
+        return sl.inline_pipeline(chain.pipeline, chain.pick("_ = _"))
+    if not calls:
+        raise NothingToDoError
+    return sl.inline_pipeline(chain.pipeline, chain.choose(calls))
+
+
 def _stage_buffer(chain: Chain) -> sl.Pipeline:
     """What a statement, or that and the next one, touches."""
     p, is_careless = chain.pipeline, chain.is_careless()
@@ -657,6 +682,8 @@ PRIMITIVES: dict[str, tuple[Primitive, int]] = {
     "remove_call": (_remove_call, 1),
     "choose_variant": (_choose_variant, 1),
     "fuse_calls": (_fuse_calls, 1),
+    "extract_pipeline": (_extract_pipeline, 2),
+    "inline_pipeline": (_inline_pipeline, 2),
     "stage_buffer": (_stage_buffer, 1),
     "compute_in_place": (_compute_in_place, 1),
     "reuse_buffer": (_reuse_buffer, 2),

@@ -86,6 +86,8 @@ class Outcome:
     outputs: dict[str, Hashes] = field(default_factory=dict)
     calls: Counter[str] = field(default_factory=Counter)
     elements: Counter[str] = field(default_factory=Counter)
+    inside: Counter[str] = field(default_factory=Counter)
+    """The elements that pipelines compute in calls of them."""
     wrong: str = ""
     """What the program did that no program may do."""
     is_too_long: bool = False
@@ -142,7 +144,9 @@ def run(program: Program, values: Values, order: str) -> Outcome:
         return Outcome(wrong=str(error))
     except (TooMuchWorkError, RecursionError):
         return Outcome(is_too_long=True)
-    return Outcome({p.name: machine.output(p.name) for p in program.outputs}, machine.calls, machine.elements)
+    return Outcome(
+        {p.name: machine.output(p.name) for p in program.outputs}, machine.calls, machine.elements, machine.inside
+    )
 
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -202,6 +206,13 @@ def same_of_what_there_was(before: Outcome, after: Outcome, arguments: Arguments
     return _differing("elements", before.elements, others)
 
 
+def same_in_and_out(before: Outcome, after: Outcome, arguments: Arguments) -> str:
+    """Each func computes as many elements, whether in a pipeline or not, but for the one that is a pipeline."""
+    were, are = (outcome.elements + outcome.inside for outcome in (before, after))
+    changed = [name for name in were.keys() | are.keys() if were[name] != are[name]]
+    return _differing("elements", were, are) if len(changed) > 1 else ""
+
+
 def as_the_tail_says(before: Outcome, after: Outcome, arguments: Arguments) -> str:
     """Pieces that are shifted overlap; all others do not."""
     rule = no_fewer_elements if arguments.get("tail") == "shift" else same_elements
@@ -235,6 +246,8 @@ COUNTS: dict[str, CountRule] = {
     "share_calls": same_of_others,
     "remove_call": no_more_elements,
     "choose_variant": same_calls,
+    "extract_pipeline": same_in_and_out,
+    "inline_pipeline": same_in_and_out,
     "fuse_calls": three_changed,
     "stage_buffer": same_of_what_there_was,
     "parallelize_loop": same_calls,

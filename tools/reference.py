@@ -30,6 +30,7 @@ GROUPS = {
     "calls": "Single calls",
     "reductions": "Reductions",
     "variants": "What calls run",
+    "nesting": "Pipelines in pipelines",
     "sliding": "Sliding windows",
     "storage": "Storage",
     "extents": "What buffers hold",

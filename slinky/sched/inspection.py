@@ -35,6 +35,7 @@ from slinky.cursors.versions import Version
 from slinky.errors import InvalidCursorError, OperationError
 from slinky.ir.blocks import blocks_of_dims, stored_extents
 from slinky.ir.effects import calls_in, read_by, written_by
+from slinky.ir.operations import Nested
 from slinky.ir.printer import expression_text
 from slinky.ir.scopes import over_loops
 from slinky.ir.statements import Call, For, Program, Statement
@@ -52,6 +53,18 @@ from slinky.symbolic.traversal import evaluate
 # ----------------------------------------------------------------------------------------------------------------
 # Calls
 # ----------------------------------------------------------------------------------------------------------------
+
+
+def inner_pipeline(p: Pipeline, place: Cursor | str) -> Pipeline:
+    """The pipeline that a call runs: of a func that `extract_pipeline` or `pipeline.as_func` made.
+
+    It is a pipeline of its own, to print, to run and to schedule. Raises `OperationError` for a call of another func.
+    """
+    call = _place(p, place, (CallCursor,), "inner_pipeline")
+    operation = call._call.func.operation
+    if not isinstance(operation, Nested):
+        raise OperationError(f"{call.name()} is no pipeline; extract_pipeline and pipeline.as_func make such funcs")
+    return Pipeline(operation.program)
 
 
 def producers(p: Pipeline, place: Cursor | str) -> tuple[CallCursor, ...]:

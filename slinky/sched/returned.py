@@ -314,3 +314,15 @@ class ReuseBufferCursors(ReturnedCursors):
     """Returned by `reuse_buffer`."""
 
     alloc: AllocCursor
+
+
+class ExtractPipelineCursors(ReturnedCursors):
+    """Returned by `extract_pipeline`."""
+
+    call: CallCursor
+
+
+class InlinePipelineCursors(ReturnedCursors):
+    """Returned by `inline_pipeline`."""
+
+    block: BlockCursor

@@ -176,6 +176,15 @@ DECLARED = Reason(
     "and no other value.",
 )
 
+COMPOSED = Reason(
+    "composed",
+    "Statements become the program of a func that is called in their place, or the other way round: the same funcs run "
+    "on the same sources. Of the ends of buffers, funcs speak as they did. The program has been proved by itself, over "
+    "any box, from nothing but what the func says that it reads.",
+    "An element has the value that its func gives it of elements of the same sources, wherever the call stands that "
+    "computes it. Those that are only there inside of the program are seen by nobody else.",
+)
+
 LAYOUT_ALONE = Reason(
     "a layout alone",
     "Nothing changes but where the elements of one allocation, which is not folded, lie in memory; each has a place of "

@@ -12,6 +12,7 @@ from slinky.sched.primitives.lifting import compute_once, lift_call
 from slinky.sched.primitives.loops import cut_loop, parallelize_loop, reorder_loops, serialize_loop, split_loop
 from slinky.sched.primitives.memory import compute_in_place, reuse_buffer
 from slinky.sched.primitives.pieces import unroll_buffer
+from slinky.sched.primitives.nesting import extract_pipeline, inline_pipeline
 from slinky.sched.primitives.pipelining import pipeline_loop, prefetch
 from slinky.sched.primitives.placement import compute_at, compute_root
 from slinky.sched.primitives.reductions import split_reduction
@@ -38,10 +39,12 @@ __all__ = [
     "cut_call",
     "cut_loop",
     "divide_dim",
+    "extract_pipeline",
     "fission_loop",
     "fold_storage",
     "fuse_calls",
     "fuse_loops",
+    "inline_pipeline",
     "lift_alloc",
     "lift_call",
     "lift_if",

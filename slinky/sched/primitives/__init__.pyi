@@ -10,7 +10,6 @@ from slinky.sched.returned import (
     AbsorbLoopCursors,
     AliasCopiesCursors,
     AliasCopyCursors,
-    AlignDimCursors,
     AssumeShapeCursors,
     ChooseVariantCursors,
     CloneCallCursors,
@@ -20,15 +19,15 @@ from slinky.sched.returned import (
     ComputeRootCursors,
     CutCallCursors,
     CutLoopCursors,
-    DivideDimCursors,
+    ExtractPipelineCursors,
     FissionLoopCursors,
     FoldStorageCursors,
     FuseCallsCursors,
     FuseLoopsCursors,
+    InlinePipelineCursors,
     LiftAllocCursors,
     LiftCallCursors,
     LiftIfCursors,
-    MergeDimsCursors,
     ParallelizeLoopCursors,
     PipelineLoopCursors,
     PrefetchCursors,
@@ -37,7 +36,6 @@ from slinky.sched.returned import (
     RenameCursors,
     ReorderLoopsCursors,
     ReorderStatementsCursors,
-    ResizeDimCursors,
     ReuseBufferCursors,
     SerializeLoopCursors,
     SetLayoutCursors,
@@ -51,7 +49,6 @@ from slinky.sched.returned import (
     StageBufferCursors,
     StoreAtCursors,
     UnfoldStorageCursors,
-    UnrollBufferCursors,
     UnrollLoopCursors,
     UnslideWindowCursors,
 )
@@ -359,6 +356,25 @@ def fuse_calls(
     rc: Literal[False] = False,
 ) -> Pipeline: ...
 @overload
+def extract_pipeline(
+    p: Pipeline,
+    block: BlockArgument,
+    name: str,
+    *,
+    rc: Literal[True],
+) -> tuple[Pipeline, ExtractPipelineCursors]: ...
+@overload
+def extract_pipeline(p: Pipeline, block: BlockArgument, name: str, *, rc: Literal[False] = False) -> Pipeline: ...
+@overload
+def inline_pipeline(
+    p: Pipeline,
+    call: CallCursor | str,
+    *,
+    rc: Literal[True],
+) -> tuple[Pipeline, InlinePipelineCursors]: ...
+@overload
+def inline_pipeline(p: Pipeline, call: CallCursor | str, *, rc: Literal[False] = False) -> Pipeline: ...
+@overload
 def slide_window(
     p: Pipeline,
     call: CallCursor | str,
@@ -453,54 +469,6 @@ def lift_alloc(
 @overload
 def lift_alloc(p: Pipeline, alloc: AllocCursor | str, levels: int = 1, *, rc: Literal[False] = False) -> Pipeline: ...
 @overload
-def resize_dim(
-    p: Pipeline,
-    alloc: AllocCursor | str,
-    dim: str | int,
-    interval: Interval,
-    *,
-    rc: Literal[True],
-) -> tuple[Pipeline, ResizeDimCursors]: ...
-@overload
-def resize_dim(
-    p: Pipeline,
-    alloc: AllocCursor | str,
-    dim: str | int,
-    interval: Interval,
-    *,
-    rc: Literal[False] = False,
-) -> Pipeline: ...
-@overload
-def align_dim(
-    p: Pipeline,
-    alloc: AllocCursor | str,
-    dim: str | int,
-    multiple: ExprLike,
-    begin: ExprLike | None = None,
-    *,
-    rc: Literal[True],
-) -> tuple[Pipeline, AlignDimCursors]: ...
-@overload
-def align_dim(
-    p: Pipeline,
-    alloc: AllocCursor | str,
-    dim: str | int,
-    multiple: ExprLike,
-    begin: ExprLike | None = None,
-    *,
-    rc: Literal[False] = False,
-) -> Pipeline: ...
-@overload
-def unroll_buffer(
-    p: Pipeline,
-    alloc: AllocCursor | str,
-    dim: str | int,
-    *,
-    rc: Literal[True],
-) -> tuple[Pipeline, UnrollBufferCursors]: ...
-@overload
-def unroll_buffer(p: Pipeline, alloc: AllocCursor | str, dim: str | int, *, rc: Literal[False] = False) -> Pipeline: ...
-@overload
 def stage_buffer(
     p: Pipeline,
     block: BlockArgument,
@@ -562,17 +530,10 @@ def alias_copies(
     p: Pipeline,
     *,
     keep: str | Sequence[str] = (),
-    stay: Sequence[CallCursor | str] = (),
     rc: Literal[True],
 ) -> tuple[Pipeline, AliasCopiesCursors]: ...
 @overload
-def alias_copies(
-    p: Pipeline,
-    *,
-    keep: str | Sequence[str] = (),
-    stay: Sequence[CallCursor | str] = (),
-    rc: Literal[False] = False,
-) -> Pipeline: ...
+def alias_copies(p: Pipeline, *, keep: str | Sequence[str] = (), rc: Literal[False] = False) -> Pipeline: ...
 @overload
 def set_layout(
     p: Pipeline,
@@ -593,34 +554,6 @@ def set_layout(
     alignment: int = 1,
     rc: Literal[False] = False,
 ) -> Pipeline: ...
-@overload
-def divide_dim(
-    p: Pipeline,
-    alloc: AllocCursor | str,
-    dim: str | int,
-    factor: int,
-    *,
-    rc: Literal[True],
-) -> tuple[Pipeline, DivideDimCursors]: ...
-@overload
-def divide_dim(
-    p: Pipeline,
-    alloc: AllocCursor | str,
-    dim: str | int,
-    factor: int,
-    *,
-    rc: Literal[False] = False,
-) -> Pipeline: ...
-@overload
-def merge_dims(
-    p: Pipeline,
-    alloc: AllocCursor | str,
-    dim: str | int,
-    *,
-    rc: Literal[True],
-) -> tuple[Pipeline, MergeDimsCursors]: ...
-@overload
-def merge_dims(p: Pipeline, alloc: AllocCursor | str, dim: str | int, *, rc: Literal[False] = False) -> Pipeline: ...
 @overload
 def compute_in_place(
     p: Pipeline,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+import itertools
+from collections.abc import Container, Iterable, Iterator, Mapping
 
 from slinky.cursors.cursors import AllocCursor, LoopCursor, StatementCursor, statement_cursor
 from slinky.cursors.editing import Edit
@@ -106,6 +107,13 @@ def _free_name(version: Version, wanted: str, taken: Container[str]) -> str:
     while name in taken or _means_something(version, name):
         name, count = f"{wanted}_{count}", count + 1
     return name
+
+
+def numbered(wanted: str) -> Iterator[str]:
+    """A name, and then that with a number, without end."""
+    yield wanted
+    for count in itertools.count(1):
+        yield f"{wanted}_{count}"
 
 
 def _means_something(version: Version, name: str) -> bool:
