@@ -89,6 +89,9 @@ def reduce(
             combine.take_one_more if is_extremum else combine.update,
             combine.finish_unless_none if is_extremum else _finish_alone,
             positions=is_extremum,
+            combine.update,
+            _finish_alone,
+            merge=combine.merge,
             exact=not is_rounded,
             reassociate=reassociate,
         ),
@@ -133,6 +136,8 @@ class _Combine:
         if not count:
             raise ValueError(f"{self.ufunc.__name__} of no elements: there is none")
         _finish_alone(state, out)
+    def merge(self, first: Array, second: Array, new: Array) -> None:
+        self.ufunc(first, second, out=new)
 
 
 def _finish_alone(state: Array, out: Array) -> None:
@@ -181,6 +186,7 @@ def mean(source: Access, target: Access, *, name: str | None = "mean", reassocia
             combine.init,
             lambda old, piece, new, start: combine.update(old, piece, new),
             _divided,
+            merge=lambda first, second, new, *, before, more: combine.merge(first, second, new),
             positions=True,
             exact=False,
             reassociate=reassociate,
@@ -217,13 +223,27 @@ def var(source: Access, target: Access, *, ddof: int = 0, name: str | None = "va
 
     def update(mean: Array, squares: Array, piece: Array, new_mean: Array, new_squares: Array, *, start: int) -> None:
         own = math.prod(piece.shape[axis] for axis in axes)
-        np.mean(piece, axis=axes, dtype=dtype, out=new_mean)
-        np.var(piece, axis=axes, dtype=dtype, out=new_squares)
-        apart = new_mean - mean
-        new_squares *= own
-        new_squares += squares
-        new_squares += apart * apart * (start * (own / (start + own)))
-        np.add(mean, apart * (own / (start + own)), out=new_mean)
+        of_piece = np.empty_like(new_mean), np.empty_like(new_squares)
+        np.mean(piece, axis=axes, dtype=dtype, out=of_piece[0])
+        np.var(piece, axis=axes, dtype=dtype, out=of_piece[1])
+        of_piece[1][...] *= own
+        merge(mean, squares, *of_piece, new_mean, new_squares, before=start, more=own)
+
+    def merge(
+        mean: Array,
+        squares: Array,
+        other_mean: Array,
+        other_squares: Array,
+        new_mean: Array,
+        new_squares: Array,
+        *,
+        before: int,
+        more: int,
+    ) -> None:
+        apart = other_mean - mean
+        np.add(other_squares, squares, out=new_squares)
+        new_squares += apart * apart * (before * (more / (before + more)))
+        np.add(mean, apart * (more / (before + more)), out=new_mean)
 
     def finish(mean: Array, squares: Array, out: Array, *, count: int) -> None:
         np.divide(squares, max(count - ddof, 0), out=out)
@@ -239,6 +259,7 @@ def var(source: Access, target: Access, *, ddof: int = 0, name: str | None = "va
             init,
             update,
             finish,
+            merge=merge,
             positions=True,
             exact=False,
             reassociate=reassociate,
@@ -295,11 +316,21 @@ def _place(
         new_best[...] = np.take_along_axis(piece, np.expand_dims(own, axis), axis).squeeze(axis)
         np.add(own, start, out=new_at)
         if start:
-            taken = is_better(new_best, best)
-            if has_nan:
-                taken = (taken | np.isnan(new_best)) & ~np.isnan(best)
-            np.copyto(new_best, best, where=~taken)
-            np.copyto(new_at, at, where=~taken)
+            kept = ~is_taken(best, new_best)
+            np.copyto(new_best, best, where=kept)
+            np.copyto(new_at, at, where=kept)
+
+    def is_taken(best: Array, other: Array) -> Any:
+        """Where the other is better, which comes later."""
+        taken = is_better(other, best)
+        return (taken | np.isnan(other)) & ~np.isnan(best) if has_nan else taken
+
+    def merge(
+        best: Array, at: Array, other: Array, other_at: Array, new_best: Array, new_at: Array, *, before: int, more: int
+    ) -> None:
+        taken = is_taken(best, other) if before else np.True_
+        new_best[...] = np.where(taken, other, best)
+        new_at[...] = np.where(taken, other_at + before, at)
 
     def finish(best: Array, at: Array, out: Array, *, count: int) -> None:
         if not count:
@@ -317,6 +348,7 @@ def _place(
             init,
             update,
             finish,
+            merge=merge,
             positions=True,
         ),
     )
@@ -356,6 +388,7 @@ def dot(a: Access, b: Access, target: Access, *, name: str | None = "dot", reass
             lambda state: state.fill(0),
             update,
             _finish_alone,
+            merge=lambda first, second, new: np.copyto(new, first + second),
             exact=dtype.kind in "biu",
             reassociate=reassociate,
         ),
@@ -415,6 +448,23 @@ def softmax_dot(
         new_total += total * scale[:, None]
         np.add(weight * scale, weights.sum(axis=1), out=new_weight)
 
+    def merge(
+        total: Array,
+        largest: Array,
+        weight: Array,
+        other_total: Array,
+        other_largest: Array,
+        other_weight: Array,
+        new_total: Array,
+        new_largest: Array,
+        new_weight: Array,
+    ) -> None:
+        np.maximum(largest, other_largest, out=new_largest)
+        base = np.where(np.isneginf(new_largest), 0, new_largest)
+        scale, other_scale = np.exp(largest - base), np.exp(other_largest - base)
+        new_total[...] = total * scale[:, None] + other_total * other_scale[:, None]
+        new_weight[...] = weight * scale + other_weight * other_scale
+
     def finish(total: Array, largest: Array, weight: Array, out: Array) -> None:
         with np.errstate(invalid="ignore"):
             np.divide(total, weight[:, None], out=out)
@@ -431,6 +481,7 @@ def softmax_dot(
             init,
             update,
             finish,
+            merge=merge,
             exact=False,
             reassociate=reassociate,
         ),

@@ -17,7 +17,8 @@ one's hash, which must lie in the region that the call reads; or what fills, wit
 
 A reduction that its author has declared depends on a sum of what it reads, whatever the order: each element counts by
 its place in all that is reduced. The stages that it is taken to hold that sum as it grows: nothing at first, with each
-piece more, and in the end what is computed of it. So they agree with the func if each element has been taken once.
+piece more, two of them added where they are merged, and in the end what is computed of it. So they agree with the func
+if each element has been taken once.
 
 A call also *reads* (without effect on hashes) the hull of these boxes over all of its clamped box; that it must find,
 within the bounds of the buffer and written.
@@ -371,11 +372,13 @@ class Geometry:
             return 0
         if stage.axes[port - len(stage.reduction.states)] != d:
             return 0
-        if box[0][0] != box[0][1]:
+        leading = range(2 if stage.parts else 1)
+        if any(box[dim][0] != box[dim][1] for dim in leading):
             raise TooMuchWorkError
-        values = {**self.values, self.dims[0]: box[0][0]}
         begin, _ = self.ports[port][d]
-        return int(begin(values)) - int(begin({**values, self.dims[0]: 0}))
+        here = {**self.values, **{self.dims[dim]: box[dim][0] for dim in leading}}
+        first = {**self.values, **{self.dims[dim]: 0 for dim in leading}}
+        return int(begin(here)) - int(begin(first))
 
     def _dense_port(self, port: int, box: NumericBox, hull: NumericBox, dims: tuple[int, ...]) -> PortPlan:
         """Where a dimension of the port follows two of the func's, or two follow the same one."""
@@ -423,6 +426,9 @@ class Geometry:
             if not same:
                 raise TooMuchWorkError
             return _shares(self.salt, same).get(k)
+            return 1 if k == same[0] else None
+        if self.stage.stage is Stage.MERGE:
+            return 1 if k % len(states) == port else None
         if k < len(states):
             return 1 if k == port else None
         return mixed(self.salt, 0, k - len(states)) | 1

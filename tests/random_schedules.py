@@ -496,6 +496,18 @@ def _split_reduction(chain: Chain) -> sl.Pipeline:
     return sl.split_reduction(p, chain.choose(declared), "r", chain.choose([1, 2, 3, 4]))
 
 
+def _split_reduction_in_parts(chain: Chain) -> sl.Pipeline:
+    """The same, in parts that are merged."""
+    p = chain.pipeline
+    declared = [c for c in p.find_all("_ = _") if c._call.func.reduction is not None]
+    if chain.is_careless():
+        return sl.split_reduction_in_parts(p, chain.pick("_ = _"), "r", chain.choose([1, 4]), 2)
+    if not declared:
+        raise NothingToDoError
+    sizes = chain.choose([1, 2, 3]), chain.choose([1, 2, 3])
+    return sl.split_reduction_in_parts(p, chain.choose(declared), "r", *sizes)
+
+
 def _share_calls(chain: Chain) -> sl.Pipeline:
     """Calls of one func that write different buffers, or any two."""
     all_calls = chain.pipeline.find_all("_ = _")
@@ -678,6 +690,7 @@ PRIMITIVES: dict[str, tuple[Primitive, int]] = {
     "cut_call": (_cut_call, 1),
     "clone_call": (_clone_call, 2),
     "split_reduction": (_split_reduction, 3),
+    "split_reduction_in_parts": (_split_reduction_in_parts, 2),
     "share_calls": (_share_calls, 1),
     "remove_call": (_remove_call, 1),
     "choose_variant": (_choose_variant, 1),

@@ -188,6 +188,17 @@ REFUSALS: dict[str, dict[str, str]] = {
         "a factor that is not positive": POSITIVE,
         "too deep": DEEP,
     },
+    "split_reduction_in_parts": {
+        "nothing is declared": r"does not say how it reduces",
+        "no merge": r"does not say how states of two parts are merged",
+        "another dimension": r" reduces .*, and not ",
+        "it would be rounded elsewhere": r"gives other bits by pieces",
+        "inputs of other lengths": r"are (not )?as long as each other along",
+        "something read is not written": UNWRITTEN,
+        "past a copy": r"reads or writes past a copy",
+        "a factor that is not positive": POSITIVE + r"|the number of pieces (must be|is) 1 or more",
+        "too deep": DEEP,
+    },
     "extract_pipeline": {
         "a check": r"a check stays where it is",
         "used behind it": r"is allocated in the block and used behind it",

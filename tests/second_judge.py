@@ -243,6 +243,7 @@ COUNTS: dict[str, CountRule] = {
     "specialize": same_calls,
     "clone_call": any_number,
     "split_reduction": any_number,
+    "split_reduction_in_parts": any_number,
     "share_calls": same_of_others,
     "remove_call": no_more_elements,
     "choose_variant": same_calls,

@@ -360,8 +360,8 @@ def test_reductions_and_their_stages_come_back_from_json() -> None:
     for old, new, message in [
         ('"axes": [1]', '"axes": [2]', "an input of rank 2 has no axis 2"),
         ('"axes": [1]', '"axes": []', "the stage update of a reduction with 1 states reads 1 buffers"),
-        ('"stage": "init"', '"stage": "begin"', "expected one of init, update, finish, got 'begin'"),
-        ('"piece_extent"', '"piece"', "an update takes the extent of pieces"),
+        ('"stage": "init"', '"stage": "begin"', "expected one of init, update, keep, merge, finish, got 'begin'"),
+        ('"piece_extent"', '"piece"', "the stage update of a reduction takes the argument piece_extent"),
         ('"over": [["x", [1]]]', '"over": []', "what is reduced has names"),
     ]:
         text = p.to_json() if old in p.to_json() else split

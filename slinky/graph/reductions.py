@@ -38,12 +38,16 @@ class Reduction:
     * `update`: called with an array per state as it was, read-only, then one per input of the func, with a further
       piece of the reduced dimension, then one per state to write.
     * `finish`: called with an array per state, then one per output of the func, which it writes.
+    * `merge`: called with an array per state of some elements, one per state of the elements that follow these, both
+      read-only, then one per state of all of them to write. With it, `split_reduction_in_parts` reduces parts of the
+      elements by themselves, at the same time. A state must not know what comes before its part.
     * `positions`: let `update` take `start=`, how many elements come before its piece, and `finish` take `count=`, how
-      many there were, along all reduced dimensions.
+      many there were, along all reduced dimensions; and `merge` take `before=` and `more=`, how many elements its first
+      states are of, and how many its second. In a part, `start` counts from the beginning of the part.
     * `exact`: whether pieces give the very same bits as the whole. Sums of floats do not: they are rounded elsewhere.
     * `reassociate`: that this may be, where it is not exact. Nothing is taken to pieces without.
 
-    All three take the func's `arguments`, too. Like callbacks, they write what comes last and return nothing; pieces
+    All of them take the func's `arguments`, too. Like callbacks, they write what comes last and return nothing; pieces
     come in order, and are not empty.
 
         >>> import slinky as sl, numpy as np
@@ -72,6 +76,7 @@ class Reduction:
         update: Callable[..., Any],
         finish: Callable[..., Any],
         *,
+        merge: Callable[..., Any] | None = None,
         positions: bool = False,
         exact: bool = True,
         reassociate: bool = False,
@@ -88,10 +93,12 @@ class Reduction:
         for what, given in (("init", init), ("update", update), ("finish", finish)):
             if not callable(given):
                 raise GraphError(f"{what} of a reduction must be callable, got {given!r}")
+        if merge is not None and not callable(merge):
+            raise GraphError(f"merge of a reduction must be callable, got {merge!r}")
         for what, flag in (("positions", positions), ("exact", exact), ("reassociate", reassociate)):
             if not isinstance(flag, (bool, np.bool_)):
                 raise GraphError(f"{what} of a reduction must be True or False, got {flag!r}")
-        self.init, self.update, self.finish = init, update, finish
+        self.init, self.update, self.finish, self.merge = init, update, finish, merge
         self.positions, self.exact, self.reassociate = bool(positions), bool(exact), bool(reassociate)
 
     def lowered(self, func: Func) -> LoweredReduction:
@@ -111,6 +118,7 @@ class Reduction:
             self.positions,
             self.exact,
             self.reassociate,
+            self.merge,
         )
 
     @staticmethod

@@ -165,6 +165,10 @@ class Reduction:
     elements, and writes the outputs of the func. All take the func's `arguments`; with `positions`, `update` also takes
     `start`, how many elements come before the piece, and `finish` takes `count`, how many there are.
 
+    `merge`, if there is one, is given the states of some elements, the states of the elements that follow, and the
+    states of all of them to write; with `positions`, also `before` and `more`, how many elements these two are of. What
+    comes before the part of the elements that a state is of does not matter to it: `start` counts from there.
+
     That this gives what the func gives is the word of its author: to the last bit if it `is_exact`, else but for
     rounding, which matters to nobody if it `may_reassociate`.
     """
@@ -177,6 +181,7 @@ class Reduction:
     positions: bool = False
     is_exact: bool = True
     may_reassociate: bool = False
+    merge: Callable[..., Any] | None = None
 
 
 class Stage(enum.Enum):
@@ -184,10 +189,12 @@ class Stage(enum.Enum):
 
     INIT = "init"
     UPDATE = "update"
+    KEEP = "keep"
+    MERGE = "merge"
     FINISH = "finish"
 
 
-RESERVED = ("piece_extent", "each", "start", "count")
+RESERVED = ("piece_extent", "each", "start", "count", "part_pieces", "extent", "before", "more")
 """What arguments of stages are called that no func has given them."""
 
 
@@ -200,6 +207,9 @@ class Accumulation(_Operation):
     they hold at k is what they are after the piece k, and at -1, of no elements. An update writes them at the pieces of
     its box and reads them one before; of its other inputs `axes` are those along which there are pieces. `func` is the
     name of the func that was taken to pieces, and `function` what it ran.
+
+    Where there are `parts` of so many pieces each, those states have a dimension more, the very first: the number of
+    the part, each of which begins anew. What a part ends with is kept, by number, and merged into states over parts.
     """
 
     reduction: Reduction
@@ -207,6 +217,7 @@ class Accumulation(_Operation):
     func: str
     function: Callable[..., Any]
     axes: tuple[int | None, ...] = ()
+    parts: bool = False
 
     def shown(self) -> tuple[tuple[str, Any], ...]:
         """What a program prints of it: what its author has given."""

@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterable
 from typing import Any, assert_never
 from weakref import WeakKeyDictionary
 
+import numpy as np
+
 from slinky.ir.operations import Accumulation, Stage
-from slinky.runtime.buffers import Array
+from slinky.runtime.buffers import Array, Buffer
 from slinky.runtime.calling import call_callback
 
 _carriers: WeakKeyDictionary[Accumulation, Callable[..., Any]] = WeakKeyDictionary()
@@ -31,7 +33,11 @@ def _carrier(operation: Accumulation) -> Callable[..., Any]:
         case Stage.INIT:
             return _init(operation)
         case Stage.UPDATE:
-            return _update(operation)
+            return _update_of_parts(operation) if operation.parts else _update(operation)
+        case Stage.KEEP:
+            return _keep
+        case Stage.MERGE:
+            return _merge(operation)
         case Stage.FINISH:
             return _finish(operation)
         case _:
@@ -41,9 +47,11 @@ def _carrier(operation: Accumulation) -> Callable[..., Any]:
 def _init(operation: Accumulation) -> Callable[..., Any]:
     function, name = operation.reduction.init, operation.func
 
+    leading = 2 if operation.parts else 1
+
     def init(*states: Array, **arguments: Any) -> None:
-        for piece in range(len(states[0])):
-            call_callback(function, name, (), [state[piece, ...] for state in states], arguments)
+        for place in np.ndindex(states[0].shape[:leading]):
+            call_callback(function, name, (), [state[(*place, ...)] for state in states], arguments)
 
     return init
 
@@ -72,6 +80,54 @@ def _update(operation: Accumulation) -> Callable[..., Any]:
                     state[...] = was
 
     return update
+
+
+def _update_of_parts(operation: Accumulation) -> Callable[..., Any]:
+    """Of parts, each of which begins at 0: one after the other, and the pieces of each."""
+    function, name, count = operation.reduction.update, operation.func, len(operation.reduction.states)
+    with_start = operation.reduction.positions
+
+    def update(*operands: Buffer, piece_extent: int, part_pieces: int, each: int = 1, **arguments: Any) -> None:
+        first, (parts, pieces) = operands[-1].min[1], operands[-1].array.shape[:2]
+        arrays = [operand.array for operand in operands]
+        old, inputs, new = arrays[:count], arrays[count:-count], arrays[-count:]
+        for part, piece in np.ndindex(parts, pieces):
+            if with_start:
+                arguments["start"] = (first + piece) * piece_extent * each
+            is_alone = parts == pieces == 1
+            at = part * part_pieces + piece
+            given = inputs if is_alone else _pieces_of(inputs, operation.axes, at, piece_extent)
+            before = [state[part, piece, ...] for state in old]
+            call_callback(function, name, [*before, *given], [state[part, piece, ...] for state in new], arguments)
+
+    return update
+
+
+def _keep(*operands: Buffer, part_pieces: int, extent: int, **_arguments: Any) -> None:
+    """The states of parts, as they are after the last piece of each; there are `extent` pieces in all."""
+    count = len(operands) // 2
+    for state, kept in zip(operands[:count], operands[count:], strict=True):
+        for place in range(len(kept.array)):
+            last = min(part_pieces, extent - part_pieces * (kept.min[0] + place)) - 1
+            kept.array[place, ...] = state.array[place, last - state.min[1], ...]
+
+
+def _merge(operation: Accumulation) -> Callable[..., Any]:
+    function, name, count = operation.reduction.merge, operation.func, len(operation.reduction.states)
+    assert function is not None
+    with_counts = operation.reduction.positions
+
+    def merge(*operands: Any, piece_extent: int = 0, extent: int = 0, each: int = 1, **arguments: Any) -> None:
+        first = operands[-1].min[0] if with_counts else 0
+        arrays = [operand.array for operand in operands] if with_counts else operands
+        for part in range(len(arrays[0])):
+            if with_counts:
+                before = (first + part) * piece_extent
+                arguments.update(before=before * each, more=min(piece_extent, extent - before) * each)
+            given = [array[part, ...] for array in arrays]
+            call_callback(function, name, given[: 2 * count], given[2 * count :], arguments)
+
+    return merge
 
 
 def _pieces_of(inputs: Iterable[Array], axes: Iterable[int | None], piece: int, extent: int) -> list[Array]:

@@ -316,6 +316,17 @@ class ReuseBufferCursors(ReturnedCursors):
     alloc: AllocCursor
 
 
+class SplitReductionInPartsCursors(ReturnedCursors):
+    """Returned by `split_reduction_in_parts`."""
+
+    parts: LoopCursor
+    init: CallCursor
+    loop: LoopCursor
+    update: CallCursor
+    merge: CallCursor
+    final: CallCursor
+
+
 class ExtractPipelineCursors(ReturnedCursors):
     """Returned by `extract_pipeline`."""
 

@@ -202,7 +202,13 @@ def _require_stage(reading: Reading, func: LoweredFunc, stage: Accumulation) -> 
     count = len(stage.reduction.states)
     if not count:
         reading.fail("a reduction holds a state or more")
-    read = {Stage.INIT: 0, Stage.UPDATE: count + len(stage.axes), Stage.FINISH: count}[stage.stage]
+    read = {
+        Stage.INIT: 0,
+        Stage.UPDATE: count + len(stage.axes),
+        Stage.KEEP: count,
+        Stage.MERGE: 2 * count,
+        Stage.FINISH: count,
+    }[stage.stage]
     written = len(func.outputs) if stage.stage is Stage.FINISH else count
     if (len(func.inputs), len(func.outputs)) != (read, written):
         reading.fail(f"the stage {stage.stage.value} of a reduction with {count} states reads {read} buffers")
@@ -210,13 +216,26 @@ def _require_stage(reading: Reading, func: LoweredFunc, stage: Accumulation) -> 
     after: tuple[Port, ...] = func.outputs if stage.stage is not Stage.FINISH else ()
     if any(port.rank < 1 for port in (*before, *after)):
         reading.fail("states have a dimension for pieces, the first one")
-    is_update = stage.stage is Stage.UPDATE
-    if stage.pass_buffers != (is_update and stage.reduction.positions):
-        reading.fail("of the stages of a reduction, an update that takes positions is given buffers, and no other")
+    in_parts = stage.parts and stage.stage in (Stage.INIT, Stage.UPDATE, Stage.KEEP)
+    own = {Stage.INIT: after, Stage.UPDATE: (*before, *after), Stage.KEEP: before}.get(stage.stage, ())
+    if in_parts and any(port.rank < 2 for port in own):
+        reading.fail("states of parts have two dimensions more, for parts and for pieces")
+    if stage.stage is Stage.MERGE and stage.reduction.merge is None:
+        reading.fail("a reduction that says no merge has no stage that merges")
+    is_update, positions = stage.stage is Stage.UPDATE, stage.reduction.positions
+    takes_buffers = {Stage.UPDATE: positions or stage.parts, Stage.KEEP: True, Stage.MERGE: positions}
+    if stage.pass_buffers != takes_buffers.get(stage.stage, False):
+        reading.fail("of the stages of a reduction, those that ask for positions are given buffers, and no other")
     if is_update:
         _require_axes(reading, func.inputs[count:], stage.axes)
-        if "piece_extent" not in dict(stage.arguments):
-            reading.fail("an update takes the extent of pieces as the argument piece_extent")
+    needed = {
+        Stage.UPDATE: ("piece_extent", "part_pieces") if stage.parts else ("piece_extent",),
+        Stage.KEEP: ("part_pieces", "extent"),
+        Stage.MERGE: ("piece_extent", "extent", "each") if positions else (),
+    }
+    for name in needed.get(stage.stage, ()):
+        if name not in dict(stage.arguments):
+            reading.fail(f"the stage {stage.stage.value} of a reduction takes the argument {name}")
 
 
 def _require_nested(reading: Reading, func: LoweredFunc, operation: Nested) -> None:

@@ -15,7 +15,7 @@ from slinky.sched.primitives.pieces import unroll_buffer
 from slinky.sched.primitives.nesting import extract_pipeline, inline_pipeline
 from slinky.sched.primitives.pipelining import pipeline_loop, prefetch
 from slinky.sched.primitives.placement import compute_at, compute_root
-from slinky.sched.primitives.reductions import split_reduction
+from slinky.sched.primitives.reductions import split_reduction, split_reduction_in_parts
 from slinky.sched.primitives.shapes import assume_shape
 from slinky.sched.primitives.simplification import rename, simplify
 from slinky.sched.primitives.sliding import slide_window, unslide_window
@@ -68,6 +68,7 @@ __all__ = [
     "split_boundary",
     "split_loop",
     "split_reduction",
+    "split_reduction_in_parts",
     "stage_buffer",
     "store_at",
     "unfold_storage",

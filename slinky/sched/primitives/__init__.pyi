@@ -46,6 +46,7 @@ from slinky.sched.returned import (
     SplitBoundaryCursors,
     SplitLoopCursors,
     SplitReductionCursors,
+    SplitReductionInPartsCursors,
     StageBufferCursors,
     StoreAtCursors,
     UnfoldStorageCursors,
@@ -318,6 +319,26 @@ def split_reduction(
     call: CallCursor | str,
     dim: str,
     factor: ExprLike,
+    *,
+    rc: Literal[False] = False,
+) -> Pipeline: ...
+@overload
+def split_reduction_in_parts(
+    p: Pipeline,
+    call: CallCursor | str,
+    dim: str,
+    factor: ExprLike,
+    pieces: ExprLike,
+    *,
+    rc: Literal[True],
+) -> tuple[Pipeline, SplitReductionInPartsCursors]: ...
+@overload
+def split_reduction_in_parts(
+    p: Pipeline,
+    call: CallCursor | str,
+    dim: str,
+    factor: ExprLike,
+    pieces: ExprLike,
     *,
     rc: Literal[False] = False,
 ) -> Pipeline: ...

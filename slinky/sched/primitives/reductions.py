@@ -15,7 +15,10 @@ Invariant: the three funcs compute what the one did, on the word of its author; 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
+
+import attrs
 
 from slinky.cursors.cursors import CallCursor, LoopCursor, statement_cursor
 from slinky.cursors.editing import Edit
@@ -36,7 +39,7 @@ from slinky.sched.primitives.rewriting import (
     require_known_symbols,
     require_positive,
 )
-from slinky.sched.returned import SplitReductionCursors
+from slinky.sched.returned import SplitReductionCursors, SplitReductionInPartsCursors
 from slinky.symbolic.bounds import simplify
 from slinky.symbolic.expressions import Constant, Expr, Variable, constant, equal, maximum, minimum, variable
 from slinky.symbolic.intervals import Box, Interval, box_symbols, point, substitute_box
@@ -100,14 +103,7 @@ def split_reduction(p: Pipeline, call: CallCursor, dim: str, factor: Expr) -> An
     version, old = p._version, call._call
     reduction, axes = _declared(version, old, dim)
     edit = Edit(version)
-    known = version.facts_at(old.id)
-    require_known_symbols(version, factor, "the factor", version.loops_around(old.id))
-    loops = {loop.variable for loop in version.loops_around(old.id)}
-    if not loops.isdisjoint(symbols(factor)):
-        raise OperationError("the factor of a reduction must be the same everywhere: no loop may be in it")
-    edit.add_scalars(symbols(factor))
-    require_divisors(edit, factor, "the factor", known)
-    require_positive(edit, factor, "the factor", known)
+    _require_the_same_everywhere(edit, old, factor, "the factor")
     pieces = _Pieces(version, old, reduction, dim, axes, factor)
     edit.replace(old.id, pieces.statements(fresh_variable(version, old.id, dim, factor)), "took it to pieces")
     new = settle(edit, "split_reduction", Kept(DECLARED, (Obligation.VALUES,)))
@@ -119,6 +115,81 @@ def split_reduction(p: Pipeline, call: CallCursor, dim: str, factor: Expr) -> An
         CallCursor(changed, update),
         CallCursor(changed, old.id),
     )
+
+
+@sched_op(SplitReductionInPartsCursors)
+def split_reduction_in_parts(p: Pipeline, call: CallCursor, dim: str, factor: Expr, pieces: Expr) -> Any:
+    """Let a call reduce a dimension in parts of so many `pieces` each, of `factor` coordinates; each part begins anew,
+    so that all may run at the same time, and what they end with is merged.
+
+        >>> import slinky as sl, numpy as np
+        >>> a, s = sl.BufferExpr("a", np.int64, 1), sl.BufferExpr("s", np.int64, 0)
+        >>> total = sl.reductions.sum(a[:], s[()], name="total")
+        >>> p = sl.build_pipeline([a], [s])
+        >>> p, made = split_reduction_in_parts(p, "total", "x", 1000, 16, rc=True)
+        >>> p = parallelize_loop(p, made.parts, 2)
+        >>> [p.forward(each).name() for each in made]
+        ['x_part', 'total_init', 'x', 'total_update', 'total_merge', 'total_finish']
+        >>> a_million = np.arange(1000000)
+        >>> int(p(a_million)), int(a_million.sum()), p.estimate(a_million).calls["total_merge"]
+        (499999500000, 499999500000, 63)
+
+    The func must declare how states are merged (`Reduction(merge=...)`; all of `sl.reductions` do). The states of a
+    part are its own, in a buffer that holds two steps; what it ends with is kept until all are merged, in order.
+
+    Refused: what `split_reduction` refuses; a func that does not declare how states are merged.
+
+    Parameters:
+        dim: the reduced dimension, by the name that the func's reduction gives it.
+        factor: how many coordinates a piece has, at least 1.
+        pieces: how many pieces a part has, at least 1.
+
+    Cursors:
+        parts: the loop over parts.
+        init: the call that writes what is known where a part begins.
+        loop: the loop over the pieces of a part.
+        update: the call that takes a piece.
+        merge: the call that merges a part with all before it, in a loop of its own.
+        final: the call that writes what the original wrote; it keeps its identity.
+    """
+    version, old = p._version, call._call
+    reduction, axes = _declared(version, old, dim)
+    if reduction.merge is None:
+        raise SchedulingError(
+            f"{old.func.name} does not say how states of two parts are merged",
+            place=call,
+            hint="sl.Reduction(..., merge=...) says it",
+        )
+    edit = Edit(version)
+    for e, what in ((factor, "the factor"), (pieces, "the number of pieces")):
+        _require_the_same_everywhere(edit, old, e, what)
+    made = _Parts(version, old, reduction, dim, axes, factor, pieces)
+    loop = fresh_variable(version, old.id, dim, factor)
+    parts, merging = (fresh_variable(version, old.id, f"{loop.name}_{what}", pieces) for what in ("part", "merged"))
+    edit.replace(old.id, made.in_parts(loop, parts, merging), "took it to parts")
+    new = settle(edit, "split_reduction_in_parts", Kept(DECLARED, (Obligation.VALUES,)))
+    changed = new._version
+    around, init, inner, update, merge = made.places
+    return new, (
+        LoopCursor(changed, around),
+        CallCursor(changed, init),
+        LoopCursor(changed, inner),
+        CallCursor(changed, update),
+        CallCursor(changed, merge),
+        CallCursor(changed, old.id),
+    )
+
+
+def _require_the_same_everywhere(edit: Edit, call: Call, e: Expr, what: str) -> None:
+    """Raise an error unless an expression is known, at least 1, and the same in all iterations of all loops."""
+    version = edit.version
+    known = version.facts_at(call.id)
+    require_known_symbols(version, e, what, version.loops_around(call.id))
+    if not {loop.variable for loop in version.loops_around(call.id)}.isdisjoint(symbols(e)):
+        raise OperationError(f"{what} of a reduction must be the same everywhere: no loop may be in it")
+    edit.add_scalars(symbols(e))
+    require_divisors(edit, e, what, known)
+    require_positive(edit, e, what, known)
 
 
 def _declared(version: Version, call: Call, dim: str) -> tuple[Reduction, tuple[int | None, ...]]:
@@ -157,6 +228,9 @@ def _declared(version: Version, call: Call, dim: str) -> tuple[Reduction, tuple[
 
 class _Pieces:
     """The statements that stand for a call that reduces."""
+
+    in_two_steps = False
+    """Whether there are parts, and pieces of these."""
 
     def __init__(
         self, version: Version, call: Call, reduction: Reduction, dim: str, axes: tuple[int | None, ...], factor: Expr
@@ -260,6 +334,7 @@ class _Pieces:
             func=self.func.name,
             function=operation.function,
             axes=self.axes,
+            parts=self.in_two_steps,
         )
 
     def _dims(self, name: str) -> tuple[Variable, ...]:
@@ -314,11 +389,16 @@ class _Pieces:
         operation = self._operation(Stage.UPDATE, *arguments, pass_buffers=positions)
         return self._along_pieces(name, operation, (*states, *inputs), Limit(0, constant(0), self.last))
 
+    def _last_state(self) -> Expr:
+        """Where the states stand that are of all elements."""
+        return self.last
+
     def _finish(self) -> LoweredFunc:
         func, name = self.func, self._name(Stage.FINISH)
         dims = tuple(variable(f"{name}.{d}") for d in func.dim_names())
         states = tuple(
-            InputPort((point(self.last), *(point(dims[d]) for d in s.dims)), s.dtype) for s in self.reduction.states
+            InputPort((point(self._last_state()), *(point(dims[d]) for d in s.dims)), s.dtype)
+            for s in self.reduction.states
         )
         count = (("count", self.extent * self.each),) if self.reduction.positions else ()
         return LoweredFunc(
@@ -332,3 +412,165 @@ class _Pieces:
             multiples=func.multiples,
             part=func.part,
         )
+
+
+class _Parts(_Pieces):
+    """The same, of parts that begin anew and are merged: their states have the number of the part as first dimension,
+    then that of the piece in it."""
+
+    in_two_steps = True
+
+    def __init__(
+        self,
+        version: Version,
+        call: Call,
+        reduction: Reduction,
+        dim: str,
+        axes: tuple[int | None, ...],
+        factor: Expr,
+        pieces: Expr,
+    ) -> None:
+        super().__init__(version, call, reduction, dim, axes, factor)
+        self.pieces = pieces
+        self.part_name = f"{dim}_part"
+        self.last_part = (self.extent - 1) // (factor * pieces)
+        if not isinstance(pieces, Constant):
+            self.positive = (*self.positive, pieces >= 1)
+        self.kept = self._more_names("kept")
+        self.merged = self._more_names("merged")
+        self.places: tuple[int, int, int, int, int] = (0, 0, 0, 0, 0)
+
+    def _more_names(self, what: str) -> tuple[str, ...]:
+        found = [*self.states, *getattr(self, "kept", ())]
+        own: list[str] = []
+        for state in self.reduction.states:
+            wanted = what if len(self.reduction.states) == 1 else f"{what}_{state.name}"
+            own.append(free_name(self.version, self.call.id, wanted, (*found, *own)))
+        return tuple(own)
+
+    def in_parts(self, loop: Variable, part: Variable, merging: Variable) -> tuple[Alloc | Call | For, ...]:
+        """All of them, for loops with these variables."""
+        last_piece = self._last_piece(part)
+        init = Call(self._init(), (point(part), point(-1), *self.box), (), self.states)
+        reads = (*self.states, *self.call.reads)
+        update = Call(self._update(), (point(part), point(loop), *self.box), reads, self.states)
+        pieces = For(loop, Interval(constant(0), last_piece), constant(1), SERIAL, (update,))
+        keep = Call(self._keep(), (point(part), *self.box), self.states, self.kept)
+        states = self._buffers(
+            self.states, [(self.part_name, point(part), None), (self.piece_name, Interval(constant(-1), last_piece), 2)]
+        )
+        around = For(part, Interval(constant(0), self.last_part), constant(1), SERIAL, (*states, init, pieces, keep))
+        begin = Call(self._begin(), (point(-1), *self.box), (), self.merged)
+        merge = Call(self._merge(), (point(merging), *self.box), (*self.merged, *self.kept), self.merged)
+        after = For(merging, Interval(constant(0), self.last_part), constant(1), SERIAL, (merge,))
+        final = Call(self._finish(), self.call.box, self.merged, self.call.writes, id=self.call.id)
+        self.places = (around.id, init.id, pieces.id, update.id, merge.id)
+        kept = self._buffers(self.kept, [(self.part_name, Interval(constant(0), self.last_part), None)])
+        merged = self._buffers(self.merged, [(self.part_name, Interval(constant(-1), self.last_part), 2)])
+        return (*kept, around, *merged, begin, after, final)
+
+    def _last_piece(self, part: Expr) -> Expr:
+        """The number of the last piece of a part, in it."""
+        return minimum(self.pieces - 1, self.last - self.pieces * part)
+
+    def _buffers(self, names: tuple[str, ...], leading: Sequence[tuple[str, Interval, int | None]]) -> list[Alloc]:
+        dims = self.func.dim_names()
+        return [
+            Alloc(
+                name,
+                state.dtype,
+                (*(each for each, _, _ in leading), *(dims[d] for d in state.dims)),
+                (*(i for _, i, _ in leading), *(self.box[d] for d in state.dims)),
+                (*(None if fold is None else constant(fold) for *_, fold in leading), *(None for _ in state.dims)),
+            )
+            for name, state in zip(names, self.reduction.states, strict=True)
+        ]
+
+    def _stage(
+        self,
+        wanted: str,
+        leading: Sequence[str],
+        operation: Accumulation,
+        inputs: Callable[[tuple[Variable, ...]], Sequence[InputPort]],
+        *parts: Limit,
+    ) -> LoweredFunc:
+        """A func that writes states along these dimensions before those of the func."""
+        func, more = self.func, len(leading)
+        name = free_name(self.version, self.call.id, wanted, (*self.states, *self.kept, *self.merged))
+        dims = tuple(variable(f"{name}.{d}") for d in (*leading, *func.dim_names()))
+        own = tuple(range(more))
+        return LoweredFunc(
+            name,
+            operation,
+            dims,
+            tuple(inputs(dims)),
+            tuple(OutputPort((*own, *(d + more for d in s.dims)), s.dtype) for s in self.reduction.states),
+            whole=tuple((d + more, i) for d, i in func.whole),
+            known=(*func.known, *self.positive),
+            multiples=tuple((d + more, n) for d, n in func.multiples),
+            part=(*parts, *(Limit(limit.dim + more, limit.first, limit.last) for limit in func.part)),
+        )
+
+    def _ports(self, leading: Sequence[Expr], own: Sequence[Variable]) -> list[InputPort]:
+        """What is read of states, where their first dimensions are these and the others those of the func."""
+        return [
+            InputPort((*map(point, leading), *(point(own[d]) for d in s.dims)), s.dtype) for s in self.reduction.states
+        ]
+
+    def _init(self) -> LoweredFunc:
+        operation = self._operation(Stage.INIT)
+        within = Limit(0, constant(0), self.last_part), Limit(1, None, constant(-1))
+        leading = (self.part_name, self.piece_name)
+        return self._stage(f"{self.func.name}_init", leading, operation, lambda dims: (), *within)
+
+    def _update(self) -> LoweredFunc:
+        func = self.func
+
+        def inputs(dims: tuple[Variable, ...]) -> list[InputPort]:
+            part, piece, *rest = dims
+            own = dict[Expr, Expr](zip(func.dims, rest, strict=True))
+            found = self._ports((part, piece - 1), rest)
+            for port, axis in zip(func.inputs, self.axes, strict=True):
+                box = list(substitute_box(port.box, own))
+                if axis is not None:
+                    whole = box[axis]
+                    begin = whole.min + self.factor * self.pieces * part + self.factor * piece
+                    box[axis] = Interval(begin, minimum(begin + self.factor - 1, whole.max))
+                found.append(InputPort(tuple(box), port.dtype))
+            return found
+
+        arguments = [("piece_extent", self.factor), ("part_pieces", self.pieces)]
+        arguments += [("each", self.each)] if self.reduction.positions else []
+        operation = self._operation(Stage.UPDATE, *arguments, pass_buffers=True)
+        within = Limit(0, constant(0), self.last_part), Limit(1, constant(0), self.pieces - 1)
+        leading = (self.part_name, self.piece_name)
+        return self._stage(f"{func.name}_update", leading, operation, inputs, *within)
+
+    def _keep(self) -> LoweredFunc:
+        def inputs(dims: tuple[Variable, ...]) -> list[InputPort]:
+            part, *own = dims
+            return self._ports((part, self._last_piece(part)), own)
+
+        arguments = (("part_pieces", self.pieces), ("extent", self.last + 1))
+        operation = self._operation(Stage.KEEP, *arguments, pass_buffers=True)
+        within = Limit(0, constant(0), self.last_part)
+        return self._stage(f"{self.func.name}_keep", (self.part_name,), operation, inputs, within)
+
+    def _begin(self) -> LoweredFunc:
+        operation = attrs.evolve(self._operation(Stage.INIT), parts=False)
+        name = f"{self.func.name}_begin"
+        return self._stage(name, (self.part_name,), operation, lambda dims: (), Limit(0, None, constant(-1)))
+
+    def _merge(self) -> LoweredFunc:
+        def inputs(dims: tuple[Variable, ...]) -> list[InputPort]:
+            part, *own = dims
+            return [*self._ports((part - 1,), own), *self._ports((part,), own)]
+
+        positions = self.reduction.positions
+        arguments = (("piece_extent", self.factor * self.pieces), ("extent", self.extent), ("each", self.each))
+        operation = self._operation(Stage.MERGE, *(arguments if positions else ()), pass_buffers=positions)
+        within = Limit(0, constant(0), self.last_part)
+        return self._stage(f"{self.func.name}_merge", (self.part_name,), operation, inputs, within)
+
+    def _last_state(self) -> Expr:
+        return self.last_part
