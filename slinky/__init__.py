@@ -147,6 +147,8 @@ from slinky.sched.automatic import AutoScheduleCursors, Explanation, auto_schedu
 from slinky.sched.defaults import default_schedule
 from slinky.sched.library import (
     align_loop,
+    batch,
+    double_buffer,
     fuse_chain,
     fuse_outputs,
     line_buffer,
@@ -238,6 +240,7 @@ __all__ = [
     "at",
     "attempt",
     "auto_schedule",
+    "batch",
     "bottom_up",
     "build_pipeline",
     "choose_variant",
@@ -255,6 +258,7 @@ __all__ = [
     "default_schedule",
     "dependences",
     "divide_dim",
+    "double_buffer",
     "each",
     "edit",
     "enclosing_loops",

@@ -88,10 +88,8 @@ def reduce(
             combine.init,
             combine.take_one_more if is_extremum else combine.update,
             combine.finish_unless_none if is_extremum else _finish_alone,
+            merge=combine.merge_some if is_extremum else combine.merge,
             positions=is_extremum,
-            combine.update,
-            _finish_alone,
-            merge=combine.merge,
             exact=not is_rounded,
             reassociate=reassociate,
         ),
@@ -136,8 +134,12 @@ class _Combine:
         if not count:
             raise ValueError(f"{self.ufunc.__name__} of no elements: there is none")
         _finish_alone(state, out)
+
     def merge(self, first: Array, second: Array, new: Array) -> None:
         self.ufunc(first, second, out=new)
+
+    def merge_some(self, first: Array, second: Array, new: Array, *, before: int, more: int) -> None:
+        self.merge(first, second, new)
 
 
 def _finish_alone(state: Array, out: Array) -> None:

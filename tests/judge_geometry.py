@@ -426,7 +426,6 @@ class Geometry:
             if not same:
                 raise TooMuchWorkError
             return _shares(self.salt, same).get(k)
-            return 1 if k == same[0] else None
         if self.stage.stage is Stage.MERGE:
             return 1 if k % len(states) == port else None
         if k < len(states):

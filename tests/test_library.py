@@ -424,3 +424,81 @@ def test_what_resizing_refuses() -> None:
     p = sl.parallel_tiles(stencils(1), "s1", {"y": 12}, 2)
     with pytest.raises(sl.SchedulingError, match="loop y holds more than calls: for "):
         sl.resize_pieces(p, p.find_all("for _")[0], 6)
+# Batches and slow sources ---------------------------------------------------------------------------------------------
+
+
+def add_pairs(source: Array, target: Array) -> None:
+    np.add(source[:, :-1], source[:, 1:], out=target)
+
+
+def items() -> sl.Pipeline:
+    """Many small images, each squared and added to itself, one row further down."""
+    (n,) = sl.variables("n")
+    a, t, b = (sl.BufferExpr(name, np.int64, 3) for name in "atb")
+    sl.Func(np.square, [a[n, y, x]], [t[n, y, x]], name="square")
+    sl.Func(add_pairs, [t[n, sl.interval(y, y + 1), x]], [b[n, y, x]], name="add")
+    return sl.build_pipeline([a], [b])
+
+
+@pytest.mark.parametrize("count", [1, 3, 4, 50])
+def test_a_batch_is_one_call_of_each_func_for_several_items(count: int) -> None:
+    p = items()
+    q, one = sl.split_loop(p, "add.n", 1, rc=True)
+    q = sl.fuse_chain(q, one.outer)
+    q, batched = sl.batch(q, one.outer, count, rc=True)
+    assert [call.name() for call in batched.calls] == ["square", "add"]
+    assert all(call.parent() == batched.loop for call in batched.calls)
+    for number in (0, 1, 7, 11):
+        values = np.random.default_rng(number).integers(-9, 10, (number, 5, 3))
+        expected = np.square(values)[:, :-1] + np.square(values)[:, 1:]
+        steps = -(-number // count)
+        for options in ({}, {"checked": True}, {"backend": "interpreter"}):
+            statistics = q.run(values, **options)  # type: ignore[arg-type]
+            np.testing.assert_array_equal(statistics.outputs[0], expected)
+            assert statistics.calls == {"square": steps, "add": steps}
+            assert statistics.elements == {"square": number * 15, "add": number * 12}
+            assert statistics.program_bytes == min(count, number) * 15 * 8
+
+
+def test_what_cannot_be_batched_goes_item_by_item() -> None:
+    """A window that slides from item to item: each needs the one before it."""
+    p = sl.line_buffer(stencils(2), "s2", "y", 1)
+    q, batched = sl.batch(p, "for y", 4, rc=True)
+    assert batched.loop.find_all("for _")
+    image = np.random.default_rng(0).integers(0, 9, (14, 9)).astype(p.program.inputs[0].dtype)
+    first, second = (each.run(image, checked=True).outputs[0].array for each in (p, q))
+    np.testing.assert_array_equal(first, second)
+
+
+def reading() -> sl.Pipeline:
+    """Rows from somewhere slow, squared, each added to the next one."""
+    disk, t, u, b = (sl.BufferExpr(name, np.int64, 2) for name in ("disk", "t", "u", "b"))
+    sl.Func(lambda source, target: np.copyto(target, source), [disk[y, x]], [t[y, x]], name="load")
+    sl.Func(np.square, [t[y, x]], [u[y, x]], name="square")
+    sl.Func(
+        lambda s, o: np.add(s[:-1], s[1:], out=o, dtype=o.dtype), [u[sl.interval(y, y + 1), x]], [b[y, x]], name="add"
+    )
+    return sl.build_pipeline([disk], [b])
+
+
+@pytest.mark.parametrize(("strip", "distance"), [(1, 1), (4, 1), (4, 3), (50, 2)])
+def test_a_slow_source_is_read_ahead_of_use(strip: int, distance: int) -> None:
+    p = reading()
+    q, made = sl.double_buffer(p, "load", "add", "y", strip, distance, rc=True)
+    assert [alloc.name() for alloc in made.allocs] == ["t", "u"]
+    assert made.call.name() == "load"
+    assert f"depth {distance + 1}" in str(q)
+    for height in (2, 3, 8, 41):
+        values = np.random.default_rng(height).integers(-9, 10, (height, 5))
+        expected = np.square(values)[:-1] + np.square(values)[1:]
+        for options in ({}, {"checked": True}, {"backend": "interpreter"}, {"threads": 2}):
+            statistics = q.run(values, **options)  # type: ignore[arg-type]
+            np.testing.assert_array_equal(statistics.outputs[0], expected)
+            assert statistics.elements == {"load": height * 5, "square": height * 5, "add": (height - 1) * 5}
+            ahead, window_of = min(strip * (distance + 1), height), min(strip + 1, height)
+            assert statistics.program_bytes == (ahead + window_of) * 5 * 8
+
+
+def test_a_source_elsewhere_cannot_be_read_ahead() -> None:
+    with pytest.raises(sl.SchedulingError, match="add is not computed in the loop over y"):
+        sl.double_buffer(reading(), "add", "square", "y", 4)

@@ -189,7 +189,7 @@ def _callback(p: sl.Pipeline, call: str) -> Any:
 
 def _stages(p: sl.Pipeline) -> dict[str, Any]:
     reduction = p.find("total")._call.func.reduction
-    return {"init": reduction.init, "update": reduction.update, "finish": reduction.finish}
+    return {"init": reduction.init, "update": reduction.update, "finish": reduction.finish, "merge": reduction.merge}
 
 
 def test_a_dimension_that_is_computed_whole_stays_whole() -> None:

@@ -97,6 +97,16 @@ def test_an_image_has_one_mean() -> None:
     np.testing.assert_allclose(found[1], values.var())
 
 
+def test_parts_of_no_elements_change_nothing() -> None:
+    """Along another reduced dimension there are none."""
+    a, m = sl.BufferExpr("a", np.int64, 2), sl.BufferExpr("m", np.int64, 0)
+    sl.reductions.sum(a[:, :], m[()])
+    p = in_parts(sl.build_pipeline([a], [m]), 2, 2, "sum", "y")
+    found = np.ones((), np.int64)
+    p.run(np.zeros((9, 0), np.int64), found, checked=True)
+    assert found == 0
+
+
 def test_attention_in_parts() -> None:
     scores, v, o = (sl.BufferExpr(name, np.float64, 2) for name in ("s", "v", "o"))
     sl.reductions.softmax_dot(scores[ROW, :], v[:, COLUMN], o[ROW, COLUMN], reassociate=True)

@@ -7,7 +7,7 @@ one before it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, assert_never
 from weakref import WeakKeyDictionary
 
@@ -59,7 +59,6 @@ def _init(operation: Accumulation) -> Callable[..., Any]:
 def _update(operation: Accumulation) -> Callable[..., Any]:
     function, name, count = operation.reduction.update, operation.func, len(operation.reduction.states)
     with_start = operation.reduction.positions
-    reduced = [(k, axis) for _, axes in operation.reduction.over for k, axis in enumerate(axes) if axis is not None]
 
     def update(*operands: Any, piece_extent: int, each: int = 1, **arguments: Any) -> None:
         old, inputs, new = list(operands[:count]), list(operands[count:-count]), list(operands[-count:])
@@ -73,13 +72,25 @@ def _update(operation: Accumulation) -> Callable[..., Any]:
                 arguments["start"] = (first + piece) * piece_extent * each
             given = inputs if pieces == 1 else _pieces_of(inputs, operation.axes, piece, piece_extent)
             before, after = [state[piece, ...] for state in old], [state[piece, ...] for state in new]
-            if all(given[k].shape[axis] for k, axis in reduced):
+            if _has_elements(operation, given):
                 call_callback(function, name, [*before, *given], after, arguments)
-            else:  # a piece of no elements, along another dimension: it is known what it changes
-                for was, state in zip(before, after, strict=True):
-                    state[...] = was
+            else:
+                _change_nothing(before, after)
 
     return update
+
+
+def _has_elements(operation: Accumulation, given: Sequence[Array]) -> bool:
+    """Whether a piece has elements along all reduced dimensions."""
+    return all(
+        given[k].shape[axis] for _, axes in operation.reduction.over for k, axis in enumerate(axes) if axis is not None
+    )
+
+
+def _change_nothing(before: Iterable[Array], after: Iterable[Array]) -> None:
+    """Of no elements, along another dimension, it is known what they change."""
+    for was, state in zip(before, after, strict=True):
+        state[...] = was
 
 
 def _update_of_parts(operation: Accumulation) -> Callable[..., Any]:
@@ -97,8 +108,11 @@ def _update_of_parts(operation: Accumulation) -> Callable[..., Any]:
             is_alone = parts == pieces == 1
             at = part * part_pieces + piece
             given = inputs if is_alone else _pieces_of(inputs, operation.axes, at, piece_extent)
-            before = [state[part, piece, ...] for state in old]
-            call_callback(function, name, [*before, *given], [state[part, piece, ...] for state in new], arguments)
+            before, after = [state[part, piece, ...] for state in old], [state[part, piece, ...] for state in new]
+            if _has_elements(operation, given):
+                call_callback(function, name, [*before, *given], after, arguments)
+            else:
+                _change_nothing(before, after)
 
     return update
 
@@ -125,7 +139,10 @@ def _merge(operation: Accumulation) -> Callable[..., Any]:
                 before = (first + part) * piece_extent
                 arguments.update(before=before * each, more=min(piece_extent, extent - before) * each)
             given = [array[part, ...] for array in arrays]
-            call_callback(function, name, given[: 2 * count], given[2 * count :], arguments)
+            if with_counts and not arguments["more"]:
+                _change_nothing(given[:count], given[2 * count :])
+            else:
+                call_callback(function, name, given[: 2 * count], given[2 * count :], arguments)
 
     return merge
 

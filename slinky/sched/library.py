@@ -138,6 +138,59 @@ def resize_pieces(p: sl.Pipeline, loop: sl.LoopCursor, step: sl.Expr | int) -> A
     All that is computed in the loop is taken out of it, and back into the new one: buffers that each iteration has for
     itself are again stored in it, other calls compute only what is new, and what was folded is folded as it now must
     be. The loop holds calls alone, the last of which is computed for somebody else; it stays parallel if it is.
+@sl.sched_op("loop", "calls")
+def batch(p: sl.Pipeline, loop: sl.LoopCursor, count: sl.Expr | int) -> Any:
+    """Compute several iterations of a loop in one call of each func: so many items at a time.
+
+    The loop goes in steps of `count` items; the calls in its body come one after the other, each over all items of a
+    step. Buffers that the body allocates hold as many items. A call for which that is refused goes item by item.
+
+    Cursors:
+        loop: the loop over steps.
+        calls: the calls in it.
+    """
+    p, split = sl.split_loop(p, loop, count, rc=True)
+    inner = split.inner
+    for alloc in p.forward(inner).find_all("alloc _"):
+        p = sl.attempt(sl.seq(lambda p, alloc: sl.lift_alloc(p, alloc)))(p, alloc)
+    while (gap := _gap(p, inner)) is not None:
+        new = sl.attempt(sl.seq(lambda p, gap: sl.fission_loop(p, gap)))(p, gap)
+        if new is p:
+            break
+        p = new
+    for each in p.forward(split.outer).find_all("for _"):
+        if _is_still_there(p, each):
+            p = sl.attempt(sl.seq(lambda p, each: sl.absorb_loop(p, each)))(p, each)
+    return p, (split.outer, tuple(p.forward(split.outer).find_all("_ = _")))
+
+
+def _gap(p: sl.Pipeline, loop: sl.LoopCursor) -> Any:
+    """The place before the last statement in the body of a loop; None if that is the only one."""
+    body = p.forward(loop).body()
+    return body[-1].before() if len(body) > 1 else None
+
+
+def _is_still_there(p: sl.Pipeline, place: sl.Cursor) -> bool:
+    try:
+        p.forward(place)
+    except sl.InvalidCursorError:
+        return False
+    return True
+
+
+@sl.sched_op("allocs", "loop", "call")
+def double_buffer(
+    p: sl.Pipeline,
+    source: sl.CallCursor,
+    consumer: sl.CallCursor,
+    dim: str,
+    rows: sl.Expr | int = 1,
+    distance: int = 1,
+) -> Any:
+    """Read a slow source ahead of use: line buffers for a whole tree of producers, of which one runs on another thread.
+
+    As `line_buffer`; then `source`, a producer in the tree that reads nothing of it (a read from a file, say), is
+    `distance` iterations ahead of the rest, and its buffer holds as many strips more.
 
     Cursors:
         allocs: the allocations of what is computed in the loop.
@@ -187,6 +240,13 @@ def _moving_dim(call: sl.CallCursor, loop: sl.LoopCursor) -> str:
         if variable(loop.name()) in symbols(dim.bounds().min):
             return dim.name()
     raise sl.SchedulingError(f"{call.name()} is the same in all iterations of loop {loop.name()}", place=call)
+        call: the call of the source.
+    """
+    p, lines = line_buffer(p, consumer, dim, rows, rc=True)
+    if not p.forward(lines.loop).is_ancestor_of(p.forward(source)):
+        raise sl.SchedulingError(f"{source.name()} is not computed in the loop over {dim}", place=source)
+    p = sl.prefetch(p, source, lines.loop, distance)
+    return p, (tuple(_allocs(p, p.forward(lines.loop).find_all("_ = _"))), lines.loop, source)
 
 
 @sl.sched_op("first", "second")
