@@ -227,6 +227,17 @@ def test_two_outputs() -> None:
         np.testing.assert_array_equal(c_found, -np.square(values)[:-1])
 
 
+def test_a_block_of_two_pieces_computes_each_once() -> None:
+    """The end of the first piece is not the end of what the block computes."""
+    p = sl.cut_call(chain(), "total.y", sl.BufferExpr("s", np.int64, 1).dim(0).min + 2)
+    q = sl.extract_pipeline(p, p.body()[-2:], "inner")
+    assert "s[:] = inner(b[:, :]" in str(q)
+    for shape in SHAPES:
+        values = values_of(shape)
+        same_by_all(q, values, sums(values))
+        assert q.run(values).elements["total"] == shape[0] - 1
+
+
 # Refusals -------------------------------------------------------------------------------------------------------------
 
 

@@ -150,7 +150,7 @@ def batch(p: sl.Pipeline, loop: sl.LoopCursor, count: sl.Expr | int) -> Any:
         calls: the calls in it.
     """
     p, split = sl.split_loop(p, loop, count, rc=True)
-    inner = split.inner
+    inner: Any = split.inner
     for alloc in p.forward(inner).find_all("alloc _"):
         p = sl.attempt(sl.seq(lambda p, alloc: sl.lift_alloc(p, alloc)))(p, alloc)
     while (gap := _gap(p, inner)) is not None:

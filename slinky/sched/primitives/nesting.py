@@ -307,8 +307,8 @@ class _Extraction:
         return found, ends
 
     def _written(self, buffer: str) -> tuple[Box, list[Box]]:
-        """What the block writes of a buffer, over all iterations of loops in it; and the boxes of calls that no loop in
-        the block stands around, as they are written."""
+        """What the block writes of a buffer, over all iterations of loops in it; and where all calls that write it,
+        in no loop of the block, are over one box, that as it is written."""
         boxes: list[Box] = []
         raw: list[Box] = []
         for call in self.calls:
@@ -326,7 +326,7 @@ class _Extraction:
                 if name == buffer:
                     boxes.append(tuple(over_loops(i, inner, touch.known) for i in touch.region))
         whole = functools.reduce(lambda a, b: tuple(map(hull, a, b)), boxes)
-        return _simplified(whole, self.known), raw
+        return _simplified(whole, self.known), raw[:1] if raw == raw[:1] * len(boxes) else []
 
     def _loops_inside(self, call: Call) -> list[For]:
         return [loop for loop in reversed(self.version.loops_around(call.id)) if loop.id in self.inside]
