@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from importlib import import_module
 from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,7 +18,6 @@ from slinky.cursors.parameters import ArgCursor
 from slinky.cursors.patterns import find, the_match
 from slinky.cursors.versions import Lineage, Version, origin
 from slinky.errors import ArgumentError, InvalidCursorError, OperationError
-from slinky.errors import ArgumentError, InvalidCursorError
 from slinky.graph.nested import PipelineFunc
 from slinky.ir.equality import say_the_same
 from slinky.ir.printer import print_program

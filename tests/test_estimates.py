@@ -19,12 +19,10 @@ from scheduled import by_rows, picture, stencil, stencils
 
 import slinky as sl
 from slinky import ir
-from slinky.ir.statements import Alloc, For, Parallel, walk
-from slinky.runtime import estimates, iterations, ramps
 from slinky.ir.nesting import funcs_in
 from slinky.ir.operations import Nested
 from slinky.ir.statements import Alloc, Call, For, Parallel, Program, walk
-from slinky.runtime import estimates, iterations
+from slinky.runtime import estimates, iterations, ramps
 
 COUNTED = ("program_bytes", "allocations", "calls", "elements", "bytes_copied")
 

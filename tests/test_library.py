@@ -424,6 +424,8 @@ def test_what_resizing_refuses() -> None:
     p = sl.parallel_tiles(stencils(1), "s1", {"y": 12}, 2)
     with pytest.raises(sl.SchedulingError, match="loop y holds more than calls: for "):
         sl.resize_pieces(p, p.find_all("for _")[0], 6)
+
+
 # Batches and slow sources ---------------------------------------------------------------------------------------------
 
 

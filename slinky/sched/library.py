@@ -138,6 +138,57 @@ def resize_pieces(p: sl.Pipeline, loop: sl.LoopCursor, step: sl.Expr | int) -> A
     All that is computed in the loop is taken out of it, and back into the new one: buffers that each iteration has for
     itself are again stored in it, other calls compute only what is new, and what was folded is folded as it now must
     be. The loop holds calls alone, the last of which is computed for somebody else; it stays parallel if it is.
+
+    Cursors:
+        allocs: the allocations of what is computed in the loop.
+        loop: the loop.
+        calls: the calls in it.
+    """
+    *producers, last = _calls_alone(loop)
+    allocs = _allocs(p, producers)
+    own = [alloc for alloc in allocs if loop.is_ancestor_of(alloc)]
+    folded = [(alloc, d) for alloc in allocs for d, fold in enumerate(alloc.storage()) if fold is not None]
+    if loop.workers() is not None:
+        p = sl.serialize_loop(p, loop)
+    for alloc, d in folded:
+        p = sl.unfold_storage(p, alloc, d)
+    for alloc in own:
+        p = sl.lift_alloc(p, alloc)
+    for call in producers:
+        p = sl.lift_call(p, call)
+    p = sl.absorb_loop(p, loop)
+    p, split = sl.split_loop(p, p.forward(last).dim(_moving_dim(last, loop)), step, rc=True)
+    for call in reversed(producers):
+        p = sl.compute_at(p, call, split.outer)
+        inside = [alloc for alloc in _allocs(p, [p.forward(call)]) if alloc in [p.forward(a) for a in own]]
+        for alloc in inside:
+            p = sl.store_at(p, alloc, split.outer)
+        if not inside:
+            p = sl.attempt(lambda p, call=call: sl.slide_window(p, call, split.outer))(p)
+    for alloc, d in folded:
+        p = sl.fold_storage(p, alloc, d)
+    workers = loop.workers()
+    if workers is not None:
+        p = sl.parallelize_loop(p, split.outer, workers or None)
+    return _result(p, split.outer)
+
+
+def _calls_alone(loop: sl.LoopCursor) -> tuple[sl.CallCursor, ...]:
+    """The calls of a loop. Raises `SchedulingError` if it holds anything else but allocations."""
+    for statement in loop.body():
+        if not isinstance(statement, (sl.CallCursor, sl.AllocCursor)):
+            raise sl.SchedulingError(f"loop {loop.name()} holds more than calls: {statement.describe()}", place=loop)
+    return tuple(loop.find_all("_ = _"))
+
+
+def _moving_dim(call: sl.CallCursor, loop: sl.LoopCursor) -> str:
+    """The dimension of a call along which a loop moves it."""
+    for dim in call.dims():
+        if variable(loop.name()) in symbols(dim.bounds().min):
+            return dim.name()
+    raise sl.SchedulingError(f"{call.name()} is the same in all iterations of loop {loop.name()}", place=call)
+
+
 @sl.sched_op("loop", "calls")
 def batch(p: sl.Pipeline, loop: sl.LoopCursor, count: sl.Expr | int) -> Any:
     """Compute several iterations of a loop in one call of each func: so many items at a time.
@@ -195,51 +246,6 @@ def double_buffer(
     Cursors:
         allocs: the allocations of what is computed in the loop.
         loop: the loop.
-        calls: the calls in it.
-    """
-    *producers, last = _calls_alone(loop)
-    allocs = _allocs(p, producers)
-    own = [alloc for alloc in allocs if loop.is_ancestor_of(alloc)]
-    folded = [(alloc, d) for alloc in allocs for d, fold in enumerate(alloc.storage()) if fold is not None]
-    if loop.workers() is not None:
-        p = sl.serialize_loop(p, loop)
-    for alloc, d in folded:
-        p = sl.unfold_storage(p, alloc, d)
-    for alloc in own:
-        p = sl.lift_alloc(p, alloc)
-    for call in producers:
-        p = sl.lift_call(p, call)
-    p = sl.absorb_loop(p, loop)
-    p, split = sl.split_loop(p, p.forward(last).dim(_moving_dim(last, loop)), step, rc=True)
-    for call in reversed(producers):
-        p = sl.compute_at(p, call, split.outer)
-        inside = [alloc for alloc in _allocs(p, [p.forward(call)]) if alloc in [p.forward(a) for a in own]]
-        for alloc in inside:
-            p = sl.store_at(p, alloc, split.outer)
-        if not inside:
-            p = sl.attempt(lambda p, call=call: sl.slide_window(p, call, split.outer))(p)
-    for alloc, d in folded:
-        p = sl.fold_storage(p, alloc, d)
-    workers = loop.workers()
-    if workers is not None:
-        p = sl.parallelize_loop(p, split.outer, workers or None)
-    return _result(p, split.outer)
-
-
-def _calls_alone(loop: sl.LoopCursor) -> tuple[sl.CallCursor, ...]:
-    """The calls of a loop. Raises `SchedulingError` if it holds anything else but allocations."""
-    for statement in loop.body():
-        if not isinstance(statement, (sl.CallCursor, sl.AllocCursor)):
-            raise sl.SchedulingError(f"loop {loop.name()} holds more than calls: {statement.describe()}", place=loop)
-    return tuple(loop.find_all("_ = _"))
-
-
-def _moving_dim(call: sl.CallCursor, loop: sl.LoopCursor) -> str:
-    """The dimension of a call along which a loop moves it."""
-    for dim in call.dims():
-        if variable(loop.name()) in symbols(dim.bounds().min):
-            return dim.name()
-    raise sl.SchedulingError(f"{call.name()} is the same in all iterations of loop {loop.name()}", place=call)
         call: the call of the source.
     """
     p, lines = line_buffer(p, consumer, dim, rows, rc=True)

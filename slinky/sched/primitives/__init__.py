@@ -11,8 +11,8 @@ from slinky.sched.primitives.layouts import divide_dim, merge_dims, set_layout
 from slinky.sched.primitives.lifting import compute_once, lift_call
 from slinky.sched.primitives.loops import cut_loop, parallelize_loop, reorder_loops, serialize_loop, split_loop
 from slinky.sched.primitives.memory import compute_in_place, reuse_buffer
-from slinky.sched.primitives.pieces import unroll_buffer
 from slinky.sched.primitives.nesting import extract_pipeline, inline_pipeline
+from slinky.sched.primitives.pieces import unroll_buffer
 from slinky.sched.primitives.pipelining import pipeline_loop, prefetch
 from slinky.sched.primitives.placement import compute_at, compute_root
 from slinky.sched.primitives.reductions import split_reduction, split_reduction_in_parts

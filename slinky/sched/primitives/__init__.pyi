@@ -10,6 +10,7 @@ from slinky.sched.returned import (
     AbsorbLoopCursors,
     AliasCopiesCursors,
     AliasCopyCursors,
+    AlignDimCursors,
     AssumeShapeCursors,
     ChooseVariantCursors,
     CloneCallCursors,
@@ -19,6 +20,7 @@ from slinky.sched.returned import (
     ComputeRootCursors,
     CutCallCursors,
     CutLoopCursors,
+    DivideDimCursors,
     ExtractPipelineCursors,
     FissionLoopCursors,
     FoldStorageCursors,
@@ -28,6 +30,7 @@ from slinky.sched.returned import (
     LiftAllocCursors,
     LiftCallCursors,
     LiftIfCursors,
+    MergeDimsCursors,
     ParallelizeLoopCursors,
     PipelineLoopCursors,
     PrefetchCursors,
@@ -36,6 +39,7 @@ from slinky.sched.returned import (
     RenameCursors,
     ReorderLoopsCursors,
     ReorderStatementsCursors,
+    ResizeDimCursors,
     ReuseBufferCursors,
     SerializeLoopCursors,
     SetLayoutCursors,
@@ -50,6 +54,7 @@ from slinky.sched.returned import (
     StageBufferCursors,
     StoreAtCursors,
     UnfoldStorageCursors,
+    UnrollBufferCursors,
     UnrollLoopCursors,
     UnslideWindowCursors,
 )
@@ -490,6 +495,54 @@ def lift_alloc(
 @overload
 def lift_alloc(p: Pipeline, alloc: AllocCursor | str, levels: int = 1, *, rc: Literal[False] = False) -> Pipeline: ...
 @overload
+def resize_dim(
+    p: Pipeline,
+    alloc: AllocCursor | str,
+    dim: str | int,
+    interval: Interval,
+    *,
+    rc: Literal[True],
+) -> tuple[Pipeline, ResizeDimCursors]: ...
+@overload
+def resize_dim(
+    p: Pipeline,
+    alloc: AllocCursor | str,
+    dim: str | int,
+    interval: Interval,
+    *,
+    rc: Literal[False] = False,
+) -> Pipeline: ...
+@overload
+def align_dim(
+    p: Pipeline,
+    alloc: AllocCursor | str,
+    dim: str | int,
+    multiple: ExprLike,
+    begin: ExprLike | None = None,
+    *,
+    rc: Literal[True],
+) -> tuple[Pipeline, AlignDimCursors]: ...
+@overload
+def align_dim(
+    p: Pipeline,
+    alloc: AllocCursor | str,
+    dim: str | int,
+    multiple: ExprLike,
+    begin: ExprLike | None = None,
+    *,
+    rc: Literal[False] = False,
+) -> Pipeline: ...
+@overload
+def unroll_buffer(
+    p: Pipeline,
+    alloc: AllocCursor | str,
+    dim: str | int,
+    *,
+    rc: Literal[True],
+) -> tuple[Pipeline, UnrollBufferCursors]: ...
+@overload
+def unroll_buffer(p: Pipeline, alloc: AllocCursor | str, dim: str | int, *, rc: Literal[False] = False) -> Pipeline: ...
+@overload
 def stage_buffer(
     p: Pipeline,
     block: BlockArgument,
@@ -551,10 +604,17 @@ def alias_copies(
     p: Pipeline,
     *,
     keep: str | Sequence[str] = (),
+    stay: Sequence[CallCursor | str] = (),
     rc: Literal[True],
 ) -> tuple[Pipeline, AliasCopiesCursors]: ...
 @overload
-def alias_copies(p: Pipeline, *, keep: str | Sequence[str] = (), rc: Literal[False] = False) -> Pipeline: ...
+def alias_copies(
+    p: Pipeline,
+    *,
+    keep: str | Sequence[str] = (),
+    stay: Sequence[CallCursor | str] = (),
+    rc: Literal[False] = False,
+) -> Pipeline: ...
 @overload
 def set_layout(
     p: Pipeline,
@@ -575,6 +635,34 @@ def set_layout(
     alignment: int = 1,
     rc: Literal[False] = False,
 ) -> Pipeline: ...
+@overload
+def divide_dim(
+    p: Pipeline,
+    alloc: AllocCursor | str,
+    dim: str | int,
+    factor: int,
+    *,
+    rc: Literal[True],
+) -> tuple[Pipeline, DivideDimCursors]: ...
+@overload
+def divide_dim(
+    p: Pipeline,
+    alloc: AllocCursor | str,
+    dim: str | int,
+    factor: int,
+    *,
+    rc: Literal[False] = False,
+) -> Pipeline: ...
+@overload
+def merge_dims(
+    p: Pipeline,
+    alloc: AllocCursor | str,
+    dim: str | int,
+    *,
+    rc: Literal[True],
+) -> tuple[Pipeline, MergeDimsCursors]: ...
+@overload
+def merge_dims(p: Pipeline, alloc: AllocCursor | str, dim: str | int, *, rc: Literal[False] = False) -> Pipeline: ...
 @overload
 def compute_in_place(
     p: Pipeline,
