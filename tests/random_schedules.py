@@ -23,9 +23,8 @@ from random_preparations import (
 import slinky as sl
 from slinky.ir.copies import symbols_of
 from slinky.ir.families import original
-from slinky.ir.operations import Copy
-from slinky.ir.sharing import reads_where_it_writes
 from slinky.ir.operations import Copy, Nested
+from slinky.ir.sharing import reads_where_it_writes
 from slinky.symbolic.expressions import constant_value
 from slinky.symbolic.traversal import symbols
 
