@@ -157,6 +157,7 @@ from slinky.sched.library import (
     reorder_after,
     reorder_before,
     resize_pieces,
+    strips,
     tile,
 )
 from slinky.sched.machines import Machine, this_machine
@@ -329,6 +330,7 @@ __all__ = [
     "split_reduction_in_parts",
     "stage_buffer",
     "store_at",
+    "strips",
     "this_machine",
     "tile",
     "top_down",

@@ -255,6 +255,39 @@ def double_buffer(
     return p, (tuple(_allocs(p, p.forward(lines.loop).find_all("_ = _"))), lines.loop, source)
 
 
+@sl.sched_op("allocs", "loops", "calls")
+def strips(p: sl.Pipeline, rows: sl.Expr | int, workers: int = 1) -> Any:
+    """All of a pipeline in one loop over strips of `rows` rows of its last calls: those that write its outputs.
+
+    The last calls share a loop where that is not refused; else each has its own. All their producers are computed in
+    it, only what is new, and folded; one that cannot slide is computed in each strip as far as that needs it, and one
+    that cannot be computed there stays where it was. Several workers get a task each, which share nothing: at the edges
+    of tasks, both of two neighbours compute what both need.
+
+    Cursors:
+        allocs: the allocations of what is computed in the loops.
+        loops: the loops over strips.
+        calls: the calls in them.
+    """
+    given: object = workers
+    if isinstance(given, bool) or not isinstance(given, int) or given < 1:
+        raise sl.OperationError(f"workers must be an integer of at least 1, got {workers!r}")
+    loops: list[sl.LoopCursor] = []
+    for call in p.find_all("_ = _"):
+        if _is_last(p, call) and not sl.enclosing_loops(p, call):
+            p = _in_strips(p, call, rows, loops)
+    for k, loop in enumerate(loops):
+        step = _slid(loop)
+        if workers > 1:
+            p, tasks, loops[k] = _in_tasks(p, loop, workers)
+            step = sl.seq(_stored(tasks), _slid(loops[k]))
+        p = _folded(_take_in(p, loops[k], sl.or_else(step, _stored(loops[k]))), loops[k])
+        if workers > 1:
+            p = sl.parallelize_loop(p, tasks, workers)
+    calls = [call for loop in loops for call in p.forward(loop).find_all("_ = _")]
+    return p, (tuple(_allocs(p, calls)), tuple(loops), tuple(calls))
+
+
 @sl.sched_op("first", "second")
 def peel_warmup(p: sl.Pipeline, call: sl.CallCursor, dim: str) -> Any:
     """Cut the loop around a call where the call begins: before that, only its producers do anything.
@@ -331,6 +364,40 @@ def _stands_before(statement: sl.StatementCursor, other: sl.StatementCursor) -> 
 # ----------------------------------------------------------------------------------------------------------------
 # Trees of producers
 # ----------------------------------------------------------------------------------------------------------------
+
+
+def _is_last(p: sl.Pipeline, call: sl.CallCursor) -> bool:
+    """Whether a call writes an output of the pipeline, or what nobody reads."""
+    call = p.forward(call)
+    return len(_allocs(p, [call])) < len(call.outputs()) or not sl.consumers(p, call)
+
+
+def _in_strips(p: sl.Pipeline, call: sl.CallCursor, rows: sl.Expr | int, loops: list[sl.LoopCursor]) -> sl.Pipeline:
+    """A call in a loop over strips of its first dimension: in the last of some loops, or in one that is added to them.
+
+    It stays as it was where it has no dimensions, or cannot be taken by strips.
+    """
+    try:
+        p, split = sl.split_loop(p, p.forward(call).dims()[0], rows, rc=True)
+    except (*sl.REFUSALS, IndexError):
+        return p
+    try:
+        together = reorder_before(p, loops[-1], split.outer)
+        p, fused = sl.fuse_loops(together, loops[-1], split.outer, rc=True)
+        loops[-1] = fused.loop
+    except (*sl.REFUSALS, IndexError):
+        loops.append(split.outer)
+    return p
+
+
+def _in_tasks(p: sl.Pipeline, loop: sl.LoopCursor, workers: int) -> tuple[sl.Pipeline, sl.LoopCursor, sl.LoopCursor]:
+    """A loop over strips as one over as many tasks, and one over the strips of a task."""
+    loop = p.forward(loop)
+    bounds, rows = loop.bounds(), loop.step()
+    strips = (bounds.max - bounds.min) // rows + 1
+    p, split = sl.split_loop(p, loop, sl.maximum((strips + workers - 1) // workers, 1), rc=True)
+    assert isinstance(split.inner, sl.LoopCursor)
+    return p, split.outer, split.inner
 
 
 def _slid(loop: sl.LoopCursor) -> sl.Schedule:

@@ -10,6 +10,7 @@ Invariant: a machine never changes, and whoever schedules knows nothing of this 
 from __future__ import annotations
 
 import json
+import math
 import os
 import platform
 import sys
@@ -68,8 +69,8 @@ class Machine:
             return self.near_bandwidth
         for (low, fast), (high, slow) in pairwise(steps):
             if live <= high:
-                share = np.log(live / low) / np.log(high / low)
-                return float(fast * (slow / fast) ** share)
+                share = math.log(live / low) / math.log(high / low)
+                return fast * (slow / fast) ** share
         return self.memory_bandwidth
 
 
