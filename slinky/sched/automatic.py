@@ -12,7 +12,7 @@ primitives.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -154,8 +154,7 @@ def _auto_schedule(
     before = p.estimate(*arrays, threads=aims.workers, **scalars).program_bytes
     least: tuple[int, sl.Pipeline] | None = None
     for each in _aims(aims, max_bytes):
-        writer = _Writer(p, found, grouping(found, each))
-        scheduled, loops = writer.written()
+        writer, scheduled, loops = _written(p, found, each)
         after = scheduled.estimate(*arrays, threads=each.workers, **scalars).program_bytes
         if max_bytes is None or after <= max_bytes:
             explained(scheduled, writer.explanation(each, before, after))
@@ -223,6 +222,28 @@ def _too_much(
 # ----------------------------------------------------------------------------------------------------------------
 
 
+_ROUNDS = 4
+"""How often calls are grouped again, without what was refused."""
+
+
+def _written(
+    p: sl.Pipeline, relations: Relations, aims: Aims
+) -> tuple[_Writer, sl.Pipeline, tuple[sl.LoopCursor, ...]]:
+    """Groups in primitives: the writer, the pipeline and its loops.
+
+    A call that was refused takes all that it reads out of the loop with it. So the calls are grouped again, that one
+    apart from those that read it.
+    """
+    apart: dict[int, str] = {}
+    for _ in range(_ROUNDS):
+        writer = _Writer(p, relations, grouping(relations, aims, apart))
+        scheduled, loops = writer.written()
+        if not writer.kept_out:
+            break
+        apart.update(writer.kept_out)
+    return writer, scheduled, loops
+
+
 class _Writer:
     """Says in primitives what a grouping has decided."""
 
@@ -234,6 +255,8 @@ class _Writer:
         self.decisions: dict[int, Decision] = {}
         self.saved = {i: merge.saves for merge in grouping.merges for i in merge.producers}
         self.refused = {refused.producer: refused.reason for refused in grouping.refused}
+        self.kept_out: dict[int, str] = {}
+        """The calls that a primitive keeps out of their groups, and why: those alone that no other one takes along."""
 
     def written(self) -> tuple[sl.Pipeline, tuple[sl.LoopCursor, ...]]:
         """The pipeline with all groups in loops, and the loops."""
@@ -266,12 +289,26 @@ class _Writer:
             self.p = before
             for last in track.lasts:
                 self._decide(last.index, "at once", "in full", f"refused: {_words(refusal)}")
+            if len(track.lasts) > 1:
+                joining = [i for i in group.members if len(self._readers(i, group.calls)) > 1]
+                self.kept_out.update((i, f"refused: {_words(refusal)}") for i in joining)
             return
         self.loops.append(loop)
         for last in track.lasts:
             self._decide(last.index, _place(choice), "in full", self.refused.get(last.index, ""))
-        kept = [pair for member in track.members for pair in self._member(member, choice, loop, tasks)]
-        for alloc, axis in kept:
+        outside: set[int] = set()
+        folded: list[tuple[sl.AllocCursor, int]] = []
+        for member in track.members:
+            if self._readers(member.index, outside):
+                self._decide(member.index, "at once", "in full", "what reads it is not in the loop")
+                outside.add(member.index)
+                continue
+            found = self._member(member, choice, loop, tasks)
+            if found is None:
+                outside.add(member.index)
+            else:
+                folded += found
+        for alloc, axis in folded:
             self.p = _attempted(sl.fold_storage, self.p, alloc, axis)
         if tasks is not None:
             self.p = _attempted(sl.parallelize_loop, self.p, tasks)
@@ -306,33 +343,44 @@ class _Writer:
         assert isinstance(split.inner, sl.LoopCursor)
         return split.outer, split.inner
 
+    def _readers(self, i: int, among: Iterable[int]) -> list[int]:
+        """Which of some calls read what a call writes."""
+        calls = self.relations.calls
+        written = {w.buffer for w in calls[i].writes}
+        return [k for k in among if any(buffer in written for buffer, _ in calls[k].reads)]
+
     def _member(
         self, member: Member, choice: Choice, loop: sl.LoopCursor, tasks: sl.LoopCursor | None
-    ) -> list[tuple[sl.AllocCursor, int]]:
-        """Compute a producer in the loop; what comes back are the buffers to fold, and along which dimension."""
+    ) -> list[tuple[sl.AllocCursor, int]] | None:
+        """Compute a producer in the loop; what comes back are the buffers to fold, and along which dimension. None if
+        that is refused."""
         related = self.relations.calls[member.index]
         try:
             p, computed = sl.compute_at(self.p, related.call, loop, rc=True)
         except sl.REFUSALS as refusal:
-            self._decide(member.index, "at once", "in full", f"refused: {_words(refusal)}")
-            return []
-        place = tasks if member.keeps else loop
-        if place is not None:
-            for alloc in computed.allocs:
-                p = _attempted(sl.store_at, p, alloc, place)
-        slid, reason = p, f"saves {seconds_text(self.saved.get(member.index, 0.0))}"
+            self.kept_out[member.index] = f"refused: {_words(refusal)}"
+            self._decide(member.index, "at once", "in full", self.kept_out[member.index])
+            return None
+        reason = f"saves {seconds_text(self.saved.get(member.index, 0.0))}"
         if member.keeps:
             try:
-                slid = sl.slide_window(p, computed.call, loop)
+                self.p = sl.slide_window(_stored(p, computed.allocs, tasks), computed.call, loop)
             except sl.REFUSALS as refusal:
                 reason = f"computed again where strips overlap: {_words(refusal)}"
-        self.p = slid
-        stored = f"a window of {member.rows(choice.height)}" if member.keeps else "a strip"
-        self._decide(member.index, _place(choice), stored, reason)
-        if slid is p:
-            return []
-        axes = {w.buffer: w.dims.index(member.position) for w in related.writes if member.position in w.dims}
-        return [(alloc, axes[alloc.name()]) for alloc in computed.allocs if alloc.name() in axes]
+            else:
+                self._decide(member.index, _place(choice), f"a window of {member.rows(choice.height)}", reason)
+                axes = {w.buffer: w.dims.index(member.position) for w in related.writes if member.position in w.dims}
+                return [(alloc, axes[alloc.name()]) for alloc in computed.allocs if alloc.name() in axes]
+        self.p = _stored(p, computed.allocs, loop)
+        self._decide(member.index, _place(choice), "a strip", reason)
+        return []
+
+
+def _stored(p: sl.Pipeline, allocs: Iterable[sl.AllocCursor], loop: sl.LoopCursor | None) -> sl.Pipeline:
+    """Buffers of each iteration's own, where that is not refused; as they were for no loop."""
+    for alloc in allocs if loop is not None else ():
+        p = _attempted(sl.store_at, p, alloc, loop)
+    return p
 
 
 def _attempted(operation: Callable[..., sl.Pipeline], p: sl.Pipeline, *args: object) -> sl.Pipeline:

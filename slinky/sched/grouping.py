@@ -23,6 +23,7 @@ import heapq
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TypeAlias
 
 import attrs
@@ -220,16 +221,20 @@ class Aims:
     """What a group may hold at most, as far as its strips can be made lower."""
 
 
-def grouping(relations: Relations, aims: Aims) -> Grouping:
-    """The groups that take the least time by the model, or the least memory."""
-    return _Grower(relations, aims).grown()
+def grouping(relations: Relations, aims: Aims, apart: Mapping[int, str] = MappingProxyType({})) -> Grouping:
+    """The groups that take the least time by the model, or the least memory.
+
+    `apart` has the calls that are not taken into a group of those that read them, and why.
+    """
+    return _Grower(relations, aims, apart).grown()
 
 
 class _Grower:
     """Merges groups as long as that saves anything."""
 
-    def __init__(self, relations: Relations, aims: Aims) -> None:
+    def __init__(self, relations: Relations, aims: Aims, apart: Mapping[int, str]) -> None:
         self.relations = relations
+        self.apart = apart
         self.calls = relations.calls
         self.aims = aims
         self.producers = {w.buffer: i for i, call in enumerate(self.calls) for w in call.writes}
@@ -327,6 +332,9 @@ class _Grower:
         """What keeps a group, the first, from being merged with those that read it."""
         if len(parts) < 2:
             return "it is one of the last"
+        kept_out = [self.apart[i] for i in parts[0].lasts if i in self.apart]
+        if kept_out:
+            return kept_out[0]
         if any(w.buffer in self.relations.held for i in parts[0].lasts for w in self.calls[i].writes):
             return "a loop touches what it writes"
         if sum(len(part.calls) for part in parts) > MOST_MEMBERS:
