@@ -20,9 +20,10 @@ import attrs
 
 import slinky as sl
 from slinky.runtime.collector import collector_paused
-from slinky.sched.grouping import Aims, Choice, Group, Grouping, Last, Member, grouping, seconds_text
+from slinky.sched.grouping import Aims, Choice, Group, Grouping, grouping, seconds_text
 from slinky.sched.machines import Machine, this_machine
 from slinky.sched.relations import Relations, relations
+from slinky.sched.tracks import Last, Member
 
 
 class AutoScheduleCursors(sl.ReturnedCursors):

@@ -29,10 +29,8 @@ from typing import TypeAlias
 import attrs
 
 from slinky.sched.machines import Machine
-from slinky.sched.relations import Motion, Related, Relations, Strips
-
-HEIGHTS = 8
-"""How many heights of strips are looked at."""
+from slinky.sched.relations import Relations, Strips
+from slinky.sched.tracks import Following, Last, Track, heights_of, lines_of, repeated_share, row_bytes_of
 
 BEYOND_CACHE = 4
 """How many times the bytes of the near cache the highest of them hold."""
@@ -64,86 +62,6 @@ TASKS_PER_WORKER = 2
 
 LEAST_TASK_SECONDS = 2e-4
 """What a worker must have to do in one go, so that it is worth being told."""
-
-
-@attrs.frozen
-class Lines:
-    """How many times a callback begins a line of neighbours in memory, over all strips of a call.
-
-    A line goes along the last axis of what the call writes: all of it, or where strips go along that axis, one strip.
-    """
-
-    elements: int
-    length: int
-    is_cut: bool
-
-    def count(self, rows: float) -> float:
-        """How many lines there are, in strips of so many coordinates."""
-        return self.elements / max(min(rows, self.length) if self.is_cut else self.length, 1.0)
-
-
-@attrs.frozen
-class Member:
-    """A producer in a group: along which of its dimensions it goes with the strips, and how.
-
-    A strip of height h needs `slope*h + window` coordinates of it, of which `slope*h` are new. What it writes takes
-    `row_bytes` for each. A strip that shares nothing with others must compute `halo` more than what is new.
-    """
-
-    index: int
-    position: int
-    slope: float
-    window: float
-    halo: float
-    row_bytes: float
-    lines: Lines
-
-    def rows(self, height: int) -> int:
-        """How many coordinates of it are held while a strip is computed."""
-        return math.ceil(self.slope * height + self.window)
-
-    @property
-    def keeps(self) -> bool:
-        """Whether neighbouring strips need some of the same, so that it is worth a sliding window."""
-        return self.window >= _OVERLAP
-
-
-@attrs.frozen
-class Last:
-    """A call that a group is there for: others outside of it read what it writes, or nobody does."""
-
-    index: int
-    strips: Strips
-    row_bytes: float
-    lines: Lines
-
-
-@attrs.frozen
-class Track:
-    """A group, strip by strip along one dimension of its last calls, which have the same coordinates there."""
-
-    lasts: tuple[Last, ...]
-    members: tuple[Member, ...]
-
-    @property
-    def strips(self) -> Strips:
-        """Those of the first of the last calls."""
-        return self.lasts[0].strips
-
-    @property
-    def calls(self) -> tuple[int, ...]:
-        """All calls, by index."""
-        return (*(last.index for last in self.lasts), *(member.index for member in self.members))
-
-    def lines(self, height: int) -> float:
-        """How many lines of neighbours in memory all calls begin, in strips of this height."""
-        own = sum(last.lines.count(height) for last in self.lasts)
-        return own + sum(member.lines.count(member.slope * height) for member in self.members)
-
-    def live(self, height: int) -> float:
-        """The bytes that are held while strips of this height are computed."""
-        own = sum(last.row_bytes for last in self.lasts) * height
-        return own + sum(m.row_bytes * (m.slope * height + m.window) for m in self.members)
 
 
 @attrs.frozen
@@ -271,7 +189,7 @@ class _Grower:
         return Grouping(groups, tuple(self.merges), tuple(left), sum(map(self._unscheduled, range(len(self.calls)))))
 
     def _unscheduled(self, i: int) -> float:
-        return self._outside((i,)) + self._calls(1) + self._line_seconds(_lines(self.calls[i], None).count(math.inf))
+        return self._outside((i,)) + self._calls(1) + self._line_seconds(lines_of(self.calls[i], None).count(math.inf))
 
     # -- all groupings of a few calls ------------------------------------------------------------------------
 
@@ -412,7 +330,9 @@ class _Grower:
             if len(found) == len(lasts) and not strips.is_reduced:
                 each = zip(lasts, found, strict=True)
                 yield Track(
-                    tuple(Last(i, s, _row_bytes(self.calls[i], s), _lines(self.calls[i], s.position)) for i, s in each),
+                    tuple(
+                        Last(i, s, row_bytes_of(self.calls[i], s), lines_of(self.calls[i], s.position)) for i, s in each
+                    ),
                     (),
                 )
 
@@ -423,7 +343,7 @@ class _Grower:
 
     def _extended(self, track: Track, calls: tuple[int, ...]) -> Track | None:
         """A track with further calls, each read by those before it alone; None where one does not move with it."""
-        following = _Following(self.calls, track)
+        following = Following(self.calls, track)
         added = list(track.members)
         for i in calls:
             member = following.member(i)
@@ -439,14 +359,15 @@ class _Grower:
 
     def _last(self, i: int, strips: Strips) -> Last:
         call = self.calls[i]
-        return Last(i, strips, _row_bytes(call, strips), _lines(call, strips.position))
+        return Last(i, strips, row_bytes_of(call, strips), lines_of(call, strips.position))
 
     # -- how a group is run ----------------------------------------------------------------------------------
 
     def _group(self, lasts: tuple[int, ...], members: tuple[int, ...], tracks: tuple[Track, ...]) -> Group | None:
         """A group, run in the best way; None if there is none."""
         choices = [] if members else [Choice(None, 0, 1, self._unscheduled(lasts[0]), 0.0)]
-        choices += [choice for track in tracks for choice in self._choices(track)]
+        outside = self._outside((*lasts, *members))
+        choices += [choice for track in tracks for choice in self._choices(track, outside)]
         small = [choice for choice in choices if choice.live <= self.aims.most_live]
         if small:
             about_as_fast = ABOUT_AS_FAST * min(choice.seconds for choice in small)
@@ -454,13 +375,15 @@ class _Grower:
         best = min(small or choices, key=lambda choice: (choice.live, choice.seconds), default=None)
         return None if best is None else Group(lasts, members, tracks, best)
 
-    def _choices(self, track: Track) -> Iterator[Choice]:
-        """A group along one dimension: in strips of each height, one after the other and by several workers."""
+    def _choices(self, track: Track, outside: float) -> Iterator[Choice]:
+        """A group along one dimension: in strips of each height, one after the other and by several workers.
+
+        `outside` is how long it takes to read and write what is not in the group.
+        """
         machine, extent = self.aims.machine, track.strips.extent
         if not track.members and self.aims.workers < 2:
             return
         held = sum(m.row_bytes * m.slope * extent for m in track.members)
-        outside = self._outside(track.calls)
         for height in heights_of(track, min(BEYOND_CACHE * machine.near_bytes, self.aims.most_live)):
             live = track.live(height)
             calls = self._calls(-(-extent // height) * len(track.calls))
@@ -477,7 +400,7 @@ class _Grower:
             return
         rows = _up(_up(extent, TASKS_PER_WORKER * workers) // (TASKS_PER_WORKER * workers), height)
         tasks = -(-extent // rows)
-        repeated = _repeated(track, rows)
+        repeated = repeated_share(track, rows)
         if tasks >= workers and repeated <= MOST_REPEATED and seconds / tasks >= LEAST_TASK_SECONDS:
             rounds = -(-tasks // workers)
             yield Choice(track, height, tasks, seconds * rounds / tasks * (1 + repeated), live * workers, rows)
@@ -536,103 +459,6 @@ _MOST_GROUPINGS = 400
 
 _MOST_LOOKED_AT = 500
 """How many producers of a group are looked at, to see whether it depends on another."""
-
-
-def heights_of(track: Track, most_live: float) -> tuple[int, ...]:
-    """The heights of strips worth looking at: the largest that holds at most so many bytes, half of it, and so on. They
-    are whole multiples where the last calls compute no others, and such that doubled rows come in pairs."""
-    slowest = min((member.slope for member in track.members), default=1.0)
-    unit = math.lcm(*(last.strips.multiple for last in track.lasts), 1 << max(math.ceil(-math.log2(slowest)), 0))
-    constant = track.live(0)
-    each = track.live(1) - constant
-    fitting = max(most_live - constant, 0.0) / each if each else math.inf
-    most = int(min(track.strips.extent // 2, max(fitting, unit))) // unit
-    if most < 1:
-        return (unit,) if unit < track.strips.extent else ()
-    largest = most.bit_length() - 1
-    return tuple(unit << k for k in range(max(largest - HEIGHTS + 1, 0), largest + 1))
-
-
-class _Following:
-    """What each call of a group needs for a strip of the last one: followed from consumers to producers.
-
-    The strip `y .. y + h - 1` needs what lies between `slope*y + low` and `slope*(y + h - 1) + high` along an axis of a
-    buffer; what is new of that begins at `slope*y + fresh`. What a producer reads is for what it computes anew.
-    """
-
-    def __init__(self, calls: tuple[Related, ...], track: Track) -> None:
-        self.calls = calls
-        self.needs: dict[str, list[_Need | None]] = {}
-        for last in track.lasts:
-            self._reads(last.strips, _Need(0, 1.0, 0.0, 0.0, 0.0))
-        for member in track.members:
-            self.member(member.index)
-
-    def member(self, i: int) -> Member | None:
-        """A call as a member, all of whose readers are; None where it does not move with them."""
-        call = self.calls[i]
-        found = [(w.dims[n.axis], n) if n else None for w in call.writes for n in self.needs.get(w.buffer, ())]
-        needs = [pair for pair in found if pair is not None]
-        if len(needs) < len(found) or len({(position, need.slope) for position, need in needs}) != 1:
-            return None
-        position, slope = needs[0][0], needs[0][1].slope
-        strips = next((s for s in call.strips if s.position == position), None)
-        if strips is None or slope <= 0:
-            return None
-        low, high = min(need.low for _, need in needs), max(need.high for _, need in needs)
-        far = min(need.far for _, need in needs)
-        window, halo = (max(high - least + 1 - slope, 0.0) for least in (low, far))
-        member = Member(i, position, slope, window, halo, _row_bytes(call, strips), _lines(call, position))
-        fresh = high + 1 - slope if member.keeps else low
-        self._reads(strips, _Need(0, slope, fresh, high, far))
-        return member
-
-    def _reads(self, strips: Strips, own: _Need) -> None:
-        """Note what a strip reads of a call of which that is computed."""
-        for buffer, motion in strips.reads:
-            self.needs.setdefault(buffer, []).append(None if motion is None else own.through(motion))
-
-
-@attrs.frozen
-class _Need:
-    """What a strip of the last call needs along an axis; `far` is where that begins if no strip is left to others."""
-
-    axis: int
-    slope: float
-    low: float
-    high: float
-    far: float
-
-    def through(self, motion: Motion) -> _Need:
-        """What must be read for that."""
-        low, far = (motion.rate * end + motion.first for end in (self.low, self.far))
-        return _Need(motion.axis, motion.rate * self.slope, low, motion.rate * self.high + motion.last, far)
-
-
-_OVERLAP = 0.25
-"""Of how many coordinates neighbouring strips must both have need, so that a window is kept: less is rounding."""
-
-
-def _row_bytes(call: Related, strips: Strips) -> float:
-    """What one coordinate along a dimension takes of all that a call writes; what is reduced takes no more."""
-    if strips.is_reduced:
-        return 0.0
-    size = sum(w.bytes for w in call.writes)
-    return size / max(strips.extent, 1)
-
-
-def _lines(call: Related, position: int | None) -> Lines:
-    """The lines that a call begins, in strips along one of its dimensions, or at once."""
-    written = call.writes[0]
-    if not written.shape:
-        return Lines(call.elements, call.elements, False)
-    return Lines(call.elements, written.shape[-1], written.dims[-1] == position)
-
-
-def _repeated(track: Track, rows: int) -> float:
-    """Which share of the work is done twice if tasks of so many rows share nothing."""
-    work = sum(m.slope for m in track.members) + len(track.lasts)
-    return sum(m.halo for m in track.members) / (work * rows)
 
 
 def _up(value: int, multiple: int) -> int:
