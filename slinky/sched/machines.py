@@ -70,7 +70,7 @@ class Machine:
         for (low, fast), (high, slow) in pairwise(steps):
             if live <= high:
                 share = math.log(live / low) / math.log(high / low)
-                return fast * (slow / fast) ** share
+                return float(fast * (slow / fast) ** share)
         return self.memory_bandwidth
 
 
