@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,8 +27,8 @@ from graphs_as_data import (
 from random_copies import Copying, build_copy, build_extension, taken
 
 import slinky as sl
-from slinky.ir.operations import Copy
-from slinky.ir.statements import Call, walk
+from slinky.ir.operations import Copy, Nested
+from slinky.ir.statements import Call, LoweredFunc, Program, walk
 
 # ----------------------------------------------------------------------------------------------------------------
 # Callbacks
@@ -355,7 +355,15 @@ def run_and_compare(graph: Graph, pipeline: sl.Pipeline, **options: Any) -> sl.R
     for name, buffer in zip((*graph.inputs, *graph.outputs), (*inputs, *outputs), strict=True):
         np.testing.assert_array_equal(buffer.array, right[name], err_msg=f"buffer {name}")
     copies = {stage.name for stage in graph.stages if stage.copying is not None}
-    funcs = [s.func for s in walk(pipeline.program.body) if isinstance(s, Call)]
-    copies |= {func.name for func in funcs if isinstance(func.operation, Copy)}
+    copies |= {func.name for func in funcs_of(pipeline.program) if isinstance(func.operation, Copy)}
     assert statistics.bytes_copied == DTYPE.itemsize * sum(statistics.elements.get(name, 0) for name in copies)
     return statistics
+
+
+def funcs_of(program: Program) -> Iterator[LoweredFunc]:
+    """The funcs that a program calls, and those of the pipelines in it."""
+    for statement in walk(program.body):
+        if isinstance(statement, Call):
+            yield statement.func
+            if isinstance(statement.func.operation, Nested):
+                yield from funcs_of(statement.func.operation.program)

@@ -209,6 +209,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "not right by itself": r"as a pipeline over any box, the block is not shown to be right",
         "a name that is taken": NAME_TAKEN,
         "something read is not written": UNWRITTEN,
+        "an output is not written": OUTPUT,
         "a part of a dimension that is computed whole": WHOLE,
         "in whole pieces": r"in whole pieces of",
         "a fold": FOLD,

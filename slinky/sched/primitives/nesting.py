@@ -369,7 +369,9 @@ class _Extraction:
         except SlinkyError as error:
             why = error  # Python forgets the other name
             raise SchedulingError(
-                lambda: f"as a pipeline over any box, the block is not shown to be right: {why}", place=self.place
+                lambda: f"as a pipeline over any box, the block is not shown to be right: {_in_short(why)}",
+                place=self.place,
+                example=lambda: why.example if isinstance(why, SchedulingError) else "",
             ) from error
         func = self._outer(attrs.evolve(point_func, operation=self._operation(program)))
         return Call(func, self.box, tuple(o.name for o in self.inputs), tuple(o.name for o in self.outputs))
@@ -565,3 +567,8 @@ def _offset(e: Expr, other: Expr) -> int | None:
 
 def _simplified(box: Box, known: Facts) -> Box:
     return tuple(Interval(simplify(i.min, known), simplify(i.max, known)) for i in box)
+
+
+def _in_short(error: SlinkyError) -> str:
+    """What an error says, without its example and its place."""
+    return error.reason if isinstance(error, SchedulingError) else str(error).partition("\n")[0]
