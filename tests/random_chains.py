@@ -82,11 +82,16 @@ class AnyChain:
             self.refused.append(name)
             self.errors.append(error)
             return
+        self.take(name, new)
+
+    def take(self, name: str, new: sl.Pipeline) -> sl.Pipeline:
+        """Go on from what a primitive has made; a step that is made of several takes each of them."""
         self.applied.append(name)
         self.pipeline = new
         new.verify()
         self._check_cursors()
         self._remember()
+        return new
 
     def _remember(self) -> None:
         p = self.pipeline

@@ -65,6 +65,7 @@ def compute_where_nothing_moves(chain: AnyChain) -> sl.Pipeline:
         raise NothingToDoError
     producer, reader, d = chain.choose(found)
     p, loop = sl.split_loop(p, reader.dims()[d], chain.choose([1, 2]), rc=True)
+    chain.take("split_loop of a dimension", p)
     return sl.compute_at(p, producer, loop.outer)
 
 
@@ -82,6 +83,7 @@ def stage_all_in_a_loop(chain: AnyChain) -> sl.Pipeline:
         raise NothingToDoError
     call, name, box = chain.choose(found)
     p, staged = sl.stage_buffer(p, call, name, box, rc=True)
+    chain.take("stage_buffer", p)
     return sl.lift_alloc(p, staged.alloc, len(statements_around(staged.alloc)))
 
 

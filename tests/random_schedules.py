@@ -164,7 +164,8 @@ def _unroll_buffer(chain: Chain) -> sl.Pipeline:
         for call in p.find_all("_ = _"):
             for dim in _dims_along(call, alloc.name(), d):
                 p, (outer, _, _) = sl.split_loop(p, dim, 1, rc=True)
-                p = sl.unroll_loop(p, outer)
+                chain.take("split_loop of a dimension", p)
+                p = chain.take("unroll_loop", sl.unroll_loop(p, outer))
     return sl.unroll_buffer(p, alloc, d)
 
 
@@ -189,7 +190,7 @@ def _divide_dim(chain: Chain) -> sl.Pipeline:
         factor = chain.choose([1, 2, 3, 4])
         for call in p.find_all("_ = _"):
             for dim in _dims_along(call, alloc.name(), d):
-                p = sl.split_loop(p, dim, factor)
+                p = chain.take("split_loop of a dimension", sl.split_loop(p, dim, factor))
         return sl.divide_dim(p, alloc, d, factor)
     if not chain.is_careless() and alloc.blocks()[d] is not None:
         raise NothingToDoError
