@@ -116,7 +116,7 @@ PREPARING: dict[Primitive, str] = {
     split_evenly: "split_loop of a loop",
     split_by_one: "split_loop of a loop",
     compute_where_nothing_moves: "compute_at",
-    stage_all_in_a_loop: "stage_buffer",
+    stage_all_in_a_loop: "lift_alloc",
     specialize_in_a_loop: "specialize",
     cut_where_nothing_is: "cut_call",
 }

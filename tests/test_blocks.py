@@ -9,7 +9,7 @@ import attrs
 import numpy as np
 import pytest
 from round_trips import again
-from scheduled import compare, picture, stencil
+from scheduled import compare, picture, refused, stencil
 
 import slinky as sl
 from slinky import ir
@@ -60,12 +60,6 @@ def agree(before: sl.Pipeline, after: sl.Pipeline, threads: int = 1) -> None:
         if threads == 1:
             assert said.program_bytes == second.program_bytes == other.program_bytes
     assert str(again(after)) == str(after)
-
-
-def refused(rewrite: Callable[[], object]) -> sl.SchedulingError:
-    with pytest.raises(sl.SchedulingError) as caught:
-        rewrite()
-    return caught.value
 
 
 # Blocks ---------------------------------------------------------------------------------------------------------------

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 from round_trips import again
+from scheduled import refused
 
 import slinky as sl
 from slinky.ir.copies import with_names
@@ -60,12 +60,6 @@ def agree(before: sl.Pipeline, after: sl.Pipeline, count: int = 3, first: int = 
         assert said.elements == stats.elements
         assert said.program_bytes == stats.program_bytes or threads > 1
     assert str(again(after)) == str(after)
-
-
-def refused(rewrite: Callable[[], object]) -> sl.SchedulingError:
-    with pytest.raises(sl.SchedulingError) as caught:
-        rewrite()
-    return caught.value
 
 
 def body(p: sl.Pipeline) -> list[str]:

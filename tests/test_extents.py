@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 from round_trips import again
-from scheduled import by_rows, compare, line, picture, signal, stencil
+from scheduled import by_rows, compare, line, picture, refused, signal, stencil
 from test_primitives import same
 from test_whole import head_and_tail
 
@@ -31,12 +30,6 @@ def agree(before: sl.Pipeline, after: sl.Pipeline, threads: int = 1, **scalars: 
         assert said.elements == second.elements
         assert said.program_bytes == second.program_bytes or threads > 1
     assert str(again(after)) == str(after)
-
-
-def refused(rewrite: Callable[[], object]) -> sl.SchedulingError:
-    with pytest.raises(sl.SchedulingError) as caught:
-        rewrite()
-    return caught.value
 
 
 def tiles(factor: int = 4) -> sl.Pipeline:

@@ -1,8 +1,7 @@
 """Twelve applications, after those of Halide: each with NumPy as written, a pipeline, and its best schedule by hand.
 
 A file is an application; `app` says what it is made of, `tuning` how the numbers of its schedule were found. The
-callbacks are NumPy as a good user writes it, the same in all pipelines; everything runs on one thread. Where slinky can
-schedule automatically, there is a column for that, too.
+callbacks are NumPy as a good user writes it, the same in all pipelines; everything runs on one thread.
 """
 
 from __future__ import annotations
@@ -60,15 +59,12 @@ def sides(app: App, size: tuple[int, int]) -> list[Side]:
     arrays = app.arrays(size)
     inputs = arrays[:-1]
     whole = app.build()
-    made = [
+    return [
         Side(WRITTEN, lambda: app.as_written(*inputs)),
         ours(WHOLE, whole, *arrays),
         ours(BY_HAND, app.by_hand(whole, app.chosen), *arrays),
+        ours(AUTOMATIC, sl.auto_schedule(whole, *arrays, workers=1), *arrays),
     ]
-    automatic = getattr(sl, "auto_schedule", None)
-    if automatic is not None:
-        made.append(ours(AUTOMATIC, automatic(whole, *arrays, workers=1), *arrays))
-    return made
 
 
 def table(rows: Sequence[Row]) -> str:

@@ -15,6 +15,8 @@ Size = tuple[int, int]
 """Rows and columns of the input."""
 Setting = tuple[int, ...]
 """The numbers that a schedule by hand leaves open: rows of a strip, or those and the columns of a tile."""
+FEW_ROWS: tuple[Setting, ...] = ((4,), (8,), (16,), (24,), (32,), (48,), (64,))
+"""Heights of strips of which one is the best where an element costs little."""
 
 
 @attrs.frozen(kw_only=True)
@@ -51,6 +53,16 @@ class App:
     def scheduled(self) -> sl.Pipeline:
         """The pipeline as scheduled by hand."""
         return self.by_hand(self.build(), self.chosen)
+
+
+def in_strips(last: str) -> Callable[[sl.Pipeline, Setting], sl.Pipeline]:
+    """A schedule that computes what `last` reads in strips of rows of `last`, each row once; it keeps what later strips
+    need of it."""
+
+    def by_hand(p: sl.Pipeline, setting: Setting) -> sl.Pipeline:
+        return sl.line_buffer(p, last, "y", setting[0])
+
+    return by_hand
 
 
 def picture(size: Size, *more: int) -> Array:

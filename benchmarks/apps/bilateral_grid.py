@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import slinky as sl
-from benchmarks.apps.app import App, Setting, Size, like, picture
+from benchmarks.apps.app import App, Size, in_strips, like, picture
 from benchmarks.harness import Array
 
 CELL = 8
@@ -122,11 +122,6 @@ def as_written(inp: Array) -> Array:
     return interpolated(inp, grid, np.arange(height), np.arange(width), 0, 0)
 
 
-def by_hand(p: sl.Pipeline, setting: Setting) -> sl.Pipeline:
-    """Strips of rows; each row of the grid is made once."""
-    return sl.line_buffer(p, "look_up", "y", setting[0])
-
-
 def inputs(size: Size) -> list[Array]:
     """A picture."""
     return [picture(size)]
@@ -139,7 +134,7 @@ APP = App(
     inputs=inputs,
     target=like,
     as_written=as_written,
-    by_hand=by_hand,
+    by_hand=in_strips("look_up"),
     settings=((8,), (16,), (24,), (32,), (48,), (64,), (96,), (128,)),
     chosen=(128,),
     smallest=(8,),

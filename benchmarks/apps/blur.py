@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import slinky as sl
-from benchmarks.apps.app import App, Setting, Size, picture
+from benchmarks.apps.app import FEW_ROWS, App, Size, in_strips, picture
 from benchmarks.harness import Array
 
 THREE = np.uint16(3)
@@ -40,11 +40,6 @@ def as_written(inp: Array) -> Array:
     return np.asarray((rows[:-2] + rows[1:-1] + rows[2:]) // THREE)
 
 
-def by_hand(p: sl.Pipeline, setting: Setting) -> sl.Pipeline:
-    """Strips of rows; of the intermediate, two rows are kept for the next strip."""
-    return sl.line_buffer(p, "blur_y", "y", setting[0])
-
-
 def inputs(size: Size) -> list[Array]:
     """Sums of three must not overflow."""
     return [(picture(size) * 20000).astype(np.uint16)]
@@ -62,8 +57,8 @@ APP = App(
     inputs=inputs,
     target=target,
     as_written=as_written,
-    by_hand=by_hand,
-    settings=((4,), (8,), (16,), (24,), (32,), (48,), (64,)),
+    by_hand=in_strips("blur_y"),
+    settings=FEW_ROWS,
     chosen=(24,),
     smallest=(4,),
     full=(2400, 6400),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 import slinky as sl
-from benchmarks.apps.app import App, Setting, Size, picture
+from benchmarks.apps.app import FEW_ROWS, App, Size, in_strips, picture
 from benchmarks.harness import Array
 
 ONE = np.int16(1)
@@ -253,11 +253,6 @@ def as_written(raw: Array) -> Array:
     return np.ascontiguousarray(sharp[top : top + len(raw) - 2 * MARGIN[0], left : left + raw.shape[1] - 2 * MARGIN[1]])
 
 
-def by_hand(p: sl.Pipeline, setting: Setting) -> sl.Pipeline:
-    """Strips of rows, everything computed in them once and folded to its window."""
-    return sl.line_buffer(p, "sharpen", "y", setting[0])
-
-
 def inputs(size: Size) -> list[Array]:
     """Ten bits each, some of them hot."""
     raw = (picture(size) * 900).astype(np.int16) + np.int16(40)
@@ -278,8 +273,8 @@ APP = App(
     inputs=inputs,
     target=target,
     as_written=as_written,
-    by_hand=by_hand,
-    settings=((4,), (8,), (16,), (24,), (32,), (48,), (64,)),
+    by_hand=in_strips("sharpen"),
+    settings=FEW_ROWS,
     chosen=(24,),
     smallest=(4,),
     full=(1968, 2592),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import slinky as sl
-from benchmarks.apps.app import App, Setting, Size, picture
+from benchmarks.apps.app import FEW_ROWS, App, Size, in_strips, picture
 from benchmarks.apps.unsharp import GREY, grey
 from benchmarks.harness import Array
 
@@ -87,11 +87,6 @@ def as_written(inp: Array) -> Array:
     return np.asarray(sxx * syy - K * (sxx + syy) ** 2 - sxy * sxy)
 
 
-def by_hand(p: sl.Pipeline, setting: Setting) -> sl.Pipeline:
-    """Strips of rows, every intermediate slid and folded to its window."""
-    return sl.line_buffer(p, "response", "y", setting[0])
-
-
 def inputs(size: Size) -> list[Array]:
     """A picture."""
     return [picture(size, 3)]
@@ -109,8 +104,8 @@ APP = App(
     inputs=inputs,
     target=target,
     as_written=as_written,
-    by_hand=by_hand,
-    settings=((4,), (8,), (16,), (24,), (32,), (48,), (64,)),
+    by_hand=in_strips("response"),
+    settings=FEW_ROWS,
     chosen=(16,),
     smallest=(4,),
     full=(1536, 2560),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import slinky as sl
-from benchmarks.apps.app import App, Setting, Size, like, picture
+from benchmarks.apps.app import FEW_ROWS, App, Setting, Size, like, picture
 from benchmarks.harness import Array
 
 BINS = 256
@@ -109,7 +109,7 @@ APP = App(
     target=like,
     as_written=as_written,
     by_hand=by_hand,
-    settings=((4,), (8,), (16,), (24,), (32,), (48,), (64,)),
+    settings=FEW_ROWS,
     chosen=(32,),
     smallest=(5,),
     full=(1536, 2560),

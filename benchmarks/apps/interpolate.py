@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import slinky as sl
-from benchmarks.apps.app import App, Setting, Size, like, picture
+from benchmarks.apps.app import App, Size, in_strips, like, picture
 from benchmarks.apps.pyramids import Taps, doubled, doubled_as_written, halved, halved_as_written, levels
 from benchmarks.harness import Array
 
@@ -78,11 +78,6 @@ def as_written(inp: Array) -> Array:
     return np.asarray(result[..., :3] / result[..., 3:])
 
 
-def by_hand(p: sl.Pipeline, setting: Setting) -> sl.Pipeline:
-    """Strips of rows, all levels computed in them once."""
-    return sl.line_buffer(p, "normalise", "y", setting[0])
-
-
 def inputs(size: Size) -> list[Array]:
     """A picture of which most is transparent, in blocks."""
     result = picture(size, 4)
@@ -103,7 +98,7 @@ APP = App(
     inputs=inputs,
     target=target,
     as_written=as_written,
-    by_hand=by_hand,
+    by_hand=in_strips("normalise"),
     settings=((32,), (64,), (96,), (128,), (192,)),
     chosen=(128,),
     smallest=(16,),

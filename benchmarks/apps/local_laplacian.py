@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 import slinky as sl
-from benchmarks.apps.app import App, Setting, Size, picture
+from benchmarks.apps.app import App, Size, in_strips, picture
 from benchmarks.apps.pyramids import Taps, doubled, doubled_as_written, halved, halved_as_written, levels
 from benchmarks.apps.unsharp import GREY
 from benchmarks.harness import Array
@@ -149,11 +149,6 @@ def as_written(inp: Array) -> Array:
     return np.asarray(np.clip(inp * (factor / np.float32(65535))[..., None], 0, 1))
 
 
-def by_hand(p: sl.Pipeline, setting: Setting) -> sl.Pipeline:
-    """Strips of rows, all levels computed in them once."""
-    return sl.line_buffer(p, "colour", "y", setting[0])
-
-
 def inputs(size: Size) -> list[Array]:
     """A picture."""
     return [(picture(size, 3) * 65535).astype(np.uint16)]
@@ -171,7 +166,7 @@ APP = App(
     inputs=inputs,
     target=target,
     as_written=as_written,
-    by_hand=by_hand,
+    by_hand=in_strips("colour"),
     settings=((16,), (32,), (64,), (96,), (128,), (192,), (256,)),
     chosen=(128,),
     smallest=(8,),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 import slinky as sl
-from benchmarks.apps.app import App, Setting, Size, like, picture
+from benchmarks.apps.app import App, Size, in_strips, like, picture
 from benchmarks.harness import Array
 
 RADIUS = 26
@@ -85,11 +85,6 @@ def as_written(inp: Array) -> Array:
     return result
 
 
-def by_hand(p: sl.Pipeline, setting: Setting) -> sl.Pipeline:
-    """Strips of rows; all maxima slide, and are kept for as many rows as the disk is high."""
-    return sl.line_buffer(p, "disk", "y", setting[0])
-
-
 def inputs(size: Size) -> list[Array]:
     """A picture."""
     return [picture(size, 3)]
@@ -102,7 +97,7 @@ APP = App(
     inputs=inputs,
     target=like,
     as_written=as_written,
-    by_hand=by_hand,
+    by_hand=in_strips("disk"),
     settings=((4,), (8,), (16,), (24,), (32,), (48,), (64,), (96,), (128,)),
     chosen=(16,),
     smallest=(8,),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import slinky as sl
-from benchmarks.apps.app import App, Setting, Size, like, picture
+from benchmarks.apps.app import App, Size, in_strips, like, picture
 from benchmarks.harness import Array
 
 STAGES = 32
@@ -55,11 +55,6 @@ def as_written(inp: Array) -> Array:
     return result
 
 
-def by_hand(p: sl.Pipeline, setting: Setting) -> sl.Pipeline:
-    """Strips of rows; each stage keeps four rows for the next strip, and nothing is computed twice."""
-    return sl.line_buffer(p, f"stencil{STAGES}", "y", setting[0])
-
-
 def inputs(size: Size) -> list[Array]:
     """A picture."""
     return [(picture(size) * 65535).astype(np.uint16)]
@@ -72,7 +67,7 @@ APP = App(
     inputs=inputs,
     target=like,
     as_written=as_written,
-    by_hand=by_hand,
+    by_hand=in_strips(f"stencil{STAGES}"),
     settings=((8,), (16,), (24,), (32,), (48,), (64,), (96,), (128,)),
     chosen=(24,),
     smallest=(8,),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import slinky as sl
-from benchmarks.apps.app import App, Setting, Size, like, picture
+from benchmarks.apps.app import FEW_ROWS, App, Size, in_strips, like, picture
 from benchmarks.blur import weighted_sum
 from benchmarks.harness import Array
 
@@ -76,11 +76,6 @@ def as_written(inp: Array) -> Array:
     return np.asarray(inp * factor[..., None])
 
 
-def by_hand(p: sl.Pipeline, setting: Setting) -> sl.Pipeline:
-    """Strips of rows, everything computed in them once; grey values are kept for as many rows as both readers need."""
-    return sl.line_buffer(p, "scale", "y", setting[0])
-
-
 def inputs(size: Size) -> list[Array]:
     """A picture without black, by which one cannot divide."""
     return [np.add(picture(size, 3), np.float32(0.05))]
@@ -93,8 +88,8 @@ APP = App(
     inputs=inputs,
     target=like,
     as_written=as_written,
-    by_hand=by_hand,
-    settings=((4,), (8,), (16,), (24,), (32,), (48,), (64,)),
+    by_hand=in_strips("scale"),
+    settings=FEW_ROWS,
     chosen=(24,),
     smallest=(5,),
     full=(1536, 2560),

@@ -28,6 +28,7 @@ from slinky.sched.defaults import (
     placed_at,
     stored_in_loops,
 )
+from slinky.sched.library import is_there
 
 
 def with_annotations(
@@ -58,8 +59,8 @@ class _Schedule:
         self, p: sl.Pipeline, calls: Mapping[sl.Func, sl.CallCursor], allocs: Mapping[sl.BufferExpr, sl.AllocCursor]
     ) -> None:
         self.p = p
-        self.calls = {func: call for func, call in calls.items() if _is_there(p, call)}
-        self.allocs = {buffer: alloc for buffer, alloc in allocs.items() if _is_there(p, alloc)}
+        self.calls = {func: call for func, call in calls.items() if is_there(p, call)}
+        self.allocs = {buffer: alloc for buffer, alloc in allocs.items() if is_there(p, alloc)}
         self.loops: dict[sl.Func, list[tuple[LoopAnnotation, sl.LoopCursor]]] = {}
         self.parallel: list[tuple[sl.Func, LoopAnnotation, sl.LoopCursor]] = []
         self.placed: dict[sl.Func, Placed] = {}
@@ -279,12 +280,3 @@ def _storage_texts(buffer: sl.BufferExpr) -> Iterable[str]:
         yield f"store_at({stored})" if isinstance(stored, At) else "store_root()"
     if buffer.memory is not None:
         yield f"store_in({buffer.memory})"
-
-
-def _is_there(p: sl.Pipeline, cursor: sl.StatementCursor) -> bool:
-    """Whether a statement is in a pipeline."""
-    try:
-        p.forward(cursor)
-    except sl.InvalidCursorError:
-        return False
-    return True

@@ -210,7 +210,7 @@ def batch(p: sl.Pipeline, loop: sl.LoopCursor, count: sl.Expr | int) -> Any:
             break
         p = new
     for each in p.forward(split.outer).find_all("for _"):
-        if _is_still_there(p, each):
+        if is_there(p, each):
             p = sl.attempt(sl.seq(lambda p, each: sl.absorb_loop(p, each)))(p, each)
     return p, (split.outer, tuple(p.forward(split.outer).find_all("_ = _")))
 
@@ -221,7 +221,8 @@ def _gap(p: sl.Pipeline, loop: sl.LoopCursor) -> Any:
     return body[-1].before() if len(body) > 1 else None
 
 
-def _is_still_there(p: sl.Pipeline, place: sl.Cursor) -> bool:
+def is_there(p: sl.Pipeline, place: sl.Cursor) -> bool:
+    """Whether what a cursor of an earlier version points at is in a pipeline."""
     try:
         p.forward(place)
     except sl.InvalidCursorError:

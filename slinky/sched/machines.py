@@ -9,6 +9,7 @@ Invariant: a machine never changes, and whoever schedules knows nothing of this 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
@@ -88,7 +89,8 @@ def _this_machine(folder: str | None) -> Machine:
     kept = _read(path)
     if kept is None:
         kept = measure()
-        _write(path, kept)
+        with contextlib.suppress(OSError):  # it is measured again next time
+            replace_json(path, attrs.asdict(kept))
     return kept
 
 
@@ -110,6 +112,14 @@ def _name() -> str:
     return "".join(c if c.isalnum() else "-" for c in words)
 
 
+def replace_json(path: Path, data: object) -> None:
+    """Keep something in a file, which is replaced as a whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".json", delete=False) as file:
+        json.dump(data, file, indent=2)
+    os.replace(file.name, path)
+
+
 def _read(path: Path) -> Machine | None:
     """What was kept; None where there is nothing, or nothing that makes sense."""
     try:
@@ -117,17 +127,6 @@ def _read(path: Path) -> Machine | None:
         return Machine(**kept) if isinstance(kept, dict) else None
     except (OSError, ValueError, TypeError, OperationError):
         return None
-
-
-def _write(path: Path, machine: Machine) -> None:
-    """Keep it, whole or not at all."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".json", delete=False) as file:
-            json.dump(attrs.asdict(machine), file, indent=2)
-        os.replace(file.name, path)
-    except OSError:
-        pass  # it is measured again next time
 
 
 def measure() -> Machine:

@@ -13,8 +13,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from os import PathLike
@@ -26,7 +24,7 @@ import attrs
 import slinky as sl
 from slinky.errors import MissingExtraError
 from slinky.sched.automatic import Candidate, Explanation, auto_schedule, explain, explained
-from slinky.sched.machines import Machine, this_machine
+from slinky.sched.machines import Machine, replace_json, this_machine
 
 _FASTER_CALLS = (1.0, 1 / 4, 4.0, 16.0)
 _LARGER_CACHES = (1.0, 4.0, 1 / 4)
@@ -246,9 +244,5 @@ def _told(workers: Any, calls: Any, caches: Any, is_scheduled: Any) -> tuple[int
 
 
 def _keep(path: Path, key: str, told: tuple[int, float, float, bool]) -> None:
-    """Add to the file, which is replaced as a whole."""
-    kept = {**_kept(path), key: told}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".json", delete=False) as file:
-        json.dump(kept, file, indent=2)
-    os.replace(file.name, path)
+    """Add to the file."""
+    replace_json(path, {**_kept(path), key: told})
