@@ -46,10 +46,12 @@ from slinky.errors import (
 )
 from slinky.graph.annotations import LoopAnnotation, loop
 from slinky.graph.buffers import BufferExpr, constant, same_shape, scalar, variables
+from slinky.graph.formulas import arithmetic
 from slinky.graph.funcs import Func
 from slinky.graph.fusing import fuse
 from slinky.graph.reductions import Reduction
 from slinky.graph.returning import returns
+from slinky.graph.terms import coordinate
 from slinky.graph.variants import Variant
 from slinky.pipeline import Pipeline
 from slinky.runtime.buffers import Buffer
@@ -237,6 +239,7 @@ __all__ = [
     "alias_copy",
     "align_dim",
     "align_loop",
+    "arithmetic",
     "assume_shape",
     "at",
     "attempt",
@@ -253,6 +256,7 @@ __all__ = [
     "compute_root",
     "constant",
     "consumers",
+    "coordinate",
     "copies",
     "cut_call",
     "cut_loop",

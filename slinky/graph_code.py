@@ -21,8 +21,21 @@ from slinky.graph.buffers import Access, BufferExpr
 from slinky.graph.built import Built
 from slinky.graph.collecting import Graph
 from slinky.graph.copying import CopyFunc, Extension, Source
+from slinky.graph.formulas import ExpressionFunc
 from slinky.graph.funcs import Func
 from slinky.graph.variants import DeclaredVariant
+from slinky.ir.formulas import (
+    CLIP,
+    Apply,
+    Argument,
+    Choose,
+    Constant,
+    Convert,
+    Coordinate,
+    Element,
+    Operand,
+    Result,
+)
 from slinky.ir.operations import Callback
 from slinky.ir.returning import Returning
 from slinky.symbolic.expressions import Expr, Metadata, Node, Scalar, Variable
@@ -220,7 +233,12 @@ class _Writer:
         if isinstance(func, CopyFunc):
             self._copy(func, name)
             return
+        if isinstance(func, ExpressionFunc):
+            self._expression(func, name)
+            return
         owner = f"func {func.name!r}"
+        if not isinstance(func.lowered_operation(), Callback):
+            raise OperationError(f"to_graph_code: {owner} is a pipeline of its own, which has no code here")
         parts = [self._callback(func.callback, owner), self._accesses(func.inputs), self._accesses(func.outputs)]
         parts += [f"name={quoted(func.name)}"] if func.named else []
         parts += self._settings(func.lowered_operation(), owner)
@@ -292,6 +310,43 @@ class _Writer:
         self.lines.append(f"{name} = slinky.graph.copying.CopyFunc({', '.join(parts)})")
         self._domains(target)
 
+    def _expression(self, func: ExpressionFunc, name: str) -> None:
+        """A func that is arithmetic: a line for each step."""
+        formula, owner = func.formula, f"arithmetic {func.name!r}"
+        steps: list[str] = []
+
+        def code(operand: Operand) -> str:
+            match operand:
+                case Element(input=number):
+                    return self._access(func.inputs[number])
+                case Result(step=number, output=output):
+                    step = formula.steps[number]
+                    return f"{steps[number]}[{output}]" if len(step.results) > 1 else steps[number]
+                case Argument(name=key, dtype=dtype):
+                    self.modules.add("slinky.graph.terms")
+                    return f"slinky.graph.terms.Known({self._value(func.arguments[key], owner)}, {_dtype_code(dtype)})"
+                case Constant(value=value):
+                    return f"{_array_code(np.asarray(value))}[()]"
+
+        for step in formula.steps:
+            given = [code(operand) for operand in step.operands]
+            match step:
+                case Apply(ufunc=ufunc, dtypes=dtypes):
+                    text = "np.clip" if ufunc is CLIP else self._callback(ufunc, owner)
+                    asked = dtypes[ufunc.nin :] if not formula.is_resolved(step) else ()
+                    given += [f"dtype={_dtype_code(dtype)}" for dtype in dict.fromkeys(asked)]
+                    value = f"{text}({', '.join(given)})"
+                case Convert(dtype=dtype):
+                    value = f"{given[0]}.astype({_dtype_code(dtype)})"
+                case Choose():
+                    value = f"np.where({', '.join(given)})"
+                case Coordinate(dim=d):
+                    value = f"sl.coordinate({func.dims[d].name})"
+            steps.append(self._identifier(f"{func.name}_{len(steps)}", "step"))
+            self.lines.append(f"{steps[-1]} = {value}")
+        named = f", name={quoted(func.name)}" if func.named else ""
+        self.lines.append(f"{name} = sl.arithmetic({code(formula.result)}, {self._access(func.outputs[0])}{named})")
+
     def _source(self, source: Source) -> str:
         edges = [("None" if i is None else self._interval(i)) for i in source.edges]
         boundaries = [
@@ -323,6 +378,8 @@ def _callbacks(func: Func) -> list[Callable[..., Any]]:
     """All functions of the user's that a func may run."""
     if isinstance(func, CopyFunc):
         return [] if func.implementation is None else [func.implementation]
+    if isinstance(func, ExpressionFunc):
+        return [step.ufunc for step in func.formula.steps if isinstance(step, Apply) and step.ufunc is not CLIP]
     operations = [*(each.operation for each in func.variants), *(each.operation for each in func.fusions)]
     reduction = func.declared_reduction
     stages = [] if reduction is None else [reduction.init, reduction.update, reduction.finish]

@@ -40,7 +40,7 @@ import numpy as np
 from judge_copies import reading_of
 from judge_evaluation import Values, evaluation, symbol_key, symbols_of
 
-from slinky.ir.operations import RESERVED, Accumulation, Callback, Copy, FloatScalar, Nested, Stage
+from slinky.ir.operations import RESERVED, Accumulation, Callback, Copy, Expression, FloatScalar, Nested, Stage
 from slinky.ir.statements import Call, For, LoweredFunc, Parallel, Pipelined, Program, View
 from slinky.symbolic.expressions import variable
 from slinky.symbolic.nodes import Expr
@@ -116,6 +116,8 @@ def what_runs(func: LoweredFunc) -> tuple[object, tuple[tuple[str, Any], ...]]:
             return function, tuple((name, value) for name, value in arguments if name not in RESERVED)
         case Nested(program=program, arguments=arguments):
             return program.name, arguments
+        case Expression(formula=formula, arguments=arguments):
+            return formula, arguments
     raise TypeError(f"the judge does not know {type(func.operation).__name__}")
 
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from slinky.errors import GraphError
 from slinky.graph.annotations import InMemoryOf, LoopName, Place, Root, place_in
+from slinky.graph.terms import Arithmetic
 from slinky.ir.operations import FloatScalar
 from slinky.ir.statements import LARGEST_ALIGNMENT
 from slinky.symbolic.expressions import (
@@ -100,8 +101,11 @@ def scalar(name: str, kind: type[int] | type[float] = int) -> Scalar | FloatScal
 
 
 @attrs.frozen(eq=False)
-class Access:
-    """A buffer and an interval for each of its dimensions; `None` stands for the whole dimension."""
+class Access(Arithmetic):
+    """A buffer and an interval for each of its dimensions; `None` stands for the whole dimension.
+
+    An access of points takes part in arithmetic, see `arithmetic`.
+    """
 
     buffer: BufferExpr
     box: tuple[Interval | None, ...]

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import attrs
 import numpy as np
 
 from slinky.errors import ExpressionError
+from slinky.ir.formulas import Formula
 from slinky.symbolic.expressions import Expr, Variable
 from slinky.symbolic.intervals import Interval
 from slinky.symbolic.traversal import substitute
@@ -41,7 +42,9 @@ class FloatScalar:
     def __repr__(self) -> str:
         return f'sl.scalar("{self.name}", float)'
 
-    def _refuse(self, *_: object) -> NoReturn:
+    def _refuse(self, *others: object) -> Any:
+        if any(hasattr(other, "__array_ufunc__") for other in others):
+            return NotImplemented  # arithmetic of elements, in which it takes part
         raise ExpressionError(
             f"the scalar {self.name} is a float, which can only be an argument of a callback; what reaches bounds is "
             f'an integer: sl.scalar("{self.name}")'
@@ -236,5 +239,14 @@ class Nested(_Operation):
     pass_buffers: bool = True
 
 
-Operation: TypeAlias = Callback | Copy | Accumulation | Nested
+@attrs.frozen(eq=False, kw_only=True)
+class Expression(_Operation):
+    """Arithmetic of ufuncs, element by element, which slinky understands: a back end may make loops of it. Its func has
+    one output, of all of its dimensions in this order. What the formula takes by name are `arguments`."""
+
+    formula: Formula
+    in_place: bool = True
+
+
+Operation: TypeAlias = Callback | Copy | Accumulation | Nested | Expression
 """What a func runs."""

@@ -11,8 +11,9 @@ from typing import Any, assert_never
 
 import numpy as np
 
-from slinky.ir.operations import Accumulation, Callback, Copy, Nested, Operation
+from slinky.ir.operations import Accumulation, Callback, Copy, Expression, Nested, Operation
 from slinky.runtime.copying import carrier
+from slinky.runtime.formulas import formula_carrier
 from slinky.runtime.nested import inner_run
 from slinky.runtime.reductions import stage_carrier
 
@@ -28,6 +29,8 @@ def function_of(operation: Operation) -> Callable[..., Any]:
             return stage_carrier(operation)
         case Nested():
             return inner_run(operation)
+        case Expression():
+            return formula_carrier(operation.formula)
         case _:
             assert_never(operation)
 

@@ -18,6 +18,7 @@ from typing import Any, TypeAlias, cast, get_args
 import attrs
 
 from slinky.errors import SlinkyError
+from slinky.ir import formulas
 from slinky.ir.families import is_member, original, relative, relatives, with_variants
 from slinky.ir.operations import Boundary, CopySource, Operation, Reduction, Stage, State
 from slinky.ir.statements import (
@@ -156,6 +157,7 @@ _CODECS: dict[str, Codec] = {
     "LoopVariable": _VARIABLE,
     "Boundary": Codec(lambda _, value: value.value, _read_boundary),
     "Stage": Codec(lambda _, value: value.value, _read_stage),
+    "np.ufunc": Codec(values.write_ufunc, values.read_ufunc),
     "np.dtype[Any]": Codec(values.write_dtype, values.read_dtype),
     "np.ndarray[Any, Any]": Codec(values.write_array, values.read_array),
     "Callable[..., Any]": Codec(values.write_callable, values.read_callable),
@@ -337,7 +339,11 @@ _CODECS |= {
     "Block": Codec(_write_block, _read_block),
     "Family": Codec(_as_it_is, _no_family),
     "LoweredFunc": Codec(_write_func, lambda reading, value: reading.func(value)),
+    "Formula": _record(formulas.Formula),
+    "Axis": _record(formulas.Axis),
+    "Operand": _union(formulas.Operand),
     "Operation": _union(Operation),
+    "Step": _union(formulas.Step),
     "Program": Codec(_write_inner, _read_inner),
     "Memory": _union(Memory),
     "Mode": _union(Mode),
@@ -355,7 +361,9 @@ _VARIANT = _some([_NAME, _CODECS["Operation"], _many(_CODECS["InputPort"])])
 _BLOCKS = {field.name for kind in KINDS for field in attrs.fields(kind) if field.type == "Block"}
 """The fields of statements that hold blocks."""
 
-for _kind in (Program, LoweredFunc, *KINDS, *(kind for union in (Operation, Memory, Mode) for kind in get_args(union))):
+_UNIONS = (Operation, Memory, Mode, formulas.Operand, formulas.Step)
+
+for _kind in (Program, LoweredFunc, formulas.Formula, *KINDS, *(kind for union in _UNIONS for kind in get_args(union))):
     _fields(_kind)
 
 

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from slinky.errors import FormatError, SlinkyError
-from slinky.ir.operations import Accumulation, Copy, Nested, Operation, Reduction, Stage
+from slinky.ir.formulas import Apply, Axis, Choose, Constant, Coordinate, Element, Formula, Operand, Result
+from slinky.ir.operations import Accumulation, Copy, Expression, Nested, Operation, Reduction, Stage
 from slinky.ir.regions import end_symbols, input_templates, output_region, seen_templates
 from slinky.ir.statements import Alloc, BufferParameter, ConstantBuffer, LoweredFunc, Port, Program, View, walk
 from slinky.ir.stored.reading import Reading, is_dimension, is_name, shown
@@ -98,6 +99,8 @@ def require_func(reading: Reading, func: LoweredFunc) -> None:
         _require_stage(reading, func, func.operation)
     if isinstance(func.operation, Nested):
         _require_nested(reading, func, func.operation)
+    if isinstance(func.operation, Expression):
+        _require_formula(reading, func, func.operation)
 
 
 def _require_variables(reading: Reading, dims: Sequence[Variable], what: str) -> None:
@@ -252,6 +255,93 @@ def _require_nested(reading: Reading, func: LoweredFunc, operation: Nested) -> N
     names = {s.name for s in program.scalars} | {f.name for f in program.floats}
     if {name for name, _ in operation.arguments} != names or not operation.pass_buffers:
         reading.fail(f"the pipeline {program.name} is given buffers, and its scalars as arguments: {sorted(names)}")
+
+
+def _require_formula(reading: Reading, func: LoweredFunc, operation: Expression) -> None:
+    """Refuse a formula that does not fit its func, or of which a step takes what is not there."""
+    formula = operation.formula
+    if len(func.outputs) != 1:
+        reading.fail("arithmetic has one output")
+    (output,) = func.outputs
+    if output.view is None and output.dims != tuple(range(len(func.dims))):
+        reading.fail("arithmetic writes along all dimensions of its func, in their order")
+    seen = [port.rank if port.view is None else len(port.view.dims) for port in func.ports]
+    if formula.rank != seen[-1] or [len(axes) for axes in formula.inputs] != seen[:-1]:
+        reading.fail(f"a formula has an axis for each dimension of its inputs, {seen[:-1]}, and rank {seen[-1]}")
+    for axis in (axis for axes in formula.inputs for axis in axes if axis is not None):
+        if not 0 <= axis.dim < formula.rank or axis.step == 0:
+            reading.fail(f"an axis moves with one of {formula.rank} dimensions, by a coordinate or more")
+    for axes in formula.inputs:
+        dims = [axis.dim for axis in axes if axis is not None]
+        if len(set(dims)) != len(dims):
+            reading.fail("two axes of an input move with the same dimension")
+    for axes, port in zip(formula.inputs, func.inputs, strict=True):
+        if port.view is None and not all(_is_along(func, i, axis) for i, axis in zip(port.box, axes, strict=True)):
+            reading.fail("how an axis of a formula moves is not what its port reads")
+    _require_steps(reading, func, formula)
+    if set(formula.arguments()) != {name for name, _ in operation.arguments}:
+        reading.fail(f"the formula takes the arguments {list(formula.arguments())}")
+    if operation.pass_buffers != formula.has_coordinates():
+        reading.fail("arithmetic is given buffers where it asks for coordinates, and else arrays")
+
+
+def _is_along(func: LoweredFunc, i: Interval | None, axis: Axis | None) -> bool:
+    """Whether what a port reads along an axis moves as a formula says."""
+    if i is None or i.min is not i.max:
+        return False
+    moving = [(atom, step) for atom, step in linear(i.min)[1] if not symbols(atom).isdisjoint(func.dims)]
+    return moving == ([] if axis is None else [(func.dims[axis.dim], axis.step)])
+
+
+def _require_steps(reading: Reading, func: LoweredFunc, formula: Formula) -> None:
+    for number, step in enumerate(formula.steps):
+        for operand in step.operands:
+            _require_operand(reading, func, formula, operand, number)
+        match step:
+            case Apply(ufunc=ufunc, operands=operands, dtypes=dtypes):
+                if (len(operands), len(dtypes)) != (ufunc.nin, ufunc.nin + ufunc.nout):
+                    reading.fail(
+                        f"the ufunc {ufunc.__name__} takes {ufunc.nin} operands and gives {ufunc.nout} results"
+                    )
+                _require_loop(reading, formula, step)
+            case Choose(condition=condition, chosen=chosen, otherwise=otherwise, dtype=dtype):
+                given = [formula.dtype_of(each) for each in (condition, chosen, otherwise)]
+                if given != [np.dtype(bool), dtype, dtype]:
+                    reading.fail(
+                        f"a choice is made by a truth of two values of its dtype, got {', '.join(map(str, given))}"
+                    )
+            case Coordinate(dim=dim, dtype=dtype):
+                if not 0 <= dim < formula.rank or dtype != np.dtype(np.int64):
+                    reading.fail(f"a coordinate is an int64 along one of {formula.rank} dimensions")
+    _require_operand(reading, func, formula, formula.result, len(formula.steps))
+    if formula.dtype_of(formula.result) != func.outputs[0].dtype:
+        reading.fail(f"the formula gives {formula.dtype_of(formula.result)}, and writes {func.outputs[0].dtype}")
+
+
+def _require_loop(reading: Reading, formula: Formula, step: Apply) -> None:
+    """Refuse dtypes for which a ufunc has no loop, or which what it is given is not converted to."""
+    nin = step.ufunc.nin
+    try:
+        found = step.ufunc.resolve_dtypes((*step.dtypes[:nin], *(None,) * step.ufunc.nout), signature=step.dtypes)
+    except TypeError as error:
+        reading.fail(f"the ufunc {step.ufunc.__name__} has no such loop: {error}")
+    given = zip(map(formula.dtype_of, step.operands), step.dtypes, strict=False)
+    is_taken = all(np.can_cast(own, dtype, "same_kind") for own, dtype in given) or formula.is_resolved(step)
+    if found != step.dtypes or not is_taken:
+        reading.fail(f"the ufunc {step.ufunc.__name__} has no such loop for what it is given")
+
+
+def _require_operand(reading: Reading, func: LoweredFunc, formula: Formula, operand: Operand, step: int) -> None:
+    match operand:
+        case Element(input=number, dtype=dtype):
+            if not 0 <= number < len(func.inputs) or func.inputs[number].dtype != dtype:
+                reading.fail(f"there is no input {number} of {dtype}")
+        case Result(step=number, output=output):
+            if not 0 <= number < step or not 0 <= output < len(formula.steps[number].results):
+                reading.fail(f"there is no result {output} of a step {number} before")
+        case Constant(value=value):
+            if not isinstance(value, np.generic):
+                reading.fail(f"a constant is an element of a dtype, got {shown(value)}")
 
 
 def _require_known(reading: Reading, expressions: Iterable[Expr], known: Collection[Expr]) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from slinky.ir.formulas import ufunc_of_numpy
 from slinky.ir.operations import FloatScalar
 from slinky.ir.returning import Returning
 from slinky.ir.stored.reading import DEEPEST_VALUE, Reading, shown
@@ -185,6 +186,23 @@ def read_callable(reading: Reading, value: Any) -> Callable[..., Any]:
     given = reading.object(value, ("returning", "outputs"))
     function = reading.at(".returning", reading.callback, given["returning"])
     return Returning(function, reading.at(".outputs", lambda n: reading.integer(n, 1), given["outputs"]))
+
+
+def write_ufunc(writing: Writing, ufunc: np.ufunc) -> Any:
+    """A ufunc of elements: its name if it is NumPy's, else as callbacks are."""
+    name = ufunc.__name__
+    return name if ufunc_of_numpy(name) is ufunc else {"callback": writing.callback(ufunc)}
+
+
+def read_ufunc(reading: Reading, value: Any) -> np.ufunc:
+    """A ufunc of elements, by its name."""
+    found: Any = ufunc_of_numpy(value) if type(value) is str else None
+    if type(value) is dict:
+        given = reading.object(value, ("callback",))
+        found = reading.at(".callback", reading.callback, given["callback"])
+    if not isinstance(found, np.ufunc) or found.signature is not None:
+        reading.fail(f"expected a ufunc that works on elements, got {shown(value)}")
+    return found
 
 
 def write_value(writing: Writing, value: Any, depth: int = 0) -> Any:

@@ -1,0 +1,255 @@
+"""What computes a formula on arrays: calls of its ufuncs, a block of elements at a time.
+
+Idea. A formula becomes the text of a Python function, once: a line for each step, which writes into an array that is
+made for it, or into one whose contents nobody needs any more, and the last step writes the output itself. What is the
+same along a dimension is computed once for it, as NumPy's broadcasting has it. Where many elements are asked for, it
+runs block after block, so that what the steps hand on stays in the cache, whatever the schedule.
+
+Invariant: a step writes into an array only if it is the last that reads what was there; the output is written by the
+very last step alone, so it may be the memory of an input.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, assert_never
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from slinky.ir.formulas import (
+    Apply,
+    Argument,
+    Axis,
+    Choose,
+    Constant,
+    Convert,
+    Coordinate,
+    Element,
+    Formula,
+    Operand,
+    Result,
+    Step,
+)
+from slinky.runtime.buffers import Array
+
+MOST_ELEMENTS = 1 << 15
+"""How many elements a block has at most: a few arrays of them stay in a core's second cache."""
+
+_carriers: WeakKeyDictionary[Formula, Callable[..., None]] = WeakKeyDictionary()
+
+
+def formula_carrier(formula: Formula) -> Callable[..., None]:
+    """The function that computes a formula: called with its inputs and its output, and its arguments by name."""
+    found = _carriers.get(formula)
+    if found is None:
+        found = _carriers[formula] = _carrier(formula)
+    return found
+
+
+def _carrier(formula: Formula) -> Callable[..., None]:
+    text = _Text(formula)
+    space = dict(text.names)
+    exec(compile(text.whole(), "<formula>", "exec"), space)
+    steps: Callable[..., None] = space["formula"]
+    views = [_view(axes, formula.rank) for axes in formula.inputs]
+
+    def by_blocks(arrays: Sequence[Array], output: Array, first: Sequence[int], arguments: dict[str, Any]) -> None:
+        for place in blocks(output.shape):
+            parts = [array[_part_of(array, place)] for array in arrays]
+            begin = [low + (part.start or 0) for low, part in zip(first, place, strict=bool(first))]
+            steps(*parts, output[place], *begin, **arguments)
+
+    def formula_of_arrays(*operands: Array, **arguments: Any) -> None:
+        if any(views):
+            operands = (*map(_seen, views, operands[:-1]), operands[-1])
+        if operands[-1].size <= MOST_ELEMENTS:
+            steps(*operands, **arguments)
+        else:
+            by_blocks(operands[:-1], operands[-1], (), arguments)
+
+    def formula_of_buffers(*operands: Any, **arguments: Any) -> None:
+        arrays = [_seen(view, operand.array) for view, operand in zip(views, operands, strict=False)]
+        by_blocks(arrays, operands[-1].array, operands[-1].min, arguments)
+
+    found = formula_of_buffers if formula.has_coordinates() else formula_of_arrays
+    found.__doc__ = text.whole()
+    return found
+
+
+def blocks(shape: tuple[int, ...]) -> Iterator[tuple[slice, ...]]:
+    """Boxes of an array of this shape, none of them larger than a block, if they are not one element wide."""
+    if math.prod(shape) <= MOST_ELEMENTS:
+        yield (slice(None),) * len(shape)
+        return
+    axis = next(d for d, extent in enumerate(shape) if extent > 1)
+    inner = math.prod(shape[axis + 1 :])
+    count = max(MOST_ELEMENTS // inner, 1)
+    for start in range(0, shape[axis], count):
+        extent = min(count, shape[axis] - start)
+        for rest in blocks((1,) * axis + (1,) + shape[axis + 1 :]) if extent == 1 else [(slice(None),) * len(shape)]:
+            yield (*rest[:axis], slice(start, start + extent), *rest[axis + 1 :])
+
+
+def _part_of(array: Array, place: tuple[slice, ...]) -> tuple[slice, ...]:
+    """What a block takes of an operand, which may be the same along some dimensions."""
+    return tuple(part if extent > 1 else slice(None) for part, extent in zip(place, array.shape, strict=True))
+
+
+def _seen(view: Callable[[Array], Array] | None, array: Array) -> Array:
+    return array if view is None else view(array)
+
+
+def _view(axes: tuple[Axis | None, ...], rank: int) -> Callable[[Array], Array] | None:
+    """What makes of the region of an input an array along all dimensions; None where it is one."""
+    if axes == tuple(Axis(d) for d in range(rank)):
+        return None
+    index = tuple(0 if axis is None else slice(None, None, axis.step) for axis in axes)
+    dims = [axis.dim for axis in axes if axis is not None]
+    order = sorted(range(len(dims)), key=dims.__getitem__)
+    spread = tuple(slice(None) if d in dims else None for d in range(rank))
+
+    def view(array: Array) -> Array:
+        return array[index].transpose(order)[spread]
+
+    return view
+
+
+class _Text:
+    """A formula as the lines of a Python function, and what these name."""
+
+    def __init__(self, formula: Formula) -> None:
+        self._formula = formula
+        self._dims = formula.dims_of_steps()
+        self._last_read = _last_reads(formula)
+        self.names: dict[str, Any] = {"empty": np.empty, "copyto": np.copyto, "where": np.where, "arange": np.arange}
+        self._texts: dict[tuple[int, int], str] = {}
+        self._free: list[tuple[str, np.dtype[Any], frozenset[int]]] = []
+        self._own: dict[str, tuple[np.dtype[Any], frozenset[int]]] = {}
+        self.lines: list[str] = []
+        for number, step in enumerate(formula.steps):
+            self._add(number, step)
+        if not (isinstance(formula.result, Result) and self._texts[formula.result.step, formula.result.output] == "o"):
+            self.lines.append(f"o[...] = {self._operand(formula.result)}")
+
+    def whole(self) -> str:
+        """The text of the function."""
+        formula = self._formula
+        inputs = [f"a{k}" for k in range(len(formula.inputs))]
+        first = [f"first_{d}" for d in range(formula.rank)] if formula.has_coordinates() else []
+        arguments = ["*", *formula.arguments()] if formula.arguments() else []
+        head = f"def formula({', '.join([*inputs, 'o', *first, *arguments])}):"
+        return "\n    ".join([head, *self.lines]) + "\n"
+
+    # Lines --------------------------------------------------------------------------------------------------------
+
+    def _add(self, number: int, step: Step) -> None:
+        if not any((number, k) in self._last_read for k in range(len(step.results))):
+            return
+        operands = [self._operand(operand) for operand in step.operands]
+        match step:
+            case Apply(ufunc=ufunc):
+                self._leave(number, step)
+                targets = [self._target(number, k) for k in range(ufunc.nout)]
+                self._leave_unread(number, targets)
+                outs = targets[0] if len(targets) == 1 else f"({', '.join(targets)})"
+                signature = "" if self._formula.is_resolved(step) else f", signature={self._name('loop', step.dtypes)}"
+                self.lines.append(f"{self._name(ufunc.__name__, ufunc)}({', '.join(operands)}, out={outs}{signature})")
+            case Convert():
+                target = self._target(number, 0)
+                self.lines.append(f"copyto({target}, {operands[0]}, casting='unsafe')")
+                self._leave(number, step)
+            case Choose():
+                self._leave(number, step)
+                self._keep(number, f"where({', '.join(operands)})")
+            case Coordinate(dim=d):
+                spread = "".join(", None" for _ in range(d + 1, self._formula.rank))
+                ends = f"first_{d}, first_{d} + o.shape[{d}]"
+                index = f"[{', '.join(['None'] * d + [':'])}{spread}]" if self._formula.rank > 1 else ""
+                self._keep(number, f"arange({ends}, dtype={self._name('dtype', step.dtype)}){index}")
+            case _:
+                assert_never(step)
+
+    def _keep(self, number: int, value: str) -> None:
+        """A line that gives a step's result a name."""
+        name = f"t{number}"
+        self._texts[number, 0] = name
+        self.lines.append(f"{name} = {value}")
+
+    def _target(self, number: int, output: int) -> str:
+        """Where a step writes: the output, an array that is free, or a new one."""
+        formula, step, dims = self._formula, self._formula.steps[number], self._dims[number]
+        dtype = step.results[output]
+        is_last = number == len(formula.steps) - 1 and formula.result == Result(number, output)
+        if is_last and len(dims) == formula.rank:
+            name = "o"
+        else:
+            name = next((each for each, *kind in self._free if kind == [dtype, dims]), "")
+            if name:
+                self._free = [each for each in self._free if each[0] != name]
+            else:
+                name = f"t{number}" + (f"_{output}" if output else "")
+                self.lines.append(f"{name} = empty({self._shape(dims)}, {self._name('dtype', dtype)})")
+            self._own[name] = (dtype, dims)
+        self._texts[number, output] = name
+        return name
+
+    def _leave_unread(self, number: int, targets: Sequence[str]) -> None:
+        """Of several results, nobody may read some."""
+        for output, name in enumerate(targets):
+            if (number, output) not in self._last_read:
+                self._free.append((name, *self._own[name]))
+
+    def _leave(self, number: int, step: Step) -> None:
+        """From this step on, what it is the last to read is not needed."""
+        for operand in dict.fromkeys(step.operands):
+            if isinstance(operand, Result) and self._last_read[operand.step, operand.output] == number:
+                name = self._texts[operand.step, operand.output]
+                if name in self._own:
+                    self._free.append((name, *self._own[name]))
+
+    def _shape(self, dims: frozenset[int]) -> str:
+        rank = self._formula.rank
+        if len(dims) == rank:
+            return "o.shape"
+        extents = [f"o.shape[{d}]" if d in dims else "1" for d in range(rank)]
+        return f"({', '.join(extents)}{',' if rank == 1 else ''})"
+
+    # Operands -----------------------------------------------------------------------------------------------------
+
+    def _operand(self, operand: Operand) -> str:
+        match operand:
+            case Element(input=number):
+                return f"a{number}"
+            case Result(step=number, output=output):
+                return self._texts[number, output]
+            case Argument(name=name, dtype=dtype):
+                return f"{self._name(dtype.name, dtype.type)}({name})"
+            case Constant(value=value):
+                return self._name("constant", value)
+            case _:
+                assert_never(operand)
+
+    def _name(self, wanted: str, value: Any) -> str:
+        """A name by which a line speaks of a value."""
+        for name, known in self.names.items():
+            if known is value or (isinstance(value, np.dtype) and isinstance(known, np.dtype) and known == value):
+                return name
+        name = f"{wanted}_{len(self.names)}"
+        self.names[name] = value
+        return name
+
+
+def _last_reads(formula: Formula) -> dict[tuple[int, int], int]:
+    """The last step that reads a result; what is read by nobody is not there, and what is written comes after all."""
+    found: dict[tuple[int, int], int] = {}
+    if isinstance(formula.result, Result):
+        found[formula.result.step, formula.result.output] = len(formula.steps)
+    for number in reversed(range(len(formula.steps))):
+        step = formula.steps[number]
+        if any((number, k) in found for k in range(len(step.results))):
+            for operand in step.operands:
+                if isinstance(operand, Result):
+                    found.setdefault((operand.step, operand.output), number)
+    return found

@@ -1,0 +1,398 @@
+"""Arithmetic that slinky understands: what NumPy gives, bit for bit, over any pieces, and refused where it is none."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import slinky as sl
+from slinky.runtime import formulas
+
+y, x = sl.variables("y x")
+Array = np.ndarray[Any, Any]
+DTYPES = [np.dtype(name) for name in ("?", "u1", "i2", "i8", "f4", "f8", "c8")]
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore", RuntimeWarning)
+        yield
+
+
+def plane(name: str, dtype: Any, rank: int = 2) -> sl.BufferExpr:
+    return sl.BufferExpr(name, dtype, rank)
+
+
+def numbers(shape: tuple[int, ...], dtype: Any, seed: int = 0) -> Array:
+    values = np.random.default_rng(seed).integers(-9, 9, shape)
+    return values.astype(dtype) if np.dtype(dtype).kind != "u" else np.abs(values).astype(dtype)
+
+
+def same_bits(found: Array, expected: Array) -> None:
+    assert found.dtype == expected.dtype
+    assert found.shape == expected.shape
+    np.testing.assert_array_equal(found, expected)
+    if found.dtype.kind == "f":
+        np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
+
+
+def in_pieces(p: sl.Pipeline, name: str) -> list[sl.Pipeline]:
+    """The pipeline, and others that compute a func piece by piece."""
+    rows = sl.split_loop(p, f"{name}.y", 3, rc=True)[0]
+    return [
+        p,
+        rows,
+        sl.parallelize_loop(rows, "for y"),
+        sl.split_loop(sl.split_loop(p, f"{name}.x", 2), f"{name}.y", 1),
+    ]
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# What NumPy gives
+# ----------------------------------------------------------------------------------------------------------------
+
+UNARY: list[Callable[[Any], Any]] = [
+    np.negative,
+    np.absolute,
+    np.sqrt,
+    np.square,
+    np.invert,
+    np.sign,
+    np.isnan,
+    np.logical_not,
+    lambda a: a.astype(np.float32),
+    lambda a: a.astype(np.int16),
+    lambda a: np.modf(a)[0],
+    lambda a: np.frexp(a)[1],
+]
+BINARY: list[Callable[[Any, Any], Any]] = [
+    np.add,
+    np.subtract,
+    np.multiply,
+    np.true_divide,
+    np.floor_divide,
+    np.remainder,
+    np.maximum,
+    np.minimum,
+    np.less,
+    np.equal,
+    np.bitwise_xor,
+    np.logical_and,
+    np.copysign,
+    lambda a, b: np.divmod(a, b)[1],
+    lambda a, b: np.where(a > 0, a, b),
+    lambda a, b: np.clip(a, -2, b),
+]
+NUMBERS = [0, 2, -3, 0.5, 1 + 2j, True, np.int16(7), np.float64(-0.0), 300]
+
+
+@st.composite
+def programs(draw: Any) -> tuple[list[np.dtype[Any]], Callable[..., Any]]:
+    """The dtypes of three inputs, and a function of these."""
+    dtypes = [draw(st.sampled_from(DTYPES)) for _ in range(3)]
+    steps = draw(
+        st.lists(
+            st.tuples(
+                st.sampled_from([*UNARY, *BINARY]),
+                st.integers(0, 8),
+                st.one_of(st.integers(0, 8), st.sampled_from(NUMBERS).map(lambda n: (n,))),
+            ),
+            min_size=1,
+            max_size=7,
+        )
+    )
+
+    def function(*inputs: Any) -> Any:
+        values = list(inputs)
+        for operation, first, second in steps:
+            operands = [values[first % len(values)]]
+            if operation not in UNARY:
+                operands.append(second[0] if isinstance(second, tuple) else values[second % len(values)])
+            values.append(operation(*operands))
+        return values[-1]
+
+    return dtypes, function
+
+
+@given(programs(), st.sampled_from([(5, 7), (1, 1), (0, 4), (4, 0), (13, 2)]), st.sampled_from([3, 1 << 15]))
+@settings(max_examples=150)
+def test_what_numpy_gives(program: Any, shape: tuple[int, int], most: int) -> None:
+    """The function of accesses describes what the function of arrays computes; what NumPy refuses is refused."""
+    dtypes, function = program
+    a, b, row = plane("a", dtypes[0]), plane("b", dtypes[1]), plane("row", dtypes[2], 1)
+    arrays = [numbers(shape, dtypes[0]), numbers(shape, dtypes[1], 1), numbers(shape[1:], dtypes[2], 2)]
+    try:
+        expected = np.broadcast_to(function(*arrays), shape)
+    except (TypeError, OverflowError, AttributeError):
+        with pytest.raises(sl.GraphError):
+            function(a[y, x], b[y, x], row[x])
+        return
+    out = plane("out", expected.dtype)
+    func = sl.arithmetic(function(a[y, x], b[y, x], row[x]), out[y, x], name="term")
+    read = {access.buffer for access in func.inputs}
+    p = sl.build_pipeline([each for each in (a, b, row) if each in read], [out])
+    given_ = [array for array, each in zip(arrays, (a, b, row), strict=True) if each in read]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(formulas, "MOST_ELEMENTS", most)
+        for q in in_pieces(p, "term"):
+            found = np.zeros(shape, expected.dtype)
+            q.run(*given_, found, checked=True)
+            same_bits(found, expected)
+            found = np.zeros(shape, expected.dtype)
+            q(*given_, found)
+            same_bits(found, expected)
+        again = sl.Pipeline.from_json(p.to_json())
+        assert again.same_program(p)
+        found = np.zeros(shape, expected.dtype)
+        again(*given_, found)
+        same_bits(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("reads", "taken"),
+    [
+        (lambda a: a[x, y], lambda a: a[:6, :5].T),
+        (lambda a: a[2 * y, x + 1], lambda a: a[0:10:2, 1:7]),
+        (lambda a: a[8 - y, x], lambda a: a[8:3:-1, :6]),
+        (lambda a: a[9 - 2 * y, 3 * x], lambda a: a[9::-2, 0:18:3]),
+        (lambda a: a[4, x], lambda a: np.broadcast_to(a[4, :6], (5, 6))),
+        (lambda a: a[y, 3], lambda a: np.broadcast_to(a[:5, 3:4], (5, 6))),
+        (lambda a: a[2, 3], lambda a: np.broadcast_to(a[2, 3], (5, 6))),
+        (lambda a: a[y, x] - a[y, x + 1] * a[x, y], lambda a: a[:5, :6] - a[:5, 1:7] * a[:6, :5].T),
+    ],
+)
+def test_elements_from_elsewhere(reads: Callable[..., Any], taken: Callable[..., Any]) -> None:
+    a, out = plane("a", np.float32), plane("out", np.float32)
+    sl.arithmetic(reads(a) * 2, out[y, x], name="term")
+    p = sl.build_pipeline([a], [out])
+    values = numbers((20, 20), np.float32)
+    for q in in_pieces(p, "term"):
+        for checked in (False, True):
+            found = np.zeros((5, 6), np.float32)
+            q.run(values, found, checked=checked)
+            same_bits(found, taken(values) * np.float32(2))
+
+
+@pytest.mark.parametrize("origin", [(0, 0), (-7, 3)])
+@pytest.mark.parametrize("most", [2, 1 << 15])
+def test_coordinates(origin: tuple[int, int], most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(formulas, "MOST_ELEMENTS", most)
+    a, out = plane("a", np.float64), plane("out", np.float64)
+    sl.arithmetic(a[y, x] + sl.coordinate(y) * 0.5 - x, out[y, x], name="term")
+    p = sl.build_pipeline([a], [out])
+    values = sl.Buffer(numbers((7, 5), np.float64), min=origin)
+    rows, columns = np.arange(7)[:, None] + origin[0], np.arange(5) + origin[1]
+    for q in in_pieces(p, "term"):
+        found = sl.Buffer(np.zeros((7, 5)), min=origin)
+        q.run(values, found, checked=True)
+        same_bits(found.array, values.array + rows * 0.5 - columns)
+
+
+def test_numbers_of_the_run() -> None:
+    """A float or an integer of the pipeline has no dtype of its own, as Python's numbers have none."""
+    amount, shift = sl.scalar("amount", float), sl.scalar("shift")
+    a, out = plane("a", np.float32), plane("out", np.float32)
+    value = (amount * a[y, x] - amount) + (shift - a[y, x]) * out.dim(0).extent
+    sl.arithmetic(value, out[y, x], name="term")
+    p = sl.build_pipeline([a], [out])
+    values = numbers((6, 4), np.float32)
+    for q in in_pieces(p, "term"):
+        found = np.zeros_like(values)
+        q(values, found, amount=0.1, shift=7)
+        same_bits(found, (0.1 * values - 0.1) + (7 - values) * 6)
+    with pytest.raises(sl.ArgumentError):
+        p(values, found, shift=7)
+
+
+def test_integers_out_of_range_keep_their_order() -> None:
+    a, out = plane("a", np.uint8), plane("out", np.int64)
+    compared = [a[y, x] < 300, a[y, x] > -1, a[y, x] < 10**30, a[y, x] > -(10**30)]
+    sl.arithmetic(sum(each * np.int64(1 << k) for k, each in enumerate(compared)), out[y, x])
+    p = sl.build_pipeline([a], [out])
+    found = np.zeros((3, 3), np.int64)
+    p(np.full((3, 3), 255, np.uint8), found)
+    np.testing.assert_array_equal(found, 15)
+
+
+def test_chains_of_terms_slide_and_fold_like_others() -> None:
+    a, t, out = plane("a", np.float32), plane("t", np.float32), plane("out", np.float32)
+    sl.arithmetic(a[y, x] * 2 + 1, t[y, x], name="first")
+    sl.arithmetic((t[y - 1, x] + t[y, x] + t[y + 1, x]) / 3, out[y, x], name="mean")
+    p = sl.line_buffer(sl.build_pipeline([a], [out]), "mean", "y", 4)
+    assert "t: float32" in str(p)
+    assert "fold 6" in str(p)
+    values = numbers((30, 8), np.float32)
+    found = sl.Buffer(np.zeros((28, 8), np.float32), min=(1, 0))
+    t_values = values * np.float32(2) + np.float32(1)
+    for checked in (False, True):
+        p.run(values, found, checked=checked)
+        same_bits(found.array, (t_values[:-2] + t_values[1:-1] + t_values[2:]) / np.float32(3))
+
+
+def test_elements_beyond_an_edge() -> None:
+    a, out = plane("a", np.float32), plane("out", np.float32)
+    around = a.extended("mirror")
+    sl.arithmetic(around[y, x + 1] - around[y - 1, x], out[y, x], name="term")
+    p = sl.build_pipeline([a], [out], require=[sl.same_shape(a, out)])
+    values = numbers((5, 4), np.float32)
+    padded = np.pad(values, 1, mode="reflect")
+    for q in in_pieces(p, "term"):
+        found = np.zeros_like(values)
+        q.run(values, found, checked=True)
+        same_bits(found, padded[1:-1, 2:] - padded[:-2, 1:-1])
+
+
+def test_it_works_in_place() -> None:
+    """A term reads its elements before it writes there, also where one of them is read by several steps."""
+    a, t, out = plane("a", np.float32), plane("t", np.float32), plane("out", np.float32)
+    sl.arithmetic(a[y, x] + 1, t[y, x], name="first")
+    sl.arithmetic(np.where(t[y, x] > 0, t[y, x] * t[y, x], -t[y, x]), out[y, x], name="second")
+    p = sl.build_pipeline([a], [out])
+    values = numbers((9, 9), np.float32)
+    found = np.zeros_like(values)
+    p.run(values, found, checked=True)
+    assert p.run(values, found).peak_bytes == 0
+    t_values = values + np.float32(1)
+    same_bits(found, np.where(t_values > 0, t_values * t_values, -t_values))
+
+
+def test_an_element_alone() -> None:
+    a, out = plane("a", np.int32, 0), plane("out", np.float64, 0)
+    sl.arithmetic(a[()] / 4, out[()])
+    p = sl.build_pipeline([a], [out])
+    found = np.zeros(())
+    p(np.array(6, np.int32), found)
+    assert found == 1.5
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# What is written down
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_taken_twice_is_computed_once() -> None:
+    a, out = plane("a", np.float32), plane("out", np.float32)
+    half = a[y, x] * 0.5
+    func = sl.arithmetic((half + 1) * (half + 1) - a[y, x] * 0.5, out[y, x])
+    assert [step.ufunc.__name__ for step in func.formula.steps] == ["multiply", "add", "multiply", "subtract"]
+    assert str(func) == "<Func out[y, x] = arithmetic(a[y, x])>"
+
+
+def test_a_deep_term_needs_no_deep_stack() -> None:
+    a, out = plane("a", np.int64), plane("out", np.int64)
+    value: Any = a[y, x]
+    for _ in range(3000):
+        value = value + 1
+    sl.arithmetic(value, out[y, x])
+    found = np.zeros((2, 2), np.int64)
+    sl.build_pipeline([a], [out])(np.zeros((2, 2), np.int64), found)
+    np.testing.assert_array_equal(found, 3000)
+
+
+def test_names() -> None:
+    a, out, more = plane("a", np.float32), plane("out", np.float32), plane("more", np.float32)
+    assert sl.arithmetic(np.sqrt(a[y, x]), out[y, x]).name == "sqrt"
+    assert sl.arithmetic(out[y, x] * 2 + 1, more[y, x], name="twice").name == "twice"
+
+
+def test_code_that_makes_the_graph_again() -> None:
+    amount = sl.scalar("amount", float)
+    a, out = plane("a", np.float32), plane("out", np.float64)
+    value = np.where(a[y, x - 1] > 0.5, np.clip(a[y, x], -1, amount), np.float32("nan")) + sl.coordinate(x)
+    sl.arithmetic(np.add(value, np.modf(a[y, x])[1], dtype=np.float64), out[y, x], name="term")
+    p = sl.build_pipeline([a], [out])
+    space: dict[str, Any] = {}
+    exec(p.to_graph_code(), space)
+    assert space["p"].same_program(p)
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# What is refused
+# ----------------------------------------------------------------------------------------------------------------
+
+A, ROW = plane("a", np.float32), plane("row", np.uint8, 1)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: np.add.reduce(A[y, x]), r"np.add.reduce is not done element by element"),
+        (lambda: np.matmul(A[y, x], A[y, x]), r"np.matmul is not done element by element"),
+        (lambda: np.sum(A[y, x]), r"np.sum is not understood of what stands for one element"),
+        (lambda: A[y, x] + np.ones(3), r"cannot take an array of shape \(3,\)"),
+        (lambda: A[y, x] + "one", r"a term cannot be computed of 'one', a str"),
+        (lambda: A[y, x] & 1, r"np.bitwise_and does not take float32, a Python int"),
+        (lambda: ROW[x] + 300, r"the number 300 is out of range for uint8"),
+        (lambda: np.add(A[y, x], 1, where=True), r"np.add of terms takes no where"),
+        (lambda: np.where(A[y, x]), r"takes a condition and two values"),
+        (lambda: bool(A[y, x] > 1), r"a term has no value before its pipeline runs"),
+        (lambda: A[y, x].astype(object), r"a term needs a dtype of one number"),
+        (lambda: A[y, x].astype("what"), r"a term needs a dtype of NumPy, got 'what'"),
+        (lambda: sl.coordinate(sl.scalar("r")), r"coordinate\(\) takes a variable"),
+        (lambda: write(3), r"arithmetic\(\) takes a term, such as a\[y, x\] \* 2, got 3"),
+        (lambda: sl.arithmetic(A[y, x] * 2, A), r"arithmetic\(\) writes an access"),
+        (lambda: write(A[y, x] * np.float64(2), np.int32), r"its value is float64, and 'out' is int32: convert it"),
+        (lambda: write(A[sl.interval(y - 1, y), x] * 2), r"it takes one element of 'a', got a\[y - 1 .. y, x\]"),
+        (lambda: write(A[:, x] * 2), r"it takes one element of 'a', got a\[:, x\]"),
+        (lambda: write(A[y // 2, x] * 2), r"is no multiple of a dimension plus something that stays the same"),
+        (lambda: write(A[y + x, x] * 2), r"is no multiple of a dimension plus something that stays the same"),
+        (lambda: write(A[y, sl.variables("z")[0]] * 2), r"variable z"),
+        (lambda: write(A[y, x] * (y + 1)), r"y \+ 1 moves with y: write the coordinate as the variable alone"),
+        (lambda: write(A[y, x] * sl.variables("z")[0]), r"the variable z is no dimension of its target"),
+    ],
+)
+def test_what_is_no_arithmetic_of_elements(make: Callable[[], object], message: str) -> None:
+    with pytest.raises(sl.GraphError, match=message):
+        make()
+
+
+def write(value: Any, dtype: Any = np.float64) -> sl.Func:
+    return sl.arithmetic(value, plane("out", dtype)[y, x])
+
+
+def test_two_axes_that_move_together_are_refused() -> None:
+    with pytest.raises(sl.GraphError, match=r"two axes of a\[y, y\] move with y"):
+        write(A[y, y] * 2)
+
+
+def spoiled(change: Callable[[Any], None]) -> None:
+    """Read a program of which the written formula was changed."""
+    import json
+
+    a, out = plane("a", np.float32), plane("out", np.float32)
+    sl.arithmetic(np.where(a[y, x] > 0, a[y, x] * 2, x), out[y, x], name="term")
+    written = json.loads(sl.build_pipeline([a], [out]).to_json())
+    change(next(f["operation"] for f in written["funcs"] if f["name"] == "term"))
+    sl.Pipeline.from_json(json.dumps(written))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda o: o["formula"]["steps"][0].update(ufunc="matmul"), "expected a ufunc that works on elements"),
+        (lambda o: o["formula"]["steps"][0].update(ufunc="sum"), "expected a ufunc that works on elements"),
+        (lambda o: o["formula"]["steps"][0]["operands"].pop(), "takes 2 operands"),
+        (lambda o: o["formula"]["steps"][0]["dtypes"].__setitem__(2, "<f4"), "has no"),
+        (
+            lambda o: o["formula"].update(result={"kind": "Result", "step": 9}),
+            "there is no result 0 of a step 9 before",
+        ),
+        (lambda o: o["formula"].update(rank=3), "a formula has an axis for each dimension"),
+        (lambda o: o["formula"]["inputs"][0][0].update(dim=7), "an axis moves with one of 2 dimensions"),
+        (lambda o: o["formula"]["inputs"][0][0].update(dim=1), "two axes of an input move with the same dimension"),
+        (lambda o: o["formula"]["inputs"][0].__setitem__(0, None), "is not what its port reads"),
+        (lambda o: o["formula"]["inputs"][0][0].update(step=2), "is not what its port reads"),
+        (lambda o: o.update(pass_buffers=False), "arithmetic is given buffers where it asks for coordinates"),
+        (lambda o: o.update(arguments=[["k", 3]]), r"the formula takes the arguments \[\]"),
+    ],
+)
+def test_a_formula_that_does_not_fit_is_not_read(change: Callable[[Any], None], message: str) -> None:
+    with pytest.raises(sl.FormatError, match=message):
+        spoiled(change)
