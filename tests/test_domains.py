@@ -84,7 +84,10 @@ RATES: Mapping[str, tuple[Callable[[Any], Any], Callable[[int], Range]]] = {
     "every other": (lambda x: (2 * x - 1, 2 * x + 1), lambda n: (0, (n - 1) // 2)),
     "pairs": (lambda x: (2 * x, 2 * x + 1), lambda n: (0, (n - 1) // 2)),
     "twice": (lambda x: (x // 2 - 1, x // 2 + 1), lambda n: (0, 2 * n - 1)),
-    "interpolated": (lambda x: (x // 2, (x + 1) // 2), lambda n: (0, 2 * n - 2)),
+    "interpolated": (lambda x: (x // 2, (x + 1) // 2), lambda n: (0, 2 * n - 1)),
+    "between": (lambda x: ((x - 1) // 2, (x + 1) // 2), lambda n: (0, 2 * n - 1)),
+    "thirds": (lambda x: ((x - 2) // 3 - 1, (x + 2) // 3), lambda n: (0, 3 * n - 1)),
+    "half of halves": (lambda x: (((x - 1) // 2 - 1) // 2, ((x + 3) // 2 + 1) // 2), lambda n: (0, 4 * n - 1)),
     "three halves": (lambda x: (3 * x // 2, 3 * x // 2 + 1), lambda n: (0, (2 * n - 1) // 3)),
 }
 """How a func reads, and the domain that follows for an input of some extent that begins at 0: where the point lies
@@ -188,3 +191,39 @@ def test_a_domain_cannot_depend_on_itself() -> None:
     t.dim(0).domain = sl.interval(0, t.dim(0).domain.max)
     with pytest.raises(sl.GraphError, match="depend on themselves"):
         sl.build_pipeline([inp], [out])
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Without a boundary rule, nothing beyond the edges is read, and nothing within them is left out
+# ----------------------------------------------------------------------------------------------------------------
+
+ENDS: tuple[Range, ...] = ((-1, 1), (0, 1), (-2, 3), (-3, -1), (2, 2))
+
+
+@pytest.mark.parametrize("ends", ENDS)
+@pytest.mark.parametrize("rate", ["x", "2*x", "x // 2", "x // 3", "3*x // 2", "x // 2 // 2"])
+def test_a_domain_is_the_largest_box_that_reads_only_what_is_there(rate: str, ends: Range) -> None:
+    """Each end of what is read with its offset inside the quotients: the buffer between ends just where that does."""
+
+    def reads(x: Any) -> Any:
+        return tuple(eval(rate, {"x": x + offset}) for offset in ends)
+
+    inp, t, out = (sl.BufferExpr(name, np.int64, 1) for name in ("inp", "t", "out"))
+    x = sl.variables("x")[0]
+    ran: list[Range] = []
+
+    def first(source: sl.Buffer, target: sl.Buffer) -> None:
+        ran.append((target.min[0], target.max[0]))
+        target.array[...] = 0
+
+    sl.Func(first, [inp[hull(reads, x)]], [t[x]], name="first", pass_buffers=True)
+    sl.Func(np.positive, [t.extended("nearest")[x]], [out[x]], name="second")
+    p = sl.build_pipeline([inp], [out])
+    for lo, extent in ((0, 9), (-4, 8), (3, 7)):
+        inside = [at for at in range(-60, 60) if lo <= reads(at)[0] and reads(at)[1] < lo + extent]
+        if not inside:
+            continue
+        source, target = sl.Buffer(np.zeros(extent, np.int64), min=(lo,)), sl.Buffer(np.ones(120, np.int64), min=(-60,))
+        p.run(source, target, checked=True)
+        assert inside == list(range(inside[0], inside[-1] + 1))
+        assert ran.pop() == (inside[0], inside[-1])

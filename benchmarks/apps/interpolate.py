@@ -6,7 +6,7 @@ import numpy as np
 
 import slinky as sl
 from benchmarks.apps.app import App, Size, in_strips, like, picture
-from benchmarks.apps.pyramids import Taps, doubled, doubled_as_written, halved, halved_as_written, levels
+from benchmarks.apps.pyramids import Taps, doubled, doubled_as_written, halved, halved_as_written
 from benchmarks.harness import Array
 
 LEVELS = 6
@@ -41,8 +41,8 @@ def build() -> sl.Pipeline:
     """A func for each level down, one for each up, and one at each end."""
     y, x, c = sl.variables("y x c")
     inp, out = (sl.BufferExpr(name, np.float32, 3) for name in ("inp", "out"))
-    down = levels(inp, [f"down{n}" for n in range(LEVELS)], 3)
-    full = [*levels(inp, [f"full{n}" for n in range(LEVELS - 1)], 3), down[-1]]
+    down = [sl.BufferExpr(f"down{n}", np.float32, 3) for n in range(LEVELS)]
+    full = [*(sl.BufferExpr(f"full{n}", np.float32, 3) for n in range(LEVELS - 1)), down[-1]]
     colours = sl.interval(0, 3)
     sl.Func(premultiply, [inp[y, x, colours]], [down[0][y, x, c]], whole=["c"])
     for n in range(LEVELS):

@@ -10,7 +10,7 @@ import numpy as np
 
 import slinky as sl
 from benchmarks.apps.app import App, Size, in_strips, picture
-from benchmarks.apps.pyramids import Taps, doubled, doubled_as_written, halved, halved_as_written, levels
+from benchmarks.apps.pyramids import Taps, doubled, doubled_as_written, halved, halved_as_written
 from benchmarks.apps.unsharp import GREY
 from benchmarks.harness import Array
 
@@ -84,16 +84,13 @@ def build() -> sl.Pipeline:
     """Three pyramids down, one up."""
     y, x, k, c = sl.variables("y x k c")
     inp, out = sl.BufferExpr("inp", np.uint16, 3), sl.BufferExpr("out", np.float32, 3)
-    light = levels(inp, [f"light{n}" for n in range(LEVELS)], 2)
-    detail = levels(inp, [f"detail{n}" for n in range(LEVELS)], 2)
-    result = levels(inp, [f"result{n}" for n in range(LEVELS - 1)], 2)
+    light = [sl.BufferExpr(f"light{n}", np.float32, 2) for n in range(LEVELS)]
+    detail = [sl.BufferExpr(f"detail{n}", np.float32, 2) for n in range(LEVELS)]
+    result = [sl.BufferExpr(f"result{n}", np.float32, 2) for n in range(LEVELS - 1)]
     remapped = [sl.BufferExpr(f"remapped{n}", np.float32, 3) for n in range(LEVELS)]
     laplacian = [sl.BufferExpr(f"laplacian{n}", np.float32, 3) for n in range(LEVELS - 1)]
     for buffer in (*remapped, *laplacian):
-        n = int(buffer.name[-1])
         buffer.dim(1).bounds = sl.interval(0, STEPS - 1)
-        for d, source in ((0, inp.dim(0)), (2, inp.dim(1))):
-            buffer.dim(d).domain = sl.interval(0, source.max // 2**n)
     sl.Func(to_grey, [inp[y, x, sl.interval(0, 2)]], [light[0][y, x]])
     sl.Func(remap, [light[0][y, x]], [remapped[0][y, k, x]], pass_buffers=True)
     rows, columns = sl.interval(2 * y - 1, 2 * y + 2), sl.interval(2 * x - 1, 2 * x + 2)

@@ -16,16 +16,6 @@ Taps = tuple[Mapping[int, np.float32], Mapping[int, np.float32]]
 """What an even element 2k and an odd one 2k + 1 take of k - 1, k and k + 1."""
 
 
-def levels(inp: sl.BufferExpr, names: Sequence[str], rank: int) -> list[sl.BufferExpr]:
-    """Buffers of which each has half as many rows and columns as the one before; the first has those of the input."""
-    made = [sl.BufferExpr(name, np.float32, rank) for name in names]
-    columns = rank - 1 if rank != inp.rank else 1
-    for n, level in enumerate(made):
-        for d, source in ((0, inp.dim(0)), (columns, inp.dim(1))):
-            level.dim(d).domain = sl.interval(0, source.max // 2**n)
-    return made
-
-
 def halved(source: Array, target: Array, weights: Sequence[np.float32], axis: int) -> None:
     """Weighted sums around every second element, along the columns and then along the rows, which are `axis`."""
     height, width = target.shape[0], target.shape[axis]

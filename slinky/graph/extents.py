@@ -11,8 +11,10 @@ from slinky.graph.buffers import Access, BufferExpr
 from slinky.graph.funcs import Func
 from slinky.symbolic.expressions import (
     Expr,
+    FloorDivide,
     Scalar,
     Variable,
+    floor_divide,
     linear,
     linear_sum,
     maximum,
@@ -82,10 +84,19 @@ def allowed_by_inputs(
 
 
 def _without_offsets(i: Interval, func: Func) -> Interval:
-    """An interval without the terms that do not depend on the dimensions of the func."""
+    """An interval without the terms that do not depend on the dimensions of the func, also where these are divided.
+
+    So `(x - 1) // 2 .. (x + 1) // 2` is around `x // 2`, as `x // 2 - 1 .. x // 2 + 1` is.
+    """
 
     def rest(e: Expr) -> Expr:
-        return linear_sum(0, [(atom, k) for atom, k in linear(e)[1] if not symbols(atom).isdisjoint(func.dims)])
+        moving = [(atom, k) for atom, k in linear(e)[1] if not symbols(atom).isdisjoint(func.dims)]
+        return sum((k * within(atom) for atom, k in moving), start=linear_sum(0, ()))
+
+    def within(atom: Expr) -> Expr:
+        if not isinstance(atom, FloorDivide) or not symbols(atom.denominator).isdisjoint(func.dims):
+            return atom
+        return floor_divide(rest(atom.numerator), atom.denominator)
 
     return Interval(rest(i.min), rest(i.max))
 
