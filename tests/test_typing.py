@@ -73,6 +73,8 @@ def test_a_typed_schedule_runs() -> None:
         "    out[y, :] = again(second[y - 1 .. y + 1, :])"
     )
     module.each_primitive(module.build())
+    module.each_of_the_library(module.build())
+    assert len(module.two_outputs().find_all("for _")) == 1
     assert module.in_parallel(module.build()).find("for y").workers() == 2
     p = module.build()
     assert module.swap(p).same_program(p)

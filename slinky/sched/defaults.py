@@ -28,7 +28,7 @@ from slinky.symbolic import Interval, facts, prove, substitute, symbols, variabl
 
 
 @sl.sched_op("allocs", "calls")
-def default_schedule(p: sl.Pipeline, *, stay: Sequence[sl.CallCursor] = ()) -> Any:
+def default_schedule(p: sl.Pipeline, *, stay: Sequence[sl.CallCursor | str] = ()) -> Any:
     """Compute each producer in the innermost loop where all its consumers are, slide and fold it.
 
     Takes a pipeline in which some calls have loops, as `split_loop` and its like make them, and places the calls that

@@ -1,6 +1,7 @@
 """Schedules that many pipelines want, as a user would write them: nothing here but public names of slinky.
 
-Each is an operation made of primitives. What it computes in a loop is found by asking the program. A producer for which
+Each is an operation made of primitives. Its places are cursors or patterns; `sl.sched_op` has made cursors of them, as
+the first lines of each say to type checkers. What it computes in a loop is found by asking the program. A producer for which
 a step is refused stays where it was, so a schedule for a whole tree of producers takes in as many as can be.
 """
 
@@ -15,7 +16,7 @@ from slinky.symbolic import symbols, variable
 
 
 @sl.sched_op("loops", "call")
-def tile(p: sl.Pipeline, call: sl.CallCursor, sizes: Mapping[str, Any]) -> Any:
+def tile(p: sl.Pipeline, call: sl.CallCursor | str, sizes: Mapping[str, Any]) -> Any:
     """Run a call piece by piece: a loop for each dimension that is named, in this order from the outside.
 
     `sizes` says how long a piece is along each dimension: `{"y": 32, "x": 256}`.
@@ -24,6 +25,7 @@ def tile(p: sl.Pipeline, call: sl.CallCursor, sizes: Mapping[str, Any]) -> Any:
         loops: the loops, outermost first.
         call: the call.
     """
+    assert isinstance(call, sl.CallCursor)
     if not sizes or not _is_mapping(sizes):
         raise sl.OperationError(f"sizes says how long a tile is by dimension, such as {{'y': 32}}, got {sizes!r}")
     loops: list[sl.Cursor] = []
@@ -38,7 +40,7 @@ def _is_mapping(given: object) -> bool:
 
 
 @sl.sched_op("loop")
-def align_loop(p: sl.Pipeline, loop: sl.LoopCursor, multiple: int) -> Any:
+def align_loop(p: sl.Pipeline, loop: sl.LoopCursor | str, multiple: int) -> Any:
     """Let a loop over pieces of an output begin at a multiple of a number: where its first piece begins, or before.
 
     Then the pieces of any two runs begin at the same places, whatever box they compute. What lies before the bounds of
@@ -47,6 +49,7 @@ def align_loop(p: sl.Pipeline, loop: sl.LoopCursor, multiple: int) -> Any:
     Cursors:
         loop: the loop.
     """
+    assert isinstance(loop, sl.LoopCursor)
     number: object = multiple
     if isinstance(number, bool) or not isinstance(number, int) or number < 1:
         raise sl.OperationError(f"multiple must be an integer, 1 or more, got {multiple!r}")
@@ -58,7 +61,7 @@ def align_loop(p: sl.Pipeline, loop: sl.LoopCursor, multiple: int) -> Any:
 
 
 @sl.sched_op("allocs", "loop", "calls")
-def line_buffer(p: sl.Pipeline, consumer: sl.CallCursor, dim: str, rows: sl.Expr | int = 1) -> Any:
+def line_buffer(p: sl.Pipeline, consumer: sl.CallCursor | str, dim: str, rows: sl.Expr | int = 1) -> Any:
     """Compute a whole tree of producers in one loop over strips of their consumer, and keep no more than is needed.
 
     The loop goes over `rows` rows of the consumer at a time. Each producer is computed in it, only what is new, and its
@@ -69,13 +72,14 @@ def line_buffer(p: sl.Pipeline, consumer: sl.CallCursor, dim: str, rows: sl.Expr
         loop: the loop.
         calls: the calls in it.
     """
+    assert isinstance(consumer, sl.CallCursor)
     p, split = sl.split_loop(p, consumer.dim(dim), rows, rc=True)
     p = _take_in(p, split.outer, _slid(split.outer))
     return _result(_folded(p, split.outer), split.outer)
 
 
 @sl.sched_op("allocs", "loop", "calls")
-def fuse_chain(p: sl.Pipeline, loop: sl.LoopCursor) -> Any:
+def fuse_chain(p: sl.Pipeline, loop: sl.LoopCursor | str) -> Any:
     """Compute a whole tree of producers in each iteration of the loop that reads it, in buffers of its own.
 
     Neighbouring iterations compute what both need, so that none waits for another: `parallelize_loop` may follow. A
@@ -86,11 +90,14 @@ def fuse_chain(p: sl.Pipeline, loop: sl.LoopCursor) -> Any:
         loop: the loop.
         calls: the calls in it.
     """
+    assert isinstance(loop, sl.LoopCursor)
     return _result(_take_in(p, loop, _stored(loop)), loop)
 
 
 @sl.sched_op("loops", "allocs", "calls")
-def parallel_tiles(p: sl.Pipeline, consumer: sl.CallCursor, sizes: Mapping[str, Any], rows: sl.Expr | int = 1) -> Any:
+def parallel_tiles(
+    p: sl.Pipeline, consumer: sl.CallCursor | str, sizes: Mapping[str, Any], rows: sl.Expr | int = 1
+) -> Any:
     """Tiles of the consumer that run at the same time, each with line buffers of its own for all its producers.
 
     Inside a tile, a loop goes over `rows` rows of the first dimension of `sizes`; producers are computed in it, slide,
@@ -101,6 +108,7 @@ def parallel_tiles(p: sl.Pipeline, consumer: sl.CallCursor, sizes: Mapping[str, 
         allocs: the allocations, one set for each tile.
         calls: the calls in the loop over rows.
     """
+    assert isinstance(consumer, sl.CallCursor)
     p, tiled = tile(p, consumer, sizes, rc=True)
     p, split = sl.split_loop(p, p.forward(consumer).dim(next(iter(sizes))), rows, rc=True)
     own = sl.seq(_stored(tiled.loops[-1]), _slid(split.outer))
@@ -112,7 +120,9 @@ def parallel_tiles(p: sl.Pipeline, consumer: sl.CallCursor, sizes: Mapping[str, 
 
 
 @sl.sched_op("allocs", "loop", "calls")
-def fuse_outputs(p: sl.Pipeline, first: sl.CallCursor, second: sl.CallCursor, dim: str, rows: sl.Expr | int = 1) -> Any:
+def fuse_outputs(
+    p: sl.Pipeline, first: sl.CallCursor | str, second: sl.CallCursor | str, dim: str, rows: sl.Expr | int = 1
+) -> Any:
     """Two calls in one loop over strips of both, and all their producers with them, slid and folded.
 
     What both read is computed once for both, and no more of it is kept than the two need at a time. `first` stands
@@ -123,6 +133,8 @@ def fuse_outputs(p: sl.Pipeline, first: sl.CallCursor, second: sl.CallCursor, di
         loop: the loop.
         calls: the calls in it.
     """
+    assert isinstance(first, sl.CallCursor)
+    assert isinstance(second, sl.CallCursor)
     p, one = sl.split_loop(p, first.dim(dim), rows, rc=True)
     p, other = sl.split_loop(p, p.forward(second).dim(dim), rows, rc=True)
     p = reorder_before(p, one.outer, other.outer)
@@ -132,7 +144,7 @@ def fuse_outputs(p: sl.Pipeline, first: sl.CallCursor, second: sl.CallCursor, di
 
 
 @sl.sched_op("allocs", "loop", "calls")
-def resize_pieces(p: sl.Pipeline, loop: sl.LoopCursor, step: sl.Expr | int) -> Any:
+def resize_pieces(p: sl.Pipeline, loop: sl.LoopCursor | str, step: sl.Expr | int) -> Any:
     """Let each iteration of a loop compute longer pieces, or shorter ones: as if the loop had been split by `step`.
 
     All that is computed in the loop is taken out of it, and back into the new one: buffers that each iteration has for
@@ -144,6 +156,7 @@ def resize_pieces(p: sl.Pipeline, loop: sl.LoopCursor, step: sl.Expr | int) -> A
         loop: the loop.
         calls: the calls in it.
     """
+    assert isinstance(loop, sl.LoopCursor)
     *producers, last = _calls_alone(loop)
     allocs = _allocs(p, producers)
     own = [alloc for alloc in allocs if loop.is_ancestor_of(alloc)]
@@ -190,7 +203,7 @@ def _moving_dim(call: sl.CallCursor, loop: sl.LoopCursor) -> str:
 
 
 @sl.sched_op("loop", "calls")
-def batch(p: sl.Pipeline, loop: sl.LoopCursor, count: sl.Expr | int) -> Any:
+def batch(p: sl.Pipeline, loop: sl.LoopCursor | str, count: sl.Expr | int) -> Any:
     """Compute several iterations of a loop in one call of each func: so many items at a time.
 
     The loop goes in steps of `count` items; the calls in its body come one after the other, each over all items of a
@@ -200,6 +213,7 @@ def batch(p: sl.Pipeline, loop: sl.LoopCursor, count: sl.Expr | int) -> Any:
         loop: the loop over steps.
         calls: the calls in it.
     """
+    assert isinstance(loop, sl.LoopCursor)
     p, split = sl.split_loop(p, loop, count, rc=True)
     inner: Any = split.inner
     for alloc in p.forward(inner).find_all("alloc _"):
@@ -233,8 +247,8 @@ def is_there(p: sl.Pipeline, place: sl.Cursor) -> bool:
 @sl.sched_op("allocs", "loop", "call")
 def double_buffer(
     p: sl.Pipeline,
-    source: sl.CallCursor,
-    consumer: sl.CallCursor,
+    source: sl.CallCursor | str,
+    consumer: sl.CallCursor | str,
     dim: str,
     rows: sl.Expr | int = 1,
     distance: int = 1,
@@ -249,6 +263,8 @@ def double_buffer(
         loop: the loop.
         call: the call of the source.
     """
+    assert isinstance(source, sl.CallCursor)
+    assert isinstance(consumer, sl.CallCursor)
     p, lines = line_buffer(p, consumer, dim, rows, rc=True)
     if not p.forward(lines.loop).is_ancestor_of(p.forward(source)):
         raise sl.SchedulingError(f"{source.name()} is not computed in the loop over {dim}", place=source)
@@ -290,7 +306,7 @@ def strips(p: sl.Pipeline, rows: sl.Expr | int, workers: int = 1) -> Any:
 
 
 @sl.sched_op("first", "second")
-def peel_warmup(p: sl.Pipeline, call: sl.CallCursor, dim: str) -> Any:
+def peel_warmup(p: sl.Pipeline, call: sl.CallCursor | str, dim: str) -> Any:
     """Cut the loop around a call where the call begins: before that, only its producers do anything.
 
     `dim` is the dimension of the call that the loop goes over.
@@ -299,6 +315,7 @@ def peel_warmup(p: sl.Pipeline, call: sl.CallCursor, dim: str) -> Any:
         first: the loop up to where the call begins.
         second: the loop from there on.
     """
+    assert isinstance(call, sl.CallCursor)
     around = sl.enclosing_loops(p, call)
     if not around:
         raise sl.SchedulingError(f"no loop stands around the call of {call.name()}", place=call)
@@ -314,12 +331,14 @@ def peel_warmup(p: sl.Pipeline, call: sl.CallCursor, dim: str) -> Any:
 
 
 @sl.sched_op("statement")
-def reorder_before(p: sl.Pipeline, statement: sl.StatementCursor, other: sl.StatementCursor) -> Any:
+def reorder_before(p: sl.Pipeline, statement: sl.StatementCursor | str, other: sl.StatementCursor | str) -> Any:
     """Move a statement right before another one of its block, past all that stand between.
 
     Cursors:
         statement: the statement, in its new place.
     """
+    assert isinstance(statement, sl.StatementCursor)
+    assert isinstance(other, sl.StatementCursor)
     if _stands_before(statement, other):
         while (neighbour := _next(p, statement)) != p.forward(other):
             p = sl.reorder_statements(p, (statement, neighbour))
@@ -331,12 +350,14 @@ def reorder_before(p: sl.Pipeline, statement: sl.StatementCursor, other: sl.Stat
 
 
 @sl.sched_op("statement")
-def reorder_after(p: sl.Pipeline, statement: sl.StatementCursor, other: sl.StatementCursor) -> Any:
+def reorder_after(p: sl.Pipeline, statement: sl.StatementCursor | str, other: sl.StatementCursor | str) -> Any:
     """Move a statement right behind another one of its block, past all that stand between.
 
     Cursors:
         statement: the statement, in its new place.
     """
+    assert isinstance(statement, sl.StatementCursor)
+    assert isinstance(other, sl.StatementCursor)
     if _stands_before(statement, other):
         while (neighbour := _next(p, statement)) != p.forward(other):
             p = sl.reorder_statements(p, (statement, neighbour))

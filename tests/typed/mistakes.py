@@ -31,6 +31,11 @@ def mistakes(p: sl.Pipeline, loop: sl.LoopCursor, alloc: sl.AllocCursor, q: Any)
     at.allocs.name()  # attr-defined
     at.call = at.call  # misc
 
+    sl.line_buffer(p, 3, "y")  # call-overload
+    sl.line_buffer(p, "again")  # call-overload
+    sl.fuse_chain(p, alloc)  # call-overload
+    sl.default_schedule(p, stay="again.y", rows=3)  # call-overload
+
     fuse_rows(p, 3)  # call-overload
     fuse_rows(p)  # call-overload
     fuse_rows(p, ["blur", alloc])  # list-item

@@ -170,6 +170,34 @@ def each_primitive(p: sl.Pipeline) -> None:
     assert_type(swapped.outer, sl.LoopCursor)
 
 
+def each_of_the_library(p: sl.Pipeline) -> None:
+    """Places as patterns, as for primitives."""
+    assert_type(sl.line_buffer(p, "again", "y", 2), sl.Pipeline)
+    q, lines = sl.line_buffer(p, "again", "y", rc=True)
+    assert_type(lines.loop.name(), Any)
+    sl.peel_warmup(q, "again", "y")
+    sl.parallel_tiles(p, "again", {"y": 16}, rows=2)
+    sl.double_buffer(p, "add", "again", "y", 4)
+    q = sl.tile(p, "again", {"y": 8, "x": 16})
+    q = sl.fuse_chain(sl.align_loop(q, "for y", 4), "for x")
+    q = sl.resize_pieces(sl.fuse_chain(sl.split_loop(p, "again.y", 4), "for y"), "for y", 8)
+    q = sl.batch(sl.split_loop(p, "again.y", 1), "for y", 4)
+    q = sl.default_schedule(sl.split_loop(p, "again.y", 4), stay=["add"])
+    q = sl.reorder_before(p, "alloc second", "add")
+    q = sl.reorder_after(p, "add", "alloc second")
+    sl.strips(q, 4, workers=2)
+
+
+def two_outputs() -> sl.Pipeline:
+    """Two outputs that read the same, in one loop."""
+    y, x = sl.variables("y x")
+    inp, first, one, other = (sl.BufferExpr(name, np.int16, rank=2) for name in ("inp", "first", "one", "other"))
+    sl.Func(add_1, [inp[y, x]], [first[y, x]], name="add")
+    sl.Func(sum_3, [first[sl.interval(y - 1, y + 1), x]], [one[y, x]], name="left")
+    sl.Func(add_1, [first[y, x]], [other[y, x]], name="right")
+    return sl.fuse_outputs(sl.build_pipeline([inp], [one, other]), "left", "right", "y", 2)
+
+
 def swap(p: sl.Pipeline) -> sl.Pipeline:
     """Blocks: a pair of statements, or one cursor."""
     p, at = sl.reorder_statements(p, ("add", "alloc second"), rc=True)
