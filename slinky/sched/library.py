@@ -1,8 +1,8 @@
 """Schedules that many pipelines want, as a user would write them: nothing here but public names of slinky.
 
 Each is an operation made of primitives. Its places are cursors or patterns; `sl.sched_op` has made cursors of them, as
-the first lines of each say to type checkers. What it computes in a loop is found by asking the program. A producer for which
-a step is refused stays where it was, so a schedule for a whole tree of producers takes in as many as can be.
+the first lines of each say to type checkers. What it computes in a loop is found by asking the program. A producer for
+which a step is refused stays where it was, so a schedule for a whole tree of producers takes in as many as can be.
 """
 
 from __future__ import annotations
