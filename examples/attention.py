@@ -78,8 +78,12 @@ def finish(total: Array, largest: Array, weight: Array, out: Array) -> None:
 
 
 def build() -> sl.Pipeline:
-    """Two funcs, not scheduled: the scores of all heads, and the means of the values."""
-    h, i, j = sl.variables("h i j")
+    """Two funcs: the scores of all heads, and the means of the values.
+
+    What runs when is written on the second: one head after the other, on all cores; in each, blocks of queries, and of
+    keys in these. A block of scores is then computed where it is read, which needs no more words.
+    """
+    h, i, j, key = sl.variables("h i j key")
     q, k, v, scores, total, out = (
         sl.BufferExpr(name, np.float32, 3) for name in ("q", "k", "v", "scores", "total", "out")
     )
@@ -87,18 +91,9 @@ def build() -> sl.Pipeline:
     sl.Func(score, [q[h, i, :], k[h, j, :]], [scores[h, i, j]])
     state = [total[h, i, j], largest[h, i], weight[h, i]]
     by_keys = sl.Reduction({"key": (2, 1)}, state, start, go_on, finish, exact=False, reassociate=True)
-    sl.Func(attend, [scores[h, i, :], v[h, :, j]], [out[h, i, j]], reduction=by_keys)
+    means = sl.Func(attend, [scores[h, i, :], v[h, :, j]], [out[h, i, j]], reduction=by_keys)
+    means.loops([sl.loop(h, workers=0), (i, QUERIES), (key, KEYS)])
     return sl.build_pipeline([q, k, v], [out], name="attention", require=[sl.equal(k.dim(1).extent, v.dim(1).extent)])
-
-
-def by_blocks(p: sl.Pipeline) -> sl.Pipeline:
-    """One head after the other, on all cores; in each, blocks of queries, and of keys in these."""
-    p, heads = sl.split_loop(p, "attend.h", 1, rc=True)
-    p = sl.split_loop(p, "attend.i", QUERIES)
-    p, keys = sl.split_reduction(p, "attend", "key", KEYS, rc=True)
-    p, made = sl.compute_at(p, "score", keys.loop, rc=True)
-    p = sl.store_at(p, made.alloc, keys.loop)
-    return sl.parallelize_loop(p, heads.outer)
 
 
 def plain(q: Array, k: Array, v: Array) -> Array:
@@ -117,7 +112,7 @@ def main() -> None:
     shape = (sizes.heads, sizes.tokens, sizes.dimensions)
     if min(shape) < 1:
         parser.error("sizes must be 1 or more")
-    pipeline = by_blocks(build())
+    pipeline = build()
     print(pipeline, end="\n\n")
     random = np.random.default_rng(0)
     q, k, v = (random.standard_normal(shape, np.float32) for _ in range(3))

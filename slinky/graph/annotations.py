@@ -61,7 +61,7 @@ def loop(
     """A loop over a dimension of a func, for `func.loops([...])`.
 
     Parameters:
-        variable: the dimension.
+        variable: the dimension, or a variable of the name that the func's reduction gives a dimension that it reduces.
         step: how many coordinates each iteration computes: an integer, or an expression of scalars.
         workers: None for a loop that is serial; a number of threads, or an expression of scalars, for a parallel one; 0
             for as many threads as there are.
@@ -143,9 +143,10 @@ def loops_of(func: Func, given: Iterable[LoopLike]) -> tuple[LoopAnnotation, ...
             raise GraphError(f"{what}: expected a variable, a variable and a step, or sl.loop(...), got {each!r}")
         found.append(each if isinstance(each, LoopAnnotation) else loop(*pair))
     for annotation in found:
+        if not _is_dimension(func, annotation.variable):
+            raise GraphError(f"{what}: {annotation.variable} is none of its dimensions, which are {_dims_text(func)}")
         if annotation.variable not in func.dims:
-            dims = ", ".join(map(str, func.dims)) or "none"
-            raise GraphError(f"{what}: {annotation.variable} is none of its dimensions, which are {dims}")
+            _require_plain_pieces(what, annotation)
         if found.count(annotation) > 1:
             raise GraphError(f"{what}: {annotation} stands there twice; make a loop of its own for each")
     return tuple(found)
@@ -160,10 +161,41 @@ def place_in(what: str, func: object, at: object) -> At:
     if not isinstance(at, (Variable, LoopAnnotation)):
         raise GraphError(f"{what} takes a loop of func {func.name!r}: its variable, or sl.loop(...), got {at!r}")
     variable = at.variable if isinstance(at, LoopAnnotation) else at
-    if variable not in func.dims:
-        dims = ", ".join(map(str, func.dims)) or "none"
-        raise GraphError(f"{what}: {variable} is no dimension of func {func.name!r}, which has {dims}")
+    if not _is_dimension(func, variable):
+        raise GraphError(f"{what}: {variable} is no dimension of func {func.name!r}, which has {_dims_text(func)}")
     return At(func, at)
+
+
+def _is_dimension(func: Func, variable: Variable) -> bool:
+    """Whether a variable is a dimension of a func, or has the name of one that the func declares to reduce."""
+    return variable in func.dims or variable.name in reduced_dims(func)
+
+
+def reduced_dims(func: Func) -> tuple[str, ...]:
+    """The names of the dimensions that a func declares to reduce, but for those that a dimension of its own has."""
+    declared = func.declared_reduction
+    own = {dim.name for dim in func.dims}
+    return () if declared is None else tuple(name for name in declared.over if name not in own)
+
+
+def _dims_text(func: Func) -> str:
+    reduced = [f"{name} (reduced)" for name in reduced_dims(func)]
+    return ", ".join([*map(str, func.dims), *reduced]) or "none"
+
+
+def _require_plain_pieces(what: str, annotation: LoopAnnotation) -> None:
+    """Raise `GraphError` for a loop over a reduced dimension that is anything but pieces one after the other."""
+    said = {
+        "workers": annotation.workers is not None,
+        "tail": annotation.tail != "clamp",
+        "align": annotation.align != 1,
+    }
+    wrong = [name for name, is_said in said.items() if is_said]
+    if wrong:
+        raise GraphError(
+            f"{what}: {annotation.variable} is reduced, each piece goes on from the one before: its loop has a step "
+            f"alone, but {wrong[0]} was given; split_reduction_in_parts makes parts that run at the same time"
+        )
 
 
 def is_annotated(func: Func) -> bool:

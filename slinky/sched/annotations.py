@@ -141,16 +141,29 @@ class _Schedule:
 
     def _split(self, func: sl.Func) -> None:
         """Make the loops of a func."""
+        call = self.calls[func]
         for annotation in func.loop_annotations:
             with _asked(_named(func), _loops_text(func)):
-                dim = self.p.forward(self.calls[func]).dim(func.dims.index(annotation.variable))
-                more = {} if annotation.tail == "clamp" else {"tail": annotation.tail}  # as a user would write it
-                self.p, split = sl.split_loop(self.p, dim, annotation.step, rc=True, **more)
-                if annotation.align != 1:
-                    self.p = sl.align_loop(self.p, split.outer, annotation.align)
-            self.loops.setdefault(func, []).append((annotation, split.outer))
+                if annotation.variable in func.dims:
+                    loop = self._split_dim(func, call, annotation)
+                else:
+                    self.p, pieces = sl.split_reduction(
+                        self.p, call, annotation.variable.name, annotation.step, rc=True
+                    )
+                    loop, call = pieces.loop, pieces.update  # loops inside of this one are of what takes the pieces
+            self.loops.setdefault(func, []).append((annotation, loop))
             if annotation.workers is not None:
-                self._made_parallel_loop(func, annotation, split.outer)
+                self._made_parallel_loop(func, annotation, loop)
+
+    def _split_dim(self, func: sl.Func, call: sl.CallCursor, annotation: LoopAnnotation) -> sl.LoopCursor:
+        """Make a loop over a dimension of a func; its own come last, behind the numbers of pieces."""
+        dims = self.p.forward(call).dims()
+        dim = dims[len(dims) - len(func.dims) + func.dims.index(annotation.variable)]
+        more = {} if annotation.tail == "clamp" else {"tail": annotation.tail}  # as a user would write it
+        self.p, split = sl.split_loop(self.p, dim, annotation.step, rc=True, **more)
+        if annotation.align != 1:
+            self.p = sl.align_loop(self.p, split.outer, annotation.align)
+        return split.outer
 
     def _made_parallel_loop(self, func: sl.Func, annotation: LoopAnnotation, loop: sl.LoopCursor) -> None:
         """Take note of a loop that shall be parallel."""
