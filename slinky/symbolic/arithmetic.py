@@ -18,7 +18,7 @@ Invariants.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -105,30 +105,47 @@ def _term_key(term: tuple[Expr, int]) -> tuple[int, str]:
 
 def _sum(offset: int, coefficients: Mapping[Expr, int]) -> Expr:
     """The canonical sum, given one coefficient per atom."""
-    terms = [term for term in coefficients.items() if term[1]]
+    return sum_of(offset, [term for term in coefficients.items() if term[1]])
+
+
+def sum_of(offset: int, terms: Sequence[tuple[Expr, int]]) -> Expr:
+    """The canonical sum of an integer and multiples of different atoms, none of them zero."""
     if not terms:
         return constant(offset)
     if len(terms) == 1:
         if offset == 0 and terms[0][1] == 1:
             return terms[0][0]
+    elif len(terms) == 2:
+        a, b = terms
+        if (a[0]._order or order_key(a[0])) > (b[0]._order or order_key(b[0])):
+            terms = (b, a)
     else:
-        terms.sort(key=_term_key)
+        terms = sorted(terms, key=_term_key)
     last = terms[-1][0]  # choices come last
     if type(last) in _CHOICES and last._spread <= WIDEST:  # type: ignore[attr-defined]
         if len(terms) == 1 or type(terms[-2][0]) not in _CHOICES:
-            heavy = [term for term in terms[:-1] if type(term[0]) not in _LIGHT and _is_heavy(term[0])]
+            heavy = [term for term in terms[:-1] if type(term[0]) not in SYMBOLS and _is_heavy(term[0])]
             return _push_around(terms, offset, heavy) if heavy else _push(terms[-1], offset, terms[:-1])
     return intern(Sum, offset, tuple(terms))
 
 
-_LIGHT = frozenset((Metadata, Variable, Scalar))
+SYMBOLS = frozenset((Metadata, Variable, Scalar))
+"""What has a value of its own."""
+
+
+def of_symbols(terms: Terms) -> bool:
+    """Whether terms are multiples of symbols, all of them."""
+    for atom, _ in terms:  # noqa: SIM110  # written out: this is asked of every sum
+        if type(atom) not in SYMBOLS:
+            return False
+    return True
 
 
 def _is_heavy(atom: Expr) -> bool:
     return (atom._weight or weight(atom)) > HEAVIEST_MOVED
 
 
-def _push_around(terms: list[tuple[Expr, int]], offset: int, heavy: list[tuple[Expr, int]]) -> Expr:
+def _push_around(terms: Sequence[tuple[Expr, int]], offset: int, heavy: list[tuple[Expr, int]]) -> Expr:
     """Move into the only choice of a sum, its last term, what is not heavy."""
     choice, light = terms[-1], [term for term in terms[:-1] if term not in heavy]
     if not light and not offset and choice[1] == 1:
@@ -136,7 +153,7 @@ def _push_around(terms: list[tuple[Expr, int]], offset: int, heavy: list[tuple[E
     return linear_sum(0, [*heavy, (_push(choice, offset, light), 1)])
 
 
-def _push(choice: tuple[Expr, int], offset: int, rest: list[tuple[Expr, int]]) -> Expr:
+def _push(choice: tuple[Expr, int], offset: int, rest: Sequence[tuple[Expr, int]]) -> Expr:
     """Move the rest of a sum into the operands of its only choice."""
     atom, factor = choice
 
@@ -345,18 +362,25 @@ def _extremum(kind: type[Min] | type[Max], operands: tuple[Expr, ...]) -> Expr:
     if not operands:
         raise TypeError(f"{kind.__name__.lower()}imum() needs at least one operand")
     flat: list[Expr] = []
-    for expr in operands:
-        flat.extend(expr.operands if isinstance(expr, kind) else (expr,))
-    better = min if kind is Min else max
     best: dict[Terms, int] = {}
-    for expr in flat:
-        offset, terms = linear(expr)
-        best[terms] = better(best[terms], offset) if terms in best else offset
-    kept = [_sum(offset, dict(terms)) for terms, offset in best.items()] if len(best) < len(flat) else flat
-    ordered = kept if len(kept) == 1 else _without_decided(kind, sorted(_absorb(kind, kept), key=order_key))
-    if len(ordered) == 1:
-        return ordered[0]
-    return _with_spread(intern(kind, tuple(ordered)), ordered)
+    are_plain = True
+    smallest = kind is Min
+    for operand in operands:
+        for expr in operand.operands if type(operand) is kind else (operand,):  # type: ignore[attr-defined]
+            flat.append(expr)
+            offset, terms = linear(expr)
+            known = best.get(terms)
+            if known is None or (offset < known if smallest else offset > known):
+                best[terms] = offset
+            are_plain = are_plain and of_symbols(terms)
+    kept = [sum_of(offset, terms) for terms, offset in best.items()] if len(best) < len(flat) else flat
+    if len(kept) > 1:
+        kept.sort(key=order_key)
+        if not are_plain:
+            kept = _without_decided(kind, _absorb(kind, kept))
+    if len(kept) == 1:
+        return kept[0]
+    return _with_spread(intern(kind, tuple(kept)), kept)
 
 
 def _absorb(kind: type[Min] | type[Max], operands: list[Expr]) -> list[Expr]:
@@ -370,6 +394,8 @@ def _absorb(kind: type[Min] | type[Max], operands: list[Expr]) -> list[Expr]:
 
 def _without_decided(kind: type[Min] | type[Max], operands: list[Expr]) -> list[Expr]:
     """Drop what is never smaller than another operand of a minimum by remainders alone; of a maximum, never larger."""
+    if len(operands) < 2:
+        return operands
     quotients = [e for e in operands if _has_quotient(e)]
     if not quotients or len(operands) > _MOST_COMPARED:
         return operands

@@ -9,6 +9,9 @@ Invariant: `at_most` says yes only to what holds for all integers that meet the 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from slinky.symbolic.arithmetic import Terms, linear
 from slinky.symbolic.chaining import follows
 from slinky.symbolic.expressions import Expr, Max, Min, Select, difference
 from slinky.symbolic.facts import Facts
@@ -25,21 +28,49 @@ def at_most(a: Expr, b: Expr, known: Facts, deepest: int = _DEEPEST) -> bool:
     if deepest == 0:
         return False
     deeper = deepest - 1
-    match a:
-        case Max(operands=operands):
-            return all(at_most(e, b, known, deeper) for e in operands)
-        case Select(then=then, otherwise=otherwise):
-            return at_most(then, b, known, deeper) and at_most(otherwise, b, known, deeper)
-    match b:
-        case Min(operands=operands):
-            return all(at_most(a, e, known, deeper) for e in operands)
-        case Select(then=then, otherwise=otherwise):
-            return at_most(a, then, known, deeper) and at_most(a, otherwise, known, deeper)
-    if type(a) is Min and any(at_most(e, b, known, deeper) for e in a.operands):
-        return True
-    if type(b) is Max:
-        return any(at_most(a, e, known, deeper) for e in b.operands)
-    return type(a) is not Min and _follows(a, b, known)
+    kind, other = type(a), type(b)
+    if kind is Max:
+        return _all_at_most(a.operands, (b,), known, deeper)  # type: ignore[attr-defined]
+    if kind is Select:
+        return _all_at_most((a.then, a.otherwise), (b,), known, deeper)  # type: ignore[attr-defined]
+    if other is Min:
+        return _all_at_most((a,), b.operands, known, deeper)  # type: ignore[attr-defined]
+    if other is Select:
+        return _all_at_most((a,), (b.then, b.otherwise), known, deeper)  # type: ignore[attr-defined]
+    if kind is Min:
+        if other is Max and _differ_by_a_constant(a.operands, b.operands):  # type: ignore[attr-defined]
+            return True
+        for e in a.operands:  # type: ignore[attr-defined]
+            if at_most(e, b, known, deeper):
+                return True
+    if other is Max:
+        for e in b.operands:  # type: ignore[attr-defined]  # noqa: SIM110  # asked most of all: written out
+            if at_most(a, e, known, deeper):
+                return True
+        return False
+    return kind is not Min and _follows(a, b, known)
+
+
+def _all_at_most(lower: Sequence[Expr], upper: Sequence[Expr], known: Facts, deepest: int) -> bool:
+    for a in lower:
+        for b in upper:
+            if not at_most(a, b, known, deepest):
+                return False
+    return True
+
+
+def _differ_by_a_constant(lower: Sequence[Expr], upper: Sequence[Expr]) -> bool:
+    """Whether one of the first is at most one of the others whatever their symbols are, as their constants tell. (What
+    a window leaves of an array often is: this is asked before all that takes a search.)"""
+    offsets: dict[Terms, int] = {}
+    for b in upper:
+        offset, terms = linear(b)
+        offsets[terms] = offset
+    for a in lower:
+        offset, terms = linear(a)
+        if terms in offsets and offset <= offsets[terms]:
+            return True
+    return False
 
 
 def _follows(a: Expr, b: Expr, known: Facts) -> bool:

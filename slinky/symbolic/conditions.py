@@ -15,12 +15,25 @@ import math
 from functools import lru_cache
 from typing import cast
 
-from slinky.symbolic.arithmetic import WIDEST, Terms, linear, linear_sum, plus, scale, spread
+from slinky.symbolic.arithmetic import (
+    SYMBOLS,
+    WIDEST,
+    Terms,
+    difference,
+    linear,
+    linear_sum,
+    of_symbols,
+    plus,
+    scale,
+    spread,
+    sum_of,
+)
 from slinky.symbolic.nodes import (
     FALSE,
     TRUE,
     And,
     Condition,
+    Constant,
     Expr,
     ExprLike,
     IsZero,
@@ -29,6 +42,7 @@ from slinky.symbolic.nodes import (
     NonNegative,
     Or,
     Select,
+    Sum,
     Truth,
     as_expr,
     intern,
@@ -88,6 +102,37 @@ def _split_choice(atom: Expr, c: int, offset: int, terms: Terms) -> Condition:
     assert isinstance(atom, (Min, Max))
     combine = all_of if isinstance(atom, Min) == (c > 0) else any_of
     return combine(*map(case, atom.operands))
+
+
+_MOST_EACH = 8
+_LONGEST_EACH = 16
+"""Choices of more operands, or of longer ones, are compared as they stand: that keeps to `WIDEST` and the weights."""
+
+
+def each_not_negative(a: Expr, b: Expr, offset: int) -> Condition | None:
+    """`0 <= a - b + offset`, where that asks the same of each operand of a minimum a and of a maximum b.
+
+    None where another look is needed: where operands are more than sums of symbols. Such operands differ in more than
+    their constants, also with the same sum added to each, so nothing else comes of it if the sum is made and split.
+    """
+    highs = a.operands if type(a) is Min else (a,)
+    lows = b.operands if type(b) is Max else (b,)
+    if len(highs) > _MOST_EACH or len(lows) > _MOST_EACH:
+        return None
+    for operand in (*highs, *lows):
+        kind = type(operand)
+        if kind not in SYMBOLS and kind is not Constant:
+            if kind is not Sum or len(operand.terms) > _LONGEST_EACH or not of_symbols(operand.terms):  # type: ignore[attr-defined]
+                return None
+    found: list[Condition] = []
+    for high in highs:
+        for low in lows:
+            constant, terms = difference(high, low)
+            part = nonnegative(sum_of(constant + offset, terms))
+            if part is FALSE:
+                return FALSE
+            found.append(part)
+    return all_of(*found)
 
 
 def is_zero(expr: Expr) -> Condition:

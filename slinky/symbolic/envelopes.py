@@ -54,11 +54,24 @@ def rises(expr: Expr, symbol: Expr, known: Facts = NO_FACTS) -> bool:
     """Whether an expression never falls while a symbol rises, as the directions of its occurrences tell."""
     if symbol not in symbols(expr):
         return True
-    if type(expr) is Sum:
-        moving = [(atom, c) for atom, c in expr.terms if symbol in symbols(atom)]
-        if len(moving) == 1 and moving[0][0] is symbol:
-            return moving[0][1] > 0
-    return rising_part(expr, symbol, _NOTHING, Side.ABOVE, known) is expr
+    return rises_plainly(expr, symbol) or rising_part(expr, symbol, _NOTHING, Side.ABOVE, known) is expr
+
+
+def rises_plainly(expr: Expr, symbol: Expr) -> bool:
+    """Whether that can be seen at a glance: a sum of symbols, or a choice of the largest or smallest of such sums, in
+    each of which the symbol has a positive coefficient, or none."""
+    operands = expr.operands if type(expr) is Max or type(expr) is Min else (expr,)
+    for operand in operands:
+        if operand is symbol:
+            continue
+        if type(operand) is not Sum:
+            if symbol in symbols(operand):
+                return False
+            continue
+        for atom, c in operand.terms:
+            if c < 0 if atom is symbol else symbol in symbols(atom):
+                return False
+    return True
 
 
 def rising_part(expr: Expr, symbol: Expr, falling: Expr, side: Side, known: Facts = NO_FACTS) -> Expr | None:

@@ -461,6 +461,10 @@ def _no_integer(value: object, where: str) -> TypeError:
 @lru_cache(maxsize=32768)
 def _not_negative(a: Expr, b: Expr, offset: int) -> Condition:
     """`0 <= a - b + offset`. Rewrites ask for the same comparisons again and again."""
+    if type(a) is Min or type(b) is Max:
+        found = each_not_negative(a, b, offset)
+        if found is not None:
+            return found
     difference = add(a, b, -1)
     return nonnegative(plus(difference, offset) if offset else difference)
 
@@ -485,4 +489,4 @@ from slinky.symbolic.arithmetic import (  # noqa: E402
     scale,
     select,
 )
-from slinky.symbolic.conditions import all_of, any_of, is_zero, negate, nonnegative  # noqa: E402
+from slinky.symbolic.conditions import all_of, any_of, each_not_negative, is_zero, negate, nonnegative  # noqa: E402

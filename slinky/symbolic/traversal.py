@@ -14,6 +14,7 @@ from operator import itemgetter
 from typing import TypeAlias, TypeVar, cast
 
 from slinky.errors import ExpressionError
+from slinky.symbolic.arithmetic import SYMBOLS, Terms, of_symbols
 from slinky.symbolic.expressions import (
     And,
     Condition,
@@ -28,7 +29,6 @@ from slinky.symbolic.expressions import (
     NonNegative,
     Or,
     Product,
-    Scalar,
     Select,
     Sum,
     Truth,
@@ -93,17 +93,9 @@ def symbols(node: Node) -> frozenset[Expr]:
     return fold(node, visit, {}, lambda inner: children(inner) if inner._symbols is None else ())
 
 
-_SYMBOLS = frozenset((Variable, Scalar, Metadata))
-
-
-def _is_of_symbols(node: Sum) -> bool:
-    """Whether a sum is of symbols and a constant, and nothing else."""
-    return all(type(atom) in _SYMBOLS for atom, _ in node.terms)
-
-
 def quotients(node: Node, known: dict[Node, frozenset[FloorDivide]]) -> frozenset[FloorDivide]:
     """The quotients in a node whose divisor is no constant; `known` keeps what was found, for the next node."""
-    if type(node) in _SYMBOLS or (type(node) is Sum and _is_of_symbols(node)):
+    if type(node) in SYMBOLS or (type(node) is Sum and of_symbols(node.terms)):
         return frozenset()
 
     def visit(inner: Node, parts: list[frozenset[FloorDivide]]) -> frozenset[FloorDivide]:
@@ -122,14 +114,20 @@ def substitute(node: N, replacements: Mapping[Expr, Expr]) -> N:
 @lru_cache(maxsize=16384)
 def _substitute(node: Node, pairs: tuple[tuple[Expr, Expr], ...]) -> Node:
     """The same; remembered, for a schedule asks for the same substitutions again and again."""
-    replaced = frozenset(symbol for symbol, _ in pairs)
     results: dict[Node, Node] = dict(pairs)
+    kind = type(node)
+    if kind is Min or kind is Max:
+        operands = [_substitute_plain(operand, results) for operand in node.operands]  # type: ignore[attr-defined]
+        if None not in operands:
+            return (minimum if kind is Min else maximum)(*cast("list[Expr]", operands))
+    elif (plain := _substitute_plain(cast(Expr, node), results)) is not None:
+        return plain
+    replaced = frozenset(symbol for symbol, _ in pairs)
 
     def visit(inner: Node, parts: list[Node]) -> Node:
         if not parts:
-            if type(inner) is Sum and not symbols(inner).isdisjoint(replaced):
-                return linear_sum(inner.constant, [(cast(Expr, results.get(a, a)), c) for a, c in inner.terms])
-            return inner
+            changed = _substitute_plain(inner, results) if type(inner) is Sum else None
+            return inner if changed is None else changed
         if type(inner) is Select and isinstance(parts[0], Truth):
             return parts[1]
         return rebuild(inner, parts)
@@ -137,7 +135,7 @@ def _substitute(node: Node, pairs: tuple[tuple[Expr, Expr], ...]) -> Node:
     def parts_of(inner: Node) -> tuple[Node, ...]:
         if symbols(inner).isdisjoint(replaced):
             return ()
-        if type(inner) is Sum and _is_of_symbols(inner):
+        if type(inner) is Sum and of_symbols(inner.terms):
             return ()  # the replacements are at hand
         if type(inner) is Select:
             condition = results.get(inner.condition)
@@ -148,6 +146,20 @@ def _substitute(node: Node, pairs: tuple[tuple[Expr, Expr], ...]) -> Node:
         return children(inner)
 
     return fold(node, visit, results, parts_of)
+
+
+def _substitute_plain(node: Expr, results: Mapping[Node, Node]) -> Expr | None:
+    """The same for a symbol, a constant or a sum of symbols, the most of all; None for anything else."""
+    kind = type(node)
+    if kind is Sum:
+        terms: Terms = node.terms  # type: ignore[attr-defined]
+        if not of_symbols(terms):
+            return None
+        changed = [(results.get(atom, atom), c) for atom, c in terms]
+        return linear_sum(node.constant, cast("list[tuple[Expr, int]]", changed))  # type: ignore[attr-defined]
+    if kind in SYMBOLS:
+        return cast(Expr, results.get(node, node))
+    return node if kind is Constant else None
 
 
 def rebuild(node: Node, parts: list[Node]) -> Node:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from slinky.symbolic.envelopes import Side, rises, rising_part
+from slinky.symbolic.envelopes import Side, rises, rises_plainly, rising_part
 from slinky.symbolic.expressions import maximum, minimum, select, variable
 from slinky.symbolic.proofs import facts
 from slinky.symbolic.traversal import evaluate
@@ -24,6 +24,8 @@ def test_an_envelope_rises_on_its_side(tree: Tree, side: Side) -> None:
     expr = expression_of(tree)
     extreme = FIRST if side is Side.ABOVE else LAST
     found = rising_part(expr, x, maximum(extreme), side, ALWAYS)
+    if rises_plainly(expr, x):
+        assert found is expr
     if found is None:
         return
     for values in ASSIGNMENTS[::17]:

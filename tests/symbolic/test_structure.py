@@ -100,6 +100,13 @@ def test_canonical_form_of_every_node(tree: Tree) -> None:
             assert not any(isinstance(operand, type(node)) for operand in node.operands)
 
 
+@given(st.lists(affine, min_size=1, max_size=3), st.lists(affine, min_size=1, max_size=3), st.integers(-2, 2))
+def test_choices_are_compared_as_the_sum_of_both_is_split(highs: list[Tree], lows: list[Tree], offset: int) -> None:
+    high, low = minimum(*map(expression_of, highs)), maximum(*map(expression_of, lows))
+    assert (low <= high + offset) is nonnegative(high - low + offset)
+    assert (low - offset < high) is nonnegative(high - low + offset - 1)
+
+
 def test_words_for_the_same_idea() -> None:
     assert x % 8 is x - 8 * (x // 8)
     assert metadata("b", 0, "extent") is metadata("b", 0, "max") - metadata("b", 0, "min") + 1
