@@ -35,6 +35,7 @@ from slinky.symbolic.expressions import (
     Select,
     Variable,
     all_of,
+    difference,
     equal,
     linear,
     maximum,
@@ -220,6 +221,10 @@ class Coverage:
         Loop variables that are ranged over get names of their own, for a loop elsewhere may use the same.
         """
         call, prior = contribution.call, contribution.prior
+        if prior is not None and not contribution.around:
+            before = self._written_before(call, prior)
+            if before is not None:
+                return before
         renamed: dict[Expr, Expr] = {}
         sweeps: list[_Sweep] = []
         context = known
@@ -256,6 +261,27 @@ class Coverage:
             if written is not None:
                 written = sweep.cover(written, outside)
         return written
+
+    def _written_before(self, call: Call, loop: For) -> Box | None:
+        """The box that a call has surely written in all earlier iterations of the loop right around it, where that can
+        be seen at a glance: one dimension moves, evenly, and leaves no gap whatever the facts are."""
+        if len(dims_written(call)[self.buffer]) < len(call.box):
+            return None
+        (effect,) = of_buffer(writes(call, effective_box(self.version, call)), self.buffer)
+        v, box = loop.variable, effect.box
+        moving = [d for d, i in enumerate(box) if moves_with(i, v)]
+        if len(moving) != 1 or not effect.is_exact:
+            return None
+        (d,) = moving
+        low, floors = _parts(box[d].min, Max, v)
+        high, caps = _parts(box[d].max, Min, v)
+        if len(low) != 1 or len(high) != 1:
+            return None
+        offset, terms = difference(high[0], substitute(low[0], {v: v + loop.step}))
+        if terms or offset < -1:
+            return None
+        start, end = substitute(low[0], {v: loop.range.min}), substitute(high[0], {v: v - loop.step})
+        return (*box[:d], Interval(maximum(start, *floors), minimum(end, *caps)), *box[d + 1 :])
 
     def _fresh(self, loop: For) -> Variable:
         self.serial += 1
@@ -424,26 +450,29 @@ def _cover_by_comparing(region: Box, boxes: list[Box], known: Facts) -> bool:
     below: list[tuple[int, Interval]] = []
     above: list[tuple[int, Interval]] = []
     for box in boxes:
-        reach = [
-            (d, a, at_most(a.min, b.min, known), at_most(b.max, a.max, known))
-            for d, (a, b) in enumerate(zip(box, region, strict=True))
-        ]
-        short = [(d, a, low) for d, a, low, high in reach if not (low and high)]
+        short: list[tuple[int, Interval, bool, bool]] = []
+        for d, (a, b) in enumerate(zip(box, region, strict=True)):
+            low, high = at_most(a.min, b.min, known), at_most(b.max, a.max, known)
+            if not (low and high):
+                short.append((d, a, low, high))
+                if len(short) > 1:
+                    break
         if not short:
             return True
         if len(short) == 1:
-            d, a, low = short[0]
-            (below if low else above).append((d, a))
-    return any(
-        d == e
-        and at_most(region[d].max, b.max, known)
-        and (
-            at_most(b.min, maximum(a.max + 1, region[d].min), known)
-            or at_most(b.min, maximum(_within_reach(a.max, region[d].max, known) + 1, region[d].min), known)
-        )
-        for d, a in below
-        for e, b in above
-    )
+            d, a, low, high = short[0]
+            if low:
+                below.append((d, a))
+            elif high:
+                above.append((d, a))
+    for d, a in below:
+        for e, b in above:
+            if d == e and (
+                at_most(b.min, maximum(a.max + 1, region[d].min), known)
+                or at_most(b.min, maximum(_within_reach(a.max, region[d].max, known) + 1, region[d].min), known)
+            ):
+                return True
+    return False
 
 
 def _within_reach(end: Expr, reach: Expr, known: Facts) -> Expr:

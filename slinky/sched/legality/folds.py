@@ -40,6 +40,7 @@ from slinky.sched.remedies import PlaceOf, Remedy, first, instead, unfold_first
 from slinky.sched.small_runs import overwritten
 from slinky.symbolic.comparing import at_most
 from slinky.symbolic.differences import at_most_in_all_cases, largest_difference, largest_fixed_difference
+from slinky.symbolic.envelopes import rises_plainly
 from slinky.symbolic.explanations import brief
 from slinky.symbolic.expressions import (
     Condition,
@@ -195,7 +196,7 @@ def _unfitting(version: Version, window: Usage, factor: Expr) -> Unproved | None
 
 def fits(high: Expr, low: Expr, factor: Expr, ranges: Mapping[Expr, Interval], known: Facts) -> bool:
     """Whether what lies between two ends is shown to be no longer than a fold. `ranges` are those of loop variables."""
-    if at_most(high, low + factor - 1, known):
+    if at_most(high, low + (factor - 1), known):
         return True
     most = largest_difference(high, low, ranges, known)
     if most is not None and prove(most + 1 <= factor, known):
@@ -213,12 +214,16 @@ def _moving_back(version: Version, window: Usage) -> Unproved | None:
     assert loop is not None
     onward: dict[Expr, Expr] = {loop.variable: loop.variable + loop.step}
     for write, _ in window.writes:
+        if rises_plainly(write.min, loop.variable) and rises_plainly(write.max, loop.variable):
+            continue  # steps are at least 1
         going = version.facts_at(loop.id).also(loop.range.min <= loop.variable, loop.step >= 1)
         going = going.also(loop.variable + loop.step <= loop.range.max)
         for end in (write.min, write.max):
             later = substitute(end, onward)
+            if at_most(end, later, going):
+                continue
             advances = end <= later
-            if at_most(end, later, going) or prove(advances, going) or at_most_in_all_cases(end, later, going):
+            if prove(advances, going) or at_most_in_all_cases(end, later, going):
                 continue
             return Unproved(version, advances, going)
     return None

@@ -45,7 +45,7 @@ from slinky.sched.remedies import PlaceOf, Remedy, first, instead, unfold_first
 from slinky.sched.returned import SlideWindowCursors, UnslideWindowCursors
 from slinky.symbolic.bounds import simplify
 from slinky.symbolic.comparing import at_most
-from slinky.symbolic.envelopes import Side, rising_part
+from slinky.symbolic.envelopes import Side, rises_plainly, rising_part
 from slinky.symbolic.expressions import (
     Expr,
     Max,
@@ -369,6 +369,8 @@ def _moves_back(
 ) -> SchedulingError | None:
     """The refusal of an end of a window that is not shown to move forward; None if it is."""
     y, step = loop._loop.variable, loop._loop.step
+    if rises_plainly(end, y):
+        return None
     later = substitute(end, {y: y + step})
     if at_most(end, later, known) or prove(condition := end <= later, known):
         return None
