@@ -30,7 +30,7 @@ import attrs
 
 from slinky.sched.machines import Machine
 from slinky.sched.relations import Relations, Strips
-from slinky.sched.tracks import Following, Last, Track, heights_of, lines_of, repeated_share, row_bytes_of
+from slinky.sched.tracks import Last, Track, heights_of, lines_of, row_bytes_of, track_of
 
 BEYOND_CACHE = 4
 """How many times the bytes of the near cache the highest of them hold."""
@@ -317,9 +317,9 @@ class _Grower:
         )
         members = tuple(sorted(ours.difference(lasts), reverse=True))
         if lasts == readers[0].lasts:
-            tracks = [self._extended(track, first.calls) for track in readers[0].tracks]
+            tracks = [track.extended(self.calls, first.calls) for track in readers[0].tracks]
         else:
-            tracks = [self._extended(track, members) for track in self._common(lasts)]
+            tracks = [track.extended(self.calls, members) for track in self._common(lasts)]
         return self._group(lasts, members, tuple(track for track in tracks if track is not None))
 
     def _common(self, lasts: tuple[int, ...]) -> Iterator[Track]:
@@ -329,31 +329,15 @@ class _Grower:
             found = [s for s in same if s is not None]
             if len(found) == len(lasts) and not strips.is_reduced:
                 each = zip(lasts, found, strict=True)
-                yield Track(
-                    tuple(
-                        Last(i, s, row_bytes_of(self.calls[i], s), lines_of(self.calls[i], s.position)) for i, s in each
-                    ),
-                    (),
-                )
+                yield track_of(tuple(self._last(i, s) for i, s in each))
 
     def _like(self, strips: Strips, i: int) -> Strips | None:
         """Strips of another call at the same coordinates of the dimension at the same place."""
         key = (strips.position, strips.begin, strips.extent, strips.multiple)
         return next((s for s in self.calls[i].strips if (s.position, s.begin, s.extent, s.multiple) == key), None)
 
-    def _extended(self, track: Track, calls: tuple[int, ...]) -> Track | None:
-        """A track with further calls, each read by those before it alone; None where one does not move with it."""
-        following = Following(self.calls, track)
-        added = list(track.members)
-        for i in calls:
-            member = following.member(i)
-            if member is None:
-                return None
-            added.append(member)
-        return attrs.evolve(track, members=tuple(added))
-
     def _single(self, i: int) -> Group:
-        group = self._group((i,), (), tuple(Track((self._last(i, s),), ()) for s in self.calls[i].strips))
+        group = self._group((i,), (), tuple(track_of((self._last(i, s),)) for s in self.calls[i].strips))
         assert group is not None
         return group
 
@@ -368,9 +352,10 @@ class _Grower:
         choices = [] if members else [Choice(None, 0, 1, self._unscheduled(lasts[0]), 0.0)]
         outside = self._outside((*lasts, *members))
         choices += [choice for track in tracks for choice in self._choices(track, outside)]
-        small = [choice for choice in choices if choice.live <= self.aims.most_live]
+        most = self.aims.most_live
+        small = [choice for choice in choices if choice.live <= most]
         if small:
-            about_as_fast = ABOUT_AS_FAST * min(choice.seconds for choice in small)
+            about_as_fast = ABOUT_AS_FAST * min([choice.seconds for choice in small])
             small = [choice for choice in small if choice.seconds <= about_as_fast]
         best = min(small or choices, key=lambda choice: (choice.live, choice.seconds), default=None)
         return None if best is None else Group(lasts, members, tracks, best)
@@ -383,10 +368,10 @@ class _Grower:
         machine, extent = self.aims.machine, track.strips.extent
         if not track.members and self.aims.workers < 2:
             return
-        held = sum(m.row_bytes * m.slope * extent for m in track.members)
+        held, calls_in_a_strip = track.moving_bytes * extent, len(track.lasts) + len(track.members)
         for height in heights_of(track, min(BEYOND_CACHE * machine.near_bytes, self.aims.most_live)):
             live = track.live(height)
-            calls = self._calls(-(-extent // height) * len(track.calls))
+            calls = self._calls(-(-extent // height) * calls_in_a_strip)
             seconds = outside + calls + self._line_seconds(track.lines(height))
             seconds += 2 * PASSES * held / machine.bandwidth(live)
             if track.members:
@@ -400,7 +385,7 @@ class _Grower:
             return
         rows = _up(_up(extent, TASKS_PER_WORKER * workers) // (TASKS_PER_WORKER * workers), height)
         tasks = -(-extent // rows)
-        repeated = repeated_share(track, rows)
+        repeated = track.repeated_share(rows)
         if tasks >= workers and repeated <= MOST_REPEATED and seconds / tasks >= LEAST_TASK_SECONDS:
             rounds = -(-tasks // workers)
             yield Choice(track, height, tasks, seconds * rounds / tasks * (1 + repeated), live * workers, rows)

@@ -19,7 +19,6 @@ import tempfile
 import time
 from collections.abc import Callable
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -60,19 +59,24 @@ class Machine:
 
         Between the levels it falls evenly with the logarithm of the bytes: part of them is still in the nearer one.
         """
-        steps = (
-            (self.near_bytes, self.near_bandwidth),
-            (4 * self.near_bytes, self.shared_bandwidth),
-            (max(self.shared_bytes // 2, 4 * self.near_bytes + 1), self.shared_bandwidth),
-            (max(2 * self.shared_bytes, 4 * self.near_bytes + 2), self.memory_bandwidth),
-        )
-        if live <= steps[0][0]:
+        near, shared = self.near_bytes, self.shared_bytes
+        if live <= near:
             return self.near_bandwidth
-        for (low, fast), (high, slow) in pairwise(steps):
-            if live <= high:
-                share = math.log(live / low) / math.log(high / low)
-                return float(fast * (slow / fast) ** share)
+        if live <= 4 * near:
+            return _between(live, (near, self.near_bandwidth), (4 * near, self.shared_bandwidth))
+        low, high = max(shared // 2, 4 * near + 1), max(2 * shared, 4 * near + 2)
+        if live <= low:
+            return self.shared_bandwidth
+        if live <= high:
+            return _between(live, (low, self.shared_bandwidth), (high, self.memory_bandwidth))
         return self.memory_bandwidth
+
+
+def _between(live: float, less: tuple[int, float], more: tuple[int, float]) -> float:
+    """The bandwidth of what lies between two sizes that have one each."""
+    (low, fast), (high, slow) = less, more
+    share = math.log(live / low) / math.log(high / low)
+    return float(fast * (slow / fast) ** share)
 
 
 def this_machine() -> Machine:

@@ -9,6 +9,8 @@ Invariant: a track knows nothing of machines.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 
 import attrs
 
@@ -71,11 +73,61 @@ class Last:
 
 
 @attrs.frozen
+class _Totals:
+    """What all calls of a group add up to, so that another height, or one call more, is no walk over them."""
+
+    last_bytes: float
+    """What a coordinate takes of what the last calls write."""
+    moving_bytes: float
+    """What the producers hold for each coordinate of a strip."""
+    window_bytes: float
+    """What they hold whatever the height is."""
+    slopes: float
+    slowest: float
+    """The least slope; 1 where there is no producer."""
+    halos: float
+    whole_lines: float
+    """The lines that do not depend on the height."""
+    cut_lines: tuple[tuple[Lines, float], ...]
+    """Those that do, each with its slope."""
+
+    def and_lines(self, lines: Lines, slope: float) -> _Totals:
+        """These, and the lines of one call more."""
+        if lines.is_cut:
+            return attrs.evolve(self, cut_lines=(*self.cut_lines, (lines, slope)))
+        return attrs.evolve(self, whole_lines=self.whole_lines + lines.count(1))
+
+    def and_members(self, members: Sequence[Member]) -> _Totals:
+        """These, and some producers more."""
+        if not members:
+            return self
+        moving, window, slopes, halos = self.moving_bytes, self.window_bytes, self.slopes, self.halos
+        lines, cut, slowest = self.whole_lines, list(self.cut_lines), self.slowest if slopes else math.inf
+        for member in members:
+            moving += member.row_bytes * member.slope
+            window += member.row_bytes * member.window
+            slopes += member.slope
+            slowest = min(slowest, member.slope)
+            halos += member.halo
+            if member.lines.is_cut:
+                cut.append((member.lines, member.slope))
+            else:
+                lines += member.lines.count(1)
+        return _Totals(self.last_bytes, moving, window, slopes, slowest, halos, lines, tuple(cut))
+
+
+_Needs: TypeAlias = dict[str, tuple["_Need | None", ...]]
+"""By buffer, what is needed of it; None for what does not move with the strips."""
+
+
+@attrs.frozen
 class Track:
     """A group, strip by strip along one dimension of its last calls, which have the same coordinates there."""
 
     lasts: tuple[Last, ...]
     members: tuple[Member, ...]
+    _needs: _Needs = attrs.field(eq=False, repr=False)
+    _totals: _Totals = attrs.field(eq=False, repr=False)
 
     @property
     def strips(self) -> Strips:
@@ -89,20 +141,56 @@ class Track:
 
     def lines(self, height: int) -> float:
         """How many lines of neighbours in memory all calls begin, in strips of this height."""
-        own = sum(last.lines.count(height) for last in self.lasts)
-        return own + sum(member.lines.count(member.slope * height) for member in self.members)
+        totals = self._totals
+        return totals.whole_lines + sum([lines.count(slope * height) for lines, slope in totals.cut_lines])
 
     def live(self, height: int) -> float:
         """The bytes that are held while strips of this height are computed."""
-        own = sum(last.row_bytes for last in self.lasts) * height
-        return own + sum(m.row_bytes * (m.slope * height + m.window) for m in self.members)
+        totals = self._totals
+        return (totals.last_bytes + totals.moving_bytes) * height + totals.window_bytes
+
+    @property
+    def moving_bytes(self) -> float:
+        """What the producers hold for each coordinate of a strip, but for their windows."""
+        return self._totals.moving_bytes
+
+    @property
+    def slowest(self) -> float:
+        """How far the producer that goes slowest goes ahead with one coordinate of the last calls."""
+        return self._totals.slowest
+
+    def repeated_share(self, rows: int) -> float:
+        """Which share of the work is done twice if tasks of so many rows share nothing."""
+        totals = self._totals
+        return totals.halos / ((totals.slopes + len(self.lasts)) * rows)
+
+    def extended(self, calls: tuple[Related, ...], more: Iterable[int]) -> Track | None:
+        """A track with further calls, given by index, each read by those before it alone; None where one does not move
+        with it."""
+        needs, added = dict(self._needs), list[Member]()
+        for i in more:
+            member = _member(calls[i], i, needs)
+            if member is None:
+                return None
+            added.append(member)
+        return Track(self.lasts, (*self.members, *added), needs, self._totals.and_members(added))
+
+
+def track_of(lasts: tuple[Last, ...]) -> Track:
+    """A track without members."""
+    needs: _Needs = {}
+    totals = _Totals(sum(last.row_bytes for last in lasts), 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, ())
+    for last in lasts:
+        _note_reads(last.strips, _Need(0, 1.0, 0.0, 0.0, 0.0), needs)
+        totals = totals.and_lines(last.lines, 1.0)
+    return Track(lasts, (), needs, totals)
 
 
 def heights_of(track: Track, most_live: float) -> tuple[int, ...]:
     """The heights of strips worth looking at: the largest that holds at most so many bytes, half of it, and so on. They
     are whole multiples where the last calls compute no others, and such that doubled rows come in pairs."""
-    slowest = min((member.slope for member in track.members), default=1.0)
-    unit = math.lcm(*(last.strips.multiple for last in track.lasts), 1 << max(math.ceil(-math.log2(slowest)), 0))
+    unit = 1 << max(math.ceil(-math.log2(track.slowest)), 0)
+    unit = math.lcm(*[last.strips.multiple for last in track.lasts], unit)
     constant = track.live(0)
     each = track.live(1) - constant
     fitting = max(most_live - constant, 0.0) / each if each else math.inf
@@ -113,44 +201,39 @@ def heights_of(track: Track, most_live: float) -> tuple[int, ...]:
     return tuple(unit << k for k in range(max(largest - HEIGHTS + 1, 0), largest + 1))
 
 
-class Following:
-    """What each call of a group needs for a strip of the last one: followed from consumers to producers.
+def _member(call: Related, i: int, needs: _Needs) -> Member | None:
+    """A call as a member, all of whose readers are: what it needs itself is noted. None where it does not move with
+    them.
 
     The strip `y .. y + h - 1` needs what lies between `slope*y + low` and `slope*(y + h - 1) + high` along an axis of a
     buffer; what is new of that begins at `slope*y + fresh`. What a producer reads is for what it computes anew.
     """
+    position, found = -1, list[_Need]()
+    for written in call.writes:
+        for need in needs.get(written.buffer, ()):
+            if need is None or (found and (written.dims[need.axis], need.slope) != (position, found[0].slope)):
+                return None
+            position = written.dims[need.axis]
+            found.append(need)
+    if not found:
+        return None
+    slope = found[0].slope
+    strips = next((s for s in call.strips if s.position == position), None)
+    if strips is None or slope <= 0:
+        return None
+    low, high = min([need.low for need in found]), max([need.high for need in found])
+    far = min([need.far for need in found])
+    window, halo = max(high - low + 1 - slope, 0.0), max(high - far + 1 - slope, 0.0)
+    member = Member(i, position, slope, window, halo, row_bytes_of(call, strips), lines_of(call, position))
+    fresh = high + 1 - slope if member.keeps else low
+    _note_reads(strips, _Need(0, slope, fresh, high, far), needs)
+    return member
 
-    def __init__(self, calls: tuple[Related, ...], track: Track) -> None:
-        self.calls = calls
-        self.needs: dict[str, list[_Need | None]] = {}
-        for last in track.lasts:
-            self._reads(last.strips, _Need(0, 1.0, 0.0, 0.0, 0.0))
-        for member in track.members:
-            self.member(member.index)
 
-    def member(self, i: int) -> Member | None:
-        """A call as a member, all of whose readers are; None where it does not move with them."""
-        call = self.calls[i]
-        found = [(w.dims[n.axis], n) if n else None for w in call.writes for n in self.needs.get(w.buffer, ())]
-        needs = [pair for pair in found if pair is not None]
-        if len(needs) < len(found) or len({(position, need.slope) for position, need in needs}) != 1:
-            return None
-        position, slope = needs[0][0], needs[0][1].slope
-        strips = next((s for s in call.strips if s.position == position), None)
-        if strips is None or slope <= 0:
-            return None
-        low, high = min(need.low for _, need in needs), max(need.high for _, need in needs)
-        far = min(need.far for _, need in needs)
-        window, halo = (max(high - least + 1 - slope, 0.0) for least in (low, far))
-        member = Member(i, position, slope, window, halo, row_bytes_of(call, strips), lines_of(call, position))
-        fresh = high + 1 - slope if member.keeps else low
-        self._reads(strips, _Need(0, slope, fresh, high, far))
-        return member
-
-    def _reads(self, strips: Strips, own: _Need) -> None:
-        """Note what a strip reads of a call of which that is computed."""
-        for buffer, motion in strips.reads:
-            self.needs.setdefault(buffer, []).append(None if motion is None else own.through(motion))
+def _note_reads(strips: Strips, own: _Need, needs: _Needs) -> None:
+    """Note what a strip reads of a call of which that is computed."""
+    for buffer, motion in strips.reads:
+        needs[buffer] = (*needs.get(buffer, ()), None if motion is None else own.through(motion))
 
 
 @attrs.frozen
@@ -187,9 +270,3 @@ def lines_of(call: Related, position: int | None) -> Lines:
     if not written.shape:
         return Lines(call.elements, call.elements, False)
     return Lines(call.elements, written.shape[-1], written.dims[-1] == position)
-
-
-def repeated_share(track: Track, rows: int) -> float:
-    """Which share of the work is done twice if tasks of so many rows share nothing."""
-    work = sum(m.slope for m in track.members) + len(track.lasts)
-    return sum(m.halo for m in track.members) / (work * rows)
