@@ -38,7 +38,7 @@ def at_most(a: Expr, b: Expr, known: Facts, deepest: int = _DEEPEST) -> bool:
     if other is Select:
         return _all_at_most((a,), (b.then, b.otherwise), known, deeper)  # type: ignore[attr-defined]
     if kind is Min:
-        if other is Max and _differ_by_a_constant(a.operands, b.operands):  # type: ignore[attr-defined]
+        if other is Max and exceeds_at_most(a, b, 0):
             return True
         for e in a.operands:  # type: ignore[attr-defined]
             if at_most(e, b, known, deeper):
@@ -59,16 +59,17 @@ def _all_at_most(lower: Sequence[Expr], upper: Sequence[Expr], known: Facts, dee
     return True
 
 
-def _differ_by_a_constant(lower: Sequence[Expr], upper: Sequence[Expr]) -> bool:
-    """Whether one of the first is at most one of the others whatever their symbols are, as their constants tell. (What
-    a window leaves of an array often is: this is asked before all that takes a search.)"""
+def exceeds_at_most(a: Expr, b: Expr, most: int) -> bool:
+    """Whether `a <= b + most`, whatever the symbols are, as constants tell: an operand of the minimum a exceeds one of
+    the maximum b by no more. (What a window leaves of an array often does: it is asked before all that takes a search.)
+    """
     offsets: dict[Terms, int] = {}
-    for b in upper:
-        offset, terms = linear(b)
+    for upper in b.operands if type(b) is Max else (b,):
+        offset, terms = linear(upper)
         offsets[terms] = offset
-    for a in lower:
-        offset, terms = linear(a)
-        if terms in offsets and offset <= offsets[terms]:
+    for lower in a.operands if type(a) is Min else (a,):
+        offset, terms = linear(lower)
+        if terms in offsets and offset <= offsets[terms] + most:
             return True
     return False
 

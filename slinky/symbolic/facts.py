@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakValueDictionary
 
 import attrs
@@ -50,25 +50,47 @@ _lately: deque[Facts] = deque(maxlen=_KEPT_ALIVE)
 
 @attrs.frozen(eq=False, repr=False)
 class Facts:
-    """Conditions known to hold. Make with `facts(...)`, extend with `also(...)`."""
+    """Conditions known to hold. Make with `facts(...)`, extend with `also(...)`.
+
+    What they are looked up by is found when a question first comes to that: many are answered before.
+    """
 
     parent: Facts | None
     own: tuple[Condition, ...]
-    contradictory: bool
-    cases: tuple[Or, ...]
-    named: Mapping[Expr, tuple[Or, ...]]
+    named_here: Expr | None
+    """The symbol that the own conditions say the meaning of."""
+    contradictory: bool = attrs.field(init=False)
+    cases: tuple[Or, ...] = attrs.field(init=False)
+    named: Mapping[Expr, tuple[Or, ...]] = attrs.field(init=False)
     """The disjunctions that say what a symbol stands for."""
-    tightest: Mapping[Terms, int]
+    tightest: Mapping[Terms, int] = attrs.field(init=False)
     """The least offset known for each sum of terms."""
-    upward: Mapping[Expr, Rows]
+    upward: Mapping[Expr, Rows] = attrs.field(init=False)
     """The rows in which an atom has a positive coefficient: they bound it from below."""
-    downward: Mapping[Expr, Rows]
+    downward: Mapping[Expr, Rows] = attrs.field(init=False)
     """The rows in which an atom has a negative coefficient."""
+    is_indexed: bool = attrs.field(default=False, init=False)
+    """Whether the six above are there."""
     answers: dict[Condition, bool] = attrs.field(factory=dict, init=False)
     costs: dict[Condition, int] = attrs.field(factory=dict, init=False)
     """What the answers cost that took a search (see `patience`)."""
     witnesses: list[Mapping[Expr, int]] = attrs.field(factory=list, init=False)
     """Integers for some atoms that agree with everything known of them: what they refute cannot be proved."""
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """What is asked for before it is there: the index of these facts, and of those that they rest on."""
+            if name not in _INDEX or self.is_indexed:
+                raise AttributeError(name)
+            missing: list[Facts] = []
+            level: Facts | None = self
+            while level is not None and not level.is_indexed:  # a loop, for facts may rest on any number of others
+                missing.append(level)
+                level = level.parent
+            for level in reversed(missing):
+                _add_index(level)
+            return getattr(self, name)
 
     def also(self, *conditions: Condition) -> Facts:
         """These facts and more."""
@@ -126,13 +148,18 @@ def _interned(parent: Facts | None, own: tuple[Condition, ...], named: Expr | No
     key = parent, own, named
     known = _known_facts.get(key)
     if known is None:
-        known = _known_facts.setdefault(key, _make(*key))
+        known = _known_facts.setdefault(key, Facts(*key))
         _lately.append(known)
     return known
 
 
-def _make(parent: Facts | None, own: tuple[Condition, ...], named: Expr | None) -> Facts:
-    rows, cases = split(own)
+_INDEX = frozenset(("contradictory", "cases", "named", "tightest", "upward", "downward"))
+
+
+def _add_index(facts: Facts) -> None:
+    """Find what facts are looked up by, given that of those that they rest on."""
+    parent, own, named = facts.parent, facts.own, facts.named_here
+    rows, cases = _split_flat(own)
     before = _NOTHING if parent is None else parent
     contradictory = rows is None or before.contradictory
     names: dict[Expr, tuple[Or, ...]] = {}
@@ -158,36 +185,52 @@ def _make(parent: Facts | None, own: tuple[Condition, ...], named: Expr | None) 
             if named is None or atom is named:
                 side, older = (upward, before.upward) if c > 0 else (downward, before.downward)
                 side[atom] = (*(side.get(atom) or older.get(atom, ())), row)
-    return Facts(
-        parent,
-        own,
-        contradictory,
-        before.cases + cases,
-        grown(before.named, names),
-        grown(before.tightest, tightest),
-        grown(before.upward, upward),
-        grown(before.downward, downward),
-    )
+    index = {
+        "contradictory": contradictory,
+        "cases": before.cases + cases,
+        "named": grown(before.named, names),
+        "tightest": grown(before.tightest, tightest),
+        "upward": grown(before.upward, upward),
+        "downward": grown(before.downward, downward),
+        "is_indexed": True,
+    }
+    for name, value in index.items():
+        object.__setattr__(facts, name, value)
 
 
 def split(conditions: Iterable[Condition]) -> tuple[Rows | None, tuple[Or, ...]]:
     """A conjunction as inequalities and disjunctions; None for the inequalities where it is false."""
+    return _split_flat(_flat(conditions))
+
+
+def _split_flat(conditions: tuple[Condition, ...]) -> tuple[Rows | None, tuple[Or, ...]]:
     rows: list[Linear] = []
     cases: list[Or] = []
-    for condition in _flat(conditions):
+    for condition in conditions:
         match condition:
+            case NonNegative(expr=expr):
+                rows.append(linear(expr))
             case Truth():
                 return None, ()
             case Or():
                 cases.append(condition)
-            case NonNegative(expr=expr):
-                rows.append(linear(expr))
             case IsZero(expr=expr):
                 rows += [linear(expr), linear(scale(expr, -1))]
     return tuple(rows), tuple(cases)
 
 
-_NOTHING = Facts(None, (), False, (), {}, {}, {}, {})
-"""What stands in place of older facts where there are none."""
+@attrs.frozen(eq=False)
+class _Nothing:
+    """What stands in place of older facts where there are none."""
+
+    contradictory: bool = False
+    cases: tuple[Or, ...] = ()
+    named: Mapping[Expr, tuple[Or, ...]] = attrs.field(factory=dict)
+    tightest: Mapping[Terms, int] = attrs.field(factory=dict)
+    upward: Mapping[Expr, Rows] = attrs.field(factory=dict)
+    downward: Mapping[Expr, Rows] = attrs.field(factory=dict)
+
+
+_NOTHING = _Nothing()
 
 NO_FACTS = facts()

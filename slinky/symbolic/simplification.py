@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TypeVar, cast
 
-from slinky.symbolic.arithmetic import spread
+from slinky.symbolic.arithmetic import SYMBOLS, of_symbols, spread
 from slinky.symbolic.clamps import without_cut_off
 from slinky.symbolic.expressions import (
     FALSE,
@@ -24,6 +24,7 @@ from slinky.symbolic.expressions import (
     NonNegative,
     Or,
     Select,
+    Sum,
     children,
     maximum,
     minimum,
@@ -51,6 +52,8 @@ def decide(condition: Condition, known: Facts) -> Condition:
 
 def simplify(node: N, known: Facts = NO_FACTS) -> N:
     """An expression or condition of the same value under the facts, without choices that the facts decide."""
+    if type(node) in SYMBOLS or (type(node) is Sum and of_symbols(node.terms)):
+        return node
     found: Node = node
     while True:
         results: dict[Node, Node] = {}

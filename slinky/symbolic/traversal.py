@@ -82,6 +82,10 @@ def symbols(node: Node) -> frozenset[Expr]:
     found = node._symbols
     if found is not None:
         return found
+    if type(node) is Sum and of_symbols(node.terms):
+        found = frozenset([atom for atom, _ in node.terms])
+        object.__setattr__(node, "_symbols", found)
+        return found
 
     def visit(inner: Node, parts: list[frozenset[Expr]]) -> frozenset[Expr]:
         own = inner._symbols

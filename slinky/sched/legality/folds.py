@@ -38,13 +38,14 @@ from slinky.sched.legality.touches import (
 )
 from slinky.sched.remedies import PlaceOf, Remedy, first, instead, unfold_first
 from slinky.sched.small_runs import overwritten
-from slinky.symbolic.comparing import at_most
+from slinky.symbolic.comparing import at_most, exceeds_at_most
 from slinky.symbolic.differences import at_most_in_all_cases, largest_difference, largest_fixed_difference
 from slinky.symbolic.envelopes import rises_plainly
 from slinky.symbolic.explanations import brief
 from slinky.symbolic.expressions import (
     Condition,
     Expr,
+    constant_value,
 )
 from slinky.symbolic.intervals import Interval, hull
 from slinky.symbolic.proofs import Facts, prove
@@ -196,6 +197,9 @@ def _unfitting(version: Version, window: Usage, factor: Expr) -> Unproved | None
 
 def fits(high: Expr, low: Expr, factor: Expr, ranges: Mapping[Expr, Interval], known: Facts) -> bool:
     """Whether what lies between two ends is shown to be no longer than a fold. `ranges` are those of loop variables."""
+    span = constant_value(factor)
+    if span is not None and exceeds_at_most(high, low, span - 1):
+        return True
     if at_most(high, low + (factor - 1), known):
         return True
     most = largest_difference(high, low, ranges, known)

@@ -110,6 +110,8 @@ def fold_storage(p: Pipeline, alloc: AllocCursor, dim: str | int, factor: Expr |
 
 def _with_room_for_stages(version: Version, alloc: Alloc, d: int, factor: Expr) -> Expr:
     """A factor that also holds what stages of a pipelined loop around all accesses write ahead of the windows."""
+    if not version.pipelined_loops():
+        return factor
     loop = usage_of(version, alloc, d).loop
     if loop is None or loop.id not in version.pipelined_loops():
         return factor
