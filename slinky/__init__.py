@@ -44,6 +44,8 @@ from slinky.errors import (
     UninitializedReadError,
     UnusedInputWarning,
 )
+from slinky.frontend.declaring import elementwise, rowwise, stencil
+from slinky.frontend.kernels import Kernel
 from slinky.graph.annotations import LoopAnnotation, loop
 from slinky.graph.buffers import BufferExpr, constant, same_shape, scalar, variables
 from slinky.graph.formulas import arithmetic
@@ -209,6 +211,7 @@ __all__ = [
     "IfCursor",
     "InvalidCursor",
     "InvalidCursorError",
+    "Kernel",
     "LoopAnnotation",
     "LoopCursor",
     "Machine",
@@ -266,6 +269,7 @@ __all__ = [
     "double_buffer",
     "each",
     "edit",
+    "elementwise",
     "enclosing_loops",
     "equal",
     "explain",
@@ -316,6 +320,7 @@ __all__ = [
     "resize_pieces",
     "returns",
     "reuse_buffer",
+    "rowwise",
     "same_shape",
     "savepoint",
     "scalar",
@@ -333,6 +338,7 @@ __all__ = [
     "split_reduction",
     "split_reduction_in_parts",
     "stage_buffer",
+    "stencil",
     "store_at",
     "strips",
     "this_machine",

@@ -1,0 +1,191 @@
+"""Kernels as callbacks: a function of arrays is run on a piece, and what it returns becomes the output.
+
+A function may return just what is asked for, or a result as large as what it was given, halo included, as SciPy's and
+OpenCV's do: the halo is cut off.
+
+Invariant: what is written is what the function returned. Its shape and dtype must be those that are declared; nothing
+is broadcast, converted or stripped of a mask on the way.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import numpy as np
+
+from slinky.errors import CallbackError
+from slinky.frontend.windows import Window
+
+if TYPE_CHECKING:
+    from slinky.frontend.kernels import Kernel
+
+
+class Slot(enum.Enum):
+    """What stands for an array among the arguments of a function."""
+
+    ARRAY = "array"
+
+
+ARRAY = Slot.ARRAY
+
+
+@attrs.frozen
+class Piece:
+    """A callback that runs the function of a kernel on a piece. `template` are its arguments by position."""
+
+    kernel: Kernel
+    template: tuple[Any, ...] = attrs.field(eq=False)
+
+    @property
+    def __name__(self) -> str:
+        """The kernel's name, so that a func is called like it."""
+        return self.kernel.name
+
+    def __repr__(self) -> str:
+        return f"kernel {self.kernel.name}"
+
+    def __call__(self, /, *operands: Any, **named: Any) -> None:
+        kernel = self.kernel
+        output = operands[-1]
+        target = getattr(output, "array", output)
+        inputs = [getattr(each, "array", each) for each in operands[:-1]]
+        windows = kernel.windows(target.ndim)
+        read = inputs[0].shape if len(inputs) == 1 else np.broadcast_shapes(*(each.shape for each in inputs))
+        whole = shape_made(windows, read)
+        if kernel.output is not None and whole == target.shape:
+            call_on(kernel, self.template, inputs, target, named)
+            return
+        full = None if kernel.output is None else np.empty(whole, target.dtype)
+        result = call_on(kernel, self.template, inputs, full, named)
+        if full is None:
+            full = settled(result, kernel, windows, read, whole, target.dtype)
+        if whole != target.shape:  # of blocks that are made in full, some elements are asked for
+            minima = output.min
+            cut = [lo % window.made for lo, window in zip(minima, windows, strict=True)]
+            full = full[tuple(slice(k, k + n) for k, n in zip(cut, target.shape, strict=True))]
+        target[...] = full
+
+
+def shape_made(windows: Sequence[Window], read: Sequence[int]) -> tuple[int, ...]:
+    """The shape of what the function makes of an array of which so much is read, halo included."""
+    return tuple(
+        window.extent(n) if window.whole else (n - window.before - window.after) // window.taken * window.made
+        for window, n in zip(windows, read, strict=True)
+    )
+
+
+def call_on(
+    kernel: Kernel, template: Sequence[Any], inputs: Sequence[Any], target: Any, named: Mapping[str, Any]
+) -> Any:
+    """What the function returns for arrays, or None if it has written the target."""
+    arrays = iter(inputs)
+    convert = kernel.arrays
+    positional = [each if each is not ARRAY else next(arrays) for each in template]
+    if convert is None:
+        if target is None:
+            return kernel.function(*positional, **named)
+        result = kernel.function(*positional, **{kernel.output or "": target}, **named)
+    else:
+        converted = [
+            convert(_writable(given)) if each is ARRAY else given
+            for each, given in zip(template, positional, strict=True)
+        ]
+        if target is None:
+            return kernel.function(*converted, **named)
+        result = kernel.function(*converted, **{kernel.output or "": convert(target)}, **named)
+        return None
+    if result is not None and result is not target:
+        raise CallbackError(
+            f"{_what(kernel)} returned {_described(result)}, though it is declared to write to its argument "
+            f"{kernel.output!r}"
+        )
+    return None
+
+
+def _writable(array: Any) -> Any:
+    """An array that other libraries take: they know none that cannot be written to."""
+    return array if array.flags.writeable else array.copy()
+
+
+def settled(
+    result: Any,
+    kernel: Kernel,
+    windows: Sequence[Window],
+    read: Sequence[int],
+    whole: tuple[int, ...],
+    dtype: np.dtype[Any],
+) -> Any:
+    """What a function returned for arrays of which `read` is the shape, without the halo, if it is as declared.
+
+    Raises `CallbackError` if it is not.
+    """
+    array = result if type(result) is np.ndarray else _as_array(result, kernel)
+    if array.dtype != dtype:
+        raise CallbackError(
+            f"{_what(kernel)} returned {array.dtype}, but {dtype} is declared; say dtype={_dtype_text(array.dtype)}"
+        )
+    if array.shape == whole:
+        return array
+    alike = _shape_alike(windows, read)
+    if alike is None or array.shape != alike:
+        expected = f"of shape {whole}"
+        if alike is not None and alike != whole:
+            expected += f", or of shape {alike} with the halo"
+        raise CallbackError(
+            f"{_what(kernel)} was given {_sizes(read)} and returned shape {array.shape}, but what is declared is a "
+            f"result {expected}"
+        )
+    cut = []
+    for window, n in zip(windows, whole, strict=True):
+        before = 0 if window.whole else int(window.before * window.rate)
+        cut.append(slice(before, before + n))
+    return array[tuple(cut)]
+
+
+def _shape_alike(windows: Sequence[Window], read: Sequence[int]) -> tuple[int, ...] | None:
+    """The shape of a result that has elements for the halo, too; None where the halo is no whole number of them."""
+    found = []
+    for window, n in zip(windows, read, strict=True):
+        made = n * window.rate
+        if window.whole:
+            found.append(window.extent(n))
+            continue
+        if (window.before * window.rate).denominator != 1 or made.denominator != 1:
+            return None
+        found.append(int(made))
+    return tuple(found)
+
+
+def _as_array(result: Any, kernel: Kernel) -> np.ndarray[Any, Any]:
+    """A result as NumPy's array, without a copy where another library lends its memory."""
+    if result is None:
+        raise CallbackError(
+            f"{_what(kernel)} returned None; if it writes to one of its arguments, declare that: output='its name'"
+        )
+    if isinstance(result, np.ma.MaskedArray):
+        raise CallbackError(f"{_what(kernel)} returned a masked array, whose mask would be lost")
+    if not isinstance(result, np.ndarray) and hasattr(result, "__dlpack__"):
+        return np.from_dlpack(result)
+    array = np.asarray(result)
+    if array.dtype.hasobject:
+        raise CallbackError(f"{_what(kernel)} returned {_described(result)}, which is no array of numbers")
+    return array
+
+
+def _what(kernel: Kernel) -> str:
+    return f"the function of kernel {kernel.name!r}"
+
+
+def _described(result: Any) -> str:
+    return f"a {type(result).__name__}" + (f" of shape {result.shape}" if hasattr(result, "shape") else "")
+
+
+def _dtype_text(dtype: np.dtype[Any]) -> str:
+    return f"np.{dtype.name}" if dtype.kind in "iufc" else repr(dtype.name)
+
+
+def _sizes(read: Sequence[int]) -> str:
+    return f"shape {tuple(read)}"
