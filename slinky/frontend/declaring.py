@@ -214,9 +214,7 @@ def _halo(given: Any, what: str) -> Pair | tuple[Pair, ...]:
     def pair(each: Any) -> Pair:
         found = (each, each) if is_integer(each) else tuple(each) if isinstance(each, Iterable) else ()
         _require(len(found) == 2 and all(map(is_integer, found)), says)
-        _require(
-            min(found) >= 0, f"{what}: a halo is how many elements are read on each side, 0 or more, got {given!r}"
-        )
+        _require(min(found) >= 0, f"{what}: a halo is how many elements are read on a side, 0 or more, got {given!r}")
         return int(found[0]), int(found[1])
 
     if is_integer(given):

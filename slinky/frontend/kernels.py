@@ -28,6 +28,7 @@ from slinky.graph.axes import chosen_dimensions
 from slinky.graph.boundaries import CONSTANT, NUMPY_RULES, RULES, fill_value
 from slinky.graph.buffers import Access, BufferExpr
 from slinky.graph.funcs import Func
+from slinky.ir.operations import FloatScalar
 from slinky.symbolic.expressions import Node, Variable, variable
 from slinky.symbolic.intervals import Interval
 
@@ -239,7 +240,7 @@ class Kernel:
             if not any(is_array(positional[k]) for k in late):
                 named = {**{names[k]: positional[k] for k in late}, **named}
                 positional = positional[:before]
-        symbols = [k for k, each in enumerate(positional) if isinstance(each, Node)]
+        symbols = [k for k, each in enumerate(positional) if isinstance(each, (Node, FloatScalar))]
         if symbols and len(names) == len(positional) and not any(map(is_array, positional[symbols[0] :])):
             named = {**{names[k]: positional[k] for k in range(symbols[0], len(positional))}, **named}
             positional = positional[: symbols[0]]
@@ -368,7 +369,7 @@ def _extended(array: Array, windows: Sequence[Window], kernel: Kernel) -> Array:
         rule = RULES[window.boundary or CONSTANT]
         if rule is None:
             fill = fill_value(kernel.value, array.dtype, f"kernel {kernel.name!r}: the outside of its array")
-            if isinstance(fill, Node):
+            if isinstance(fill, (Node, FloatScalar)):
                 raise ArgumentError(f"kernel {kernel.name!r} is filled with {fill}, which only a pipeline knows")
             array = np.pad(array, width, mode="constant", constant_values=fill)
         else:

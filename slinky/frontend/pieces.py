@@ -170,7 +170,7 @@ def _as_array(result: Any, kernel: Kernel) -> np.ndarray[Any, Any]:
     if not isinstance(result, np.ndarray) and hasattr(result, "__dlpack__"):
         return np.from_dlpack(result)
     array = np.asarray(result)
-    if array.dtype.hasobject:
+    if array.dtype.kind not in "biufcmM":
         raise CallbackError(f"{_what(kernel)} returned {_described(result)}, which is no array of numbers")
     return array
 
