@@ -3,6 +3,8 @@
 The public names. A pipeline is described by `BufferExpr` and `Func`, made by `build_pipeline`, and run by calling it.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from slinky import copies, reductions
 from slinky.build import build_pipeline
 from slinky.cursors.base import Cursor, InvalidCursor
@@ -171,6 +173,19 @@ from slinky.symbolic.expressions import Expr, equal, maximum, minimum, select, u
 from slinky.symbolic.intervals import interval
 from slinky.verifying import verify_variant
 
+if TYPE_CHECKING:
+    from slinky.frontend import ndimage
+else:
+
+    def __getattr__(name: str) -> Any:
+        """What is loaded when somebody asks for it."""
+        if name == "ndimage":
+            import slinky.frontend.ndimage as ndimage
+
+            return globals().setdefault(name, ndimage)
+        raise AttributeError(f"module 'slinky' has no attribute {name!r}")
+
+
 __version__ = "0.1.0"
 
 __all__ = [
@@ -297,6 +312,7 @@ __all__ = [
     "merge_dims",
     "minimum",
     "navigate",
+    "ndimage",
     "or_else",
     "outermost",
     "parallel_tiles",

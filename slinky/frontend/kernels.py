@@ -50,7 +50,7 @@ class Kernel:
       rule gives what is read. With buffers (`sl.BufferExpr`) it makes a func, and returns the buffer that this writes.
     * `kernel.func(image, amount=2, out)` makes the func that writes a buffer of yours, and returns it.
     * `kernel.windows(rank)` says what is read along each axis.
-    * `kernel.exactly()` is the kernel whose pieces are the whole to the last bit.
+    * `kernel.nearly()` is one that may be cut into smaller pieces, if these need not be the whole to the last bit.
     """
 
     function: Callable[..., Any]
@@ -65,7 +65,7 @@ class Kernel:
     dtype: DtypeRule | None = None
     output: str | None = None
     arrays: Callable[[Array], Any] | None = None
-    exact_form: Kernel | None = attrs.field(default=None, repr=False)
+    near_form: Kernel | None = attrs.field(default=None, repr=False)
 
     def __attrs_post_init__(self) -> None:
         # What help() and pickle ask for. The class has no slots for that.
@@ -141,9 +141,12 @@ class Kernel:
         """Whether each element of the result depends on the elements at the same place alone."""
         return self.halo == (0, 0) and not self.whole and self.rate == 1
 
-    def exactly(self) -> Kernel:
-        """The kernel of which a piece is, in every bit, that piece of the whole: itself, but for a few filters."""
-        return self if self.exact_form is None else self.exact_form
+    def nearly(self) -> Kernel:
+        """The kernel of which pieces are near the whole, and may be smaller: itself, but for a few filters.
+
+        What it computes depends on the schedule then, as far as rounding goes.
+        """
+        return self if self.near_form is None else self.near_form
 
     def result_dtype(self, *dtypes: npt.DTypeLike, constants: Sequence[object] = ()) -> np.dtype[Any]:
         """The dtype of the result for arrays of these dtypes, as declared; that of a ufunc is known.

@@ -1,0 +1,546 @@
+"""Filters by order: extrema, medians, ranks, and the morphology of grey images."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import attrs
+import numpy as np
+
+from slinky.errors import ArgumentError
+from slinky.frontend.kernels import rank_of
+from slinky.frontend.ndimage.linear import flipped_origin
+from slinky.frontend.ndimage.steps import (
+    Array,
+    Fixed,
+    Output,
+    all_axes,
+    applied,
+    axis_name,
+    combined,
+    copied,
+    each_of,
+    fixed,
+    in_rank,
+    local_filter,
+    on_axis,
+    origins_in_rank,
+    scipy_ndimage,
+    step,
+    window,
+)
+from slinky.graph.boundaries import RULES
+
+# ----------------------------------------------------------------------------------------------------------------
+# Extrema
+# ----------------------------------------------------------------------------------------------------------------
+
+
+@attrs.frozen
+class _Extreme1d:
+    """An extremum along lines. Of a window with a NaN it is NaN: SciPy's depends on where the line began."""
+
+    name: str
+    dtype: np.dtype[Any]
+    size: int
+    axis: int
+    origin: int
+
+    def __call__(self, piece: Array) -> Any:
+        if piece.dtype.kind == "f" and np.isnan(piece.min()):
+            return self._with_nans(piece)
+        return self._of(piece, self.name, self.dtype)
+
+    def _of(self, piece: Array, name: str, dtype: np.dtype[Any]) -> Any:
+        function = getattr(scipy_ndimage(), name)
+        return function(piece, self.size, self.axis, dtype, "nearest", 0.0, self.origin)
+
+    def _with_nans(self, piece: Array) -> Any:
+        is_nan = np.isnan(piece)
+        never = np.inf if self.name == "minimum_filter1d" else -np.inf
+        with np.errstate(invalid="ignore"):
+            found = self._of(np.where(is_nan, piece.dtype.type(never), piece), self.name, self.dtype)
+            found[self._of(is_nan, "maximum_filter1d", np.dtype(bool))] = np.asarray(np.nan).astype(self.dtype)
+        return found
+
+
+@local_filter
+def minimum_filter1d(
+    input: Any,
+    size: int,
+    axis: int = -1,
+    output: Any = None,
+    mode: str = "reflect",
+    cval: Any = 0.0,
+    origin: int = 0,
+) -> Any:
+    """The least element of a window along an axis, as `scipy.ndimage.minimum_filter1d` gives it."""
+    return _extreme_1d(input, size, axis, output, mode, cval, origin, "minimum")
+
+
+@local_filter
+def maximum_filter1d(
+    input: Any,
+    size: int,
+    axis: int = -1,
+    output: Any = None,
+    mode: str = "reflect",
+    cval: Any = 0.0,
+    origin: int = 0,
+) -> Any:
+    """The largest element of a window along an axis, as `scipy.ndimage.maximum_filter1d` gives it."""
+    return _extreme_1d(input, size, axis, output, mode, cval, origin, "maximum")
+
+
+def _extreme_1d(image: Any, size: int, axis: int, output: Output, mode: str, cval: Any, origin: int, name: str) -> Any:
+    rank = rank_of(image)
+    return applied(
+        image,
+        _Extreme1d(f"{name}_filter1d", output.dtype, int(size), axis % rank, int(origin)),
+        axis_name(name, axis % rank, rank),
+        output,
+        halo=on_axis(window(int(size), int(origin)), axis % rank, rank),
+        modes=[mode] * rank,
+        cval=cval,
+    )
+
+
+@local_filter
+def minimum_filter(
+    input: Any,
+    size: Any = None,
+    footprint: Any = None,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    origin: Any = 0,
+    *,
+    axes: Any = None,
+) -> Any:
+    """The least element of a window, as `scipy.ndimage.minimum_filter` gives it: a func for each axis of a box."""
+    return _extreme(input, size, footprint, None, output, mode, cval, origin, "minimum", axes)
+
+
+@local_filter
+def maximum_filter(
+    input: Any,
+    size: Any = None,
+    footprint: Any = None,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    origin: Any = 0,
+    *,
+    axes: Any = None,
+) -> Any:
+    """The largest element of a window, as `scipy.ndimage.maximum_filter` gives it: a func for each axis of a box."""
+    return _extreme(input, size, footprint, None, output, mode, cval, origin, "maximum", axes)
+
+
+def _extreme(
+    image: Any,
+    size: Any,
+    footprint: Any,
+    structure: Any,
+    output: Output,
+    mode: Any,
+    cval: Any,
+    origin: Any,
+    name: str,
+    axes: Any,
+) -> Any:
+    """An extremum over a box, axis by axis, or over a footprint, with heights (`structure`) added or subtracted."""
+    rank = rank_of(image)
+    chosen = all_axes(axes, rank)
+    if footprint is not None:
+        footprint = np.array(footprint, bool)
+    if structure is None and footprint is not None and footprint.all():
+        size, footprint = footprint.shape, None
+    if structure is None and footprint is None:
+        count = len(chosen)
+        given = zip(*(each_of(each, count) for each in (chosen, size, origin, mode)), strict=True)
+        steps = [each for each in given if each[1] > 1]
+        for n, (axis, own, start, rule) in enumerate(steps):
+            where = output if n == len(steps) - 1 else output.between
+            image = _extreme_1d(image, own, axis, where, rule, cval, start, name)
+        return image if steps else copied(image, output)
+    if footprint is None:
+        footprint = np.ones(np.shape(structure), bool)
+    footprint = in_rank(footprint, chosen, rank)
+    origins = origins_in_rank(origin, chosen, rank)
+    if structure is None:
+        function = step(f"{name}_filter", output, footprint=fixed(footprint), origin=tuple(origins))
+    elif name == "minimum":
+        own = fixed(structure, np.float64)
+        function = step("grey_erosion", output, footprint=fixed(footprint), structure=own, origin=tuple(origins))
+    else:  # SciPy has this only for a structure that it turns around
+        turned = fixed(_turned(np.array(structure, np.float64)))
+        back = tuple(map(flipped_origin, footprint.shape, origins))
+        function = step("grey_dilation", output, footprint=fixed(_turned(footprint)), structure=turned, origin=back)
+    return applied(
+        image,
+        function,
+        name,
+        output,
+        halo=tuple(map(window, footprint.shape, origins)),
+        modes=[mode] * rank,
+        cval=_outside(cval, image.dtype, mode),
+    )
+
+
+def _turned(array: Array) -> Array:
+    """An array from its last element to its first, along all axes."""
+    return array[(slice(None, None, -1),) * array.ndim]
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Ranks
+# ----------------------------------------------------------------------------------------------------------------
+
+
+@attrs.frozen
+class _RankOfFloats1d:
+    """A rank along single lines of floats. SciPy's function for these gives zeros of either sign, and what it makes of
+    NaNs, according to what came before; that for arrays of more axes looks at the window alone."""
+
+    rank: int
+    footprint: Fixed
+    origin: int
+    dtype: np.dtype[Any]
+
+    def __call__(self, piece: Array) -> Any:
+        wide = piece.astype(np.float32) if piece.dtype == np.float16 else piece
+        dtype = wide.dtype if self.dtype == np.float16 else self.dtype
+        found = scipy_ndimage().rank_filter(
+            wide[np.newaxis],
+            self.rank,
+            footprint=self.footprint.array[np.newaxis],
+            output=dtype,
+            mode="nearest",
+            origin=(0, self.origin),
+        )
+        return found[0].astype(self.dtype, copy=False)
+
+
+@local_filter
+def rank_filter(
+    input: Any,
+    rank: int,
+    size: Any = None,
+    footprint: Any = None,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    origin: Any = 0,
+    *,
+    axes: Any = None,
+) -> Any:
+    """The element of a rank in a window, as `scipy.ndimage.rank_filter` gives it."""
+    return _ranked(input, lambda count: rank, size, footprint, output, mode, cval, origin, axes, "rank")
+
+
+@local_filter
+def median_filter(
+    input: Any,
+    size: Any = None,
+    footprint: Any = None,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    origin: Any = 0,
+    *,
+    axes: Any = None,
+) -> Any:
+    """The median of a window, as `scipy.ndimage.median_filter` gives it."""
+    return _ranked(input, lambda count: count // 2, size, footprint, output, mode, cval, origin, axes, "median")
+
+
+@local_filter
+def percentile_filter(
+    input: Any,
+    percentile: float,
+    size: Any = None,
+    footprint: Any = None,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    origin: Any = 0,
+    *,
+    axes: Any = None,
+) -> Any:
+    """A percentile of a window, as `scipy.ndimage.percentile_filter` gives it."""
+    of = percentile + 100.0 if percentile < 0 else percentile
+
+    def rank(count: int) -> int:
+        return count - 1 if of == 100.0 else int(float(count) * of / 100.0)
+
+    return _ranked(input, rank, size, footprint, output, mode, cval, origin, axes, "percentile")
+
+
+def _ranked(
+    image: Any,
+    rank_among: Any,
+    size: Any,
+    footprint: Any,
+    output: Output,
+    mode: Any,
+    cval: Any,
+    origin: Any,
+    axes: Any,
+    name: str,
+) -> Any:
+    rank = rank_of(image)
+    chosen = all_axes(axes, rank)
+    own = np.ones(each_of(size, len(chosen)), bool) if footprint is None else np.array(footprint, bool)
+    own = in_rank(own, chosen, rank)
+    origins = origins_in_rank(origin, chosen, rank)
+    if not isinstance(mode, str):
+        modes = dict(zip(chosen, each_of(mode, len(chosen)), strict=True))
+        mode = [modes.get(d, "constant") for d in range(rank)]
+    count = int(own.sum())
+    of = int(rank_among(count))
+    of += count if of < 0 else 0
+    if of in (0, count - 1):
+        which = "minimum" if of == 0 else "maximum"
+        return _extreme(image, None, own, None, output, mode, cval, origins, which, None)
+    function: Any = step("rank_filter", output, rank=of, footprint=fixed(own), origin=tuple(origins))
+    if rank == 1 and image.dtype.kind == "f":
+        function = _RankOfFloats1d(of, fixed(own), origins[0], output.dtype)
+    return applied(
+        image,
+        function,
+        name,
+        output,
+        halo=tuple(map(window, own.shape, origins)),
+        modes=[mode] * rank,
+        cval=_outside(cval, image.dtype, mode),
+    )
+
+
+def _outside(cval: Any, dtype: np.dtype[Any], mode: str) -> Any:
+    """What is outside, as SciPy converts it for footprints: to the dtype of the array, towards 0.
+
+    Raises `ArgumentError` where that is beyond the range of the dtype: there C leaves open what it is.
+    """
+    if RULES[mode] is not None:
+        return 0
+    if dtype.kind == "f":
+        return dtype.type(cval)
+    number = math.trunc(cval) if np.isfinite(cval) else None
+    lo, hi = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    if number is None or not lo <= number <= hi:
+        raise ArgumentError(f"the array is {dtype}, which does not hold cval={cval!r}")
+    return dtype.type(number)
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Morphology
+# ----------------------------------------------------------------------------------------------------------------
+
+
+@local_filter
+def grey_erosion(
+    input: Any,
+    size: Any = None,
+    footprint: Any = None,
+    structure: Any = None,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    origin: Any = 0,
+    *,
+    axes: Any = None,
+) -> Any:
+    """The least element under a structure, as `scipy.ndimage.grey_erosion` gives it."""
+    return _eroded(input, size, footprint, structure, output, mode, cval, origin, axes)
+
+
+def _eroded(
+    image: Any, size: Any, footprint: Any, structure: Any, output: Output, mode: Any, cval: Any, origin: Any, axes: Any
+) -> Any:
+    return _extreme(image, size, footprint, structure, output, mode, cval, origin, "minimum", axes)
+
+
+@local_filter
+def grey_dilation(
+    input: Any,
+    size: Any = None,
+    footprint: Any = None,
+    structure: Any = None,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    origin: Any = 0,
+    *,
+    axes: Any = None,
+) -> Any:
+    """The largest element under a structure that is turned around, as `scipy.ndimage.grey_dilation` gives it."""
+    return _dilated(input, size, footprint, structure, output, mode, cval, origin, axes)
+
+
+def _dilated(
+    image: Any, size: Any, footprint: Any, structure: Any, output: Output, mode: Any, cval: Any, origin: Any, axes: Any
+) -> Any:
+    count = len(all_axes(axes, rank_of(image)))
+    structure = None if structure is None else _turned(np.asarray(structure))
+    footprint = None if footprint is None else _turned(np.asarray(footprint))
+    if footprint is not None:
+        sizes = footprint.shape
+    else:
+        sizes = each_of(size, count) if structure is None else structure.shape
+    turned = [flipped_origin(n, each) for n, each in zip(sizes, each_of(origin, count), strict=False)]
+    return _extreme(image, size, footprint, structure, output, mode, cval, turned, "maximum", axes)
+
+
+def _same(image: Any) -> Output:
+    """For what SciPy keeps in an array like its input."""
+    return Output(np.dtype(image.dtype.name))
+
+
+@local_filter
+def grey_opening(
+    input: Any,
+    size: Any = None,
+    footprint: Any = None,
+    structure: Any = None,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    origin: Any = 0,
+    *,
+    axes: Any = None,
+) -> Any:
+    """Erosion, then dilation, as `scipy.ndimage.grey_opening` gives it."""
+    return _opened(input, size, footprint, structure, output, mode, cval, origin, axes)
+
+
+def _opened(
+    image: Any, size: Any, footprint: Any, structure: Any, output: Output, mode: Any, cval: Any, origin: Any, axes: Any
+) -> Any:
+    eroded = _eroded(image, size, footprint, structure, _same(image), mode, cval, origin, axes)
+    return _dilated(eroded, size, footprint, structure, output, mode, cval, origin, axes)
+
+
+@local_filter
+def grey_closing(
+    input: Any,
+    size: Any = None,
+    footprint: Any = None,
+    structure: Any = None,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    origin: Any = 0,
+    *,
+    axes: Any = None,
+) -> Any:
+    """Dilation, then erosion, as `scipy.ndimage.grey_closing` gives it."""
+    return _closed(input, size, footprint, structure, output, mode, cval, origin, axes)
+
+
+def _closed(
+    image: Any, size: Any, footprint: Any, structure: Any, output: Output, mode: Any, cval: Any, origin: Any, axes: Any
+) -> Any:
+    dilated = _dilated(image, size, footprint, structure, _same(image), mode, cval, origin, axes)
+    return _eroded(dilated, size, footprint, structure, output, mode, cval, origin, axes)
+
+
+@local_filter
+def morphological_gradient(
+    input: Any,
+    size: Any = None,
+    footprint: Any = None,
+    structure: Any = None,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    origin: Any = 0,
+    *,
+    axes: Any = None,
+) -> Any:
+    """Dilation minus erosion, as `scipy.ndimage.morphological_gradient` gives it (a dtype as `output` is ignored)."""
+    dilated = _dilated(input, size, footprint, structure, _same(input), mode, cval, origin, axes)
+    eroded = _eroded(input, size, footprint, structure, output.between, mode, cval, origin, axes)
+    return combined(np.subtract, (dilated, eroded), output)
+
+
+@local_filter
+def morphological_laplace(
+    input: Any,
+    size: Any = None,
+    footprint: Any = None,
+    structure: Any = None,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    origin: Any = 0,
+    *,
+    axes: Any = None,
+) -> Any:
+    """Dilation plus erosion minus twice the input, as `scipy.ndimage.morphological_laplace` gives it (a dtype as
+    `output` is ignored)."""
+    dilated = _dilated(input, size, footprint, structure, _same(input), mode, cval, origin, axes)
+    eroded = _eroded(input, size, footprint, structure, output.between, mode, cval, origin, axes)
+    both = combined(np.add, (dilated, eroded), output.between)
+    return combined(np.subtract, (combined(np.subtract, (both, input), output.between), input), output)
+
+
+@local_filter
+def white_tophat(
+    input: Any,
+    size: Any = None,
+    footprint: Any = None,
+    structure: Any = None,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    origin: Any = 0,
+    *,
+    axes: Any = None,
+) -> Any:
+    """What an opening removes, as `scipy.ndimage.white_tophat` gives it."""
+    opened = _opened(input, size, footprint, structure, output.between, mode, cval, origin, axes)
+    return combined(_difference(input, output), (input, opened), output)
+
+
+@local_filter
+def black_tophat(
+    input: Any,
+    size: Any = None,
+    footprint: Any = None,
+    structure: Any = None,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    origin: Any = 0,
+    *,
+    axes: Any = None,
+) -> Any:
+    """What a closing adds, as `scipy.ndimage.black_tophat` gives it."""
+    closed = _closed(input, size, footprint, structure, output.between, mode, cval, origin, axes)
+    return combined(_difference(input, output), (closed, input), output)
+
+
+def _difference(image: Any, output: Output) -> np.ufunc:
+    """What is between two images: NumPy has no differences of bools."""
+    return np.bitwise_xor if image.dtype == output.dtype == np.bool_ else np.subtract
+
+
+__all__ = [
+    "black_tophat",
+    "grey_closing",
+    "grey_dilation",
+    "grey_erosion",
+    "grey_opening",
+    "maximum_filter",
+    "maximum_filter1d",
+    "median_filter",
+    "minimum_filter",
+    "minimum_filter1d",
+    "morphological_gradient",
+    "morphological_laplace",
+    "percentile_filter",
+    "rank_filter",
+    "white_tophat",
+]
