@@ -48,6 +48,8 @@ from slinky.errors import (
 )
 from slinky.frontend.declaring import elementwise, rowwise, stencil
 from slinky.frontend.kernels import Kernel
+from slinky.frontend.reports import Finding, FuncReport
+from slinky.frontend.verifying_funcs import verify_func
 from slinky.graph.annotations import LoopAnnotation, loop
 from slinky.graph.buffers import BufferExpr, constant, same_shape, scalar, variables
 from slinky.graph.formulas import arithmetic
@@ -216,9 +218,11 @@ __all__ = [
     "Expr",
     "ExprCursor",
     "ExpressionError",
+    "Finding",
     "Footprint",
     "FormatError",
     "Func",
+    "FuncReport",
     "GapCursor",
     "GraphError",
     "History",
@@ -368,6 +372,7 @@ __all__ = [
     "unroll_loop",
     "unslide_window",
     "variables",
+    "verify_func",
     "verify_variant",
     "when",
 ]

@@ -7,7 +7,7 @@ and places. A difference shows that the declaration is wrong; that none is found
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,8 @@ from slinky.build import build_pipeline
 from slinky.errors import CheckFailedError, DeclarationError, GraphError
 from slinky.graph.buffers import Access, BufferExpr
 from slinky.graph.funcs import Func
-from slinky.graph.variants import Variant
-from slinky.ir.effects import NumericBox, numeric_reads
+from slinky.graph.variants import DeclaredVariant, Variant
+from slinky.ir.effects import NumericBox, numeric_reads, numeric_writes
 from slinky.ir.statements import Call
 from slinky.pipeline import Pipeline
 from slinky.runtime.buffers import Buffer
@@ -54,7 +54,7 @@ def verify_variant(
     if name not in {variant.name for variant in func.variants}:
         names = ", ".join(variant.name for variant in func.variants) or "none"
         raise GraphError(f"func {func.name!r} has no variant {name!r}; it declares {names}")
-    p = _alone(func, name)
+    p = alone(func, [name])
     q = choose_variant(p, p.find("_ = _"), name)
     extents = list(sizes)
     refused: CheckFailedError | None = None
@@ -62,9 +62,7 @@ def verify_variant(
     for seed, shift in itertools.product(seeds, range(len(extents))):
         rng = np.random.default_rng([seed, shift])
         values: dict[str, int | float] = {}
-        values |= {s: int(rng.integers(1, 5)) for s in (parameter.name for parameter in p.program.scalars)}
-        values |= {s: float(rng.normal()) for s in (parameter.name for parameter in p.program.floats)}
-        values |= scalars or {}
+        values |= random_scalars(p, rng) | dict(scalars or {})
         try:
             shape = [extents[(shift + d) % len(extents)] for d in range(len(func.dims))]
             _compare(p, q, name, shape, rng, values, rtol)
@@ -77,8 +75,8 @@ def verify_variant(
         raise GraphError(f"func {func.name!r} could not be run on any of the sizes {extents}{why}")
 
 
-def _alone(func: Func, name: str) -> Pipeline:
-    """A pipeline of a func with one of its variants, of buffers of its own."""
+def alone(func: Func, variants: Collection[str] = ()) -> Pipeline:
+    """A pipeline of a func with these of its variants, of buffers of its own."""
     buffers: dict[BufferExpr, BufferExpr] = {}
 
     def own(access: Access) -> Access:
@@ -90,8 +88,17 @@ def _alone(func: Func, name: str) -> Pipeline:
             buffers[buffer].multiples.update(buffer.multiples)
         return Access(buffers[buffer], access.box)
 
-    (variant,) = (each for each in func.variants if each.name == name)
-    operation = variant.operation
+    def declared(variant: DeclaredVariant) -> Variant:
+        operation = variant.operation
+        return Variant(
+            operation.function,
+            tuple(map(own, variant.inputs)),
+            arguments=dict(operation.arguments),
+            pass_buffers=operation.pass_buffers,
+            in_place=operation.in_place,
+            writable_inputs=operation.writable_inputs,
+        )
+
     inputs, outputs = tuple(map(own, func.inputs)), tuple(map(own, func.outputs))
     Func(
         func.callback,
@@ -103,16 +110,7 @@ def _alone(func: Func, name: str) -> Pipeline:
         in_place=func.in_place,
         writable_inputs=func.writable_inputs,
         whole=func.whole,
-        variants={
-            name: Variant(
-                operation.function,
-                tuple(map(own, variant.inputs)),
-                arguments=dict(operation.arguments),
-                pass_buffers=operation.pass_buffers,
-                in_place=operation.in_place,
-                writable_inputs=operation.writable_inputs,
-            )
-        },
+        variants={variant.name: declared(variant) for variant in func.variants if variant.name in variants},
     )
     given = dict.fromkeys(access.buffer for access in inputs if access.buffer.value is None)
     return build_pipeline(list(given), [access.buffer for access in outputs])
@@ -128,20 +126,16 @@ def _compare(
     rtol: float,
 ) -> None:
     """Run both on one box, and raise `DeclarationError` where they differ."""
-    call = next(s for s in p.program.body if isinstance(s, Call))
-    multiples = dict(call.func.multiples)
-    first = [int(rng.integers(-3, 4)) for _ in extents]
-    box = tuple(
-        (lo * multiples.get(d, 1), (lo + extent) * multiples.get(d, 1) - 1)
-        for d, (lo, extent) in enumerate(zip(first, extents, strict=True))
-    )
-    regions = {b: tuple(box[d] for d in port.dims) for b, port in zip(call.writes, call.func.outputs, strict=True)}
-    read = _input_boxes(p, call, box, regions, scalars)
-    arrays = [Buffer(_random(rng, i.dtype, read[i.name]), min=_start(read[i.name])) for i in p.program.inputs]
+    call = call_in(p)
+    box = random_box(call, extents, rng)
+    regions = dict(numeric_writes(call, box))
+    read = input_boxes(p, call, box, regions, scalars)
+    arrays = [Buffer(random_elements(rng, i.dtype, read[i.name]), min=start_of(read[i.name])) for i in p.program.inputs]
     found = []
     for pipeline in (p, q):
         outputs = [
-            Buffer(_random(rng, o.dtype, regions[o.name]), min=_start(regions[o.name])) for o in p.program.outputs
+            Buffer(random_elements(rng, o.dtype, regions[o.name]), min=start_of(regions[o.name]))
+            for o in p.program.outputs
         ]
         pipeline(*arrays, *outputs, **scalars)
         found.append([output.array for output in outputs])
@@ -156,7 +150,22 @@ def _compare(
             )
 
 
-def _input_boxes(
+def call_in(p: Pipeline) -> Call:
+    """The call of the func of a pipeline that has but one."""
+    return next(s for s in p.program.body if isinstance(s, Call))
+
+
+def random_box(call: Call, extents: Sequence[int], rng: np.random.Generator) -> NumericBox:
+    """A box of a call's dimensions, of so many pieces that it can compute along each, at some place."""
+    multiples = dict(call.func.multiples)
+    first = [int(rng.integers(-3, 4)) for _ in extents]
+    return tuple(
+        (lo * multiples.get(d, 1), (lo + extent) * multiples.get(d, 1) - 1)
+        for d, (lo, extent) in enumerate(zip(first, extents, strict=True))
+    )
+
+
+def input_boxes(
     p: Pipeline,
     call: Call,
     box: NumericBox,
@@ -183,12 +192,19 @@ def _input_boxes(
     return found
 
 
-def _start(box: NumericBox) -> tuple[int, ...]:
+def random_scalars(p: Pipeline, rng: np.random.Generator) -> dict[str, int | float]:
+    """Values of the scalars of a pipeline: small positive integers, normal floats."""
+    found: dict[str, int | float] = {scalar.name: int(rng.integers(1, 5)) for scalar in p.program.scalars}
+    return found | {scalar.name: float(rng.normal()) for scalar in p.program.floats}
+
+
+def start_of(box: NumericBox) -> tuple[int, ...]:
+    """Its first coordinates."""
     return tuple(lo for lo, _ in box)
 
 
-def _random(rng: np.random.Generator, dtype: np.dtype[Any], box: NumericBox) -> np.ndarray[Any, Any]:
-    """Random elements: small integers, normal floats, and of other dtypes any bytes."""
+def random_elements(rng: np.random.Generator, dtype: np.dtype[Any], box: NumericBox) -> np.ndarray[Any, Any]:
+    """Random elements over a box: small integers, normal floats, and of other dtypes any bytes."""
     shape = tuple(max(hi - lo + 1, 0) for lo, hi in box)
     match dtype.kind:
         case "b":

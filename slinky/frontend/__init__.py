@@ -1,1 +1,1 @@
-"""Ways to write programs without describing funcs: functions of arrays with halos, and SciPy's filters."""
+"""Ways to write programs: functions of arrays made into funcs, found out about and tested; SciPy's filters."""

@@ -1,0 +1,135 @@
+"""Tests that a callback does what its func declares, on random data.
+
+Idea. A schedule may compute any box of a func's dimensions, in any order, on arrays that lie in memory in any way. So a
+func is run whole, and again by pieces, and each element must come out the same. That nothing is found does not show
+that nothing is wrong; what is found is wrong.
+
+Invariant: a callback that keeps its word passes: each element of the outputs depends on nothing but the elements that
+the accesses say for it, and equals what it is in any other run, within the tolerance that is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+
+import numpy as np
+
+from slinky.errors import ArgumentError, CheckFailedError, GraphError
+from slinky.frontend.func_judging import Judge
+from slinky.frontend.func_runs import FuncRun, random_run, run_on
+from slinky.frontend.reports import FuncReport
+from slinky.graph.funcs import Func
+from slinky.ir.operations import Callback
+from slinky.pipeline import Pipeline
+from slinky.runtime.buffers import Buffer
+from slinky.verifying import alone, call_in, random_box, random_elements, random_scalars
+
+
+def verify_func(
+    func: Func,
+    *shapes_or_arrays: object,
+    sizes: Iterable[int] = (1, 2, 3, 5, 8, 13),
+    seeds: Iterable[int] = range(3),
+    rtol: float = 0.0,
+    atol: float = 0.0,
+    scalars: Mapping[str, int | float] | None = None,
+) -> FuncReport:
+    """Test on random data that a func's callback computes each element of its outputs from what the func says, whatever
+    piece is computed, in whatever order, on arrays that lie in memory in whatever way.
+
+    >>> import numpy as np, slinky as sl
+    >>> x, = sl.variables("x")
+    >>> a, b = sl.BufferExpr("a", float, 1), sl.BufferExpr("b", float, 1)
+    >>> centred = sl.Func(sl.returns(lambda a: a - a.mean()), [a[x]], [b[x]], name="centred")
+    >>> report = sl.verify_func(centred)
+    >>> bool(report), report.findings[0].kind
+    (False, 'depends on the piece')
+
+    Parameters:
+
+    * `shapes_or_arrays`: an array, or a shape, for each buffer that the func reads, constants apart, in their order.
+      Arrays are the data; those of shapes are random. Without any, boxes of several sizes at several places are
+      computed.
+    * `sizes`: how many elements to compute along a dimension, all of them along each in turn.
+    * `seeds`: of the random data.
+    * `rtol`, `atol`: by how much results may differ, as for `numpy.isclose`; by default, not by a bit. NaN equals NaN.
+    * `scalars`: values of the func's scalars, by name. Those that are not given are small random numbers.
+
+    The report is false if something is wrong, and prints what, where, and what to declare instead; `report.check()`
+    raises it as a `DeclarationError`. What is random is so by the seeds alone. Raises `GraphError` for a func that runs
+    no callback, or cannot be run on these sizes, `ArgumentError` for arrays that do not fit.
+    """
+    if not isinstance(func, Func):
+        raise GraphError(f"verify_func takes a Func, got {func!r}")
+    if not isinstance(func.lowered_operation(), Callback):
+        raise GraphError(f"verify_func tests callbacks; what func {func.name!r} does, slinky does itself")
+    p = alone(func)
+    judge = Judge(func.name, [dim.name for dim in func.dims], rtol, atol)
+    refused: Exception | None = None
+    count = 0
+    for seed in seeds:
+        rng = np.random.default_rng([seed, 15])
+        values = random_scalars(p, rng) | dict(scalars or {})
+        for make in _wholes(p, shapes_or_arrays, list(sizes), rng, values):
+            whole = make()
+            try:
+                whole.require()
+            except CheckFailedError as error:
+                refused = error
+                continue
+            count += 1
+            judge.judge(whole, rng)
+            if judge.findings:
+                return judge.report()
+    if count == 0:
+        why = f": {refused}" if refused is not None else ""
+        raise GraphError(f"func {func.name!r} could not be run on any of the sizes{why}")
+    return judge.report()
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# What to run
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def _wholes(
+    p: Pipeline,
+    given: Sequence[object],
+    sizes: Sequence[int],
+    rng: np.random.Generator,
+    scalars: Mapping[str, int | float],
+) -> Iterator[Callable[[], FuncRun]]:
+    """What makes each of the runs that are cut into pieces."""
+    if given:
+        yield partial(_on_given, p, given, rng, scalars)
+        return
+    rank = len(call_in(p).box)
+    for shift in range(len(sizes) if rank else 1):
+        extents = [sizes[(shift + d) % len(sizes)] for d in range(rank)]
+        yield partial(random_run, p, random_box(call_in(p), extents, rng), rng, scalars)
+
+
+def _on_given(
+    p: Pipeline, given: Sequence[object], rng: np.random.Generator, scalars: Mapping[str, int | float]
+) -> FuncRun:
+    """A run on arrays, or on random ones of given shapes: of all that these allow to compute."""
+    names = ", ".join(i.name for i in p.program.inputs)
+    if len(given) != len(p.program.inputs):
+        raise ArgumentError(
+            f"verify_func needs an array or a shape for each buffer that the func reads ({names}), got {len(given)}"
+        )
+    inputs: dict[str, Buffer] = {}
+    for parameter, each in zip(p.program.inputs, given, strict=True):
+        if isinstance(each, (tuple, list)) and all(isinstance(n, (int, np.integer)) for n in each):
+            each = random_elements(rng, parameter.dtype, tuple((0, int(n) - 1) for n in each))
+        inputs[parameter.name] = Buffer(each)
+    complete, _ = p._completing().complete([inputs[i.name] for i in p.program.inputs], scalars)
+    outputs = {o.name: Buffer(array) for o, array in zip(p.program.outputs, complete[len(inputs) :], strict=True)}
+    regions = {name: tuple(zip(b.min, b.max, strict=True)) for name, b in outputs.items()}
+    call = call_in(p)
+    box = [(0, 0)] * len(call.box)
+    for port, name in zip(call.func.outputs, call.writes, strict=True):
+        for d, bounds in zip(port.dims, regions[name], strict=True):
+            box[d] = bounds
+    return run_on(p, tuple(box), inputs, rng, scalars)
