@@ -324,7 +324,8 @@ class _Writer:
                     return f"{steps[number]}[{output}]" if len(step.results) > 1 else steps[number]
                 case Argument(name=key, dtype=dtype):
                     self.modules.add("slinky.graph.terms")
-                    return f"slinky.graph.terms.Known({self._value(func.arguments[key], owner)}, {_dtype_code(dtype)})"
+                    value = self._value(func.arguments[key], owner)
+                    return f"slinky.graph.terms.Known({value}, np.dtype({_dtype_code(dtype)}))"
                 case Constant(value=value):
                     return f"{_array_code(np.asarray(value))}[()]"
 

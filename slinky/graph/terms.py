@@ -115,7 +115,7 @@ class Known(Term):
     """A number that is known when the pipeline runs, converted to a dtype."""
 
     value: Expr | FloatScalar
-    dtype: np.dtype[Any] = attrs.field(converter=np.dtype)
+    dtype: np.dtype[Any]
 
 
 @attrs.frozen(eq=False)

@@ -366,7 +366,7 @@ def _extremum(kind: type[Min] | type[Max], operands: tuple[Expr, ...]) -> Expr:
     are_plain = True
     smallest = kind is Min
     for operand in operands:
-        for expr in operand.operands if type(operand) is kind else (operand,):  # type: ignore[attr-defined]
+        for expr in operand.operands if type(operand) is kind else (operand,):
             flat.append(expr)
             offset, terms = linear(expr)
             known = best.get(terms)
