@@ -44,6 +44,26 @@ def pipeline() -> sl.Pipeline:
     return sl.build_pipeline([buffers[0]], [buffers[-1]], name="chain")
 
 
+def as_a_term() -> sl.Pipeline:
+    """The same as arithmetic that slinky understands."""
+    (i,) = sl.variables("i")
+    x, out = sl.BufferExpr("x", np.float32, 1), sl.BufferExpr("out", np.float32, 1)
+    y = abs(x[i] * np.float32(2.5) - np.float32(1))
+    sl.arithmetic(-((1 / np.maximum(np.sqrt(y), np.float32(0.1))) ** 2), out[i], name="chain")
+    return sl.build_pipeline([x], [out])
+
+
+def native(name: str, p: sl.Pipeline, x: Array, target: Array) -> Side:
+    """A pipeline whose arithmetic runs in C."""
+    plan = p.compile(backend="native")
+
+    def run() -> Array:
+        plan(x, target)
+        return target
+
+    return Side(name, run)
+
+
 def in_pieces(p: sl.Pipeline, size: int) -> sl.Pipeline:
     """All eight on a piece, then on the next."""
     p, (loop, _, _) = sl.split_loop(p, f"step{len(CHAIN) - 1}.i", size, rc=True)
@@ -137,6 +157,11 @@ def cases(quick: bool) -> Iterator[Case]:
             )
             sides.append(ours(f"ours, {size}", in_pieces(whole, size), x, target))
         sides.append(ours("ours, 65536, 2 threads", in_pieces_in_parallel(whole, 65536), x, target))
+        term = as_a_term()
+        halves = sl.parallelize_loop(sl.split_loop(term, "chain.i", count // 8), "for i", workers=2)
+        sides.append(ours("ours, one term", term, x, target))
+        sides.append(native("ours, one term, native", term, x, target))
+        sides.append(native("ours, one term, native, 2 threads", halves, x, target))
         if installed("numexpr"):
             sides.append(Side("numexpr, 1 thread", with_numexpr(x, target, 1)))
             sides.append(Side("numexpr, 2 threads", with_numexpr(x, target, 2)))

@@ -98,6 +98,14 @@ class MissingExtraError(SlinkyError, ImportError):
         super().__init__(f"{what} needs the package {package}: pip install 'slinky[{extra}]'")
 
 
+class CompilationError(SlinkyError):
+    """A C compiler failed, or what it made cannot be loaded; the message has what the compiler says."""
+
+
+class MissingCompilerWarning(UserWarning):
+    """A native plan found no C compiler, and runs as a Python plan does."""
+
+
 class CallbackError(ExecutionError):
     """A callback broke its contract, for example by returning an array instead of writing to its output."""
 

@@ -136,7 +136,8 @@ class Pipeline:
     ) -> RunStatistics:
         """Run as by calling, and return what was used, with the `outputs`.
 
-        `backend` is `"python"`, the plan that `compile` makes, or `"interpreter"`, the reference. With `checked=True`,
+        `backend` is `"python"`, the plan that `compile` makes, `"native"`, the same with arithmetic in C (see
+        `docs/native.md`), or `"interpreter"`, the reference. With `checked=True`,
         the interpreter runs and checks every read to find what the program promises: slow, for tests. With
         `checked="first"`, the first call of each func must write all of its outputs, and nothing else is checked.
         `hooks` are told of calls and allocations. `threads` is how many threads a parallel loop uses that does not say
@@ -186,13 +187,22 @@ class Pipeline:
             found = self._others.setdefault(backend, prepare(backend, self._program))
         return found
 
-    def compile(self) -> Plan:
+    def compile(self, *, backend: str = "python") -> Plan:
         """The plan that runs this pipeline, made at the first use. It may run in many threads at once.
 
-        `plan.release()` gives back the memory that a plan keeps for its next run.
+        `plan(...)` runs as the pipeline does that is called. `backend` is `"python"`, whose plan the pipeline itself
+        uses, or `"native"`, whose arithmetic is C. `plan.release()` gives back the memory that a plan keeps for its
+        next run.
+
+        Raises `ArgumentError` for a back end that has no plans, `CompilationError` where a C compiler fails.
         """
+        from slinky.runtime.plan import Plan
+
+        require_backend(backend)
         with collector_paused():
-            plan = self._planned()
+            plan = self._prepared(backend)
+            if not isinstance(plan, Plan):
+                raise ArgumentError(f"the back end {backend!r} makes no plan: it looks at the program as it runs")
             plan.make_ready()
         return plan
 

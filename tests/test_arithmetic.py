@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_arithmetic import in_pieces, numbers, plane, programs, same_bits
 
 import slinky as sl
 from slinky.runtime import formulas
 
 y, x = sl.variables("y x")
 Array = np.ndarray[Any, Any]
-DTYPES = [np.dtype(name) for name in ("?", "u1", "i2", "i8", "f4", "f8", "c8")]
 
 
 @pytest.fixture(autouse=True)
@@ -26,99 +26,9 @@ def _quiet() -> Iterator[None]:
         yield
 
 
-def plane(name: str, dtype: Any, rank: int = 2) -> sl.BufferExpr:
-    return sl.BufferExpr(name, dtype, rank)
-
-
-def numbers(shape: tuple[int, ...], dtype: Any, seed: int = 0) -> Array:
-    values = np.random.default_rng(seed).integers(-9, 9, shape)
-    return values.astype(dtype) if np.dtype(dtype).kind != "u" else np.abs(values).astype(dtype)
-
-
-def same_bits(found: Array, expected: Array) -> None:
-    assert found.dtype == expected.dtype
-    assert found.shape == expected.shape
-    np.testing.assert_array_equal(found, expected)
-    if found.dtype.kind == "f":
-        np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
-
-
-def in_pieces(p: sl.Pipeline, name: str) -> list[sl.Pipeline]:
-    """The pipeline, and others that compute a func piece by piece."""
-    rows = sl.split_loop(p, f"{name}.y", 3, rc=True)[0]
-    return [
-        p,
-        rows,
-        sl.parallelize_loop(rows, "for y"),
-        sl.split_loop(sl.split_loop(p, f"{name}.x", 2), f"{name}.y", 1),
-    ]
-
-
 # ----------------------------------------------------------------------------------------------------------------
 # What NumPy gives
 # ----------------------------------------------------------------------------------------------------------------
-
-UNARY: list[Callable[[Any], Any]] = [
-    np.negative,
-    np.absolute,
-    np.sqrt,
-    np.square,
-    np.invert,
-    np.sign,
-    np.isnan,
-    np.logical_not,
-    lambda a: a.astype(np.float32),
-    lambda a: a.astype(np.int16),
-    lambda a: np.modf(a)[0],
-    lambda a: np.frexp(a)[1],
-]
-BINARY: list[Callable[[Any, Any], Any]] = [
-    np.add,
-    np.subtract,
-    np.multiply,
-    np.true_divide,
-    np.floor_divide,
-    np.remainder,
-    np.maximum,
-    np.minimum,
-    np.less,
-    np.equal,
-    np.bitwise_xor,
-    np.logical_and,
-    np.copysign,
-    lambda a, b: np.divmod(a, b)[1],
-    lambda a, b: np.where(a > 0, a, b),
-    lambda a, b: np.clip(a, -2, b),
-]
-NUMBERS = [0, 2, -3, 0.5, 1 + 2j, True, np.int16(7), np.float64(-0.0), 300]
-
-
-@st.composite
-def programs(draw: Any) -> tuple[list[np.dtype[Any]], Callable[..., Any]]:
-    """The dtypes of three inputs, and a function of these."""
-    dtypes = [draw(st.sampled_from(DTYPES)) for _ in range(3)]
-    steps = draw(
-        st.lists(
-            st.tuples(
-                st.sampled_from([*UNARY, *BINARY]),
-                st.integers(0, 8),
-                st.one_of(st.integers(0, 8), st.sampled_from(NUMBERS).map(lambda n: (n,))),
-            ),
-            min_size=1,
-            max_size=7,
-        )
-    )
-
-    def function(*inputs: Any) -> Any:
-        values = list(inputs)
-        for operation, first, second in steps:
-            operands = [values[first % len(values)]]
-            if operation not in UNARY:
-                operands.append(second[0] if isinstance(second, tuple) else values[second % len(values)])
-            values.append(operation(*operands))
-        return values[-1]
-
-    return dtypes, function
 
 
 @given(programs(), st.sampled_from([(5, 7), (1, 1), (0, 4), (4, 0), (13, 2)]), st.sampled_from([3, 1 << 15]))
@@ -209,6 +119,23 @@ def test_numbers_of_the_run() -> None:
         same_bits(found, (0.1 * values - 0.1) + (7 - values) * 6)
     with pytest.raises(sl.ArgumentError):
         p(values, found, shift=7)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.int16, np.uint8])
+@pytest.mark.parametrize("exponent", [0, 1, 2, 3, -1, 0.5, 2.0, 1.5, -2, np.float64(2), np.int8(2)])
+def test_powers(dtype: Any, exponent: Any) -> None:
+    values = np.array([[0, 1, 2, 3, 200]]).astype(dtype)
+    if np.dtype(dtype).kind in "fc":
+        values = np.append(values, np.array([[-0.0, np.inf, -np.inf, np.nan, 0.1]], dtype), axis=0)
+    try:
+        expected = values**exponent
+    except (ValueError, OverflowError):  # integers to negative powers
+        return
+    a, out = plane("a", dtype), plane("out", expected.dtype)
+    sl.arithmetic(a[y, x] ** exponent, out[y, x])
+    found = np.zeros_like(expected)
+    sl.build_pipeline([a], [out])(values, found)
+    same_bits(found, expected)
 
 
 def test_integers_out_of_range_keep_their_order() -> None:

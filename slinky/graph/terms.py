@@ -23,6 +23,8 @@ from slinky.ir.operations import FloatScalar
 from slinky.symbolic.expressions import Expr, Scalar, Variable
 
 _COMPARISONS = frozenset({np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal})
+_POWERS = {1: np.positive, 2: np.square, -1: np.reciprocal, 0.5: np.sqrt}
+"""What NumPy's operator computes in place of a power."""
 _INTEGER = np.dtype(np.int64)
 
 
@@ -58,7 +60,7 @@ class Arithmetic:
     __truediv__, __rtruediv__ = _binary(np.true_divide), _reversed(np.true_divide)
     __floordiv__, __rfloordiv__ = _binary(np.floor_divide), _reversed(np.floor_divide)
     __mod__, __rmod__ = _binary(np.remainder), _reversed(np.remainder)
-    __pow__, __rpow__ = _binary(np.power), _reversed(np.power)
+    __rpow__ = _reversed(np.power)
     __and__, __rand__ = _binary(np.bitwise_and), _reversed(np.bitwise_and)
     __or__, __ror__ = _binary(np.bitwise_or), _reversed(np.bitwise_or)
     __xor__, __rxor__ = _binary(np.bitwise_xor), _reversed(np.bitwise_xor)
@@ -66,7 +68,17 @@ class Arithmetic:
     __rshift__, __rrshift__ = _binary(np.right_shift), _reversed(np.right_shift)
     __lt__, __le__ = _binary(np.less), _binary(np.less_equal)
     __gt__, __ge__ = _binary(np.greater), _binary(np.greater_equal)
+    __eq__, __ne__ = _binary(np.equal), _binary(np.not_equal)
+    __hash__ = object.__hash__
     __neg__, __pos__, __abs__, __invert__ = map(_unary, (np.negative, np.positive, np.absolute, np.invert))
+
+    def __pow__(self, exponent: object) -> Any:
+        """As arrays have it: for some exponents a ufunc of their own."""
+        kind = _kind(self).kind
+        own = _POWERS.get(exponent) if type(exponent) in (int, float) else None  # type: ignore[call-overload]
+        if own is not None and (kind in "fc" or (kind in "iu" and exponent == 2 and type(exponent) is int)):
+            return applied(own, (self,))
+        return applied(np.power, (self, exponent))
 
     def astype(self, dtype: npt.DTypeLike) -> Converted:
         """The value as an element of another dtype, converted as arrays are."""
@@ -247,13 +259,18 @@ def where(condition: object, *values: object) -> Chosen:
         dtype = np.result_type(*map(_sample, (first, second)))
     except TypeError as error:
         raise GraphError(f"np.where of values that have no dtype in common: {error}") from None
-    chosen = (each if _kind(each) == dtype else _converted(each, dtype) for each in (first, second))
+    chosen = (each if _is_of(each, dtype) else _converted(each, dtype) for each in (first, second))
     return Chosen((truth, *chosen), dtype)
 
 
 def clip(value: object, a_min: object = None, a_max: object = None, *, min: object = None, max: object = None) -> Any:
     """A term within limits, as `np.clip` has it."""
     low, high = (a_min if min is None else min), (a_max if max is None else max)
+    kind = _kind(_operand(value))
+    if isinstance(kind, np.dtype) and kind.kind in "iu":  # a limit beyond what the dtype holds limits nothing
+        limits = np.iinfo(kind)
+        low = None if type(low) is int and low <= limits.min else low
+        high = None if type(high) is int and high >= limits.max else high
     if low is None and high is None:
         return applied(np.positive, (value,))
     if low is None:
@@ -308,6 +325,12 @@ def _kind(given: Any) -> Any:
     if isinstance(given, complex):
         return complex
     return given.dtype if hasattr(given, "dtype") else given.buffer.dtype
+
+
+def _is_of(given: Any, dtype: np.dtype[Any]) -> bool:
+    """Whether an operand has this dtype: a number without one has not, though NumPy finds `int` equal to one."""
+    kind = _kind(given)
+    return isinstance(kind, np.dtype) and kind == dtype
 
 
 def _kind_text(kind: Any) -> str:

@@ -71,4 +71,5 @@ def prepare(name: str, program: Program) -> Prepared:
 
 
 register("python", "slinky.runtime.plan:Plan")
+register("native", "slinky.native.plans:NativePlan")
 register("interpreter", "slinky.runtime.interpreter:Interpreted")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from slinky.errors import ExecutionError
-from slinky.ir.statements import Program, blocks_of
+from slinky.ir.statements import LoweredFunc, Program, blocks_of
 from slinky.runtime import forks
 from slinky.runtime.arena import Arenas
 from slinky.runtime.arguments import take_arguments
@@ -81,9 +81,12 @@ def _alive(reference: weakref.ref[Plan]) -> Plan:
 
 
 class Variant:
-    """One variant of the function of a plan, compiled; `function` is called as `codegen.generator.plan_tree` says."""
+    """One variant of the function of a plan, compiled; `function` is called as `codegen.generator.plan_tree` says.
 
-    def __init__(self, program: Program, kind: Kind) -> None:
+    `carrier` gives other functions than the usual ones for what funcs run.
+    """
+
+    def __init__(self, program: Program, kind: Kind, carrier: Callable[[LoweredFunc], Any | None]) -> None:
         self.filename = f"<plan {next(_serial)}>"
         try:
             with limited_patience(_patience(program)):
@@ -100,7 +103,10 @@ class Variant:
         self.arenas = Arenas(self.tree.sites)
         self.inner_arenas = {name: Arenas(kinds) for name, kinds in self.tree.arenas.items()}
         self._first_calls = FirstCalls() if kind.guarded else None
-        callbacks = {} if self._first_calls is None else self._guarded(self._first_calls)
+        others = ((name, carrier(func)) for name, func in self.tree.callbacks.items())
+        callbacks = {name: other for name, other in others if other is not None}
+        if self._first_calls is not None:
+            callbacks = self._guarded(self._first_calls)
         self.objects: dict[str, Any] = {**self.tree.objects, **self.inner_arenas, **callbacks}
         self.function = self.made(self.objects)
 
@@ -161,6 +167,10 @@ class Plan:
         self._anywhere: Enter | None = None
         self._is_ready = False
 
+    def __call__(self, *arrays: object, **scalars: Any) -> Any:
+        """Run, as the pipeline does that is called."""
+        return self.enter(arrays, scalars)
+
     def __repr__(self) -> str:
         return f"<Plan of pipeline {self.program.name}>"
 
@@ -168,6 +178,10 @@ class Plan:
     def source(self) -> str:
         """The Python source of the function that runs when no input or output is empty and nobody counts."""
         return self.variant(self._usual).text.source
+
+    def carrier(self, func: LoweredFunc) -> Callable[..., Any] | None:
+        """Another function for what a func runs than the usual one; None where there is none."""
+        return None
 
     def variant(self, kind: Kind) -> Variant:
         """A variant of the function; made on the first use."""
@@ -178,7 +192,7 @@ class Plan:
                 if found is None:
                     program = self._at_origin if kind.at_origin else self.program
                     assert program is not None
-                    found = self._variants[kind] = Variant(program, kind)
+                    found = self._variants[kind] = Variant(program, kind, self.carrier)
                     weakref.finalize(self, linecache.cache.pop, found.filename, None)
         return found
 

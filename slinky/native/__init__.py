@@ -1,0 +1,1 @@
+"""Back ends that compile: arithmetic that slinky understands becomes loops in C."""

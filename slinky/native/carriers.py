@@ -1,0 +1,138 @@
+"""What computes a formula by a C function, called with NumPy's own arrays.
+
+Idea. The C function reads where the elements of an array are, and how it is laid out, from the array object itself, so
+a call costs no more than passing addresses. Whether objects are laid out as the function takes them is tried, once,
+with an array of known layout.
+
+Invariant: what is computed, and what NumPy would have warned of, is the same as by `runtime.formulas`, which takes
+over for what the C function declines.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import warnings
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from slinky.ir.formulas import Formula
+from slinky.native.compiling import Compiler, library
+from slinky.native.kernels import MISALIGNED, NAME, argument_types, kernel_text
+from slinky.runtime.formulas import formula_carrier
+
+_CTYPES = {
+    np.dtype(name): kind
+    for name, kind in {
+        "bool": ctypes.c_uint8,
+        "int8": ctypes.c_int8,
+        "int16": ctypes.c_int16,
+        "int32": ctypes.c_int32,
+        "int64": ctypes.c_int64,
+        "uint8": ctypes.c_uint8,
+        "uint16": ctypes.c_uint16,
+        "uint32": ctypes.c_uint32,
+        "uint64": ctypes.c_uint64,
+        "float32": ctypes.c_float,
+        "float64": ctypes.c_double,
+    }.items()
+}
+
+_EXCEPTIONS_TEXT = """\
+#include <fenv.h>
+#include <stdint.h>
+typedef struct { intptr_t references; void *type; char *data; int rank; intptr_t *extents; intptr_t *strides; } array;
+int slinky_exceptions(int which)
+{
+    return which == 0 ? FE_DIVBYZERO : which == 1 ? FE_OVERFLOW : which == 2 ? FE_UNDERFLOW : FE_INVALID;
+}
+int slinky_is_laid_out(const array *a, const void *data, intptr_t n0, intptr_t n1, intptr_t s0, intptr_t s1)
+{
+    return a->data == (const char *)data && a->rank == 2 && a->extents[0] == n0 && a->extents[1] == n1
+        && a->strides[0] == s0 && a->strides[1] == s1;
+}
+"""
+
+_ERRORS = (
+    ("divide", "divide by zero"),
+    ("over", "overflow"),
+    ("under", "underflow"),
+    ("invalid", "invalid value"),
+)
+
+
+@cache
+def _exceptions(made_by: Compiler) -> tuple[int, ...] | None:
+    """The bits of floating point exceptions; None if arrays are not laid out as kernels take them."""
+    loaded = library(_EXCEPTIONS_TEXT, made_by)
+    probe = np.zeros((5, 7, 3), np.int16)[1:5:2, ::-2, 1]
+    loaded.slinky_is_laid_out.argtypes = [ctypes.c_void_p, ctypes.c_void_p, *[ctypes.c_ssize_t] * 4]
+    if not loaded.slinky_is_laid_out(id(probe), probe.ctypes.data, *probe.shape, *probe.strides):
+        return None
+    return tuple(loaded.slinky_exceptions(which) for which in range(4))
+
+
+def native_carrier(formula: Formula, made_by: Compiler) -> Callable[..., None] | None:
+    """The function that computes a formula, called as that of `formula_carrier`; None where C cannot do it.
+
+    Raises `CompilationError` if the compiler fails.
+    """
+    text = kernel_text(formula)
+    if text is None or (bits := _exceptions(made_by)) is None:
+        return None
+    kernel = getattr(library(text, made_by), NAME)
+    taken = argument_types(formula)
+    firsts = [ctypes.c_int64] * (formula.rank if formula.has_coordinates() else 0)
+    arrays = [ctypes.c_void_p] * (len(formula.inputs) + 1)
+    kernel.argtypes = [*arrays, *firsts, *(_CTYPES[dtype] for _, dtype in taken)]
+    kernel.restype = ctypes.c_int
+    by_numpy = formula_carrier(formula)
+
+    def finish(result: int, operands: tuple[Any, ...], arguments: dict[str, Any]) -> None:
+        if result == MISALIGNED:
+            by_numpy(*operands, **arguments)
+        else:
+            _report(result, bits)
+
+    def of_arrays(*operands: Any, **arguments: Any) -> None:
+        result = kernel(*map(id, operands), *(_number(arguments[name], dtype) for name, dtype in taken))
+        if result:
+            finish(result, operands, arguments)
+
+    def of_buffers(*operands: Any, **arguments: Any) -> None:
+        given = [operand.array for operand in operands]  # which live as long as the call
+        numbers = (_number(arguments[name], dtype) for name, dtype in taken)
+        result = kernel(*map(id, given), *operands[-1].min, *numbers)
+        if result:
+            finish(result, operands, arguments)
+
+    found = of_buffers if formula.has_coordinates() else of_arrays
+    found.__doc__ = text
+    return found
+
+
+def _number(value: Any, dtype: np.dtype[Any]) -> Any:
+    """An argument, converted as NumPy converts it. Raises `OverflowError` where the dtype does not hold it."""
+    return dtype.type(value).item()
+
+
+def _report(result: int, bits: tuple[int, ...]) -> None:
+    """Say what NumPy would have said, as `np.errstate` has it."""
+    asked: dict[str, str] = np.geterr()  # type: ignore[assignment]
+    for bit, (name, words) in zip(bits, _ERRORS, strict=True):
+        if not result & bit or asked[name] == "ignore":
+            continue
+        message = f"{words} encountered in arithmetic"
+        match asked[name]:
+            case "warn":
+                warnings.warn(message, RuntimeWarning, stacklevel=4)
+            case "raise":
+                raise FloatingPointError(message)
+            case "print":
+                print(f"Warning: {message}")
+            case "call":
+                np.geterrcall()(words, result)  # type: ignore[misc, operator]
+            case "log":
+                np.geterrcall().write(f"Warning: {message}\n")  # type: ignore[union-attr]

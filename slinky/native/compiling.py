@@ -1,0 +1,140 @@
+"""Compiling C: which compiler, how, and where what it made is kept.
+
+Idea. A library is named by a digest of all that it depends on (its text, the compiler and its version, the flags, the
+processor), so one that is there is right, and is found without starting a compiler. The text is kept beside it and
+compared when it is found, so that not even a digest is trusted.
+
+Invariant: a library is there as a whole or not at all, also where several processes make it at the same time; and it is
+loaded from no folder that somebody else can write to.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import hashlib
+import importlib.util
+import os
+import platform
+import shlex
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import attrs
+
+from slinky.errors import CompilationError
+
+FLAGS = ("-std=c11", "-O3", "-march=native", "-fPIC", "-shared", "-ffp-contract=off", "-fno-math-errno", "-fwrapv")
+"""No contraction and integers that wrap, as NumPy computes."""
+MOST_LIBRARIES = 1000
+"""How many the folder keeps; those that have not been used for longest leave."""
+
+
+@attrs.frozen
+class Compiler:
+    """A C compiler: the words by which it is called, and what it says of its version."""
+
+    command: tuple[str, ...]
+    version: str
+
+
+def compiler() -> Compiler | None:
+    """The C compiler of this machine: `$CC`, else `cc`, `gcc` or `clang`, else that of the extra `native`."""
+    return _compiler(os.environ.get("CC", ""))
+
+
+@cache
+def _compiler(asked: str) -> Compiler | None:
+    candidates: list[tuple[str, ...]] = [tuple(shlex.split(asked))] if asked else [("cc",), ("gcc",), ("clang",)]
+    if not asked and importlib.util.find_spec("ziglang") is not None:
+        candidates.append((sys.executable, "-m", "ziglang", "cc"))
+    for command in candidates:
+        if command and shutil.which(command[0]):
+            with contextlib.suppress(OSError, subprocess.SubprocessError):
+                told = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True, timeout=60)
+                return Compiler(command, told.stdout)
+    if asked:
+        raise CompilationError(f"CC says {asked!r}, which is no C compiler that can be run")
+    return None
+
+
+def library(text: str, made_by: Compiler) -> ctypes.CDLL:
+    """The library of a C file: compiled, or as it was kept.
+
+    Raises `CompilationError`, with what the compiler says, if it does not compile the text or what it made cannot be
+    loaded.
+    """
+    words = "\0".join([text, *made_by.command, made_by.version, *FLAGS, _processor()])
+    folder = _folder(os.environ.get("SLINKY_CACHE"))
+    path = folder / f"{hashlib.sha256(words.encode()).hexdigest()}.so"
+    kept = path.with_suffix(".c")
+    if not (path.exists() and kept.exists() and kept.read_text() == text):
+        _compile(text, made_by, path)
+        _forget_old(folder)
+    try:
+        with contextlib.suppress(OSError):
+            os.utime(path)
+        return ctypes.CDLL(str(path))
+    except OSError as error:
+        raise CompilationError(f"what {made_by.command[0]} compiled cannot be loaded: {error}") from None
+
+
+def _compile(text: str, made_by: Compiler, path: Path) -> None:
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix="making-") as making:
+        source, made = Path(making) / "kernel.c", Path(making) / "kernel.so"
+        source.write_text(text)
+        command = [*made_by.command, *FLAGS, "-o", str(made), str(source), "-lm"]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+        except OSError as error:
+            raise CompilationError(f"{shlex.join(command)} cannot be run: {error}") from None
+        if done.returncode or not made.exists():
+            raise CompilationError(f"{shlex.join(command)} failed:\n{done.stderr.strip()}")
+        os.replace(source, path.with_suffix(".c"))
+        os.replace(made, path)
+
+
+def _forget_old(folder: Path) -> None:
+    """Keep no more than so many libraries. One that somebody has loaded stays loaded."""
+    with contextlib.suppress(OSError):
+        libraries = sorted(folder.glob("*.so"), key=lambda each: each.stat().st_mtime)
+        for each in libraries[:-MOST_LIBRARIES]:
+            each.unlink(missing_ok=True)
+            each.with_suffix(".c").unlink(missing_ok=True)
+
+
+@cache
+def _folder(given: str | None) -> Path:
+    """A folder that only this user can write to: the cache folder's, or where that is not to be had, one of its own."""
+    home = Path(given) if given else Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "slinky"
+    folder = home / "native"
+    with contextlib.suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if _is_ours(folder):
+            return folder
+    return Path(tempfile.mkdtemp(prefix="slinky-native-"))
+
+
+def _is_ours(folder: Path) -> bool:
+    """Whether nobody else can put a library there."""
+    if not os.access(folder, os.W_OK):
+        return False
+    if not hasattr(os, "getuid"):
+        return True
+    found = folder.stat()
+    return found.st_uid == os.getuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+@cache
+def _processor() -> str:
+    """What tells processors apart that share a folder: what they can do."""
+    told = [platform.machine(), platform.processor()]
+    with contextlib.suppress(OSError):
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        told += next(([line] for line in lines if line.startswith(("flags", "Features"))), [])
+    return " ".join(told)

@@ -1,0 +1,357 @@
+"""The text of a C function for a formula: loops over its elements, in which each step is a line.
+
+Idea. A formula says all that there is to know: dtypes, steps in an order in which they can be computed, and how each
+input moves with the dimensions. So the text is one pass over its steps, inside a nest of loops over the output. Arrays
+are given as NumPy has them, with their strides. Dimensions that follow each other in memory in all arrays become one
+loop, and where the innermost loop goes element by element through all of them, it is one that compilers turn into
+vector instructions.
+
+Invariant: each line computes what NumPy's loop of these dtypes computes, to the last bit: a ufunc of which that is not
+known has no line here, and a formula that needs it is left to NumPy (`kernel_text` returns None). The text is compiled
+without contraction, with integers that wrap.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, assert_never
+
+import numpy as np
+
+from slinky.ir.formulas import Apply, Argument, Choose, Constant, Convert, Coordinate, Element, Formula, Operand, Result
+from slinky.ir.formulas import Step as FormulaStep
+
+NAME = "slinky_kernel"
+"""What the C function is called."""
+MISALIGNED = -1
+"""What it returns, having done nothing, for arrays of which elements are not where their dtype wants them."""
+
+C_TYPES = {
+    np.dtype(name): text
+    for name, text in {
+        "bool": "uint8_t",
+        **{f"{sign}int{bits}": f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)},
+        "float32": "float",
+        "float64": "double",
+    }.items()
+}
+"""The dtypes that kernels know."""
+
+_HEAD = """\
+#include <fenv.h>
+#include <math.h>
+#include <stdint.h>
+
+/* An array as NumPy keeps it. */
+typedef struct { intptr_t references; void *type; char *data; int rank; intptr_t *extents; intptr_t *strides; } array;
+"""
+
+
+def kernel_text(formula: Formula) -> str | None:
+    """The C function of a formula; None if it is not known to give what NumPy gives.
+
+    It takes pointers to the arrays of the inputs and of the output; the coordinates of the first element, where the
+    formula asks for coordinates; and the arguments by their names in order, each of its dtype. It returns which of
+    the exceptions of floating point arithmetic occurred, as `fenv.h` has them, or -1 (see `MISALIGNED`).
+    """
+    try:
+        return _Kernel(formula).text()
+    except _UnknownError:
+        return None
+
+
+def argument_types(formula: Formula) -> list[tuple[str, np.dtype[Any]]]:
+    """The arguments that the function takes, by name, with their dtypes; one that is used as two stands there twice."""
+    operands = [*(operand for step in formula.steps for operand in step.operands), formula.result]
+    return list(dict.fromkeys((each.name, each.dtype) for each in operands if isinstance(each, Argument)))
+
+
+class _UnknownError(Exception):
+    """There is no line that is known to compute a step."""
+
+
+class _Kernel:
+    """A formula on its way to C."""
+
+    def __init__(self, formula: Formula) -> None:
+        self.formula = formula
+        self.rank = max(formula.rank, 1)
+        self.dims = formula.dims_of_steps()
+        self.arguments = {key: f"k{n}" for n, key in enumerate(argument_types(formula))}
+        self.names = [f"a{k}" for k in range(len(formula.inputs))]
+
+    def text(self) -> str:
+        """The whole file."""
+        parameters = [f"const array *{name}" for name in (*self.names, "o")]
+        if self.formula.has_coordinates():
+            parameters += [f"int64_t first{d}" for d in range(self.formula.rank)]
+        parameters += [f"{_type(dtype)} {name}" for (_, dtype), name in self.arguments.items()]
+        lines = [*self._places(), *self._alignment(), *self._merging(), *self._nest()]
+        body = "\n".join(f"    {line}" for line in lines)
+        return f"{_HEAD}\nint {NAME}({', '.join(parameters)})\n{{\n{body}\n}}\n"
+
+    # Around the loops ---------------------------------------------------------------------------------------------
+
+    def _axes(self, k: int) -> dict[int, tuple[int, int]]:
+        """Of an input (of the output, behind the last): by dimension, the axis that moves with it, and its step."""
+        if k == len(self.names):
+            return {d: (d, 1) for d in range(self.formula.rank)}
+        return {
+            axis.dim: (position, axis.step) for position, axis in enumerate(self.formula.inputs[k]) if axis is not None
+        }
+
+    def _places(self) -> Iterator[str]:
+        """How far each array goes along each dimension, and where it begins."""
+        for d in range(self.rank):
+            yield f"intptr_t n{d} = {f'o->extents[{d}]' if d < self.formula.rank else 1};"
+        yield f"if ({' || '.join(f'n{d} == 0' for d in range(self.rank))}) return 0;"
+        for k, name in enumerate((*self.names, "o")):
+            axes = self._axes(k)
+            backwards = [f"({name}->extents[{a}] - 1) * {name}->strides[{a}]" for a, step in axes.values() if step < 0]
+            yield f"char *p_{name} = {' + '.join([f'{name}->data', *backwards])};"
+            for d in range(self.rank):
+                axis, step = axes.get(d, (0, 0))
+                stride = f"{step} * {name}->strides[{axis}]" if step not in (0, 1) else f"{name}->strides[{axis}]"
+                yield f"intptr_t s_{name}_{d} = {stride if step else 0};"
+
+    def _alignment(self) -> Iterator[str]:
+        for k, name in enumerate((*self.names, "o")):
+            size = self._dtype(k).itemsize
+            if size > 1:
+                strides = "".join(f" | (uintptr_t)s_{name}_{d}" for d in range(self.rank))
+                yield f"if (((uintptr_t)p_{name}{strides}) % {size}) return {MISALIGNED};"
+
+    def _merging(self) -> Iterator[str]:
+        """A dimension along which every array goes on where a row of the next one ends is one with that."""
+        asked = {step.dim for step in self.formula.steps if isinstance(step, Coordinate)}
+        for d in reversed(range(self.rank - 1)):
+            if asked & set(range(d, self.rank)):
+                return
+            follows = [f"s_{name}_{d} == s_{name}_{self.rank - 1} * n{self.rank - 1}" for name in (*self.names, "o")]
+            before = [f"n{e} == 1" for e in range(d + 1, self.rank - 1)]
+            yield f"if ({' && '.join([*before, *follows])}) {{ n{self.rank - 1} *= n{d}; n{d} = 1; }}"
+
+    def _dtype(self, k: int) -> np.dtype[Any]:
+        if k == len(self.names):
+            return self.formula.dtype_of(self.formula.result)
+        operands = [*(operand for step in self.formula.steps for operand in step.operands), self.formula.result]
+        found = [each.dtype for each in operands if isinstance(each, Element) and each.input == k]
+        if not found:
+            raise _UnknownError
+        return found[0]
+
+    # Loops --------------------------------------------------------------------------------------------------------
+
+    def _nest(self) -> Iterator[str]:
+        inner = self.rank - 1
+        yield "feclearexcept(FE_ALL_EXCEPT);"
+        for d in range(inner):
+            yield f"{'    ' * d}for (intptr_t i{d} = 0; i{d} < n{d}; i{d}++) {{"
+        pad = "    " * inner
+        for name in (*self.names, "o"):
+            terms = [f"p_{name}", *(f"i{d} * s_{name}_{d}" for d in range(inner))]
+            yield f"{pad}char *r_{name} = {' + '.join(terms)};"
+        moving = [name for k, name in enumerate((*self.names, "o")) if inner in self._axes(k)]
+        sizes = {name: self._dtype(k).itemsize for k, name in enumerate((*self.names, "o"))}
+        dense = " && ".join(f"s_{name}_{inner} == {sizes[name]}" for name in moving) or "1"
+        yield f"{pad}if ({dense}) {{"
+        yield from (f"{pad}    {line}" for line in self._loop(set(moving), is_dense=True))
+        yield f"{pad}}} else {{"
+        yield from (f"{pad}    {line}" for line in self._loop(set(moving), is_dense=False))
+        yield f"{pad}}}"
+        for d in reversed(range(inner)):
+            yield f"{'    ' * d}}}"
+        yield "return fetestexcept(FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW | FE_INVALID);"
+
+    def _loop(self, moving: set[str], *, is_dense: bool) -> Iterator[str]:
+        """The innermost loop: the steps of one element."""
+        inner = self.rank - 1
+        elements = []
+        for k, name in enumerate(self.names):
+            of = _type(self._dtype(k))
+            if name not in moving:
+                yield f"const {of} {name}_ = *(const {of} *)r_{name};"
+            elif is_dense:
+                yield f"const {of} *v_{name} = (const {of} *)r_{name};"
+                elements.append(f"const {of} {name}_ = v_{name}[i];")
+            else:
+                elements.append(f"const {of} {name}_ = *(const {of} *)(r_{name} + i * s_{name}_{inner});")
+        written = _type(self._dtype(len(self.names)))
+        target = "v_o[i]" if is_dense else f"*({written} *)(r_o + i * s_o_{inner})"
+        if is_dense:
+            yield f"{written} *v_o = ({written} *)r_o;"
+            yield "#pragma GCC ivdep"
+        yield f"for (intptr_t i = 0; i < n{inner}; i++) {{"
+        yield from (f"    {line}" for line in elements)
+        for number, step in enumerate(self.formula.steps):
+            yield f"    const {_type(step.results[0])} t{number} = {self._value(step)};"
+        yield f"    {target} = {self._operand(self.formula.result)};"
+        yield "}"
+
+    def _value(self, step: FormulaStep) -> str:
+        given = [(self._operand(operand), self.formula.dtype_of(operand)) for operand in step.operands]
+        match step:
+            case Apply(ufunc=ufunc, dtypes=dtypes):
+                if ufunc.nout != 1:
+                    raise _UnknownError
+                operands = [_cast(text, own, to) for (text, own), to in zip(given, dtypes, strict=False)]
+                return _applied(ufunc, operands, dtypes)
+            case Convert(dtype=dtype):
+                return _cast(*given[0], dtype)
+            case Choose():
+                return f"{given[0][0]} ? {given[1][0]} : {given[2][0]}"
+            case Coordinate(dim=d):
+                return f"first{d} + {'i' if d == self.rank - 1 else f'i{d}'}"
+            case _:
+                assert_never(step)
+
+    def _operand(self, operand: Operand) -> str:
+        match operand:
+            case Element(input=k):
+                return f"a{k}_"
+            case Result(step=number, output=0):
+                return f"t{number}"
+            case Argument(name=name, dtype=dtype):
+                return self.arguments[name, dtype]
+            case Constant(value=value):
+                return _constant(value)
+        raise _UnknownError
+
+
+def _type(dtype: np.dtype[Any]) -> str:
+    if not dtype.isnative or dtype not in C_TYPES:
+        raise _UnknownError
+    return C_TYPES[dtype]
+
+
+def _cast(text: str, own: np.dtype[Any], to: np.dtype[Any]) -> str:
+    """A value as another dtype. What is beyond an integer is not the same everywhere, and left to NumPy."""
+    if own == to:
+        return text
+    if to.kind == "b":
+        return f"(uint8_t)({text} != 0)"
+    if own.kind == "f" and to.kind != "f":
+        raise _UnknownError
+    return f"({_type(to)}){text}"
+
+
+def _constant(value: Any) -> str:
+    dtype = value.dtype
+    of = _type(dtype)
+    if dtype.kind != "f":
+        whole = int(value)
+        return f"({of})INT64_MIN" if whole == -(1 << 63) else f"({of}){whole}{'ULL' if whole > 0 else 'LL'}"
+    number = float(value)
+    if math.isnan(number):
+        if value.tobytes() not in (dtype.type("nan").tobytes(), (-dtype.type("nan")).tobytes()):
+            raise _UnknownError
+        return f"({of}){'-' if math.copysign(1, number) < 0 else ''}NAN"
+    if math.isinf(number):
+        return f"({of}){'-' if number < 0 else ''}INFINITY"
+    return f"({of}){number.hex()}"
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# What ufuncs compute
+# ----------------------------------------------------------------------------------------------------------------
+
+_COMPARED = {
+    "less": ("<", "isless"),
+    "less_equal": ("<=", "islessequal"),
+    "greater": (">", "isgreater"),
+    "greater_equal": (">=", "isgreaterequal"),
+    "equal": ("==", ""),
+    "not_equal": ("!=", ""),
+}
+"""Comparisons: of integers, and of floats where a NaN is no exception."""
+_ANY = {
+    "logical_and": "(uint8_t)({0} & {1})",
+    "logical_or": "(uint8_t)({0} | {1})",
+    "logical_xor": "(uint8_t)({0} ^ {1})",
+    "logical_not": "(uint8_t)(!{0})",
+}
+_BOOL = {
+    "add": "(uint8_t)({0} | {1})",
+    "multiply": "(uint8_t)({0} & {1})",
+    "maximum": "(uint8_t)({0} | {1})",
+    "minimum": "(uint8_t)({0} & {1})",
+    "bitwise_and": "(uint8_t)({0} & {1})",
+    "bitwise_or": "(uint8_t)({0} | {1})",
+    "bitwise_xor": "(uint8_t)({0} ^ {1})",
+    "invert": "(uint8_t)(!{0})",
+    "absolute": "{0}",
+}
+_INTEGER = {
+    "add": "({T})({0} + {1})",
+    "subtract": "({T})({0} - {1})",
+    "multiply": "({T})({0} * {1})",
+    "negative": "({T})(-{0})",
+    "positive": "{0}",
+    "absolute": "({T})({0} < 0 ? -{0} : {0})",
+    "square": "({T})({0} * {0})",
+    "sign": "({T})({0} > 0 ? 1 : {0} < 0 ? -1 : 0)",
+    "maximum": "({0} > {1} ? {0} : {1})",
+    "minimum": "({0} < {1} ? {0} : {1})",
+    "bitwise_and": "({T})({0} & {1})",
+    "bitwise_or": "({T})({0} | {1})",
+    "bitwise_xor": "({T})({0} ^ {1})",
+    "invert": "({T})(~{0})",
+    "clip": "(({0} > {1} ? {0} : {1}) < {2} ? ({0} > {1} ? {0} : {1}) : {2})",
+    "floor": "{0}",
+    "ceil": "{0}",
+    "trunc": "{0}",
+}
+_FLOAT = {
+    "add": "{0} + {1}",
+    "subtract": "{0} - {1}",
+    "multiply": "{0} * {1}",
+    "divide": "{0} / {1}",
+    "negative": "-{0}",
+    "positive": "{0}",
+    "absolute": "fabs{f}({0})",
+    "fabs": "fabs{f}({0})",
+    "sqrt": "sqrt{f}({0})",
+    "square": "{0} * {0}",
+    "reciprocal": "1 / {0}",
+    "floor": "floor{f}({0})",
+    "ceil": "ceil{f}({0})",
+    "trunc": "trunc{f}({0})",
+    "rint": "rint{f}({0})",
+    "copysign": "copysign{f}({0}, {1})",
+    "maximum": "(isgreater({0}, {1}) | ({0} != {0})) ? {0} : {1}",
+    "minimum": "(isless({0}, {1}) | ({0} != {0})) ? {0} : {1}",
+    "isnan": "(uint8_t)({0} != {0})",
+    "isfinite": "(uint8_t)(fabs{f}({0}) <= {largest})",
+    "isinf": "(uint8_t)(fabs{f}({0}) == INFINITY)",
+}
+
+
+def _applied(ufunc: np.ufunc, operands: list[str], dtypes: tuple[np.dtype[Any], ...]) -> str:
+    """The value of a ufunc of operands of these dtypes."""
+    name, result = ufunc.__name__, dtypes[-1]
+    if getattr(np, name, None) is not ufunc and name != "clip":
+        raise _UnknownError
+    kinds = {dtype.kind for dtype in dtypes[: ufunc.nin]}
+    if name in _COMPARED and len(set(dtypes[: ufunc.nin])) == 1 and result.kind == "b":
+        sign, quiet = _COMPARED[name]
+        a, b = operands
+        return f"(uint8_t)({quiet}({a}, {b}))" if quiet and kinds == {"f"} else f"(uint8_t)({a} {sign} {b})"
+    if name in _ANY and result.kind == "b":
+        truths = [
+            text if dtype.kind == "b" else f"({text} != 0)" for text, dtype in zip(operands, dtypes, strict=False)
+        ]
+        return _ANY[name].format(*truths)
+    if name == "divide" and kinds <= {"i", "u"} and result == np.dtype(np.float64):
+        return "(double){} / (double){}".format(*operands)
+    tables: dict[str, dict[str, str]] = {"b": _BOOL, "i": _INTEGER, "u": _INTEGER, "f": _FLOAT}
+    (kind,) = kinds if len(kinds) == 1 else ("",)
+    same = set(dtypes) == {result} or name in ("isnan", "isfinite", "isinf")
+    form = tables.get(kind, {}).get(name)
+    if form is None or not same or not all(each in C_TYPES for each in dtypes):
+        raise _UnknownError
+    if kind == "u" and name in ("absolute", "sign"):
+        form = "{0}" if name == "absolute" else "({T})({0} > 0)"
+    single = dtypes[0] == np.dtype(np.float32)
+    largest = float(np.finfo(dtypes[0]).max).hex() if kind == "f" else ""
+    return form.format(*operands, T=_type(result), f="f" if single else "", largest=largest)

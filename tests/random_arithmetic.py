@@ -1,0 +1,106 @@
+"""Arithmetic, drawn at random, and what it is compared by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+import slinky as sl
+
+Array = np.ndarray[Any, Any]
+DTYPES = [np.dtype(name) for name in ("?", "u1", "i2", "i8", "f4", "f8", "c8")]
+
+
+def plane(name: str, dtype: Any, rank: int = 2) -> sl.BufferExpr:
+    return sl.BufferExpr(name, dtype, rank)
+
+
+def numbers(shape: tuple[int, ...], dtype: Any, seed: int = 0) -> Array:
+    values = np.random.default_rng(seed).integers(-9, 9, shape)
+    return values.astype(dtype) if np.dtype(dtype).kind != "u" else np.abs(values).astype(dtype)
+
+
+def same_bits(found: Array, expected: Array) -> None:
+    assert found.dtype == expected.dtype
+    assert found.shape == expected.shape
+    np.testing.assert_array_equal(found, expected)
+    if found.dtype.kind == "f":
+        numbers_ = ~np.isnan(found)
+        np.testing.assert_array_equal(np.signbit(found[numbers_]), np.signbit(expected[numbers_]))
+
+
+def in_pieces(p: sl.Pipeline, name: str) -> list[sl.Pipeline]:
+    """The pipeline, and others that compute a func piece by piece."""
+    rows = sl.split_loop(p, f"{name}.y", 3, rc=True)[0]
+    return [
+        p,
+        rows,
+        sl.parallelize_loop(rows, "for y"),
+        sl.split_loop(sl.split_loop(p, f"{name}.x", 2), f"{name}.y", 1),
+    ]
+
+
+UNARY: list[Callable[[Any], Any]] = [
+    np.negative,
+    np.absolute,
+    np.sqrt,
+    np.square,
+    np.invert,
+    np.sign,
+    np.isnan,
+    np.logical_not,
+    lambda a: a.astype(np.float32),
+    lambda a: a.astype(np.int16),
+    lambda a: np.modf(a)[0],
+    lambda a: np.frexp(a)[1],
+]
+BINARY: list[Callable[[Any, Any], Any]] = [
+    np.add,
+    np.subtract,
+    np.multiply,
+    np.true_divide,
+    np.floor_divide,
+    np.remainder,
+    np.maximum,
+    np.minimum,
+    np.less,
+    np.equal,
+    np.bitwise_xor,
+    np.logical_and,
+    np.copysign,
+    lambda a, b: np.divmod(a, b)[1],
+    lambda a, b: np.where(a > 0, a, b),
+    lambda a, b: np.clip(a, -2, b),
+]
+NUMBERS = [0, 2, -3, 0.5, 1 + 2j, True, np.int16(7), np.float64(-0.0), 300]
+
+
+@st.composite
+def programs(draw: Any) -> tuple[list[np.dtype[Any]], Callable[..., Any]]:
+    """The dtypes of three inputs, and a function of these."""
+    dtypes = [draw(st.sampled_from(DTYPES)) for _ in range(3)]
+    steps = draw(
+        st.lists(
+            st.tuples(
+                st.sampled_from([*UNARY, *BINARY]),
+                st.integers(0, 8),
+                st.one_of(st.integers(0, 8), st.sampled_from(NUMBERS).map(lambda n: (n,))),
+            ),
+            min_size=1,
+            max_size=7,
+        )
+    )
+
+    def function(*inputs: Any) -> Any:
+        values = list(inputs)
+        for operation, first, second in steps:
+            operands = [values[first % len(values)]]
+            if operation not in UNARY:
+                operands.append(second[0] if isinstance(second, tuple) else values[second % len(values)])
+            values.append(operation(*operands))
+        return values[-1]
+
+    return dtypes, function

@@ -1,0 +1,386 @@
+"""Arithmetic in C: what NumPy gives, bit for bit, with its warnings; and what is said where it cannot be compiled."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from random_arithmetic import in_pieces, numbers, plane, programs, same_bits
+
+import slinky as sl
+from slinky.native import carriers, compiling
+from slinky.native.kernels import kernel_text
+
+y, x = sl.variables("y x")
+Array = np.ndarray[Any, Any]
+needs_compiler = pytest.mark.skipif(compiling.compiler() is None, reason="there is no C compiler")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _own_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Libraries of tests are no other's."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SLINKY_CACHE", str(tmp_path_factory.mktemp("compiled")))
+        yield
+
+
+def of(make: Callable[..., Any], *dtypes: Any, result: Any = None) -> tuple[sl.Pipeline, Any]:
+    """A pipeline of one step of arithmetic on planes of these dtypes, and the formula."""
+    inputs = [plane(name, dtype) for name, dtype in zip("abc", dtypes, strict=False)]
+    value = make(*(each[y, x] for each in inputs))
+    out = plane("out", value.dtype if result is None else result)
+    func = sl.arithmetic(value, out[y, x], name="term")
+    return sl.build_pipeline(inputs, [out]), func.formula
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# What NumPy gives
+# ----------------------------------------------------------------------------------------------------------------
+
+
+@needs_compiler
+@given(programs(), st.sampled_from([(5, 7), (1, 1), (0, 4), (33, 18)]))
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+def test_what_numpy_gives(program: Any, shape: tuple[int, int]) -> None:
+    dtypes, function = program
+    a, b, row = plane("a", dtypes[0]), plane("b", dtypes[1]), plane("row", dtypes[2], 1)
+    arrays = [numbers(shape, dtypes[0]), numbers(shape, dtypes[1], 1), numbers(shape[1:], dtypes[2], 2)]
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore", RuntimeWarning)
+        try:
+            expected = np.broadcast_to(function(*arrays), shape)
+        except (TypeError, OverflowError, AttributeError):
+            return
+        out = plane("out", expected.dtype)
+        func = sl.arithmetic(function(a[y, x], b[y, x], row[x]), out[y, x], name="term")
+        read = {access.buffer for access in func.inputs}
+        p = sl.build_pipeline([each for each in (a, b, row) if each in read], [out])
+        given_ = [array for array, each in zip(arrays, (a, b, row), strict=True) if each in read]
+        for q in in_pieces(p, "term"):
+            found = np.zeros(shape, expected.dtype)
+            q.run(*given_, found, backend="native")
+            same_bits(found, expected)
+
+
+SPECIAL = [0.0, -0.0, 1.0, -1.5, 2.5, np.inf, -np.inf, np.nan, 1e-320, 3e38, -7.0, 0.1]
+FLOATS: list[Callable[..., Any]] = [
+    *(np.add, np.subtract, np.multiply, np.true_divide, np.maximum, np.minimum, np.copysign),
+    *(np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal),
+    *(np.logical_and, np.logical_or, np.logical_xor),
+    *(
+        lambda a, b: np.sqrt(a) - np.abs(b),
+        lambda a, b: np.floor(a) + np.ceil(b),
+        lambda a, b: np.rint(a) * np.trunc(b),
+    ),
+    *(lambda a, b: np.where(np.isnan(a), b, np.reciprocal(b)), lambda a, b: np.isinf(a) | np.isfinite(b)),
+    *(lambda a, b: (a * b + a) * b - a / b, lambda a, b: np.square(-a) + (+b), lambda a, b: a.astype(np.float64) * b),
+    *(lambda a, b: np.fabs(a) < b, lambda a, b: ~(a > b)),
+]
+INTEGERS: list[Callable[..., Any]] = [
+    *(np.add, np.subtract, np.multiply, np.true_divide, np.maximum, np.minimum),
+    *(np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.less, np.greater_equal, np.equal, np.logical_or),
+    *(lambda a, b: -a + np.abs(b), lambda a, b: np.sign(a) * np.square(b), lambda a, b: ~a ^ b),
+    *(lambda a, b: (a != 0) | (b == 5),),
+    *(lambda a, b: np.clip(a, 3, b), lambda a, b: np.where(a > b, a, b) * 3, lambda a, b: a * np.float32(0.1) + b),
+    *(lambda a, b: a.astype(np.uint16) * b.astype(np.uint16), lambda a, b: a.astype(np.int8) - b.astype(np.int8)),
+]
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("make", FLOATS)
+def test_floats(make: Callable[..., Any], dtype: Any) -> None:
+    values = np.array(SPECIAL).astype(dtype)
+    a, b = np.repeat(values, len(values)).reshape(12, 12), np.tile(values, len(values)).reshape(12, 12)
+    check(make, a, b)
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", ["u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8"])
+@pytest.mark.parametrize("make", INTEGERS)
+def test_integers_wrap(make: Callable[..., Any], dtype: str) -> None:
+    limits = np.iinfo(dtype)
+    values = np.array([limits.min, limits.max, 0, 1, 2, 5, limits.max - 1, limits.min + 1, 100], dtype)
+    check(make, np.repeat(values, 9).reshape(9, 9), np.tile(values, 9).reshape(9, 9))
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    "make", [np.add, np.multiply, np.maximum, np.minimum, np.bitwise_xor, np.logical_and, np.equal]
+)
+def test_truths(make: Callable[..., Any]) -> None:
+    values = np.array([[False, True], [True, False]])
+    check(lambda a, b: make(~a, b), values, values.T.copy())
+    check(lambda a, b: make(a, b) + 1.5, values, np.ones_like(values))
+
+
+def check(make: Callable[..., Any], *arrays: Array) -> None:
+    """It is C that runs, and gives what NumPy gives: in whole, backwards, and from columns."""
+    p, formula = of(make, *(array.dtype for array in arrays))
+    assert kernel_text(formula) is not None
+    plan = p.compile(backend="native")
+    for given_ in (arrays, tuple(a[::-1, ::2] for a in arrays), tuple(a.T for a in arrays)):
+        with np.errstate(all="ignore"):
+            expected = make(*given_)
+            found = np.zeros(expected.shape, expected.dtype)
+            plan(*given_, found)
+            same_bits(found, expected)
+            turned = np.zeros(expected.shape[::-1], expected.dtype).T
+            plan(*given_, turned)
+            same_bits(turned, expected)
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("reads", "taken"),
+    [
+        (lambda a: a[x, y], lambda a: a[:6, :5].T),
+        (lambda a: a[2 * y, x + 1], lambda a: a[0:10:2, 1:7]),
+        (lambda a: a[9 - 2 * y, 3 * x], lambda a: a[9::-2, 0:18:3]),
+        (lambda a: a[4, x], lambda a: np.broadcast_to(a[4, :6], (5, 6))),
+        (lambda a: a[y, 3], lambda a: np.broadcast_to(a[:5, 3:4], (5, 6))),
+        (lambda a: a[2, 3], lambda a: np.broadcast_to(a[2, 3], (5, 6))),
+        (lambda a: a[y, x] - a[y, x + 1] * a[x, y], lambda a: a[:5, :6] - a[:5, 1:7] * a[:6, :5].T),
+    ],
+)
+def test_elements_from_elsewhere(reads: Callable[..., Any], taken: Callable[..., Any]) -> None:
+    a, out = plane("a", np.float32), plane("out", np.float32)
+    func = sl.arithmetic(reads(a) * 2, out[y, x], name="term")
+    assert kernel_text(func.formula) is not None
+    values = numbers((20, 20), np.float32)
+    for q in in_pieces(sl.build_pipeline([a], [out]), "term"):
+        found = np.zeros((5, 6), np.float32)
+        q.run(values, found, backend="native")
+        same_bits(found, taken(values) * np.float32(2))
+
+
+@needs_compiler
+def test_coordinates_and_numbers_of_the_run() -> None:
+    amount, shift = sl.scalar("amount", float), sl.scalar("shift")
+    a, out = plane("a", np.float32), plane("out", np.float64)
+    func = sl.arithmetic(a[y, x] * amount + sl.coordinate(y) * 0.5 - x + shift, out[y, x], name="term")
+    assert kernel_text(func.formula) is not None
+    values = sl.Buffer(numbers((7, 5), np.float32), min=(-3, 2))
+    rows, columns = np.arange(7)[:, None] - 3, np.arange(5) + 2
+    for q in in_pieces(sl.build_pipeline([a], [out]), "term"):
+        found = sl.Buffer(np.zeros((7, 5)), min=(-3, 2))
+        q.run(values, found, amount=0.1, shift=3, backend="native")
+        same_bits(found.array, values.array * np.float32(0.1) + rows * 0.5 - columns + 3)
+
+
+@needs_compiler
+def test_callbacks_in_between_run_as_ever() -> None:
+    a, t, u, out = (plane(name, np.float32) for name in "atuo")
+    sl.arithmetic(a[y, x] * 2, t[y, x], name="first")
+    sl.Func(np.exp, [t[sl.interval(y, y), x]], [u[y, x]], name="exp")
+    sl.arithmetic((u[y - 1, x] + u[y + 1, x]) / 2, out[y, x], name="last")
+    p = sl.parallelize_loop(sl.split_loop(sl.build_pipeline([a], [out]), "last.y", 3), "for y")
+    values = numbers((30, 8), np.float32)
+    found, expected = (sl.Buffer(np.zeros((28, 8), np.float32), min=(1, 0)) for _ in range(2))
+    counted = p.run(values, found, backend="native", threads=2)
+    usual = p.run(values, expected, threads=2)
+    same_bits(found.array, expected.array)
+    assert (counted.calls, counted.elements, counted.program_bytes) == (
+        usual.calls,
+        usual.elements,
+        usual.program_bytes,
+    )
+
+
+@needs_compiler
+def test_elements_that_are_not_where_their_dtype_wants_them() -> None:
+    p, _ = of(lambda a: a * 2 + 1, np.float64)
+    values = np.zeros(8 * 12 + 1, np.uint8)[1:].view(np.float64).reshape(3, 4)
+    values[...] = np.arange(12).reshape(3, 4)
+    found = np.zeros((3, 4))
+    p.run(values, found, backend="native")
+    same_bits(found, values * 2 + 1)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda a: np.exp(a),
+        lambda a: a // 2,
+        lambda a: a**3,
+        lambda a: a.astype(np.int16),
+        lambda a: a * 1j,
+        lambda a: np.modf(a)[0],
+        lambda a: a.astype(np.float16),
+    ],
+)
+def test_what_is_left_to_numpy(make: Callable[..., Any]) -> None:
+    p, formula = of(make, np.float32)
+    assert kernel_text(formula) is None
+    values = numbers((4, 5), np.float32)
+    expected = make(values)
+    found = np.zeros_like(expected)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", sl.MissingCompilerWarning)
+        p.run(values, found, backend="native")
+    same_bits(found, expected)
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# What NumPy says
+# ----------------------------------------------------------------------------------------------------------------
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("make", "values", "words"),
+    [
+        (lambda a: 1 / a, [1.0, 0.0], "divide by zero"),
+        (lambda a: a * a, [1e300, 1.0], "overflow"),
+        (lambda a: a - a, [np.inf, 1.0], "invalid value"),
+        (lambda a: np.sqrt(a), [-1.0, 1.0], "invalid value"),
+    ],
+)
+def test_exceptions_of_floats_are_warnings_or_errors_as_asked(
+    make: Callable[..., Any], values: list[float], words: str
+) -> None:
+    p, _ = of(make, np.float64)
+    plan, array, found = p.compile(backend="native"), np.array([values]), np.zeros((1, 2))
+    with pytest.warns(RuntimeWarning, match=words):
+        plan(array, found)
+    with np.errstate(all="raise"), pytest.raises(FloatingPointError, match=words):
+        plan(array, found)
+    said: list[str] = []
+    with np.errstate(all="call", call=lambda kind, _: said.append(kind)):
+        plan(array, found)
+    assert said[0] == words
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        plan(array, found)
+
+
+@needs_compiler
+def test_comparing_with_nan_is_no_exception() -> None:
+    """Nor is it to take the larger of two, or to choose."""
+    p, formula = of(lambda a, b: np.where(a < b, np.maximum(a, b), np.minimum(a, b)) * (a >= b), np.float32, np.float32)
+    assert kernel_text(formula) is not None
+    values = np.tile(np.array([np.nan, 1.0, -2.0], np.float32), 40).reshape(4, 30)
+    with warnings.catch_warnings(), np.errstate(all="warn"):
+        warnings.simplefilter("error")
+        p.run(values, values[:, ::-1], np.zeros((4, 30), np.float32), backend="native")
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Compiling
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def test_without_a_compiler_it_is_python_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("slinky.native.plans.compiler", lambda: None)
+    p, _ = of(lambda a: a * 2, np.float32)
+    found = np.zeros((2, 3), np.float32)
+    with pytest.warns(sl.MissingCompilerWarning, match=r"pip install 'slinky\[native\]'"):
+        p.run(np.ones((2, 3), np.float32), found, backend="native")
+    p.run(np.ones((2, 3), np.float32), found, backend="native")  # is not said again: warnings are errors here
+    np.testing.assert_array_equal(found, 2)
+
+
+@needs_compiler
+def test_a_compiler_that_fails_is_an_error_with_its_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(carriers, "kernel_text", lambda formula: "int no_such_thing(;")
+    p, _ = of(lambda a: a * 2, np.float32)
+    with pytest.raises(sl.CompilationError, match=r"(?s)failed:.*error"):
+        p.compile(backend="native")
+
+
+def test_no_compiler_where_one_was_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "/no/such/compiler -x")
+    p, _ = of(lambda a: a * 2, np.float32)
+    with pytest.raises(sl.CompilationError, match="CC says '/no/such/compiler -x', which is no C compiler"):
+        p.compile(backend="native")
+
+
+@pytest.mark.parametrize("backend", ["interpreter", "fortran"])
+def test_back_ends_without_plans(backend: str) -> None:
+    p, _ = of(lambda a: a * 2, np.float32)
+    with pytest.raises(sl.ArgumentError, match=f"(the back end 'interpreter' makes no plan|no back end '{backend}')"):
+        p.compile(backend=backend)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setenv("SLINKY_CACHE", str(tmp_path / "cache"))
+    yield tmp_path / "cache" / "native"
+    compiling._folder.cache_clear()
+
+
+@needs_compiler
+def test_what_is_compiled_is_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made_by = compiling.compiler()
+    assert made_by is not None
+    compiling.library("int three(void) { return 3; }\n", made_by)
+    assert [path.suffix for path in sorted(folder.iterdir())] == [".c", ".so"]
+    with monkeypatch.context() as patch:
+        patch.setattr(compiling, "_compile", None)
+        assert compiling.library("int three(void) { return 3; }\n", made_by).three() == 3
+    (text,) = folder.glob("*.c")
+    text.write_text("int three(void) { return 4; }\n")
+    assert compiling.library("int three(void) { return 3; }\n", made_by).three() == 3
+    assert text.read_text() == "int three(void) { return 3; }\n"
+
+
+@needs_compiler
+def test_the_folder_is_bounded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiling, "MOST_LIBRARIES", 2)
+    made_by = compiling.compiler()
+    assert made_by is not None
+    for n in range(4):
+        assert getattr(compiling.library(f"int f{n}(void) {{ return {n}; }}\n", made_by), f"f{n}")() == n
+    assert len(list(folder.glob("*.so"))) == len(list(folder.glob("*.c"))) == 2
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="folders have no owners here")
+def test_a_folder_that_others_can_write_to_is_not_used(folder: Path) -> None:
+    folder.mkdir(parents=True)
+    folder.chmod(0o777)
+    found = compiling._folder(os.environ["SLINKY_CACHE"])
+    assert found != folder
+    assert not found.stat().st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+SCRIPT = """
+import numpy as np, slinky as sl
+x, = sl.variables("x")
+a, out = (sl.BufferExpr(name, np.float32, 1) for name in ("a", "out"))
+sl.arithmetic(a[x] * 3 + 1, out[x])
+found = np.zeros(1000, np.float32)
+sl.build_pipeline([a], [out]).run(np.ones(1000, np.float32), found, backend="native")
+print(found.sum())
+"""
+
+
+@needs_compiler
+def test_processes_that_compile_at_the_same_time(folder: Path) -> None:
+    root = Path(__file__).parent.parent
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+    running = [
+        subprocess.Popen([sys.executable, "-c", SCRIPT], env=environment, stdout=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    assert [each.communicate()[0].strip() for each in running] == ["4000.0"] * 3
+    assert not list(folder.glob("making-*"))
+
+
+def test_the_text_is_readable() -> None:
+    _, formula = of(lambda a, b: np.maximum(a * 0.5, b), np.float32, np.float32)
+    text = kernel_text(formula)
+    assert text is not None
+    lines = [line.strip() for line in text.splitlines()]
+    assert "const float t0 = a0_ * (float)0x1.0000000000000p-1;" in lines
+    assert "const float t1 = (isgreater(t0, a1_) | (t0 != t0)) ? t0 : a1_;" in lines
+    assert "v_o[i] = t1;" in lines
