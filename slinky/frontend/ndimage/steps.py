@@ -216,7 +216,7 @@ def with_outside(image: Any, rules: Sequence[str | None], cval: Any) -> tuple[An
     value = held(cval, image.dtype)
     if value is not None:
         return image, value
-    if image.dtype.kind == "c":
+    if image.dtype.kind in "bc":  # SciPy writes numbers into bools, and rounds halves of what is complex
         raise ArgumentError(f"the array is {image.dtype}, which does not hold cval={cval!r}; convert it before")
     return converted(image, np.dtype(np.float64)), np.float64(cval)
 
@@ -230,7 +230,9 @@ def held(value: Any, dtype: np.dtype[Any]) -> Any:
     """A number as an element of a dtype; None if that is another number."""
     with np.errstate(all="ignore"):
         element = np.asarray(value).astype(dtype)[()]
-    same = element == value or (element != element and value != value)
+    # As numbers of Python: NumPy would round one of them to the dtype of the other.
+    number, given = element.item(), np.asarray(value).item()
+    same = number == given or (number != number and given != given)
     return element if same else None
 
 
