@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import slinky as sl
+from slinky.frontend.ndimage import linear, lines
 from tests.filters import CASES, EACH, MODES, SHAPES, graph_of, image, same, takes_modes
 
 Pieces = sl.ndimage.Pieces
@@ -193,6 +194,47 @@ def test_windows_far_larger_than_the_array() -> None:
 def test_one_element_of_rank_0() -> None:
     source, out = described("uniform_filter", np.float32, {}, 0)
     assert run(sl.build_pipeline([source], [out]), np.array(3, np.float32), np.float32) == 3
+
+
+@given(
+    st.sampled_from(["same", "opposite", "any"]),
+    st.integers(1, 5),
+    st.sampled_from([np.float32, np.float64, np.uint8, np.int64]),
+    st.sampled_from([np.float32, np.float64]),
+    st.integers(1, 9),
+    st.sampled_from([(5,), (1,), (4, 3), (20000,), (2, 3, 2)]),
+    st.integers(0, 99),
+)
+@settings(max_examples=60, deadline=None)
+def test_thin_strips_are_summed_as_scipy_does(
+    sides: str, half: int, dtype: Any, out_dtype: Any, rows: int, across: tuple[int, ...], seed: int
+) -> None:
+    random = np.random.default_rng(seed)
+    one = random.normal(size=half)
+    other = {"same": one, "opposite": -one, "any": random.normal(size=half)}[sides][::-1]
+    weights = np.concatenate([one, random.normal(size=seed % 2), other])
+    piece = image((rows + len(weights) - 1, *across), dtype, seed)
+    before, output = len(weights) // 2, np.dtype(out_dtype)
+    for axis, array in ((0, piece), (piece.ndim - 2, np.moveaxis(piece, 0, -2))):
+        assert lines.is_thin(array, axis, len(weights), output)
+        if lines.gives_the_same():
+            whole = scipy.ndimage.correlate1d(array, weights, axis, output)
+            inside = np.moveaxis(np.moveaxis(whole, axis, 0)[before : before + rows], 0, axis)
+            found = lines.correlated(array, lines.weights_of(weights), axis, output)
+            assert same(np.ascontiguousarray(found), np.ascontiguousarray(inside))
+
+
+def test_scipy_sums_strips_where_bits_would_differ(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(linear, "gives_the_same", lambda: False)
+    monkeypatch.setattr(linear, "correlated", None)
+    p, dtype = looped("gaussian_filter", np.float32, {"sigma": 1}, (2, None))
+    array = image((8, 7), np.float32)
+    assert same(run(p, array, dtype), scipy.ndimage.gaussian_filter(array, 1))
+
+
+def test_widths_are_as_precise_as_they_are_given() -> None:
+    check("gaussian_filter", np.float64, {"sigma": np.float32(1.3)}, [(9, 8)])
+    check("gaussian_filter", np.float64, {"sigma": np.array([2, 1])}, [(9, 8)])
 
 
 # ------------------------------------------------------------------------------------------------------ the table

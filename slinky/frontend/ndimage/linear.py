@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -10,8 +11,11 @@ import attrs
 import numpy as np
 
 from slinky.frontend.kernels import Kernel, rank_of
+from slinky.frontend.ndimage.lines import Weights, correlated, gives_the_same, is_thin, weights_of
 from slinky.frontend.ndimage.steps import (
+    NEAREST,
     Array,
+    Fixed,
     Output,
     all_axes,
     applied,
@@ -41,6 +45,30 @@ EXACT_INTEGERS = 4
 # ----------------------------------------------------------------------------------------------------------------
 
 
+@attrs.frozen
+class _Correlation:
+    """A correlation along an axis, by SciPy unless a strip is thin."""
+
+    weights: Fixed
+    axis: int
+    origin: int
+    dtype: np.dtype[Any]
+    own: Weights = attrs.field(eq=False, repr=False)
+
+    def __call__(self, piece: Array) -> Any:
+        if is_thin(piece, self.axis, len(self.own.each), self.dtype) and gives_the_same():
+            return correlated(piece, self.own, self.axis, self.dtype)
+        return scipy_ndimage().correlate1d(piece, self.weights.array, self.axis, self.dtype, NEAREST, 0.0, self.origin)
+
+
+def _correlation(weights: Array, axis: int, origin: int, output: Output) -> Any:
+    """What correlates along an axis."""
+    own = fixed(weights)
+    if weights.dtype.kind == "c":
+        return step("correlate1d", output, weights=own, axis=axis, origin=origin)
+    return _Correlation(own, axis, origin, output.dtype, weights_of(weights))
+
+
 @local_filter
 def correlate1d(
     input: Any,
@@ -59,13 +87,13 @@ def _correlated_1d(
     image: Any, weights: Any, axis: int, output: Output, mode: str, cval: Any, origin: int, name: str
 ) -> Any:
     rank = rank_of(image)
-    own = fixed(weights)
+    own = np.array(weights)
     return applied(
         image,
-        step("correlate1d", output, weights=own, axis=axis % rank, origin=int(origin)),
+        _correlation(own, axis % rank, int(origin), output),
         axis_name(name, axis % rank, rank),
         output,
-        halo=on_axis(window(len(own.array), origin), axis % rank, rank),
+        halo=on_axis(window(len(own), int(origin)), axis % rank, rank),
         modes=[mode] * rank,
         cval=cval,
     )
@@ -82,18 +110,10 @@ def convolve1d(
     origin: int = 0,
 ) -> Any:
     """Convolve along an axis with weights, as `scipy.ndimage.convolve1d` does."""
-    rank = rank_of(input)
-    own = fixed(weights)
-    size = len(own.array)
-    return applied(
-        input,
-        step("convolve1d", output, weights=own, axis=axis % rank, origin=int(origin)),
-        axis_name("convolve1d", axis % rank, rank),
-        output,
-        halo=on_axis(window(size, flipped_origin(size, origin)), axis % rank, rank),
-        modes=[mode] * rank,
-        cval=cval,
-    )
+    own = np.array(weights)[::-1]
+    own = own.conj() if own.dtype.kind == "c" else own  # which the correlation undoes
+    turned = flipped_origin(len(own), int(origin))
+    return _correlated_1d(input, own, axis, output, mode, cval, turned, "convolve1d")
 
 
 def flipped_origin(size: int, origin: int) -> int:
@@ -185,15 +205,30 @@ def _blurred_1d(
 ) -> Any:
     rank = rank_of(image)
     reach = int(truncate * float(sigma) + 0.5) if radius is None else int(radius)
+    weights = _gaussian_weights(sigma, order, reach)
+    if weights is None:
+        function: Any = step("gaussian_filter1d", output, sigma=sigma, axis=axis % rank, order=order, radius=reach)
+    else:
+        function = _correlation(weights, axis % rank, 0, output)
     return applied(
         image,
-        step("gaussian_filter1d", output, sigma=float(sigma), axis=axis % rank, order=int(order), radius=reach),
+        function,
         axis_name("gaussian", axis % rank, rank),
         output,
         halo=on_axis((reach, reach), axis % rank, rank),
         modes=[mode] * rank,
         cval=cval,
     )
+
+
+def _gaussian_weights(sigma: float, order: int, radius: int) -> Array | None:
+    """What SciPy correlates with, from a function of its own that is not public; None where that is not there."""
+    try:
+        function = importlib.import_module("scipy.ndimage._filters")._gaussian_kernel1d
+        weights: Array = function(sigma, order, radius)[::-1]
+    except (ImportError, AttributeError, TypeError):
+        return None
+    return weights
 
 
 @local_filter
@@ -226,7 +261,7 @@ def _blurred(
 ) -> Any:
     chosen = all_axes(axes, rank_of(image))
     count = len(chosen)
-    given = zip(*(each_of(each, count) for each in (chosen, sigma, order, mode, radius)), strict=True)
+    given: Any = zip(*(each_of(each, count) for each in (chosen, sigma, order, mode, radius)), strict=True)
     steps = [each for each in given if each[1] > 1e-15]
     for n, (axis, own, of, rule, reach) in enumerate(steps):
         where = output if n == len(steps) - 1 else output.between
