@@ -414,7 +414,7 @@ def _func(call: KernelCall, sources: Sequence[BufferExpr], target: BufferExpr) -
     if isinstance(kernel.function, np.ufunc) and kernel.output is None and is_plain:
         function: Callable[..., Any] = kernel.function
     else:
-        function = Piece(kernel, call.template)
+        function = Piece(kernel, call.template, windows)
         moves = any(window.made > 1 for window in windows)
         at_its_place = all(window.is_point or (window.whole and window.size is None) for window in windows)
         options["pass_buffers"] = moves

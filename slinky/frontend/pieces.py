@@ -34,10 +34,20 @@ ARRAY = Slot.ARRAY
 
 @attrs.frozen
 class Piece:
-    """A callback that runs the function of a kernel on a piece. `template` are its arguments by position."""
+    """A callback that runs the function of a kernel on a piece of arrays of a rank.
+
+    `template` are the function's arguments by position. `halo` is where the result begins in what is as large as the
+    array, by axis: that is all there is to know where each element of the array makes one of the result.
+    """
 
     kernel: Kernel
     template: tuple[Any, ...] = attrs.field(eq=False)
+    windows: tuple[Window, ...]
+    halo: tuple[int, ...] | None = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        plain = all(window.rate == 1 and window.size is None for window in self.windows)
+        object.__setattr__(self, "halo", tuple(window.before for window in self.windows) if plain else None)
 
     @property
     def __name__(self) -> str:
@@ -48,25 +58,56 @@ class Piece:
         return f"kernel {self.kernel.name}"
 
     def __call__(self, /, *operands: Any, **named: Any) -> None:
-        kernel = self.kernel
+        if self.halo is None or self.kernel.output is not None:
+            self._in_blocks(operands, named)
+            return
+        inputs, target = operands[:-1], operands[-1]
+        result = call_on(self.kernel, self.template, inputs, None, named)
+        if type(result) is np.ndarray and result.dtype == target.dtype:
+            shape = target.shape
+            if result.shape == shape:
+                target[...] = result
+                return
+            if result.shape == inputs[0].shape and len(shape) == result.ndim:
+                target[...] = result[tuple([slice(k, k + n) for k, n in zip(self.halo, shape, strict=True)])]
+                return
+        self._settle(result, inputs, target)
+
+    def _in_blocks(self, operands: Sequence[Any], named: Mapping[str, Any]) -> None:
+        """For a function that writes its output, or of which blocks are made in full, though some elements are asked
+        for: then the operands are buffers, which know their coordinates."""
         output = operands[-1]
         target = getattr(output, "array", output)
         inputs = [getattr(each, "array", each) for each in operands[:-1]]
-        windows = kernel.windows(target.ndim)
-        read = inputs[0].shape if len(inputs) == 1 else np.broadcast_shapes(*(each.shape for each in inputs))
-        whole = shape_made(windows, read)
-        if kernel.output is not None and whole == target.shape:
+        kernel = self.kernel
+        if kernel.output is None:
+            self._settle(call_on(kernel, self.template, inputs, None, named), inputs, target, output)
+            return
+        whole = shape_made(self.windows, _read(inputs))
+        if whole == target.shape:
             call_on(kernel, self.template, inputs, target, named)
             return
-        full = None if kernel.output is None else np.empty(whole, target.dtype)
-        result = call_on(kernel, self.template, inputs, full, named)
-        if full is None:
-            full = settled(result, kernel, windows, read, whole, target.dtype)
-        if whole != target.shape:  # of blocks that are made in full, some elements are asked for
-            minima = output.min
-            cut = [lo % window.made for lo, window in zip(minima, windows, strict=True)]
-            full = full[tuple(slice(k, k + n) for k, n in zip(cut, target.shape, strict=True))]
-        target[...] = full
+        full = np.empty(whole, target.dtype)
+        call_on(kernel, self.template, inputs, full, named)
+        target[...] = self._asked_for(full, target.shape, output)
+
+    def _settle(self, result: Any, inputs: Sequence[Any], target: Any, output: Any = None) -> None:
+        """Write what was returned, if it is as declared."""
+        read = _read(inputs)
+        whole = shape_made(self.windows, read)
+        full = settled(result, self.kernel, self.windows, read, whole, target.dtype)
+        target[...] = full if whole == target.shape else self._asked_for(full, target.shape, output)
+
+    def _asked_for(self, full: Any, shape: tuple[int, ...], output: Any) -> Any:
+        """Of blocks that are made in full, the elements from where the output begins."""
+        cut = [lo % window.made for lo, window in zip(output.min, self.windows, strict=True)]
+        return full[tuple(slice(k, k + n) for k, n in zip(cut, shape, strict=True))]
+
+
+def _read(inputs: Sequence[Any]) -> tuple[int, ...]:
+    """The shape of what is read, halo included."""
+    first: tuple[int, ...] = inputs[0].shape
+    return first if len(inputs) == 1 else np.broadcast_shapes(*(each.shape for each in inputs))
 
 
 def shape_made(windows: Sequence[Window], read: Sequence[int]) -> tuple[int, ...]:
@@ -81,8 +122,10 @@ def call_on(
     kernel: Kernel, template: Sequence[Any], inputs: Sequence[Any], target: Any, named: Mapping[str, Any]
 ) -> Any:
     """What the function returns for arrays, or None if it has written the target."""
-    arrays = iter(inputs)
     convert = kernel.arrays
+    if convert is None and target is None and len(template) == len(inputs):
+        return kernel.function(*inputs, **named)
+    arrays = iter(inputs)
     positional = [each if each is not ARRAY else next(arrays) for each in template]
     if convert is None:
         if target is None:

@@ -20,6 +20,9 @@ Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 LONGEST = 256
 """Of more rows than that, the halo is a small part, or work outgrows the cache."""
 
+SMALLEST = 1 << 12
+"""Of fewer elements than that, NumPy's calls take longer than their work."""
+
 BLOCK = 1 << 14
 """Elements that are summed at once: they stay in the cache while all weights are applied."""
 
@@ -53,10 +56,11 @@ def weights_of(given: Array) -> Weights:
 
 
 def is_thin(piece: Array, axis: int, size: int, dtype: np.dtype[Any]) -> bool:
-    """Whether a strip is one for which this is made: wide, along another axis than the last one, summed in floats."""
+    """Whether a strip is one for which this is made: thin, not small, along another axis than the last, in floats."""
     made = piece.shape[axis] - size + 1
     return (
         axis < piece.ndim - 1
+        and piece.size >= SMALLEST
         and 0 < made <= LONGEST
         and dtype in (np.float32, np.float64)
         and piece.dtype.kind in "biuf"
