@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import pickle
 from collections.abc import Callable
 from fractions import Fraction
@@ -358,6 +359,16 @@ def test_functions_of_torch() -> None:
 def summed(signal: np.ndarray) -> np.ndarray:
     """Sums three neighbours."""
     return signal[:-2] + signal[1:-1] + signal[2:]
+
+
+@pytest.mark.parametrize("declare", [sl.stencil, sl.rowwise, sl.elementwise])
+def test_examples_of_decorators(declare: Any) -> None:
+    names = {declare.__name__: declare, "np": np}
+    test = doctest.DocTestParser().get_doctest(declare.__doc__, names, declare.__name__, None, 0)
+    assert test.examples
+    problems: list[str] = []
+    doctest.DocTestRunner(verbose=False).run(test, out=problems.append)
+    assert not problems, "".join(problems)
 
 
 def test_a_kernel_is_a_value() -> None:

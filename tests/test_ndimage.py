@@ -157,6 +157,44 @@ def test_parts_are_parts_of_the_whole(
     assert same(part, whole[tuple(slice(*span) for span in spans)].copy())
 
 
+@pytest.mark.parametrize("dtype", [">f4", ">i2", "<u4"])
+def test_bytes_in_any_order(dtype: str) -> None:
+    for name in ("gaussian_filter", "median_filter", "minimum_filter", "sobel", "uniform_filter", "white_tophat"):
+        check(name, np.dtype(dtype), CASES[name][0], [(6, 5)])
+
+
+def test_modes_and_axes_each() -> None:
+    modes = ["mirror", "constant"]
+    for name, arguments in {
+        "gaussian_filter": {"sigma": 1, "mode": modes},
+        "gaussian_gradient_magnitude": {"sigma": 1, "mode": modes},
+        "generic_laplace": {"derivative2": sl.ndimage.gaussian_filter1d, "mode": "wrap"},
+        "grey_closing": {"size": 3, "mode": modes},
+        "laplace": {"mode": modes},
+        "maximum_filter": {"size": (3, 2), "mode": modes, "axes": (1, 0)},
+        "median_filter": {"size": 3, "mode": modes},
+        "minimum_filter": {"footprint": np.ones((3, 1)), "mode": modes},
+        "percentile_filter": {"percentile": 100, "size": 3, "mode": modes},
+        "prewitt": {"axis": -2, "mode": modes},
+        "uniform_filter": {"size": 3, "mode": modes, "axes": (0, 1)},
+    }.items():
+        check(name, np.uint8, {**arguments, "cval": 7}, [(6, 5)])
+    for name, arguments in {
+        "binary_dilation": {"structure": [1, 1, 1, 0]},
+        "convolve": {"weights": [1, 2, 4, 8], "origin": 1},
+        "correlate": {"weights": [1, 2, 4, 8], "origin": -1},
+        "generic_filter": {"function": np.median, "size": 3},
+        "grey_dilation": {"footprint": [1, 0, 1, 1]},
+        "grey_erosion": {"structure": [1, 0, 2]},
+        "grey_opening": {"structure": [1, 0, 2, 1]},
+        "maximum_filter": {"footprint": [1, 0, 1, 1], "origin": 1},
+        "median_filter": {"footprint": [1, 0, 1, 1]},
+        "rank_filter": {"rank": 1, "size": 4, "origin": -2},
+    }.items():
+        for axes in (0, (-1,)):
+            check(name, np.float32, {**arguments, "axes": axes}, [(6, 5), (2, 9)])
+
+
 @pytest.mark.parametrize(("shape", "dtype"), [((17,), np.float32), ((11,), np.int64), ((3, 4, 5), np.uint8)], ids=str)
 @pytest.mark.parametrize("mode", ["reflect", "constant"])
 def test_other_ranks(shape: tuple[int, ...], dtype: Any, mode: str) -> None:

@@ -168,14 +168,15 @@ def _extreme(
     if footprint is None:
         footprint = np.ones(np.shape(structure), bool)
     footprint = in_rank(footprint, chosen, rank)
+    heights = None if structure is None else in_rank(np.array(structure, np.float64), chosen, rank)
     origins = origins_in_rank(origin, chosen, rank)
-    if structure is None:
+    if heights is None:
         function = step(f"{name}_filter", output, footprint=fixed(footprint), origin=tuple(origins))
     elif name == "minimum":
-        own = fixed(structure, np.float64)
+        own = fixed(heights)
         function = step("grey_erosion", output, footprint=fixed(footprint), structure=own, origin=tuple(origins))
     else:  # SciPy has this only for a structure that it turns around
-        turned = fixed(_turned(np.array(structure, np.float64)))
+        turned = fixed(_turned(heights))
         back = tuple(map(flipped_origin, footprint.shape, origins))
         function = step("grey_dilation", output, footprint=fixed(_turned(footprint)), structure=turned, origin=back)
     return applied(
