@@ -13,7 +13,7 @@ import slinky as sl
 Array = np.ndarray[Any, Any]
 y, x, c, k = sl.variables("y x c k")
 
-HEIGHT, WIDTH = 13, 10
+HEIGHT, WIDTH, KEYS = 13, 10, 17
 
 
 @attrs.frozen(eq=False)
@@ -382,6 +382,28 @@ def softmax() -> Case:
     return case([inp], [out], funcs, [plane], [powered / powered.sum(axis=1, keepdims=True)])
 
 
+def softmax_rows_and_columns() -> Case:
+    """The softmax of each row, and of each column of that: sums over columns need all rows."""
+    inp, rows, powers, out = buffers("inp rows powers out", 2, np.float64)
+    (sums,) = buffers("sums", 1, np.float64)
+
+    def softmax_of_rows(source: Array, target: Array) -> None:
+        np.exp(source - source.max(axis=1, keepdims=True), out=target)
+        target /= target.sum(axis=1, keepdims=True)
+
+    everywhere = powers[inp.dim(0).bounds, x]
+    rows.dim(1).bounds = inp.dim(1).bounds
+    funcs = (
+        sl.Func(softmax_of_rows, [inp[y, x]], [rows[y, x]], name="of_rows", whole=[x]),
+        sl.Func(lambda s, t: np.exp(s, out=t), [rows[y, x]], [powers[y, x]], name="powers_of"),
+        sl.reductions.sum(everywhere, sums[x], name="sum_of", reassociate=True),
+        sl.Func(lambda s, n, t: np.divide(s, n, out=t), [powers[y, x], sums[x]], [out[y, x]], name="divide"),
+    )
+    plane = numbers(HEIGHT, WIDTH, dtype=np.float64)
+    first = np.exp(plane) / np.exp(plane).sum(axis=1, keepdims=True)
+    return case([inp], [out], funcs, [plane], [np.exp(first) / np.exp(first).sum(axis=0)])
+
+
 def norm() -> Case:
     """Rows divided by their lengths."""
     inp, squared, out = buffers("inp squared out", 2, np.float64)
@@ -397,7 +419,12 @@ def norm() -> Case:
     return case([inp], [out], funcs, [plane], [plane / np.sqrt((plane**2).sum(axis=1, keepdims=True))])
 
 
-def pyramid(levels: int = 1) -> Case:
+def pyramid() -> Case:
+    """One level down and up again."""
+    return pyramid_of(1)
+
+
+def pyramid_of(levels: int) -> Case:
     """Down by two as often as there are levels, and up again, each level added to what comes from below."""
     names = [f"down{n}" for n in range(levels + 1)]
     inp, out = buffers("inp out", 1)
@@ -430,7 +457,7 @@ def pyramid(levels: int = 1) -> Case:
 
 def multi_level_pyramid() -> Case:
     """Three levels."""
-    return pyramid(3)
+    return pyramid_of(3)
 
 
 def aligned_producer() -> Case:
@@ -467,8 +494,21 @@ def area_sums() -> Case:
     return case([inp], [out], funcs, [plane], [applied(areas, plane + 1, HEIGHT, WIDTH)])
 
 
+def flash_attention() -> Case:
+    """`softmax(q k^T) v`, of which the second half says how it goes on from one block of keys to the next."""
+    q, keys, values, scores, out = buffers("q keys values scores out", 2, np.float64)
+    i, j = sl.variables("i j")
+    score = sl.Func(lambda a, b, t: np.matmul(a, b.T, out=t), [q[i, :], keys[j, :]], [scores[i, j]], name="score")
+    means = sl.reductions.softmax_dot(scores[i, :], values[:, j], out[i, j], name="means", reassociate=True)
+    arrays = [numbers(*shape, dtype=np.float64) / 3 for shape in ((HEIGHT, 4), (KEYS, 4), (KEYS, 5))]
+    weights = np.exp(arrays[0] @ arrays[1].T)
+    right = weights @ arrays[2] / weights.sum(axis=1, keepdims=True)
+    made = case([q, keys, values], [out], [score, means], arrays, [right])
+    return attrs.evolve(made, require=[sl.equal(keys.dim(0).extent, values.dim(0).extent)])
+
+
 def attention() -> Case:
-    """`softmax(q kT) v`."""
+    """`softmax(q k^T) v`, the softmax on whole rows."""
     q, keys, values, out = buffers("q keys values out", 2, np.float64)
     scores, weights = buffers("scores weights", 2, np.float64)
 

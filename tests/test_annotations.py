@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -10,132 +9,23 @@ import annotated
 import numpy as np
 import pytest
 from annotated import HEIGHT, WIDTH, Case, around, buffers, case, numbers, plus, rows_of_three, x, y
+from classic import ROW, TABLE, WIDE, WIDER, in_strips, made_again
 
 import slinky as sl
 from slinky.sched import gate
-
-ROW = 8 * WIDTH
-WIDE = 8 * (WIDTH + 2)
-WIDER = 8 * (WIDTH + 4)
-
-BYTES: dict[str, Callable[[int], int]] = {
-    "area_sums": lambda s: 3 * s * 2 * ROW,
-    "attention": lambda s: 2 * s * ROW,
-    "constants": lambda s: (s + 2) * ROW + ROW,
-    "diamond": lambda s: 2 * (s + 2) * ROW + s * ROW,
-    "elementwise_1d": lambda s: 8 * s,
-    "elementwise_2d": lambda s: s * ROW,
-    "fork": lambda s: HEIGHT * ROW,
-    "ignored_output": lambda s: 2 * s * ROW,
-    "matmuls": lambda s: s * 8 * 7,
-    "norm": lambda s: s * ROW + 8 * s,
-    "outer_product": lambda s: 8 * s + ROW,
-    "padded_separable": lambda s: 2 * s * ROW + s * WIDE + (s + 2) * ROW,
-    "padded_stencil": lambda s: s * ROW + (s + 2) * WIDE,
-    "parallel_stencils": lambda s: 2 * (s + 2) * WIDE + 2 * s * ROW,
-    "several_outputs": lambda s: (s + 2) * ROW,
-    "softmax": lambda s: s * ROW + 2 * 8 * s,
-    "split": lambda s: (HEIGHT + s) * ROW,
-    "stencil": lambda s: (s + 2) * WIDE,
-    "stencil_chain": lambda s: (s + 2) * (WIDE + WIDER),
-    "sum_of_slices": lambda s: 4 * s * ROW,
-    "unrelated": lambda s: (s + 2) * ROW,
-    "upsampling": lambda s: (s // 2 + 1) * ROW if s > 1 else ROW,
-}
-"""What intermediates take where the last func runs in strips of so many rows: of pieces, and windows of three rows."""
-
-POINTWISE = {
-    "area_sums", "attention", "elementwise_1d", "elementwise_2d", "ignored_output", "matmuls", "norm", "outer_product",
-    "softmax", "sum_of_slices",
-}  # fmt: skip
-"""Where no two strips need the same of anything."""
-
-GRAPHS: dict[str, Callable[[], Case]] = {
-    name: make for name, make in inspect.getmembers(annotated, inspect.isfunction) if name in BYTES
-}
-ALL: dict[str, Callable[[], Case]] = {
-    **GRAPHS,
-    "pyramid": annotated.pyramid,
-    "multi_level_pyramid": annotated.multi_level_pyramid,
-    "aligned_producer": annotated.aligned_producer,
-}
-
-
-def in_strips(made: Case, step: int, **more: Any) -> Case:
-    """The graph with loops around what makes its outputs, if nobody in the graph reads what those make."""
-    read = {access.buffer for func in made.funcs.values() for access in func.inputs}
-    for func in made.funcs.values():
-        written = {access.buffer for access in func.outputs}
-        if step and written <= {*made.outputs} and written.isdisjoint(read):
-            func.loops([sl.loop(func.dims[0], step, **more)])
-    return made
-
-
-def again(p: sl.Pipeline, made: Case) -> sl.Pipeline:
-    """What the history of a pipeline makes of the graph without its annotations."""
-    names = {"p": made.build(schedule="none", alias=False)}
-    exec(str(p.history()), {}, names)
-    return names["p"]
-
 
 # ----------------------------------------------------------------------------------------------------------------
 # Only loops
 # ----------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("step", range(5))
-@pytest.mark.parametrize("name", ALL)
-def test_everything_in_strips(name: str, step: int) -> None:
-    """Each element is computed once, of what is needed of each buffer no more is kept, and the history says how."""
-    made = in_strips(ALL[name](), step)
-    plain = made.run(made.build(schedule="none"))
-    p = made.build()
-    after = made.run(p)
-    assert after.elements == plain.elements
-    assert again(p, made).same_program(p)
-    if step == 0:
-        assert str(p) == str(made.build(schedule="none"))
-    elif name in BYTES:
-        assert after.program_bytes == BYTES[name](step)
-    else:
-        assert after.program_bytes <= plain.program_bytes // 2
-
-
-@pytest.mark.parametrize("step", range(1, 5))
-@pytest.mark.parametrize("name", ALL)
-def test_everything_in_parallel_strips(name: str, step: int) -> None:
-    """Each strip has buffers of its own, and no two strips share anything but what both compute."""
-    made = in_strips(ALL[name](), step, workers=2)
-    plain = made.run(made.build(schedule="none"))
-    p = made.build()
-    after = made.run(p)
-    loops = p.find_all("for _")
-    assert [loop.workers() for loop in loops] == [2] * len(loops)
-    assert all(after.elements[func] >= count for func, count in plain.elements.items())
-    if name in POINTWISE:
-        assert after.elements == plain.elements
-    if name in BYTES and name != "several_outputs":  # of which one is computed before the loop
-        assert after.program_bytes <= 2 * BYTES[name](step + 2)
-    assert again(p, made).same_program(p)
-
-
 @pytest.mark.parametrize("step", range(1, 5))
 def test_parallel_strips_of_a_stencil_compute_what_two_of_them_need_twice(step: int) -> None:
-    made = in_strips(annotated.stencil(), step, workers=0)
+    made = in_strips("stencil", step, workers=0)
     p = made.build()
     strips = -(-HEIGHT // step)
     assert made.run(p).elements == {"add": (HEIGHT + 2 * strips) * (WIDTH + 2), "stencil": HEIGHT * WIDTH}
     assert p.find("for y").workers() == 0
-
-
-@pytest.mark.parametrize("name", ALL)
-def test_default_schedule_is_what_loops_alone_give(name: str) -> None:
-    made = in_strips(ALL[name](), 2)
-    p = made.build(schedule="none")
-    for func in made.funcs.values():
-        for loop in func.loop_annotations:
-            p = sl.split_loop(p, p.find(f"{func.name}(_)").dim(loop.variable.name), loop.step)
-    assert str(sl.default_schedule(p)) == str(made.build())
 
 
 def test_sliding_in_two_dimensions() -> None:
@@ -397,7 +287,7 @@ def test_funcs_and_buffers_may_be_called_alike() -> None:
     made = case([inp], [out], funcs, [sl.Buffer(plane, min=(-1, 0))], [right])
     p = made.build()
     assert made.run(p).program_bytes == 4 * ROW
-    assert again(p, made).same_program(p)
+    assert made_again(p, made).same_program(p)
 
 
 def test_copies_that_are_scheduled_are_there() -> None:
@@ -565,8 +455,8 @@ def test_annotations_prove_little_more_than_the_steps_that_they_take(monkeypatch
 
     monkeypatch.setattr(gate._Gate, "pass_", counted)
     taken = 0
-    for make in ALL.values():
-        p = in_strips(make(), 2).build()
+    for name in TABLE:
+        p = in_strips(name, 2).build()
         taken += len(p.history().primitives())
     assert taken > 100
     assert len(tried) <= 1.3 * taken

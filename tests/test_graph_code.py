@@ -9,11 +9,11 @@ import annotated
 import numpy as np
 import pytest
 from annotated import x, y
+from classic import TABLE, in_strips
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_graphs import Graph, build, graphs, image_graphs
 from scheduled import add_1, sum_3x3
-from test_annotations import ALL, in_strips
 
 import slinky as sl
 
@@ -29,7 +29,11 @@ def made_by(code: str, callbacks: dict[str, Callable[..., Any]] | None = None) -
 
 def named(funcs: dict[str, sl.Func]) -> dict[str, Callable[..., Any]]:
     """Names for the callbacks of funcs that are the caller's own."""
-    own = {name: func.callback for name, func in funcs.items() if not isinstance(func.callback, np.ufunc)}
+    own: dict[str, Any] = {name: f.callback for name, f in funcs.items() if not isinstance(f.callback, np.ufunc)}
+    for name, func in funcs.items():
+        reduction = func.declared_reduction
+        for stage in () if reduction is None else ("init", "update", "finish", "merge"):
+            own[f"{name}_{stage}"] = getattr(reduction, stage)
     return {f"run_{name}": callback for name, callback in own.items()}
 
 
@@ -65,9 +69,9 @@ def test_the_text_is_what_a_person_would_write() -> None:
 
 
 @pytest.mark.parametrize("step", [0, 2])
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", TABLE)
 def test_all_graphs_with_annotations(name: str, step: int) -> None:
-    made = in_strips(ALL[name](), step)
+    made = in_strips(name, step)
     p = made.build()
     callbacks = named(made.funcs)
     again = made_by(p.to_graph_code(callbacks), callbacks)

@@ -5,28 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import attrs
 import numpy as np
 import pytest
-from annotated import Case, buffers, case, numbers, x, y
+from annotated import HEIGHT as QUERIES
+from annotated import KEYS, Case, buffers, case, flash_attention, numbers, x, y
 
 import slinky as sl
 
-i, j, k = sl.variables("i j k")
+i, k = sl.variables("i k")
 
-QUERIES, KEYS, DEPTH, WIDTH = 13, 17, 4, 5
-
-
-def flash_attention() -> Case:
-    """`softmax(q k^T) v`, of which the second half says how it goes on from one block of keys to the next."""
-    q, keys, values, scores, out = buffers("q keys values scores out", 2, np.float64)
-    score = sl.Func(lambda a, b, t: np.matmul(a, b.T, out=t), [q[i, :], keys[j, :]], [scores[i, j]], name="score")
-    means = sl.reductions.softmax_dot(scores[i, :], values[:, j], out[i, j], name="means", reassociate=True)
-    arrays = [numbers(*shape, dtype=np.float64) / 3 for shape in ((QUERIES, DEPTH), (KEYS, DEPTH), (KEYS, WIDTH))]
-    weights = np.exp(arrays[0] @ arrays[1].T)
-    right = weights @ arrays[2] / weights.sum(axis=1, keepdims=True)
-    made = case([q, keys, values], [out], [score, means], arrays, [right])
-    return attrs.evolve(made, require=[sl.equal(keys.dim(0).extent, values.dim(0).extent)])
+COLUMNS = 5
+"""Of the values."""
 
 
 def row_sums() -> Case:
@@ -52,7 +41,7 @@ def test_attention_by_blocks_of_queries_and_keys(queries: int, keys: int, worker
     after = made.run(p)
     assert after.elements["score"] == QUERIES * KEYS
     rows, columns = min(queries, QUERIES), min(keys, KEYS)
-    held = 8 * (rows * columns + 2 * rows * (WIDTH + 1 + 1))
+    held = 8 * (rows * columns + 2 * rows * (COLUMNS + 1 + 1))
     tasks = min(workers or 1, -(-QUERIES // rows))
     assert after.program_bytes <= tasks * held
     assert tasks > 1 or after.program_bytes == held
@@ -77,7 +66,7 @@ def test_loops_behind_it_in_the_list_are_inside() -> None:
     assert [loop.name() for loop in sl.enclosing_loops(p, "alloc weight")] == []
     after = made.run(p)
     assert after.elements["score"] == QUERIES * KEYS
-    assert after.program_bytes == 8 * (4 * 5 + 2 * QUERIES * (WIDTH + 2))
+    assert after.program_bytes == 8 * (4 * 5 + 2 * QUERIES * (COLUMNS + 2))
 
 
 def test_the_only_loop() -> None:
