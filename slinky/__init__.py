@@ -45,6 +45,7 @@ from slinky.errors import (
     SchedulingError,
     SlinkyError,
     StorageError,
+    TuningWarning,
     UninitializedReadError,
     UnusedInputWarning,
 )
@@ -256,6 +257,7 @@ __all__ = [
     "SlinkyError",
     "StatementCursor",
     "StorageError",
+    "TuningWarning",
     "UninitializedReadError",
     "UnusedInputWarning",
     "Variant",

@@ -31,6 +31,10 @@ class UnusedInputWarning(UserWarning):
     """A pipeline has inputs that no output needs: their arrays are asked for, checked, and not looked at."""
 
 
+class TuningWarning(UserWarning):
+    """`tune` was interrupted, and keeps the fastest schedule so far."""
+
+
 class ProgramError(SlinkyError, ValueError):
     """A program is not well formed. Raised by `verify`."""
 

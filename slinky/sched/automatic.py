@@ -11,6 +11,7 @@ primitives.
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -44,32 +45,45 @@ class Decision:
 
 @attrs.frozen
 class Candidate:
-    """A schedule that `tune` measured: by how many workers, what the model was told of calls and caches, as factors of
-    what the machine has, and how long each run took, in seconds."""
+    """A schedule that `tune` tries, and how long each run took, in seconds.
 
-    workers: int
-    call_factor: float
-    cache_factor: float
-    is_scheduled: bool
-    seconds: tuple[float, ...]
+    By how many workers, and what the model was told of calls and caches, as factors of what the machine has; or strips
+    of so many `rows`, as `sl.strips` makes them; or the program as it was, which is not scheduled. `failed` is what a
+    callback raised in it.
+    """
+
+    workers: int = 1
+    call_factor: float = 1.0
+    cache_factor: float = 1.0
+    is_scheduled: bool = True
+    rows: int | None = None
+    seconds: tuple[float, ...] = ()
+    failed: str = ""
 
     @property
     def median(self) -> float:
-        """The median of its runs."""
-        return statistics.median(self.seconds)
+        """The median of its runs; of none, and of a schedule that failed, more than any."""
+        return statistics.median(self.seconds) if self.seconds and not self.failed else float("inf")
 
     def __str__(self) -> str:
-        told = f"calls x {self.call_factor:g}, caches x {self.cache_factor:g}, {self.workers} workers"
-        return (
-            f"{seconds_text(self.median)} in {len(self.seconds)} runs: {told if self.is_scheduled else 'not scheduled'}"
-        )
+        workers = "1 worker" if self.workers == 1 else f"{self.workers} workers"
+        if not self.is_scheduled:
+            told = "not scheduled"
+        elif self.rows is not None:
+            told = f"strips of {self.rows}, {workers}"
+        else:
+            told = f"calls x {self.call_factor:g}, caches x {self.cache_factor:g}, {workers}"
+        if self.failed:
+            return f"failed: {told}: {self.failed}"
+        return f"{seconds_text(self.median)} in {len(self.seconds)} runs: {told}"
 
 
 @attrs.frozen
 class Explanation:
     """How a schedule was found: the machine that it is for, what it takes by the model, and what became of each call.
 
-    `seconds` and `unscheduled_seconds` are what the model says of the schedule and of the program as it was;
+    `seconds` and `unscheduled_seconds` are what the model says of the schedule and of the program as it was, not a
+    number where `tune` took strips of which it says nothing;
     `program_bytes` and `unscheduled_bytes` are what their intermediates take. It prints as a table.
     """
 
@@ -85,9 +99,13 @@ class Explanation:
 
     def __str__(self) -> str:
         workers = "1 worker" if self.workers == 1 else f"{self.workers} workers"
+        predicted, unscheduled = (
+            "" if math.isnan(seconds) else f"{seconds_text(seconds)} and "
+            for seconds in (self.seconds, self.unscheduled_seconds)
+        )
         head = (
-            f"predicted for {workers}: {seconds_text(self.seconds)} and {self.program_bytes} bytes of intermediates; "
-            f"not scheduled {seconds_text(self.unscheduled_seconds)} and {self.unscheduled_bytes} bytes"
+            f"predicted for {workers}: {predicted}{self.program_bytes} bytes of intermediates; "
+            f"not scheduled {unscheduled}{self.unscheduled_bytes} bytes"
         )
         rows = [("func", "computed", "stored", "because"), *(attrs.astuple(each) for each in self.decisions)]
         widths = [max(len(row[k]) for row in rows) for k in range(3)]

@@ -1,10 +1,9 @@
-"""Schedules measured on the arrays they are for: the best of those that the model finds good under other assumptions.
+"""Schedules measured on the arrays they are for: the fastest of those that are tried.
 
-The model of `auto_schedule` knows nothing of what a callback does. `tune` lets it decide for machines with faster or
-slower calls and larger or smaller caches, and by one worker or several: that gives the neighbours of its schedule, with
-higher and lower strips, larger and smaller groups. Half of the time goes into finding and running them once; in the
+What is tried, and in which order, `candidates` says. Half of the time goes into finding and running them once; in the
 other half they run in turns, so that whatever else the machine does hits all of them, and those that fall behind leave.
-The program as it was is always one of them.
+The program as it was is always one of them. All of them write to outputs made for that, so those of the user are as
+they were whatever happens, and a schedule in which a callback fails is out of the race.
 
 Invariant: what is returned ran on the arrays, and no other one that did had a smaller median when the time was over.
 """
@@ -14,27 +13,34 @@ from __future__ import annotations
 import hashlib
 import json
 import time
+import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import attrs
+import numpy as np
 
 import slinky as sl
 from slinky.errors import MissingExtraError
-from slinky.sched.automatic import Candidate, Explanation, auto_schedule, explain, explained
+from slinky.sched.automatic import Candidate, explain, explained
+from slinky.sched.candidates import Maker, candidates
+from slinky.sched.grouping import seconds_text
 from slinky.sched.machines import Machine, replace_json, this_machine
-
-_FASTER_CALLS = (1.0, 1 / 4, 4.0, 16.0)
-_LARGER_CACHES = (1.0, 4.0, 1 / 4)
-"""What the model is told of calls and caches, as factors of what the machine has: nearest first."""
 
 _BEHIND = 1.5
 """How much slower than the best one a candidate may be and stay."""
 
 _FEWEST = 3
-"""How many candidates are looked at in any case: what the model says, the program as it was, and a third one."""
+"""How many candidates are looked at in any case: what the model says, the program as it was, and strips."""
+
+_ROUNDS = 3
+"""How often those that do not fall behind run in any case."""
+
+clock: Callable[[], float] = time.perf_counter
+"""What tells the time, in seconds."""
 
 
 def tune(
@@ -51,8 +57,12 @@ def tune(
 ) -> sl.Pipeline:
     """The fastest of several schedules of a pipeline, measured on these arrays for about so many seconds.
 
-    The outputs that are given are written by each run. `sl.explain` of what comes back has the table of what was
-    measured beside what the model says.
+    Tried are what the model finds good under several assumptions, strips of so many rows (`sl.strips`), the program as
+    it was, and what is near the best of these. Outputs that are given are not touched: runs write to others like them.
+    `sl.explain` of what comes back has the table of what was measured beside what the model says.
+
+    Ctrl-C ends it early: what is fastest so far is returned, with a `TuningWarning`, and is not kept in the file. A
+    schedule in which a callback raises is left out, and the table says what was raised.
 
     Parameters:
         budget_s: how long it may take, in seconds; three candidates run at least three times, whatever that takes.
@@ -61,31 +71,66 @@ def tune(
             and measures nothing. The file is made if it is not there.
         progress: show a bar (needs the extra `progress`).
 
-    Raises what `auto_schedule` raises, what a run raises, and `OperationError` for a file that is not such a cache.
+    Raises what `auto_schedule` raises, what a callback raises in each of the first schedules, and `OperationError` for
+    a file that is not such a cache.
     """
     given: object = budget_s
     if isinstance(given, bool) or not isinstance(given, int | float) or not given >= 0:
         raise sl.OperationError(f"tune: budget_s must be a number of seconds, 0 or more, got {given!r}")
     machine = this_machine() if machine is None else machine
     most = machine.cores if workers is None else workers
-    options = {"max_bytes": max_bytes, "machine": machine}
-    key = _key(p, arrays, scalars, machine, most, max_bytes)
+    maker = Maker(p, arrays, scalars, max_bytes, machine)
+    key = _key(maker, most)
     kept = None if cache is None else _kept(Path(cache)).get(key)
     if kept is not None:
-        return _made(p, arrays, scalars, options, *kept)
-    bar = _bar(progress, budget_s)
-    found = _candidates(p, arrays, scalars, options, most)
-    runs = _measured(found, lambda q: q(*arrays, **scalars), budget_s, bar)
-    best = min(runs, key=lambda run: run.candidate.median)
-    if cache is not None:
-        told = best.candidate
-        _keep(Path(cache), key, (told.workers, told.call_factor, told.cache_factor, told.is_scheduled))
-    measured = tuple(sorted((run.candidate for run in runs), key=lambda candidate: candidate.median))
-    return explained(best.pipeline, attrs.evolve(best.explanation, measured=measured))
+        return maker.made(kept)
+    own_arrays, own_scalars = _with_own_outputs(p, arrays, scalars)
+    race = _Race(maker, lambda q: q(*own_arrays, **own_scalars), budget_s)
+    with _bar(progress, budget_s) as race.show:
+        was_interrupted = race.run(most)
+    best = race.best
+    assert best is not None
+    if cache is not None and not was_interrupted:
+        _keep(Path(cache), key, best.candidate)
+    table = sorted((run.candidate for run in race.runs), key=lambda candidate: candidate.median)
+    return explained(best.pipeline, attrs.evolve(explain(best.pipeline), measured=tuple(table)))
 
 
 # ----------------------------------------------------------------------------------------------------------------
-# Candidates
+# Outputs
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def _with_own_outputs(
+    p: sl.Pipeline, arrays: tuple[object, ...], scalars: dict[str, Any]
+) -> tuple[tuple[object, ...], dict[str, Any]]:
+    """The arguments with other arrays for the outputs that are given, by position or by name."""
+    count = len(p.program.inputs)
+    outputs = {output.name for output in p.program.outputs}
+    named = {name: _like(value) if name in outputs else value for name, value in scalars.items()}
+    return (*arrays[:count], *map(_like, arrays[count:])), named
+
+
+def _like(given: object) -> object:
+    """An array of memory of its own that lies in it as one that is given; that itself where it can be no output."""
+    try:
+        buffer = given if isinstance(given, sl.Buffer) else sl.Buffer(given)
+        like = sl.Buffer.like(buffer)
+    except sl.ArgumentError:
+        return given
+    array = buffer.array
+    if not array.flags.writeable or 0 in array.strides:
+        return given
+    if like.array.strides == array.strides or array.size == 0:
+        return like
+    reach = [stride * (extent - 1) for stride, extent in zip(array.strides, array.shape, strict=True)]
+    before = -sum(r for r in reach if r < 0)
+    memory = np.empty(before + sum(r for r in reach if r > 0) + array.itemsize, np.uint8)
+    return sl.Buffer(np.ndarray(array.shape, array.dtype, memory, before, array.strides), min=buffer.min)
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Measuring
 # ----------------------------------------------------------------------------------------------------------------
 
 
@@ -94,111 +139,138 @@ class _Runs:
     """A candidate, and the pipeline that runs."""
 
     pipeline: sl.Pipeline
-    explanation: Explanation
     candidate: Candidate
 
     def run(self, once: Callable[[sl.Pipeline], object]) -> None:
-        start = time.perf_counter()
+        """Run, and take note of how long that took."""
+        start = clock()
         once(self.pipeline)
-        seconds = time.perf_counter() - start
-        self.candidate = attrs.evolve(self.candidate, seconds=(*self.candidate.seconds, seconds))
+        self.candidate = attrs.evolve(self.candidate, seconds=(*self.candidate.seconds, clock() - start))
 
 
-def _candidates(
-    p: sl.Pipeline, arrays: tuple[object, ...], scalars: dict[str, Any], options: dict[str, Any], most: int
-) -> Iterator[tuple[sl.Pipeline, Explanation, Candidate]]:
-    """All that the model finds good under some assumption, each program once, the likeliest first."""
-    seen: set[str] = set()
-    told = [(w, calls, caches) for caches in _LARGER_CACHES for calls in _FASTER_CALLS for w in {most: 0, 1: 0}]
-    as_it_was = [] if options["max_bytes"] is not None else [(1, 1.0, 1.0, False)]
-    for each in ((*told[0], True), *as_it_was, *((*rest, True) for rest in told[1:])):
-        found = _made(p, arrays, scalars, options, *each)
-        text = str(found)
-        if text not in seen:
+Show: TypeAlias = Callable[[float, str], None]
+"""Shows how many seconds have gone, and what is best so far."""
+
+
+class _Race:
+    """All that were tried so far, and how they run."""
+
+    def __init__(self, maker: Maker, once: Callable[[sl.Pipeline], object], budget_s: float) -> None:
+        self.maker = maker
+        self.once = once
+        self.budget_s = budget_s
+        self.show: Show = _show_nothing
+        self.runs: list[_Runs] = []
+        self.errors: list[Exception] = []
+        self._begin = clock()
+
+    @property
+    def best(self) -> _Runs | None:
+        """The one with the least median so far."""
+        found = min(self.runs, key=lambda run: run.candidate.median, default=None)
+        return None if found is None or found.candidate.median == float("inf") else found
+
+    def run(self, most: int) -> bool:
+        """Try candidates, and let the good ones run in turns; whether that was interrupted.
+
+        Raises the first error where nothing runs.
+        """
+        try:
+            self._try_all(most)
+            self._take_turns()
+        except KeyboardInterrupt:
+            if self.best is None:
+                raise
+            count = sum(bool(run.candidate.seconds) for run in self.runs)
+            words = (
+                f"tune: interrupted after {seconds_text(self._gone())}; keeps the fastest of {count} schedules so far"
+            )
+            warnings.warn(words, sl.TuningWarning, stacklevel=3)
+            return True
+        return False
+
+    def _gone(self) -> float:
+        """How many seconds have gone."""
+        gone = clock() - self._begin
+        best = self.best
+        self.show(gone, "" if best is None else f"{seconds_text(best.candidate.median)}, of {len(self.runs)}")
+        return gone
+
+    def _try_all(self, most: int) -> None:
+        """Run each candidate once, until half of the time is over: each program once."""
+        seen: set[str] = set()
+        tried = candidates(most, lambda: self.best and self.best.candidate, as_it_was=self.maker.max_bytes is None)
+        for candidate in tried:
+            try:
+                found = self.maker.made(candidate)
+            except sl.REFUSALS as refusal:
+                self.errors.append(refusal)
+                continue
+            text = str(found)
+            if text in seen:
+                continue
             seen.add(text)
-            yield found, explain(found), Candidate(*each, ())
+            run = _Runs(found, candidate)
+            self.runs.append(run)
+            self._safely(run, lambda run: self.once(run.pipeline))  # makes the plan, and the memory that it keeps
+            self._safely(run, lambda run: run.run(self.once))
+            if len(self.runs) >= _FEWEST:
+                if self.best is None:
+                    break
+                if self._gone() > self.budget_s / 2:
+                    break
+        if self.best is None:
+            raise self.errors[0]
+
+    def _take_turns(self) -> None:
+        """Run those that do not fall behind in turns, until the time is over."""
+        running, rounds = self.runs, 1
+        while rounds < _ROUNDS or (self._gone() < self.budget_s and len(running) > 1):
+            least = min(run.candidate.median for run in running)
+            running = [run for run in running if run.candidate.median <= _BEHIND * least]
+            for run in running:
+                self._safely(run, lambda run: run.run(self.once))
+                self._gone()
+            rounds += 1
+
+    def _safely(self, run: _Runs, action: Callable[[_Runs], None]) -> None:
+        """Do something, unless it failed before; take note of what a callback raises."""
+        if run.candidate.failed:
+            return
+        try:
+            action(run)
+        except sl.SlinkyError:
+            raise  # what is wrong with the arguments is so for every schedule
+        except Exception as error:
+            self.errors.append(error)
+            run.candidate = attrs.evolve(run.candidate, failed=f"{type(error).__name__}: {error}".splitlines()[0])
 
 
-def _made(
-    p: sl.Pipeline,
-    arrays: tuple[object, ...],
-    scalars: dict[str, Any],
-    options: dict[str, Any],
-    workers: int,
-    calls: float,
-    caches: float,
-    is_scheduled: bool,
-) -> sl.Pipeline:
-    """What the model schedules if it is told that; or the pipeline as it was."""
-    machine: Machine = options["machine"]
-    if not is_scheduled:  # calls that cost a second: nothing is worth being cut
-        machine = attrs.evolve(machine, call_seconds=1e9)
-    machine = attrs.evolve(
-        machine,
-        call_seconds=machine.call_seconds * calls,
-        near_bytes=max(int(machine.near_bytes * caches), 1),
-        shared_bytes=max(int(machine.shared_bytes * caches), 1),
-    )
-    found: sl.Pipeline = auto_schedule(
-        p, *arrays, max_bytes=options["max_bytes"], workers=workers, machine=machine, **scalars
-    )
-    return found
+def _show_nothing(seconds: float, best: str) -> None:
+    """Show nothing."""
 
 
-# ----------------------------------------------------------------------------------------------------------------
-# Measuring
-# ----------------------------------------------------------------------------------------------------------------
+@contextmanager
+def _bar(progress: bool, budget_s: float) -> Iterator[Show]:
+    """What moves a bar to so many seconds and says what is best; nothing where none is wanted.
 
-
-def _measured(
-    found: Iterator[tuple[sl.Pipeline, Explanation, Candidate]],
-    once: Callable[[sl.Pipeline], object],
-    budget_s: float,
-    bar: Callable[..., None],
-) -> list[_Runs]:
-    """All that are found in half of the time, run in turns until it is over; those that fall behind leave."""
-    begin = time.perf_counter()
-
-    def gone() -> float:
-        seconds = time.perf_counter() - begin
-        bar(min(seconds, budget_s))
-        return seconds
-
-    runs: list[_Runs] = []
-    for each in found:
-        runs.append(_Runs(*each))
-        once(runs[-1].pipeline)  # makes the plan, and the memory that it keeps
-        runs[-1].run(once)
-        if len(runs) >= _FEWEST and gone() > budget_s / 2:
-            break
-    running, rounds = runs, 1
-    while rounds < 3 or (gone() < budget_s and len(running) > 1):
-        least = min(run.candidate.median for run in running)
-        running = [run for run in running if run.candidate.median <= _BEHIND * least]
-        for run in running:
-            run.run(once)
-            gone()
-        rounds += 1
-    bar(budget_s, close=True)
-    return runs
-
-
-def _bar(progress: bool, budget_s: float) -> Callable[..., None]:
-    """What moves a bar to so many seconds; nothing where none is wanted. Raises `MissingExtraError` without tqdm."""
+    Raises `MissingExtraError` without tqdm.
+    """
     if not progress:
-        return lambda seconds, close=False: None
+        yield _show_nothing
+        return
     try:
         from tqdm import tqdm
     except ImportError:
         raise MissingExtraError("progress=True", "progress", "tqdm") from None
-    shown: Any = tqdm(total=round(budget_s, 1), desc="tune", unit=" s")
+    shown: Any
+    with tqdm(total=round(budget_s, 1), desc="tune", unit=" s") as shown:
 
-    def move(seconds: float, close: bool = False) -> None:
-        shown.update(max(round(seconds, 1) - shown.n, 0))
-        if close:
-            shown.close()
+        def show(seconds: float, best: str) -> None:
+            shown.set_postfix_str(f"best {best}" if best else "", refresh=False)
+            shown.update(max(round(min(seconds, budget_s), 1) - shown.n, 0))
 
-    return move
+        yield show
 
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -206,43 +278,53 @@ def _bar(progress: bool, budget_s: float) -> Callable[..., None]:
 # ----------------------------------------------------------------------------------------------------------------
 
 
-def _key(
-    p: sl.Pipeline,
-    arrays: tuple[object, ...],
-    scalars: dict[str, Any],
-    machine: Machine,
-    workers: int,
-    most: int | None,
-) -> str:
+def _key(maker: Maker, workers: int) -> str:
     """What tells this program, these sizes and this machine from others."""
-    sizes = [a if isinstance(a, tuple) else getattr(a, "shape", None) for a in arrays]
-    bounds = [getattr(a, "min", None) if isinstance(a, sl.Buffer) else None for a in arrays]
-    numbers = sorted((name, value) for name, value in scalars.items() if isinstance(value, int | float))
-    words = (str(p), sizes, bounds, numbers, attrs.astuple(machine), workers, most)
-    return hashlib.sha256(repr(words).encode()).hexdigest()
+    named = sorted(maker.scalars.items())
+    sizes = [_size(value) for value in (*maker.arrays, *(value for _, value in named))]
+    words = (str(maker.pipeline), sizes, [name for name, _ in named], attrs.astuple(maker.machine))
+    return hashlib.sha256(repr((*words, workers, maker.max_bytes)).encode()).hexdigest()
 
 
-def _kept(path: Path) -> dict[str, tuple[int, float, float, bool]]:
+def _size(given: object) -> object:
+    """What matters of an argument: a number itself, of an array how long it is and where it begins."""
+    if isinstance(given, int | float | tuple):
+        return given
+    lo = given.min if isinstance(given, sl.Buffer) else None
+    return getattr(given, "shape", None), lo
+
+
+_FIELDS = ("workers", "call_factor", "cache_factor", "is_scheduled", "rows")
+"""What a file keeps of a candidate."""
+
+
+def _kept(path: Path) -> dict[str, Candidate]:
     """What a file keeps. Raises `OperationError` where it keeps something else."""
     try:
         text = path.read_text()
     except FileNotFoundError:
         return {}
     try:
-        found = {key: _told(*value) for key, value in json.loads(text).items()}
+        found = {key: _candidate(value) for key, value in json.loads(text).items()}
     except (ValueError, TypeError, AttributeError) as error:
         raise sl.OperationError(f"tune: {path} does not hold what tune has kept: {error}") from None
     return found
 
 
-def _told(workers: Any, calls: Any, caches: Any, is_scheduled: Any) -> tuple[int, float, float, bool]:
-    """What the model was told. Raises `ValueError` for anything else."""
-    numbers = (workers, calls, caches)
-    if not all(isinstance(n, int | float) and n > 0 for n in numbers) or not isinstance(is_scheduled, bool):
-        raise ValueError(f"expected three numbers above 0 and a boolean, got {(*numbers, is_scheduled)}")
-    return int(workers), float(calls), float(caches), is_scheduled
+def _candidate(value: Any) -> Candidate:
+    """A candidate that was kept. Raises `ValueError` or `TypeError` for anything else."""
+    if set(value.keys()) != set(_FIELDS):
+        raise ValueError(f"expected {', '.join(_FIELDS)}, got {', '.join(value)}")
+    counts, factors = (value["workers"], value["rows"] or 1), (value["call_factor"], value["cache_factor"])
+    is_sound = isinstance(value["is_scheduled"], bool)
+    is_sound &= all(isinstance(n, int) and not isinstance(n, bool) and n > 0 for n in counts)
+    is_sound &= all(isinstance(n, int | float) and not isinstance(n, bool) and n > 0 for n in factors)
+    if not is_sound:
+        raise ValueError(f"no schedule is made by {value}")
+    return Candidate(**value)
 
 
-def _keep(path: Path, key: str, told: tuple[int, float, float, bool]) -> None:
+def _keep(path: Path, key: str, chosen: Candidate) -> None:
     """Add to the file."""
-    replace_json(path, {**_kept(path), key: told})
+    told = {each: {name: getattr(c, name) for name in _FIELDS} for each, c in {**_kept(path), key: chosen}.items()}
+    replace_json(path, told)
