@@ -64,7 +64,7 @@ def drawn(p: sl.Pipeline, arrays: Sequence[Any], machine: sl.Machine, count: int
 
 
 def as_asked(p: sl.Pipeline, arrays: Sequence[Any], machine: sl.Machine, members: int, height: int) -> sl.Pipeline:
-    """The schedule of groups of up to so many calls in strips of about this height, good or bad: for the decision alone,
+    """The schedule of groups of up to so many calls in strips of about this height, good or bad: for this decision,
     memory is worth everything. What the model says of its time is what it says otherwise."""
     usual = grouping.heights_of
 
