@@ -25,7 +25,7 @@ from test_shared_calls import unread
 import slinky as sl
 from slinky import ir
 from slinky.runtime import statistics
-from slinky.sched.diagnosis import Diagnosis, Finding, evidence, measured, memory, pieces, work
+from slinky.sched.diagnosis import Diagnosis, Finding, evidence, measured, memory, pieces, turned, work
 from slinky.sched.diagnosis.evidence import Evidence
 
 Shapes = tuple[tuple[int, ...], ...]
@@ -318,6 +318,88 @@ def test_callbacks_that_hold_the_lock() -> None:
             assert str(spots[0].steps[0](p)) == str(sl.serialize_loop(p, "for y"))
 
 
+@pytest.mark.parametrize(
+    ("whole", "alone", "processors", "is_found"),
+    [(0.2, 0.1, 1.9, True), (0.1, 0.1, 1.4, True), (0.2, 0.1, 1.0, False), (0.06, 0.1, 1.9, False)],
+)
+def test_callbacks_with_threads_of_their_own(whole: float, alone: float, processors: float, is_found: bool) -> None:
+    """Serially, they keep several processors busy; with workers, nothing is gained. The lock has no part in it."""
+    p = parallel(40, workers=2)
+    known = Evidence(p, ((800, 800),), {}, None, 1 << 20)
+    seconds, serial = {"first": whole / 2, "last": whole / 2}, {"first": alone / 2, "last": alone / 2}
+    timing = measured.Timing(serial, alone, processors)
+    times = measured.Measured(seconds, serial={"y": serial}, whole=whole, alone={"y": timing})
+    spots = list(measured.own_threads(known, times))
+    assert bool(spots) == is_found
+    if is_found:
+        assert f"{1000 * whole:.3g} ms on 2 workers, and 100 ms on one, where callbacks keep" in spots[0].figure
+        assert re.search(r"with [A-Z]+_[A-Z_]+=1, set before NumPy is imported", spots[0].figure)
+        assert str(spots[0].steps[0](p)) == str(sl.serialize_loop(p, "for y"))
+        assert not list(measured.holds_the_lock(known, times))
+
+
+def test_how_many_processors_work_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With callbacks that are at work on three processors for a second at a time; serially, for two seconds in all."""
+    now, worked = Clock(), Clock()
+    for module in (measured, statistics):
+        monkeypatch.setattr(module, "perf_counter", now)
+    monkeypatch.setattr(measured, "process_time", worked)
+
+    def on_three_processors(source: Any, target: Any) -> None:
+        now.now, worked.now = now.now + 1, worked.now + 3
+        np.negative(source, out=target)
+
+    y, x = sl.variables("y x")
+    a, b = (sl.BufferExpr(name, np.float32, 2) for name in "ab")
+    sl.Func(on_three_processors, [a[y, x]], [b[y, x]], name="busy")
+    p = sl.parallelize_loop(sl.split_loop(sl.build_pipeline([a], [b]), "busy.y", 64), "for y", 2)
+    times = measured.measure(Evidence(p, (np.ones((128, 40), np.float32),), {}, None, 1 << 20))
+    assert times is not None
+    assert times.alone["y"] == measured.Timing({"busy": 2.0}, 2.0, 3.0)
+    (finding,) = about(p.diagnose(np.ones((128, 40), np.float32)), "threads in threads")
+    assert finding.mend == 'p = sl.serialize_loop(p, "for y")'
+
+
+def along_rows(clock: Clock, *, alias: bool = True, slower: int = 10) -> sl.Pipeline:
+    """A filter along the rows of a transposed image, which takes so many times as long where these are columns."""
+
+    def sums(source: Any, target: Any) -> None:
+        clock.now += source.size * 1e-6 * (slower if abs(source.strides[-1]) != source.itemsize else 1)
+        np.cumsum(source, axis=1, out=target)
+
+    y, x = sl.variables("y x")
+    a, t, b = (sl.BufferExpr(name, np.float32, 2) for name in "atb")
+    sl.copies.transpose(a, t, axes=(1, 0), name="transpose")
+    sl.Func(sums, [t[y, x]], [b[y, x]], name="sums", whole=[x])
+    return sl.build_pipeline([a], [b], alias=alias)
+
+
+def test_a_callback_that_reads_across_lines(clock: Clock) -> None:
+    p, image = along_rows(clock), np.random.default_rng(0).random((150, 200), np.float32)
+    assert "view(a[:, :], [x, y])" in str(p)
+    finding, *_ = about(p.diagnose(image, cache_bytes=1 << 16), "reads across lines")
+    assert finding.figure == (
+        "sums takes 300 ms on a, whose lines lie across its own, and 30 ms with a copy that is turned; "
+        "build_pipeline(alias=False) makes the copies that were described"
+    )
+    assert finding.mend.splitlines()[-2:] == [
+        'p = sl.stage_buffer(p, "sums", "a")',
+        'p = sl.set_layout(p, "alloc a_1", (1, 0))',
+    ]
+    q = finding.mended
+    np.testing.assert_array_equal(q(image), np.cumsum(image.T, axis=1))
+    assert q.memory(image).program_bytes <= 1 << 15
+    assert about(q.diagnose(image, cache_bytes=1 << 16), "reads across lines") == []
+
+
+def test_lines_that_are_there_already(clock: Clock) -> None:
+    """Of an array whose columns are contiguous, of a copy that is made, and where it is all the same."""
+    image = np.ones((150, 200), np.float32)
+    cases = [(along_rows(clock), np.asfortranarray(image)), (along_rows(clock, alias=False), image)]
+    for p, array in [*cases, (along_rows(clock, slower=1), image)]:
+        assert about(p.diagnose(array), "reads across lines") == []
+
+
 def test_a_parallel_loop_is_timed_alone_too(clock: Clock) -> None:
     p = sl.compute_root(timed(lambda n: 0.001, clock, 16), "quick")
     p = sl.parallelize_loop(p, "for y", 2)
@@ -336,7 +418,7 @@ def test_a_busy_machine_measures_nothing(clock: Clock, monkeypatch: pytest.Monke
 
 def test_every_threshold_has_a_reason() -> None:
     """A number that stands alone says nothing: each is followed by a sentence."""
-    for module in (evidence, work, memory, pieces, measured):
+    for module in (evidence, work, memory, pieces, measured, turned):
         assert module.__file__
         with open(module.__file__, encoding="utf-8") as file:
             lines = file.read().splitlines()

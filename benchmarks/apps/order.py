@@ -64,8 +64,8 @@ def drawn(p: sl.Pipeline, arrays: Sequence[Any], machine: sl.Machine, count: int
 
 
 def as_asked(p: sl.Pipeline, arrays: Sequence[Any], machine: sl.Machine, members: int, height: int) -> sl.Pipeline:
-    """The schedule of groups of up to so many calls in strips of about this height, good or bad: for this decision,
-    memory is worth everything. What the model says of its time is what it says otherwise."""
+    """The schedule of groups of up to so many calls in strips of about this height, good or bad: as if merging always
+    saved something. What the model says of its time is what it says otherwise."""
     usual = grouping.heights_of
 
     def heights(track: Any, most_live: float) -> tuple[int, ...]:
@@ -73,8 +73,9 @@ def as_asked(p: sl.Pipeline, arrays: Sequence[Any], machine: sl.Machine, members
         most = track.strips.extent // 2
         return (min(max(round(height / unit), 1), max(most // unit, 1)) * unit,) if unit else ()
 
-    asked = mock.patch.multiple(grouping, heights_of=heights, MOST_MEMBERS=members, MEMORY_WORTH=1e9)
-    with asked, mock.patch.object(tracks, "HEIGHTS", len(HEIGHTS)):
+    asked = mock.patch.multiple(grouping, heights_of=heights, MOST_MEMBERS=members, FEW_CALLS=0)
+    eager = mock.patch.object(grouping._Grower, "_gain", return_value=1.0)
+    with asked, eager, mock.patch.object(tracks, "HEIGHTS", len(HEIGHTS)):
         found: sl.Pipeline = sl.auto_schedule(p, *arrays, workers=1, machine=machine)
     return found
 

@@ -122,8 +122,10 @@ def _mended(known: Evidence, rule: Rule | None, spot: Spot) -> list[Finding]:
 
 
 def _as_good(before: Evidence, after: Evidence) -> bool:
-    """Whether a mend costs little elsewhere."""
-    more_work = after.estimate.total.elements > MORE_WORK * before.estimate.total.elements
+    """Whether a mend costs little elsewhere: what copies that it makes take, whoever spotted it has seen."""
+    names = before.estimate.funcs.keys()
+    works = [sum(e.funcs[name].elements for name in names & e.funcs.keys()) for e in (before.estimate, after.estimate)]
+    more_work = works[1] > MORE_WORK * works[0]
     return not more_work and after.estimate.program_bytes <= max(before.estimate.program_bytes, before.cache_bytes)
 
 
