@@ -23,7 +23,7 @@ import slinky as sl
 from benchmarks.apps import NAMES, load
 from benchmarks.apps.app import App
 from benchmarks.harness import seconds_text
-from slinky.sched import grouping, tracks
+from slinky.sched import grouping, machines, tracks
 
 HEIGHTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 MEMBERS = (64, 8, 4, 3, 2, 1)
@@ -94,6 +94,12 @@ def measure(schedules: Sequence[Drawn], arrays: Sequence[Any], seconds: float) -
         rounds += 1
 
 
+def machine_by_processor() -> sl.Machine:
+    """This machine, measured by the time of the processor, as schedules are here: whoever else is on it."""
+    with mock.patch("slinky.sched.machines.time.perf_counter", time.process_time):
+        return machines.measure()
+
+
 def ranks(values: Sequence[float]) -> list[float]:
     """The place of each value in their order, from 1; equal ones share theirs."""
     return [sum(other < value for other in values) + (1 + values.count(value)) / 2 for value in values]
@@ -117,10 +123,10 @@ def lines(schedules: Sequence[Drawn]) -> Iterator[str]:
         yield f"  {times}  {each.words}"
 
 
-def order(app: App, size: tuple[int, int], count: int, seconds: float) -> list[Drawn]:
+def order(app: App, size: tuple[int, int], machine: sl.Machine, count: int, seconds: float) -> list[Drawn]:
     """The schedules of an application, measured."""
     arrays = app.arrays(size)
-    found = drawn(app.build(), arrays, sl.this_machine(), count)
+    found = drawn(app.build(), arrays, machine, count)
     measure(found, arrays, seconds)
     return found
 
@@ -133,9 +139,12 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=10, help="how long for each")
     parser.add_argument("--quick", action="store_true", help="small arrays")
     options = parser.parse_args()
+    machine = machine_by_processor()
+    print(machine)
     for name in options.names or NAMES:
         app = load(name)
-        found = order(app, app.quick if options.quick else app.full, options.schedules, options.seconds)
+        size = app.quick if options.quick else app.full
+        found = order(app, size, machine, options.schedules, options.seconds)
         print(f"{name}: predicted, measured", *lines(found), sep="\n")
         rho = spearman([each.predicted for each in found], [each.measured for each in found])
         print(f"  {len(found)} schedules, Spearman's rank correlation {rho:.2f}", flush=True)
