@@ -6,6 +6,7 @@ import math
 import os
 from unittest import mock
 
+import attrs
 import numpy as np
 import pytest
 from scipy import stats
@@ -14,7 +15,7 @@ import slinky as sl
 
 with mock.patch.dict(os.environ):  # benchmarks limit the threads of their own process
     from benchmarks import apps
-    from benchmarks.apps import order
+    from benchmarks.apps import order, tuning
 
 pytestmark = pytest.mark.long
 
@@ -62,3 +63,11 @@ def test_heights_and_groups_are_as_asked() -> None:
         assert {str(loop.step()) for loop in loops} == {str(height)}
         assert all(len(loop.find_all("_ = _")) <= members for loop in loops)
     assert not order.as_asked(p, arrays, LAPTOP, 1, 4).find_all("for _")
+
+
+def test_what_is_tuned_takes_turns_with_the_schedule_by_hand() -> None:
+    app = apps.load("blur")
+    found = tuning.tuned_over_by_hand(attrs.evolve(app, full=app.small[1], chosen=app.smallest), 0)
+    assert 0 < found.least <= found.speed <= found.most
+    assert str(found).startswith("tuned over by hand ")
+    assert len(sl.explain(found.found).measured) == 3
