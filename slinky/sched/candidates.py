@@ -104,7 +104,7 @@ class Maker:
     def made(self, candidate: Candidate) -> sl.Pipeline:
         """The schedule of a candidate, explained. Raises `SchedulingError` where it takes more than `max_bytes`."""
         if candidate.rows is not None:
-            return self._strips(candidate)
+            return self._strips(candidate.rows, candidate.workers)
         calls = self.machine.call_seconds if candidate.is_scheduled else 1e9  # then nothing is worth being cut
         machine = attrs.evolve(
             self.machine,
@@ -122,16 +122,16 @@ class Maker:
         )
         return scheduled
 
-    def _strips(self, candidate: Candidate) -> sl.Pipeline:
+    def _strips(self, rows: int, workers: int) -> sl.Pipeline:
         """Strips of so many rows of the whole program."""
-        p, workers = self.pipeline, candidate.workers
-        found = sl.strips(p, candidate.rows, workers)
+        p = self.pipeline
+        found = sl.strips(p, rows, workers)
         if found is p:
             raise sl.SchedulingError("no call can be cut to strips")
         before, after = (q.estimate(*self.arrays, threads=workers, **self.scalars).program_bytes for q in (p, found))
         if self.max_bytes is not None and after > self.max_bytes:
-            raise sl.SchedulingError(f"strips of {candidate.rows} take {after} bytes, more than {self.max_bytes}")
-        words = f"sl.strips(p, {candidate.rows}" + (f", {workers})" if workers > 1 else ")")
+            raise sl.SchedulingError(f"strips of {rows} take {after} bytes, more than {self.max_bytes}")
+        words = f"sl.strips(p, {rows}" + (f", {workers})" if workers > 1 else ")")
         decisions = tuple(_decision(found, call, words) for call in found.find_all("_ = _"))
         told = Explanation(self.machine, workers, math.nan, math.nan, after, before, decisions)
         return explained(found, told)

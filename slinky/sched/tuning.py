@@ -170,6 +170,10 @@ class _Race:
         found = min(self.runs, key=lambda run: run.candidate.median, default=None)
         return None if found is None or found.candidate.median == float("inf") else found
 
+    def _best_candidate(self) -> Candidate | None:
+        best = self.best
+        return None if best is None else best.candidate
+
     def run(self, most: int) -> bool:
         """Try candidates, and let the good ones run in turns; whether that was interrupted.
 
@@ -199,7 +203,7 @@ class _Race:
     def _try_all(self, most: int) -> None:
         """Run each candidate once, until half of the time is over: each program once."""
         seen: set[str] = set()
-        tried = candidates(most, lambda: self.best and self.best.candidate, as_it_was=self.maker.max_bytes is None)
+        tried = candidates(most, self._best_candidate, as_it_was=self.maker.max_bytes is None)
         for candidate in tried:
             try:
                 found = self.maker.made(candidate)
@@ -233,7 +237,7 @@ class _Race:
                 self._gone()
             rounds += 1
 
-    def _safely(self, run: _Runs, action: Callable[[_Runs], None]) -> None:
+    def _safely(self, run: _Runs, action: Callable[[_Runs], object]) -> None:
         """Do something, unless it failed before; take note of what a callback raises."""
         if run.candidate.failed:
             return
