@@ -51,6 +51,8 @@ from slinky.errors import (
 )
 from slinky.frontend.declaring import elementwise, rowwise, stencil
 from slinky.frontend.kernels import Kernel
+from slinky.frontend.probe_reports import ProbeReport
+from slinky.frontend.probing import probe
 from slinky.frontend.reports import Finding, FuncReport
 from slinky.frontend.verifying_funcs import verify_func
 from slinky.graph.annotations import LoopAnnotation, loop
@@ -246,6 +248,7 @@ __all__ = [
     "PassCursor",
     "PatternError",
     "Pipeline",
+    "ProbeReport",
     "ProgramError",
     "RaceError",
     "Reduction",
@@ -330,6 +333,7 @@ __all__ = [
     "peel_warmup",
     "pipeline_loop",
     "prefetch",
+    "probe",
     "producers",
     "reductions",
     "region",

@@ -189,7 +189,7 @@ class Judge:
                 self._wrong_piece(whole, box, found)
                 return
             for name, array in outcome.outputs.items():
-                outside = ~same_elements(array, whole.fill[name], 0, 0)
+                outside = np.array(~same_elements(array, whole.fill[name], 0, 0))
                 whole.of_piece(name, outside, box)[...] = False
                 for place in places(outside)[:1]:
                     self._differs(

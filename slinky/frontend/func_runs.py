@@ -9,7 +9,7 @@ Invariant: each run has arrays of its own. What a callback does to them is seen,
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import attrs
 import numpy as np
@@ -68,15 +68,16 @@ def every_second(array: Array) -> Array:
 def inside_another(array: Array) -> Array:
     """As a part of a larger array: rows begin anywhere, with gaps between them."""
     larger = np.zeros(tuple(n + 3 for n in array.shape), array.dtype)
-    view = larger[tuple(slice(1, n + 1) for n in array.shape)]
+    inside: tuple[Any, ...] = tuple(slice(1, n + 1) for n in array.shape)
+    view = larger[(*inside, ...)]
     view[...] = array
     return view
 
 
 def backwards(array: Array) -> Array:
     """From the last element to the first."""
-    every = (slice(None, None, -1),) * array.ndim
-    return np.array(array[every], order="C", copy=True)[every]
+    every: tuple[Any, ...] = (slice(None, None, -1),) * array.ndim
+    return contiguous(array[(*every, ...)])[(*every, ...)]
 
 
 LAYOUTS: dict[str, Layout] = {
@@ -190,8 +191,10 @@ class FuncRun:
 
 
 def _cut(array: Array, bounds: NumericBox, region: NumericBox) -> Array:
-    index = tuple(slice(lo - first, hi - first + 1) for (first, _), (lo, hi) in zip(bounds, region, strict=True))
-    return array[index]
+    index: tuple[Any, ...] = tuple(
+        slice(lo - first, hi - first + 1) for (first, _), (lo, hi) in zip(bounds, region, strict=True)
+    )
+    return array[(*index, ...)]
 
 
 def random_run(p: Pipeline, box: NumericBox, rng: np.random.Generator, scalars: Mapping[str, int | float]) -> FuncRun:

@@ -21,6 +21,7 @@ from slinky.frontend.func_runs import FuncRun, random_run, run_on
 from slinky.frontend.reports import FuncReport
 from slinky.graph.funcs import Func
 from slinky.ir.operations import Callback
+from slinky.ir.statements import BufferParameter
 from slinky.pipeline import Pipeline
 from slinky.runtime.buffers import Buffer
 from slinky.verifying import alone, call_in, random_box, random_elements, random_scalars
@@ -48,9 +49,9 @@ def verify_func(
 
     Parameters:
 
-    * `shapes_or_arrays`: an array, or a shape, for each buffer that the func reads, constants apart, in their order.
-      Arrays are the data; those of shapes are random. Without any, boxes of several sizes at several places are
-      computed.
+    * `shapes_or_arrays`: an array, or a shape, for each buffer that the func reads, constants apart, in their order,
+      and for each that it writes, where this does not follow. Arrays that are read are the data; those of shapes are
+      random. Without any, boxes of several sizes at several places are computed.
     * `sizes`: how many elements to compute along a dimension, all of them along each in turn.
     * `seeds`: of the random data.
     * `rtol`, `atol`: by how much results may differ, as for `numpy.isclose`; by default, not by a bit. NaN equals NaN.
@@ -114,18 +115,19 @@ def _on_given(
     p: Pipeline, given: Sequence[object], rng: np.random.Generator, scalars: Mapping[str, int | float]
 ) -> FuncRun:
     """A run on arrays, or on random ones of given shapes: of all that these allow to compute."""
-    names = ", ".join(i.name for i in p.program.inputs)
-    if len(given) != len(p.program.inputs):
+    parameters = p.program.inputs
+    if len(given) == len(parameters) + len(p.program.outputs):
+        parameters = (*parameters, *p.program.outputs)
+    if len(given) != len(parameters):
+        names = ", ".join(i.name for i in p.program.inputs)
         raise ArgumentError(
             f"verify_func needs an array or a shape for each buffer that the func reads ({names}), got {len(given)}"
         )
-    inputs: dict[str, Buffer] = {}
-    for parameter, each in zip(p.program.inputs, given, strict=True):
-        if isinstance(each, (tuple, list)) and all(isinstance(n, (int, np.integer)) for n in each):
-            each = random_elements(rng, parameter.dtype, tuple((0, int(n) - 1) for n in each))
-        inputs[parameter.name] = Buffer(each)
-    complete, _ = p._completing().complete([inputs[i.name] for i in p.program.inputs], scalars)
-    outputs = {o.name: Buffer(array) for o, array in zip(p.program.outputs, complete[len(inputs) :], strict=True)}
+    buffers = [_buffer(each, parameter, rng) for parameter, each in zip(parameters, given, strict=True)]
+    complete, _ = p._completing().complete(buffers, scalars)
+    count = len(p.program.inputs)
+    inputs = {i.name: buffer for i, buffer in zip(p.program.inputs, buffers, strict=False)}
+    outputs = {o.name: Buffer(array) for o, array in zip(p.program.outputs, complete[count:], strict=True)}
     regions = {name: tuple(zip(b.min, b.max, strict=True)) for name, b in outputs.items()}
     call = call_in(p)
     box = [(0, 0)] * len(call.box)
@@ -133,3 +135,10 @@ def _on_given(
         for d, bounds in zip(port.dims, regions[name], strict=True):
             box[d] = bounds
     return run_on(p, tuple(box), inputs, rng, scalars)
+
+
+def _buffer(given: object, parameter: BufferParameter, rng: np.random.Generator) -> Buffer:
+    """An array, or a random one of a shape."""
+    if isinstance(given, (tuple, list)) and all(isinstance(n, (int, np.integer)) for n in given):
+        return Buffer(random_elements(rng, parameter.dtype, tuple((0, int(n) - 1) for n in given)))
+    return Buffer(given)
