@@ -276,8 +276,8 @@ def test_tolerances() -> None:
 def test_what_is_refused() -> None:
     with pytest.raises(sl.GraphError, match="verify_func takes a Func, got 3"):
         sl.verify_func(3)  # type: ignore[arg-type]
-    with pytest.raises(sl.ArgumentError, match=r"for each buffer that the func reads \(a\), got 2"):
-        sl.verify_func(line(np.negative), (3,), (4,))
+    with pytest.raises(sl.ArgumentError, match=r"for each buffer that the func reads \(a\), got 3"):
+        sl.verify_func(line(np.negative), (3,), (3,), (4,))
     with pytest.raises(sl.ArgumentError):
         sl.verify_func(line(np.negative), (3, 4))
     with pytest.raises(sl.ArgumentError):
