@@ -274,7 +274,7 @@ def test_tolerances() -> None:
 
 
 def test_what_is_refused() -> None:
-    with pytest.raises(sl.GraphError, match="verify_func takes a Func, got 3"):
+    with pytest.raises(sl.GraphError, match="verify_func takes a Func or a kernel, got 3"):
         sl.verify_func(3)  # type: ignore[arg-type]
     with pytest.raises(sl.ArgumentError, match=r"for each buffer that the func reads \(a\), got 3"):
         sl.verify_func(line(np.negative), (3,), (3,), (4,))
@@ -313,3 +313,25 @@ def test_runs_are_few() -> None:
     report = sl.verify_func(sl.Func(counted, [a[u, v, y, x]], [b[u, v, y, x]]), (6, 7, 8, 9), seeds=[0])
     assert report
     assert len(calls) <= report.runs + 10 <= 260
+
+
+# Kernels --------------------------------------------------------------------------------------------------------------
+
+
+def test_kernels() -> None:
+    blur = sl.stencil(halo=((4, 4), (8, 8)), boundary="mirror")(lambda a: ndimage.gaussian_filter(a, (1, 2)))
+    assert sl.verify_func(blur, (20, 30))
+    assert sl.verify_func(blur, np.random.default_rng(0).random((20, 30)).astype(np.float32))
+    small = sl.stencil(halo=((3, 3), (8, 8)), boundary="mirror")(lambda a: ndimage.gaussian_filter(a, (1, 2)))
+    finding = sl.verify_func(small, (20, 30)).findings[0]
+    assert finding.kind == "depends on the piece"
+    assert "along y only the first" in finding.advice.lower()
+    assert sl.verify_func(
+        sl.rowwise(axis=0, size=lambda n: n + 1)(lambda a: np.cumsum(np.r_[a[:1], a], axis=0)), (9, 8)
+    )
+    assert not sl.verify_func(sl.elementwise(np.cumsum), (9,))
+    assert sl.verify_func(sl.elementwise(lambda a, b: a + b), (9, 4), (4,), dtype=np.int16)
+    halves = sl.stencil(halo=0, rate="1/2")(lambda a: a[::2] + a[1::2])
+    assert sl.verify_func(halves, (20,))
+    with pytest.raises(sl.ArgumentError, match="for each array of kernel"):
+        sl.verify_func(blur)

@@ -31,7 +31,7 @@ class Draft:
 
     `sizes` says, by axis of the result, how long it is for n elements of the arrays: an expression, or None. `alike`
     are those that are as long as the arrays are there, and read whole. `lengths` has for axes that go by pieces how
-    long the arrays and the result were.
+    long the arrays and the result were. Unless it `is_decorated`, decorators were found not to say it.
     """
 
     name: str
@@ -42,6 +42,7 @@ class Draft:
     sizes: dict[int, str | None]
     alike: tuple[int, ...]
     lengths: dict[int, tuple[int, int]]
+    is_decorated: bool = True
 
     @property
     def local(self) -> dict[int, tuple[int, int]]:
@@ -69,6 +70,8 @@ class Draft:
 
     def decorator(self) -> str | None:
         """The decorator that says it, if there is one."""
+        if not self.is_decorated:
+            return None
         options = [] if self._is_default_dtype() else [f'dtype="{self.result}"']
         if self._is_elementwise():
             return _call("sl.elementwise", options)
@@ -98,7 +101,7 @@ class Draft:
         )
 
     def _stencil(self, local: dict[int, AxisReads], whole: Sequence[int]) -> list[str]:
-        halos = [(each.before, max(each.after, 0)) for each in local.values()]
+        halos = [(each.before, _after(each)) for each in local.values()]
         options = [f"halo=({', '.join(map(str, halos))}{',' if len(halos) == 1 else ''})"]
         if whole:
             options += [f"axes={tuple(local)}", f"whole={tuple(whole)}"]
@@ -256,6 +259,12 @@ def _extent(each: AxisReads, n: int) -> int:
     if each.boundary is not None:
         return p * -(-n // q)
     return p * max((n - q - each.after) // q - -(-each.before // q) + 1, 0)
+
+
+def _after(each: AxisReads) -> int:
+    """The halo after a block; where it is cut off again, a number of blocks."""
+    after = max(each.after, 0)
+    return after if each.boundary is None else -(-after // each.taken) * each.taken
 
 
 def is_usable(name: str) -> bool:

@@ -12,29 +12,36 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from slinky.errors import ArgumentError, CheckFailedError, GraphError
 from slinky.frontend.func_judging import Judge
 from slinky.frontend.func_runs import FuncRun, random_run, run_on
+from slinky.frontend.kernels import Kernel
 from slinky.frontend.reports import FuncReport
+from slinky.frontend.windows import Window
+from slinky.graph.buffers import BufferExpr
 from slinky.graph.funcs import Func
+from slinky.ir.effects import NumericBox
 from slinky.ir.operations import Callback
 from slinky.ir.statements import BufferParameter
 from slinky.pipeline import Pipeline
-from slinky.runtime.buffers import Buffer
+from slinky.runtime.buffers import Array, Buffer
 from slinky.verifying import alone, call_in, random_box, random_elements, random_scalars
 
 
 def verify_func(
-    func: Func,
+    func: Func | Kernel,
     *shapes_or_arrays: object,
     sizes: Iterable[int] = (1, 2, 3, 5, 8, 13),
     seeds: Iterable[int] = range(3),
     rtol: float = 0.0,
     atol: float = 0.0,
     scalars: Mapping[str, int | float] | None = None,
+    dtype: npt.DTypeLike = np.float64,
 ) -> FuncReport:
     """Test on random data that a func's callback computes each element of its outputs from what the func says, whatever
     piece is computed, in whatever order, on arrays that lie in memory in whatever way.
@@ -56,13 +63,17 @@ def verify_func(
     * `seeds`: of the random data.
     * `rtol`, `atol`: by how much results may differ, as for `numpy.isclose`; by default, not by a bit. NaN equals NaN.
     * `scalars`: values of the func's scalars, by name. Those that are not given are small random numbers.
+    * `dtype`: of the arrays of which shapes are given, for a kernel (`sl.stencil` and its like), which needs a shape or
+      an array for each of its arrays.
 
     The report is false if something is wrong, and prints what, where, and what to declare instead; `report.check()`
     raises it as a `DeclarationError`. What is random is so by the seeds alone. Raises `GraphError` for a func that runs
     no callback, or cannot be run on these sizes, `ArgumentError` for arrays that do not fit.
     """
+    if isinstance(func, Kernel):
+        func, shapes_or_arrays = _func_of_kernel(func, shapes_or_arrays, np.dtype(dtype))
     if not isinstance(func, Func):
-        raise GraphError(f"verify_func takes a Func, got {func!r}")
+        raise GraphError(f"verify_func takes a Func or a kernel, got {func!r}")
     if not isinstance(func.lowered_operation(), Callback):
         raise GraphError(f"verify_func tests callbacks; what func {func.name!r} does, slinky does itself")
     p = alone(func)
@@ -137,8 +148,44 @@ def _on_given(
     return run_on(p, tuple(box), inputs, rng, scalars)
 
 
+def _func_of_kernel(kernel: Kernel, given: Sequence[object], dtype: np.dtype[Any]) -> tuple[Func, tuple[Buffer, ...]]:
+    """A func of a kernel, and the arrays that it reads, with what is beyond their edges, and writes."""
+    if not given:
+        raise ArgumentError(f"verify_func needs a shape or an array for each array of kernel {kernel.name!r}, got none")
+    rng = np.random.default_rng(15)
+    arrays = [random_elements(rng, dtype, _box_of(each)) if _is_shape(each) else Buffer(each).array for each in given]
+    rank = max(array.ndim for array in arrays)
+    windows = kernel.windows(rank)
+    buffers = [BufferExpr(f"in{k}", array.dtype, array.ndim) for k, array in enumerate(arrays)]
+    out = BufferExpr("out", kernel.result_dtype(*(array.dtype for array in arrays)), rank)
+    func = kernel.func(*buffers, out)
+    result = np.empty(kernel.result_shape(*(array.shape for array in arrays)), out.dtype)
+    target = Buffer(result, min=tuple(window.first for window in windows))
+    return func, (*(_padded(array, windows[rank - array.ndim :]) for array in arrays), target)
+
+
+def _padded(array: Array, windows: Sequence[Window]) -> Buffer:
+    """An array with what is read beyond its edges, or without what is not read."""
+    start = []
+    for d, window in enumerate(windows):
+        n = array.shape[d]
+        before, after = window.padding(n) if window.is_extended else (0, 0)
+        at = np.clip(np.arange(-before, n + after), 0, max(n - 1, 0))  # what exactly stands there does not matter
+        array = np.take(array, at, axis=d)
+        start.append(-before)
+    return Buffer(np.ascontiguousarray(array), min=start)
+
+
+def _is_shape(given: Any) -> bool:
+    return isinstance(given, (tuple, list)) and all(isinstance(n, (int, np.integer)) for n in given)
+
+
+def _box_of(shape: Any) -> NumericBox:
+    return tuple((0, int(n) - 1) for n in shape)
+
+
 def _buffer(given: object, parameter: BufferParameter, rng: np.random.Generator) -> Buffer:
     """An array, or a random one of a shape."""
-    if isinstance(given, (tuple, list)) and all(isinstance(n, (int, np.integer)) for n in given):
-        return Buffer(random_elements(rng, parameter.dtype, tuple((0, int(n) - 1) for n in given)))
+    if _is_shape(given):
+        return Buffer(random_elements(rng, parameter.dtype, _box_of(given)))
     return Buffer(given)
