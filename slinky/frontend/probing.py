@@ -363,18 +363,19 @@ class _Prober:
         return draft
 
     def _larger(self) -> list[tuple[tuple[Array, ...], Array]]:
-        """Larger arrays, and what the function makes of them; none if it does not take these."""
-        rng = self.experiment.rng
-        arrays = tuple(
-            rng.permutation(np.resize(array, [2 * n + 3 if n > 1 else n for n in array.shape]).reshape(-1)).reshape(
-                [2 * n + 3 if n > 1 else n for n in array.shape]
-            )
-            for array in self.arrays
-        )
-        try:
-            return [(arrays, self.experiment.run(*arrays))]
-        except Exception:
-            return []
+        """Larger arrays, and what the function makes of them; none if it takes none."""
+        for more in (3, 0):
+            arrays = tuple(self._resized(array, more) for array in self.arrays)
+            try:
+                return [(arrays, self.experiment.run(*arrays))]
+            except Exception:
+                continue
+        return []
+
+    def _resized(self, array: Array, more: int) -> Array:
+        """An array more than twice as large, with the same elements in another order."""
+        shape = [2 * n + more if n > 1 else n for n in array.shape]
+        return self.experiment.rng.permutation(np.resize(array, shape).reshape(-1)).reshape(shape)
 
     @property
     def _is_inexact(self) -> bool:
