@@ -1,0 +1,283 @@
+"""The lines that random programs of NumPy are made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+HELPER = """\
+def helper(q, s):
+    return np.where(q > s, q, s) if q.ndim > 1 else q * 2
+"""
+"""A function that programs may call."""
+
+
+@attrs.frozen
+class Template:
+    """A line of NumPy, with holes.
+
+    Holes: `{a}` any value, `{n}` an array of rank 1 or more, `{m}` one of rank 2 or more, `{f}` floats, `{i}` integers,
+    `{b}` bools, `{same}` a value of the shape of the first, `{own}` an array that the program has made; `{k}` an axis
+    of the first, `{x}` an index of the first, `{s}` a number, `{d}` a dtype, `{u}` and `{v}` ufuncs of one and of two.
+    With `rounds`, its result is rounded in an order that is nobody's business; `sharp` lines turn small differences of
+    what they read into large ones.
+    """
+
+    text: str
+    weight: int = 2
+    rounds: bool = False
+    sharp: bool = False
+
+
+def _lines(text: str, **options: Any) -> list[Template]:
+    return [Template(line.strip(), **options) for line in text.strip().splitlines()]
+
+
+TEMPLATES = [
+    # Arithmetic
+    *_lines("""
+        {u}({a})
+        {v}({a}, {a})
+        {v}({a}, {same})
+        {v}({a}, {s})
+        {v}({s}, {a})
+        {a} + {a}
+        {a} - {same}
+        {a} * {s}
+        {s} - {a}
+        {a} * {a} + {same}
+        -{a}
+        abs({a})
+        {v}({a}, {same}, dtype={d})
+        {v}({a}, {same}, out=np.zeros_like({a}))
+        np.add({a}, {same}, where={b}, out=np.ones_like({a}))
+        np.clip({a}, {s}, None)
+        np.clip({a}, 0, 2)
+        {a}.clip(-1, 1)
+        {a}.astype({d})
+        {a}.real
+        np.conj({a})
+        np.square({a})
+    """, weight=4, sharp=False),
+    *_lines("""
+        {a} > {s}
+        {a} == {same}
+        {a} <= {same}
+        {a} // 2
+        {a} % 3
+        np.floor({f})
+        np.sign({a})
+        np.rint({f})
+        np.isfinite({a})
+        np.signbit({f})
+        {b} & {b}
+        {b} | {b}
+        ~{b}
+        {i} & {i}
+        {i} << 1
+        {i} ^ 5
+        np.where({a} > 0, {same}, {s})
+        np.where({b}, {a}, {same})
+        np.where({a} > {s}, {s}, {s})
+        np.select([{b}, {b}], [1, 2], 0)
+        np.digitize({n}, [-1, 0, 2])
+        np.interp({f}, [-2.0, 0.0, 3.0], [0.0, 1.0, -1.0])
+        np.isin({n}, [0, 1, 2])
+        np.round({a}, 1)
+        np.nan_to_num({f})
+        np.maximum({a}, {same})
+        np.heaviside({f}, 0.5)
+        np.isclose({a}, {same})
+        np.take(np.array([3, 1, 2]), {i}, mode="clip")
+    """, sharp=True),
+    *_lines("""
+        {f} / {s}
+        np.sqrt(abs({f}))
+        np.exp(-abs({f}))
+        np.sin({f})
+        np.hypot({f}, {f})
+        np.arctan2({f}, {f})
+        {f} ** 2
+        np.tanh({f})
+        np.log1p(abs({f}))
+        np.linspace(0, 1, {n}.shape[0])
+    """, rounds=True),
+    # Indexing and views
+    *_lines("""
+        {n}[{x}]
+        {n}[{x}]
+        {n}[{x}]
+        {n}[1:]
+        {n}[:-1]
+        {n}[::2]
+        {n}[::-1]
+        {n}[..., 1:-1]
+        {n}[None]
+        {n}[..., None]
+        {n}[1:] - {n}[:-1]
+        {n}[0]
+        {n}[-1]
+        {m}[:, 0]
+        {m}[1:, :-1]
+        {m}[1:-1, 1:-1]
+        {m}.T
+        {m}.swapaxes(0, 1)
+        np.transpose({n})
+        np.moveaxis({m}, 0, -1)
+        np.flip({n}, {k})
+        np.flip({n})
+        np.fliplr({m})
+        np.rot90({m})
+        np.expand_dims({a}, 0)
+        np.squeeze({n})
+        np.atleast_2d({a})
+        np.broadcast_to({n}, (2, *{n}.shape))
+        np.roll({n}, 1, axis={k})
+        np.roll({n}, -2, axis={k})
+        np.roll({n}, 3)
+        {n}.reshape(-1)
+        np.ravel({n})
+        {n}.reshape(1, *{n}.shape)
+        {n}.reshape({n}.shape[0], -1)
+        {n}.copy()
+        np.ascontiguousarray({n})
+        np.array({n})
+        np.take({n}, [0, -1], axis={k})
+        np.array_split({n}, 2)[0]
+    """, weight=3),
+    *_lines("""
+        {n}[{n} > 0]
+        {n}[[0, -1, 0]]
+        np.flatnonzero({n})
+        np.argsort({n}, axis={k}, kind="stable")
+        np.sort({n}, axis={k})
+        np.argmax({n}, axis={k})
+        np.argmin({n}, axis={k})
+        np.searchsorted(np.array([0, 1, 2]), {n})
+        np.unique({n})
+    """, weight=1, sharp=True),
+    # Putting together
+    *_lines("""
+        np.concatenate([{n}, {same}], axis={k})
+        np.concatenate([{n}[1:], {n}[:1]])
+        np.stack([{a}, {same}])
+        np.stack([{n}, {same}], axis={k})
+        np.vstack([{n}, {same}])
+        np.hstack([{n}, {same}])
+        np.dstack([{n}, {same}])
+        np.block([{n}, {same}])
+        np.tile({n}, 2)
+        np.repeat({n}, 2, axis={k})
+        np.repeat({n}, 3, axis={k})
+        np.pad({n}, 1)
+        np.pad({n}, 2, mode="edge")
+        np.pad({n}, 1, mode="reflect")
+        np.pad({n}, 1, mode="symmetric")
+        np.pad({n}, 2, mode="wrap")
+        np.pad({n}, (1, 2), mode="constant", constant_values=3)
+        np.append({n}, {n})
+        np.zeros_like({a})
+        np.ones({n}.shape)
+        np.full_like({a}, 2)
+        np.zeros({n}.shape, {d})
+        np.arange({n}.shape[0])
+        np.arange({n}.size).reshape({n}.shape)
+        np.indices({n}.shape)[0]
+        np.eye({n}.shape[0])
+        np.meshgrid({n}.reshape(-1), np.arange(3))[0]
+    """),
+    # Windows and reductions
+    *_lines("""
+        np.diff({n}, axis={k})
+        np.diff({n}, n=2, axis={k})
+        np.lib.stride_tricks.sliding_window_view({n}, 2, axis={k})
+        np.lib.stride_tricks.sliding_window_view({n}, 3, axis={k}).max(axis=-1)
+        {a}.max()
+        {n}.max(axis={k})
+        {n}.min(axis={k}, keepdims=True)
+        np.max({a}, initial=0)
+        np.ptp({n}, axis={k})
+        np.maximum.reduce({n}, axis={k})
+        np.maximum.accumulate({n}, axis={k})
+        np.logical_or.reduce({n}, axis={k})
+        {a}.any()
+        {n}.all(axis={k})
+        np.any({a} > 100)
+        np.count_nonzero({n}, axis={k})
+    """, weight=3),
+    *_lines("""
+        {a}.sum()
+        {n}.sum(axis={k})
+        {n}.sum(axis={k}, keepdims=True)
+        {m}.sum(axis=(0, 1))
+        {a} - {a}.mean()
+        {n}.mean(axis={k})
+        {n} - {n}.mean(axis={k}, keepdims=True)
+        {n}.prod(axis={k})
+        np.var({n}, axis={k})
+        np.std({a})
+        np.add.reduce({n}, axis={k})
+        np.add.accumulate({n}, axis={k})
+        np.cumsum({n}, axis={k})
+        np.cumsum({n})
+        np.cumprod(np.sign({n}), axis={k})
+        np.average({n}, axis={k})
+        np.linalg.norm({f})
+        np.median({n}, axis={k})
+        np.gradient({n}, axis={k})
+        np.convolve({n}.reshape(-1), [1, 2, 1], mode="same")
+        np.convolve({n}.reshape(-1), [1, 2], mode="valid")
+        np.correlate({n}.reshape(-1), [1, 0, -1], mode="full")
+        np.lib.stride_tricks.sliding_window_view({n}, 3, axis={k}).mean(axis=-1)
+        {m} @ {m}.T
+        {m} @ {n}
+        np.dot({n}, {n})
+        np.outer({n}, {n})
+        np.einsum("ij->ji", {m})
+        np.einsum("ij,ij->i", {m}, {same})
+        np.tensordot({m}, {m}, axes=([-1], [-1]))
+        np.trace({m})
+        np.fft.rfft({f}, axis={k})
+        np.fft.fft({f})
+    """, rounds=True),
+]  # fmt: skip
+
+STATEMENTS = [
+    *_lines("""
+        {own} += {s}
+        {own} *= {same}
+        {own} -= {a}
+        {own}[{x}] = {s}
+        {own}[{x}] = {a}
+        {own}[1:] = {own}[:-1]
+        {own}[...] = {same}
+        {own}[{x}] += {s}
+        np.add({own}, {same}, out={own})
+        np.negative({own}, out={own})
+        np.multiply({own}[1:], 2, out={own}[1:])
+        {own}.fill({s})
+        np.copyto({own}, {a})
+        for j in range(3): {own} = {own} + j
+        for j in range({own}.shape[0]): {own}[j] = {own}[j] + j
+        for part in ({a}, {same}): {own} = {own} + part
+        if {own}.shape[0] > 3: {own} = {own} * 2
+        if {own}.ndim == 2: {own} = {own}[::-1]
+        {own} = sum([{own}, {own}[::-1], 1])
+        {own} = helper({own}, {s})
+        {own} = (lambda q: q[::-1] - q)({own})
+        {own} = np.stack([row * 2 for row in {own}])
+    """),
+    *_lines("""
+        {own}[{own} > 1] = 0
+        if {own}.any(): {own} = -{own}
+        {own} = {own} if {own}.size == 0 or {own}.max() > 1 else {own} + 1
+        {own} = {own} * int({own}.size > 4)
+        {own} = {own} + float(abs({own}).max() > 2 if {own}.size else 0)
+    """, weight=1, sharp=True),
+]  # fmt: skip
+
+UNARY = ["negative", "absolute", "square", "sign", "conjugate", "positive", "logical_not", "isnan"]
+BINARY = ["add", "subtract", "multiply", "maximum", "minimum", "logical_and", "logical_or", "not_equal", "less", "fmin"]
+SHARP_UFUNCS = {"sign", "logical_not", "logical_and", "logical_or", "not_equal", "less", "isnan"}
+NUMBERS = ("0", "1", "2", "-1", "3", "0.5", "1.5", "-0.25", "2.0", "True", "1j", "np.float32(1.25)", "np.int16(3)")
