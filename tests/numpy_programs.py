@@ -371,17 +371,27 @@ def kind_of(wrong: str | None) -> str | None:
 
 
 def smallest(program: Program, jit: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Program:
-    """The program without lines that its fault does not need."""
-    kind = kind_of(fault(program, jit))
-    at = 0
-    while at < len(program.lines) - 1:
-        fewer = (*program.lines[:at], *program.lines[at + 1 :])
-        tried = attrs.evolve(program, lines=fewer)
-        _, failed = run(tried.function(), program.arrays())
-        if failed is None and kind_of(fault(tried, jit)) == kind:
+    """The program without results and lines that its fault does not need."""
+    wrong = fault(program, jit) or ""
+    kind = kind_of(wrong)
+
+    def fails(tried: Program) -> bool:
+        _, failed = run(tried.function(), tried.arrays())
+        return failed is None and kind_of(re.sub(r"^result \d+: ", "", fault(tried, jit) or "")) == bare
+
+    bare = kind_of(re.sub(r"^((?:again|on larger arrays): )?result \d+: ", "", wrong))
+    for name in dict.fromkeys(re.findall(r"\b[av]\d+\b", program.lines[-1])):
+        tried = attrs.evolve(program, lines=(*program.lines[:-1], f"return {name}"))
+        if fails(tried):
+            program, kind = tried, bare
+            break
+    at = len(program.lines) - 2
+    while at >= 0:
+        tried = attrs.evolve(program, lines=(*program.lines[:at], *program.lines[at + 1 :]))
+        _, failed = run(tried.function(), tried.arrays())
+        if failed is None and (fails(tried) or kind_of(fault(tried, jit)) == kind):
             program = tried
-        else:
-            at += 1
+        at -= 1
     return program
 
 

@@ -1,0 +1,103 @@
+"""The generator of random NumPy programs: what it writes runs, does something, and is the same for the same seed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy_programs import Program, Writer, difference, fault, made_array, programs, run, smallest
+from numpy_templates import STATEMENTS, TEMPLATES
+
+
+@cache
+def written() -> tuple[Program, ...]:
+    return tuple(programs(0, 60))
+
+
+def test_programs_run_and_write_to_no_argument() -> None:
+    for program in written():
+        result, failed = run(program.function(), program.arrays())
+        assert failed is None, f"{failed}\n{program}"
+        assert difference(result, run(program.function(), program.arrays())[0], False) is None
+
+
+def test_the_same_seed_writes_the_same() -> None:
+    for program in written()[:10]:
+        assert str(Writer(program.seed).write()) == str(program)
+    assert len({program.lines for program in written()}) > 55
+
+
+def test_programs_are_of_many_kinds() -> None:
+    lines = [line for program in written() for line in program.lines]
+    text = "\n".join(lines)
+    assert len(lines) > 400
+    for word in (
+        "np.pad",
+        "np.concatenate",
+        "sum(",
+        "[:, ",
+        "[::-1]",
+        "np.roll",
+        "+= ",
+        "np.where",
+        "np.cumsum",
+        "out=",
+    ):
+        assert word in text, word
+    sizes = Counter(n for program in written() for _, shape, _ in program.inputs for n in shape)
+    assert {0, 1, 2, 13} <= set(sizes)
+    dtypes = {dtype for program in written() for dtype, _, _ in program.inputs}
+    assert {"bool", "uint8", "int64", "float32", "float64", "complex128"} <= dtypes
+    assert len(TEMPLATES) + len(STATEMENTS) > 200
+
+
+def test_most_programs_compute_something() -> None:
+    """Elements that differ, of results that the arrays matter for."""
+    some = 0
+    for program in written():
+        result, _ = run(program.function(), program.arrays())
+        values = result.values() if isinstance(result, dict) else result if isinstance(result, tuple) else (result,)
+        some += any(np.size(value) > 1 and len(np.unique(np.asarray(value))) > 1 for value in values)
+    assert some > len(written()) / 2
+
+
+def test_programs_run_on_larger_arrays_mostly() -> None:
+    failed = [run(program.function(), program.arrays(3))[1] is not None for program in written()]
+    assert sum(failed) < len(failed) / 3
+
+
+def test_arrays_have_layouts_of_their_own() -> None:
+    layouts = [made_array("int32", (4, 6), seed) for seed in range(4)]
+    assert [each.flags.c_contiguous for each in layouts] == [True, False, False, False]
+    assert [each.shape for each in layouts] == [(4, 6)] * 4
+    assert made_array("float64", (0, 3), 5).shape == (0, 3)
+
+
+def test_a_wrong_run_is_found_and_made_small() -> None:
+    """Runs on other arrays than those given are caught, with few lines that show it."""
+
+    def wrong(function: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *arrays: function(*(array[::-1] if array.ndim else array for array in arrays))
+
+    found = [program for program in written() if fault(program, wrong) is not None]
+    assert len(found) > len(written()) / 3
+    assert all(fault(program, lambda function: function) is None for program in found)
+    for program in found[:5]:
+        small = smallest(program, wrong)
+        assert len(small.lines) <= len(program.lines)
+        assert fault(small, wrong) is not None
+        assert small.source in str(small)
+
+
+def test_differences() -> None:
+    one = np.arange(3.0)
+    assert difference(one, one.copy(), False) is None
+    assert difference(one, one + 1e-12, True) is None
+    assert difference(one, one + 1e-12, False) == "0.0 in place of 1e-12 at (0,), 3 of 3 differ"
+    assert difference(one, one.astype(int), False) == "float64(3,) in place of int64(3,)"
+    assert difference((one,), [one], False) == "a tuple in place of a list"
+    assert difference({"a": one}, {"b": one}, False) == "keys ['a'] in place of ['b']"
+    assert difference(np.float64("nan"), np.float64("nan"), False) is None
