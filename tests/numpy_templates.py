@@ -259,14 +259,14 @@ STATEMENTS = [
         {own}.fill({s})
         np.copyto({own}, {a})
         for j in range(3): {own} = {own} + j
-        for j in range({own}.shape[0]): {own}[j] = {own}[j] + j
+        for j in range(min(len({own}), 9)): {own}[j] = {own}[j] + j
         for part in ({a}, {same}): {own} = {own} + part
         if {own}.shape[0] > 3: {own} = {own} * 2
         if {own}.ndim == 2: {own} = {own}[::-1]
         {own} = sum([{own}, {own}[::-1], 1])
         {own} = helper({own}, {s})
         {own} = (lambda q: q[::-1] - q)({own})
-        {own} = np.stack([row * 2 for row in {own}])
+        {own} = np.stack([row * 2 for row in {own}[:9]])
     """),
     *_lines("""
         {own}[{own} > 1] = 0
