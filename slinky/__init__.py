@@ -32,6 +32,7 @@ from slinky.errors import (
     DeclarationError,
     ExecutionError,
     ExpressionError,
+    ForcedValueWarning,
     FormatError,
     GraphError,
     InvalidCursorError,
@@ -46,10 +47,13 @@ from slinky.errors import (
     SlinkyError,
     StorageError,
     TuningWarning,
+    TracingError,
     UninitializedReadError,
     UnusedInputWarning,
 )
+from slinky.frontend.arrays import lazy
 from slinky.frontend.declaring import elementwise, rowwise, stencil
+from slinky.frontend.jitting import jit
 from slinky.frontend.kernels import Kernel
 from slinky.frontend.probe_reports import ProbeReport
 from slinky.frontend.probing import probe
@@ -226,6 +230,7 @@ __all__ = [
     "ExpressionError",
     "Finding",
     "Footprint",
+    "ForcedValueWarning",
     "FormatError",
     "Func",
     "FuncReport",
@@ -261,6 +266,7 @@ __all__ = [
     "StatementCursor",
     "StorageError",
     "TuningWarning",
+    "TracingError",
     "UninitializedReadError",
     "UnusedInputWarning",
     "Variant",
@@ -313,6 +319,8 @@ __all__ = [
     "inline_pipeline",
     "inner_pipeline",
     "innermost",
+    "jit",
+    "lazy",
     "interval",
     "lift_alloc",
     "lift_call",

@@ -1,1 +1,6 @@
-"""Ways to write programs: functions of arrays made into funcs, found out about and tested; SciPy's filters."""
+"""Ways to write programs: functions of arrays traced, made into funcs, found out about and tested; SciPy's filters.
+
+A function is traced with lazy arrays (`arrays`): `calling`, `functions` and `tables` say what NumPy's functions do to
+them; `nodes`, `views` and `operations` are the graph that comes of it; `lowering` makes a pipeline of that; `tracing`,
+`reading` and `jitting` decide when.
+"""

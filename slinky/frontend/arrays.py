@@ -1,0 +1,400 @@
+"""Lazy arrays: what stands for arrays while a function is traced.
+
+Idea. A lazy array is a place (`Cell`) that holds a result, and the view of it that the array is. To write to an array
+is to put another result into its place; all arrays that are views of the place see that, as NumPy's do. NumPy hands
+over through its protocols; what is done then is in `calling` and the tables.
+
+Invariant: a lazy array stands for just the array that NumPy would have there: values, dtype, shape, and which arrays
+share memory. Where the latter is not known (`reshape` may copy), the place is `uncertain`, and writing to it refused.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from slinky.errors import TracingError
+from slinky.frontend.nodes import Array, Index, Node, Operation, Result, Shape, View, numbers, whole_view
+from slinky.frontend.operations import Assembled, Part
+from slinky.frontend.sizes import known
+from slinky.frontend.tracing import FREE, Trace, may_change, values_of
+from slinky.frontend.views import NotBasicIndex, broadcast, indexed, transposed
+
+Value = Any
+"""What an operation may be given: a lazy array, an array, or a number."""
+
+
+class Cell:
+    """A place that holds a result; the places that may share its memory are `uncertain`."""
+
+    __slots__ = ("is_argument", "result", "uncertain")
+
+    def __init__(self, result: Result, *, is_argument: bool = False) -> None:
+        self.result = result
+        self.is_argument = is_argument
+        self.uncertain = False
+
+
+class LazyArray:
+    """An array whose elements are not computed yet. It does what a NumPy array does; `np.asarray` computes it."""
+
+    __slots__ = ("__weakref__", "_cell", "_index", "_shape", "_trace")
+    __slinky_lazy__ = True
+    __array_priority__ = 1000.0
+
+    def __init__(self, trace: Trace, cell: Cell, index: tuple[Index, ...], shape: Shape) -> None:
+        self._trace = trace
+        self._cell = cell
+        self._index = index
+        self._shape = shape
+
+    # What it is ---------------------------------------------------------------------------------------------------
+
+    @property
+    def view(self) -> View:
+        """What it sees now."""
+        return View(self._cell.result, self._index, self._shape)
+
+    @property
+    def shape(self) -> Any:
+        """The extents; what depends on their values is asked then."""
+        return self._shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype."""
+        return self._cell.result.dtype
+
+    @property
+    def ndim(self) -> int:
+        """How many dimensions it has."""
+        return len(self._shape)
+
+    @property
+    def size(self) -> Any:
+        """How many elements it has."""
+        count: Any = 1
+        for extent in self._shape:
+            count = count * extent
+        return count
+
+    @property
+    def itemsize(self) -> int:
+        """The bytes of an element."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> Any:
+        """The bytes of all elements."""
+        return self.size * self.itemsize
+
+    @property
+    def is_scalar(self) -> bool:
+        """Whether NumPy has a scalar here, not an array."""
+        return self._cell.result.scalar and not self._shape
+
+    def __len__(self) -> int:
+        if not self._shape:
+            raise TypeError("len() of unsized object")
+        return known(self._shape[0])
+
+    def __repr__(self) -> str:
+        return f"<LazyArray {self.dtype}{list(numbers(self._shape))} of {self._cell.result.node.name}>"
+
+    def _seen(self, view: View) -> LazyArray:
+        """Another view of the same place."""
+        return LazyArray(self._trace, self._cell, view.index, view.shape)
+
+    # Values -------------------------------------------------------------------------------------------------------
+
+    def compute(self) -> Array:
+        """The array, computed now."""
+        (array,) = values_of([self.view], self._trace)
+        return array
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        self._trace.forced("np.asarray")
+        array = self.compute()
+        if dtype is not None and np.dtype(dtype) != array.dtype:
+            array = array.astype(dtype)
+        elif not copy:
+            array.flags.writeable = False  # it does not share memory with what it stands for
+        return array
+
+    def _item(self, what: str) -> Any:
+        self._trace.forced(what)
+        return self.compute()[()]
+
+    def __bool__(self) -> bool:
+        return bool(self._item("bool()"))
+
+    def __int__(self) -> int:
+        return int(self._item("int()"))
+
+    def __float__(self) -> float:
+        return float(self._item("float()"))
+
+    def __complex__(self) -> complex:
+        return complex(self._item("complex()"))
+
+    def __index__(self) -> int:
+        return operator.index(self._item("an index"))
+
+    def __hash__(self) -> int:
+        if self.is_scalar:
+            return hash(self._item("hash()"))
+        raise TypeError("unhashable type: 'numpy.ndarray'")
+
+    def __str__(self) -> str:
+        return str(self._item("str()"))
+
+    def __format__(self, form: str) -> str:
+        return format(self._item("format()"), form)
+
+    def item(self, *place: Any) -> Any:
+        """An element as a Python number."""
+        self._trace.forced("item()")
+        return self.compute().item(*place)
+
+    def tolist(self) -> Any:
+        """All elements as Python numbers."""
+        self._trace.forced("tolist()")
+        return self.compute().tolist()
+
+    # Places -------------------------------------------------------------------------------------------------------
+
+    def __getitem__(self, given: Any) -> Any:
+        try:
+            view = indexed(self.view, given)
+        except NotBasicIndex:
+            return _calling().fancy_index(self, given)
+        found = self._seen(view)
+        has_ellipsis = given is Ellipsis or (isinstance(given, tuple) and any(g is Ellipsis for g in given))
+        return found if view.shape or has_ellipsis else element(found)
+
+    def __setitem__(self, given: Any, value: Value) -> None:
+        if self.is_scalar:
+            raise TypeError(f"'numpy.{self.dtype}' object does not support item assignment")
+        try:
+            target = self._seen(indexed(self.view, given))
+        except NotBasicIndex:
+            _calling().fancy_assign(self, given, value)
+            return
+        target.write(_calling().converted(value, self.dtype, self._trace))
+
+    def write(self, value: LazyArray) -> None:
+        """Put elements into the place; they are broadcast, and have the dtype already."""
+        own, cell = self.view, self._cell
+        if cell.is_argument:
+            raise TracingError(
+                f"{self._trace.name} writes to its argument {cell.result.node.operation.name}; let it copy it first"
+            )
+        if cell.uncertain:
+            raise self._trace.abandon("writing to what may share memory with another array")
+        axes = [i.axis for i in own.index if i.axis is not None]
+        if any(axis not in axes and own.shape[axis] != 1 for axis in range(len(own.shape))):
+            raise ValueError("assignment destination is read-only")
+        given = value.view
+        while len(given.shape) > len(own.shape) and given.shape[0] == 1:
+            given = indexed(given, 0)
+        try:
+            given = broadcast(given, own.shape)
+        except ValueError:
+            raise ValueError(
+                f"could not broadcast input array from shape {numbers(value._shape)} into shape {numbers(own.shape)}"
+            ) from None
+        if own.is_whole:
+            cell.result = whole_result(given, self._trace)
+            return
+        given = indexed(given, tuple(slice(None) if axis in axes else 0 for axis in range(len(own.shape))))
+        counts = tuple(1 if i.axis is None else own.shape[i.axis] for i in own.index)
+        order = sorted(axes)
+        index = tuple(i if i.axis is None else Index(i.offset, i.step, order.index(i.axis)) for i in own.index)
+        old = whole_view(cell.result)
+        everything = Part(tuple(Index(0, 1, d) for d in range(len(old.shape))), old.shape)
+        operation = Assembled("assign", (Part(index, counts), everything))
+        cell.result = made(operation, [given, old], [(old.shape, self.dtype, False)], self._trace)[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self._shape:
+            raise TypeError("iteration over a 0-d array")
+        return (self[k] for k in range(known(self._shape[0])))
+
+    @property
+    def T(self) -> LazyArray:  # noqa: N802
+        """The axes, reversed."""
+        return self._seen(transposed(self.view, range(self.ndim)[::-1]))
+
+    @property
+    def mT(self) -> LazyArray:  # noqa: N802
+        """The last two axes, swapped."""
+        return self.swapaxes(-1, -2)
+
+    def transpose(self, *axes: Any) -> LazyArray:
+        """The axes in another order."""
+        given = axes[0] if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))) else axes
+        order = range(self.ndim)[::-1] if given is None or not len(given) else _order(given, self.ndim)
+        return self._seen(transposed(self.view, order))
+
+    def swapaxes(self, a: int, b: int) -> LazyArray:
+        """Two axes, swapped."""
+        order = list(range(self.ndim))
+        order[a], order[b] = order[b], order[a]
+        return self._seen(transposed(self.view, order))
+
+    # Operations ---------------------------------------------------------------------------------------------------
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *given: Value, **keywords: Any) -> Any:
+        return _calling().call_ufunc(ufunc, method, given, keywords)
+
+    def __array_function__(self, function: Callable[..., Any], types: Any, given: Any, keywords: Any) -> Any:
+        return _calling().call_function(function, given, keywords)
+
+    def __getattr__(self, name: str) -> Any:
+        return _calling().attribute(self, name)
+
+    def astype(self, dtype: Any, order: str = "K", casting: Any = "unsafe", subok: bool = True, copy: bool = True) -> Any:
+        """The elements in another dtype."""
+        wanted = np.dtype(dtype)
+        if not np.can_cast(self.dtype, wanted, casting):
+            raise TypeError(
+                f"Cannot cast array data from {self.dtype!r} to {wanted!r} according to the rule '{casting}'"
+            )
+        if wanted == self.dtype and not copy:
+            return self
+        return _calling().cast(self, wanted)
+
+    def copy(self, order: str = "C") -> LazyArray:
+        """The elements in a place of their own."""
+        return placed(whole_result(self.view, self._trace), self._trace)
+
+    def __copy__(self) -> LazyArray:
+        return self.copy()
+
+    def __deepcopy__(self, memo: Any) -> LazyArray:
+        return self.copy()
+
+    def __slinky_kernel__(self, kernel: Any, given: Any, keywords: Any) -> Any:
+        return _calling().call_kernel(kernel, given, keywords)
+
+
+def _calling() -> Any:
+    from slinky.frontend import calling  # the tables there need lazy arrays
+
+    return calling
+
+
+def _order(given: Any, rank: int) -> list[int]:
+    order = [operator.index(axis) for axis in given]
+    if len(order) != rank:
+        raise ValueError("axes don't match array")
+    if any(not -rank <= axis < rank for axis in order):
+        raise np.exceptions.AxisError(next(a for a in order if not -rank <= a < rank), rank)
+    order = [axis % rank for axis in order]
+    if len(set(order)) != rank:
+        raise ValueError("repeated axis in transpose")
+    return order
+
+
+def made(
+    operation: Operation, operands: list[View], results: list[tuple[Shape, np.dtype[Any], bool]], trace: Trace
+) -> tuple[Result, ...]:
+    """The results of a new node."""
+    return Node(operation, operands, results).results
+
+
+def placed(result: Result, trace: Trace) -> LazyArray:
+    """An array of its own for a result."""
+    view = whole_view(result)
+    return LazyArray(trace, Cell(result), view.index, view.shape)
+
+
+def whole_result(view: View, trace: Trace) -> Result:
+    """A result that is what a view sees; no copy where it sees all of one: results never change."""
+    if view.is_whole and not view.result.scalar:
+        return view.result
+    part = Part(tuple(Index(0, 1, d) for d in range(len(view.shape))), view.shape)
+    return made(Assembled("copy", (part,)), [view], [(view.shape, view.dtype, False)], trace)[0]
+
+
+def solid(view: View, trace: Trace) -> View:
+    """A view in which nothing is repeated, for functions that must see each element."""
+    used = {i.axis for i in view.index}
+    repeated = any(axis not in used and not (type(n) is int and n == 1) for axis, n in enumerate(view.shape))
+    return whole_view(whole_result(view, trace)) if repeated else view
+
+
+def element(array: LazyArray) -> LazyArray:
+    """A scalar of its own, as an array gives it for an index of integers."""
+    part = Part((), ())
+    (result,) = made(Assembled("element", (part,)), [array.view], [((), array.dtype, True)], array._trace)
+    return placed(result, array._trace)
+
+
+def _operator(name: str, turned: bool = False) -> Callable[[Any, Any], Any]:
+    def method(self: LazyArray, other: Any) -> Any:
+        return _calling().call_operator(name, (other, self) if turned else (self, other))
+
+    return method
+
+
+def _in_place(name: str) -> Callable[[Any, Any], Any]:
+    def method(self: LazyArray, other: Any) -> Any:
+        if self.is_scalar:
+            return _calling().call_operator(name, (self, other))
+        return _calling().call_in_place(name, self, other)
+
+    return method
+
+
+def _unary(name: str) -> Callable[[Any], Any]:
+    def method(self: LazyArray) -> Any:
+        return _calling().call_operator(name, (self,))
+
+    return method
+
+
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift"):
+    setattr(LazyArray, f"__{_name}__", _operator(_name))
+    setattr(LazyArray, f"__r{_name}__", _operator(_name, True))
+    setattr(LazyArray, f"__i{_name}__", _in_place(_name))
+for _name in ("eq", "ne", "lt", "le", "gt", "ge", "divmod"):
+    setattr(LazyArray, f"__{_name}__", _operator(_name))
+setattr(LazyArray, "__rdivmod__", _operator("divmod", True))  # noqa: B010
+for _name in ("neg", "pos", "abs", "invert"):
+    setattr(LazyArray, f"__{_name}__", _unary(_name))
+
+
+def lazy(array: Any, *, name: str = "array", copy: bool | None = None) -> LazyArray:
+    """An array whose operations are put off: what is asked for in the end, and no more, is computed by pieces.
+
+    Work happens where a value is asked for: `np.asarray(y)`, `float(y.max())`, `y.compute()`.
+
+        >>> import numpy as np, slinky as sl
+        >>> x = sl.lazy(np.arange(12.0).reshape(3, 4))
+        >>> np.asarray(np.sqrt(x)[1, ::2] + 1)
+        array([3.        , 3.44948974])
+
+    Parameters: the array; a `name` for it in pipelines; `copy`: an array that could be written to before its elements
+    are needed is copied, unless this is False, which is a promise that nobody does.
+
+    Raises `TracingError` for what holds no numbers.
+    """
+    if isinstance(array, LazyArray):
+        return array
+    given = np.asarray(array)
+    if not is_traceable(given):
+        raise TracingError(f"lazy() takes arrays of numbers, got dtype {given.dtype} and type {type(array).__name__}")
+    if copy is not False and (copy or may_change(given)):
+        given = given.copy()
+    given = given.view()
+    given.flags.writeable = False
+    return placed(FREE.source(given, name, origin="lazy"), FREE)
+
+
+def is_traceable(array: object) -> bool:
+    """Whether something is an array of numbers in the byte order of the machine, and of no other class."""
+    return type(array) in (np.ndarray, np.memmap) and array.dtype.kind in "biufc" and array.dtype.isnative  # type: ignore[attr-defined]

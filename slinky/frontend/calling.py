@@ -1,0 +1,588 @@
+"""What lazy arrays do when NumPy hands over to them: ufuncs, operators, functions, attributes.
+
+Idea. NumPy itself is asked what comes of an operation: it is called on arrays without elements of the same dtypes, with
+the very numbers, so that promotion, casting and errors are NumPy's. What the tables do not know runs whole (`opaque`).
+
+Invariant: whatever is done here gives a lazy array for what NumPy would give, or values that are computed now.
+"""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from slinky.errors import TracingError
+from slinky.frontend.arrays import LazyArray, Value, is_traceable, made, placed, whole_result
+from slinky.frontend.nodes import Array, Shape, View, exactly, has_elements, numbers
+from slinky.frontend.operations import Extent, Number, Opaque, Operand, Pointwise
+from slinky.frontend.sizes import Size, known, same, value_of
+from slinky.frontend.tables import DATA_DEPENDENT, EXACT, TABLE, WRITING, NotUnderstood, exactness_of, name_of
+from slinky.frontend.tracing import FREE, Trace, values_of
+from slinky.frontend.views import common_shape
+
+_OPERATORS: dict[str, tuple[Callable[..., Any], np.ufunc]] = {
+    "add": (operator.add, np.add),
+    "sub": (operator.sub, np.subtract),
+    "mul": (operator.mul, np.multiply),
+    "truediv": (operator.truediv, np.true_divide),
+    "floordiv": (operator.floordiv, np.floor_divide),
+    "mod": (operator.mod, np.remainder),
+    "pow": (operator.pow, np.power),
+    "matmul": (operator.matmul, np.matmul),
+    "and": (operator.and_, np.bitwise_and),
+    "or": (operator.or_, np.bitwise_or),
+    "xor": (operator.xor, np.bitwise_xor),
+    "lshift": (operator.lshift, np.left_shift),
+    "rshift": (operator.rshift, np.right_shift),
+    "divmod": (divmod, np.divmod),
+    "eq": (operator.eq, np.equal),
+    "ne": (operator.ne, np.not_equal),
+    "lt": (operator.lt, np.less),
+    "le": (operator.le, np.less_equal),
+    "gt": (operator.gt, np.greater),
+    "ge": (operator.ge, np.greater_equal),
+    "neg": (operator.neg, np.negative),
+    "pos": (operator.pos, np.positive),
+    "abs": (operator.abs, np.absolute),
+    "invert": (operator.invert, np.invert),
+}
+
+_NUMBERS = (bool, int, float, complex)
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# What is given
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def trace_of(given: Any) -> Trace:
+    """The trace that some arguments belong to: that of a function, if there is one."""
+    traces = [array._trace for array in lazy_arrays(given)]
+    own = next((trace for trace in traces if not trace.is_free), FREE)
+    if own is not FREE and any(trace is not own for trace in traces):
+        own.forced("an array of another trace")
+    return own
+
+
+def lazy_arrays(given: Any) -> list[LazyArray]:
+    """The lazy arrays among arguments, also in lists, tuples and dictionaries."""
+    if type(given) is LazyArray:
+        return [given]
+    if isinstance(given, (tuple, list)):
+        return [array for each in given for array in lazy_arrays(each)]
+    if isinstance(given, dict):
+        return [array for each in given.values() for array in lazy_arrays(each)]
+    return []
+
+
+def is_known(value: Value) -> bool:
+    """Whether something can be an operand."""
+    if type(value) is LazyArray or type(value) is Size or type(value) in _NUMBERS:
+        return True
+    if isinstance(value, np.generic):
+        return value.dtype.kind in "biufc"
+    return is_traceable(value) or (isinstance(value, (list, tuple)) and not lazy_arrays(value))
+
+
+def lifted(value: Value, trace: Trace) -> LazyArray:
+    """A value as a lazy array.
+
+    Raises `NotUnderstood` for what is none.
+    """
+    if type(value) is LazyArray:
+        return value
+    if isinstance(value, (list, tuple)) and lazy_arrays(value):
+        raise NotUnderstood("lists of arrays")
+    array = np.asarray(known(value) if type(value) is Size else value)
+    if not is_traceable(array):
+        raise NotUnderstood(f"arrays of {array.dtype}")
+    return placed(trace.source(array, "array"), trace)
+
+
+def filled(shape: Shape, dtype: Any, value: Any, trace: Trace) -> LazyArray:
+    """An array that is full of a value."""
+    number = np.asarray(value).astype(dtype)[()]
+    operation = Pointwise("full", _same, (number,))
+    return placed(made(operation, [], [(tuple(shape), np.dtype(dtype), False)], trace)[0], trace)
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Functions of elements
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def pointwise(
+    function: Callable[..., Any],
+    given: Sequence[Value],
+    keywords: dict[str, Any] | None = None,
+    *,
+    name: str = "",
+    into: bool = False,
+    out: Sequence[Any] = (),
+    where: Value = True,
+    scalars: bool = True,
+    unpacked: bool = False,
+    exactness: str = EXACT,
+) -> Any:
+    """The result of a function of elements, which NumPy is asked about first.
+
+    Raises what NumPy raises, and `NotUnderstood` for what is no number.
+    """
+    keywords = keywords or {}
+    trace = trace_of((tuple(given), tuple(out), where))
+    arguments: list[Any] = []
+    sample: list[Any] = []
+    operands: list[LazyArray] = []
+    floats: list[float] = []
+    extents: list[Any] = []
+    for value in given:
+        if type(value) is float:
+            arguments.append(Number(len(floats)))
+            floats.append(value)
+            sample.append(value)
+        elif type(value) is Size:
+            arguments.append(Extent(len(extents)))
+            extents.append(value)
+            sample.append(value.value)
+        elif value is None or type(value) in _NUMBERS or isinstance(value, np.generic):
+            arguments.append(value)
+            sample.append(value)
+        else:
+            array = lifted(value, trace)
+            arguments.append(Operand(len(operands)))
+            operands.append(array)
+            sample.append(np.empty(0, array.dtype))
+    dtypes = _dtypes_of(function, sample, keywords, [o for o in out if o is not None])
+    shape = common_shape([array._shape for array in operands])
+    targets = [lifted(o, trace) if o is not None else None for o in out] or [None] * len(dtypes)
+    masked = where is not True
+    if masked:
+        mask = lifted(where, trace)
+        if mask.dtype != np.bool_:
+            raise NotUnderstood("masks that are not bool")
+        shape = common_shape([shape, mask._shape])
+        old = targets[0] if targets[0] is not None else filled(shape, dtypes[0], 0, trace)
+        operands += [mask, old]
+        if len(dtypes) != 1:
+            raise NotUnderstood("where= of several results")
+    shape = _fitting(shape, targets)
+    dtypes = [d if t is None else t.dtype for d, t in zip(dtypes, targets, strict=True)]
+    operation = Pointwise(
+        name or name_of(function),
+        function,
+        tuple(arguments),
+        tuple(sorted(keywords.items())),
+        tuple(floats),
+        tuple(extents),
+        into or masked,
+        masked,
+        unpacked and not shape,
+        exactness,
+    )
+    views = [broadcast_to(array, shape) for array in operands]
+    results = made(operation, views, [(shape, dtype, scalars and not shape) for dtype in dtypes], trace)
+    finished = [_handed_over(placed(r, trace), o) for r, o in zip(results, out or [None] * len(results), strict=True)]
+    return finished[0] if len(finished) == 1 else tuple(finished)
+
+
+def broadcast_to(array: LazyArray, shape: Shape) -> View:
+    """A view of an array, repeated to a shape."""
+    from slinky.frontend.views import broadcast
+
+    return broadcast(array.view, shape)
+
+
+def _dtypes_of(
+    function: Callable[..., Any], sample: list[Any], keywords: dict[str, Any], out: Sequence[Any]
+) -> list[np.dtype[Any]]:
+    """The dtypes of the results, for arrays without elements."""
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if out:
+            targets = tuple(np.empty(0, o.dtype) for o in out)
+            result = function(*sample, **keywords, out=targets if len(targets) > 1 else targets[0])
+        else:
+            result = function(*sample, **keywords)
+    results = result if isinstance(result, tuple) else (result,)
+    dtypes = [each.dtype if hasattr(each, "dtype") else np.asarray(each).dtype for each in results]
+    if any(dtype.kind not in "biufc" for dtype in dtypes):
+        raise NotUnderstood(f"results of {dtypes}")
+    return dtypes
+
+
+def _fitting(shape: Shape, targets: Sequence[LazyArray | None]) -> Shape:
+    """The shape of results that go to targets.
+
+    Raises `ValueError` as NumPy does.
+    """
+    for target in targets:
+        if target is not None:
+            wide = common_shape([shape, target._shape])
+            if len(wide) != len(target._shape) or not all(map(same, wide, target._shape)):
+                raise ValueError(
+                    f"non-broadcastable output operand with shape {numbers(target._shape)} doesn't match the broadcast "
+                    f"shape {numbers(wide)}"
+                )
+            shape = target._shape
+    return shape
+
+
+def _handed_over(result: LazyArray, out: Any) -> Any:
+    """A result where it was to be put."""
+    if out is None:
+        return result
+    if type(out) is LazyArray:
+        out.write(result)
+        return out
+    result._trace.forced("writing to an array that is no lazy one")
+    out[...] = result.compute()
+    return out
+
+
+def cast(array: LazyArray, dtype: np.dtype[Any]) -> LazyArray:
+    """The elements in another dtype, as `astype` does."""
+    if dtype.kind not in "biufc" or not dtype.isnative:
+        raise array._trace.abandon(f"arrays of {dtype}")
+    operation = Pointwise("astype", np.positive if dtype == array.dtype else _same, (Operand(0),))
+    if dtype == array.dtype:
+        return array.copy()
+    return placed(made(operation, [array.view], [(array._shape, dtype, array.is_scalar)], array._trace)[0], array._trace)
+
+
+def converted(value: Value, dtype: np.dtype[Any], trace: Trace) -> LazyArray:
+    """A value that is assigned to elements of a dtype."""
+    if type(value) is not LazyArray:
+        if isinstance(value, (list, tuple)) and lazy_arrays(value):
+            raise trace.abandon("assigning lists of lazy arrays")
+        given = np.asarray(known(value) if type(value) is Size else value)
+        if given.ndim == 0 and given.dtype.kind in "biufc":
+            target = np.empty((), dtype)
+            target[...] = value if not isinstance(value, np.ndarray) else given  # NumPy's rules for numbers
+            return filled((), dtype, target[()], trace)
+        try:
+            value = lifted(given, trace)
+        except NotUnderstood:
+            raise trace.abandon(f"assigning {given.dtype}") from None
+    return value if value.dtype == dtype else cast(value, dtype)
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Ufuncs and operators
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def call_ufunc(ufunc: np.ufunc, method: str, given: tuple[Value, ...], keywords: dict[str, Any]) -> Any:
+    """A ufunc, or a method of one, of lazy arrays."""
+    out = keywords.pop("out", None)
+    out = out if isinstance(out, tuple) else () if out is None else (out,)
+    if not all(is_known(value) for value in (*given, *(o for o in out if o is not None))):
+        if any(hasattr(type(v), "__array_ufunc__") and not is_known(v) for v in given):
+            return NotImplemented
+        return opaque(ufunc if method == "__call__" else getattr(ufunc, method), given, {**keywords, "out": out})
+    try:
+        if method == "__call__" and ufunc.signature is None:
+            where = keywords.pop("where", True)
+            for ignored in ("subok", "order"):
+                keywords.pop(ignored, None)
+            keywords = {key: value for key, value in keywords.items() if value is not None}
+            return pointwise(
+                ufunc, given, keywords, name=ufunc.__name__, into=True, out=out, where=where,
+                exactness=exactness_of(ufunc),
+            )  # fmt: skip
+        return _method(ufunc, method, given, out, keywords)
+    except NotUnderstood:
+        function = ufunc if method == "__call__" else getattr(ufunc, method)
+        return opaque(function, given, keywords if not any(o is not None for o in out) else {**keywords, "out": out})
+
+
+def _method(ufunc: np.ufunc, method: str, given: Any, out: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    """What is no plain call of a ufunc of elements."""
+    from slinky.frontend import functions
+
+    if method == "at":
+        raise trace_of(given).abandon(f"{ufunc.__name__}.at")
+    if method == "reduce":
+        result = functions.reduced(ufunc.reduce, ufunc.__name__, *given, **{"axis": 0, **keywords})
+    elif method == "accumulate":
+        result = functions.accumulated(ufunc.accumulate, ufunc.__name__, *given, **{"axis": 0, **keywords})
+    elif method == "outer":
+        result = functions.outer_of(ufunc, *given, **keywords)
+    elif method == "__call__" and ufunc is np.matmul and not keywords:
+        result = functions.matmul(*given)
+    else:
+        raise NotUnderstood(method)
+    return _put(result, out[0] if out else None)
+
+
+def _put(result: Any, out: Any) -> Any:
+    """A result that is to be put into an array, in its dtype."""
+    if out is None:
+        return result
+    if type(out) is LazyArray:
+        if not np.can_cast(result.dtype, out.dtype, "same_kind"):
+            raise NotUnderstood("out= of another kind")
+        if len(result._shape) != len(out._shape) or not all(map(same, result._shape, out._shape)):
+            raise NotUnderstood("out= of another shape")
+        out.write(result if result.dtype == out.dtype else cast(result, out.dtype))
+        return out
+    return _handed_over(result, out)
+
+
+def call_operator(name: str, given: tuple[Any, ...]) -> Any:
+    """An operator of lazy arrays and others."""
+    function, ufunc = _OPERATORS[name]
+    for value in given:
+        if not is_known(value):
+            return NotImplemented
+    if name == "pow":
+        return _power(given)
+    if all(_is_number(value) for value in given) and name != "matmul":
+        return pointwise(function, given, name=ufunc.__name__, unpacked=True)
+    return ufunc(*given)
+
+
+def _power(given: tuple[Any, ...]) -> Any:
+    """`**`, for which NumPy has several ways: of scalars, and of squares and other exponents that are numbers."""
+    base, exponent = given
+    if type(base) is LazyArray and not base.is_scalar and type(exponent) in (int, float) and exponent == 2:
+        if base.dtype.kind in "fc":
+            return np.square(base)
+    numbers_only = all(_is_number(value) for value in given)
+    return pointwise(operator.pow, given, name="power", unpacked=numbers_only)
+
+
+def _is_number(value: Any) -> bool:
+    """Whether Python has a number or a scalar of NumPy here."""
+    if type(value) is LazyArray:
+        return value.is_scalar
+    return type(value) is Size or type(value) in _NUMBERS or isinstance(value, np.generic)
+
+
+def call_in_place(name: str, array: LazyArray, other: Any) -> Any:
+    """An operator that writes to its array."""
+    _, ufunc = _OPERATORS[name]
+    if not is_known(other):
+        return NotImplemented
+    if name in ("pow", "matmul"):
+        result = call_operator(name, (array, other))
+        if not np.can_cast(result.dtype, array.dtype, "same_kind"):
+            raise TypeError(
+                f"Cannot cast ufunc '{ufunc.__name__}' output from {result.dtype!r} to {array.dtype!r} with casting "
+                f"rule 'same_kind'"
+            )
+        array.write(result if result.dtype == array.dtype else cast(result, array.dtype))
+        return array
+    return ufunc(array, other, out=(array,))
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Functions and attributes
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def call_function(function: Callable[..., Any], given: Any, keywords: dict[str, Any]) -> Any:
+    """A function of NumPy's of lazy arrays."""
+    from slinky.frontend import functions as functions  # the table is filled there
+
+    trace = trace_of((given, keywords))
+    if function in WRITING:
+        raise trace.abandon(f"{name_of(function)}, which writes to its argument")
+    out = keywords.get("out")
+    entry = TABLE.get(function)
+    if entry is None:
+        return opaque(function, given, keywords)
+    rest = {key: value for key, value in keywords.items() if key != "out" or value is None}
+    try:
+        return _put(entry.handler(*given, **rest), out)
+    except NotUnderstood:
+        return opaque(function, given, keywords)
+    except TypeError as error:
+        if "argument" not in str(error):
+            raise
+        return opaque(function, given, keywords)
+
+
+def opaque(function: Callable[..., Any], given: Any, keywords: dict[str, Any]) -> Any:
+    """What is not understood: computed now, and at once on whole arrays at each call."""
+    trace, name = trace_of((given, keywords)), name_of(function)
+    if any(out is not None for out in _tuple(keywords.get("out"))):
+        raise trace.abandon(f"{name} with out=")
+    keywords = {key: value for key, value in keywords.items() if key != "out"}
+    arrays = lazy_arrays((given, keywords))
+    if function in DATA_DEPENDENT:
+        trace.forced(name)
+        return _relaxed(_filled_in(function, given, keywords, values_of([a.view for a in arrays], trace)), trace)
+    trace.fence(name)
+    values = values_of([a.view for a in arrays], trace)
+    result = _filled_in(function, given, keywords, values)
+    results = tuple(result) if isinstance(result, (tuple, list)) else (result,)
+    if not all(isinstance(r, (np.ndarray, np.generic)) and is_traceable(np.asarray(r)) for r in results) or not all(
+        has_elements(a._shape) for a in arrays
+    ):
+        trace.forced(name)
+        return _relaxed(result, trace)
+    for array in arrays:
+        for extent in array._shape:
+            known(extent)
+    operation = Opaque(name, _Filled(function, given, keywords), None)
+    shapes = [(np.shape(r), np.asarray(r).dtype, isinstance(r, np.generic)) for r in results]
+    views = [whole_result(a.view, trace) for a in arrays]
+    from slinky.frontend.nodes import whole_view
+
+    nodes = made(operation, [whole_view(r) for r in views], shapes, trace)
+    lazies = [placed(r, trace) for r in nodes]
+    return type(result)(lazies) if type(result) in (tuple, list) else tuple(lazies) if isinstance(result, tuple) else lazies[0]
+
+
+class _Filled:
+    """A function of the arrays that stand in its arguments."""
+
+    def __init__(self, function: Callable[..., Any], given: Any, keywords: dict[str, Any]) -> None:
+        self._function, self._given, self._keywords = function, given, keywords
+
+    def __call__(self, *values: Array) -> Any:
+        return _filled_in(self._function, self._given, self._keywords, values)
+
+
+def _filled_in(function: Callable[..., Any], given: Any, keywords: dict[str, Any], values: Sequence[Array]) -> Any:
+    """A function, called with arrays in the place of lazy ones."""
+    waiting = iter(values)
+
+    def real(value: Any) -> Any:
+        if type(value) is LazyArray:
+            array = next(waiting)
+            return array[()] if value.is_scalar else array
+        if type(value) is Size:
+            return known(value)
+        if type(value) in (tuple, list):
+            return type(value)(map(real, value))
+        if isinstance(value, dict):
+            return {key: real(each) for key, each in value.items()}
+        return value
+
+    arguments, named = real(tuple(given)), real(dict(keywords))
+    return function(*arguments, **named)
+
+
+def _relaxed(result: Any, trace: Trace) -> Any:
+    """Values that were computed now, as lazy arrays where they are arrays."""
+    if isinstance(result, np.ndarray) and is_traceable(result):
+        return placed(trace.source(result, "array"), trace)
+    if type(result) in (tuple, list):
+        return type(result)(_relaxed(each, trace) for each in result)
+    return result
+
+
+def _tuple(given: Any) -> tuple[Any, ...]:
+    return given if isinstance(given, tuple) else (given,)
+
+
+def attribute(array: LazyArray, name: str) -> Any:
+    """A method or attribute of arrays that lazy arrays have not themselves.
+
+    Raises `AttributeError` where arrays have none.
+    """
+    from slinky.frontend import functions
+
+    owner = array.dtype.type if array.is_scalar else np.ndarray
+    if name.startswith("__") or not hasattr(owner, name):
+        raise AttributeError(f"a lazy array has no attribute {name!r}")
+    method = functions.METHODS.get(name)
+    if method is not None:
+        return lambda *given, **keywords: method(array, *given, **keywords)
+    if name in functions.PROPERTIES:
+        return functions.PROPERTIES[name](array)
+    if name in _WRITES:
+        raise array._trace.abandon(f"the attribute {name} of arrays")
+    if callable(getattr(owner, name)):
+        return lambda *given, **keywords: opaque(_Method(name), (array, *given), keywords)
+    return getattr(_computed(array, name), name)
+
+
+_WRITES = frozenset("base byteswap choose ctypes data device dump dumps flags flat partition put resize setfield setflags strides to_device tofile tobytes view getfield".split())
+
+
+class _Method:
+    """A method of arrays as a function."""
+
+    def __init__(self, name: str) -> None:
+        self.__name__ = self.__qualname__ = name
+
+    def __call__(self, array: Any, /, *given: Any, **keywords: Any) -> Any:
+        return getattr(array, self.__name__)(*given, **keywords)
+
+
+def _computed(array: LazyArray, what: str) -> Array:
+    array._trace.forced(what)
+    return array.compute()
+
+
+def fancy_index(array: LazyArray, given: Any) -> Any:
+    """Indexing by arrays."""
+    trace = trace_of((array, given))
+    entries = given if isinstance(given, tuple) else (given,)
+    if any(_is_mask(entry) for entry in entries):
+        trace.forced("indexing by a mask")
+        values = values_of([a.view for a in lazy_arrays((array, given))], trace)
+        return _relaxed(_filled_in(operator.getitem, (array, given), {}, values), trace)
+    return opaque(_Index(), (array, given), {})
+
+
+class _Index:
+    __name__ = __qualname__ = "take"
+
+    def __call__(self, array: Any, given: Any) -> Any:
+        return array[given]
+
+
+def _is_mask(entry: Any) -> bool:
+    if isinstance(entry, (bool, np.bool_)):
+        return True
+    if isinstance(entry, list):
+        return np.asarray(entry).dtype == np.bool_ if not lazy_arrays(entry) else True
+    return getattr(entry, "dtype", None) == np.bool_
+
+
+def fancy_assign(array: LazyArray, given: Any, value: Value) -> None:
+    """Assignment to elements that arrays choose; to those of a mask a number, by pieces."""
+    trace = trace_of((array, given, value))
+    entry = given[0] if isinstance(given, tuple) and len(given) == 1 else given
+    is_array = type(entry) is LazyArray or is_traceable(entry)
+    if is_array and _is_mask(entry) and len(entry.shape) == len(array._shape):
+        number = converted(value, array.dtype, trace)
+        if not number._shape:
+            mask = lifted(entry, trace)
+            if not all(map(same, mask._shape, array._shape)):
+                raise IndexError(
+                    f"boolean index did not match indexed array: {numbers(mask._shape)} and {numbers(array._shape)}"
+                )
+            array.write(pointwise(np.where, (mask, number, array), name="where", scalars=False))
+            return
+    old = array.copy()
+    result = opaque(_Assign(), (old, given, value), {})
+    array.write(lifted(result, trace))
+
+
+class _Assign:
+    __name__ = __qualname__ = "assign"
+
+    def __call__(self, array: Any, given: Any, value: Any) -> Any:
+        new = np.array(array)
+        new[given] = value
+        return new
+
+
+def call_kernel(kernel: Any, given: Any, keywords: Any) -> Any:
+    """A kernel with a halo, of lazy arrays."""
+    raise TracingError(f"kernels of lazy arrays are not known yet: {kernel!r}")
+
+
+__all__ = ["call_function", "call_ufunc", "exactly", "filled", "lifted", "opaque", "pointwise", "value_of"]

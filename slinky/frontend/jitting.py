@@ -1,0 +1,496 @@
+"""Functions of arrays that run by pieces: `sl.jit`.
+
+Idea. The function is called with lazy arrays, once for each kind of arguments; the graph that comes of it is lowered to
+a pipeline, which is scheduled for each range of sizes. Later calls run that. The kind is all that the function can see
+but for what arrays hold and how long they are: ranks, dtypes, other arguments, globals and closures; of lengths, the
+guards that were noted. Where anything stands against it, the function is called as it is.
+
+Invariant: a call gives what the function gives, in values, dtypes and shapes.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, TypeVar, overload
+
+import attrs
+import numpy as np
+
+from slinky.errors import SlinkyError, TracingError
+from slinky.frontend.arrays import LazyArray, is_traceable, placed
+from slinky.frontend.calling import lazy_arrays
+from slinky.frontend.lowering import Lowered, floats_of, sources_of, untold
+from slinky.frontend.nodes import Array, Node, Source, View, exactly, in_order
+from slinky.frontend.reading import Reads
+from slinky.frontend.sizes import Length, Size, expr_of
+from slinky.frontend.tracing import PLANS, SMALL_BYTES, Abandoned, Trace, func_title, scheduled_for, values_of
+from slinky.frontend.views import seen
+from slinky.pipeline import Pipeline
+from slinky.symbolic.expressions import Expr
+from slinky.symbolic.traversal import evaluate
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_CONSTANTS = (bool, int, float, complex, str, bytes, type(None), np.generic)
+
+KEPT_TRACES = 64
+"""How many traces a function keeps, the latest ones."""
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Arguments and results as trees
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def leaves_of(tree: Any, name: str = "array") -> list[tuple[str, Any]]:
+    """What stands in tuples, lists and dictionaries, each with a name."""
+    if type(tree) in (tuple, list):
+        return [leaf for k, each in enumerate(tree) for leaf in leaves_of(each, f"{name}_{k}")]
+    if type(tree) is dict:
+        return [leaf for key, each in tree.items() for leaf in leaves_of(each, f"{name}_{key}")]
+    return [(name, tree)]
+
+
+def with_leaves(tree: Any, leaf: Callable[[Any], Any]) -> Any:
+    """A tree with each leaf replaced, in the order of `leaves_of`."""
+    if type(tree) in (tuple, list):
+        return type(tree)([with_leaves(each, leaf) for each in tree])
+    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
+        return type(tree)(*(with_leaves(each, leaf) for each in tree))
+    if type(tree) is dict:
+        return {key: with_leaves(each, leaf) for key, each in tree.items()}
+    return leaf(tree)
+
+
+def _kind(tree: Any) -> Hashable:
+    """What of arguments decides what a function does, but for lengths.
+
+    Raises `TypeError` where that is not known.
+    """
+    if type(tree) in (np.ndarray, np.memmap):
+        return (np.ndarray, tree.ndim, tree.dtype)
+    if type(tree) in (tuple, list):
+        return (type(tree), *map(_kind, tree))
+    if type(tree) is dict:
+        return (dict, *((key, _kind(each)) for key, each in tree.items()))
+    if isinstance(tree, (*_CONSTANTS, np.dtype, type, slice)):
+        return exactly(tree)
+    raise TypeError(f"arguments of type {type(tree).__name__}")
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Traces that are kept
+# ----------------------------------------------------------------------------------------------------------------
+
+
+@attrs.frozen(eq=False)
+class _Output:
+    """How a result of the function comes of the arrays of a run: by a view of one of them; scalars are taken out."""
+
+    number: int
+    view: View
+    scalar: bool
+
+
+@attrs.frozen(eq=False)
+class _Argument:
+    """A result that is (a view of) an argument, by its number."""
+
+    number: int
+    view: View
+
+
+@attrs.frozen(eq=False)
+class _Length:
+    """A result that is a length."""
+
+    expr: Expr
+
+
+@attrs.frozen(eq=False)
+class _Given:
+    """A result that is the same at each call."""
+
+    value: Any
+
+
+class Traced:
+    """A trace that has ended: what is computed, and what comes back."""
+
+    def __init__(self, trace: Trace, result: Any, arguments: Mapping[Node, int]) -> None:
+        self.trace = trace
+        self.outputs: list[View] = []
+        found = self._outputs(result, arguments)
+        self.result = with_leaves(result, lambda leaf: self._leaf(leaf, found, arguments))
+        self.nodes = in_order([view.result for view in self.outputs])
+        self.sources = [
+            (arguments.get(node), node.operation.array) for node in sources_of(self.nodes)  # type: ignore[attr-defined]
+        ]  # fmt: skip
+        self.floats = floats_of(self.nodes)
+        self.untold = untold(self.nodes, self.outputs)
+        self.extents = {
+            expr_of(n): None for node in self.nodes for r in node.results for n in r.shape if type(n) is Size
+        }
+        self.is_empty = any(
+            type(n) is int and n == 0 for node in self.nodes for r in node.results for n in r.shape
+        ) or any(type(n) is int and n == 0 for view in self.outputs for n in view.shape)
+        self.extents |= {expr_of(n): None for view in self.outputs for n in view.shape if type(n) is Size}
+        self.plan: Lowered | None = None
+        self.scheduled: dict[Hashable, Pipeline] = {}
+
+    def _outputs(self, result: Any, arguments: Mapping[Node, int]) -> dict[Any, int]:
+        """Which arrays are computed: all of a result where one of its views sees all, else what each of them sees."""
+        views: dict[Any, list[View]] = {}
+        for _, leaf in leaves_of(_plain(result)):
+            if type(leaf) is LazyArray and leaf.view.result.node not in arguments:
+                views.setdefault(leaf.view.result, []).append(leaf.view)
+        found: dict[Any, int] = {}
+        for own, seen_of in views.items():
+            if any(_covers(view) for view in seen_of):
+                found[own] = len(self.outputs)
+                whole = next(v for v in seen_of if _covers(v))
+                self.outputs.append(_whole(whole))
+        return found
+
+    def _leaf(self, leaf: Any, found: dict[Any, int], arguments: Mapping[Node, int]) -> Any:
+        if type(leaf) is Size:
+            return _Length(leaf.expr)
+        if type(leaf) is not LazyArray:
+            if isinstance(leaf, (np.ndarray, *_CONSTANTS)) or leaf is Ellipsis:
+                return _Given(leaf)
+            raise Abandoned(f"it returns a {type(leaf).__name__}")
+        view = leaf.view
+        if view.result.node in arguments:
+            return _Argument(arguments[view.result.node], view)
+        if view.result in found:
+            return _Output(found[view.result], view, leaf.is_scalar)
+        self.outputs.append(view)
+        return _Output(len(self.outputs) - 1, _all_of(view), leaf.is_scalar)
+
+    def given_back(self, arrays: Sequence[Any], outputs: Sequence[Array], of: Callable[[Length], int]) -> Any:
+        """What the function returns, given arguments and what was computed."""
+
+        def leaf(each: Any) -> Any:
+            match each:
+                case _Length(expr):
+                    return of(Size(expr, 0, self.trace.questions))
+                case _Given(value):
+                    return value.copy() if isinstance(value, np.ndarray) else value
+                case _Argument(number, view):
+                    return arrays[number] if view.is_whole else seen(np.asarray(arrays[number]), view, of)
+                case _Output(number, view, scalar):
+                    array = outputs[number] if view.is_whole else seen(outputs[number], view, of)
+                    return array[()] if scalar else array
+            raise AssertionError(each)
+
+        return with_leaves(self.result, leaf)
+
+
+def _plain(tree: Any) -> Any:
+    """A tree without named tuples, for leaves."""
+    if isinstance(tree, tuple):
+        return tuple(map(_plain, tree))
+    if type(tree) is list:
+        return [_plain(each) for each in tree]
+    if type(tree) is dict:
+        return {key: _plain(each) for key, each in tree.items()}
+    return tree
+
+
+def _covers(view: View) -> bool:
+    """Whether a view sees all elements of its result."""
+    for i, extent in zip(view.index, view.result.shape, strict=True):
+        if i.axis is None:
+            if not (type(extent) is int and extent == 1):
+                return False
+        elif abs(i.step) != 1 or expr_of(view.shape[i.axis]) is not expr_of(extent):
+            return False
+    return True
+
+
+def _whole(view: View) -> View:
+    from slinky.frontend.nodes import whole_view
+
+    return whole_view(view.result)
+
+
+def _all_of(view: View) -> View:
+    """The view that sees all of what a view sees, once that is an array of its own."""
+    node = Node(Source(np.empty(0)), (), [(view.shape, view.dtype, False)])
+    return _whole(View(node.results[0], (), ()))
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# The decorator
+# ----------------------------------------------------------------------------------------------------------------
+
+
+class Jit:
+    """A function of arrays that runs by pieces; see `jit`."""
+
+    def __init__(self, function: Callable[..., Any], strict: bool, smallest: int, options: dict[str, Any]) -> None:
+        functools.update_wrapper(self, function)
+        self.__slinky_function__ = function
+        self._function = function
+        self._strict = strict
+        self._smallest = smallest
+        self._options = options
+        self._reads: Reads | None = None
+        self._traces: dict[Hashable, list[Traced]] = {}
+        self._refused: dict[Hashable, str] = {}
+        self._warned = False
+
+    def __repr__(self) -> str:
+        return f"<jit of {self._function.__qualname__}>"
+
+    def __get__(self, owner: Any, kind: Any = None) -> Any:
+        return self if owner is None else functools.partial(self, owner)
+
+    def __call__(self, /, *given: Any, **named: Any) -> Any:
+        """What the function gives for these arguments."""
+        if lazy_arrays((given, named)):
+            return self._function(*given, **named)  # part of another trace
+        leaves = [leaf for _, leaf in leaves_of((given, named))]
+        arrays = [leaf for leaf in leaves if isinstance(leaf, np.ndarray)]
+        if not _may_trace(leaves, arrays) or max(a.nbytes for a in arrays) < self._smallest:
+            return self._function(*given, **named)
+        if any(a.size == 0 for a in arrays):
+            return self._function(*given, **named)
+        return self._run(given, named, leaves)
+
+    def _run(self, given: Any, named: Any, leaves: list[Any]) -> Any:
+        key = self._key(given, named)
+        traced = None if key is None else self._kept(key, leaves)
+        if traced is None:
+            if key is not None and key in self._refused:
+                return self._function(*given, **named)
+            made = self._traced(given, named, key)
+            if made is None:
+                return self._function(*given, **named)
+            traced = made
+        values = _sizes(traced.trace, leaves)
+        of = _lengths(values)
+        if traced.is_empty or any(evaluate(e, values) <= 0 for e in traced.extents):
+            return self._function(*given, **named)
+        outputs = [np.empty(tuple(map(of, view.shape)), view.dtype) for view in traced.outputs]
+        if outputs:
+            plan = self._plan(traced)
+            arrays = [array if number is None else leaves[number] for number, array in traced.sources]
+            scalars = plan.scalars(traced.floats, [values[symbol] for symbol in traced.untold])
+            self._scheduled(traced, plan, arrays, outputs, scalars)(*arrays, *outputs, **scalars)
+        return traced.given_back(leaves, outputs, of)
+
+    def _plan(self, traced: Traced) -> Lowered:
+        """The pipeline of a trace."""
+        if traced.plan is None:
+            name = func_title(self._function.__name__)
+            traced.plan = PLANS.of(traced.nodes, traced.outputs, name, self._options)
+        return traced.plan
+
+    def _scheduled(
+        self, traced: Traced, plan: Lowered, arrays: Sequence[Array], outputs: Sequence[Array], scalars: dict[str, Any]
+    ) -> Pipeline:
+        """The schedule of a trace for arrays of these sizes."""
+        key = tuple(array.shape for array in (*arrays, *outputs))
+        found = traced.scheduled.get(key)
+        if found is None:
+            found = scheduled_for(plan.pipeline, arrays, outputs, scalars)
+            if len(traced.scheduled) > KEPT_TRACES:
+                traced.scheduled.clear()
+            traced.scheduled[key] = found
+        return found
+
+    def _key(self, given: Any, named: Any) -> Hashable | None:
+        try:
+            key = _kind((given, named))
+            hash(key)
+            return key
+        except TypeError:
+            return None
+
+    def _kept(self, key: Hashable, leaves: Sequence[Any]) -> Traced | None:
+        """A trace that is good for these arguments."""
+        if self._reads is not None and not self._reads.hold():
+            self._reads = None
+            self._traces.clear()
+            self._refused.clear()
+            return None
+        for traced in self._traces.get(key, ()):
+            if traced.trace.questions.hold(_sizes(traced.trace, leaves)):
+                return traced
+        return None
+
+    def _traced(self, given: Any, named: Any, key: Hashable | None) -> Traced | None:
+        """Call the function with lazy arrays. None where it cannot be traced.
+
+        Raises `TracingError` for what is refused, and what the function raises.
+        """
+        if self._reads is None:
+            self._reads = Reads(self._function)
+        reads = self._reads
+        trace = Trace(self._function.__name__, strict=self._strict, options=self._options)
+        sources: dict[Node, int] = {}
+        try:
+            arguments, keywords = self._lazy(trace, given, named, sources)
+            result = self._function(*arguments, **keywords)
+            if trace.abandoned is not None:
+                raise Abandoned(trace.abandoned)
+            traced = Traced(trace, result, sources)
+        except Abandoned as abandoned:
+            if self._strict:
+                raise TracingError(f"{self._function.__name__} cannot be traced: {abandoned}") from None
+            if key is not None:
+                self._refused[key] = str(abandoned)
+            return None
+        if trace.reasons and not self._warned:
+            self._warned = True
+            trace.warn()
+        if not trace.reasons and reads.reason is None and key is not None and reads.hold():
+            kept = self._traces.setdefault(key, [])
+            kept.insert(0, traced)
+            del kept[KEPT_TRACES:]
+        return traced
+
+    def _lazy(self, trace: Trace, given: Any, named: Any, sources: dict[Node, int]) -> tuple[Any, Any]:
+        """The arguments, with lazy arrays for arrays."""
+        names = [name for name, _ in self._named_leaves(given, named)]
+        number = -1
+
+        def leaf(value: Any) -> Any:
+            nonlocal number
+            number += 1
+            if isinstance(value, (np.random.Generator, np.random.RandomState)):
+                raise TracingError(f"{trace.name}: random numbers cannot be traced; draw them outside of the function")
+            if not isinstance(value, np.ndarray):
+                return value
+            result = trace.source(np.asarray(value), names[number], origin=number)
+            sources[result.node] = number
+            array = placed(result, trace)
+            array._cell.is_argument = True
+            return array
+
+        found: tuple[Any, Any] = with_leaves((given, named), leaf)
+        return found
+
+    def _named_leaves(self, given: Any, named: Any) -> list[tuple[str, Any]]:
+        """The leaves of the arguments, named as the function names them."""
+        names = [p.name for p in inspect.signature(self._function).parameters.values() if p.kind not in (2, 3, 4)]
+        names += [f"array_{k}" for k in range(len(names), len(given))]
+        found = [leaf for name, each in zip(names, given, strict=False) for leaf in leaves_of(each, name)]
+        return found + [leaf for name, each in named.items() for leaf in leaves_of(each, name)]
+
+    # What a person asks -------------------------------------------------------------------------------------------
+
+    def pipeline(self, /, *given: Any, **named: Any) -> Pipeline:
+        """The pipeline that runs for such arguments, not scheduled: print it, check it, schedule it by hand.
+
+        Raises `TracingError` where there is none: the function does nothing with its arrays, or cannot be traced.
+        """
+        traced, why = self._asked(given, named)
+        if traced is None or not traced.outputs:
+            raise TracingError(f"{self._function.__name__} has no pipeline: {why or 'it computes nothing'}")
+        return Pipeline(self._plan(traced).pipeline._version)
+
+    def explain(self, /, *given: Any, **named: Any) -> str:
+        """What becomes of the function for such arguments: what is computed how, and what it is good for."""
+        traced, why = self._asked(given, named)
+        name = self._function.__name__
+        if traced is None:
+            return f"{name} is called as it is: {why}"
+        funcs = [node.name for node in traced.nodes if not isinstance(node.operation, Source)]
+        lines = [f"{name} is traced: {len(funcs)} operations: {', '.join(funcs) or 'none'}"]
+        lines += [f"at once: {fence}" for fence in traced.trace.fences]
+        lines += [f"good where {condition}" for condition in traced.trace.questions.held]
+        reads = Reads(self._function)
+        against = [*traced.trace.reasons, *([reads.reason] if reads.reason else [])]
+        lines += [f"traced at each call: {why}" for why in against]
+        arrays = [leaf for _, leaf in leaves_of((given, named)) if isinstance(leaf, np.ndarray)]
+        if max((a.nbytes for a in arrays), default=0) < self._smallest:
+            lines.append(f"called as it is: all arrays take less than {self._smallest} bytes")
+        return "\n".join(lines)
+
+    def _asked(self, given: Any, named: Any) -> tuple[Traced | None, str]:
+        """The trace for arguments, or why there is none."""
+        leaves = [leaf for _, leaf in leaves_of((given, named))]
+        if not _may_trace(leaves, [leaf for leaf in leaves if isinstance(leaf, np.ndarray)]):
+            return None, "its arguments are no arrays of numbers"
+        key = self._key(given, named)
+        traced = None if key is None else self._kept(key, leaves)
+        traced = traced or self._traced(given, named, key)
+        return traced, self._refused.get(key, "it cannot be traced")
+
+
+def _may_trace(leaves: Sequence[Any], arrays: Sequence[Any]) -> bool:
+    """Whether there are arrays, all of them of numbers."""
+    return bool(arrays) and all(is_traceable(array) for array in arrays)
+
+
+def _sizes(trace: Trace, leaves: Sequence[Any]) -> dict[Expr, int]:
+    """The extents of arguments, by their symbols."""
+    return {symbol: leaves[number].shape[d] for symbol, (number, d) in trace.symbols.items()}  # type: ignore[index]
+
+
+def _lengths(values: Mapping[Expr, int]) -> Callable[[Length], int]:
+    return lambda n: evaluate(n.expr, values) if type(n) is Size else n  # type: ignore[return-value]
+
+
+@overload
+def jit(function: Callable[..., Any], /) -> Jit: ...
+@overload
+def jit(
+    *,
+    strict: bool = ...,
+    smallest: int = ...,
+    workers: int | None = ...,
+    machine: Any = ...,
+    max_bytes: int | None = ...,
+) -> Callable[[Callable[..., Any]], Jit]: ...
+def jit(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    strict: bool = False,
+    smallest: int = SMALL_BYTES,
+    workers: int | None = None,
+    machine: Any = None,
+    max_bytes: int | None = None,
+) -> Any:
+    """Run a function of arrays by pieces: it is traced, made a pipeline, and scheduled for the arrays that it is given.
+
+        >>> import numpy as np, slinky as sl
+        >>> @sl.jit(smallest=0, workers=1, machine=sl.Machine())
+        ... def contrast(image, amount=1.5):
+        ...     low, high = image.min(), image.max()
+        ...     return np.clip((image - low) / (high - low) * amount, 0, 1)
+        >>> contrast(np.array([[1.0, 2.0], [3.0, 5.0]]))
+        array([[0.   , 0.375],
+               [0.75 , 1.   ]])
+        >>> [call.name() for call in contrast.pipeline(np.ones((2, 2))).find_all("_(_)")]  # doctest: +SKIP
+
+    The function is ordinary NumPy code; `docs/numpy.md` says what is understood of it. It is called with lazy arrays
+    once for each kind of arguments, and must do the same each time; what it reads beside them is watched.
+
+    Parameters:
+
+    * `strict`: refuse what is not understood, instead of computing it at once on whole arrays.
+    * `smallest`: call the function as it is where all arrays take less than so many bytes.
+    * `workers`, `machine`, `max_bytes`: as of `auto_schedule`.
+
+    Raises `TracingError` for what is no plain function; when called, for what is refused.
+    """
+    options = {"workers": workers, "machine": machine, "max_bytes": max_bytes}
+    given = {name: value for name, value in options.items() if value is not None}
+
+    def decorated(own: Callable[..., Any]) -> Jit:
+        if isinstance(own, Jit):
+            return own
+        if not callable(own) or inspect.isgeneratorfunction(own) or inspect.iscoroutinefunction(own):
+            raise TracingError(f"jit takes a function that returns its results, got {own!r}")
+        return Jit(own, strict, smallest, given)
+
+    return decorated if function is None else decorated(function)
+
+
+__all__ = ["Jit", "SlinkyError", "jit", "values_of"]

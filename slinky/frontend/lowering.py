@@ -1,0 +1,366 @@
+"""From the graph of a trace to an ordinary pipeline.
+
+Idea. Each result becomes a buffer whose coordinates begin at 0 and whose domain is the shape of the result; each node
+becomes the funcs that its operation makes. Sizes become expressions of the extents of the pipeline's inputs. How
+pieces of an operand are turned (flipped, transposed, every second element) is an `Adapter` in front of the callback:
+the access says what is read, the adapter how it is seen.
+
+Two graphs of one structure (`structure`) become one pipeline: arrays and floats are given when it runs.
+
+Invariant: a pipeline made here gives, on the arrays of the graph's sources, the results of `Operation.compute`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from slinky.build import build_pipeline
+from slinky.frontend.nodes import Array, Index, Node, Result, Shape, View, in_order
+from slinky.frontend.nodes import Source as Given
+from slinky.frontend.sizes import Length, Size, expr_of
+from slinky.graph.buffers import Access, BufferExpr, scalar, valid_name
+from slinky.graph.copying import CopyFunc, Source
+from slinky.graph.funcs import Func
+from slinky.ir.operations import FloatScalar
+from slinky.pipeline import Pipeline
+from slinky.symbolic.expressions import Condition, Expr, Variable, as_expr, equal, metadata, variable
+from slinky.symbolic.intervals import Interval, point
+from slinky.symbolic.traversal import substitute, symbols
+
+
+@attrs.frozen
+class Adapter:
+    """How a piece of a buffer is seen by a callback: every so many elements, axes in another order, new ones."""
+
+    picked: tuple[slice | int, ...]
+    order: tuple[int, ...]
+    placed: tuple[slice | None, ...]
+
+    def __call__(self, piece: Array) -> Array:
+        return piece[(*self.picked, ...)].transpose(self.order)[self.placed]
+
+
+def adapter_of(index: Sequence[Index], rank: int, first: int) -> Adapter | None:
+    """The adapter for a view of some rank; None where a piece is seen as it is. New axes before the axis `first` are
+    left out: functions of elements broadcast."""
+    picked = tuple(0 if i.axis is None else slice(None, None, i.step) for i in index)
+    axes = [i.axis for i in index if i.axis is not None]
+    order = tuple(sorted(range(len(axes)), key=lambda k: axes[k]))
+    placed = tuple(slice(None) if axis in axes else None for axis in range(rank))
+    placed = placed[first:] if None in placed[:first] else placed
+    is_plain = all(p == slice(None, None, 1) for p in picked) and None not in placed
+    return None if is_plain and order == tuple(range(len(axes))) else Adapter(picked, order, placed)
+
+
+@attrs.frozen(eq=False)
+class Read:
+    """An access of an operand, and how the callback sees it."""
+
+    access: Access
+    adapter: Adapter | None
+
+
+@attrs.frozen(eq=False)
+class Lowered:
+    """A pipeline for graphs of one structure. `sources` are the numbers of the nodes that its inputs are."""
+
+    pipeline: Pipeline
+    floats: tuple[str, ...]
+
+    def scalars(self, floats: Sequence[float], sizes: Sequence[int]) -> dict[str, Any]:
+        """The scalars of a run: the floats of a graph (`floats_of`), and those of its sizes that no input tells."""
+        named: dict[str, Any] = dict(zip(self.floats, floats, strict=True))
+        return named | {f"size_{k}": size for k, size in enumerate(sizes)}
+
+
+class Lowering:
+    """A graph on its way to a pipeline: the buffers of its results, and what its sizes are called there."""
+
+    def __init__(self, nodes: Sequence[Node], symbols: Mapping[Expr, Expr], names: Mapping[Result, str]) -> None:
+        self._symbols = symbols
+        self._numbers: list[FloatScalar] = []
+        self._taken: set[str] = set()
+        self._buffers: dict[Result, BufferExpr] = {}
+        self.required: dict[Condition, None] = {}
+        for node in nodes:
+            for result in node.results:
+                buffer = BufferExpr(names[result], result.dtype, len(result.shape))
+                self._buffers[result] = buffer
+                for d, extent in enumerate(result.shape):
+                    bounds = Interval(0, self.expr(extent) - 1)
+                    if not isinstance(node.operation, Given):
+                        buffer.dim(d).domain = bounds
+                        self.require(as_expr(1) <= bounds.extent)
+                    else:
+                        buffer.dim(d).min = 0  # type: ignore[assignment]
+                        self.require(buffer.dim(d).max >= 0)
+
+    def require(self, condition: Condition) -> None:
+        """What must hold of the arrays given."""
+        self.required[condition] = None
+
+    @property
+    def floats(self) -> tuple[str, ...]:
+        """The names of the floats that are given when the pipeline runs."""
+        return tuple(number.name for number in self._numbers)
+
+    def number(self, value: float) -> FloatScalar:
+        """A float that is given when the pipeline runs: the next one of the graph."""
+        self._numbers.append(scalar(f"float_{len(self._numbers)}", float))
+        return self._numbers[-1]
+
+    def _name(self, given: str) -> str:
+        """A name for a func, that no other has."""
+        return unique(func_name(given), self._taken)
+
+    def buffer(self, result: Result) -> BufferExpr:
+        """The buffer of a result."""
+        return self._buffers[result]
+
+    def expr(self, given: Length) -> Expr:
+        """A length, by the extents of the inputs."""
+        return self.substituted(expr_of(given))
+
+    def substituted(self, expr: Expr) -> Expr:
+        """An expression of sizes, by the extents of the inputs."""
+        return substitute(expr, self._symbols)
+
+    def substituted_interval(self, given: Interval) -> Interval:
+        """An interval of sizes, by the extents of the inputs."""
+        return Interval(self.substituted(given.min), self.substituted(given.max))
+
+    @staticmethod
+    def dims(rank: int, number: int = 0) -> list[Variable]:
+        """Variables for the dimensions of a func's output; its outputs have them in common unless numbered."""
+        names = ["z", "y", "x"][-rank:] if 0 < rank <= 3 else [f"d{d}" for d in range(rank)]
+        return [variable(f"{name}{number}" if number else name) for name in names]
+
+    def access(self, result: Result, box: Sequence[Interval]) -> Access:
+        """An access of a result."""
+        return Access(self._buffers[result], tuple(box))
+
+    def read_elements(self, view: View, places: Sequence[Expr]) -> Read:
+        """What a function of elements reads, which broadcasts."""
+        used = [i.axis for i in view.index if i.axis is not None]
+        return self._read(view, places, min(used, default=len(view.shape)))
+
+    def read(self, view: View, places: Sequence[Expr | None]) -> Read:
+        """What is read for the view at places along its axes; all of an axis where there is None."""
+        return self._read(view, places, 0)
+
+    def _read(self, view: View, places: Sequence[Expr | None], first: int) -> Read:
+        box = []
+        for i in view.index:
+            at = self.expr(i.offset)
+            if i.axis is None:
+                box.append(point(at))
+                continue
+            place = places[i.axis]
+            if place is not None:
+                box.append(point(at + i.step * place))
+                continue
+            end = at + i.step * (self.expr(view.shape[i.axis]) - 1)
+            box.append(Interval(at, end) if i.step > 0 else Interval(end, at))
+        return Read(self.access(view.result, box), adapter_of(view.index, len(view.shape), first))
+
+    def func(
+        self,
+        node: Node,
+        callback: Callable[..., Any],
+        inputs: Sequence[Access],
+        dims: Sequence[Variable],
+        *,
+        arguments: Mapping[str, Any] | None = None,
+        in_place: bool = False,
+        whole: Sequence[Variable] = (),
+    ) -> Func:
+        """The func of a node whose results all have the same dimensions."""
+        for result in node.results:
+            for d, dim in enumerate(dims):
+                if dim in whole:
+                    self._bounded(result, d)
+        outputs = [self.access(result, list(map(point, dims))) for result in node.results]
+        return Func(callback, inputs, outputs, self._name(node.name), arguments=arguments, in_place=in_place, whole=whole)
+
+    def func_of_all(
+        self, node: Node, callback: Callable[..., Any], inputs: Sequence[Access], dims: Sequence[Sequence[Variable]]
+    ) -> Func:
+        """The func of a node that computes all of its results at once."""
+        for result in node.results:
+            for d in range(len(result.shape)):
+                self._bounded(result, d)
+        outputs = [self.access(r, list(map(point, own))) for r, own in zip(node.results, dims, strict=True)]
+        whole = [dim for own in dims for dim in own]
+        return Func(callback, inputs, outputs, self._name(node.name), whole=whole)
+
+    def _bounded(self, result: Result, d: int) -> None:
+        dim = self._buffers[result].dim(d)
+        dim.bounds = Interval(0, self.expr(result.shape[d]) - 1)
+
+    def copy(self, node: Node, sources: Sequence[Source], dims: Sequence[Variable], fill: Any) -> Func:
+        """The copy of a node."""
+        (result,) = node.results
+        target = self.access(result, list(map(point, dims)))
+        return CopyFunc(sources, target, self._name(node.name), named=True, fill=fill)
+
+    def copied(self, view: View, name: str) -> BufferExpr:
+        """A buffer of its own for what a view sees."""
+        buffer = BufferExpr(name, view.dtype, len(view.shape))
+        for d, extent in enumerate(view.shape):
+            buffer.dim(d).domain = Interval(0, self.expr(extent) - 1)
+        dims = self.dims(len(view.shape))
+        access = self.read(view, dims).access
+        none = (None,) * len(view.index)
+        CopyFunc([Source(access, none, none)], Access(buffer, tuple(map(point, dims))), self._name("copy"), named=True)
+        return buffer
+
+    def bound_output(self, buffer: BufferExpr, shape: Shape) -> None:
+        """An output has all elements of its shape."""
+        for d, extent in enumerate(shape):
+            buffer.dim(d).bounds = Interval(0, self.expr(extent) - 1)
+
+
+def func_name(given: str) -> str:
+    """A name that a func may have."""
+    name = re.sub(r"\W", "_", given).strip("_") or "func"
+    return valid_name(name if name.isidentifier() and name not in ("in", "is", "and", "or", "not") else f"{name}_", "a func")
+
+
+def unique(wanted: str, taken: set[str]) -> str:
+    """A name that is not taken, and is from now on."""
+    name, count = wanted, 1
+    while name in taken:
+        name, count = f"{wanted}_{count}", count + 1
+    taken.add(name)
+    return name
+
+
+def sources_of(nodes: Sequence[Node]) -> list[Node]:
+    """The nodes among some that are arrays given."""
+    return [node for node in nodes if isinstance(node.operation, Given)]
+
+
+def _symbols_of(nodes: Sequence[Node], outputs: Sequence[View], names: Mapping[Result, str]) -> dict[Expr, Expr]:
+    """What the sizes of sources are, by the extents of the inputs of those names; what no input tells is a scalar."""
+    found = _told(nodes, names)
+    for k, symbol in enumerate(untold(nodes, outputs)):
+        found[symbol] = scalar(f"size_{k}")
+    return found
+
+
+def _told(nodes: Sequence[Node], names: Mapping[Result, str]) -> dict[Expr, Expr]:
+    found: dict[Expr, Expr] = {}
+    for node in sources_of(nodes):
+        (result,) = node.results
+        for d, extent in enumerate(result.shape):
+            if type(extent) is Size and isinstance(extent.expr, Variable):
+                found.setdefault(extent.expr, metadata(names[result], d, "max") + 1)
+    return found
+
+
+def untold(nodes: Sequence[Node], outputs: Sequence[View]) -> list[Expr]:
+    """The sizes in a graph that are those of arrays which it does not read, in order."""
+    told = {n.expr for node in sources_of(nodes) for n in node.results[0].shape if type(n) is Size}
+    found: dict[Expr, None] = {}
+    for given in _lengths_of(nodes, outputs):
+        if type(given) is Size and given.expr not in told:
+            for symbol in sorted(symbols(given.expr), key=str):
+                if symbol not in told:
+                    found[symbol] = None
+    return list(found)
+
+
+def _lengths_of(nodes: Sequence[Node], outputs: Sequence[View]) -> Iterator[Length]:
+    """All lengths in a graph."""
+    views = [*(view for node in nodes for view in node.operands), *outputs]
+    for node in nodes:
+        yield from node.operation.lengths()
+        for result in node.results:
+            yield from result.shape
+    for view in views:
+        yield from view.shape
+        yield from (i.offset for i in view.index)
+
+
+def _input_names(nodes: Sequence[Node]) -> dict[Result, str]:
+    """A name for each result, that no other has."""
+    taken: set[str] = set()
+    found: dict[Result, str] = {}
+    for node in nodes:
+        given = node.operation.name if isinstance(node.operation, Given) else f"{node.name}_result"
+        for result in node.results:
+            found[result] = unique(func_name(given if len(node.results) == 1 else f"{given}_{result.number}"), taken)
+    return found
+
+
+def structure(nodes: Sequence[Node], outputs: Sequence[View]) -> Hashable | None:
+    """What two graphs have in common that are lowered to one pipeline; None for a graph like no other."""
+    place = {node: k for k, node in enumerate(nodes)}
+    names = _input_names(nodes)
+    symbols = _symbols_of(nodes, outputs, names)
+
+    def of(given: Length) -> Expr:
+        return substitute(expr_of(given), symbols)
+
+    def lengths(shape: Shape) -> Hashable:
+        return tuple(map(of, shape))
+
+    def read(view: View) -> Hashable:
+        index = tuple((of(i.offset), i.step, i.axis) for i in view.index)
+        return place[view.result.node], view.result.number, index, lengths(view.shape)
+
+    found: list[Hashable] = []
+    for node in nodes:
+        own = node.operation.key(of)
+        if own is None:
+            return None
+        results = tuple((r.dtype, lengths(r.shape)) for r in node.results)
+        given = names[node.results[0]] if isinstance(node.operation, Given) else node.name
+        found.append((given, own, results, tuple(map(read, node.operands))))
+    return tuple(found), tuple(map(read, outputs))
+
+
+def floats_of(nodes: Sequence[Node]) -> tuple[float, ...]:
+    """The floats that a pipeline of these nodes is given when it runs, in order."""
+    return tuple(value for node in nodes for value in getattr(node.operation, "floats", ()))
+
+
+def lowered(nodes: Sequence[Node], outputs: Sequence[View], require: Sequence[Condition], name: str) -> Lowered:
+    """The pipeline of a graph that computes what some views see. Inputs are the sources, in order.
+
+    Raises what `build_pipeline` raises.
+    """
+    names = _input_names(nodes)
+    symbols = _symbols_of(nodes, outputs, names)
+    lowering = Lowering(nodes, symbols, names)
+    for node in nodes:
+        if isinstance(node.operation, Given):
+            _require_shape(lowering, node.results[0])
+        else:
+            node.operation.lower(node, lowering)
+    targets = []
+    for number, view in enumerate(outputs):
+        is_made = view.is_whole and not isinstance(view.result.node.operation, Given)
+        buffer = lowering.buffer(view.result)
+        if not is_made or buffer in targets:
+            buffer = lowering.copied(view, f"output_{number}" if len(outputs) > 1 else "output")
+        lowering.bound_output(buffer, view.shape)
+        targets.append(buffer)
+    for condition in require:
+        lowering.require(substitute(condition, symbols))
+    inputs = [lowering.buffer(node.results[0]) for node in sources_of(nodes)]
+    p = build_pipeline(inputs, targets, require=tuple(lowering.required), name=name)
+    return Lowered(p, lowering.floats)
+
+
+def _require_shape(lowering: Lowering, result: Result) -> None:
+    """An input whose extents are those of another input, or numbers, must be given such."""
+    buffer = lowering.buffer(result)
+    for d, extent in enumerate(result.shape):
+        wanted = lowering.expr(extent)
+        if wanted is not buffer.dim(d).max + 1:
+            lowering.require(equal(buffer.dim(d).max + 1, wanted))

@@ -1,0 +1,188 @@
+"""The graph that a trace makes: immutable nodes, each an operation on views of others.
+
+Idea. A node is one operation with its results, each of which has a shape of lengths and a dtype. A `View` is how a
+result is read: per axis of the result, a place `offset + step * k`, where k counts along an axis of the view, or stays
+where it is. So slices, flips, transposes, new axes and broadcasting are no operations: they are composed into the read.
+
+Invariant: a view lies inside of its result, for all sizes for which the guards of the trace hold; no two axes of a
+result follow one axis of a view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import numpy as np
+
+from slinky.frontend.sizes import Length, expr_of, value_of
+
+if TYPE_CHECKING:
+    from slinky.frontend.lowering import Lowering
+
+Array = np.ndarray[Any, Any]
+Shape = tuple[Length, ...]
+
+
+@attrs.frozen(eq=False)
+class Index:
+    """Where an axis of a result is read: at `offset + step * k`, k counting along an `axis` of the view (None: k is 0)."""
+
+    offset: Length
+    step: int
+    axis: int | None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it reads from the first element on, one after the other."""
+        return type(self.offset) is int and self.offset == 0 and self.step == 1 and self.axis is not None
+
+
+@attrs.frozen(eq=False)
+class Result:
+    """What a node gives: one of its arrays. A `scalar` is a scalar of NumPy's where it comes back."""
+
+    node: Node
+    number: int
+    shape: Shape
+    dtype: np.dtype[Any]
+    scalar: bool = False
+
+
+@attrs.frozen(eq=False)
+class View:
+    """How a result is read: `index` has an entry for each of its axes, `shape` the lengths of what is seen."""
+
+    result: Result
+    index: tuple[Index, ...]
+    shape: Shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of the result."""
+        return self.result.dtype
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is the result, as it is."""
+        if len(self.shape) != len(self.index):
+            return False
+        lengths = zip(self.shape, self.result.shape, strict=True)
+        return all(i.is_plain and i.axis == d for d, i in enumerate(self.index)) and all(
+            expr_of(own) is expr_of(all_of) for own, all_of in lengths
+        )
+
+
+class Operation:
+    """What a node does.
+
+    `compute` does it on whole arrays, as NumPy does; `lower` makes funcs of it; `key` tells it from others that would
+    be lowered to other funcs (None: like no other). `arrays` are what it holds beside its operands.
+    """
+
+    name: str
+    exactness: str = "exact"
+
+    def compute(self, operands: Sequence[Array], node: Node) -> tuple[Array, ...]:
+        """The results, given the arrays that the operands see."""
+        raise NotImplementedError
+
+    def lower(self, node: Node, lowering: Lowering) -> None:
+        """Make funcs that produce the buffers of the results."""
+        raise NotImplementedError
+
+    def lengths(self) -> Iterator[Length]:
+        """The lengths in it."""
+        return iter(())
+
+    def key(self, of: Callable[[Length], Hashable]) -> Hashable | None:
+        """What it is, but for its operands; `of` says what lengths are in it."""
+        raise NotImplementedError
+
+
+class Node:
+    """An operation with its operands and results. `line` says where in the function it stands."""
+
+    __slots__ = ("line", "name", "operands", "operation", "results")
+
+    def __init__(
+        self,
+        operation: Operation,
+        operands: Sequence[View],
+        results: Sequence[tuple[Shape, np.dtype[Any], bool]],
+        line: str = "",
+    ) -> None:
+        self.operation = operation
+        self.operands = tuple(operands)
+        self.name = operation.name
+        self.line = line
+        self.results = tuple(Result(self, k, shape, dtype, scalar) for k, (shape, dtype, scalar) in enumerate(results))
+
+
+@attrs.frozen(eq=False)
+class Source(Operation):
+    """An array that is there: an argument, or one that the function has."""
+
+    array: Array
+    name: str = "array"
+
+    def compute(self, operands: Sequence[Array], node: Node) -> tuple[Array, ...]:
+        """The array."""
+        return (self.array,)
+
+    def key(self, of: Callable[[Length], Hashable]) -> Hashable | None:
+        """Any array will do."""
+        return ("source",)
+
+
+def whole_view(result: Result) -> View:
+    """A result, as it is."""
+    return View(result, tuple(Index(0, 1, d) for d in range(len(result.shape))), result.shape)
+
+
+def in_order(results: Sequence[Result]) -> list[Node]:
+    """The nodes that some results need, each after those that it needs."""
+    found: dict[Node, None] = {}
+    waiting: list[tuple[Node, Iterator[View]]] = [(r.node, iter(r.node.operands)) for r in reversed(results)]
+    begun = set()
+    while waiting:
+        node, operands = waiting[-1]
+        if node in found:
+            waiting.pop()
+            continue
+        begun.add(node)
+        for view in operands:
+            if view.result.node not in found:
+                waiting.append((view.result.node, iter(view.result.node.operands)))
+                break
+        else:
+            found[node] = None
+            waiting.pop()
+    return list(found)
+
+
+def has_elements(shape: Shape) -> bool:
+    """Whether an array of a shape has elements, in this call."""
+    return all(value_of(n) > 0 for n in shape)
+
+
+def numbers(shape: Shape) -> tuple[int, ...]:
+    """A shape as it is in this call."""
+    return tuple(map(value_of, shape))
+
+
+def exactly(value: object) -> Hashable:
+    """A value as part of a key: values are equal only if they are the same in every bit and of the same type."""
+    if isinstance(value, (tuple, list)):
+        return (type(value), *map(exactly, value))
+    if isinstance(value, dict):
+        return (dict, *((exactly(k), exactly(v)) for k, v in value.items()))
+    if isinstance(value, np.generic):
+        return (value.dtype.str, value.tobytes())
+    if isinstance(value, (float, complex)):
+        return (type(value), repr(value))
+    if isinstance(value, slice):
+        return (slice, exactly(value.start), exactly(value.stop), exactly(value.step))
+    hash(value)
+    return (type(value), value)

@@ -1,0 +1,412 @@
+"""What nodes do: one class for each way in which elements of results depend on elements of operands.
+
+* `Pointwise`: each element on the elements at its place (ufuncs, `where`, `clip`).
+* `Along`: each element on whole axes of the operands, the same for all places of the others (sums, sorts, transforms).
+* `Assembled`: copies, each part of the result from an operand (`concatenate`, assignment, `roll`, `pad`).
+* `Opaque`: on everything; run whole, once: a fence.
+
+All run NumPy's own functions, on pieces. Invariant: `lower` makes funcs that give what `compute` gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import numpy as np
+
+from slinky.errors import CallbackError
+from slinky.frontend.nodes import Array, Index, Node, Operation, Shape, View, exactly, numbers
+from slinky.frontend.sizes import Length, expr_of, value_of
+from slinky.frontend.views import seen
+from slinky.graph.copying import Source
+from slinky.ir.operations import Boundary
+from slinky.symbolic.expressions import Expr
+from slinky.symbolic.intervals import Interval, point
+
+if TYPE_CHECKING:
+    from slinky.frontend.lowering import Lowering
+
+
+@attrs.frozen
+class Operand:
+    """Stands for an operand among the arguments of a function, by its number."""
+
+    number: int
+
+
+@attrs.frozen
+class Extent:
+    """Stands for a size among the arguments, by its number: a Python integer that is known when the pipeline runs."""
+
+    number: int
+
+
+@attrs.frozen
+class Number:
+    """Stands for a Python float among the arguments, by its number: it is known when the pipeline runs."""
+
+    number: int
+
+
+Argument = Any
+"""An `Operand`, a `Number`, an `Extent`, or a value."""
+
+
+@attrs.frozen(eq=False)
+class Pointwise(Operation):
+    """A function of elements: `function(*arguments, **keywords)`.
+
+    `floats` are the values of the `Number`s, `extents` those of the `Extent`s. A bare ufunc writes to `out=`; with `into`, any function does. With
+    `masked`, the last two operands are a mask, and what stays where it is false (ufuncs with `where=`). With `unpacked`,
+    operands without axes are given as scalars, whose arithmetic is another one.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    arguments: tuple[Argument, ...]
+    keywords: tuple[tuple[str, Any], ...] = ()
+    floats: tuple[float, ...] = ()
+    extents: tuple[Length, ...] = ()
+    into: bool = False
+    masked: bool = False
+    unpacked: bool = False
+    exactness: str = "exact"
+
+    def compute(self, operands: Sequence[Array], node: Node) -> tuple[Array, ...]:
+        """The results of whole arrays."""
+        targets = tuple(np.empty(numbers(r.shape), r.dtype) for r in node.results)
+        self._callback([None] * len(operands))(*operands, *targets, **self._named())
+        return targets
+
+    def lower(self, node: Node, lowering: Lowering) -> None:
+        """One func; a ufunc whose operands are read as they are is its own callback."""
+        dims = lowering.dims(len(node.results[0].shape))
+        reads = [lowering.read_elements(view, dims) for view in node.operands]
+        adapters = [read.adapter for read in reads]
+        arguments: dict[str, Any] = {f"float_{k}": lowering.number(value) for k, value in enumerate(self.floats)}
+        arguments |= {f"extent_{k}": lowering.expr(value) for k, value in enumerate(self.extents)}
+        lowering.func(
+            node,
+            self.function if self._is_bare and not any(adapters) else self._callback(adapters),
+            [read.access for read in reads],
+            dims,
+            arguments=arguments,
+            in_place=isinstance(self.function, np.ufunc) and not any(adapters) and not self.masked,
+        )
+
+    def lengths(self) -> Iterator[Length]:
+        """The sizes among the arguments."""
+        return iter(self.extents)
+
+    @property
+    def _is_bare(self) -> bool:
+        plain = tuple(map(Operand, range(len(self.arguments))))
+        return isinstance(self.function, np.ufunc) and self.arguments == plain and not self.keywords
+
+    def _named(self) -> dict[str, Any]:
+        named: dict[str, Any] = {f"float_{k}": value for k, value in enumerate(self.floats)}
+        return named | {f"extent_{k}": value_of(value) for k, value in enumerate(self.extents)}
+
+    def _callback(self, adapters: Sequence[Any]) -> PointwiseCallback:
+        return PointwiseCallback(
+            self.name, self.function, self.arguments, dict(self.keywords), tuple(adapters), self.into, self.masked, self.unpacked
+        )
+
+    def key(self, of: Callable[[Length], Hashable]) -> Hashable | None:
+        """The function, and what is given to it."""
+        if any(callable(value) for _, value in self.keywords):
+            return None
+        shown = tuple(a if isinstance(a, (Operand, Number, Extent)) else exactly(a) for a in self.arguments)
+        extents = tuple(map(of, self.extents))
+        return ("pointwise", self.function, shown, extents, exactly(dict(self.keywords)), self.into, self.masked, self.unpacked)
+
+
+@attrs.frozen(eq=False)
+class PointwiseCallback:
+    """A function of elements as a callback: it is called with pieces, and writes to pieces."""
+
+    name: str
+    function: Callable[..., Any]
+    arguments: tuple[Argument, ...]
+    keywords: dict[str, Any]
+    adapters: tuple[Any, ...]
+    into: bool
+    masked: bool
+    unpacked: bool
+
+    @property
+    def __name__(self) -> str:
+        return self.name
+
+    def __call__(self, /, *operands: Array, **numbers: Any) -> None:
+        count = len(self.adapters)
+        sources = [s if a is None else a(s) for s, a in zip(operands, self.adapters, strict=False)]
+        if self.unpacked:
+            sources = [s[()] for s in sources]
+        targets = operands[count:]
+        given = [self._value(a, sources, numbers) for a in self.arguments]
+        if self.masked:
+            mask, old = sources[-2:]
+            np.copyto(targets[0], old)
+            self.function(*given, out=targets[0], where=mask, **self.keywords)
+        elif self.into:
+            self.function(*given, out=targets if len(targets) > 1 else targets[0], **self.keywords)
+        else:
+            result = self.function(*given, **self.keywords)
+            for target, each in zip(targets, result if len(targets) > 1 else (result,), strict=True):
+                target[...] = each
+
+    def _value(self, argument: Argument, sources: Sequence[Array], numbers: dict[str, Any]) -> Any:
+        if type(argument) is Operand:
+            return sources[argument.number]
+        if type(argument) is Number:
+            return numbers[f"float_{argument.number}"]
+        return numbers[f"extent_{argument.number}"] if type(argument) is Extent else argument
+
+
+@attrs.frozen(eq=False)
+class Along(Operation):
+    """A function of whole axes: `function(*operands, **keywords)`, whose results have the `kept` axes of the operands.
+
+    Each operand has as many axes as the result would have if none was reduced; `axes` are those that are read whole,
+    and `removed` those among them that the results have not. Where an axis stays, a call computes all of it, too.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    axes: tuple[int, ...]
+    removed: tuple[int, ...]
+    keywords: tuple[tuple[str, Any], ...] = ()
+    exactness: str = "exact along whole axes"
+
+    def compute(self, operands: Sequence[Array], node: Node) -> tuple[Array, ...]:
+        """The results of whole arrays."""
+        result = self.function(*operands, **dict(self.keywords))
+        return tuple(np.asarray(r) for r in (result if len(node.results) > 1 else (result,)))
+
+    def lower(self, node: Node, lowering: Lowering) -> None:
+        """One func that reads the axes whole."""
+        rank = len(node.results[0].shape)
+        dims = lowering.dims(rank)
+        own = list(dims)
+        places: list[Expr | None] = []
+        for axis in range(rank + len(self.removed)):
+            kept = None if axis in self.removed else own.pop(0)
+            places.append(None if axis in self.axes else kept)
+        whole = [dim for dim, axis in zip(dims, self._kept(rank), strict=True) if axis in self.axes]
+        reads = [lowering.read(view, places) for view in node.operands]
+        callback = Calling(self.name, self.function, dict(self.keywords), tuple(read.adapter for read in reads))
+        lowering.func(node, callback, [read.access for read in reads], dims, whole=whole)
+
+    def _kept(self, rank: int) -> list[int]:
+        return [axis for axis in range(rank + len(self.removed)) if axis not in self.removed]
+
+    def key(self, of: Callable[[Length], Hashable]) -> Hashable | None:
+        """The function, the axes, and what else is given to it."""
+        if any(callable(value) for _, value in self.keywords):
+            return None
+        return ("along", self.function, self.axes, self.removed, exactly(dict(self.keywords)))
+
+
+@attrs.frozen(eq=False)
+class Calling:
+    """A function that returns its results as a callback, which sees its operands through adapters."""
+
+    name: str
+    function: Callable[..., Any]
+    keywords: dict[str, Any]
+    adapters: tuple[Any, ...]
+
+    @property
+    def __name__(self) -> str:
+        return self.name
+
+    def __call__(self, /, *operands: Array) -> None:
+        count = len(self.adapters)
+        sources = [s if a is None else a(s) for s, a in zip(operands, self.adapters, strict=False)]
+        targets = operands[count:]
+        result = self.function(*sources, **self.keywords)
+        for target, each in zip(targets, result if len(targets) > 1 else (result,), strict=True):
+            array = np.asarray(each)
+            if array.shape != target.shape or array.dtype != target.dtype:
+                raise CallbackError(
+                    f"{self.name} gave an array of shape {array.shape} and dtype {array.dtype} where it gave "
+                    f"{target.shape} and {target.dtype} when it was traced"
+                )
+            target[...] = array
+
+
+@attrs.frozen(eq=False)
+class Contraction(Operation):
+    """A function each of whose elements is made of a row or column of each operand, as matrix products are.
+
+    `labels` say of each axis of each operand which axis of the result it goes along; None: it is read whole.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    labels: tuple[tuple[int | None, ...], ...]
+    arguments: tuple[Any, ...] = ()
+    exactness: str = "tolerance"
+
+    def compute(self, operands: Sequence[Array], node: Node) -> tuple[Array, ...]:
+        """The result of whole arrays."""
+        return (np.asarray(self.function(*self.arguments, *operands)),)
+
+    def lower(self, node: Node, lowering: Lowering) -> None:
+        """One func that computes any box of the result."""
+        dims = lowering.dims(len(node.results[0].shape))
+        places = [[None if k is None else dims[k] for k in labels] for labels in self.labels]
+        reads = [lowering.read(view, own) for view, own in zip(node.operands, places, strict=True)]
+        callback = Calling(self.name, self._called, {}, tuple(read.adapter for read in reads))
+        lowering.func(node, callback, [read.access for read in reads], dims)
+
+    def _called(self, *operands: Array) -> Any:
+        return self.function(*self.arguments, *operands)
+
+    def key(self, of: Callable[[Length], Hashable]) -> Hashable | None:
+        """The function, and what goes along what."""
+        return ("contraction", self.function, self.labels, exactly(self.arguments))
+
+
+@attrs.frozen(eq=False)
+class Part:
+    """Where an operand lies in an assembled result: per axis of the result, the place of its first element, the step
+    between its elements, which axis of the operand goes along (None: it has but this place), and how many there are.
+
+    With boundary rules, per axis of the operand, it is also what is beyond its edges by these.
+    """
+
+    index: tuple[Index, ...]
+    counts: tuple[Length, ...]
+    rules: tuple[Boundary | None, ...] | None = None
+
+
+@attrs.frozen(eq=False)
+class Assembled(Operation):
+    """Copies: each element is that of the first of the parts that has one there, else the `fill`."""
+
+    name: str
+    parts: tuple[Part, ...]
+    fill: Any = None
+    exactness: str = "exact"
+
+    def compute(self, operands: Sequence[Array], node: Node) -> tuple[Array, ...]:
+        """Write the parts, the first ones last."""
+        (result,) = node.results
+        shape = numbers(result.shape)
+        target = np.empty(shape, result.dtype)
+        if self.fill is not None:
+            target[...] = self.fill
+        for part, operand in reversed(list(zip(self.parts, operands, strict=True))):
+            if part.rules is not None:
+                target[...] = _extended(operand, part, shape)
+                continue
+            region = View(result, part.index, tuple(operand.shape))
+            view = seen(target, region)
+            view[...] = operand
+        return (target,)
+
+    def lower(self, node: Node, lowering: Lowering) -> None:
+        """One copy that slinky understands."""
+        (result,) = node.results
+        dims = lowering.dims(len(result.shape))
+        sources = [self._source(p, v, result.shape, dims, lowering) for p, v in zip(self.parts, node.operands, strict=True)]
+        lowering.copy(node, sources, dims, self.fill)
+
+    @staticmethod
+    def _source(part: Part, view: View, shape: Shape, dims: Sequence[Expr], lowering: Lowering) -> Source:
+        along: dict[int, Expr] = {}
+        where: list[tuple[Expr, Interval]] = []
+        all_of: set[int] = set()
+        for i, count, extent, dim in zip(part.index, part.counts, shape, dims, strict=True):
+            offset = expr_of(i.offset)
+            if i.is_plain and expr_of(count) is expr_of(extent) and i.axis is not None:
+                along[i.axis] = dim
+                all_of.add(i.axis)
+                continue
+            if i.axis is None:
+                where.append((dim, point(offset)))
+                continue
+            distance = dim - offset if i.step > 0 else offset - dim
+            if abs(i.step) != 1:
+                where.append((distance % abs(i.step), point(0)))
+            along[i.axis] = distance if abs(i.step) == 1 else distance // abs(i.step)
+            where.append((along[i.axis], Interval(0, expr_of(count) - 1)))
+        box, edges, rules = [], [], []
+        for i in view.index:
+            at, end = lowering.expr(i.offset), None
+            if i.axis is not None:
+                last = lowering.expr(view.shape[i.axis]) - 1
+                ends = (at, at + i.step * last)
+                if i.axis not in all_of or part.rules is not None:
+                    end = Interval(*(ends if i.step > 0 else ends[::-1]))
+                at = at + i.step * lowering.substituted(along[i.axis])
+            box.append(point(at))
+            edges.append(end)
+            rules.append(None if part.rules is None or i.axis is None else part.rules[i.axis])
+        if part.rules is not None:
+            where = []
+        conditions = tuple((lowering.substituted(e), lowering.substituted_interval(i)) for e, i in where)
+        return Source(lowering.access(view.result, box), tuple(edges), tuple(rules), conditions)
+
+    def lengths(self) -> Iterator[Length]:
+        """Where the parts lie."""
+        for part in self.parts:
+            yield from part.counts
+            yield from (i.offset for i in part.index)
+
+    def key(self, of: Callable[[Length], Hashable]) -> Hashable | None:
+        """Where the parts lie; the sizes are part of the key of a node."""
+        parts = tuple(
+            (
+                tuple((of(i.offset), i.step, i.axis) for i in part.index),
+                tuple(map(of, part.counts)),
+                part.rules,
+            )
+            for part in self.parts
+        )
+        return ("assembled", parts, exactly(self.fill))
+
+
+_MODES = {Boundary.NEAREST: "edge", Boundary.REFLECT: "symmetric", Boundary.MIRROR: "reflect", Boundary.WRAP: "wrap"}
+
+
+def _extended(operand: Array, part: Part, shape: tuple[int, ...]) -> Array:
+    """An operand with what is beyond its edges, as large as the result."""
+    assert part.rules is not None
+    for axis, (i, rule) in enumerate(zip(part.index, part.rules, strict=True)):
+        before = value_of(i.offset)
+        widths = [(0, 0)] * operand.ndim
+        widths[axis] = (before, shape[axis] - before - operand.shape[axis])
+        if rule is not None:
+            operand = np.pad(operand, widths, mode=_MODES[rule])  # type: ignore[call-overload]
+    return operand
+
+
+@attrs.frozen(eq=False)
+class Opaque(Operation):
+    """A function that is not understood: `call` gives its results, for whole arrays."""
+
+    name: str
+    call: Callable[..., Any]
+    known: Hashable | None
+    exactness: str = "exact"
+
+    def compute(self, operands: Sequence[Array], node: Node) -> tuple[Array, ...]:
+        """The results."""
+        result = self.call(*operands)
+        return tuple(np.asarray(r) for r in (result if len(node.results) > 1 else (result,)))
+
+    def lower(self, node: Node, lowering: Lowering) -> None:
+        """One func that reads all, and computes all."""
+        reads = [lowering.read(view, [None] * len(view.shape)) for view in node.operands]
+        callback = Calling(self.name, self.call, {}, tuple(read.adapter for read in reads))
+        dims = [lowering.dims(len(result.shape), k) for k, result in enumerate(node.results)]
+        lowering.func_of_all(node, callback, [read.access for read in reads], dims)
+
+    def key(self, of: Callable[[Length], Hashable]) -> Hashable | None:
+        """The function and what is given to it, if that can be told."""
+        return None if self.known is None else ("opaque", self.known)

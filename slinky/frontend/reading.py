@@ -1,0 +1,214 @@
+"""What a function reads beside its arguments: globals, closures, defaults, and what the functions that it calls read.
+
+Idea. A trace is good as long as all that is the same. The code says by which names a function reaches it. What cannot
+be followed (objects with a state, modules that are not known to compute the same from the same) is a reason to trace at
+each call.
+
+Invariant: where `reason` is None and `hold()`, the function would do again what it did.
+"""
+
+from __future__ import annotations
+
+import builtins
+import dis
+import sys
+from collections.abc import Callable, Hashable, Iterator
+from functools import lru_cache
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
+from typing import Any
+
+import attrs
+import numpy as np
+
+from slinky.errors import TracingError
+from slinky.frontend.nodes import exactly
+
+_TRUSTED = frozenset(
+    "numpy scipy skimage math cmath operator functools itertools collections typing numbers dataclasses enum builtins "
+    "warnings contextlib types string slinky abc copy".split()
+)
+"""Modules whose functions compute the same from the same."""
+
+_UNTRUSTED_BUILTINS = frozenset(
+    "open input print id globals locals vars eval exec setattr delattr __import__ breakpoint compile dir".split()
+)
+
+_LARGEST = 1 << 16
+"""Arrays and texts of globals that take more bytes are not compared at each call."""
+
+_NUMBERS = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), np.generic, np.dtype)
+
+
+@attrs.frozen(eq=False)
+class _Code:
+    """The names by which code reaches what is outside of it."""
+
+    globals: frozenset[str]
+    attributes: frozenset[str]
+    imports: frozenset[str]
+    inner: tuple[CodeType, ...]
+    writes: str | None
+
+
+@lru_cache(maxsize=1024)
+def _code(code: CodeType) -> _Code:
+    names: dict[str, set[str]] = {"global": set(), "attribute": set(), "import": set()}
+    writes = None
+    for instruction in dis.get_instructions(code):
+        operation, name = instruction.opname, instruction.argval
+        if operation in ("LOAD_GLOBAL", "LOAD_NAME"):
+            names["global"].add(name)
+        elif operation in ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "IMPORT_FROM"):
+            names["attribute"].add(name)
+        elif operation == "IMPORT_NAME":
+            names["import"].add(name)
+        elif operation in ("STORE_GLOBAL", "STORE_ATTR", "DELETE_GLOBAL", "DELETE_ATTR"):
+            writes = f"it sets {name}"
+    inner = tuple(constant for constant in code.co_consts if isinstance(constant, CodeType))
+    return _Code(*(frozenset(names[kind]) for kind in ("global", "attribute", "import")), inner, writes)
+
+
+class Reads:
+    """What a function reads beside its arguments, as it is now."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.reason: str | None = None
+        self._same: list[tuple[Callable[[], Any], Any]] = []
+        self._equal: list[tuple[Callable[[], Any], Hashable]] = []
+        self._seen: set[int] = set()
+        self._function(function)
+
+    def hold(self) -> bool:
+        """Whether all that can be followed is as it was."""
+        try:
+            return all(read() is value for read, value in self._same) and all(
+                _content(read()) == value for read, value in self._equal
+            )
+        except (KeyError, ValueError, TypeError, AttributeError):
+            return False
+
+    def _refuse(self, why: str) -> None:
+        self.reason = self.reason or why
+
+    def _function(self, function: Callable[..., Any]) -> None:
+        if not isinstance(function, FunctionType):
+            self._refuse(f"{function!r} is no Python function")
+            return
+        if id(function) in self._seen:
+            return
+        self._seen.add(id(function))
+        self._note(lambda: function.__code__, function.__code__, "its code")
+        for value in function.__defaults__ or ():
+            self._content(lambda v=value: v, value, "a default")  # type: ignore[misc]
+        for value in (function.__kwdefaults__ or {}).values():
+            self._content(lambda v=value: v, value, "a default")  # type: ignore[misc]
+        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+            self._cell(name, cell)
+        attributes = _all_attributes(function.__code__)
+        for code in _all_code(function.__code__):
+            self._names(_code(code), function.__globals__, attributes)
+
+    def _cell(self, name: str, cell: CellType) -> None:
+        try:
+            self._value(lambda: cell.cell_contents, cell.cell_contents, name, frozenset())
+        except ValueError:
+            self._refuse(f"{name} has no value yet")
+
+    def _names(self, code: _Code, names: dict[str, Any], attributes: frozenset[str]) -> None:
+        if code.writes is not None:
+            self._refuse(code.writes)
+        for name in sorted(code.imports):
+            module = sys.modules.get(name)
+            if module is None or not _is_trusted(module):
+                self._refuse(f"it imports {name}")
+            else:
+                self._module(module, attributes)
+        for name in sorted(code.globals):
+            if name in names:
+                self._value(lambda n=name: names[n], names[name], name, attributes)  # type: ignore[misc]
+            elif not hasattr(builtins, name) or name in _UNTRUSTED_BUILTINS:
+                self._refuse(f"it uses {name}")
+
+    def _value(self, read: Callable[[], Any], value: Any, name: str, attributes: frozenset[str]) -> None:
+        """Something that the function has by a name."""
+        inner = getattr(value, "__slinky_function__", None)
+        if isinstance(value, (np.random.Generator, np.random.RandomState)):
+            raise TracingError(f"random numbers cannot be traced: {name}; draw them outside, and give them as arguments")
+        if isinstance(value, ModuleType):
+            self._note(read, value, name)
+            self._module(value, attributes)
+        elif isinstance(value, FunctionType) or inner is not None:
+            self._note(read, value, name)
+            if not _is_trusted(sys.modules.get(value.__module__)):
+                self._function(inner if inner is not None else value)
+        elif isinstance(value, (BuiltinFunctionType, np.ufunc, type)) or _is_dispatched(value):
+            self._note(read, value, name)
+            if not _is_trusted(sys.modules.get(str(getattr(value, "__module__", None) or "builtins"))):
+                self._refuse(f"{name} is of a module that is not known")
+        else:
+            self._content(read, value, name)
+
+    def _module(self, module: ModuleType, attributes: frozenset[str]) -> None:
+        if module.__name__ == "numpy" and "random" in attributes:
+            raise TracingError("random numbers cannot be traced: numpy.random; draw them outside, and give them as arguments")
+        if _is_trusted(module):
+            return
+        if module.__name__.partition(".")[0] in sys.stdlib_module_names or module.__name__ == "numpy.random":
+            self._refuse(f"it uses the module {module.__name__}")
+            return
+        if id(module) in self._seen:
+            return
+        self._seen.add(id(module))
+        for name in sorted(attributes):
+            if hasattr(module, name):
+                read = lambda n=name: getattr(module, n)  # noqa: E731
+                self._value(read, getattr(module, name), name, attributes)
+
+    def _note(self, read: Callable[[], Any], value: Any, name: str) -> None:
+        self._same.append((read, value))
+
+    def _content(self, read: Callable[[], Any], value: Any, name: str) -> None:
+        """Something with a content, which may change."""
+        try:
+            self._equal.append((read, _content(value)))
+        except (TypeError, ValueError):
+            self._refuse(f"{name} is a {type(value).__name__}, which may change")
+
+
+def _content(value: Any) -> Hashable:
+    """A value as something to compare it by.
+
+    Raises `TypeError` for what has a state that is not seen.
+    """
+    if isinstance(value, np.ndarray):
+        if type(value) is not np.ndarray or value.dtype.hasobject or value.nbytes > _LARGEST:
+            raise TypeError(f"an array of {value.nbytes} bytes")
+        return (value.shape, value.dtype.str, value.strides, value.tobytes())
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return (type(value), len(value), *map(_content, value))
+    if isinstance(value, dict):
+        return (dict, *((_content(k), _content(v)) for k, v in value.items()))
+    if isinstance(value, (slice, *_NUMBERS)):
+        return exactly(value)
+    raise TypeError(f"a {type(value).__name__}")
+
+
+def _is_dispatched(value: Any) -> bool:
+    """Whether it is a function of NumPy's that hands over to lazy arrays."""
+    return callable(value) and type(value).__module__.startswith("numpy")
+
+
+def _is_trusted(module: ModuleType | None) -> bool:
+    name = "" if module is None else module.__name__
+    return name.partition(".")[0] in _TRUSTED and not name.startswith("numpy.random")
+
+
+def _all_code(code: CodeType) -> Iterator[CodeType]:
+    """Code, and that of the functions that it makes."""
+    yield code
+    for inner in _code(code).inner:
+        yield from _all_code(inner)
+
+
+def _all_attributes(code: CodeType) -> frozenset[str]:
+    return frozenset(name for each in _all_code(code) for name in _code(each).attributes)

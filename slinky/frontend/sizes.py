@@ -1,0 +1,178 @@
+"""Sizes of arrays while a function is traced: integers that are known now, and may be others at the next call.
+
+Idea. A size is an expression of the extents of the arrays given, with its value in this call. Arithmetic gives sizes.
+Whoever wants to know (a comparison, `range(n)`, an index) is told by the value, and what was asked is noted with its
+answer as a *guard*: the trace is good for all calls in which each guard has the same answer.
+
+Invariant: what a trace does depends on sizes through nothing but expressions of sizes and the answers of guards.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias, Union
+from weakref import WeakKeyDictionary
+
+from slinky.errors import ExpressionError
+from slinky.symbolic.expressions import (
+    Condition,
+    Constant,
+    Expr,
+    Truth,
+    as_expr,
+    equal,
+    is_integer,
+    negate,
+)
+from slinky.symbolic.traversal import evaluate
+
+Length: TypeAlias = Union[int, "Size"]
+"""An extent or an index: a number, or a size."""
+
+
+class Questions:
+    """What a trace has asked, in order: conditions that hold, of the sizes of its arrays; `values` are these now."""
+
+    def __init__(self) -> None:
+        self.held: dict[Condition, None] = {}
+        self.values: WeakKeyDictionary[Expr, int] = WeakKeyDictionary()
+
+    def note(self, condition: Condition, answer: bool) -> None:
+        """Take note of an answer."""
+        held = condition if answer else negate(condition)
+        if not isinstance(held, Truth):
+            self.held[held] = None
+
+    def hold(self, values: Mapping[Expr, int]) -> bool:
+        """Whether all answers are the same for other sizes."""
+        return all(evaluate(condition, values) for condition in self.held)
+
+
+def _asks(compare: Callable[[Expr, Expr], Condition], told: Callable[[int, int], bool]) -> Callable[[Any, Any], Any]:
+    def method(self: Size, other: object) -> Any:
+        if not isinstance(other, Size) and not is_integer(other):
+            return told(self._known(), other)  # type: ignore[arg-type]
+        answer = told(self.value, value_of(other))  # type: ignore[arg-type]
+        self.questions.note(compare(self.expr, expr_of(other)), answer)  # type: ignore[arg-type]
+        return answer
+
+    return method
+
+
+def _computes(function: Callable[[Any, Any], Any], turned: bool) -> Callable[[Any, Any], Any]:
+    def method(self: Size, other: object) -> Any:
+        if not isinstance(other, Size) and not is_integer(other):
+            if isinstance(other, (float, complex)):
+                return function(other, self._known()) if turned else function(self._known(), other)
+            return NotImplemented
+        pair = (other, self) if turned else (self, other)
+        value = function(*map(value_of, pair))
+        try:
+            return length(function(*map(expr_of, pair)), value, self.questions)
+        except ExpressionError:
+            return function(*map(_number, pair))
+
+    return method
+
+
+def _forces(function: Callable[..., Any]) -> Callable[..., Any]:
+    def method(self: Size, *others: Any) -> Any:
+        return function(self._known(), *map(_number, others))
+
+    return method
+
+
+class Size:
+    """An integer with an expression and its value in this call. What asks for its value is noted."""
+
+    __slots__ = ("expr", "questions", "value")
+
+    def __init__(self, expr: Expr, value: int, questions: Questions) -> None:
+        self.expr = expr
+        self.value = value
+        self.questions = questions
+
+    def _known(self) -> int:
+        """The value, which thereby is the one for which the trace is good."""
+        self.questions.note(equal(self.expr, self.value), True)
+        return self.value
+
+    @property
+    def __class__(self) -> type:  # functions that ask `isinstance(n, int)` mean an integer like this
+        return int
+
+    __index__ = __int__ = _forces(operator.index)
+    __hash__ = _forces(hash)  # type: ignore[assignment]
+    __float__ = _forces(float)
+    __truediv__ = _forces(operator.truediv)
+    __rtruediv__ = _forces(lambda a, b: b / a)
+    __pow__ = _forces(operator.pow)
+    __rpow__ = _forces(lambda a, b: b**a)
+    __divmod__ = _forces(divmod)
+    __abs__ = _forces(abs)
+    __round__ = _forces(round)
+    __str__ = _forces(str)
+    __format__ = _forces(format)
+    __and__ = _forces(operator.and_)
+    __or__ = _forces(operator.or_)
+    __xor__ = _forces(operator.xor)
+    __lshift__ = _forces(operator.lshift)
+    __rshift__ = _forces(operator.rshift)
+    __add__ = _computes(operator.add, False)
+    __radd__ = _computes(operator.add, True)
+    __sub__ = _computes(operator.sub, False)
+    __rsub__ = _computes(operator.sub, True)
+    __mul__ = _computes(operator.mul, False)
+    __rmul__ = _computes(operator.mul, True)
+    __floordiv__ = _computes(operator.floordiv, False)
+    __rfloordiv__ = _computes(operator.floordiv, True)
+    __mod__ = _computes(operator.mod, False)
+    __rmod__ = _computes(operator.mod, True)
+    __eq__ = _asks(equal, operator.eq)  # type: ignore[assignment]
+    __ne__ = _asks(lambda a, b: negate(equal(a, b)), operator.ne)  # type: ignore[assignment]
+    __lt__ = _asks(operator.lt, operator.lt)
+    __le__ = _asks(operator.le, operator.le)
+    __gt__ = _asks(operator.gt, operator.gt)
+    __ge__ = _asks(operator.ge, operator.ge)
+
+    def __neg__(self) -> Length:
+        return 0 - self  # type: ignore[no-any-return]
+
+    def __pos__(self) -> Length:
+        return self
+
+    def __bool__(self) -> bool:
+        return bool(self != 0)
+
+    def __repr__(self) -> str:
+        return f"{self.expr}={self.value}"
+
+
+def length(expr: Expr, value: int, questions: Questions) -> Length:
+    """A size, or the number that it is in every call."""
+    return expr.value if isinstance(expr, Constant) else Size(expr, value, questions)
+
+
+def expr_of(given: Length) -> Expr:
+    """The expression of a length."""
+    return given.expr if type(given) is Size else as_expr(given)
+
+
+def value_of(given: Length) -> int:
+    """The value of a length in this call, of which nothing is noted: for what does not shape the trace."""
+    return given.value if type(given) is Size else operator.index(given)  # type: ignore[union-attr]
+
+
+def _number(given: object) -> object:
+    return given._known() if type(given) is Size else given
+
+
+def known(given: Length) -> int:
+    """The value of a length, which the trace is then good for."""
+    return given._known() if type(given) is Size else operator.index(given)  # type: ignore[union-attr]
+
+
+def same(a: Length, b: Length) -> bool:
+    """Whether two lengths are equal; noted if it is not so in every call."""
+    return expr_of(a) is expr_of(b) or bool(a == b)

@@ -1,0 +1,244 @@
+"""What is known of a trace while it is made: what was asked of sizes, forced, fenced; and how values are computed.
+
+Idea. Lazy arrays belong to a trace. That of `sl.jit` ends when the function returns, and is kept if nothing happened
+that another call could do otherwise. `FREE` is that of `sl.lazy`, which never ends.
+
+Invariant: a trace with a `reason` is used for one call only.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+import warnings
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from slinky.errors import ForcedValueWarning, SchedulingError, TracingError
+from slinky.frontend.lowering import Lowered, floats_of, lowered, sources_of, structure, untold
+from slinky.frontend.nodes import Array, Node, Result, Source, View, has_elements, in_order, numbers
+from slinky.frontend.sizes import Questions, Size
+from slinky.frontend.views import seen
+from slinky.pipeline import Pipeline
+from slinky.symbolic.expressions import Condition, Variable, variable
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_NUMPY = os.path.dirname(os.path.abspath(np.__file__))
+_serial = itertools.count()
+
+KEPT_STRUCTURES = 256
+"""Pipelines of how many structures are kept, the latest ones."""
+
+SMALL_BYTES = 1 << 16
+"""What is computed at once where all arrays take less: a pipeline costs more than it saves."""
+
+
+class Abandoned(BaseException):
+    """Tracing goes no further: the function does what no trace can follow. It is called as it is, then."""
+
+
+class Trace:
+    """One trace: what was asked, and what stands against keeping it."""
+
+    def __init__(self, name: str, *, strict: bool = False, options: dict[str, Any] | None = None) -> None:
+        self.name = name
+        self.strict = strict
+        self.options = options or {}
+        self.questions = Questions()
+        self.reasons: list[str] = []
+        self.fences: list[str] = []
+        self.abandoned: str | None = None
+        self.symbols: dict[Variable, tuple[Hashable, int]] = {}
+        self.sources: dict[int, Result] = {}
+        self.is_free = False
+
+    def source(self, array: Array, name: str, origin: Hashable = None) -> Result:
+        """An array as the result of a node; extents are symbols if it has an `origin`, by which it comes again."""
+        known = self.sources.get(id(array)) if origin is None else None
+        if known is not None:
+            return known
+        if origin is None and may_change(array):
+            array = array.copy()
+        shape: list[Any] = []
+        for d, extent in enumerate(array.shape):
+            if origin is None and not self.is_free:
+                shape.append(extent)
+                continue
+            symbol = variable(f"size_{next(_serial)}")
+            self.symbols[symbol] = (origin, d)
+            self.questions.values[symbol] = extent
+            shape.append(Size(symbol, extent, self.questions))
+        node = Node(Source(array, name), (), [(tuple(shape), array.dtype, False)])
+        if origin is None and not self.is_free:
+            self.sources[id(array)] = node.results[0]  # the node keeps the array, and so its identity
+        return node.results[0]
+
+    def forced(self, what: str) -> None:
+        """A value is asked for, so that the trace is good for this call only."""
+        if self.is_free:
+            return
+        self.reasons.append(f"{what} asks for values in {place()}")
+
+    def abandon(self, why: str) -> Abandoned | TracingError:
+        """What to raise where tracing cannot go on."""
+        self.abandoned = f"{why}, in {place()}"
+        return TracingError(self.abandoned) if self.is_free or self.strict else Abandoned(self.abandoned)
+
+    def fence(self, name: str) -> None:
+        """A function is not understood.
+
+        Raises `TracingError` where that was to be refused.
+        """
+        what = f"{name} is not understood and computed at once on whole arrays, in {place()}"
+        if self.strict:
+            raise TracingError(f"{name} is not understood, in {place()}")
+        self.fences.append(what)
+
+    def warn(self) -> None:
+        """Say that the trace is not kept because values were asked for."""
+        warnings.warn(
+            f"{self.name} is traced at each call: {self.reasons[0]}", ForcedValueWarning, stacklevel=_levels()
+        )
+
+
+def may_change(array: Array) -> bool:
+    """Whether somebody may write to an array, or to what it is a view of."""
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        if base.flags.writeable:
+            return True
+        base = base.base
+    return base is not None and not isinstance(base, bytes)
+
+
+class FreeTrace(Trace):
+    """The trace of what `sl.lazy` makes: nothing is kept, so nothing is noted."""
+
+    def __init__(self) -> None:
+        super().__init__("lazy")
+        self.is_free = True
+        self.questions = _Unnoted()
+        self.symbols = _Nothing()
+
+
+class _Unnoted(Questions):
+    """Nobody needs to know what was asked."""
+
+    def note(self, condition: Condition, answer: bool) -> None:
+        """Forget it."""
+
+
+class _Nothing(dict[Any, Any]):
+    def __setitem__(self, key: object, value: object) -> None:
+        return None
+
+
+FREE = FreeTrace()
+
+
+def place() -> str:
+    """The line of the user's that runs now."""
+    frame = _user_frame()[0]
+    return "an unknown place" if frame is None else f"{frame.f_code.co_filename}, line {frame.f_lineno}"
+
+
+def _levels() -> int:
+    return _user_frame()[1] - 1
+
+
+def _user_frame() -> tuple[Any, int]:
+    """The frame of the user's that runs now, and how many frames it is away."""
+    frame, count = sys._getframe(1), 1
+    while frame is not None and frame.f_code.co_filename.startswith((_HERE, _NUMPY)):
+        frame, count = frame.f_back, count + 1
+    return frame, count
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Values
+# ----------------------------------------------------------------------------------------------------------------
+
+
+class Plans:
+    """Pipelines by the structure of the graphs that they were made for, the latest ones."""
+
+    def __init__(self, most: int = KEPT_STRUCTURES) -> None:
+        self._most = most
+        self._found: OrderedDict[Hashable, Lowered] = OrderedDict()
+
+    def of(self, nodes: Sequence[Node], outputs: Sequence[View], name: str, options: dict[str, Any]) -> Lowered:
+        """The pipeline of a graph, made if there is none of its structure."""
+        key = structure(nodes, outputs)
+        known = None if key is None else (key, name, tuple(sorted(options.items(), key=str)))
+        found = self._found.get(known) if known is not None else None
+        if found is None:
+            made = lowered(nodes, outputs, (), name)
+            found = Lowered(made.pipeline.auto(**options), made.floats)
+            if known is not None:
+                self._found[known] = found
+                while len(self._found) > self._most:
+                    self._found.popitem(last=False)
+        else:
+            self._found.move_to_end(known)
+        return found
+
+
+PLANS = Plans()
+
+
+def computed_whole(nodes: Sequence[Node]) -> dict[Result, Array]:
+    """The results of nodes, one after the other, on whole arrays: what the graph means."""
+    values: dict[Result, Array] = {}
+    for node in nodes:
+        operands = [seen(values[view.result], view) for view in node.operands]
+        for result, value in zip(node.results, node.operation.compute(operands, node), strict=True):
+            values[result] = value
+    return values
+
+
+def values_of(views: Sequence[View], trace: Trace) -> list[Array]:
+    """What views see, computed now; each array is a new one."""
+    nodes = in_order([view.result for view in views])
+    if not runs_by_pieces(nodes):
+        values = computed_whole(nodes)
+        return [np.array(seen(values[view.result], view), order="C") for view in views]
+    plan = PLANS.of(nodes, views, func_title(trace.name), trace.options)
+    outputs = [np.empty(numbers(view.shape), view.dtype) for view in views]
+    arrays = [node.operation.array for node in sources_of(nodes)]  # type: ignore[attr-defined]
+    sizes = [trace.questions.values[symbol] for symbol in untold(nodes, views)]
+    scalars = plan.scalars(floats_of(nodes), sizes)
+    scheduled_for(plan.pipeline, arrays, outputs, scalars)(*arrays, *outputs, **scalars)
+    return outputs
+
+
+def func_title(name: str) -> str:
+    """The name of a pipeline."""
+    return name if name.isidentifier() and name != "_" else "traced"
+
+
+def scheduled_for(
+    pipeline: Pipeline, arrays: Sequence[Array], outputs: Sequence[Array], scalars: dict[str, Any]
+) -> Pipeline:
+    """The schedule of a pipeline for arrays of these sizes; the pipeline as it is where none is found."""
+    try:
+        found: Pipeline = pipeline.scheduled_for(*arrays, *outputs, **scalars)  # type: ignore[attr-defined]
+        return found
+    except SchedulingError:
+        return Pipeline(pipeline._version)
+
+
+def runs_by_pieces(nodes: Sequence[Node], smallest: int = SMALL_BYTES) -> bool:
+    """Whether a pipeline is worth its while, and all arrays have elements."""
+    results = [result for node in nodes for result in node.results]
+    if not all(has_elements(result.shape) for result in results):
+        return False
+    if all(isinstance(node.operation, Source) for node in nodes):
+        return False
+    return any(np.prod(numbers(r.shape), dtype=object) * r.dtype.itemsize >= smallest for r in results)
+
+
+__all__ = ["FREE", "PLANS", "Abandoned", "FreeTrace", "Plans", "Trace", "place", "values_of"]

@@ -1,0 +1,197 @@
+"""Views of results: indexing, turning, broadcasting, composed into where a result is read.
+
+Everything that depends on a size asks it, so that the trace knows what it is good for.
+
+Invariant: a view made here sees just what NumPy's would see.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+
+from slinky.errors import SlinkyError
+from slinky.frontend.nodes import Array, Index, Shape, View
+from slinky.frontend.sizes import Length, Size, same, value_of
+
+
+class NotBasicIndex(SlinkyError):
+    """An index that is more than slices, integers, new axes and an ellipsis."""
+
+
+def indexed(view: View, given: Any) -> View:
+    """What `array[given]` sees.
+
+    Raises `NotBasicIndex` for indexing by arrays, and what NumPy raises.
+    """
+    entries = _expanded(given if isinstance(given, tuple) else (given,), len(view.shape))
+    taken: list[tuple[Length, int, int | None]] = []  # per axis of the view: first place, step, axis of the new one
+    shape: list[Length] = []
+    for entry in entries:
+        if entry is None:
+            shape.append(1)
+            continue
+        extent = view.shape[len(taken)]
+        if isinstance(entry, slice):
+            first, step, count = sliced(entry, extent)
+            taken.append((first, step, len(shape)))
+            shape.append(count)
+        else:
+            taken.append((_place(entry, extent, len(taken)), 1, None))
+    return View(view.result, tuple(_composed(i, taken) for i in view.index), tuple(shape))
+
+
+def _composed(own: Index, taken: Sequence[tuple[Length, int, int | None]]) -> Index:
+    """An index of a view, where its axes are read from a place on, with a step."""
+    if own.axis is None:
+        return own
+    first, step, axis = taken[own.axis]
+    return Index(own.offset + own.step * first, own.step * step, axis)
+
+
+def _expanded(given: tuple[Any, ...], rank: int) -> list[Any]:
+    """The entries of an index, with as many slices as the ellipsis stands for."""
+    for entry in given:
+        if not (entry is None or entry is Ellipsis or isinstance(entry, slice) or _is_place(entry)):
+            raise NotBasicIndex
+    used = sum(entry is not None and entry is not Ellipsis for entry in given)
+    if sum(entry is Ellipsis for entry in given) > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
+    if used > rank:
+        raise IndexError(
+            f"too many indices for array: array is {rank}-dimensional, but {used} were indexed"
+        )
+    rest = [slice(None)] * (rank - used)
+    at = next((k for k, entry in enumerate(given) if entry is Ellipsis), len(given))
+    return [*given[:at], *rest, *given[at + 1 :]]
+
+
+def _is_place(entry: object) -> bool:
+    return isinstance(entry, (int, np.integer, Size)) and not isinstance(entry, (bool, np.bool_))
+
+
+def _place(entry: Any, extent: Length, axis: int) -> Length:
+    """An element along an axis."""
+    at: Length = entry if type(entry) is Size else operator.index(entry)
+    if not -extent <= at < extent:
+        raise IndexError(f"index {value_of(at)} is out of bounds for axis {axis} with size {value_of(extent)}")
+    return at + extent if at < 0 else at
+
+
+def sliced(given: slice, extent: Length) -> tuple[Length, int, Length]:
+    """The first place of a slice, its step, and how many places there are."""
+    step = 1 if given.step is None else operator.index(given.step)
+    if step == 0:
+        raise ValueError("slice step cannot be zero")
+    low, high = (0, extent) if step > 0 else (-1, extent - 1)
+    start = (low if step > 0 else high) if given.start is None else _clamped(given.start, extent, low, high)
+    stop = (high if step > 0 else low) if given.stop is None else _clamped(given.stop, extent, low, high)
+    if given.start is None and given.stop is None:
+        if step in (1, -1):
+            return start, step, extent
+        return start, step, (extent + abs(step) - 1) // abs(step)
+    if (stop - start if step > 0 else start - stop) <= 0:
+        return 0, step, 0
+    distance = stop - start if step > 0 else start - stop
+    return start, step, (distance + abs(step) - 1) // abs(step)
+
+
+def _clamped(given: Any, extent: Length, low: Length, high: Length) -> Length:
+    """The end of a slice, counted from the front and no farther than the array goes."""
+    at: Length = given if type(given) is Size else operator.index(given)
+    if at < 0:
+        at = at + extent
+    if at < low:
+        return low
+    return high if at > high else at
+
+
+def transposed(view: View, order: Sequence[int]) -> View:
+    """The axes in another order."""
+    where = {old: new for new, old in enumerate(order)}
+    index = tuple(attrs.evolve(i, axis=None if i.axis is None else where[i.axis]) for i in view.index)
+    return View(view.result, index, tuple(view.shape[old] for old in order))
+
+
+def broadcast(view: View, shape: Shape) -> View:
+    """A view repeated along new and short axes.
+
+    Raises `ValueError` as NumPy does.
+    """
+    more = len(shape) - len(view.shape)
+    if more < 0:
+        raise ValueError("input operand has more dimensions than allowed by the axis remapping")
+    stretched = set()
+    for axis, (own, wanted) in enumerate(zip(view.shape, shape[more:], strict=True)):
+        if same(own, wanted):
+            continue
+        if not same(own, 1):
+            raise ValueError(_no_broadcast([view.shape, shape]))
+        stretched.add(axis)
+    index = tuple(
+        Index(i.offset, 1, None) if i.axis is None or i.axis in stretched else attrs.evolve(i, axis=i.axis + more)
+        for i in view.index
+    )
+    return View(view.result, index, shape)
+
+
+def _no_broadcast(shapes: Sequence[Shape]) -> str:
+    shown = " ".join("(" + ",".join(str(value_of(n)) for n in shape) + ("," * (len(shape) == 1)) + ")" for shape in shapes)
+    return f"operands could not be broadcast together with shapes {shown} "
+
+
+def common_shape(shapes: Sequence[Shape]) -> Shape:
+    """The shape that some shapes broadcast to.
+
+    Raises `ValueError` as NumPy does.
+    """
+    rank = max(map(len, shapes), default=0)
+    found: list[Length] = []
+    for axis in range(-rank, 0):
+        chosen: Length = 1
+        for shape in shapes:
+            if -axis > len(shape) or same_as_one(shape[axis]):
+                continue
+            if same_as_one(chosen) or same(chosen, shape[axis]):
+                chosen = shape[axis] if same_as_one(chosen) else chosen
+            elif same(shape[axis], 1):
+                continue
+            elif same(chosen, 1):
+                chosen = shape[axis]
+            else:
+                raise ValueError(_no_broadcast(shapes))
+        found.append(chosen)
+    return tuple(found)
+
+
+def same_as_one(extent: Length) -> bool:
+    """Whether a length is 1 in every call."""
+    return type(extent) is int and extent == 1
+
+
+def seen(array: Array, view: View, of: Callable[[Length], int] = value_of) -> Array:
+    """What a view sees of an array; `of` says how long lengths are, in this call if nothing else is said."""
+    shape = tuple(map(of, view.shape))
+    picked: list[Any] = []
+    for i in view.index:
+        first = of(i.offset)
+        if i.axis is None:
+            picked.append(first)
+            continue
+        stop = first + i.step * shape[i.axis]
+        picked.append(slice(first, None if stop < 0 else stop, i.step) if shape[i.axis] else slice(0, 0))
+    axes = [i.axis for i in view.index if i.axis is not None]
+    return spread(array[(*picked, ...)], axes, shape)  # the dots: a view, where all are integers, too
+
+
+def spread(array: Array, axes: Sequence[int], shape: tuple[int, ...]) -> Array:
+    """An array with its axes at these places of a shape, repeated along the others."""
+    order = sorted(range(len(axes)), key=lambda k: axes[k])
+    turned = array if order == list(range(len(axes))) else array.transpose(order)
+    if len(axes) < len(shape):
+        turned = turned[tuple(slice(None) if axis in axes else None for axis in range(len(shape)))]
+    return turned if turned.shape == shape else np.broadcast_to(turned, shape)
