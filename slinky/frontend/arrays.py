@@ -105,7 +105,9 @@ class LazyArray:
         return f"<LazyArray {self.dtype}{list(numbers(self._shape))} of {self._cell.result.node.name}>"
 
     def _seen(self, view: View) -> LazyArray:
-        """Another view of the same place."""
+        """Another view of the same place; scalars are no places, so arrays of them are their own."""
+        if self.is_scalar:
+            return LazyArray(self._trace, Cell(whole_result(self.view, self._trace)), view.index, view.shape)
         return LazyArray(self._trace, self._cell, view.index, view.shape)
 
     # Values -------------------------------------------------------------------------------------------------------
@@ -172,6 +174,8 @@ class LazyArray:
         except NotBasicIndex:
             return _calling().fancy_index(self, given)
         found = self._seen(view)
+        if not view.shape and self.is_scalar and given == ():
+            return self
         has_ellipsis = given is Ellipsis or (isinstance(given, tuple) and any(g is Ellipsis for g in given))
         return found if view.shape or has_ellipsis else element(found)
 
@@ -226,6 +230,8 @@ class LazyArray:
     @property
     def T(self) -> LazyArray:  # noqa: N802
         """The axes, reversed."""
+        if self.is_scalar:
+            return self
         return self._seen(transposed(self.view, range(self.ndim)[::-1]))
 
     @property
@@ -302,7 +308,10 @@ def _order(given: Any, rank: int) -> list[int]:
 def made(
     operation: Operation, operands: list[View], results: list[tuple[Shape, np.dtype[Any], bool]], trace: Trace
 ) -> tuple[Result, ...]:
-    """The results of a new node."""
+    """The results of a new node. What NumPy does about floating-point errors now is what it shall do then."""
+    errors = np.geterr()
+    if errors != trace.errors:
+        operation = operation.under(tuple(sorted(errors.items())))
     return Node(operation, operands, results).results
 
 

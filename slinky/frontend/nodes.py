@@ -92,6 +92,10 @@ class Operation:
         """Make funcs that produce the buffers of the results."""
         raise NotImplementedError
 
+    def under(self, errors: tuple[tuple[str, Any], ...]) -> Operation:
+        """The same, with other settings of what is done about floating-point errors (`np.errstate`)."""
+        return self
+
     def lengths(self) -> Iterator[Length]:
         """The lengths in it."""
         return iter(())

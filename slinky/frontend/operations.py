@@ -30,6 +30,18 @@ if TYPE_CHECKING:
 
 
 @attrs.frozen
+class UnderErrors:
+    """A function that runs with settings of its own of what is done about floating-point errors."""
+
+    function: Callable[..., Any]
+    errors: tuple[tuple[str, Any], ...]
+
+    def __call__(self, *given: Any, **keywords: Any) -> Any:
+        with np.errstate(**dict(self.errors)):
+            return self.function(*given, **keywords)
+
+
+@attrs.frozen
 class Operand:
     """Stands for an operand among the arguments of a function, by its number."""
 
@@ -113,6 +125,10 @@ class Pointwise(Operation):
         return PointwiseCallback(
             self.name, self.function, self.arguments, dict(self.keywords), tuple(adapters), self.into, self.masked, self.unpacked
         )
+
+    def under(self, errors: tuple[tuple[str, Any], ...]) -> Operation:
+        """The same, with other settings of what is done about floating-point errors."""
+        return attrs.evolve(self, function=UnderErrors(self.function, errors))
 
     def key(self, of: Callable[[Length], Hashable]) -> Hashable | None:
         """The function, and what is given to it."""
@@ -203,6 +219,10 @@ class Along(Operation):
     def _kept(self, rank: int) -> list[int]:
         return [axis for axis in range(rank + len(self.removed)) if axis not in self.removed]
 
+    def under(self, errors: tuple[tuple[str, Any], ...]) -> Operation:
+        """The same, with other settings of what is done about floating-point errors."""
+        return attrs.evolve(self, function=UnderErrors(self.function, errors))
+
     def key(self, of: Callable[[Length], Hashable]) -> Hashable | None:
         """The function, the axes, and what else is given to it."""
         if any(callable(value) for _, value in self.keywords):
@@ -265,6 +285,10 @@ class Contraction(Operation):
 
     def _called(self, *operands: Array) -> Any:
         return self.function(*self.arguments, *operands)
+
+    def under(self, errors: tuple[tuple[str, Any], ...]) -> Operation:
+        """The same, with other settings of what is done about floating-point errors."""
+        return attrs.evolve(self, function=UnderErrors(self.function, errors))
 
     def key(self, of: Callable[[Length], Hashable]) -> Hashable | None:
         """The function, and what goes along what."""
@@ -406,6 +430,10 @@ class Opaque(Operation):
         callback = Calling(self.name, self.call, {}, tuple(read.adapter for read in reads))
         dims = [lowering.dims(len(result.shape), k) for k, result in enumerate(node.results)]
         lowering.func_of_all(node, callback, [read.access for read in reads], dims)
+
+    def under(self, errors: tuple[tuple[str, Any], ...]) -> Operation:
+        """The same, with other settings of what is done about floating-point errors."""
+        return attrs.evolve(self, call=UnderErrors(self.call, errors))
 
     def key(self, of: Callable[[Length], Hashable]) -> Hashable | None:
         """The function and what is given to it, if that can be told."""

@@ -55,6 +55,7 @@ class Trace:
         self.symbols: dict[Variable, tuple[Hashable, int]] = {}
         self.sources: dict[int, Result] = {}
         self.is_free = False
+        self.errors: dict[str, Any] = dict(np.geterr())
 
     def source(self, array: Array, name: str, origin: Hashable = None) -> Result:
         """An array as the result of a node; extents are symbols if it has an `origin`, by which it comes again."""
@@ -121,6 +122,7 @@ class FreeTrace(Trace):
     def __init__(self) -> None:
         super().__init__("lazy")
         self.is_free = True
+        self.errors = dict(divide="warn", over="warn", under="ignore", invalid="warn")
         self.questions = _Unnoted()
         self.symbols = _Nothing()
 
