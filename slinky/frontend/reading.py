@@ -98,10 +98,8 @@ class Reads:
             return
         self._seen.add(id(function))
         self._note(lambda: function.__code__, function.__code__, "its code")
-        for value in function.__defaults__ or ():
-            self._content(lambda v=value: v, value, "a default")  # type: ignore[misc]
-        for value in (function.__kwdefaults__ or {}).values():
-            self._content(lambda v=value: v, value, "a default")  # type: ignore[misc]
+        self._content(lambda: function.__defaults__, function.__defaults__, "a default")
+        self._content(lambda: function.__kwdefaults__, function.__kwdefaults__, "a default")
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
             self._cell(name, cell)
         attributes = _all_attributes(function.__code__)
@@ -110,9 +108,11 @@ class Reads:
 
     def _cell(self, name: str, cell: CellType) -> None:
         try:
-            self._value(lambda: cell.cell_contents, cell.cell_contents, name, frozenset())
+            value = cell.cell_contents
         except ValueError:
             self._refuse(f"{name} has no value yet")
+            return
+        self._value(lambda: cell.cell_contents, value, name, frozenset())
 
     def _names(self, code: _Code, names: dict[str, Any], attributes: frozenset[str]) -> None:
         if code.writes is not None:
@@ -141,6 +141,8 @@ class Reads:
             self._note(read, value, name)
             if not _is_trusted(sys.modules.get(value.__module__)):
                 self._function(inner if inner is not None else value)
+        elif isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields"):
+            self._note(read, value, name)
         elif isinstance(value, (BuiltinFunctionType, np.ufunc, type)) or _is_dispatched(value):
             self._note(read, value, name)
             if not _is_trusted(sys.modules.get(str(getattr(value, "__module__", None) or "builtins"))):
