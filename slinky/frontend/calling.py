@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from slinky.errors import TracingError
 from slinky.frontend.arrays import LazyArray, Value, is_traceable, made, placed, whole_result
 from slinky.frontend.nodes import Array, Shape, View, exactly, has_elements, numbers
 from slinky.frontend.operations import Extent, Number, Opaque, Operand, Pointwise
@@ -582,7 +581,9 @@ class _Assign:
 
 def call_kernel(kernel: Any, given: Any, keywords: Any) -> Any:
     """A kernel with a halo, of lazy arrays."""
-    raise TracingError(f"kernels of lazy arrays are not known yet: {kernel!r}")
+    from slinky.frontend.filtering import filtered
+
+    return filtered(kernel, given, keywords)
 
 
 __all__ = ["call_function", "call_ufunc", "exactly", "filled", "lifted", "opaque", "pointwise", "value_of"]

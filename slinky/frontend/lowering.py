@@ -84,6 +84,7 @@ class Lowering:
         self._symbols = symbols
         self._numbers: list[FloatScalar] = []
         self._taken: set[str] = set()
+        self._buffer_names = set(names.values())
         self._buffers: dict[Result, BufferExpr] = {}
         self.required: dict[Condition, None] = {}
         for node in nodes:
@@ -120,6 +121,14 @@ class Lowering:
     def buffer(self, result: Result) -> BufferExpr:
         """The buffer of a result."""
         return self._buffers[result]
+
+    def buffer_name(self, wanted: str) -> str:
+        """A name for a buffer more, that no other has."""
+        return unique(func_name(wanted), self._buffer_names)
+
+    def buffer_of(self, view: View) -> BufferExpr:
+        """A buffer that is what a view sees: a copy, where that is not all of a result."""
+        return self._buffers[view.result] if view.is_whole else self.copied(view, self.buffer_name("part"))
 
     def expr(self, given: Length) -> Expr:
         """A length, by the extents of the inputs."""
@@ -347,7 +356,7 @@ def lowered(nodes: Sequence[Node], outputs: Sequence[View], require: Sequence[Co
         is_made = view.is_whole and not isinstance(view.result.node.operation, Given)
         buffer = lowering.buffer(view.result)
         if not is_made or buffer in targets:
-            buffer = lowering.copied(view, f"output_{number}" if len(outputs) > 1 else "output")
+            buffer = lowering.copied(view, lowering.buffer_name("output"))
         lowering.bound_output(buffer, view.shape)
         targets.append(buffer)
     for condition in require:

@@ -21,6 +21,7 @@ import attrs
 import numpy as np
 
 from slinky.errors import TracingError
+from slinky.frontend.kernels import Kernel
 from slinky.frontend.nodes import exactly
 
 _TRUSTED = frozenset(
@@ -141,6 +142,9 @@ class Reads:
             self._note(read, value, name)
             if not _is_trusted(sys.modules.get(value.__module__)):
                 self._function(inner if inner is not None else value)
+        elif isinstance(value, Kernel):
+            self._note(read, value, name)
+            self._value(lambda: value.function, value.function, name, attributes)
         elif isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields"):
             self._note(read, value, name)
         elif isinstance(value, (BuiltinFunctionType, np.ufunc, type)) or _is_dispatched(value):

@@ -19,7 +19,9 @@ from slinky.symbolic.expressions import (
     Condition,
     Constant,
     Expr,
+    NonNegative,
     Truth,
+    Variable,
     as_expr,
     equal,
     is_integer,
@@ -41,7 +43,8 @@ class Questions:
     def note(self, condition: Condition, answer: bool) -> None:
         """Take note of an answer."""
         held = condition if answer else negate(condition)
-        if not isinstance(held, Truth):
+        is_known = isinstance(held, NonNegative) and isinstance(held.expr, Variable)  # no extent is negative
+        if not isinstance(held, Truth) and not is_known:
             self.held[held] = None
 
     def hold(self, values: Mapping[Expr, int]) -> bool:

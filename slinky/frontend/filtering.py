@@ -1,0 +1,91 @@
+"""Kernels with halos on lazy arrays: `sl.stencil` and its kin, `sl.ndimage`.
+
+A kernel says what it reads and makes its own func, so a node needs only buffers that begin at 0. Without a boundary
+rule the result of a kernel begins where the first whole window is; it is copied to where NumPy counts from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import numpy as np
+
+from slinky.errors import ArgumentError
+from slinky.frontend.arrays import LazyArray, made, placed
+from slinky.frontend.calling import broadcast_to, lifted, trace_of
+from slinky.frontend.nodes import Array, Node, Operation, exactly, numbers
+from slinky.frontend.sizes import Length, same
+from slinky.frontend.tables import NotUnderstood
+from slinky.frontend.views import common_shape
+from slinky.graph.buffers import BufferExpr
+from slinky.graph.copying import Source
+
+if TYPE_CHECKING:
+    from slinky.frontend.kernels import KernelCall
+    from slinky.frontend.lowering import Lowering
+
+
+@attrs.frozen(eq=False)
+class Filter(Operation):
+    """A kernel with its other arguments, of operands of one shape."""
+
+    name: str
+    call: KernelCall
+    exactness: str = "exact"
+
+    def compute(self, operands: Sequence[Array], node: Node) -> tuple[Array, ...]:
+        """What the kernel gives for whole arrays."""
+        return (attrs.evolve(self.call, arrays=tuple(operands)).run(),)
+
+    def lower(self, node: Node, lowering: Lowering) -> None:
+        """The func of the kernel, and where its result does not begin at 0, a copy that does."""
+        (result,) = node.results
+        sources = [lowering.buffer_of(view) for view in node.operands]
+        target = lowering.buffer(result)
+        first = [window.first for window in self.call.kernel.windows(len(result.shape))]
+        if not any(first):
+            self.call.func(target, sources)
+            return
+        raw = BufferExpr(lowering.buffer_name(f"{self.name}_inside"), result.dtype, len(result.shape))
+        self.call.func(raw, sources)
+        dims = lowering.dims(len(result.shape))
+        places = [dim + begin for dim, begin in zip(dims, first, strict=True)]
+        none = (None,) * len(dims)
+        lowering.copy(node, [Source(raw[tuple(places)], none, none)], dims, None)
+
+    def key(self, of: Callable[[Length], Hashable]) -> Hashable | None:
+        """The kernel, and what it is given."""
+        try:
+            hash(self.call.kernel)
+            return ("filter", self.call.kernel, exactly(self.call.template), exactly(self.call.named))
+        except TypeError:
+            return None
+
+
+def filtered(kernel: Any, given: Sequence[Any], keywords: dict[str, Any]) -> LazyArray:
+    """What a kernel gives for lazy arrays.
+
+    Raises `ArgumentError` for arrays that do not fit.
+    """
+    trace = trace_of((tuple(given), keywords))
+    call: KernelCall = kernel.bind(given, keywords)
+    try:
+        arrays = [lifted(each, trace) for each in call.arrays]
+    except NotUnderstood as error:
+        raise ArgumentError(f"kernel {kernel.name!r} takes arrays of numbers: {error}") from None
+    shape = common_shape([array._shape for array in arrays])
+    for array in arrays:
+        alike = len(array._shape) == len(shape) and all(map(same, array._shape, shape))
+        if not alike and not kernel.is_elementwise:
+            raise ArgumentError(
+                f"kernel {kernel.name!r} takes arrays of one shape, got "
+                f"{' and '.join(str(numbers(a._shape)) for a in arrays)}"
+            )
+    windows = kernel.windows(len(shape))
+    wanted = tuple(window.extent(n) for window, n in zip(windows, shape, strict=True))
+    dtype = np.dtype(attrs.evolve(call, arrays=tuple(arrays)).dtype)
+    operation = Filter(kernel.name, attrs.evolve(call, arrays=()))
+    views = [broadcast_to(array, shape) for array in arrays]
+    return placed(made(operation, views, [(wanted, dtype, False)], trace)[0], trace)
