@@ -17,7 +17,7 @@ import numpy as np
 
 from slinky.frontend.arrays import LazyArray, Value, is_traceable, made, placed, whole_result
 from slinky.frontend.nodes import Array, Shape, View, exactly, has_elements, numbers
-from slinky.frontend.operations import Extent, Number, Opaque, Operand, Pointwise
+from slinky.frontend.operations import Extent, Number, Opaque, Operand, Pointwise, as_it_is
 from slinky.frontend.sizes import Size, known, same, value_of
 from slinky.frontend.tables import DATA_DEPENDENT, EXACT, TABLE, WRITING, NotUnderstood, exactness_of, name_of
 from slinky.frontend.tracing import FREE, Trace, values_of
@@ -105,12 +105,8 @@ def lifted(value: Value, trace: Trace) -> LazyArray:
 def filled(shape: Shape, dtype: Any, value: Any, trace: Trace) -> LazyArray:
     """An array that is full of a value."""
     number = np.asarray(value).astype(dtype)[()]
-    operation = Pointwise("full", _same, (number,))
+    operation = Pointwise("full", as_it_is, (number,))
     return placed(made(operation, [], [(tuple(shape), np.dtype(dtype), False)], trace)[0], trace)
-
-
-def _same(value: Any) -> Any:
-    return value
 
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -250,7 +246,7 @@ def cast(array: LazyArray, dtype: np.dtype[Any]) -> LazyArray:
     """The elements in another dtype, as `astype` does."""
     if dtype.kind not in "biufc" or not dtype.isnative:
         raise array._trace.abandon(f"arrays of {dtype}")
-    operation = Pointwise("astype", np.positive if dtype == array.dtype else _same, (Operand(0),))
+    operation = Pointwise("astype", as_it_is, (Operand(0),))
     if dtype == array.dtype:
         return array.copy()
     return placed(made(operation, [array.view], [(array._shape, dtype, array.is_scalar)], array._trace)[0], array._trace)

@@ -24,7 +24,7 @@ from slinky.frontend.calling import lazy_arrays
 from slinky.frontend.lowering import Lowered, floats_of, sources_of, untold
 from slinky.frontend.nodes import Array, Node, Source, View, exactly, in_order
 from slinky.frontend.reading import Reads
-from slinky.frontend.sizes import Length, Size, expr_of
+from slinky.frontend.sizes import Length, Size, are_same, expr_of
 from slinky.frontend.tracing import PLANS, SMALL_BYTES, Abandoned, Trace, func_title, scheduled_for, values_of
 from slinky.frontend.views import seen
 from slinky.pipeline import Pipeline
@@ -205,7 +205,7 @@ def _covers(view: View) -> bool:
         if i.axis is None:
             if not (type(extent) is int and extent == 1):
                 return False
-        elif abs(i.step) != 1 or expr_of(view.shape[i.axis]) is not expr_of(extent):
+        elif abs(i.step) != 1 or not are_same(view.shape[i.axis], extent):
             return False
     return True
 

@@ -12,18 +12,21 @@ Invariant: a pipeline made here gives, on the arrays of the graph's sources, the
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
 
 from slinky.build import build_pipeline
+from slinky.frontend.fusing import inlined, term_of
 from slinky.frontend.nodes import Array, Index, Node, Result, Shape, View, in_order
 from slinky.frontend.nodes import Source as Given
 from slinky.frontend.sizes import Length, Size, expr_of
 from slinky.graph.buffers import Access, BufferExpr, scalar, valid_name
 from slinky.graph.copying import CopyFunc, Source
+from slinky.graph.formulas import arithmetic
 from slinky.graph.funcs import Func
 from slinky.ir.operations import FloatScalar
 from slinky.pipeline import Pipeline
@@ -82,7 +85,7 @@ class Lowering:
 
     def __init__(self, nodes: Sequence[Node], symbols: Mapping[Expr, Expr], names: Mapping[Result, str]) -> None:
         self._symbols = symbols
-        self._numbers: list[FloatScalar] = []
+        self._first_float = dict(zip(nodes, itertools.accumulate((len(floats_of([n])) for n in nodes), initial=0), strict=False))
         self._taken: set[str] = set()
         self._buffer_names = set(names.values())
         self._buffers: dict[Result, BufferExpr] = {}
@@ -104,15 +107,9 @@ class Lowering:
         """What must hold of the arrays given."""
         self.required[condition] = None
 
-    @property
-    def floats(self) -> tuple[str, ...]:
-        """The names of the floats that are given when the pipeline runs."""
-        return tuple(number.name for number in self._numbers)
-
-    def number(self, value: float) -> FloatScalar:
-        """A float that is given when the pipeline runs: the next one of the graph."""
-        self._numbers.append(scalar(f"float_{len(self._numbers)}", float))
-        return self._numbers[-1]
+    def number(self, node: Node, k: int) -> FloatScalar:
+        """The float of a node that is given when the pipeline runs; they are counted in the order of the nodes."""
+        return scalar(f"float_{self._first_float[node] + k}", float)
 
     def _name(self, given: str) -> str:
         """A name for a func, that no other has."""
@@ -195,6 +192,13 @@ class Lowering:
         outputs = [self.access(result, list(map(point, dims))) for result in node.results]
         return Func(callback, inputs, outputs, self._name(node.name), arguments=arguments, in_place=in_place, whole=whole)
 
+    def arithmetic(self, node: Node, inside: Collection[Node]) -> Func:
+        """The func of a node that is arithmetic, with the nodes inside of it."""
+        (result,) = node.results
+        dims = self.dims(len(result.shape))
+        term = term_of(node, self, dims, inside)
+        return arithmetic(term, self.access(result, list(map(point, dims))), self._name(node.name))
+
     def func_of_all(
         self, node: Node, callback: Callable[..., Any], inputs: Sequence[Access], dims: Sequence[Sequence[Variable]]
     ) -> Func:
@@ -258,29 +262,44 @@ def _symbols_of(nodes: Sequence[Node], outputs: Sequence[View], names: Mapping[R
     found = _told(nodes, names)
     for k, symbol in enumerate(untold(nodes, outputs)):
         found[symbol] = scalar(f"size_{k}")
-    return found
+    return found | {symbol: found[root] for symbol, root in _canonical(nodes, outputs).items()}
 
 
 def _told(nodes: Sequence[Node], names: Mapping[Result, str]) -> dict[Expr, Expr]:
+    """The sizes that inputs tell; one of those that were found equal stands for all."""
     found: dict[Expr, Expr] = {}
     for node in sources_of(nodes):
         (result,) = node.results
         for d, extent in enumerate(result.shape):
             if type(extent) is Size and isinstance(extent.expr, Variable):
-                found.setdefault(extent.expr, metadata(names[result], d, "max") + 1)
+                root = extent.questions.root(extent.expr)
+                found.setdefault(root, metadata(names[result], d, "max") + 1)
+                found[extent.expr] = found[root]
     return found
 
 
 def untold(nodes: Sequence[Node], outputs: Sequence[View]) -> list[Expr]:
     """The sizes in a graph that are those of arrays which it does not read, in order."""
-    told = {n.expr for node in sources_of(nodes) for n in node.results[0].shape if type(n) is Size}
+    told = {
+        n.questions.root(n.expr) for node in sources_of(nodes) for n in node.results[0].shape if type(n) is Size
+    }  # fmt: skip
     found: dict[Expr, None] = {}
     for given in _lengths_of(nodes, outputs):
-        if type(given) is Size and given.expr not in told:
+        if type(given) is Size:
             for symbol in sorted(symbols(given.expr), key=str):
-                if symbol not in told:
-                    found[symbol] = None
+                if given.questions.root(symbol) not in told:
+                    found[given.questions.root(symbol)] = None
     return list(found)
+
+
+def _canonical(nodes: Sequence[Node], outputs: Sequence[View]) -> dict[Expr, Expr]:
+    """What stands for the sizes of a graph, where that is another one."""
+    found: dict[Expr, Expr] = {}
+    for given in _lengths_of(nodes, outputs):
+        if type(given) is Size:
+            for symbol in symbols(given.expr):
+                found[symbol] = given.questions.root(symbol)
+    return found
 
 
 def _lengths_of(nodes: Sequence[Node], outputs: Sequence[View]) -> Iterator[Length]:
@@ -346,10 +365,13 @@ def lowered(nodes: Sequence[Node], outputs: Sequence[View], require: Sequence[Co
     names = _input_names(nodes)
     symbols = _symbols_of(nodes, outputs, names)
     lowering = Lowering(nodes, symbols, names)
+    inside = inlined(nodes, {view.result for view in outputs})
     for node in nodes:
         if isinstance(node.operation, Given):
             _require_shape(lowering, node.results[0])
-        else:
+        elif any(view.result.node in inside for view in node.operands) and node not in inside:
+            lowering.arithmetic(node, inside)
+        elif node not in inside:
             node.operation.lower(node, lowering)
     targets = []
     for number, view in enumerate(outputs):
@@ -363,7 +385,7 @@ def lowered(nodes: Sequence[Node], outputs: Sequence[View], require: Sequence[Co
         lowering.require(substitute(condition, symbols))
     inputs = [lowering.buffer(node.results[0]) for node in sources_of(nodes)]
     p = build_pipeline(inputs, targets, require=tuple(lowering.required), name=name)
-    return Lowered(p, lowering.floats)
+    return Lowered(p, tuple(f"float_{k}" for k in range(len(floats_of(nodes)))))
 
 
 def _require_shape(lowering: Lowering, result: Result) -> None:

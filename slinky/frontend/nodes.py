@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import numpy as np
 
-from slinky.frontend.sizes import Length, expr_of, value_of
+from slinky.frontend.sizes import Length, are_same, value_of
 
 if TYPE_CHECKING:
     from slinky.frontend.lowering import Lowering
@@ -70,7 +70,7 @@ class View:
             return False
         lengths = zip(self.shape, self.result.shape, strict=True)
         return all(i.is_plain and i.axis == d for d, i in enumerate(self.index)) and all(
-            expr_of(own) is expr_of(all_of) for own, all_of in lengths
+            are_same(own, all_of) for own, all_of in lengths
         )
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from slinky.errors import CallbackError
 from slinky.frontend.nodes import Array, Index, Node, Operation, Shape, View, exactly, numbers
-from slinky.frontend.sizes import Length, expr_of, value_of
+from slinky.frontend.sizes import Length, are_same, expr_of, value_of
 from slinky.frontend.views import seen
 from slinky.graph.copying import Source
 from slinky.ir.operations import Boundary
@@ -27,6 +27,11 @@ from slinky.symbolic.intervals import Interval, point
 
 if TYPE_CHECKING:
     from slinky.frontend.lowering import Lowering
+
+
+def as_it_is(value: Any) -> Any:
+    """What is converted by where it is written to."""
+    return value
 
 
 @attrs.frozen
@@ -97,7 +102,7 @@ class Pointwise(Operation):
         dims = lowering.dims(len(node.results[0].shape))
         reads = [lowering.read_elements(view, dims) for view in node.operands]
         adapters = [read.adapter for read in reads]
-        arguments: dict[str, Any] = {f"float_{k}": lowering.number(value) for k, value in enumerate(self.floats)}
+        arguments: dict[str, Any] = {f"float_{k}": lowering.number(node, k) for k in range(len(self.floats))}
         arguments |= {f"extent_{k}": lowering.expr(value) for k, value in enumerate(self.extents)}
         lowering.func(
             node,
@@ -347,7 +352,7 @@ class Assembled(Operation):
         all_of: set[int] = set()
         for i, count, extent, dim in zip(part.index, part.counts, shape, dims, strict=True):
             offset = expr_of(i.offset)
-            if i.is_plain and expr_of(count) is expr_of(extent) and i.axis is not None:
+            if i.is_plain and are_same(count, extent) and i.axis is not None:
                 along[i.axis] = dim
                 all_of.add(i.axis)
                 continue

@@ -27,7 +27,7 @@ from slinky.symbolic.expressions import (
     is_integer,
     negate,
 )
-from slinky.symbolic.traversal import evaluate
+from slinky.symbolic.traversal import evaluate, substitute
 
 Length: TypeAlias = Union[int, "Size"]
 """An extent or an index: a number, or a size."""
@@ -39,6 +39,7 @@ class Questions:
     def __init__(self) -> None:
         self.held: dict[Condition, None] = {}
         self.values: WeakKeyDictionary[Expr, int] = WeakKeyDictionary()
+        self._roots: dict[Expr, Expr] = {}
 
     def note(self, condition: Condition, answer: bool) -> None:
         """Take note of an answer."""
@@ -46,6 +47,22 @@ class Questions:
         is_known = isinstance(held, NonNegative) and isinstance(held.expr, Variable)  # no extent is negative
         if not isinstance(held, Truth) and not is_known:
             self.held[held] = None
+
+    def unite(self, a: Expr, b: Expr) -> None:
+        """Two extents were found equal, which is noted: one may stand for both."""
+        first, second = self.root(a), self.root(b)
+        if first is not second:
+            self._roots[second] = first
+
+    def root(self, symbol: Expr) -> Expr:
+        """The extent that stands for all that were found equal to this one."""
+        while symbol in self._roots:
+            symbol = self._roots[symbol]
+        return symbol
+
+    def canonical(self, expr: Expr) -> Expr:
+        """An expression of the extents that stand for others."""
+        return substitute(expr, {symbol: self.root(symbol) for symbol in self._roots}) if self._roots else expr
 
     def hold(self, values: Mapping[Expr, int]) -> bool:
         """Whether all answers are the same for other sizes."""
@@ -178,4 +195,17 @@ def known(given: Length) -> int:
 
 def same(a: Length, b: Length) -> bool:
     """Whether two lengths are equal; noted if it is not so in every call."""
-    return expr_of(a) is expr_of(b) or bool(a == b)
+    if are_same(a, b):
+        return True
+    answer = bool(a == b)
+    if answer and type(a) is Size and type(b) is Size and isinstance(a.expr, Variable) and isinstance(b.expr, Variable):
+        a.questions.unite(a.expr, b.expr)
+    return answer
+
+
+def are_same(a: Length, b: Length) -> bool:
+    """Whether two lengths are known to be equal, without a question."""
+    one, other = expr_of(a), expr_of(b)
+    if one is other:
+        return True
+    return type(a) is Size and type(b) is Size and a.questions.canonical(one) is a.questions.canonical(other)

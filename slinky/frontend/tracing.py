@@ -24,7 +24,7 @@ from slinky.frontend.nodes import Array, Node, Result, Source, View, has_element
 from slinky.frontend.sizes import Questions, Size
 from slinky.frontend.views import seen
 from slinky.pipeline import Pipeline
-from slinky.symbolic.expressions import Condition, Variable, variable
+from slinky.symbolic.expressions import Condition, Expr, Variable, variable
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _NUMPY = os.path.dirname(os.path.abspath(np.__file__))
@@ -132,6 +132,9 @@ class _Unnoted(Questions):
 
     def note(self, condition: Condition, answer: bool) -> None:
         """Forget it."""
+
+    def unite(self, a: Expr, b: Expr) -> None:
+        """Forget it, too."""
 
 
 class _Nothing(dict[Any, Any]):
