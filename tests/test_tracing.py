@@ -212,7 +212,14 @@ def test_questions_to_sizes_are_guards() -> None:
 
 def test_broadcasting_one_against_many_is_a_guard() -> None:
     traced = jit(lambda a, b: a + b)
-    for a, b in [((3, 4), (3, 4)), ((5, 4), (5, 4)), ((3, 4), (1, 4)), ((1, 4), (6, 4)), ((3, 4), (4,)), ((3, 1), (1, 7))]:
+    for a, b in [
+        ((3, 4), (3, 4)),
+        ((5, 4), (5, 4)),
+        ((3, 4), (1, 4)),
+        ((1, 4), (6, 4)),
+        ((3, 4), (4,)),
+        ((3, 1), (1, 7)),
+    ]:
         assert_same(traced(image(*a), image(*b)), image(*a) + image(*b))
     with pytest.raises(ValueError, match="could not be broadcast"):
         traced(image(3, 4), image(3, 5))

@@ -21,7 +21,7 @@ from slinky.frontend.nodes import Array, Index, Node, Operation, Result, Shape, 
 from slinky.frontend.operations import Assembled, Part
 from slinky.frontend.sizes import known
 from slinky.frontend.tracing import FREE, Trace, may_change, values_of
-from slinky.frontend.views import NotBasicIndex, broadcast, indexed, transposed
+from slinky.frontend.views import NotBasicIndexError, broadcast, indexed, transposed
 
 Value = Any
 """What an operation may be given: a lazy array, an array, or a number."""
@@ -171,7 +171,7 @@ class LazyArray:
     def __getitem__(self, given: Any) -> Any:
         try:
             view = indexed(self.view, given)
-        except NotBasicIndex:
+        except NotBasicIndexError:
             return _calling().fancy_index(self, given)
         found = self._seen(view)
         if not view.shape and self.is_scalar and given == ():
@@ -184,7 +184,7 @@ class LazyArray:
             raise TypeError(f"'numpy.{self.dtype}' object does not support item assignment")
         try:
             target = self._seen(indexed(self.view, given))
-        except NotBasicIndex:
+        except NotBasicIndexError:
             _calling().fancy_assign(self, given, value)
             return
         target.write(_calling().converted(value, self.dtype, self._trace))
@@ -262,7 +262,9 @@ class LazyArray:
     def __getattr__(self, name: str) -> Any:
         return _calling().attribute(self, name)
 
-    def astype(self, dtype: Any, order: str = "K", casting: Any = "unsafe", subok: bool = True, copy: bool = True) -> Any:
+    def astype(
+        self, dtype: Any, order: str = "K", casting: Any = "unsafe", subok: bool = True, copy: bool = True
+    ) -> Any:
         """The elements in another dtype."""
         wanted = np.dtype(dtype)
         if not np.can_cast(self.dtype, wanted, casting):
@@ -366,7 +368,21 @@ def _unary(name: str) -> Callable[[Any], Any]:
     return method
 
 
-for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift"):
+for _name in (
+    "add",
+    "sub",
+    "mul",
+    "truediv",
+    "floordiv",
+    "mod",
+    "pow",
+    "matmul",
+    "and",
+    "or",
+    "xor",
+    "lshift",
+    "rshift",
+):
     setattr(LazyArray, f"__{_name}__", _operator(_name))
     setattr(LazyArray, f"__r{_name}__", _operator(_name, True))
     setattr(LazyArray, f"__i{_name}__", _in_place(_name))

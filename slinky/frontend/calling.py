@@ -19,7 +19,7 @@ from slinky.frontend.arrays import LazyArray, Value, is_traceable, made, placed,
 from slinky.frontend.nodes import Array, Shape, View, exactly, has_elements, numbers
 from slinky.frontend.operations import Extent, Number, Opaque, Operand, Pointwise, as_it_is
 from slinky.frontend.sizes import Size, known, same, value_of
-from slinky.frontend.tables import DATA_DEPENDENT, EXACT, TABLE, WRITING, NotUnderstood, exactness_of, name_of
+from slinky.frontend.tables import DATA_DEPENDENT, EXACT, TABLE, WRITING, NotUnderstoodError, exactness_of, name_of
 from slinky.frontend.tracing import FREE, Trace, values_of
 from slinky.frontend.views import common_shape
 
@@ -90,15 +90,15 @@ def is_known(value: Value) -> bool:
 def lifted(value: Value, trace: Trace) -> LazyArray:
     """A value as a lazy array.
 
-    Raises `NotUnderstood` for what is none.
+    Raises `NotUnderstoodError` for what is none.
     """
     if type(value) is LazyArray:
         return value
     if isinstance(value, (list, tuple)) and lazy_arrays(value):
-        raise NotUnderstood("lists of arrays")
+        raise NotUnderstoodError("lists of arrays")
     array = np.asarray(known(value) if type(value) is Size else value)
     if not is_traceable(array):
-        raise NotUnderstood(f"arrays of {array.dtype}")
+        raise NotUnderstoodError(f"arrays of {array.dtype}")
     return placed(trace.source(array, "array"), trace)
 
 
@@ -129,7 +129,7 @@ def pointwise(
 ) -> Any:
     """The result of a function of elements, which NumPy is asked about first.
 
-    Raises what NumPy raises, and `NotUnderstood` for what is no number.
+    Raises what NumPy raises, and `NotUnderstoodError` for what is no number.
     """
     keywords = keywords or {}
     trace = trace_of((tuple(given), tuple(out), where))
@@ -162,12 +162,12 @@ def pointwise(
     if masked:
         mask = lifted(where, trace)
         if mask.dtype != np.bool_:
-            raise NotUnderstood("masks that are not bool")
+            raise NotUnderstoodError("masks that are not bool")
         shape = common_shape([shape, mask._shape])
         old = targets[0] if targets[0] is not None else filled(shape, dtypes[0], 0, trace)
         operands += [mask, old]
         if len(dtypes) != 1:
-            raise NotUnderstood("where= of several results")
+            raise NotUnderstoodError("where= of several results")
     shape = _fitting(shape, targets)
     dtypes = [d if t is None else t.dtype for d, t in zip(dtypes, targets, strict=True)]
     operation = Pointwise(
@@ -209,7 +209,7 @@ def _dtypes_of(
     results = result if isinstance(result, tuple) else (result,)
     dtypes = [each.dtype if hasattr(each, "dtype") else np.asarray(each).dtype for each in results]
     if any(dtype.kind not in "biufc" for dtype in dtypes):
-        raise NotUnderstood(f"results of {dtypes}")
+        raise NotUnderstoodError(f"results of {dtypes}")
     return dtypes
 
 
@@ -249,7 +249,9 @@ def cast(array: LazyArray, dtype: np.dtype[Any]) -> LazyArray:
     operation = Pointwise("astype", as_it_is, (Operand(0),))
     if dtype == array.dtype:
         return array.copy()
-    return placed(made(operation, [array.view], [(array._shape, dtype, array.is_scalar)], array._trace)[0], array._trace)
+    return placed(
+        made(operation, [array.view], [(array._shape, dtype, array.is_scalar)], array._trace)[0], array._trace
+    )
 
 
 def converted(value: Value, dtype: np.dtype[Any], trace: Trace) -> LazyArray:
@@ -264,7 +266,7 @@ def converted(value: Value, dtype: np.dtype[Any], trace: Trace) -> LazyArray:
             return filled((), dtype, target[()], trace)
         try:
             value = lifted(given, trace)
-        except NotUnderstood:
+        except NotUnderstoodError:
             raise trace.abandon(f"assigning {given.dtype}") from None
     return value if value.dtype == dtype else cast(value, dtype)
 
@@ -293,7 +295,7 @@ def call_ufunc(ufunc: np.ufunc, method: str, given: tuple[Value, ...], keywords:
                 exactness=exactness_of(ufunc),
             )  # fmt: skip
         return _method(ufunc, method, given, out, keywords)
-    except NotUnderstood:
+    except NotUnderstoodError:
         function = ufunc if method == "__call__" else getattr(ufunc, method)
         return opaque(function, given, keywords if not any(o is not None for o in out) else {**keywords, "out": out})
 
@@ -313,7 +315,7 @@ def _method(ufunc: np.ufunc, method: str, given: Any, out: tuple[Any, ...], keyw
     elif method == "__call__" and ufunc is np.matmul and not keywords:
         result = functions.matmul(*given)
     else:
-        raise NotUnderstood(method)
+        raise NotUnderstoodError(method)
     return _put(result, out[0] if out else None)
 
 
@@ -323,9 +325,9 @@ def _put(result: Any, out: Any) -> Any:
         return result
     if type(out) is LazyArray:
         if not np.can_cast(result.dtype, out.dtype, "same_kind"):
-            raise NotUnderstood("out= of another kind")
+            raise NotUnderstoodError("out= of another kind")
         if len(result._shape) != len(out._shape) or not all(map(same, result._shape, out._shape)):
-            raise NotUnderstood("out= of another shape")
+            raise NotUnderstoodError("out= of another shape")
         out.write(result if result.dtype == out.dtype else cast(result, out.dtype))
         return out
     return _handed_over(result, out)
@@ -386,6 +388,7 @@ def call_in_place(name: str, array: LazyArray, other: Any) -> Any:
 def call_function(function: Callable[..., Any], given: Any, keywords: dict[str, Any]) -> Any:
     """A function of NumPy's of lazy arrays."""
     from slinky.frontend import functions as functions  # the table is filled there
+    from slinky.frontend import rearranging as rearranging
 
     trace = trace_of((given, keywords))
     if function in WRITING:
@@ -397,7 +400,7 @@ def call_function(function: Callable[..., Any], given: Any, keywords: dict[str, 
     rest = {key: value for key, value in keywords.items() if key != "out" or value is None}
     try:
         return _put(entry.handler(*given, **rest), out)
-    except NotUnderstood:
+    except NotUnderstoodError:
         return opaque(function, given, keywords)
     except TypeError as error:
         if "argument" not in str(error):
@@ -434,7 +437,13 @@ def opaque(function: Callable[..., Any], given: Any, keywords: dict[str, Any]) -
 
     nodes = made(operation, [whole_view(r) for r in views], shapes, trace)
     lazies = [placed(r, trace) for r in nodes]
-    return type(result)(lazies) if type(result) in (tuple, list) else tuple(lazies) if isinstance(result, tuple) else lazies[0]
+    return (
+        type(result)(lazies)
+        if type(result) in (tuple, list)
+        else tuple(lazies)
+        if isinstance(result, tuple)
+        else lazies[0]
+    )
 
 
 class _Filled:
@@ -502,7 +511,31 @@ def attribute(array: LazyArray, name: str) -> Any:
     return getattr(_computed(array, name), name)
 
 
-_WRITES = frozenset("base byteswap choose ctypes data device dump dumps flags flat partition put resize setfield setflags strides to_device tofile tobytes view getfield".split())
+_WRITES = frozenset(
+    [
+        "base",
+        "byteswap",
+        "choose",
+        "ctypes",
+        "data",
+        "device",
+        "dump",
+        "dumps",
+        "flags",
+        "flat",
+        "partition",
+        "put",
+        "resize",
+        "setfield",
+        "setflags",
+        "strides",
+        "to_device",
+        "tofile",
+        "tobytes",
+        "view",
+        "getfield",
+    ]
+)
 
 
 class _Method:

@@ -17,7 +17,7 @@ from slinky.frontend.arrays import LazyArray, made, placed
 from slinky.frontend.calling import broadcast_to, lifted, trace_of
 from slinky.frontend.nodes import Array, Node, Operation, exactly, numbers
 from slinky.frontend.sizes import Length, same
-from slinky.frontend.tables import NotUnderstood
+from slinky.frontend.tables import NotUnderstoodError
 from slinky.frontend.views import common_shape
 from slinky.graph.buffers import BufferExpr
 from slinky.graph.copying import Source
@@ -73,7 +73,7 @@ def filtered(kernel: Any, given: Sequence[Any], keywords: dict[str, Any]) -> Laz
     call: KernelCall = kernel.bind(given, keywords)
     try:
         arrays = [lifted(each, trace) for each in call.arrays]
-    except NotUnderstood as error:
+    except NotUnderstoodError as error:
         raise ArgumentError(f"kernel {kernel.name!r} takes arrays of numbers: {error}") from None
     shape = common_shape([array._shape for array in arrays])
     for array in arrays:

@@ -39,7 +39,12 @@ def inlined(nodes: Sequence[Node], outputs: Collection[Result]) -> set[Node]:
         steps = 1 + sum(lengths[each] for each in {view.result.node for view in node.operands} if each in found)
         lengths[node] = steps
         read = readers.get(node, [])
-        if not read or node.results[0] in outputs or steps >= LONGEST or any(reader is not read[0][0] for reader, _ in read):
+        if (
+            not read
+            or node.results[0] in outputs
+            or steps >= LONGEST
+            or any(reader is not read[0][0] for reader, _ in read)
+        ):
             continue
         reader = read[0][0]
         if is_arithmetic(reader) and all(_is_aligned(view, reader) for _, view in read):

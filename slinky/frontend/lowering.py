@@ -21,7 +21,7 @@ import attrs
 
 from slinky.build import build_pipeline
 from slinky.frontend.fusing import inlined, term_of
-from slinky.frontend.nodes import Array, Index, Node, Result, Shape, View, in_order
+from slinky.frontend.nodes import Array, Index, Node, Result, Shape, View
 from slinky.frontend.nodes import Source as Given
 from slinky.frontend.sizes import Length, Size, expr_of
 from slinky.graph.buffers import Access, BufferExpr, scalar, valid_name
@@ -85,7 +85,9 @@ class Lowering:
 
     def __init__(self, nodes: Sequence[Node], symbols: Mapping[Expr, Expr], names: Mapping[Result, str]) -> None:
         self._symbols = symbols
-        self._first_float = dict(zip(nodes, itertools.accumulate((len(floats_of([n])) for n in nodes), initial=0), strict=False))
+        self._first_float = dict(
+            zip(nodes, itertools.accumulate((len(floats_of([n])) for n in nodes), initial=0), strict=False)
+        )
         self._taken: set[str] = set()
         self._buffer_names = set(names.values())
         self._buffers: dict[Result, BufferExpr] = {}
@@ -190,7 +192,9 @@ class Lowering:
                 if dim in whole:
                     self._bounded(result, d)
         outputs = [self.access(result, list(map(point, dims))) for result in node.results]
-        return Func(callback, inputs, outputs, self._name(node.name), arguments=arguments, in_place=in_place, whole=whole)
+        return Func(
+            callback, inputs, outputs, self._name(node.name), arguments=arguments, in_place=in_place, whole=whole
+        )
 
     def arithmetic(self, node: Node, inside: Collection[Node]) -> Func:
         """The func of a node that is arithmetic, with the nodes inside of it."""
@@ -240,7 +244,9 @@ class Lowering:
 def func_name(given: str) -> str:
     """A name that a func may have."""
     name = re.sub(r"\W", "_", given).strip("_") or "func"
-    return valid_name(name if name.isidentifier() and name not in ("in", "is", "and", "or", "not") else f"{name}_", "a func")
+    return valid_name(
+        name if name.isidentifier() and name not in ("in", "is", "and", "or", "not") else f"{name}_", "a func"
+    )
 
 
 def unique(wanted: str, taken: set[str]) -> str:
@@ -374,7 +380,7 @@ def lowered(nodes: Sequence[Node], outputs: Sequence[View], require: Sequence[Co
         elif node not in inside:
             node.operation.lower(node, lowering)
     targets = []
-    for number, view in enumerate(outputs):
+    for _number, view in enumerate(outputs):
         is_made = view.is_whole and not isinstance(view.result.node.operation, Given)
         buffer = lowering.buffer(view.result)
         if not is_made or buffer in targets:

@@ -128,7 +128,14 @@ class Pointwise(Operation):
 
     def _callback(self, adapters: Sequence[Any]) -> PointwiseCallback:
         return PointwiseCallback(
-            self.name, self.function, self.arguments, dict(self.keywords), tuple(adapters), self.into, self.masked, self.unpacked
+            self.name,
+            self.function,
+            self.arguments,
+            dict(self.keywords),
+            tuple(adapters),
+            self.into,
+            self.masked,
+            self.unpacked,
         )
 
     def under(self, errors: tuple[tuple[str, Any], ...]) -> Operation:
@@ -141,7 +148,16 @@ class Pointwise(Operation):
             return None
         shown = tuple(a if isinstance(a, (Operand, Number, Extent)) else exactly(a) for a in self.arguments)
         extents = tuple(map(of, self.extents))
-        return ("pointwise", self.function, shown, extents, exactly(dict(self.keywords)), self.into, self.masked, self.unpacked)
+        return (
+            "pointwise",
+            self.function,
+            shown,
+            extents,
+            exactly(dict(self.keywords)),
+            self.into,
+            self.masked,
+            self.unpacked,
+        )
 
 
 @attrs.frozen(eq=False)
@@ -342,7 +358,9 @@ class Assembled(Operation):
         """One copy that slinky understands."""
         (result,) = node.results
         dims = lowering.dims(len(result.shape))
-        sources = [self._source(p, v, result.shape, dims, lowering) for p, v in zip(self.parts, node.operands, strict=True)]
+        sources = [
+            self._source(p, v, result.shape, dims, lowering) for p, v in zip(self.parts, node.operands, strict=True)
+        ]
         lowering.copy(node, sources, dims, self.fill)
 
     @staticmethod

@@ -25,13 +25,50 @@ from slinky.frontend.kernels import Kernel
 from slinky.frontend.nodes import exactly
 
 _TRUSTED = frozenset(
-    "numpy scipy skimage math cmath operator functools itertools collections typing numbers dataclasses enum builtins "
-    "warnings contextlib types string slinky abc copy".split()
+    [
+        "numpy",
+        "scipy",
+        "skimage",
+        "math",
+        "cmath",
+        "operator",
+        "functools",
+        "itertools",
+        "collections",
+        "typing",
+        "numbers",
+        "dataclasses",
+        "enum",
+        "builtins",
+        "warnings",
+        "contextlib",
+        "types",
+        "string",
+        "slinky",
+        "abc",
+        "copy",
+    ]
 )
 """Modules whose functions compute the same from the same."""
 
 _UNTRUSTED_BUILTINS = frozenset(
-    "open input print id globals locals vars eval exec setattr delattr __import__ breakpoint compile dir".split()
+    [
+        "open",
+        "input",
+        "print",
+        "id",
+        "globals",
+        "locals",
+        "vars",
+        "eval",
+        "exec",
+        "setattr",
+        "delattr",
+        "__import__",
+        "breakpoint",
+        "compile",
+        "dir",
+    ]
 )
 
 _LARGEST = 1 << 16
@@ -134,7 +171,9 @@ class Reads:
         """Something that the function has by a name."""
         inner = getattr(value, "__slinky_function__", None)
         if isinstance(value, (np.random.Generator, np.random.RandomState)):
-            raise TracingError(f"random numbers cannot be traced: {name}; draw them outside, and give them as arguments")
+            raise TracingError(
+                f"random numbers cannot be traced: {name}; draw them outside, and give them as arguments"
+            )
         if isinstance(value, ModuleType):
             self._note(read, value, name)
             self._module(value, attributes)
@@ -156,7 +195,9 @@ class Reads:
 
     def _module(self, module: ModuleType, attributes: frozenset[str]) -> None:
         if module.__name__ == "numpy" and "random" in attributes:
-            raise TracingError("random numbers cannot be traced: numpy.random; draw them outside, and give them as arguments")
+            raise TracingError(
+                "random numbers cannot be traced: numpy.random; draw them outside, and give them as arguments"
+            )
         if _is_trusted(module):
             return
         if module.__name__.partition(".")[0] in sys.stdlib_module_names or module.__name__ == "numpy.random":

@@ -6,7 +6,7 @@ To add a function of NumPy, write a handler and register it:
     def flip(m, axis=None):
         ...
 
-It takes what NumPy's takes and gives lazy arrays. What it does not know how to do, it refuses by `NotUnderstood`; then
+It takes what NumPy's takes and gives lazy arrays. What it does not know how to do, it refuses by `NotUnderstoodError`; then
 NumPy's runs whole. Functions of elements, reductions and functions of whole axes need no handler of their own: see the
 lists in `functions`.
 """
@@ -28,7 +28,7 @@ ALONG = "exact along whole axes"
 TOLERANCE = "tolerance"
 
 
-class NotUnderstood(SlinkyError):
+class NotUnderstoodError(SlinkyError):
     """A function is given what its handler does not know."""
 
 
@@ -68,18 +68,69 @@ WRITING: frozenset[Callable[..., Any]] = frozenset({np.fill_diagonal, np.place, 
 """These write to what they are given."""
 
 EXACT_UFUNCS = frozenset(
-    """absolute add bitwise_and bitwise_count bitwise_or bitwise_xor ceil conjugate copysign divide divmod equal fabs
-    floor floor_divide fmax fmin fmod frexp gcd greater greater_equal heaviside invert isfinite isinf isnan lcm ldexp
-    left_shift less less_equal logical_and logical_not logical_or logical_xor maximum minimum modf multiply negative
-    nextafter not_equal positive reciprocal remainder right_shift rint sign signbit spacing sqrt square subtract
-    trunc clip""".split()
+    [
+        "absolute",
+        "add",
+        "bitwise_and",
+        "bitwise_count",
+        "bitwise_or",
+        "bitwise_xor",
+        "ceil",
+        "conjugate",
+        "copysign",
+        "divide",
+        "divmod",
+        "equal",
+        "fabs",
+        "floor",
+        "floor_divide",
+        "fmax",
+        "fmin",
+        "fmod",
+        "frexp",
+        "gcd",
+        "greater",
+        "greater_equal",
+        "heaviside",
+        "invert",
+        "isfinite",
+        "isinf",
+        "isnan",
+        "lcm",
+        "ldexp",
+        "left_shift",
+        "less",
+        "less_equal",
+        "logical_and",
+        "logical_not",
+        "logical_or",
+        "logical_xor",
+        "maximum",
+        "minimum",
+        "modf",
+        "multiply",
+        "negative",
+        "nextafter",
+        "not_equal",
+        "positive",
+        "reciprocal",
+        "remainder",
+        "right_shift",
+        "rint",
+        "sign",
+        "signbit",
+        "spacing",
+        "sqrt",
+        "square",
+        "subtract",
+        "trunc",
+        "clip",
+    ]
 )
 """Ufuncs that give the same bits in any layout: others have several loops, for contiguous and for other operands."""
 
 
-def understood(
-    *functions: Callable[..., Any], how: str, exactness: str = EXACT
-) -> Callable[[Handler], Handler]:
+def understood(*functions: Callable[..., Any], how: str, exactness: str = EXACT) -> Callable[[Handler], Handler]:
     """Register the handler of some functions of NumPy's, which all take the same."""
 
     def register(handler: Handler) -> Handler:

@@ -122,7 +122,7 @@ class FreeTrace(Trace):
     def __init__(self) -> None:
         super().__init__("lazy")
         self.is_free = True
-        self.errors = dict(divide="warn", over="warn", under="ignore", invalid="warn")
+        self.errors = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
         self.questions = _Unnoted()
         self.symbols = _Nothing()
 

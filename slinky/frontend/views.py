@@ -19,14 +19,14 @@ from slinky.frontend.nodes import Array, Index, Shape, View
 from slinky.frontend.sizes import Length, Size, same, value_of
 
 
-class NotBasicIndex(SlinkyError):
+class NotBasicIndexError(SlinkyError):
     """An index that is more than slices, integers, new axes and an ellipsis."""
 
 
 def indexed(view: View, given: Any) -> View:
     """What `array[given]` sees.
 
-    Raises `NotBasicIndex` for indexing by arrays, and what NumPy raises.
+    Raises `NotBasicIndexError` for indexing by arrays, and what NumPy raises.
     """
     entries = _expanded(given if isinstance(given, tuple) else (given,), len(view.shape))
     taken: list[tuple[Length, int, int | None]] = []  # per axis of the view: first place, step, axis of the new one
@@ -57,14 +57,12 @@ def _expanded(given: tuple[Any, ...], rank: int) -> list[Any]:
     """The entries of an index, with as many slices as the ellipsis stands for."""
     for entry in given:
         if not (entry is None or entry is Ellipsis or isinstance(entry, slice) or _is_place(entry)):
-            raise NotBasicIndex
+            raise NotBasicIndexError
     used = sum(entry is not None and entry is not Ellipsis for entry in given)
     if sum(entry is Ellipsis for entry in given) > 1:
         raise IndexError("an index can only have a single ellipsis ('...')")
     if used > rank:
-        raise IndexError(
-            f"too many indices for array: array is {rank}-dimensional, but {used} were indexed"
-        )
+        raise IndexError(f"too many indices for array: array is {rank}-dimensional, but {used} were indexed")
     rest = [slice(None)] * (rank - used)
     at = next((k for k, entry in enumerate(given) if entry is Ellipsis), len(given))
     return [*given[:at], *rest, *given[at + 1 :]]
@@ -140,7 +138,9 @@ def broadcast(view: View, shape: Shape) -> View:
 
 
 def _no_broadcast(shapes: Sequence[Shape]) -> str:
-    shown = " ".join("(" + ",".join(str(value_of(n)) for n in shape) + ("," * (len(shape) == 1)) + ")" for shape in shapes)
+    shown = " ".join(
+        "(" + ",".join(str(value_of(n)) for n in shape) + ("," * (len(shape) == 1)) + ")" for shape in shapes
+    )
     return f"operands could not be broadcast together with shapes {shown} "
 
 

@@ -254,7 +254,11 @@ def where(condition: object, *values: object) -> Chosen:
     if len(values) != 2:
         raise GraphError("np.where of terms takes a condition and two values: the places where it holds are not known")
     holds, first, second = (_operand(each) for each in (condition, *values))
-    truth = holds if isinstance(_kind(holds), np.dtype) and _kind(holds) == np.dtype(bool) else Converted(_with_dtype(holds, None), np.dtype(bool))
+    truth = (
+        holds
+        if isinstance(_kind(holds), np.dtype) and _kind(holds) == np.dtype(bool)
+        else Converted(_with_dtype(holds, None), np.dtype(bool))
+    )
     try:
         dtype = np.result_type(*map(_sample, (first, second)))
     except TypeError as error:

@@ -1,0 +1,35 @@
+"""What handlers are given: arrays and axes, as they need them."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from slinky.frontend.arrays import LazyArray, Value
+from slinky.frontend.calling import lifted, trace_of
+
+
+def axes_of(axis: Any, rank: int) -> tuple[int, ...]:
+    """The axes that are meant, each once.
+
+    Raises what NumPy raises.
+    """
+    if axis is None:
+        return tuple(range(rank))
+    given = axis if isinstance(axis, tuple) else (axis,)
+    found = []
+    for each in given:
+        place = operator.index(each)
+        if not -rank <= place < rank:
+            raise np.exceptions.AxisError(place, rank)
+        found.append(place % rank)
+    if len(set(found)) != len(found):
+        raise ValueError("duplicate value in 'axis'")
+    return tuple(sorted(found))
+
+
+def as_lazy(value: Value) -> LazyArray:
+    """An argument as a lazy array."""
+    return lifted(value, trace_of((value,)))

@@ -1,0 +1,361 @@
+"""Handlers of NumPy's functions that compute nothing: views, which become part of what is read, and copies.
+
+Invariant: a handler gives what NumPy gives for the same arguments, or refuses by `NotUnderstoodError`.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from slinky.frontend.arrays import LazyArray, Value, made, placed, whole_result
+from slinky.frontend.calling import (
+    broadcast_to,
+    cast,
+    converted,
+    lifted,
+    trace_of,
+)
+from slinky.frontend.given import as_lazy, axes_of
+from slinky.frontend.nodes import Index, whole_view
+from slinky.frontend.operations import Assembled, Part
+from slinky.frontend.sizes import Length, Size, same
+from slinky.frontend.tables import NotUnderstoodError, understood
+from slinky.frontend.views import common_shape, indexed, transposed
+from slinky.graph.boundaries import NUMPY_RULES
+
+VIEW = "a view"
+ELEMENTS = "by elements"
+COPY = "a copy"
+
+# ----------------------------------------------------------------------------------------------------------------
+# Views
+# ----------------------------------------------------------------------------------------------------------------
+
+
+@understood(np.transpose, how=VIEW)
+def transpose(a: Value, axes: Any = None) -> LazyArray:
+    """The axes in another order."""
+    return as_lazy(a).transpose(*(() if axes is None else (tuple(axes),)))
+
+
+@understood(np.moveaxis, how=VIEW)
+def moveaxis(a: Value, source: Any, destination: Any) -> LazyArray:
+    """Axes at other places."""
+    array = as_lazy(a)
+    shape = tuple(range(2, len(array._shape) + 2))
+    moved = np.moveaxis(np.empty(shape, np.bool_), source, destination).shape
+    return array._seen(transposed(array.view, [n - 2 for n in moved]))
+
+
+@understood(np.rollaxis, how=VIEW)
+def rollaxis(a: Value, axis: int, start: int = 0) -> LazyArray:
+    """An axis at another place."""
+    array = as_lazy(a)
+    moved = np.rollaxis(np.empty(tuple(range(2, len(array._shape) + 2)), np.bool_), axis, start).shape
+    return array._seen(transposed(array.view, [n - 2 for n in moved]))
+
+
+@understood(np.swapaxes, how=VIEW)
+def swapaxes(a: Value, axis1: int, axis2: int) -> LazyArray:
+    """Two axes, swapped."""
+    return as_lazy(a).swapaxes(axis1, axis2)
+
+
+@understood(np.flip, how=VIEW)
+def flip(m: Value, axis: Any = None) -> LazyArray:
+    """Axes in the other direction."""
+    array = as_lazy(m)
+    rank = len(array._shape)
+    turned = axes_of(axis, rank)
+    return array._seen(indexed(array.view, tuple(slice(None, None, -1 if d in turned else 1) for d in range(rank))))
+
+
+@understood(np.fliplr, how=VIEW)
+def fliplr(m: Value) -> LazyArray:
+    """Columns in the other direction."""
+    return as_lazy(m)[:, ::-1]  # type: ignore[no-any-return]
+
+
+@understood(np.flipud, how=VIEW)
+def flipud(m: Value) -> LazyArray:
+    """Rows in the other direction."""
+    return as_lazy(m)[::-1, ...]  # type: ignore[no-any-return]
+
+
+@understood(np.rot90, how=VIEW)
+def rot90(m: Value, k: int = 1, axes: Any = (0, 1)) -> LazyArray:
+    """Turned by right angles."""
+    array = as_lazy(m)
+    first, second = (axis % len(array._shape) for axis in axes)
+    if len(axes) != 2 or first == second:
+        raise NotUnderstoodError("axes")
+    match k % 4:
+        case 0:
+            return array[...]  # type: ignore[no-any-return]
+        case 1:
+            return flip(array, second).swapaxes(first, second)
+        case 2:
+            return flip(flip(array, first), second)
+        case _:
+            return flip(array.swapaxes(first, second), second)
+
+
+@understood(np.expand_dims, how=VIEW)
+def expand_dims(a: Value, axis: Any) -> LazyArray:
+    """New axes."""
+    array = as_lazy(a)
+    given = axis if isinstance(axis, (tuple, list)) else (axis,)
+    places = axes_of(tuple(given), len(array._shape) + len(given))
+    count = len(array._shape) + len(given)
+    return array._seen(indexed(array.view, tuple(None if d in places else slice(None) for d in range(count))))
+
+
+@understood(np.squeeze, how=VIEW)
+def squeeze(a: Value, axis: Any = None) -> LazyArray:
+    """Without axes of one element."""
+    array = as_lazy(a)
+    rank = len(array._shape)
+    chosen = [d for d in range(rank) if same(array._shape[d], 1)] if axis is None else axes_of(axis, rank)
+    if any(not same(array._shape[d], 1) for d in chosen):
+        raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
+    return array._seen(indexed(array.view, tuple(0 if d in chosen else slice(None) for d in range(rank))))
+
+
+@understood(np.broadcast_to, how=VIEW)
+def broadcasted(array: Value, shape: Any, subok: bool = False) -> LazyArray:
+    """Repeated to a shape."""
+    own = as_lazy(array)
+    wanted = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    return own._seen(broadcast_to(own, wanted))
+
+
+@understood(np.broadcast_arrays, how=VIEW)
+def broadcast_arrays(*args: Value, subok: bool = False) -> tuple[LazyArray, ...]:
+    """All repeated to the shape that they have together."""
+    trace = trace_of(args)
+    arrays = [lifted(each, trace) for each in args]
+    shape = common_shape([array._shape for array in arrays])
+    return tuple(array._seen(broadcast_to(array, shape)) for array in arrays)
+
+
+@understood(np.atleast_1d, how=VIEW)
+def atleast_1d(a: Value) -> LazyArray:
+    """With one axis at least."""
+    array = as_lazy(a)
+    return array if array._shape else array._seen(indexed(array.view, None))
+
+
+@understood(np.atleast_2d, how=VIEW)
+def atleast_2d(a: Value) -> LazyArray:
+    """With two axes at least."""
+    array = atleast_1d(a)
+    return array if len(array._shape) > 1 else array._seen(indexed(array.view, (None, slice(None))))
+
+
+@understood(np.shape, how="known")
+def shape(a: Value) -> Any:
+    """The extents."""
+    return as_lazy(a).shape
+
+
+@understood(np.ndim, how="known")
+def ndim(a: Value) -> int:
+    """How many axes there are."""
+    return len(as_lazy(a)._shape)
+
+
+@understood(np.size, how="known")
+def size(a: Value, axis: Any = None) -> Any:
+    """How many elements there are."""
+    return as_lazy(a).size if axis is None else as_lazy(a).shape[axis]
+
+
+@understood(np.reshape, how="a view where only axes of one element come or go; else at once")
+def reshape(a: Value, /, shape: Any = None, order: str = "C", *, copy: Any = None) -> LazyArray:
+    """The elements, in another shape."""
+    array = as_lazy(a)
+    if order != "C" or copy is not None or shape is None:
+        raise NotUnderstoodError("order")
+    wanted = list(shape) if isinstance(shape, (tuple, list)) else [shape]
+    own = [n for n in array._shape if not (type(n) is int and n == 1)]
+    missing = [k for k, n in enumerate(wanted) if type(n) is not Size and operator.index(n) == -1]
+    rest = [n for k, n in enumerate(wanted) if k not in missing and not (type(n) is int and n == 1)]
+    if len(missing) == 1 and len(own) == len(rest) + 1:
+        before = sum(not (type(n) is int and n == 1) for n in wanted[: missing[0]])
+        wanted[missing[0]] = own[before]
+        rest.insert(before, own[before])
+    elif len(missing) == 1 and len(own) == len(rest):
+        wanted[missing[0]] = 1
+    elif missing:
+        raise NotUnderstoodError("splits and fusions")
+    if len(own) != len(rest) or not all(map(same, own, rest)):
+        array._cell.uncertain = True
+        raise NotUnderstoodError("splits and fusions")
+    dropped = array._seen(
+        indexed(array.view, tuple(0 if type(n) is int and n == 1 else slice(None) for n in array._shape))
+    )
+    places = tuple(None if type(n) is int and n == 1 else slice(None) for n in wanted)
+    return dropped._seen(indexed(dropped.view, places))
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Copies
+# ----------------------------------------------------------------------------------------------------------------
+
+
+@understood(np.concatenate, how=COPY)
+def concatenate(
+    arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind"
+) -> LazyArray:
+    """One behind the other."""
+    trace = trace_of((tuple(arrays) if not isinstance(arrays, LazyArray) else arrays,))
+    given = [lifted(each, trace) for each in arrays]
+    if axis is None or out is not None or dtype is not None or not given or not given[0]._shape:
+        raise NotUnderstoodError("no axis")
+    rank = len(given[0]._shape)
+    if any(len(array._shape) != rank for array in given):
+        raise NotUnderstoodError("ranks")  # NumPy says what is wrong with them
+    (axis,) = axes_of(operator.index(axis), rank)
+    kind = np.concatenate([np.empty(0, array.dtype) for array in given]).dtype
+    others = [n for d, n in enumerate(given[0]._shape) if d != axis]
+    start: Length = 0
+    parts, views = [], []
+    for array in given:
+        own = [n for d, n in enumerate(array._shape) if d != axis]
+        if not all(map(same, own, others)):
+            raise NotUnderstoodError("shapes")
+        count = array._shape[axis]
+        if not same(count, 0):
+            index = tuple(Index(start if d == axis else 0, 1, d) for d in range(rank))
+            parts.append(Part(index, tuple(array._shape)))
+            views.append((array if array.dtype == kind else cast(array, kind)).view)
+        start = start + count
+    if not parts:
+        raise NotUnderstoodError("no elements")
+    shape = tuple(start if d == axis else n for d, n in enumerate(given[0]._shape))
+    operation = Assembled("concatenate", tuple(parts))
+    return placed(made(operation, views, [(shape, kind, False)], trace)[0], trace)
+
+
+@understood(np.stack, how=COPY)
+def stack(arrays: Any, axis: int = 0) -> LazyArray:
+    """Along a new axis."""
+    trace = trace_of((tuple(arrays),))
+    return concatenate([expand_dims(lifted(each, trace), axis) for each in arrays], axis)
+
+
+@understood(np.vstack, how=COPY)
+def vstack(tup: Any) -> LazyArray:
+    """Below each other."""
+    return concatenate([atleast_2d(each) for each in tup], 0)
+
+
+@understood(np.hstack, how=COPY)
+def hstack(tup: Any) -> LazyArray:
+    """Beside each other."""
+    arrays = [atleast_1d(each) for each in tup]
+    return concatenate(arrays, 0 if len(arrays[0]._shape) == 1 else 1)
+
+
+@understood(np.pad, how=COPY)
+def pad(array: Value, pad_width: Any, mode: Any = "constant", *, constant_values: Any = 0) -> LazyArray:
+    """With elements around it."""
+    own = as_lazy(array)
+    rank = len(own._shape)
+    if mode not in NUMPY_RULES or isinstance(pad_width, dict) or rank == 0:
+        raise NotUnderstoodError(f"mode {mode!r}")
+    widths = np.broadcast_to(np.asarray(pad_width), (rank, 2))
+    if widths.dtype.kind not in "iu" or (widths < 0).any():
+        raise NotUnderstoodError("widths")
+    rule = NUMPY_RULES[mode]
+    view = own.view
+    shape = tuple(n + int(low + high) for n, (low, high) in zip(own._shape, widths, strict=True))
+    index = tuple(Index(int(low), 1, d) for d, (low, _) in enumerate(widths))
+    if rule is None:
+        if np.ndim(constant_values) or type(constant_values) not in (int, float, bool, complex):
+            raise NotUnderstoodError("several constants")
+        value = np.full((), constant_values, own.dtype)[()] if own.dtype.kind != "u" or constant_values >= 0 else None
+        if value is None:
+            raise NotUnderstoodError("negative constants")
+        operation = Assembled("pad", (Part(index, tuple(own._shape)),), value)
+    else:
+        most = 1 if mode == "reflect" else 0
+        for n, (low, high) in zip(own._shape, widths, strict=True):
+            if mode != "edge" and (low or high) and not int(max(low, high)) <= n - most:
+                raise NotUnderstoodError("wider than the array")
+        if any(abs(i.step) != 1 for i in view.index):
+            view = whole_view(whole_result(view, own._trace))
+        rules = (rule,) * rank
+        operation = Assembled("pad", (Part(index, tuple(own._shape), rules),))
+    return placed(made(operation, [view], [(shape, own.dtype, False)], own._trace)[0], own._trace)
+
+
+@understood(np.roll, how=COPY)
+def roll(a: Value, shift: Any, axis: Any = None) -> LazyArray:
+    """Elements moved along axes, those at the end to the beginning."""
+    array = as_lazy(a)
+    if axis is None and len(array._shape) != 1:
+        raise NotUnderstoodError("all axes as one")
+    axes = (0,) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    shifts = shift if isinstance(shift, tuple) else (shift,) * len(axes)
+    if len(shifts) != len(axes):
+        raise NotUnderstoodError("shifts")
+    for each, own in zip(shifts, axes, strict=True):
+        (d,) = axes_of(own, len(array._shape))
+        extent, by = array._shape[d], operator.index(each)
+        if not -extent < by < extent:
+            raise NotUnderstoodError("a shift by more than there is")
+        if by:
+            before = tuple(slice(None) for _ in range(d))
+            array = concatenate([array[(*before, slice(-by, None))], array[(*before, slice(None, -by))]], d)
+    return array if any(shifts) else array.copy()
+
+
+@understood(np.copy, how=COPY)
+def copy(a: Value, order: str = "K", subok: bool = False) -> LazyArray:
+    """The elements in a place of their own."""
+    return as_lazy(a).copy()
+
+
+@understood(np.zeros_like, np.empty_like, how="never stored where it need not be")
+def zeros_like(a: Value, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> LazyArray:
+    """Zeros."""
+    return full_like(a, 0, dtype, order, subok, shape)
+
+
+@understood(np.ones_like, how="never stored where it need not be")
+def ones_like(a: Value, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> LazyArray:
+    """Ones."""
+    return full_like(a, 1, dtype, order, subok, shape)
+
+
+@understood(np.full_like, how="never stored where it need not be")
+def full_like(
+    a: Value, fill_value: Value, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None
+) -> LazyArray:
+    """Full of a value."""
+    trace = trace_of((a, fill_value))
+    array = lifted(a, trace)
+    kind = array.dtype if dtype is None else np.dtype(dtype)
+    if shape is not None or kind.kind not in "biufc":
+        raise NotUnderstoodError("another shape")
+    value = converted(fill_value, kind, trace)
+    wide = broadcast_to(value, array._shape)
+    if wide.shape == ():
+        return value.copy() if not value.is_scalar else placed(whole_result(wide, trace), trace)
+    return placed(whole_result(wide, trace), trace)
+
+
+@understood(np.diff, how=ELEMENTS)
+def diff(a: Value, n: int = 1, axis: int = -1) -> LazyArray:
+    """Differences of neighbours."""
+    array = as_lazy(a)
+    (d,) = axes_of(axis, len(array._shape))
+    before = (slice(None),) * d
+    function = np.not_equal if array.dtype == np.bool_ else np.subtract
+    for _ in range(n):
+        array = function(array[(*before, slice(1, None))], array[(*before, slice(None, -1))])
+    return array

@@ -1,0 +1,124 @@
+"""The page on NumPy functions that are traced, made of the tables that calls are dispatched on.
+
+python -m tools.numpy_page > docs/numpy.md
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from slinky.frontend import functions as functions  # the table is filled there
+from slinky.frontend import rearranging as rearranging
+from slinky.frontend.tables import DATA_DEPENDENT, TABLE, WRITING, exactness_of, name_of
+
+PAGE = """# NumPy functions as pipelines
+
+Nothing needs to be described where there is a function of arrays already. `sl.jit` calls it once with *lazy arrays*,
+which note what is done to them, makes a pipeline of that, schedules it, and runs it from then on:
+
+```python
+import numpy as np
+import slinky as sl
+
+
+@sl.jit(smallest=0)
+def sharpen(image, amount=1.5):
+    padded = np.pad(image, 1, mode="edge")
+    soft = (padded[:-2, 1:-1] + padded[2:, 1:-1] + padded[1:-1, :-2] + padded[1:-1, 2:]) / 4
+    return np.clip(image + amount * (image - soft), 0, 1)
+```
+
+```python
+>>> photo = np.random.default_rng(0).random((300, 200), np.float32)
+>>> sharp = sharpen(photo)
+>>> bool(np.array_equal(sharp, sharpen.__wrapped__(photo)))
+True
+>>> p = sharpen.pipeline(photo)  # an ordinary pipeline: print it, check it, schedule it by hand
+>>> p.find("pad").func()
+'pad'
+
+```
+
+One trace serves all sizes. `sharpen.explain(photo)` says what became of the function: its operations, what runs whole,
+what the trace is good for, and what stands against keeping it. `smallest` is the number of bytes below which the
+function is called as it is; without it, that is 64 KB. Kernels of yours (`@sl.stencil`) and the filters of `sl.ndimage`
+take part like NumPy's functions.
+
+## Lazy arrays
+
+`sl.lazy(array)` makes one outside of `jit`. Work happens where a value is asked for, and no more than that needs:
+
+```python
+>>> image = sl.lazy(photo)
+>>> soft = (image[1:] + image[:-1]) / 2
+>>> np.asarray(soft[100:110, 20:30]).shape
+(10, 10)
+
+```
+
+An array that could still be written to is copied first (`copy=False` promises that nobody does).
+
+## What a trace is good for
+
+A trace is made again for other ranks, dtypes and other arguments, and whenever a global, closure or default that the
+function reads has changed; numbers among the arguments need no new pipeline. Of sizes it keeps what was asked (`if
+len(x) > 3`, `range(n)`, one element against many, slices that reach beyond the end): calls that would answer otherwise
+get a trace of their own. What cannot be watched, such as objects with a state, makes it trace at each call; the pipeline
+is then found again by its structure.
+
+* **Values that are asked for** while tracing (`float(x.max())`, `if x.any():`, masks as indices, `np.asarray`) are
+  computed at once, and the function goes on. It is traced at each call then, and a `ForcedValueWarning` says where, once.
+* **What is not understood** runs whole, on full arrays, each time; `explain` names it, with its line. With
+  `sl.jit(strict=True)` it is a `TracingError` instead.
+* **Refused** are random numbers, and writing to an argument: copy it first, as in `y = x.copy()`. Code in place on other
+  arrays (`y += 1`, `y[1:-1] = b`, `np.add(a, b, out=y)`) is understood.
+* Arrays of other classes and dtypes (masked arrays, objects, dates, other byte orders), arrays without elements, and
+  functions that return anything but arrays, numbers, and tuples, lists or dictionaries of them: the function is called as
+  it is.
+* Side effects, such as printing, happen when it is traced. SciPy's functions and others that call `np.asarray` force
+  their arguments. `np.zeros(x.shape)` asks for the shape: its trace is good for arrays of this shape; `np.zeros_like(x)`
+  is not.
+
+`np.errstate` holds as where the call, or the operation, stands. Results are NumPy's in dtype and shape, and arrays of
+their own in C order; a result that is a view of an argument is one here, too.
+
+## What is understood
+
+*Exact*: the same bits by pieces. *Exact along whole axes*: the same bits where an axis is read whole, of arrays in C
+order along their last axis; in other layouts NumPy itself adds floats in another order. *Tolerance*: nearly the same.
+Indexing by slices with any step, integers, new axes and `...`, and all views below, cost nothing: they become part of
+what is read.
+"""
+
+
+def page() -> str:
+    """The text of the page."""
+    ufuncs = sorted(
+        (n for n in dir(np) if isinstance(getattr(np, n), np.ufunc) and getattr(np, n).signature is None),
+        key=str.lower,
+    )
+    rows = {}
+    for entry in sorted(TABLE.values(), key=lambda entry: entry.name.lower()):
+        rows[entry.name] = f"| `{entry.name}` | {entry.how} | {entry.exactness} |"
+    exact = [name for name in ufuncs if exactness_of(getattr(np, name)) == "exact"]
+    others = [name for name in ufuncs if name not in exact]
+    parts = [
+        PAGE,
+        "All ufuncs on elements, with `out=`, `where=` and `dtype=`, their `reduce`, `accumulate` and `outer`.",
+        f"Exact: {_listed(exact)}.\n",
+        f"Tolerance, for NumPy has several loops of them, for contiguous and other arrays: {_listed(others)}.\n",
+        "| function | how | by pieces |\n|---|---|---|",
+        "\n".join(rows.values()) + "\n",
+        f"What these give depends on values, so that they force them: {_listed(sorted(map(name_of, DATA_DEPENDENT)))}.\n",
+        f"With these, which write to what they are given, the function is called as it is: "
+        f"{_listed(sorted(map(name_of, WRITING)))}, and `ufunc.at`.",
+    ]
+    return "\n".join(parts)
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+if __name__ == "__main__":
+    print(page())
