@@ -3,6 +3,8 @@
 A program is a list of steps that are all ordinary NumPy code. Drawing looks at real arrays, so that most steps fit.
 """
 
+# ruff: noqa: E501 (code that is drawn stands on one line)
+
 from __future__ import annotations
 
 import warnings

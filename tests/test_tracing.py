@@ -197,7 +197,17 @@ def test_a_trace_that_is_kept_calls_the_function_no_more() -> None:
     assert kept(kept_one) == 1
 
 
-# What is asked ---------------------------------------------------------------------------------------------------------
+def test_results_that_are_written_in_parts_and_read_by_each_other() -> None:
+    def parts(x: Any) -> Any:
+        y = np.pad(np.absolute(x), 1, mode="reflect")
+        y[6:] = 0.1
+        return y, y[:3], np.concatenate([y, x])
+
+    assert_traced(jit(parts), image(3, dtype=np.uint8))
+    assert_traced(jit(lambda x: (np.add.reduce(x), x.sum())), np.array(True))
+
+
+# What is asked -------------------------------------------------------------------------------------------------
 
 
 def test_questions_to_sizes_are_guards() -> None:
@@ -254,7 +264,7 @@ def test_numbers_are_part_of_the_kind_and_need_no_new_pipeline(monkeypatch: pyte
     assert len(built) == 1
 
 
-# What is outside -------------------------------------------------------------------------------------------------------
+# What is outside -----------------------------------------------------------------------------------------------
 
 FACTOR = 2
 WEIGHTS = np.array([1.0, 2.0, 3.0])
@@ -292,6 +302,8 @@ def test_closures_and_defaults_are_watched() -> None:
 
 
 class Counter:
+    """Something with a state."""
+
     def __init__(self) -> None:
         self.calls = 0
 
@@ -483,7 +495,7 @@ def test_small_arrays_are_given_as_they_are() -> None:
     assert given == [np.ndarray]
 
 
-# Lazy arrays -----------------------------------------------------------------------------------------------------------
+# Lazy arrays ---------------------------------------------------------------------------------------------------
 
 
 def test_a_window_of_a_lazy_array_computes_what_it_needs() -> None:
@@ -507,3 +519,54 @@ def test_a_lazy_array_does_not_see_what_is_written_to_its_source() -> None:
 def test_lazy_arrays_of_other_things_are_refused() -> None:
     with pytest.raises(sl.TracingError, match="arrays of numbers"):
         sl.lazy(np.array(["a"]))
+
+
+# What random programs found --------------------------------------------------------------------------------------
+
+
+def _copied_to(a: Any) -> Any:
+    v = a % 3
+    np.copyto(v, a)
+    return v + 1
+
+
+def _filled_through_a_view(a: Any) -> Any:
+    n = np.nan_to_num(a)
+    np.ravel(n).fill(0)
+    return n
+
+
+def _masked(a: Any) -> Any:
+    return np.add(a, a, where=a != a, out=np.ones_like(a))
+
+
+def _written_where_it_asked(a: Any) -> Any:
+    v = np.ascontiguousarray(a * 2)
+    for j in range(v.shape[0]):
+        v[j] = v[j] + j
+    return v
+
+
+def _sizes_in_numpy(a: Any) -> Any:
+    n = a.shape[0]
+    return np.arange(n), np.linspace(0, 1, n), np.full(3, n), np.float32(2) * n, np.ones(3, "f4") * n, np.array([n, 1])
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+@pytest.mark.parametrize(
+    "function",
+    [
+        _copied_to,
+        _filled_through_a_view,
+        _masked,
+        _written_where_it_asked,
+        _sizes_in_numpy,
+        lambda a: np.where(a > -1, a, -1),
+        lambda a: np.arange(a.size).reshape(a.shape) + a,
+    ],
+)
+@pytest.mark.filterwarnings("ignore::slinky.ForcedValueWarning")
+def test_values_dtypes_and_memory_are_numpys(function: Any, dtype: str) -> None:
+    traced = jit(function)
+    for n in (6, 4, 6):
+        assert_same(traced(image(n, 3, dtype=dtype)), function(image(n, 3, dtype=dtype)))

@@ -39,10 +39,10 @@ True
 
 ```
 
-One trace serves all sizes. `sharpen.explain(photo)` says what became of the function: its operations, what runs whole,
-what the trace is good for, and what stands against keeping it. `smallest` is the number of bytes below which the
-function is called as it is; without it, that is 64 KB. Kernels of yours (`@sl.stencil`) and the filters of `sl.ndimage`
-take part like NumPy's functions.
+One trace serves all sizes. `sharpen.explain(photo)` says what became of the function: its operations, what runs
+whole, what the trace is good for, and what stands against keeping it. `smallest` is the number of bytes below which
+the function is called as it is; without it, that is 64 KB. Kernels of yours (`@sl.stencil`) and the filters of
+`sl.ndimage` take part like NumPy's functions.
 
 ## Lazy arrays
 
@@ -62,22 +62,23 @@ An array that could still be written to is copied first (`copy=False` promises t
 
 A trace is made again for other ranks, dtypes and other arguments, and whenever a global, closure or default that the
 function reads has changed; numbers among the arguments need no new pipeline. Of sizes it keeps what was asked (`if
-len(x) > 3`, `range(n)`, one element against many, slices that reach beyond the end): calls that would answer otherwise
-get a trace of their own. What cannot be watched, such as objects with a state, makes it trace at each call; the pipeline
-is then found again by its structure.
+len(x) > 3`, `range(n)`, one element against many, slices that reach beyond the end): calls that would answer
+otherwise get a trace of their own. What cannot be watched, such as objects with a state, makes it trace at each call;
+the pipeline is then found again by its structure.
 
 * **Values that are asked for** while tracing (`float(x.max())`, `if x.any():`, masks as indices, `np.asarray`) are
-  computed at once, and the function goes on. It is traced at each call then, and a `ForcedValueWarning` says where, once.
+  computed at once, and the function goes on. It is traced at each call then, and a `ForcedValueWarning` says where,
+  once.
 * **What is not understood** runs whole, on full arrays, each time; `explain` names it, with its line. With
   `sl.jit(strict=True)` it is a `TracingError` instead.
-* **Refused** are random numbers, and writing to an argument: copy it first, as in `y = x.copy()`. Code in place on other
-  arrays (`y += 1`, `y[1:-1] = b`, `np.add(a, b, out=y)`) is understood.
+* **Refused** are random numbers, and writing to an argument: copy it first, as in `y = x.copy()`. Code in place on
+  other arrays (`y += 1`, `y[1:-1] = b`, `np.add(a, b, out=y)`) is understood.
 * Arrays of other classes and dtypes (masked arrays, objects, dates, other byte orders), arrays without elements, and
-  functions that return anything but arrays, numbers, and tuples, lists or dictionaries of them: the function is called as
-  it is.
+  functions that return anything but arrays, numbers, and tuples, lists or dictionaries of them: the function is
+  called as it is.
 * Side effects, such as printing, happen when it is traced. SciPy's functions and others that call `np.asarray` force
-  their arguments. `np.zeros(x.shape)` asks for the shape: its trace is good for arrays of this shape; `np.zeros_like(x)`
-  is not.
+  their arguments. `np.zeros(x.shape)` asks for the shape: its trace is good for arrays of this shape;
+  `np.zeros_like(x)` is not.
 
 `np.errstate` holds as where the call, or the operation, stands. Results are NumPy's in dtype and shape, and arrays of
 their own in C order; a result that is a view of an argument is one here, too.
@@ -109,7 +110,8 @@ def page() -> str:
         f"Tolerance, for NumPy has several loops of them, for contiguous and other arrays: {_listed(others)}.\n",
         "| function | how | by pieces |\n|---|---|---|",
         "\n".join(rows.values()) + "\n",
-        f"What these give depends on values, so that they force them: {_listed(sorted(map(name_of, DATA_DEPENDENT)))}.\n",
+        "What these give depends on values, so that they force them: "
+        f"{_listed(sorted(map(name_of, DATA_DEPENDENT)))}.\n",
         f"With these, which write to what they are given, the function is called as it is: "
         f"{_listed(sorted(map(name_of, WRITING)))}, and `ufunc.at`.",
     ]

@@ -399,7 +399,8 @@ def call_function(function: Callable[..., Any], given: Any, keywords: dict[str, 
         return opaque(function, given, keywords)
     rest = {key: value for key, value in keywords.items() if key != "out" or value is None}
     try:
-        return _put(entry.handler(*given, **rest), out)
+        result = entry.handler(*given, **rest)
+        return result if out is None else _put(result, out)
     except NotUnderstoodError:
         return opaque(function, given, keywords)
     except TypeError as error:
@@ -417,10 +418,16 @@ def opaque(function: Callable[..., Any], given: Any, keywords: dict[str, Any]) -
     arrays = lazy_arrays((given, keywords))
     if function in DATA_DEPENDENT:
         trace.forced(name)
-        return _relaxed(_filled_in(function, given, keywords, values_of([a.view for a in arrays], trace)), trace)
+        values = _read_only(values_of([a.view for a in arrays], trace))
+        return _relaxed(_filled_in(function, given, keywords, values), trace)
     trace.fence(name)
-    values = values_of([a.view for a in arrays], trace)
-    result = _filled_in(function, given, keywords, values)
+    values = _read_only(values_of([a.view for a in arrays], trace))
+    try:
+        result = _filled_in(function, given, keywords, values)
+    except ValueError as error:
+        if "read-only" not in str(error):
+            raise
+        raise trace.abandon(f"{name}, which writes to its argument") from None
     results = tuple(result) if isinstance(result, (tuple, list)) else (result,)
     if not all(isinstance(r, (np.ndarray, np.generic)) and is_traceable(np.asarray(r)) for r in results) or not all(
         has_elements(a._shape) for a in arrays
@@ -437,6 +444,9 @@ def opaque(function: Callable[..., Any], given: Any, keywords: dict[str, Any]) -
 
     nodes = made(operation, [whole_view(r) for r in views], shapes, trace)
     lazies = [placed(r, trace) for r in nodes]
+    may_be_views = name in _MAY_BE_VIEWS or any(np.may_share_memory(r, value) for r in results for value in values)
+    for each in (*arrays, *lazies) if may_be_views else ():
+        each._cell.uncertain = True
     return (
         type(result)(lazies)
         if type(result) in (tuple, list)
@@ -444,6 +454,17 @@ def opaque(function: Callable[..., Any], given: Any, keywords: dict[str, Any]) -
         if isinstance(result, tuple)
         else lazies[0]
     )
+
+
+_MAY_BE_VIEWS = frozenset({"ravel", "reshape", "diagonal", "squeeze", "trim_zeros", "split", "array_split", "hsplit"})
+"""Functions whose results share memory with what they are given, or do not, by its layout."""
+
+
+def _read_only(values: Sequence[Array]) -> list[Array]:
+    """Arrays that stand for others, so that to write to them is a fault."""
+    for value in values:
+        value.flags.writeable = False
+    return list(values)
 
 
 class _Filled:

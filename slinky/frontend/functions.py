@@ -78,6 +78,8 @@ def reduced(
     if dtype is not None:
         keywords["dtype"] = np.dtype(dtype)
     _require_plain(keywords)
+    if not rank:
+        raise NotUnderstoodError("no axes")
     removed = axes_of(axis, rank)
     keepdims = keepdims is not np._NoValue and bool(keepdims)  # type: ignore[attr-defined]
     if out is not None or not removed or array.is_scalar:

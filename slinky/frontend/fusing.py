@@ -64,9 +64,10 @@ def is_arithmetic(node: Node) -> bool:
         return False
     if not node.operands or not node.results[0].shape or operation.keywords:
         return False
-    if operation.function is as_it_is or operation.function in (np.where, np.clip):
-        plain = operation.function is not np.where or node.operands[0].dtype == np.bool_
-        return plain and all(_is_number(a) or a is None for a in operation.arguments)
+    if operation.function is np.where:  # its dtype may depend on the values of Python's integers
+        return node.operands[0].dtype == np.bool_ and all(isinstance(a, Operand) for a in operation.arguments)
+    if operation.function is as_it_is or operation.function is np.clip:
+        return all(_is_number(a) or a is None for a in operation.arguments)
     if not isinstance(operation.function, np.ufunc) or operation.function.signature is not None:
         return False
     return all(map(_is_number, operation.arguments))

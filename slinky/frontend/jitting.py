@@ -80,6 +80,22 @@ def _kind(tree: Any) -> Hashable:
     raise TypeError(f"arguments of type {type(tree).__name__}")
 
 
+def _exact_kind(given: tuple[Any, ...]) -> Hashable | None:
+    """All that decides what a call does, lengths included, where arguments are arrays and simple numbers."""
+    found: list[Any] = []
+    for each in given:
+        kind = type(each)
+        if kind is np.ndarray:
+            found += (each.shape, each.dtype)
+        elif kind is float:
+            found += (kind, each.hex())
+        elif kind is int or kind is bool or kind is str or each is None:
+            found += (kind, each)
+        else:
+            return None
+    return tuple(found)
+
+
 # ----------------------------------------------------------------------------------------------------------------
 # Traces that are kept
 # ----------------------------------------------------------------------------------------------------------------
@@ -240,6 +256,7 @@ class Jit:
         self._reads: Reads | None = None
         self._traces: dict[Hashable, list[Traced]] = {}
         self._refused: dict[Hashable, str] = {}
+        self._ready: dict[Hashable, Callable[[Any], Any]] = {}
         self._warned = False
 
     def __repr__(self) -> str:
@@ -250,6 +267,10 @@ class Jit:
 
     def __call__(self, /, *given: Any, **named: Any) -> Any:
         """What the function gives for these arguments."""
+        if self._ready and not named:
+            ready = self._ready.get(_exact_kind(given))
+            if ready is not None and self._reads is not None and self._reads.hold():
+                return ready(given)
         if lazy_arrays((given, named)):
             return self._function(*given, **named)  # part of another trace
         leaves = [leaf for _, leaf in leaves_of((given, named))]
@@ -271,16 +292,36 @@ class Jit:
                 return self._function(*given, **named)
             traced = made
         values = _sizes(traced.trace, leaves)
-        of = _lengths(values)
         if traced.is_empty or any(evaluate(e, values) <= 0 for e in traced.extents):
             return self._function(*given, **named)
-        outputs = [np.empty(tuple(map(of, view.shape)), view.dtype) for view in traced.outputs]
-        if outputs:
-            plan = self._plan(traced)
-            arrays = [array if number is None else leaves[number] for number, array in traced.sources]
-            scalars = plan.scalars(traced.floats, [values[symbol] for symbol in traced.untold])
-            self._scheduled(traced, plan, arrays, outputs, scalars)(*arrays, *outputs, **scalars)
-        return traced.given_back(leaves, outputs, of)
+        run = self._run_for(traced, leaves, values)
+        kind = None if named or traced not in self._traces.get(key, ()) else _exact_kind(given)
+        if kind is not None:
+            if len(self._ready) >= KEPT_TRACES:
+                self._ready.clear()
+            self._ready[kind] = run
+        return run(leaves)
+
+    def _run_for(self, traced: Traced, leaves: Sequence[Any], values: Mapping[Expr, int]) -> Callable[[Any], Any]:
+        """What runs a trace on arguments of just these sizes."""
+        of = _lengths(values)
+        shapes = [(tuple(map(of, view.shape)), view.dtype) for view in traced.outputs]
+        if not shapes:
+            return lambda leaves: traced.given_back(leaves, (), of)
+        plan = self._plan(traced)
+        scalars = plan.scalars(traced.floats, [values[symbol] for symbol in traced.untold])
+        arrays = [array if number is None else leaves[number] for number, array in traced.sources]
+        empty = [np.empty(shape, dtype) for shape, dtype in shapes]
+        run, sources = self._scheduled(traced, plan, arrays, empty, scalars), traced.sources
+        is_alone = isinstance(traced.result, _Output) and traced.result.view.is_whole and not traced.result.scalar
+
+        def run_on(leaves: Any) -> Any:
+            arrays = [array if number is None else leaves[number] for number, array in sources]
+            outputs = [np.empty(shape, dtype) for shape, dtype in shapes]
+            run(*arrays, *outputs, **scalars)
+            return outputs[0] if is_alone else traced.given_back(leaves, outputs, of)
+
+        return run_on
 
     def _plan(self, traced: Traced) -> Lowered:
         """The pipeline of a trace."""
@@ -316,6 +357,7 @@ class Jit:
             self._reads = None
             self._traces.clear()
             self._refused.clear()
+            self._ready.clear()
             return None
         for traced in self._traces.get(key, ()):
             if traced.trace.questions.hold(_sizes(traced.trace, leaves)):
@@ -338,12 +380,13 @@ class Jit:
             if trace.abandoned is not None:
                 raise Abandoned(trace.abandoned)
             traced = Traced(trace, result, sources)
+        except ValueError as error:
+            # What was handed out as an array stands for a lazy one, and does not share memory with it.
+            if not trace.reasons or "read-only" not in str(error):
+                raise
+            return self._given_up(key, "it writes to an array that it asked for")
         except Abandoned as abandoned:
-            if self._strict:
-                raise TracingError(f"{self._function.__name__} cannot be traced: {abandoned}") from None
-            if key is not None:
-                self._refused[key] = str(abandoned)
-            return None
+            return self._given_up(key, str(abandoned))
         if trace.reasons and not self._warned:
             self._warned = True
             trace.warn()
@@ -352,6 +395,13 @@ class Jit:
             kept.insert(0, traced)
             del kept[KEPT_TRACES:]
         return traced
+
+    def _given_up(self, key: Hashable | None, why: str) -> None:
+        """The function cannot be traced for arguments like these."""
+        if self._strict:
+            raise TracingError(f"{self._function.__name__} cannot be traced: {why}") from None
+        if key is not None:
+            self._refused[key] = why
 
     def _lazy(self, trace: Trace, given: Any, named: Any, sources: dict[Node, int]) -> tuple[Any, Any]:
         """The arguments, with lazy arrays for arrays."""

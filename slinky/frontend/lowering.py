@@ -20,6 +20,7 @@ from typing import Any
 import attrs
 
 from slinky.build import build_pipeline
+from slinky.errors import GraphError
 from slinky.frontend.fusing import inlined, term_of
 from slinky.frontend.nodes import Array, Index, Node, Result, Shape, View
 from slinky.frontend.nodes import Source as Given
@@ -203,6 +204,18 @@ class Lowering:
         term = term_of(node, self, dims, inside)
         return arithmetic(term, self.access(result, list(map(point, dims))), self._name(node.name))
 
+    def lower(self, node: Node, inside: Collection[Node]) -> None:
+        """Make the funcs of a node, and of the nodes inside of it: one func for all if that can be."""
+        before = [own for own in dict.fromkeys(view.result.node for view in node.operands) if own in inside]
+        if before:
+            try:
+                self.arithmetic(node, inside)
+                return
+            except GraphError:  # a number that arithmetic takes otherwise than the function does
+                for each in before:
+                    self.lower(each, inside)
+        node.operation.lower(node, self)
+
     def func_of_all(
         self, node: Node, callback: Callable[..., Any], inputs: Sequence[Access], dims: Sequence[Sequence[Variable]]
     ) -> Func:
@@ -375,10 +388,8 @@ def lowered(nodes: Sequence[Node], outputs: Sequence[View], require: Sequence[Co
     for node in nodes:
         if isinstance(node.operation, Given):
             _require_shape(lowering, node.results[0])
-        elif any(view.result.node in inside for view in node.operands) and node not in inside:
-            lowering.arithmetic(node, inside)
         elif node not in inside:
-            node.operation.lower(node, lowering)
+            lowering.lower(node, inside)
     targets = []
     for _number, view in enumerate(outputs):
         is_made = view.is_whole and not isinstance(view.result.node.operation, Given)

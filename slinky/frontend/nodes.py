@@ -27,7 +27,7 @@ Shape = tuple[Length, ...]
 
 @attrs.frozen(eq=False)
 class Index:
-    """Where an axis of a result is read: at `offset + step * k`, k counting along an `axis` of the view (None: k is 0)."""
+    """Where an axis of a result is read: at `offset + step * k`, k counting along an axis of the view, or 0."""
 
     offset: Length
     step: int

@@ -75,9 +75,9 @@ Argument = Any
 class Pointwise(Operation):
     """A function of elements: `function(*arguments, **keywords)`.
 
-    `floats` are the values of the `Number`s, `extents` those of the `Extent`s. A bare ufunc writes to `out=`; with `into`, any function does. With
-    `masked`, the last two operands are a mask, and what stays where it is false (ufuncs with `where=`). With `unpacked`,
-    operands without axes are given as scalars, whose arithmetic is another one.
+    `floats` are the values of the `Number`s, `extents` those of the `Extent`s. A bare ufunc writes to `out=`; with
+    `into`, any function does. With `masked`, the last two operands are a mask, and what stays where it is false (ufuncs
+    with `where=`). With `unpacked`, operands without axes are given as scalars, whose arithmetic is another one.
     """
 
     name: str
@@ -120,7 +120,8 @@ class Pointwise(Operation):
     @property
     def _is_bare(self) -> bool:
         plain = tuple(map(Operand, range(len(self.arguments))))
-        return isinstance(self.function, np.ufunc) and self.arguments == plain and not self.keywords
+        is_plain = self.arguments == plain and not self.keywords and not self.masked
+        return isinstance(self.function, np.ufunc) and is_plain
 
     def _named(self) -> dict[str, Any]:
         named: dict[str, Any] = {f"float_{k}": value for k, value in enumerate(self.floats)}

@@ -119,9 +119,10 @@ class Reads:
     def hold(self) -> bool:
         """Whether all that can be followed is as it was."""
         try:
-            return all(read() is value for read, value in self._same) and all(
-                _content(read()) == value for read, value in self._equal
-            )
+            for read, value in self._same:
+                if read() is not value:
+                    return False
+            return all(_content(read()) == value for read, value in self._equal)
         except (KeyError, ValueError, TypeError, AttributeError):
             return False
 
@@ -216,10 +217,18 @@ class Reads:
 
     def _content(self, read: Callable[[], Any], value: Any, name: str) -> None:
         """Something with a content, which may change."""
+        if _is_immutable(value):
+            self._note(read, value, name)
+            return
         try:
             self._equal.append((read, _content(value)))
         except (TypeError, ValueError):
             self._refuse(f"{name} is a {type(value).__name__}, which may change")
+
+
+def _is_immutable(value: Any) -> bool:
+    """Whether something is the same as long as it is the same object."""
+    return isinstance(value, _NUMBERS) or (type(value) is tuple and all(map(_is_immutable, value)))
 
 
 def _content(value: Any) -> Hashable:

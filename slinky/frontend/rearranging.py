@@ -314,6 +314,21 @@ def roll(a: Value, shift: Any, axis: Any = None) -> LazyArray:
     return array if any(shifts) else array.copy()
 
 
+@understood(np.copyto, how="a value in the place of another one")
+def copyto(dst: Value, src: Value, casting: str = "same_kind", where: Value = True) -> None:
+    """Write to an array."""
+    trace = trace_of((dst, src, where))
+    if type(dst) is not LazyArray:
+        raise trace.abandon("copyto of what is no lazy array")
+    if where is not True or casting != "same_kind":
+        raise trace.abandon("copyto with where= or casting=")
+    if isinstance(src, (LazyArray, np.ndarray)) and not np.can_cast(src.dtype, dst.dtype, casting):
+        raise TypeError(f"Cannot cast array data from {src.dtype!r} to {dst.dtype!r} according to the rule '{casting}'")
+    if type(src) is not LazyArray:
+        np.copyto(np.empty(np.shape(src), dst.dtype), src, casting)  # type: ignore[call-overload]  # NumPy's refusals
+    dst[...] = src
+
+
 @understood(np.copy, how=COPY)
 def copy(a: Value, order: str = "K", subok: bool = False) -> LazyArray:
     """The elements in a place of their own."""

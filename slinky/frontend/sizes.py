@@ -14,6 +14,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias, Union
 from weakref import WeakKeyDictionary
 
+import numpy as np
+
 from slinky.errors import ExpressionError
 from slinky.symbolic.expressions import (
     Condition,
@@ -87,9 +89,9 @@ def _computes(function: Callable[[Any, Any], Any], turned: bool) -> Callable[[An
                 return function(other, self._known()) if turned else function(self._known(), other)
             return NotImplemented
         pair = (other, self) if turned else (self, other)
-        value = function(*map(value_of, pair))
+        value = function(*(value_of(each) for each in pair))  # type: ignore[arg-type]
         try:
-            return length(function(*map(expr_of, pair)), value, self.questions)
+            return length(function(*(expr_of(each) for each in pair)), value, self.questions)
         except ExpressionError:
             return function(*map(_number, pair))
 
@@ -118,12 +120,12 @@ class Size:
         self.questions.note(equal(self.expr, self.value), True)
         return self.value
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> type:  # functions that ask `isinstance(n, int)` mean an integer like this
         return int
 
     __index__ = __int__ = _forces(operator.index)
-    __hash__ = _forces(hash)  # type: ignore[assignment]
+    __hash__ = _forces(hash)
     __float__ = _forces(float)
     __truediv__ = _forces(operator.truediv)
     __rtruediv__ = _forces(lambda a, b: b / a)
@@ -149,12 +151,20 @@ class Size:
     __rfloordiv__ = _computes(operator.floordiv, True)
     __mod__ = _computes(operator.mod, False)
     __rmod__ = _computes(operator.mod, True)
-    __eq__ = _asks(equal, operator.eq)  # type: ignore[assignment]
-    __ne__ = _asks(lambda a, b: negate(equal(a, b)), operator.ne)  # type: ignore[assignment]
+    __eq__ = _asks(equal, operator.eq)
+    __ne__ = _asks(lambda a, b: negate(equal(a, b)), operator.ne)
     __lt__ = _asks(operator.lt, operator.lt)
     __le__ = _asks(operator.le, operator.le)
     __gt__ = _asks(operator.gt, operator.gt)
     __ge__ = _asks(operator.ge, operator.ge)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return np.asarray(self._known(), dtype)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *given: Any, **keywords: Any) -> Any:
+        if any(getattr(type(each), "__slinky_lazy__", False) for each in given):
+            return NotImplemented  # these know what to do with sizes
+        return getattr(ufunc, method)(*map(_number, given), **keywords)
 
     def __neg__(self) -> Length:
         return 0 - self  # type: ignore[no-any-return]
@@ -181,7 +191,7 @@ def expr_of(given: Length) -> Expr:
 
 def value_of(given: Length) -> int:
     """The value of a length in this call, of which nothing is noted: for what does not shape the trace."""
-    return given.value if type(given) is Size else operator.index(given)  # type: ignore[union-attr]
+    return given.value if type(given) is Size else operator.index(given)
 
 
 def _number(given: object) -> object:
@@ -190,7 +200,7 @@ def _number(given: object) -> object:
 
 def known(given: Length) -> int:
     """The value of a length, which the trace is then good for."""
-    return given._known() if type(given) is Size else operator.index(given)  # type: ignore[union-attr]
+    return given._known() if type(given) is Size else operator.index(given)
 
 
 def same(a: Length, b: Length) -> bool:

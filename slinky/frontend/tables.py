@@ -1,4 +1,4 @@
-"""Which functions of NumPy are understood: the table that calls are dispatched on, and that the documentation is made of.
+"""Which functions of NumPy are understood: the table that calls are dispatched on, and the documentation made of.
 
 To add a function of NumPy, write a handler and register it:
 
@@ -6,9 +6,9 @@ To add a function of NumPy, write a handler and register it:
     def flip(m, axis=None):
         ...
 
-It takes what NumPy's takes and gives lazy arrays. What it does not know how to do, it refuses by `NotUnderstoodError`; then
-NumPy's runs whole. Functions of elements, reductions and functions of whole axes need no handler of their own: see the
-lists in `functions`.
+It takes what NumPy's takes and gives lazy arrays. What it does not know how to do, it refuses by
+`NotUnderstoodError`; then NumPy's runs whole. Functions of elements, reductions and functions of whole axes need no
+handler of their own: see the lists in `functions`.
 """
 
 from __future__ import annotations

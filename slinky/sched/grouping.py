@@ -315,6 +315,8 @@ class _Grower:
         lasts = tuple(
             sorted(i for part in parts for i in part.lasts if not (self.readers[i] and self.readers[i] <= ours))
         )
+        if not lasts:
+            return None  # they write parts of one buffer, and read each other's
         members = tuple(sorted(ours.difference(lasts), reverse=True))
         if lasts == readers[0].lasts:
             tracks = [track.extended(self.calls, first.calls) for track in readers[0].tracks]
