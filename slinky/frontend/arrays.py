@@ -51,6 +51,10 @@ class LazyArray:
         self._index = index
         self._shape = shape
 
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:  # functions that ask `isinstance(x, np.ndarray)` mean an array like this
+        return self.dtype.type if self.is_scalar else np.ndarray
+
     # What it is ---------------------------------------------------------------------------------------------------
 
     @property

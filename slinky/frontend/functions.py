@@ -45,10 +45,8 @@ def _dtype_of(function: Callable[..., Any], ranks: Sequence[tuple[int, Any]], ke
 def _require_plain(keywords: dict[str, Any]) -> None:
     """Further arguments are part of what a pipeline is, so they must be known."""
     for key, value in keywords.items():
-        if (
-            not (value is None or isinstance(value, (bool, int, float, str, type, np.dtype, tuple)))
-            or type(value) is Size
-        ):
+        kind = type(value)  # a size says that it is an int
+        if value is not None and not issubclass(kind, (bool, int, float, str, type, np.dtype, tuple)):
             raise NotUnderstoodError(f"{key}={value!r}")
 
 
@@ -74,14 +72,14 @@ def reduced(
     """What a reduction gives."""
     array = as_lazy(a)
     rank = len(array._shape)
-    keywords = {key: value for key, value in keywords.items() if value is not np._NoValue}  # type: ignore[attr-defined]
+    keywords = {key: value for key, value in keywords.items() if value is not np._NoValue}
     if dtype is not None:
         keywords["dtype"] = np.dtype(dtype)
     _require_plain(keywords)
     if not rank:
         raise NotUnderstoodError("no axes")
     removed = axes_of(axis, rank)
-    keepdims = keepdims is not np._NoValue and bool(keepdims)  # type: ignore[attr-defined]
+    keepdims = keepdims is not np._NoValue and bool(keepdims)
     if out is not None or not removed or array.is_scalar:
         raise NotUnderstoodError("out=, or no axes")
     keywords["axis"] = None if axis is None else removed if isinstance(axis, tuple) else removed[0]
@@ -145,30 +143,47 @@ def _register_reductions() -> None:
         return of_array
 
     # What NumPy takes by position after the axis is a dtype, or out: rare, so not understood.
-    exact = (np.min, np.max, np.amin, np.amax, np.any, np.all, np.argmin, np.argmax, np.ptp, np.count_nonzero)
-    for function in (*exact, np.nanmin, np.nanmax, np.median):
+    exact: list[Callable[..., Any]] = [
+        np.min, np.max, np.amin, np.amax, np.any, np.all, np.argmin, np.argmax, np.ptp, np.count_nonzero, np.nanmin,
+        np.nanmax, np.median, np.nanmedian, np.nanargmin, np.nanargmax,
+    ]  # fmt: skip
+    rounded: list[Callable[..., Any]] = [
+        np.sum, np.prod, np.mean, np.std, np.var, np.nansum, np.nanprod, np.nanmean, np.nanstd, np.nanvar,
+    ]  # fmt: skip
+    for function in exact:
         understood(function, how="reduced " + WHOLE_AXES, exactness=EXACT)(handler(function))
-    for function in (np.sum, np.prod, np.mean, np.std, np.var, np.nansum, np.nanprod, np.nanmean, np.nanstd, np.nanvar):
+    for function in rounded:
         understood(function, how="reduced " + WHOLE_AXES, exactness=ALONG)(handler(function))
 
 
 def _register_along() -> None:
     def handler(function: Callable[..., Any], default: Any) -> Callable[..., Any]:
-        name = name_of(function).split(".")[-1]
+        name = name_of(function)
 
-        def of_array(a: Value, *given: Any, axis: Any = default, **keywords: Any) -> LazyArray:
+        def of_array(a: Value, axis: Any = default, *given: Any, **keywords: Any) -> LazyArray:
             if given:
                 raise NotUnderstoodError("arguments by position")
             return accumulated(function, name, a, axis, **keywords)
 
         return of_array
 
-    for function in (np.cumsum, np.cumprod, np.nancumsum, np.nancumprod):
+    def transform(function: Callable[..., Any]) -> Callable[..., Any]:
+        def of_array(a: Value, n: Any = None, axis: int = -1, norm: Any = None) -> LazyArray:
+            if n is not None:
+                raise NotUnderstoodError("another length")
+            return accumulated(function, name_of(function).split(".")[-1], a, axis, norm=norm)
+
+        return of_array
+
+    running: list[Callable[..., Any]] = [np.cumsum, np.cumprod, np.nancumsum, np.nancumprod]
+    sorting: list[Callable[..., Any]] = [np.sort, np.argsort]
+    for function in running:
         understood(function, how=WHOLE_AXES, exactness=ALONG)(handler(function, None))
-    for function in (np.sort, np.argsort):
+    for function in sorting:
         understood(function, how=WHOLE_AXES, exactness=ALONG)(handler(function, -1))
-    for function in (np.fft.fft, np.fft.ifft):
-        understood(function, how=WHOLE_AXES, exactness=TOLERANCE)(handler(function, -1))
+    transforms: list[Callable[..., Any]] = [np.fft.fft, np.fft.ifft]
+    for function in transforms:
+        understood(function, how=WHOLE_AXES, exactness=TOLERANCE)(transform(function))
 
 
 _register_reductions()
@@ -275,9 +290,11 @@ def _register_elements() -> None:
 
         return of_array
 
-    for function in (np.isclose, np.nan_to_num, np.isneginf, np.isposinf, np.fix):
+    exact: list[Callable[..., Any]] = [np.isclose, np.nan_to_num, np.isneginf, np.isposinf, np.fix]
+    others: list[Callable[..., Any]] = [np.angle, np.sinc, np.i0]
+    for function in exact:
         understood(function, how=ELEMENTS)(handler(function))
-    for function in (np.angle, np.sinc, np.i0):
+    for function in others:
         understood(function, how=ELEMENTS, exactness=TOLERANCE)(handler(function))
 
 

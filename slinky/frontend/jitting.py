@@ -146,13 +146,10 @@ class Traced:
         ]  # fmt: skip
         self.floats = floats_of(self.nodes)
         self.untold = untold(self.nodes, self.outputs)
-        self.extents = {
-            expr_of(n): None for node in self.nodes for r in node.results for n in r.shape if type(n) is Size
-        }
-        self.is_empty = any(
-            type(n) is int and n == 0 for node in self.nodes for r in node.results for n in r.shape
-        ) or any(type(n) is int and n == 0 for view in self.outputs for n in view.shape)
-        self.extents |= {expr_of(n): None for view in self.outputs for n in view.shape if type(n) is Size}
+        seen_of = [*self.outputs, *(view for node in self.nodes for view in node.operands)]
+        shapes = [view.shape for view in seen_of] + [r.shape for node in self.nodes for r in node.results]
+        self.extents = {expr_of(n): None for shape in shapes for n in shape if type(n) is Size}
+        self.is_empty = any(type(n) is int and n == 0 for shape in shapes for n in shape)
         self.plan: Lowered | None = None
         self.scheduled: dict[Hashable, Pipeline] = {}
 
@@ -479,7 +476,7 @@ def _may_trace(leaves: Sequence[Any], arrays: Sequence[Any]) -> bool:
 
 def _sizes(trace: Trace, leaves: Sequence[Any]) -> dict[Expr, int]:
     """The extents of arguments, by their symbols."""
-    return {symbol: leaves[number].shape[d] for symbol, (number, d) in trace.symbols.items()}  # type: ignore[index]
+    return {symbol: leaves[number].shape[d] for symbol, (number, d) in trace.symbols.items()}
 
 
 def _lengths(values: Mapping[Expr, int]) -> Callable[[Length], int]:

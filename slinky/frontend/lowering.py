@@ -103,7 +103,7 @@ class Lowering:
                         buffer.dim(d).domain = bounds
                         self.require(as_expr(1) <= bounds.extent)
                     else:
-                        buffer.dim(d).min = 0  # type: ignore[assignment]
+                        buffer.dim(d).min = 0
                         self.require(buffer.dim(d).max >= 0)
 
     def require(self, condition: Condition) -> None:

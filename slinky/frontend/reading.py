@@ -103,7 +103,8 @@ def _code(code: CodeType) -> _Code:
         elif operation in ("STORE_GLOBAL", "STORE_ATTR", "DELETE_GLOBAL", "DELETE_ATTR"):
             writes = f"it sets {name}"
     inner = tuple(constant for constant in code.co_consts if isinstance(constant, CodeType))
-    return _Code(*(frozenset(names[kind]) for kind in ("global", "attribute", "import")), inner, writes)
+    found = [frozenset(names[kind]) for kind in ("global", "attribute", "import")]
+    return _Code(found[0], found[1], found[2], inner, writes)
 
 
 class Reads:

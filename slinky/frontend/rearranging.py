@@ -173,6 +173,24 @@ def size(a: Value, axis: Any = None) -> Any:
     return as_lazy(a).size if axis is None else as_lazy(a).shape[axis]
 
 
+@understood(np.result_type, how="known")
+def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
+    """The dtype that operands have together."""
+    return np.result_type(*(each.dtype if type(each) is LazyArray else each for each in arrays_and_dtypes))
+
+
+@understood(np.iscomplexobj, how="known")
+def iscomplexobj(x: Value) -> bool:
+    """Whether the dtype is one of complex numbers."""
+    return as_lazy(x).dtype.kind == "c"
+
+
+@understood(np.isrealobj, how="known")
+def isrealobj(x: Value) -> bool:
+    """Whether the dtype is none of complex numbers."""
+    return as_lazy(x).dtype.kind != "c"
+
+
 @understood(np.reshape, how="a view where only axes of one element come or go; else at once")
 def reshape(a: Value, /, shape: Any = None, order: str = "C", *, copy: Any = None) -> LazyArray:
     """The elements, in another shape."""

@@ -73,6 +73,8 @@ class Questions:
 
 def _asks(compare: Callable[[Expr, Expr], Condition], told: Callable[[int, int], bool]) -> Callable[[Any, Any], Any]:
     def method(self: Size, other: object) -> Any:
+        if getattr(type(other), "__slinky_lazy__", False):
+            return NotImplemented
         if not isinstance(other, Size) and not is_integer(other):
             return told(self._known(), other)  # type: ignore[arg-type]
         answer = told(self.value, value_of(other))  # type: ignore[arg-type]
@@ -84,6 +86,8 @@ def _asks(compare: Callable[[Expr, Expr], Condition], told: Callable[[int, int],
 
 def _computes(function: Callable[[Any, Any], Any], turned: bool) -> Callable[[Any, Any], Any]:
     def method(self: Size, other: object) -> Any:
+        if getattr(type(other), "__slinky_lazy__", False):
+            return NotImplemented
         if not isinstance(other, Size) and not is_integer(other):
             if isinstance(other, (float, complex)):
                 return function(other, self._known()) if turned else function(self._known(), other)
@@ -91,7 +95,8 @@ def _computes(function: Callable[[Any, Any], Any], turned: bool) -> Callable[[An
         pair = (other, self) if turned else (self, other)
         value = function(*(value_of(each) for each in pair))  # type: ignore[arg-type]
         try:
-            return length(function(*(expr_of(each) for each in pair)), value, self.questions)
+            expr = function(*(expr_of(each) for each in pair))  # type: ignore[arg-type]
+            return length(expr, value, self.questions)
         except ExpressionError:
             return function(*map(_number, pair))
 
@@ -100,6 +105,8 @@ def _computes(function: Callable[[Any, Any], Any], turned: bool) -> Callable[[An
 
 def _forces(function: Callable[..., Any]) -> Callable[..., Any]:
     def method(self: Size, *others: Any) -> Any:
+        if others and getattr(type(others[0]), "__slinky_lazy__", False):
+            return NotImplemented
         return function(self._known(), *map(_number, others))
 
     return method

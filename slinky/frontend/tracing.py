@@ -14,6 +14,7 @@ import sys
 import warnings
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,7 @@ class Trace:
         self.reasons: list[str] = []
         self.fences: list[str] = []
         self.abandoned: str | None = None
-        self.symbols: dict[Variable, tuple[Hashable, int]] = {}
+        self.symbols: dict[Variable, tuple[Any, int]] = {}
         self.sources: dict[int, Result] = {}
         self.is_free = False
         self.errors: dict[str, Any] = dict(np.geterr())
@@ -155,9 +156,10 @@ def _levels() -> int:
     return _user_frame()[1] - 1
 
 
-def _user_frame() -> tuple[Any, int]:
+def _user_frame() -> tuple[FrameType | None, int]:
     """The frame of the user's that runs now, and how many frames it is away."""
-    frame, count = sys._getframe(1), 1
+    frame: FrameType | None = sys._getframe(1)
+    count = 1
     while frame is not None and frame.f_code.co_filename.startswith((_HERE, _NUMPY)):
         frame, count = frame.f_back, count + 1
     return frame, count
@@ -239,7 +241,8 @@ def scheduled_for(
 def runs_by_pieces(nodes: Sequence[Node], smallest: int = SMALL_BYTES) -> bool:
     """Whether a pipeline is worth its while, and all arrays have elements."""
     results = [result for node in nodes for result in node.results]
-    if not all(has_elements(result.shape) for result in results):
+    shapes = [result.shape for result in results] + [view.shape for node in nodes for view in node.operands]
+    if not all(map(has_elements, shapes)):
         return False
     if all(isinstance(node.operation, Source) for node in nodes):
         return False
