@@ -570,3 +570,35 @@ def test_values_dtypes_and_memory_are_numpys(function: Any, dtype: str) -> None:
     traced = jit(function)
     for n in (6, 4, 6):
         assert_same(traced(image(n, 3, dtype=dtype)), function(image(n, 3, dtype=dtype)))
+
+
+# What does not hand over by itself -------------------------------------------------------------------------------
+
+
+def _helped(x: Any) -> Any:
+    return np.asarray(x) * np.ones(x.shape, np.float32)
+
+
+def _stencil_as_written(x: Any) -> Any:
+    x = np.asarray(x)
+    out = np.zeros(x.shape, dtype=x.dtype)
+    out[1:-1, 1:-1] = x[2:, 1:-1] + x[:-2, 1:-1] + x[1:-1, 2:] + x[1:-1, :-2] - 4 * x[1:-1, 1:-1]
+    rows = np.arange(x.shape[0])[:, None] * np.ones((1, x.shape[1]))
+    return _helped(out), rows, np.full(x.shape[:1], 2), np.arange(1, x.shape[1] + 1, 2), np.empty_like(x).shape
+
+
+def test_arrays_made_of_sizes_are_lazy() -> None:
+    traced = jit(_stencil_as_written)
+    for shape in [(5, 4), (9, 7), (3, 3), (4, 5)]:
+        assert_same(traced(image(*shape)), _stencil_as_written(image(*shape)))
+    assert kept(traced) == 1
+    assert "asks for values" not in traced.explain(image(5, 4))
+
+
+def test_functions_that_check_for_arrays() -> None:
+    def strict(x: Any) -> Any:
+        if not isinstance(x, np.ndarray) or not isinstance(x.sum(), np.floating) or not isinstance(x.shape[0], int):
+            raise TypeError("an array is needed")
+        return x + 1
+
+    assert_traced(jit(strict), image(3, 4))

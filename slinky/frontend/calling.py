@@ -147,7 +147,9 @@ def pointwise(
             arguments.append(Extent(len(extents)))
             extents.append(value)
             sample.append(value.value)
-        elif value is None or type(value) in _NUMBERS or (type(value) is not LazyArray and isinstance(value, np.generic)):
+        elif (
+            value is None or type(value) in _NUMBERS or (type(value) is not LazyArray and isinstance(value, np.generic))
+        ):
             arguments.append(value)
             sample.append(value)
         else:

@@ -24,7 +24,7 @@ from slinky.frontend.calling import (
 )
 from slinky.frontend.given import as_lazy, axes_of
 from slinky.frontend.operations import Along, Contraction
-from slinky.frontend.sizes import Size, same, value_of
+from slinky.frontend.sizes import same, value_of
 from slinky.frontend.tables import ALONG, EXACT, TOLERANCE, NotUnderstoodError, name_of, understood
 from slinky.frontend.views import broadcast, common_shape
 

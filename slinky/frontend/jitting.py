@@ -22,6 +22,7 @@ from slinky.errors import SlinkyError, TracingError
 from slinky.frontend.arrays import LazyArray, is_traceable, placed
 from slinky.frontend.calling import lazy_arrays
 from slinky.frontend.lowering import Lowered, floats_of, sources_of, untold
+from slinky.frontend.namespaces import with_traced_numpy
 from slinky.frontend.nodes import Array, Node, Source, View, exactly, in_order
 from slinky.frontend.reading import Reads
 from slinky.frontend.sizes import Length, Size, are_same, expr_of
@@ -373,7 +374,7 @@ class Jit:
         sources: dict[Node, int] = {}
         try:
             arguments, keywords = self._lazy(trace, given, named, sources)
-            result = self._function(*arguments, **keywords)
+            result = with_traced_numpy(self._function, trace)(*arguments, **keywords)
             if trace.abandoned is not None:
                 raise Abandoned(trace.abandoned)
             traced = Traced(trace, result, sources)
@@ -381,9 +382,11 @@ class Jit:
             # What was handed out as an array stands for a lazy one, and does not share memory with it.
             if not trace.reasons or "read-only" not in str(error):
                 raise
-            return self._given_up(key, "it writes to an array that it asked for")
+            self._give_up(key, "it writes to an array that it asked for")
+            return None
         except Abandoned as abandoned:
-            return self._given_up(key, str(abandoned))
+            self._give_up(key, str(abandoned))
+            return None
         if trace.reasons and not self._warned:
             self._warned = True
             trace.warn()
@@ -393,7 +396,7 @@ class Jit:
             del kept[KEPT_TRACES:]
         return traced
 
-    def _given_up(self, key: Hashable | None, why: str) -> None:
+    def _give_up(self, key: Hashable | None, why: str) -> None:
         """The function cannot be traced for arguments like these."""
         if self._strict:
             raise TracingError(f"{self._function.__name__} cannot be traced: {why}") from None
@@ -533,7 +536,8 @@ def jit(
     def decorated(own: Callable[..., Any]) -> Jit:
         if isinstance(own, Jit):
             return own
-        if not callable(own) or inspect.isgeneratorfunction(own) or inspect.iscoroutinefunction(own):
+        given_function: object = own
+        if not callable(given_function) or inspect.isgeneratorfunction(own) or inspect.iscoroutinefunction(own):
             raise TracingError(f"jit takes a function that returns its results, got {own!r}")
         return Jit(own, strict, smallest, given)
 

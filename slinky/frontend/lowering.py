@@ -186,6 +186,7 @@ class Lowering:
         arguments: Mapping[str, Any] | None = None,
         in_place: bool = False,
         whole: Sequence[Variable] = (),
+        pass_buffers: bool = False,
     ) -> Func:
         """The func of a node whose results all have the same dimensions."""
         for result in node.results:
@@ -193,9 +194,8 @@ class Lowering:
                 if dim in whole:
                     self._bounded(result, d)
         outputs = [self.access(result, list(map(point, dims))) for result in node.results]
-        return Func(
-            callback, inputs, outputs, self._name(node.name), arguments=arguments, in_place=in_place, whole=whole
-        )
+        options: dict[str, Any] = {"arguments": arguments, "in_place": in_place, "whole": whole}
+        return Func(callback, inputs, outputs, self._name(node.name), pass_buffers=pass_buffers, **options)
 
     def arithmetic(self, node: Node, inside: Collection[Node]) -> Func:
         """The func of a node that is arithmetic, with the nodes inside of it."""

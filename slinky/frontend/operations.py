@@ -435,6 +435,39 @@ def _extended(operand: Array, part: Part, shape: tuple[int, ...]) -> Array:
 
 
 @attrs.frozen(eq=False)
+class Ramp(Operation):
+    """The numbers `start + step * k`, where k is the place."""
+
+    start: Length
+    step: int
+    name: str = "arange"
+    exactness: str = "exact"
+
+    def compute(self, operands: Sequence[Array], node: Node) -> tuple[Array, ...]:
+        """All of them."""
+        (result,) = node.results
+        return (value_of(self.start) + self.step * np.arange(value_of(result.shape[0]), dtype=result.dtype),)
+
+    def lower(self, node: Node, lowering: Lowering) -> None:
+        """A func without operands."""
+        arguments = {"start": lowering.expr(self.start), "step": self.step}
+        lowering.func(node, _ramp, [], lowering.dims(1), arguments=arguments, pass_buffers=True)
+
+    def lengths(self) -> Iterator[Length]:
+        """The first number."""
+        yield self.start
+
+    def key(self, of: Callable[[Length], Hashable]) -> Hashable | None:
+        """The first number and the step."""
+        return ("ramp", of(self.start), self.step)
+
+
+def _ramp(target: Any, *, start: int, step: int) -> None:
+    (first,) = target.min
+    target.array[...] = start + step * np.arange(first, first + len(target.array), dtype=target.array.dtype)
+
+
+@attrs.frozen(eq=False)
 class Opaque(Operation):
     """A function that is not understood: `call` gives its results, for whole arrays."""
 

@@ -78,7 +78,7 @@ _NUMBERS = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), n
 
 
 @attrs.frozen(eq=False)
-class _Code:
+class Names:
     """The names by which code reaches what is outside of it."""
 
     globals: frozenset[str]
@@ -89,7 +89,8 @@ class _Code:
 
 
 @lru_cache(maxsize=1024)
-def _code(code: CodeType) -> _Code:
+def names_of(code: CodeType) -> Names:
+    """The names that code speaks of."""
     names: dict[str, set[str]] = {"global": set(), "attribute": set(), "import": set()}
     writes = None
     for instruction in dis.get_instructions(code):
@@ -104,7 +105,7 @@ def _code(code: CodeType) -> _Code:
             writes = f"it sets {name}"
     inner = tuple(constant for constant in code.co_consts if isinstance(constant, CodeType))
     found = [frozenset(names[kind]) for kind in ("global", "attribute", "import")]
-    return _Code(found[0], found[1], found[2], inner, writes)
+    return Names(found[0], found[1], found[2], inner, writes)
 
 
 class Reads:
@@ -143,8 +144,8 @@ class Reads:
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
             self._cell(name, cell)
         attributes = _all_attributes(function.__code__)
-        for code in _all_code(function.__code__):
-            self._names(_code(code), function.__globals__, attributes)
+        for code in all_code(function.__code__):
+            self._names(names_of(code), function.__globals__, attributes)
 
     def _cell(self, name: str, cell: CellType) -> None:
         try:
@@ -154,7 +155,7 @@ class Reads:
             return
         self._value(lambda: cell.cell_contents, value, name, frozenset())
 
-    def _names(self, code: _Code, names: dict[str, Any], attributes: frozenset[str]) -> None:
+    def _names(self, code: Names, names: dict[str, Any], attributes: frozenset[str]) -> None:
         if code.writes is not None:
             self._refuse(code.writes)
         for name in sorted(code.imports):
@@ -260,12 +261,12 @@ def _is_trusted(module: ModuleType | None) -> bool:
     return name.partition(".")[0] in _TRUSTED and not name.startswith("numpy.random")
 
 
-def _all_code(code: CodeType) -> Iterator[CodeType]:
+def all_code(code: CodeType) -> Iterator[CodeType]:
     """Code, and that of the functions that it makes."""
     yield code
-    for inner in _code(code).inner:
-        yield from _all_code(inner)
+    for inner in names_of(code).inner:
+        yield from all_code(inner)
 
 
 def _all_attributes(code: CodeType) -> frozenset[str]:
-    return frozenset(name for each in _all_code(code) for name in _code(each).attributes)
+    return frozenset(name for each in all_code(code) for name in names_of(each).attributes)

@@ -333,7 +333,7 @@ def roll(a: Value, shift: Any, axis: Any = None) -> LazyArray:
 
 
 @understood(np.copyto, how="a value in the place of another one")
-def copyto(dst: Value, src: Value, casting: str = "same_kind", where: Value = True) -> None:
+def copyto(dst: Value, src: Value, casting: Any = "same_kind", where: Value = True) -> None:
     """Write to an array."""
     trace = trace_of((dst, src, where))
     if type(dst) is not LazyArray:
@@ -343,7 +343,7 @@ def copyto(dst: Value, src: Value, casting: str = "same_kind", where: Value = Tr
     if isinstance(src, (LazyArray, np.ndarray)) and not np.can_cast(src.dtype, dst.dtype, casting):
         raise TypeError(f"Cannot cast array data from {src.dtype!r} to {dst.dtype!r} according to the rule '{casting}'")
     if type(src) is not LazyArray:
-        np.copyto(np.empty(np.shape(src), dst.dtype), src, casting)  # type: ignore[call-overload]  # NumPy's refusals
+        np.copyto(np.empty(np.shape(src), dst.dtype), src, casting)  # NumPy's refusals
     dst[...] = src
 
 

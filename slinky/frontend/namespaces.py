@@ -1,0 +1,159 @@
+"""The NumPy that a traced function sees: what does not hand over to lazy arrays by itself is put in its place.
+
+Idea. `np.zeros(x.shape)` and `np.asarray(x)` never ask a lazy array. So a function is traced with globals in which
+NumPy is a namespace that does: the same functions, but for those that make arrays of sizes, or of lazy arrays. The
+functions of the same module that it calls are taken along.
+
+Invariant: where no size and no lazy array is given, everything is NumPy's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from slinky.errors import TracingError
+from slinky.frontend.arrays import LazyArray, made, placed
+from slinky.frontend.calling import broadcast_to, converted, filled
+from slinky.frontend.operations import Ramp
+from slinky.frontend.reading import all_code, names_of
+from slinky.frontend.sizes import Size
+from slinky.frontend.tracing import Trace
+
+
+class TracedNumpy(ModuleType):
+    """NumPy, for a function that is traced."""
+
+    def __init__(self, trace: Trace) -> None:
+        super().__init__("numpy", np.__doc__)
+        self._trace = trace
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "random":
+            raise TracingError("random numbers cannot be traced: numpy.random; draw them outside of the function")
+        return getattr(np, name)
+
+    def zeros(self, shape: Any, dtype: Any = float, *given: Any, **named: Any) -> Any:
+        """Zeros: lazy ones where the shape is of sizes."""
+        return self._full(np.zeros, shape, dtype, 0, given, named)
+
+    def ones(self, shape: Any, dtype: Any = None, *given: Any, **named: Any) -> Any:
+        """Ones."""
+        return self._full(np.ones, shape, dtype, 1, given, named)
+
+    def empty(self, shape: Any, dtype: Any = float, *given: Any, **named: Any) -> Any:
+        """Something: zeros, where it is lazy."""
+        return self._full(np.empty, shape, dtype, 0, given, named)
+
+    def full(self, shape: Any, fill_value: Any, dtype: Any = None, *given: Any, **named: Any) -> Any:
+        """Full of a value."""
+        is_lazy = type(fill_value) is LazyArray
+        if (not _has_sizes(shape) and not is_lazy) or given or named:
+            return np.full(shape, fill_value, dtype, *given, **named)
+        own = fill_value.dtype if is_lazy else np.asarray(fill_value).dtype
+        value = converted(fill_value, own if dtype is None else np.dtype(dtype), self._trace)
+        found = placed(value.view.result, self._trace)._seen(broadcast_to(value, _shape_of(shape)))
+        return found.copy()
+
+    def _full(self, function: Any, shape: Any, dtype: Any, value: Any, given: Any, named: dict[str, Any]) -> Any:
+        kind = np.dtype(float if dtype is None else dtype)
+        if not _has_sizes(shape) or given or set(named) - {"order"} or kind.kind not in "biufc":
+            return function(shape, kind, *given, **named)
+        return filled(_shape_of(shape), kind, value, self._trace)
+
+    def arange(self, *given: Any, **named: Any) -> Any:
+        """Numbers in steps: lazy ones where the ends are sizes."""
+        ends = given if len(given) > 1 else (0, *given)
+        step = ends[2] if len(ends) > 2 else 1
+        is_plain = not named and all(type(each) in (int, Size) for each in ends) and type(step) is int and step > 0
+        if not is_plain or not _has_sizes(ends[:2]) or len(ends) > 3:
+            return np.arange(*given, **named)
+        distance = ends[1] - ends[0]
+        if distance <= 0:
+            return np.arange(*given)
+        count = (distance + step - 1) // step
+        result = made(Ramp(ends[0], step), [], [((count,), np.dtype(np.int64), False)], self._trace)[0]
+        return placed(result, self._trace)
+
+    def asarray(self, a: Any, dtype: Any = None, *given: Any, **named: Any) -> Any:
+        """The array itself, if it is lazy."""
+        if type(a) is not LazyArray or given or set(named) - {"order"} or named.get("order") not in (None, "K", "A"):
+            return np.asarray(a, dtype, *given, **named)
+        if a.is_scalar:
+            a = a.copy()
+        return a if dtype is None else a.astype(dtype, copy=False)
+
+    def asanyarray(self, a: Any, dtype: Any = None, *given: Any, **named: Any) -> Any:
+        """The array itself, if it is lazy."""
+        return self.asarray(a, dtype, *given, **named)
+
+    def ascontiguousarray(self, a: Any, dtype: Any = None, **named: Any) -> Any:
+        """The elements in C order: of a lazy array, which may be the array itself."""
+        if type(a) is not LazyArray or named:
+            return np.ascontiguousarray(a, dtype, **named)
+        found = a.copy() if dtype is None else a.astype(dtype)
+        a._cell.uncertain = found._cell.uncertain = True
+        return found if found._shape else found[None]
+
+    def array(self, a: Any, dtype: Any = None, **named: Any) -> Any:
+        """A copy."""
+        if type(a) is not LazyArray or set(named) - {"copy"} or named.get("copy", True) is not True:
+            return np.array(a, dtype, **named)
+        return a.copy() if dtype is None else a.astype(dtype).copy()
+
+
+def _has_sizes(shape: Any) -> bool:
+    entries = shape if isinstance(shape, (tuple, list)) else (shape,)
+    return any(type(each) is Size for each in entries)
+
+
+def _shape_of(shape: Any) -> tuple[Any, ...]:
+    entries = shape if isinstance(shape, (tuple, list)) else (shape,)
+    return tuple(each if type(each) is Size else int(each) for each in entries)
+
+
+def with_traced_numpy(function: Callable[..., Any], trace: Trace) -> Callable[..., Any]:
+    """A function that sees lazy arrays' NumPy, as do the functions of its module that it calls."""
+    if not isinstance(function, FunctionType) or not _uses_numpy(function, set()):
+        return function
+    namespace = TracedNumpy(trace)
+    names: dict[str, Any] = {n: namespace if value is np else value for n, value in function.__globals__.items()}
+    known: dict[FunctionType, FunctionType] = {}
+    found = _rebuilt(function, names, known)
+    waiting = [function]
+    while waiting:
+        for name in _globals_of(waiting.pop()):
+            value = function.__globals__.get(name)
+            if isinstance(value, FunctionType) and value.__globals__ is function.__globals__:
+                if value not in known:
+                    waiting.append(value)
+                names[name] = _rebuilt(value, names, known)
+    return found
+
+
+def _uses_numpy(function: FunctionType, seen: set[FunctionType]) -> bool:
+    """Whether it speaks of NumPy as a global, it or a function that it calls, and none of them sets globals."""
+    seen.add(function)
+    names = function.__globals__
+    if any(names_of(code).writes is not None for code in all_code(function.__code__)):
+        return False
+    called = [names.get(name) for name in _globals_of(function)]
+    own = [v for v in called if isinstance(v, FunctionType) and v.__globals__ is names and v not in seen]
+    return any(value is np for value in called) or any(_uses_numpy(value, seen) for value in own)
+
+
+def _globals_of(function: FunctionType) -> set[str]:
+    return {name for code in all_code(function.__code__) for name in names_of(code).globals}
+
+
+def _rebuilt(function: FunctionType, names: dict[str, Any], known: dict[FunctionType, FunctionType]) -> FunctionType:
+    """A function with other globals."""
+    if function not in known:
+        new = FunctionType(function.__code__, names, function.__name__, function.__defaults__, function.__closure__)
+        new.__kwdefaults__ = function.__kwdefaults__
+        new.__dict__.update(function.__dict__)
+        known[function] = new
+    return known[function]
