@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from slinky.frontend import functions as functions  # the table is filled there
+from slinky.frontend import composed as composed  # the table is filled there
+from slinky.frontend import functions as functions
 from slinky.frontend import rearranging as rearranging
 from slinky.frontend.tables import DATA_DEPENDENT, TABLE, WRITING, exactness_of, name_of
 
@@ -77,8 +78,9 @@ the pipeline is then found again by its structure.
   functions that return anything but arrays, numbers, and tuples, lists or dictionaries of them: the function is
   called as it is.
 * Side effects, such as printing, happen when it is traced. SciPy's functions and others that call `np.asarray` force
-  their arguments. `np.zeros(x.shape)` asks for the shape: its trace is good for arrays of this shape;
-  `np.zeros_like(x)` is not.
+  their arguments. `np.zeros(x.shape)`,
+  `np.arange(x.shape[0])` and their like are lazy where the traced function, or one of its module that it calls, has NumPy as
+  a global of its own; else they ask for the shape, and the trace is good for arrays of this shape.
 
 `np.errstate` holds as where the call, or the operation, stands. Results are NumPy's in dtype and shape, and arrays of
 their own in C order; a result that is a view of an argument is one here, too.

@@ -78,6 +78,10 @@ def lazy_arrays(given: Any) -> list[LazyArray]:
     return []
 
 
+def _is_scalar_of_numpy(value: Value) -> bool:
+    return type(value) is not LazyArray and isinstance(value, np.generic)
+
+
 def is_known(value: Value) -> bool:
     """Whether something can be an operand."""
     if type(value) is LazyArray or type(value) is Size or type(value) in _NUMBERS:
@@ -147,9 +151,7 @@ def pointwise(
             arguments.append(Extent(len(extents)))
             extents.append(value)
             sample.append(value.value)
-        elif (
-            value is None or type(value) in _NUMBERS or (type(value) is not LazyArray and isinstance(value, np.generic))
-        ):
+        elif value is None or type(value) in _NUMBERS or _is_scalar_of_numpy(value):
             arguments.append(value)
             sample.append(value)
         else:
@@ -389,7 +391,8 @@ def call_in_place(name: str, array: LazyArray, other: Any) -> Any:
 
 def call_function(function: Callable[..., Any], given: Any, keywords: dict[str, Any]) -> Any:
     """A function of NumPy's of lazy arrays."""
-    from slinky.frontend import functions as functions  # the table is filled there
+    from slinky.frontend import composed as composed  # the table is filled there
+    from slinky.frontend import functions as functions
     from slinky.frontend import rearranging as rearranging
 
     trace = trace_of((given, keywords))

@@ -1,0 +1,126 @@
+"""Functions of NumPy on lazy arrays give what they give on arrays, one by one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from traced import assert_same, image, jit
+
+import slinky as sl
+from slinky.frontend.tables import TABLE, name_of
+
+TABLES = np.array([-60.0, -3.0, 2.0, 40.0]), np.array([0.0, 4.0, 2.0, 1.0])
+
+CALLS: dict[str, Any] = {
+    "average": lambda x: (np.average(x, axis=0), np.average(x)),
+    "norm": lambda x: np.linalg.norm(x, axis=1),
+    "select": lambda x: np.select([x > 20, x > 0], [x, x * 2], 7),
+    "interp": lambda x: np.interp(x, *TABLES),
+    "digitize": lambda x: np.digitize(x, TABLES[0]),
+    "gradient": lambda x: (np.gradient(x), np.gradient(x, axis=1), np.gradient(x, 2.0, axis=0)),
+    "split": lambda x: [*np.split(x, [1, 2], axis=1), np.array_split(x, [2])[0] * 2],
+    "column_stack": lambda x: np.column_stack([x, x[:, 0], x * 2]),
+    "dstack": lambda x: np.dstack([x, x]),
+    "tile": lambda x: (np.tile(x, 2), np.tile(x[0], (2, 3))),
+    "repeat": lambda x: (np.repeat(x, 3, axis=0), x.repeat(2, 1), np.repeat(x[0], 2)),
+    "median": lambda x: np.median(x, axis=0),
+    "argmax": lambda x: (np.argmax(x), x.argmin(axis=1), np.nanargmax(x, axis=0)),
+    "cumsum": lambda x: (np.cumsum(x, 0), x.cumprod(axis=1), np.nancumsum(x, axis=1)),
+    "sort": lambda x: (np.sort(x, 0), np.argsort(x, 1), np.sort(x)),
+    "fft": lambda x: np.fft.ifft(np.fft.fft(x, axis=0), axis=1),
+    "moveaxis": lambda x: (np.moveaxis(x[None], 0, 1), np.rollaxis(x, 1), np.swapaxes(x, 0, 1)),
+    "rot90": lambda x: (np.rot90(x), np.rot90(x, 2), np.rot90(x, -1), np.fliplr(x), np.flipud(x), np.flip(x)),
+    "atleast": lambda x: (np.atleast_1d(x.sum()), np.atleast_2d(x[0]), np.expand_dims(x, (0, 2)), np.squeeze(x[:1])),
+    "broadcast": lambda x: (np.broadcast_to(x[0], (3, x.shape[1])) * 1, np.broadcast_arrays(x, x[0])[1] + 1),
+    "pad": lambda x: [np.pad(x, ((1, 2), (0, 3)), mode=m) for m in ("constant", "edge", "symmetric")],
+    "roll": lambda x: (np.roll(x, 1, 0), np.roll(x, (1, -1), (0, 1)), np.roll(x[0], 2)),
+    "stack": lambda x: (np.stack([x, x * 2]), np.vstack([x, x[0]]), np.hstack([x, x]), np.concatenate((x, x), -1)),
+    "like": lambda x: (np.zeros_like(x), np.ones_like(x, dtype="i2"), np.full_like(x, 3), np.copy(x)),
+    "diff": lambda x: (np.diff(x), np.diff(x, 2, 0), np.diff(x > 0)),
+    "products": lambda x: (x @ x.T, np.dot(x[0], x[0]), x @ x[0], np.outer(x[0], x[1]), np.matmul(x[0], x.T)),
+    "rounding": lambda x: (np.round(x / 3, 1), x.round(), np.fix(x / 3), np.clip(x, None, 3), x.clip(0)),
+    "parts": lambda x: (np.real(x), np.imag(x), (x + 1j).real, (x * 1j).imag, np.angle(x), np.conj(x)),
+    "chosen": lambda x: (np.where(x > 0, x, 0), np.nan_to_num(x), np.isclose(x, 1), np.sinc(x / 100)),
+    "known": lambda x: (np.shape(x), np.ndim(x), np.size(x), x.ndim, len(x), np.result_type(x, 1.0).str, x.nbytes),
+    "reshape": lambda x: (x.reshape(1, *x.shape), x[:, None].reshape(x.shape[0], -1), x.reshape(-1), x.ravel() + 1),
+    "methods": lambda x: (
+        x.mean(),
+        x.std(axis=0),
+        x.var(),
+        (x / 64).prod(),
+        x.max(1),
+        x.flatten(),
+        x.astype("c8").conj(),
+    ),
+}
+
+ROUNDED = {"average", "norm", "median", "cumsum", "fft", "products", "parts", "chosen", "methods"}
+
+
+@pytest.mark.parametrize("dtype", ["int16", "float32", "float64"])
+@pytest.mark.parametrize("name", CALLS)
+def test_a_function(name: str, dtype: str) -> None:
+    function = CALLS[name]
+    traced = jit(function)
+    for shape in [(5, 4), (7, 3), (3, 11)]:
+        x = image(*shape, dtype=dtype)
+        assert_same(traced(x), function(x), rounded=name in ROUNDED)
+        assert "asks for values" not in traced.explain(x)
+
+
+def test_the_table_has_them() -> None:
+    assert {name_of(f) for f in TABLE} >= {"gradient", "select", "linalg.norm", "fft.fft", "pad", "tile", "where"}
+
+
+@pytest.mark.parametrize("out", ["new", "same", "row"])
+def test_out_and_where(out: str) -> None:
+    def function(x: Any) -> Any:
+        if out == "new":
+            y = np.zeros_like(x)
+            found = np.add(x, 1, out=y)
+            np.multiply(y, 2, out=(y,), where=y > 0)
+            return found, y
+        if out == "same":
+            y = x * 1
+            np.add(y[1:], y[:-1], out=y[1:])
+            np.cumsum(y, axis=0, out=y)
+            return y
+        y = x * 1
+        np.sum(x, axis=0, out=y[0])
+        return y, np.add(x, x, where=[True] * x.shape[1], out=x * 0)
+
+    traced = jit(function)
+    for shape in [(5, 4), (3, 2)]:
+        assert_same(traced(image(*shape)), function(image(*shape)))
+
+
+def test_kernels_with_halos() -> None:
+    @sl.stencil(halo=1)
+    def around(a: Any) -> Any:
+        return a[2:, 1:-1] + a[:-2, 1:-1] - 2 * a[1:-1, 1:-1]
+
+    @sl.stencil(halo=((1, 1), (2, 2)), boundary="reflect")
+    def wide(a: Any) -> Any:
+        return a[2:, 4:] + a[:-2, :-4]
+
+    def both(x: Any) -> Any:
+        return around(x * 2)[:, 1:] + 1, wide(x[::-1].T) - x[::-1].T, around(wide(x))
+
+    traced = jit(both)
+    for shape in [(8, 9), (5, 6)]:
+        assert_same(traced(image(*shape)), both(image(*shape)))
+        assert "asks for values" not in traced.explain(image(*shape))
+
+
+def test_filters() -> None:
+    pytest.importorskip("scipy")
+
+    def enhance(x: Any) -> Any:
+        smooth = sl.ndimage.gaussian_filter(x, 2, mode="reflect")
+        return np.clip(x + 1.5 * (x - smooth), 0, 1), sl.ndimage.median_filter(x.T, 3)
+
+    traced = jit(enhance)
+    for shape in [(20, 17), (5, 3)]:
+        assert_same(traced(image(*shape) / 100), enhance(image(*shape) / 100))
