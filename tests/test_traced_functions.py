@@ -32,7 +32,7 @@ CALLS: dict[str, Any] = {
     "fft": lambda x: np.fft.ifft(np.fft.fft(x, axis=0), axis=1),
     "moveaxis": lambda x: (np.moveaxis(x[None], 0, 1), np.rollaxis(x, 1), np.swapaxes(x, 0, 1)),
     "rot90": lambda x: (np.rot90(x), np.rot90(x, 2), np.rot90(x, -1), np.fliplr(x), np.flipud(x), np.flip(x)),
-    "atleast": lambda x: (np.atleast_1d(x.sum()), np.atleast_2d(x[0]), np.expand_dims(x, (0, 2)), np.squeeze(x[:1])),
+    "atleast": lambda x: (np.atleast_1d(x.max()), np.atleast_2d(x[0]), np.expand_dims(x, (0, 2)), np.squeeze(x[:1])),
     "broadcast": lambda x: (np.broadcast_to(x[0], (3, x.shape[1])) * 1, np.broadcast_arrays(x, x[0])[1] + 1),
     "pad": lambda x: [np.pad(x, ((1, 2), (0, 3)), mode=m) for m in ("constant", "edge", "symmetric")],
     "roll": lambda x: (np.roll(x, 1, 0), np.roll(x, (1, -1), (0, 1)), np.roll(x[0], 2)),

@@ -602,3 +602,23 @@ def test_functions_that_check_for_arrays() -> None:
         return x + 1
 
     assert_traced(jit(strict), image(3, 4))
+
+
+def test_programs_of_very_many_operations_are_called_as_they_are() -> None:
+    def rows(x: Any) -> Any:
+        return np.stack([row * 2 for row in x])
+
+    traced = jit(rows)
+    for n in (3, 900):
+        assert_same(traced(image(n, 2)), rows(image(n, 2)))
+    assert "more than 200" in traced.explain(image(900, 2))
+
+
+def test_einsum_that_is_a_view() -> None:
+    def turned(x: Any) -> Any:
+        y = np.pad(x, 1)
+        np.einsum("ij->ji", y).fill(-1)
+        return y, x[1:, :0].sum()
+
+    for shape in ((3, 4), (1, 2)):
+        assert_same(jit(turned)(image(*shape)), turned(image(*shape)))

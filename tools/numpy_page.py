@@ -79,8 +79,8 @@ the pipeline is then found again by its structure.
   called as it is.
 * Side effects, such as printing, happen when it is traced. SciPy's functions and others that call `np.asarray` force
   their arguments. `np.zeros(x.shape)`,
-  `np.arange(x.shape[0])` and their like are lazy where the traced function, or one of its module that it calls, has NumPy as
-  a global of its own; else they ask for the shape, and the trace is good for arrays of this shape.
+  `np.arange(x.shape[0])` and their like are lazy where the traced function, or one of its module that it calls, has
+  NumPy as a global of its own; else they ask for the shape, and the trace is good for arrays of this shape.
 
 `np.errstate` holds as where the call, or the operation, stands. Results are NumPy's in dtype and shape, and arrays of
 their own in C order; a result that is a view of an argument is one here, too.

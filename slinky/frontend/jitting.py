@@ -21,12 +21,12 @@ import numpy as np
 from slinky.errors import SlinkyError, TracingError
 from slinky.frontend.arrays import LazyArray, is_traceable, placed
 from slinky.frontend.calling import lazy_arrays
-from slinky.frontend.lowering import Lowered, floats_of, sources_of, untold
+from slinky.frontend.lowering import Lowered, count_of_funcs, floats_of, sources_of, untold
 from slinky.frontend.namespaces import with_traced_numpy
 from slinky.frontend.nodes import Array, Node, Source, View, exactly, in_order
 from slinky.frontend.reading import Reads
 from slinky.frontend.sizes import Length, Size, are_same, expr_of
-from slinky.frontend.tracing import PLANS, SMALL_BYTES, Abandoned, Trace, func_title, scheduled_for, values_of
+from slinky.frontend.tracing import MOST_FUNCS, PLANS, SMALL_BYTES, Abandoned, Trace, func_title, scheduled_for, values_of
 from slinky.frontend.views import seen
 from slinky.pipeline import Pipeline
 from slinky.symbolic.expressions import Expr
@@ -378,6 +378,8 @@ class Jit:
             if trace.abandoned is not None:
                 raise Abandoned(trace.abandoned)
             traced = Traced(trace, result, sources)
+            if (count := count_of_funcs(traced.nodes, traced.outputs)) > MOST_FUNCS:
+                raise Abandoned(f"it is traced to {count} operations, more than {MOST_FUNCS}")
         except ValueError as error:
             # What was handed out as an array stands for a lazy one, and does not share memory with it.
             if not trace.reasons or "read-only" not in str(error):

@@ -24,6 +24,7 @@ from slinky.errors import GraphError
 from slinky.frontend.fusing import inlined, term_of
 from slinky.frontend.nodes import Array, Index, Node, Result, Shape, View
 from slinky.frontend.nodes import Source as Given
+from slinky.frontend.operations import Assembled
 from slinky.frontend.sizes import Length, Size, expr_of
 from slinky.graph.buffers import Access, BufferExpr, scalar, valid_name
 from slinky.graph.copying import CopyFunc, Source
@@ -369,6 +370,13 @@ def structure(nodes: Sequence[Node], outputs: Sequence[View]) -> Hashable | None
         given = names[node.results[0]] if isinstance(node.operation, Given) else node.name
         found.append((given, own, results, tuple(map(read, node.operands))))
     return tuple(found), tuple(map(read, outputs))
+
+
+def count_of_funcs(nodes: Sequence[Node], outputs: Sequence[View]) -> int:
+    """How many funcs, and how many parts of copies, a pipeline of these nodes has."""
+    inside = inlined(nodes, {view.result for view in outputs})
+    own = [node for node in nodes if node not in inside and not isinstance(node.operation, Given)]
+    return sum(max(len(node.operands), 1) if isinstance(node.operation, Assembled) else 1 for node in own)
 
 
 def floats_of(nodes: Sequence[Node]) -> tuple[float, ...]:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from slinky.errors import ForcedValueWarning, SchedulingError, TracingError
-from slinky.frontend.lowering import Lowered, floats_of, lowered, sources_of, structure, untold
+from slinky.frontend.lowering import Lowered, count_of_funcs, floats_of, lowered, sources_of, structure, untold
 from slinky.frontend.nodes import Array, Node, Result, Source, View, has_elements, in_order, numbers
 from slinky.frontend.sizes import Questions, Size
 from slinky.frontend.views import seen
@@ -33,6 +33,9 @@ _serial = itertools.count()
 
 KEPT_STRUCTURES = 256
 """Pipelines of how many structures are kept, the latest ones."""
+
+MOST_FUNCS = 200
+"""Graphs of more funcs are computed at once: to schedule them takes longer than they do."""
 
 SMALL_BYTES = 1 << 16
 """What is computed at once where all arrays take less: a pipeline costs more than it saves."""
@@ -210,7 +213,7 @@ def computed_whole(nodes: Sequence[Node]) -> dict[Result, Array]:
 def values_of(views: Sequence[View], trace: Trace) -> list[Array]:
     """What views see, computed now; each array is a new one."""
     nodes = in_order([view.result for view in views])
-    if not runs_by_pieces(nodes):
+    if not runs_by_pieces(nodes) or count_of_funcs(nodes, views) > MOST_FUNCS:
         values = computed_whole(nodes)
         return [np.array(seen(values[view.result], view), order="C") for view in views]
     plan = PLANS.of(nodes, views, func_title(trace.name), trace.options)
