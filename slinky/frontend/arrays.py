@@ -203,7 +203,8 @@ class LazyArray:
         if cell.uncertain:
             raise self._trace.abandon("writing to what may share memory with another array")
         axes = [i.axis for i in own.index if i.axis is not None]
-        if any(axis not in axes and own.shape[axis] != 1 for axis in range(len(own.shape))):
+        repeated = [n for axis, n in enumerate(own.shape) if axis not in axes and n != 1]
+        if any(n != 0 for n in repeated):
             raise ValueError("assignment destination is read-only")
         given = value.view
         while len(given.shape) > len(own.shape) and given.shape[0] == 1:
@@ -214,6 +215,8 @@ class LazyArray:
             raise ValueError(
                 f"could not broadcast input array from shape {numbers(value._shape)} into shape {numbers(own.shape)}"
             ) from None
+        if repeated:
+            return  # there are no elements to write to
         if own.is_whole:
             cell.result = whole_result(given, self._trace)
             return

@@ -151,7 +151,8 @@ def column_stack(tup: Any) -> LazyArray:
 @understood(np.dstack, how=COPY)
 def dstack(tup: Any) -> LazyArray:
     """Along the third axis."""
-    arrays = [atleast_2d(each) for each in tup]
+    trace = trace_of((tuple(tup),))
+    arrays = [atleast_2d(lifted(each, trace)) for each in tup]
     return concatenate([a if len(a._shape) > 2 else a[:, :, None] for a in arrays], 2)
 
 

@@ -26,7 +26,16 @@ from slinky.frontend.namespaces import with_traced_numpy
 from slinky.frontend.nodes import Array, Node, Source, View, exactly, in_order
 from slinky.frontend.reading import Reads
 from slinky.frontend.sizes import Length, Size, are_same, expr_of
-from slinky.frontend.tracing import MOST_FUNCS, PLANS, SMALL_BYTES, Abandoned, Trace, func_title, scheduled_for, values_of
+from slinky.frontend.tracing import (
+    MOST_FUNCS,
+    PLANS,
+    SMALL_BYTES,
+    Abandoned,
+    Trace,
+    func_title,
+    scheduled_for,
+    values_of,
+)
 from slinky.frontend.views import seen
 from slinky.pipeline import Pipeline
 from slinky.symbolic.expressions import Expr

@@ -268,13 +268,15 @@ def stack(arrays: Any, axis: int = 0) -> LazyArray:
 @understood(np.vstack, how=COPY)
 def vstack(tup: Any) -> LazyArray:
     """Below each other."""
-    return concatenate([atleast_2d(each) for each in tup], 0)
+    trace = trace_of((tuple(tup),))
+    return concatenate([atleast_2d(lifted(each, trace)) for each in tup], 0)
 
 
 @understood(np.hstack, how=COPY)
 def hstack(tup: Any) -> LazyArray:
     """Beside each other."""
-    arrays = [atleast_1d(each) for each in tup]
+    trace = trace_of((tuple(tup),))
+    arrays = [atleast_1d(lifted(each, trace)) for each in tup]
     return concatenate(arrays, 0 if len(arrays[0]._shape) == 1 else 1)
 
 
