@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import warnings
+import weakref
 from collections import namedtuple
 from typing import Any
 
@@ -13,6 +15,7 @@ from traced import MACHINE, assert_same, assert_traced, image, jit, kept
 
 import slinky as sl
 from slinky.frontend import tracing
+from slinky.frontend.reading import Reads
 
 SHAPES = [(1, 1), (2, 3), (7, 5), (13, 11), (64, 3)]
 DTYPES = ["bool", "uint8", "int16", "int64", "float32", "float64", "complex64"]
@@ -622,3 +625,28 @@ def test_einsum_that_is_a_view() -> None:
 
     for shape in ((3, 4), (1, 2)):
         assert_same(jit(turned)(image(*shape)), turned(image(*shape)))
+
+
+def test_what_is_kept_holds_no_arguments() -> None:
+    traced = jit(lambda x: x[1:] + 1)
+    photo = image(8, 8)
+    alive = weakref.ref(photo)
+    traced(photo)
+    del photo
+    gc.collect()
+    assert kept(traced) == 1
+    assert alive() is None
+
+
+def test_lazy_arrays_that_outlive_their_call_say_so() -> None:
+    escaped = []
+
+    def leak(x: Any) -> Any:
+        escaped.append(x * 2)
+        return x + 1
+
+    traced = jit(leak)
+    traced._reads = Reads(lambda x: x)
+    traced(image(4))
+    with pytest.raises(sl.TracingError, match="outlived the call"):
+        np.asarray(escaped[0])

@@ -142,6 +142,9 @@ class _Given:
     value: Any
 
 
+_NONE = np.empty(0)
+
+
 class Traced:
     """A trace that has ended: what is computed, and what comes back."""
 
@@ -151,9 +154,11 @@ class Traced:
         found = self._outputs(result, arguments)
         self.result = with_leaves(result, lambda leaf: self._leaf(leaf, found, arguments))
         self.nodes = in_order([view.result for view in self.outputs])
-        self.sources = [
-            (arguments.get(node), node.operation.array) for node in sources_of(self.nodes)  # type: ignore[attr-defined]
-        ]  # fmt: skip
+        given = sources_of(self.nodes)
+        self.sources: list[tuple[int | None, Array]] = [
+            (arguments.get(node), _NONE if node in arguments else node.operation.array)  # type: ignore[attr-defined]
+            for node in given
+        ]
         self.floats = floats_of(self.nodes)
         self.untold = untold(self.nodes, self.outputs)
         seen_of = [*self.outputs, *(view for node in self.nodes for view in node.operands)]
@@ -404,6 +409,8 @@ class Jit:
         if not trace.reasons and reads.reason is None and key is not None and reads.hold():
             kept = self._traces.setdefault(key, [])
             kept.insert(0, traced)
+            for node in sources:
+                node.operation.end()  # type: ignore[attr-defined]
             del kept[KEPT_TRACES:]
         return traced
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import numpy as np
 
+from slinky.errors import TracingError
 from slinky.frontend.sizes import Length, are_same, value_of
 
 if TYPE_CHECKING:
@@ -124,12 +125,26 @@ class Node:
         self.results = tuple(Result(self, k, shape, dtype, scalar) for k, (shape, dtype, scalar) in enumerate(results))
 
 
-@attrs.frozen(eq=False)
 class Source(Operation):
     """An array that is there: an argument, or one that the function has."""
 
-    array: Array
-    name: str = "array"
+    def __init__(self, array: Array, name: str = "array") -> None:
+        self._array: Array | None = array
+        self.name = name
+
+    @property
+    def array(self) -> Array:
+        """The array.
+
+        Raises `TracingError` where its call is over: what is kept of that shall keep no arrays.
+        """
+        if self._array is None:
+            raise TracingError(f"a lazy array outlived the call of its function, whose argument {self.name} is gone")
+        return self._array
+
+    def end(self) -> None:
+        """Let go of the array."""
+        self._array = None
 
     def compute(self, operands: Sequence[Array], node: Node) -> tuple[Array, ...]:
         """The array."""
