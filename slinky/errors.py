@@ -33,6 +33,8 @@ class UnusedInputWarning(UserWarning):
 
 class TuningWarning(UserWarning):
     """`tune` was interrupted, and keeps the fastest schedule so far."""
+
+
 class TracingError(SlinkyError, ValueError):
     """A function cannot be traced as asked: it writes to its arguments, draws random numbers, or, where this was to be
     refused, does what is not understood. The message names the operation and its line."""
