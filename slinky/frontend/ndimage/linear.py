@@ -499,7 +499,10 @@ def _mean_1d(
 
 
 def _is_whole_number(value: Any) -> bool:
-    return isinstance(value, (int, float, np.integer, np.floating, np.bool_)) and abs(value) < 2**32 and value % 1 == 0
+    if not isinstance(value, (int, float, np.integer, np.floating, np.bool_)):
+        return False
+    number: Any = value
+    return bool(abs(number) < 2**32 and number % 1 == 0)
 
 
 @local_filter
