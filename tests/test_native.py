@@ -384,3 +384,19 @@ def test_the_text_is_readable() -> None:
     assert "const float t0 = a0_ * (float)0x1.0000000000000p-1;" in lines
     assert "const float t1 = (isgreater(t0, a1_) | (t0 != t0)) ? t0 : a1_;" in lines
     assert "v_o[i] = t1;" in lines
+
+
+@needs_compiler
+def test_functions_of_numpy_in_c() -> None:
+    """A traced function runs its arithmetic in C, at all sizes."""
+
+    def sharpen(image: Array, amount: float = 0.5) -> Any:
+        inner = image[1:-1, 1:-1]
+        soft = (image[:-2, 1:-1] + image[2:, 1:-1] + image[1:-1, :-2] + image[1:-1, 2:]) / 4
+        return np.maximum(inner + amount * (inner - soft), 0), np.exp(inner)
+
+    traced = sl.jit(smallest=0, native=True, workers=1, machine=sl.Machine())(sharpen)
+    for shape in ((40, 30), (41, 7), (3, 3)):
+        image = numbers(shape, np.float32)
+        for found, expected in zip(traced(image), sharpen(image), strict=True):
+            same_bits(found, expected)

@@ -166,7 +166,7 @@ class Traced:
         self.extents = {expr_of(n): None for shape in shapes for n in shape if type(n) is Size}
         self.is_empty = any(type(n) is int and n == 0 for shape in shapes for n in shape)
         self.plan: Lowered | None = None
-        self.scheduled: dict[Hashable, Pipeline] = {}
+        self.scheduled: dict[Hashable, Callable[..., Any]] = {}
 
     def _outputs(self, result: Any, arguments: Mapping[Node, int]) -> dict[Any, int]:
         """Which arrays are computed: all of a result where one of its views sees all, else what each of them sees."""
@@ -258,13 +258,21 @@ def _all_of(view: View) -> View:
 class Jit:
     """A function of arrays that runs by pieces; see `jit`."""
 
-    def __init__(self, function: Callable[..., Any], strict: bool, smallest: int, options: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        strict: bool,
+        smallest: int,
+        options: dict[str, Any],
+        native: bool = False,
+    ) -> None:
         functools.update_wrapper(self, function)
         self.__slinky_function__ = function
         self._function = function
         self._strict = strict
         self._smallest = smallest
         self._options = options
+        self._native = native
         self._reads: Reads | None = None
         self._traces: dict[Hashable, list[Traced]] = {}
         self._refused: dict[Hashable, str] = {}
@@ -344,12 +352,13 @@ class Jit:
 
     def _scheduled(
         self, traced: Traced, plan: Lowered, arrays: Sequence[Array], outputs: Sequence[Array], scalars: dict[str, Any]
-    ) -> Pipeline:
-        """The schedule of a trace for arrays of these sizes."""
+    ) -> Callable[..., Any]:
+        """What runs a trace on arrays of these sizes: its schedule, or the native plan of that."""
         key = tuple(array.shape for array in (*arrays, *outputs))
         found = traced.scheduled.get(key)
         if found is None:
-            found = scheduled_for(plan.pipeline, arrays, outputs, scalars)
+            scheduled = scheduled_for(plan.pipeline, arrays, outputs, scalars)
+            found = scheduled.compile(backend="native") if self._native else scheduled
             if len(traced.scheduled) > KEPT_TRACES:
                 traced.scheduled.clear()
             traced.scheduled[key] = found
@@ -511,6 +520,7 @@ def jit(
     *,
     strict: bool = ...,
     smallest: int = ...,
+    native: bool = ...,
     workers: int | None = ...,
     machine: Any = ...,
     max_bytes: int | None = ...,
@@ -521,6 +531,7 @@ def jit(
     *,
     strict: bool = False,
     smallest: int = SMALL_BYTES,
+    native: bool = False,
     workers: int | None = None,
     machine: Any = None,
     max_bytes: int | None = None,
@@ -544,6 +555,7 @@ def jit(
 
     * `strict`: refuse what is not understood, instead of computing it at once on whole arrays.
     * `smallest`: call the function as it is where all arrays take less than so many bytes.
+    * `native`: run arithmetic in C (`docs/native.md`): the first call for a range of sizes compiles it.
     * `workers`, `machine`, `max_bytes`: as of `auto_schedule`.
 
     Raises `TracingError` for what is no plain function; when called, for what is refused.
@@ -557,7 +569,7 @@ def jit(
         given_function: object = own
         if not callable(given_function) or inspect.isgeneratorfunction(own) or inspect.iscoroutinefunction(own):
             raise TracingError(f"jit takes a function that returns its results, got {own!r}")
-        return Jit(own, strict, smallest, given)
+        return Jit(own, strict, smallest, given, native)
 
     return decorated if function is None else decorated(function)
 
