@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from slinky.errors import ArgumentError, DeclarationError, GraphError
+from slinky.frontend.containers import labelled_like
 from slinky.frontend.pieces import ARRAY, Piece, call_on, settled
 from slinky.frontend.windows import Size, Window
 from slinky.graph.axes import chosen_dimensions
@@ -196,7 +197,7 @@ class Kernel:
         call = self.bind(args, kwargs)
         buffers = [each for each in call.arrays if isinstance(each, BufferExpr)]
         if not buffers:
-            return call.run()
+            return labelled_like(call.arrays)(call.run())
         if len(buffers) != len(call.arrays):
             raise GraphError(f"{self._what} got arrays and buffers; make constants of the arrays by sl.constant(...)")
         rank = max(buffer.rank for buffer in buffers)

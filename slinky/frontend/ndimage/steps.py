@@ -19,6 +19,7 @@ import attrs
 import numpy as np
 
 from slinky.errors import ArgumentError, GraphError, MissingExtraError
+from slinky.frontend.containers import labelled_like
 from slinky.frontend.kernels import Kernel, Pair, rank_of
 from slinky.graph.boundaries import RULES
 from slinky.graph.buffers import BufferExpr
@@ -136,13 +137,18 @@ def local_filter(described: Callable[P, Any]) -> Callable[P, Any]:
             del kwargs[own]
         function = getattr(scipy_ndimage(), name)
         if not is_described(image):
-            return function(*args, **kwargs)
+            return _labelled(function(*args, **kwargs), image)
         output = _tried(function, bound.arguments)
         bound.apply_defaults()
         bound.arguments["output"] = output
         return described(*bound.args, **bound.kwargs)
 
     return filtered
+
+
+def _labelled(result: Any, image: Any) -> Any:
+    """A result of SciPy's in a container like the image's."""
+    return labelled_like([image])(result) if isinstance(result, np.ndarray) else result
 
 
 OWN_PARAMETERS = frozenset({"reassociate"})

@@ -1,0 +1,45 @@
+"""Arrays with labels, of xarray and pandas: what is in them, and results in the same kind of container.
+
+Idea. Neither package is imported here: who has a container of one has imported it. Along axes of which a result has as
+many elements as what it was made of, labels are kept; along others there are none.
+
+Invariant: values are what they are without containers.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
+
+
+def labelled_like(given: Sequence[Any]) -> Callable[[Array], Any]:
+    """What puts a result into a container like the first one among some arguments; as it is, if there is none."""
+    xarray, pandas = sys.modules.get("xarray"), sys.modules.get("pandas")
+    for each in given:
+        if xarray is not None and isinstance(each, xarray.DataArray):
+            return lambda result: _as_data_array(result, each)
+        if pandas is not None and isinstance(each, (pandas.DataFrame, pandas.Series)):
+            return lambda result: _as_table(result, each)
+    return lambda result: result
+
+
+def _as_data_array(result: Array, like: Any) -> Any:
+    """A result with the names, coordinates and attributes of xarray's, as far as they still fit."""
+    if result.shape == like.shape:
+        return like.copy(data=result)
+    kept = {dim for dim, n, m in zip(like.dims, like.shape, result.shape, strict=True) if n == m}
+    coordinates = {name: own for name, own in like.coords.items() if set(own.dims) <= kept}
+    return type(like)(result, dims=like.dims, coords=coordinates, name=like.name, attrs=like.attrs)
+
+
+def _as_table(result: Array, like: Any) -> Any:
+    """A result with the labels of pandas', as far as they still fit."""
+    labels = {"index": like.index, "columns": like.columns} if like.ndim == 2 else {"index": like.index}
+    fitting = {name: own for (name, own), n, m in zip(labels.items(), like.shape, result.shape, strict=True) if n == m}
+    named = {"name": like.name} if like.ndim == 1 else {}
+    return type(like)(result, **fitting, **named)
