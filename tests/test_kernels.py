@@ -524,6 +524,17 @@ def test_arguments_that_do_not_fit() -> None:
         sl.elementwise(lambda a, *, b: a)(inp, b=out)
 
 
+def test_scalars_that_nobody_knows() -> None:
+    def anything(*given: np.ndarray, amount: float = 1) -> np.ndarray:
+        return given[0] * amount
+
+    kernel, r = sl.elementwise(anything), sl.scalar("r")
+    with pytest.raises(sl.ArgumentError, match="'anything': r is known when a pipeline runs; give it by name"):
+        kernel(sl.BufferExpr("inp", int, 1), r)
+    with pytest.raises(sl.ArgumentError, match="amount=r is known only when a pipeline runs"):
+        kernel(np.zeros(3), amount=r)
+
+
 def test_values_that_the_array_does_not_hold() -> None:
     kernel = sl.stencil(halo=1, boundary="constant", value=0.5)(ignored)
     with pytest.raises(sl.GraphError, match=r"filled with 0\.5, which int64 does not hold"):

@@ -216,6 +216,9 @@ class Kernel:
         for name, each in named.items():
             if isinstance(each, BufferExpr) or getattr(each, "__slinky_lazy__", False):
                 raise ArgumentError(f"{self._what}: argument {name!r} is a buffer; give buffers by position")
+        for each in positional:
+            if isinstance(each, (Node, FloatScalar)):
+                raise ArgumentError(f"{self._what}: {each} is known when a pipeline runs; give it by name")
         if not arrays:
             raise ArgumentError(f"{self._what} needs an array, got {', '.join(map(repr, args)) or 'none'}")
         return KernelCall(self, arrays, template, named)
@@ -235,20 +238,15 @@ class Kernel:
             raise ArgumentError(f"{self._what}: {error}") from None
         except ValueError:  # without the output, a parameter with a default stands before one without
             return tuple(args), dict(kwargs)
-        positional, named = bound.args, dict(bound.kwargs)
-        names = [p.name for p in own if p.kind is p.POSITIONAL_OR_KEYWORD][: len(positional)]
-        before = list(parameters).index(self.output) if self.output in parameters else len(positional)
-        if before < len(positional) and len(names) == len(positional):
-            # What follows the output goes by name, or it would be taken for it.
-            late = range(before, len(positional))
-            if not any(is_array(positional[k]) for k in late):
-                named = {**{names[k]: positional[k] for k in late}, **named}
-                positional = positional[:before]
-        symbols = [k for k, each in enumerate(positional) if isinstance(each, (Node, FloatScalar))]
-        if symbols and len(names) == len(positional) and not any(map(is_array, positional[symbols[0] :])):
-            named = {**{names[k]: positional[k] for k in range(symbols[0], len(positional))}, **named}
-            positional = positional[: symbols[0]]
-        return positional, named
+        names = [p.name for p in own if p.kind is p.POSITIONAL_OR_KEYWORD][: len(bound.args)]
+        # What follows the output goes by name, or it would be taken for it; so do symbols, which only funcs know.
+        first = [k for k, each in enumerate(bound.args) if isinstance(each, (Node, FloatScalar))][:1]
+        first += [list(parameters).index(self.output)] if self.output in parameters else []
+        start = min([*first, len(bound.args)])
+        late = bound.args[start:]
+        if len(names) < len(bound.args) or any(map(is_array, late)):
+            return bound.args, dict(bound.kwargs)
+        return bound.args[:start], {**dict(zip(names[start:], late, strict=True)), **bound.kwargs}
 
     def func(self, /, *operands: Any, **arguments: Any) -> Func:
         """Make the func that writes the last of the buffers: `blur.func(image, out, amount=2)`.
@@ -298,8 +296,12 @@ class KernelCall:
 
     def run(self) -> Array:
         """What the function gives for the whole arrays."""
-        arrays = [np.asarray(each) for each in self.arrays]
-        kernel = attrs.evolve(self, arrays=tuple(arrays)).kernel
+        arrays, kernel = [np.asarray(each) for each in self.arrays], self.kernel
+        for name, each in self.named.items():
+            if isinstance(each, (Node, FloatScalar)):
+                raise ArgumentError(
+                    f"kernel {kernel.name!r}: {name}={each} is known only when a pipeline runs"
+                )
         shape = kernel.result_shape(*(array.shape for array in arrays))
         dtype = kernel.result_dtype(*(array.dtype for array in arrays), constants=self._constants)
         if 0 in shape:

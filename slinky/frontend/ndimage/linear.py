@@ -501,8 +501,8 @@ def _mean_1d(
 def _is_whole_number(value: Any) -> bool:
     if not isinstance(value, (int, float, np.integer, np.floating, np.bool_)):
         return False
-    number: Any = value
-    return bool(abs(number) < 2**32 and number % 1 == 0)
+    number = float(value)
+    return number.is_integer() and abs(number) < 2**32
 
 
 @local_filter
