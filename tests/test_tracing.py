@@ -598,6 +598,26 @@ def test_arrays_made_of_sizes_are_lazy() -> None:
     assert "asks for values" not in traced.explain(image(5, 4))
 
 
+MODE = 1
+
+
+def _set_mode(value: int) -> None:
+    global MODE  # noqa: PLW0603
+    MODE = value
+
+
+def test_functions_that_set_globals_see_them() -> None:
+    def function(x: Any) -> Any:
+        _set_mode(3)
+        return np.asarray(x * MODE)
+
+    traced = jit(function)
+    with pytest.warns(sl.ForcedValueWarning):
+        assert_same(traced(image(3)), image(3) * 3)
+    _set_mode(1)
+    assert_same(traced(image(3)), image(3) * 3)
+
+
 def test_functions_that_check_for_arrays() -> None:
     def strict(x: Any) -> Any:
         if not isinstance(x, np.ndarray) or not isinstance(x.sum(), np.floating) or not isinstance(x.shape[0], int):
@@ -650,3 +670,22 @@ def test_lazy_arrays_that_outlive_their_call_say_so() -> None:
     traced(image(4))
     with pytest.raises(sl.TracingError, match="outlived the call"):
         np.asarray(escaped[0])
+
+
+@pytest.mark.filterwarnings("ignore::slinky.ForcedValueWarning")
+def test_a_loop_that_asks_for_values_computes_each_operation_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def settle(x: Any) -> Any:
+        count = 0
+        while True:
+            new = (np.roll(x, 1) + x) / 2
+            doubled = new * 2
+            if float(abs(new - x).max()) < 1:
+                return new, doubled, count
+            x, count = new, count + 1
+
+    graphs = []
+    in_order = tracing.in_order
+    monkeypatch.setattr(tracing, "in_order", lambda *a: graphs.append(len(found := in_order(*a))) or found)
+    assert_same(jit(settle)(image(9)), settle(image(9)))
+    assert len(graphs) > 20
+    assert max(graphs) < 12

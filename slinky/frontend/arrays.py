@@ -30,7 +30,7 @@ Value = Any
 class Cell:
     """A place that holds a result; the places that may share its memory are `uncertain`."""
 
-    __slots__ = ("is_argument", "result", "uncertain")
+    __slots__ = ("__weakref__", "is_argument", "result", "uncertain")
 
     def __init__(self, result: Result, *, is_argument: bool = False) -> None:
         self.result = result
@@ -126,7 +126,9 @@ class LazyArray:
         array = self.compute()
         if dtype is not None and np.dtype(dtype) != array.dtype:
             array = array.astype(dtype)
-        elif not copy:
+        elif copy:
+            array = array.copy()
+        else:
             array.flags.writeable = False  # it does not share memory with what it stands for
         return array
 
@@ -326,8 +328,10 @@ def made(
 
 def placed(result: Result, trace: Trace) -> LazyArray:
     """An array of its own for a result."""
-    view = whole_view(result)
-    return LazyArray(trace, Cell(result), view.index, view.shape)
+    view, cell = whole_view(result), Cell(result)
+    if not trace.is_free:
+        trace.cells.add(cell)
+    return LazyArray(trace, cell, view.index, view.shape)
 
 
 def whole_result(view: View, trace: Trace) -> Result:

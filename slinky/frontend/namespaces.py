@@ -117,43 +117,41 @@ def _shape_of(shape: Any) -> tuple[Any, ...]:
 
 def with_traced_numpy(function: Callable[..., Any], trace: Trace) -> Callable[..., Any]:
     """A function that sees lazy arrays' NumPy, as do the functions of its module that it calls."""
-    if not isinstance(function, FunctionType) or not _uses_numpy(function, set()):
+    if not isinstance(function, FunctionType):
         return function
+    called = _called(function)
+    speaks_of_numpy = any(function.__globals__.get(name) is np for each in called for name in _globals_of(each))
+    if not speaks_of_numpy or any(names_of(c).writes for each in called for c in all_code(each.__code__)):
+        return function  # what sets globals must set those that all others see
     namespace = TracedNumpy(trace)
     names: dict[str, Any] = {n: namespace if value is np else value for n, value in function.__globals__.items()}
-    known: dict[FunctionType, FunctionType] = {}
-    found = _rebuilt(function, names, known)
+    rebuilt = {each: _rebuilt(each, names) for each in called}
+    for name, value in function.__globals__.items():
+        if isinstance(value, FunctionType) and value in rebuilt:
+            names[name] = rebuilt[value]
+    return rebuilt[function]
+
+
+def _called(function: FunctionType) -> list[FunctionType]:
+    """A function, and those of its module that it calls by name, and so on."""
+    found = {function: None}
     waiting = [function]
     while waiting:
-        for name in _globals_of(waiting.pop()):
+        for name in sorted(_globals_of(waiting.pop())):
             value = function.__globals__.get(name)
-            if isinstance(value, FunctionType) and value.__globals__ is function.__globals__:
-                if value not in known:
-                    waiting.append(value)
-                names[name] = _rebuilt(value, names, known)
-    return found
-
-
-def _uses_numpy(function: FunctionType, seen: set[FunctionType]) -> bool:
-    """Whether it speaks of NumPy as a global, it or a function that it calls, and none of them sets globals."""
-    seen.add(function)
-    names = function.__globals__
-    if any(names_of(code).writes is not None for code in all_code(function.__code__)):
-        return False
-    called = [names.get(name) for name in _globals_of(function)]
-    own = [v for v in called if isinstance(v, FunctionType) and v.__globals__ is names and v not in seen]
-    return any(value is np for value in called) or any(_uses_numpy(value, seen) for value in own)
+            if isinstance(value, FunctionType) and value.__globals__ is function.__globals__ and value not in found:
+                found[value] = None
+                waiting.append(value)
+    return list(found)
 
 
 def _globals_of(function: FunctionType) -> set[str]:
     return {name for code in all_code(function.__code__) for name in names_of(code).globals}
 
 
-def _rebuilt(function: FunctionType, names: dict[str, Any], known: dict[FunctionType, FunctionType]) -> FunctionType:
+def _rebuilt(function: FunctionType, names: dict[str, Any]) -> FunctionType:
     """A function with other globals."""
-    if function not in known:
-        new = FunctionType(function.__code__, names, function.__name__, function.__defaults__, function.__closure__)
-        new.__kwdefaults__ = function.__kwdefaults__
-        new.__dict__.update(function.__dict__)
-        known[function] = new
-    return known[function]
+    new = FunctionType(function.__code__, names, function.__name__, function.__defaults__, function.__closure__)
+    new.__kwdefaults__ = function.__kwdefaults__
+    new.__dict__.update(function.__dict__)
+    return new

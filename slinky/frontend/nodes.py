@@ -124,6 +124,10 @@ class Node:
         self.line = line
         self.results = tuple(Result(self, k, shape, dtype, scalar) for k, (shape, dtype, scalar) in enumerate(results))
 
+    def be_source(self, array: Array) -> None:
+        """Its only result has been computed, and need not be computed again."""
+        self.operation, self.operands = Source(array, self.name), ()
+
 
 class Source(Operation):
     """An array that is there: an argument, or one that the function has."""

@@ -16,12 +16,13 @@ from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from types import FrameType
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
 from slinky.errors import ForcedValueWarning, SchedulingError, TracingError
 from slinky.frontend.lowering import Lowered, count_of_funcs, floats_of, lowered, sources_of, structure, untold
-from slinky.frontend.nodes import Array, Node, Result, Source, View, has_elements, in_order, numbers
+from slinky.frontend.nodes import Array, Node, Result, Source, View, has_elements, in_order, numbers, whole_view
 from slinky.frontend.sizes import Questions, Size
 from slinky.frontend.views import seen
 from slinky.pipeline import Pipeline
@@ -59,6 +60,7 @@ class Trace:
         self.symbols: dict[Variable, tuple[Any, int]] = {}
         self.sources: dict[int, Result] = {}
         self.is_free = False
+        self.cells: WeakSet[Any] = WeakSet()
         self.errors: dict[str, Any] = dict(np.geterr())
 
     def source(self, array: Array, name: str, origin: Hashable = None) -> Result:
@@ -81,6 +83,16 @@ class Trace:
         if origin is None and not self.is_free:
             self.sources[id(array)] = node.results[0]  # the node keeps the array, and so its identity
         return node.results[0]
+
+    def held(self, views: Sequence[View]) -> list[Result]:
+        """What lazy arrays that are still held stand for, of all that some views need."""
+        needed = set(in_order([view.result for view in views]))
+        alive = dict.fromkeys(cell.result for cell in list(self.cells))
+        return [
+            r
+            for r in alive
+            if r.node in needed and len(r.node.results) == 1 and not isinstance(r.node.operation, Source)
+        ]
 
     def forced(self, what: str) -> None:
         """A value is asked for, so that the trace is good for this call only."""
@@ -211,7 +223,19 @@ def computed_whole(nodes: Sequence[Node]) -> dict[Result, Array]:
 
 
 def values_of(views: Sequence[View], trace: Trace) -> list[Array]:
-    """What views see, computed now; each array is a new one."""
+    """What views see, computed now; each array is a new one.
+
+    Where the trace is not kept anyway, what lazy arrays stand for that are still held is computed with it, and is not
+    computed again: a loop that asks for a value in each iteration does each of its operations once.
+    """
+    held = trace.held(views) if trace.reasons else []
+    found = _computed([*views, *map(whole_view, held)], trace)
+    for result, array in zip(held, found[len(views) :], strict=True):
+        result.node.be_source(array)
+    return found[: len(views)]
+
+
+def _computed(views: Sequence[View], trace: Trace) -> list[Array]:
     nodes = in_order([view.result for view in views])
     if not runs_by_pieces(nodes) or count_of_funcs(nodes, views) > MOST_FUNCS:
         values = computed_whole(nodes)
