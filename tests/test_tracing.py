@@ -389,6 +389,14 @@ def test_a_fence_whose_result_changes_shape_is_found() -> None:
         assert_same(traced(image(n)), rare(image(n)))
 
 
+def test_what_changes_its_dtype_with_values_is_called_as_it_is() -> None:
+    traced = jit(lambda x: np.linalg.eigvals(x) * 2)
+    real, turning = np.array([[2.0, 0.0], [0.0, 3.0]]), np.array([[0.0, -1.0], [1.0, 0.0]])
+    for array in (real, turning, real, turning):
+        assert_same(traced(array), np.linalg.eigvals(array) * 2)
+    assert "when it was traced" in traced.explain(turning)
+
+
 def test_random_numbers_are_refused() -> None:
     random = np.random.default_rng(0)
     with pytest.raises(sl.TracingError, match="random numbers"):
@@ -602,7 +610,7 @@ MODE = 1
 
 
 def _set_mode(value: int) -> None:
-    global MODE  # noqa: PLW0603
+    global MODE
     MODE = value
 
 

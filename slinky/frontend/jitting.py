@@ -24,6 +24,7 @@ from slinky.frontend.calling import lazy_arrays
 from slinky.frontend.lowering import Lowered, count_of_funcs, floats_of, sources_of, untold
 from slinky.frontend.namespaces import with_traced_numpy
 from slinky.frontend.nodes import Array, Node, Source, View, exactly, in_order
+from slinky.frontend.operations import ChangedResultError
 from slinky.frontend.reading import Reads
 from slinky.frontend.sizes import Length, Size, are_same, expr_of
 from slinky.frontend.tracing import (
@@ -290,7 +291,10 @@ class Jit:
         if self._ready and not named:
             ready = self._ready.get(_exact_kind(given))
             if ready is not None and self._reads is not None and self._reads.hold():
-                return ready(given)
+                try:
+                    return ready(given)
+                except ChangedResultError as error:
+                    return self._as_it_is(given, named, error)
         if lazy_arrays((given, named)):
             return self._function(*given, **named)  # part of another trace
         leaves = [leaf for _, leaf in leaves_of((given, named))]
@@ -320,7 +324,18 @@ class Jit:
             if len(self._ready) >= KEPT_TRACES:
                 self._ready.clear()
             self._ready[kind] = run
-        return run(leaves)
+        try:
+            return run(leaves)
+        except ChangedResultError as error:
+            return self._as_it_is(given, named, error)
+
+    def _as_it_is(self, given: Any, named: Any, error: Exception) -> Any:
+        """Call the function, which does something whose shape or dtype depends on values, as it is, now and later."""
+        key = self._key(given, named)
+        self._ready.clear()
+        self._traces.pop(key, None)
+        self._give_up(key, str(error))
+        return self._function(*given, **named)
 
     def _run_for(self, traced: Traced, leaves: Sequence[Any], values: Mapping[Expr, int]) -> Callable[[Any], Any]:
         """What runs a trace on arguments of just these sizes."""
@@ -495,7 +510,8 @@ class Jit:
             return None, "its arguments are no arrays of numbers"
         key = self._key(given, named)
         traced = None if key is None else self._kept(key, leaves)
-        traced = traced or self._traced(given, named, key)
+        if traced is None and key not in self._refused:
+            traced = self._traced(given, named, key)
         return traced, self._refused.get(key, "it cannot be traced")
 
 

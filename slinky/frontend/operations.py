@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from slinky.frontend.lowering import Lowering
 
 
+class ChangedResultError(CallbackError):
+    """A function gave another shape or dtype than when it was traced: these depend on values."""
+
+
 def as_it_is(value: Any) -> Any:
     """What is converted by where it is written to."""
     return value
@@ -273,7 +277,7 @@ class Calling:
         for target, each in zip(targets, result if len(targets) > 1 else (result,), strict=True):
             array = np.asarray(each)
             if array.shape != target.shape or array.dtype != target.dtype:
-                raise CallbackError(
+                raise ChangedResultError(
                     f"{self.name} gave an array of shape {array.shape} and dtype {array.dtype} where it gave "
                     f"{target.shape} and {target.dtype} when it was traced"
                 )
