@@ -299,9 +299,7 @@ class KernelCall:
         arrays, kernel = [np.asarray(each) for each in self.arrays], self.kernel
         for name, each in self.named.items():
             if isinstance(each, (Node, FloatScalar)):
-                raise ArgumentError(
-                    f"kernel {kernel.name!r}: {name}={each} is known only when a pipeline runs"
-                )
+                raise ArgumentError(f"kernel {kernel.name!r}: {name}={each} is known only when a pipeline runs")
         shape = kernel.result_shape(*(array.shape for array in arrays))
         dtype = kernel.result_dtype(*(array.dtype for array in arrays), constants=self._constants)
         if 0 in shape:
