@@ -137,6 +137,24 @@ def test_each_program_runs_once_before_some_run_in_turns(clock: Clock) -> None:
     assert {n for c, n in zip(measured, runs, strict=True) if c.median > 1.5 * measured[0].median} == {1}
 
 
+def test_what_is_hopeless_runs_once(clock: Clock) -> None:
+    """Where calls are dear, low strips take many times as long as high ones: they need not be made sure of."""
+    count: dict[int, int] = {}
+
+    def callback(source: Array, target: Array) -> None:
+        clock.now += 1.0
+        count[len(target)] = count.get(len(target), 0) + 1
+        np.add(source, 1, out=target)
+
+    q = tuned(two_steps(callback), *plane(256, 8), budget_s=400)
+    measured = sl.explain(q).measured
+    slow = [c for c in measured if c.median > 3 * measured[0].median]
+    assert slow
+    assert {len(c.seconds) for c in slow} == {1}
+    first = next(c for c in measured if c.rows == 16)
+    assert count[16] == 2 * (256 // 16) * len(first.seconds)
+
+
 @pytest.mark.parametrize("budget", [0.0, 1e-9, 5.0, 60.0])
 def test_the_time_is_kept(clock: Clock, budget: float) -> None:
     """But for three candidates, which run three times in any case, and what runs when it is over."""

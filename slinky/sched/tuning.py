@@ -33,6 +33,9 @@ from slinky.sched.machines import Machine, replace_json, this_machine
 _BEHIND = 1.5
 """How much slower than the best one a candidate may be and stay."""
 
+_HOPELESS = 3
+"""How many times as long as the best one the first run of a candidate may take, plan and all, to be given another."""
+
 _FEWEST = 3
 """How many candidates are looked at in any case: what the model says, the program as it was, and strips."""
 
@@ -216,8 +219,7 @@ class _Race:
             seen.add(text)
             run = _Runs(found, candidate)
             self.runs.append(run)
-            self._safely(run, lambda run: self.once(run.pipeline))  # makes the plan, and the memory that it keeps
-            self._safely(run, lambda run: run.run(self.once))
+            self._safely(run, self._first)
             if len(self.runs) >= _FEWEST:
                 if self.best is None:
                     break
@@ -225,6 +227,16 @@ class _Race:
                     break
         if self.best is None:
             raise self.errors[0]
+
+    def _first(self, run: _Runs) -> None:
+        """Run a candidate once that has its plan, and the memory that it keeps; not where making these says enough."""
+        best, start = self.best, clock()
+        self.once(run.pipeline)
+        took = clock() - start
+        if best is not None and took > _HOPELESS * best.candidate.median:
+            run.candidate = attrs.evolve(run.candidate, seconds=(took,))
+        else:
+            run.run(self.once)
 
     def _take_turns(self) -> None:
         """Run those that do not fall behind in turns, until the time is over."""
