@@ -73,7 +73,7 @@ def _neighbours(found: Candidate, most: int) -> Iterator[Candidate]:
         yield from (Candidate(1, 16.0), Candidate(1, rows=64))
         return
     if told.rows is not None:
-        for rows in (2 * told.rows, told.rows // 2):
+        for rows in (2 * told.rows, told.rows // 2, 3 * told.rows // 2, 3 * told.rows // 4):
             if 1 <= rows <= _MOST_ROWS:
                 yield attrs.evolve(told, rows=rows)
     else:
