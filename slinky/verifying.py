@@ -15,6 +15,8 @@ import numpy as np
 from slinky.build import build_pipeline
 from slinky.errors import CheckFailedError, DeclarationError, GraphError
 from slinky.graph.buffers import Access, BufferExpr
+from slinky.graph.built import Built
+from slinky.graph.collecting import Graph
 from slinky.graph.funcs import Func
 from slinky.graph.variants import DeclaredVariant, Variant
 from slinky.ir.effects import NumericBox, numeric_reads, numeric_writes
@@ -173,9 +175,7 @@ def input_boxes(
     scalars: Mapping[str, int | float],
 ) -> dict[str, NumericBox]:
     """Bounds of the inputs that hold all that is read; what is read may in turn depend on these bounds."""
-    found: dict[str, NumericBox] = {
-        i.name: ((0, max(hi - lo for lo, hi in box) if box else 0),) * i.rank for i in p.program.inputs
-    }
+    found = _first_guess(p, call, box)
     for _ in range(_STEPS_TO_GROW):
         values: dict[Expr, int] = {scalar_symbol(s): int(v) for s, v in scalars.items()}
         for buffer, known in (*found.items(), *regions.items()):
@@ -189,7 +189,39 @@ def input_boxes(
                 found[buffer] = tuple((min(a, lo), max(b, hi)) for (a, b), (lo, hi) in pairs)
         if found == before:
             break
-    return found
+    return {buffer: _in_multiples(p, buffer, region) for buffer, region in found.items()}
+
+
+def _first_guess(p: Pipeline, call: Call, box: NumericBox) -> dict[str, NumericBox]:
+    """Bounds of the inputs to begin with: those of dimensions that are read whole are chosen, not found.
+
+    Where dimensions are computed whole, too, a dimension is as long as the one that it stands for, by their order.
+    """
+    largest = (0, max(hi - lo for lo, hi in box) if box else 0)
+    found = {i.name: [largest] * i.rank for i in p.program.inputs}
+    whole = [box[d] for d, _ in call.func.whole]
+    for access in _graph_of(p).funcs[-1].inputs:
+        read_whole = [d for d, item in enumerate(access.box) if item is None]
+        for d, own in zip(read_whole, whole, strict=False):
+            if access.buffer.name in found:
+                found[access.buffer.name][d] = own
+    return {name: tuple(bounds) for name, bounds in found.items()}
+
+
+def _in_multiples(p: Pipeline, name: str, region: NumericBox) -> NumericBox:
+    """A region that ends where the buffer may."""
+    buffer = next(each for each in _graph_of(p).inputs if each.name == name)
+    bounds = list(region)
+    for d, n in buffer.multiples.items():
+        lo, hi = bounds[d]
+        bounds[d] = lo // n * n, -(-(hi + 1) // n) * n - 1
+    return tuple(bounds)
+
+
+def _graph_of(p: Pipeline) -> Graph:
+    built = p._version.lineage.start.built
+    assert isinstance(built, Built)
+    return built.graph
 
 
 def random_scalars(p: Pipeline, rng: np.random.Generator) -> dict[str, int | float]:

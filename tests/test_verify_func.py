@@ -103,6 +103,33 @@ def test_blocks_are_cut_where_they_may_be() -> None:
     assert reversed_blocks.__name__ in str(reversed_blocks)
 
 
+def test_sizes_that_are_asked_for() -> None:
+    """Along what is computed whole, all that is read is as long; bounds that are assigned are kept to."""
+
+    def softmax(rows: Any, out: Any) -> None:
+        powers = np.exp(rows - rows.max(axis=1, keepdims=True))
+        np.divide(powers, powers.sum(axis=1, keepdims=True), out=out)
+
+    a, b, c = (sl.BufferExpr(name, float, 2) for name in "abc")
+    assert sl.verify_func(sl.Func(softmax, [a[y, :]], [b[y, x]], whole=["x"]))
+
+    def swapped(pair: Any, out: Any) -> None:
+        out[...] = pair[:, ::-1]
+
+    func = sl.Func(swapped, [a[y, sl.interval(0, 1)]], [c[y, x]], whole=["x"])
+    c.dim(1).bounds = sl.interval(0, 1)
+    assert sl.verify_func(func)
+    d, e = sl.BufferExpr("d", float, 1), sl.BufferExpr("e", float, 1)
+    d.dim(0).multiple = 4
+    assert sl.verify_func(sl.Func(np.negative, [d[x]], [e[x]]))
+
+
+def test_inputs_without_dimensions() -> None:
+    a, b, c = sl.BufferExpr("a", float, 1), sl.BufferExpr("b", float, 0), sl.BufferExpr("c", float, 1)
+    assert sl.verify_func(sl.Func(np.multiply, [a[x], b[()]], [c[x]]))
+    assert sl.verify_func(sl.Func(lambda b, c: c.fill(b), [b[()]], [sl.BufferExpr("d", float, 1)[x]], name="fill"))
+
+
 # What does not --------------------------------------------------------------------------------------------------------
 
 
@@ -141,7 +168,9 @@ def test_a_window_that_is_too_small() -> None:
 def test_a_window_that_is_too_large_is_noted() -> None:
     report = sl.verify_func(line(lambda a, b: three(a[1:], b), 2, 1))
     assert report
-    assert report.notes == ("the first element that it declares to read along dimension 0 of a never mattered",)
+    assert report.notes == (
+        "of the elements of a that it declares to read, the first along dimension 0 never mattered",
+    )
 
 
 def test_state() -> None:

@@ -66,12 +66,19 @@ class Judge:
     atol: float
     findings: list[Finding] = attrs.field(factory=list)
     notes: dict[str, bool] = attrs.field(factory=dict)
+    unseen: dict[tuple[str, str], bool] = attrs.field(factory=dict)
     runs: int = 0
 
     def report(self) -> FuncReport:
         """All that was found."""
-        notes = tuple(note for note, holds in self.notes.items() if holds)
-        return FuncReport(self.func, tuple(self.findings), notes, self.runs)
+        notes = [note for note, holds in self.notes.items() if holds]
+        for name in dict.fromkeys(name for name, _ in self.unseen):
+            ends = [end for (own, end), holds in self.unseen.items() if own == name and holds]
+            if ends:
+                notes.append(
+                    f"of the elements of {name} that it declares to read, the {', the '.join(ends)} never mattered"
+                )
+        return FuncReport(self.func, tuple(self.findings), tuple(notes), self.runs)
 
     def judge(self, whole: FuncRun, rng: np.random.Generator) -> None:
         """Ask everything of one whole; what makes all else meaningless ends it."""
@@ -209,11 +216,11 @@ class Judge:
         inputs = {}
         regions = whole.regions_read(box)
         for name, buffer in whole.inputs.items():
-            inputs[name] = other_than(buffer.array, rng)
+            inputs[name] = np.array(other_than(buffer.array, rng))
             index = tuple(
                 slice(lo - start, hi - start + 1) for start, (lo, hi) in zip(buffer.min, regions[name], strict=True)
             )
-            inputs[name][index] = buffer.array[index]
+            inputs[name][(*index, ...)] = buffer.array[(*index, ...)]
         outcome = self._run(whole, box, inputs=inputs)
         if outcome is None:
             return False
@@ -298,9 +305,8 @@ class Judge:
                     if outcome is None:
                         return
                     matters = self._first_difference(whole, before, outcome, box) is not None
-                    which = "first" if end == lo else "last"
-                    note = f"the {which} element that it declares to read along dimension {d} of {name} never mattered"
-                    self.notes[note] = self.notes.get(note, True) and not matters
+                    key = name, f"{'first' if end == lo else 'last'} along dimension {d}"
+                    self.unseen[key] = self.unseen.get(key, True) and not matters
 
     # What to say ----------------------------------------------------------------------------------------------------
 

@@ -30,6 +30,7 @@ from slinky.ir.operations import Callback
 from slinky.ir.statements import BufferParameter
 from slinky.pipeline import Pipeline
 from slinky.runtime.buffers import Array, Buffer
+from slinky.symbolic.expressions import Constant
 from slinky.verifying import alone, call_in, random_box, random_elements, random_scalars
 
 
@@ -83,7 +84,7 @@ def verify_func(
     for seed in seeds:
         rng = np.random.default_rng([seed, 15])
         values = random_scalars(p, rng) | dict(scalars or {})
-        for make in _wholes(p, shapes_or_arrays, list(sizes), rng, values):
+        for make in _wholes(func, p, shapes_or_arrays, list(sizes), rng, values):
             whole = make()
             try:
                 whole.require()
@@ -106,6 +107,7 @@ def verify_func(
 
 
 def _wholes(
+    func: Func,
     p: Pipeline,
     given: Sequence[object],
     sizes: Sequence[int],
@@ -119,7 +121,20 @@ def _wholes(
     rank = len(call_in(p).box)
     for shift in range(len(sizes) if rank else 1):
         extents = [sizes[(shift + d) % len(sizes)] for d in range(rank)]
-        yield partial(random_run, p, random_box(call_in(p), extents, rng), rng, scalars)
+        box = _within_assigned(func, random_box(call_in(p), extents, rng))
+        yield partial(random_run, p, box, rng, scalars)
+
+
+def _within_assigned(func: Func, box: NumericBox) -> NumericBox:
+    """A box that has along each dimension the bounds that were assigned to an output, if these are numbers."""
+    found = list(box)
+    for access in func.outputs:
+        for d, i in enumerate(access.box):
+            ends = [access.buffer.assigned.get((d, end)) for end in ("min", "max")]
+            if i is not None and all(isinstance(end, Constant) for end in ends):
+                lo, hi = (end.value for end in ends if isinstance(end, Constant))
+                found[[*func.dims].index(i.min)] = (lo, hi)  # type: ignore[arg-type]
+    return tuple(found)
 
 
 def _on_given(
