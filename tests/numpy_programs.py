@@ -21,7 +21,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 import attrs
 import numpy as np
@@ -413,28 +413,39 @@ def main() -> int:
 
 def compare(given: Iterable[Program], most: int, seconds: float) -> int:
     """Compare programs, print the first fault of each kind, as small as it gets, and how many there are."""
-    import slinky as sl
-
-    def jit(function: Callable[..., Any]) -> Callable[..., Any]:
-        made: Callable[..., Any] = sl.jit(smallest=0, workers=1, machine=sl.Machine())(function)
-        return made
-
     start, tried = time.monotonic(), 0
     kinds: Counter[str | None] = Counter()
     for program in given:
         tried += 1
-        kind = kind_of(fault(program, jit))
-        if kind is not None:
+        for name, jit in jits().items():
+            kind = kind_of(fault(program, jit))
+            if kind is None:
+                continue
             kinds[kind] += 1
             if kinds[kind] == 1:
                 small = smallest(program, jit)
-                print(f"# seed {program.seed}: {fault(small, jit)}\n{small}\n", flush=True)
+                print(f"# seed {program.seed}, {name}: {fault(small, jit)}\n{small}\n", flush=True)
+            break
         if len(kinds) >= most or time.monotonic() - start > seconds:
             break
     for kind, count in kinds.most_common():
         print(f"{count:6} {kind}")
     print(f"{tried} programs, {sum(kinds.values())} differ")
     return 1 if kinds else 0
+
+
+def jits() -> dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]]:
+    """What traces functions: for a usual machine, on which small arrays are computed whole, and for one whose caches
+    are so small, and whose calls cost so little, that they go by pieces."""
+    import slinky as sl
+
+    tiny = sl.Machine(near_bytes=256, shared_bytes=512, memory_bandwidth=1e6, shared_bandwidth=1e7, call_seconds=1e-9)
+    machines = {"whole": sl.Machine(), "by pieces": tiny}
+
+    def traced(machine: sl.Machine) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        return lambda function: cast(Callable[..., Any], sl.jit(smallest=0, workers=1, machine=machine)(function))
+
+    return {name: traced(machine) for name, machine in machines.items()}
 
 
 if __name__ == "__main__":

@@ -8,7 +8,8 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy_programs import Program, Writer, difference, fault, made_array, programs, run, smallest
+import pytest
+from numpy_programs import Program, Writer, difference, fault, jits, made_array, programs, run, smallest
 from numpy_templates import STATEMENTS, TEMPLATES
 
 
@@ -101,3 +102,9 @@ def test_differences() -> None:
     assert difference((one,), [one], False) == "a tuple in place of a list"
     assert difference({"a": one}, {"b": one}, False) == "keys ['a'] in place of ['b']"
     assert difference(np.float64("nan"), np.float64("nan"), False) is None
+
+
+@pytest.mark.parametrize("how", ["whole", "by pieces"])
+def test_traced_programs_give_what_plain_ones_give(how: str) -> None:
+    for program in written()[:25]:
+        assert fault(program, jits()[how]) is None, str(program)

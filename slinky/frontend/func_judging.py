@@ -217,7 +217,7 @@ class Judge:
         regions = whole.regions_read(box)
         for name, buffer in whole.inputs.items():
             inputs[name] = np.array(other_than(buffer.array, rng))
-            index = tuple(
+            index: tuple[Any, ...] = tuple(
                 slice(lo - start, hi - start + 1) for start, (lo, hi) in zip(buffer.min, regions[name], strict=True)
             )
             inputs[name][(*index, ...)] = buffer.array[(*index, ...)]
