@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import gc
 import threading
 import warnings
@@ -697,3 +698,22 @@ def test_a_loop_that_asks_for_values_computes_each_operation_once(monkeypatch: p
     assert_same(jit(settle)(image(9)), settle(image(9)))
     assert len(graphs) > 20
     assert max(graphs) < 12
+
+
+def test_what_is_computed_twice_is_computed_once() -> None:
+    def function(x: Any, amount: float) -> Any:
+        return np.exp2(x * amount) - np.exp2(x * 0.5), np.exp2(x * amount).max(axis=0)
+
+    traced = jit(function)
+    for amount in (0.25, 0.5):
+        assert_same(traced(image(5, 3), amount), function(image(5, 3), amount))
+    assert traced.explain(image(5, 3), 0.25).count("exp2") == 2
+    assert traced.explain(image(5, 3), 0.5).count("exp2") == 1
+
+
+@pytest.mark.parametrize("documented", [sl.jit, sl.lazy])
+def test_the_examples_of_docstrings(documented: Any) -> None:
+    problems: list[str] = []
+    test = doctest.DocTestParser().get_doctest(documented.__doc__, {}, documented.__name__, None, 0)
+    doctest.DocTestRunner(verbose=False).run(test, out=problems.append)
+    assert not problems

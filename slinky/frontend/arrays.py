@@ -11,15 +11,15 @@ share memory. Where the latter is not known (`reshape` may copy), the place is `
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
 import numpy as np
 
 from slinky.errors import TracingError
-from slinky.frontend.nodes import Array, Index, Node, Operation, Result, Shape, View, numbers, whole_view
+from slinky.frontend.nodes import Array, Index, Node, Operation, Result, Shape, View, exactly, numbers, whole_view
 from slinky.frontend.operations import Assembled, Part
-from slinky.frontend.sizes import known
+from slinky.frontend.sizes import expr_of, known
 from slinky.frontend.tracing import FREE, Trace, may_change, values_of
 from slinky.frontend.views import NotBasicIndexError, broadcast, indexed, transposed
 
@@ -323,7 +323,28 @@ def made(
     errors = np.geterr()
     if errors != trace.errors:
         operation = operation.under(tuple(sorted(errors.items())))
-    return Node(operation, operands, results).results
+    key = None if trace.is_free else _computation(operation, operands, results)
+    known = trace.made.get(key) if key is not None else None
+    if known is None:
+        known = Node(operation, operands, results).results
+        if key is not None:
+            trace.made[key] = known
+    return known
+
+
+def _computation(
+    operation: Operation, operands: list[View], results: list[tuple[Shape, np.dtype[Any], bool]]
+) -> Hashable | None:
+    """What is computed of what: what is computed twice is computed once. None for what is like nothing else."""
+    own = operation.key(expr_of)
+    if own is None:
+        return None
+    read = tuple(
+        (view.result, tuple((expr_of(i.offset), i.step, i.axis) for i in view.index), tuple(map(expr_of, view.shape)))
+        for view in operands
+    )
+    given = tuple((tuple(map(expr_of, shape)), dtype, scalar) for shape, dtype, scalar in results)
+    return own, exactly(getattr(operation, "floats", ())), read, given
 
 
 def placed(result: Result, trace: Trace) -> LazyArray:

@@ -61,6 +61,7 @@ class Trace:
         self.sources: dict[int, Result] = {}
         self.is_free = False
         self.cells: WeakSet[Any] = WeakSet()
+        self.made: dict[Hashable, tuple[Result, ...]] = {}
         self.errors: dict[str, Any] = dict(np.geterr())
 
     def source(self, array: Array, name: str, origin: Hashable = None) -> Result:
