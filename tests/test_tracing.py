@@ -453,6 +453,10 @@ def test_errors_of_the_function_propagate() -> None:
         jit(fail)(image(3))
     with pytest.raises(IndexError, match="out of bounds"):
         jit(lambda x: x[5])(image(3))
+    with pytest.raises(ValueError, match="diff requires input that is at least one dimensional"):
+        jit(lambda x: np.diff(np.squeeze(x)))(image(1))
+    with pytest.raises(np.exceptions.AxisError):
+        jit(lambda x: x.sum(axis=2))(image(3))
     with pytest.raises(ValueError, match="Integers to negative integer powers"):
         jit(lambda x: x**-1)(image(3, dtype=np.int64))
 

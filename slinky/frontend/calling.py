@@ -408,6 +408,10 @@ def call_function(function: Callable[..., Any], given: Any, keywords: dict[str, 
         return result if out is None else _put(result, out)
     except NotUnderstoodError:
         return opaque(function, given, keywords)
+    except np.exceptions.AxisError:
+        if trace.strict:
+            raise
+        return opaque(function, given, keywords)  # each function of NumPy's says in its own way what is wrong
     except TypeError as error:
         if "argument" not in str(error):
             raise
