@@ -408,6 +408,13 @@ def test_random_numbers_are_refused() -> None:
         jit(lambda x, source: x + source.random(3))(image(3), random)
 
 
+def test_what_may_draw_random_numbers_is_traced_at_each_call() -> None:
+    stats = pytest.importorskip("scipy.stats")
+    noisy = jit(lambda x: x + stats.norm.rvs(size=3))
+    assert not np.array_equal(noisy(image(3)), noisy(image(3)))
+    assert kept(noisy) == 0
+
+
 def test_writing_to_an_argument_is_refused() -> None:
     def zero(x: Any) -> Any:
         x[0] = 0

@@ -51,6 +51,9 @@ _TRUSTED = frozenset(
 )
 """Modules whose functions compute the same from the same."""
 
+_DRAWING = frozenset({"scipy", "skimage"})
+"""Of these, some functions draw random numbers."""
+
 _UNTRUSTED_BUILTINS = frozenset(
     [
         "open",
@@ -182,6 +185,8 @@ class Reads:
             self._module(value, attributes)
         elif isinstance(value, FunctionType) or inner is not None:
             self._note(read, value, name)
+            if _draws(value.__name__) and value.__module__.partition(".")[0] in _DRAWING:
+                self._refuse(f"{name} may draw random numbers")
             if not _is_trusted(sys.modules.get(value.__module__)):
                 self._function(inner if inner is not None else value)
         elif isinstance(value, Kernel):
@@ -202,6 +207,9 @@ class Reads:
                 "random numbers cannot be traced: numpy.random; draw them outside, and give them as arguments"
             )
         if _is_trusted(module):
+            drawn = sorted(filter(_draws, attributes)) if module.__name__.partition(".")[0] in _DRAWING else []
+            if drawn:
+                self._refuse(f"{module.__name__} may draw random numbers: {drawn[0]}")
             return
         if module.__name__.partition(".")[0] in sys.stdlib_module_names or module.__name__ == "numpy.random":
             self._refuse(f"it uses the module {module.__name__}")
@@ -226,6 +234,11 @@ class Reads:
             self._equal.append((read, _content(value)))
         except (TypeError, ValueError):
             self._refuse(f"{name} is a {type(value).__name__}, which may change")
+
+
+def _draws(name: str) -> bool:
+    """Whether a function of this name draws random numbers."""
+    return name.startswith("random") or name in ("rvs", "bootstrap", "permutation_test", "monte_carlo_test", "qmc")
 
 
 def _is_immutable(value: Any) -> bool:
