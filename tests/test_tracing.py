@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import gc
 import threading
+import types
 import warnings
 import weakref
 from collections import namedtuple
@@ -406,6 +407,18 @@ def test_random_numbers_are_refused() -> None:
         jit(lambda x: x + random.random(3))(image(3))
     with pytest.raises(sl.TracingError, match="random numbers"):
         jit(lambda x, source: x + source.random(3))(image(3), random)
+
+
+def test_modules_of_closures_are_watched() -> None:
+    settings = types.ModuleType("settings")
+    settings.__dict__["gain"] = 2.0
+    library = np
+    traced = jit(lambda x: x * settings.gain)
+    assert_traced(traced, image(3))
+    settings.__dict__["gain"] = 3.0
+    assert_traced(traced, image(3))
+    with pytest.raises(sl.TracingError, match="random numbers"):
+        jit(lambda x: x + library.random.random(3))(image(3))
 
 
 def test_what_may_draw_random_numbers_is_traced_at_each_call() -> None:

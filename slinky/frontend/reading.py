@@ -144,19 +144,19 @@ class Reads:
         self._note(lambda: function.__code__, function.__code__, "its code")
         self._content(lambda: function.__defaults__, function.__defaults__, "a default")
         self._content(lambda: function.__kwdefaults__, function.__kwdefaults__, "a default")
-        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-            self._cell(name, cell)
         attributes = _all_attributes(function.__code__)
+        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+            self._cell(name, cell, attributes)
         for code in all_code(function.__code__):
             self._names(names_of(code), function.__globals__, attributes)
 
-    def _cell(self, name: str, cell: CellType) -> None:
+    def _cell(self, name: str, cell: CellType, attributes: frozenset[str]) -> None:
         try:
             value = cell.cell_contents
         except ValueError:
             self._refuse(f"{name} has no value yet")
             return
-        self._value(lambda: cell.cell_contents, value, name, frozenset())
+        self._value(lambda: cell.cell_contents, value, name, attributes)
 
     def _names(self, code: Names, names: dict[str, Any], attributes: frozenset[str]) -> None:
         if code.writes is not None:
