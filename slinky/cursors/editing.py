@@ -74,6 +74,9 @@ class Edit:
         self.entries = dict(version.entries)
         self.ended: dict[int, str] = {}
         self.touched: set[int] = set()
+        self.headers: set[int] = set()
+        """Of the loops that were touched, those of which nothing but the head was: what is inside is as it was, though
+        it may now run in other iterations."""
         self.reordered: set[tuple[int, str]] = set()
         """The blocks, by parent and field, that hold other statements than before, or the same in another order."""
         self.copies: dict[int, int] = {}
@@ -96,7 +99,7 @@ class Edit:
         """The same edits once more, apart from these."""
         other = Edit(self.version)
         other.program, other.entries = self.program, dict(self.entries)
-        other.ended, other.touched = dict(self.ended), set(self.touched)
+        other.ended, other.touched, other.headers = dict(self.ended), set(self.touched), set(self.headers)
         other.reordered, other.copies, other.staged = set(self.reordered), dict(self.copies), dict(self.staged)
         return other
 
@@ -123,8 +126,10 @@ class Edit:
         identity = statement.id
         entry = self.entries[identity]
         if blocks_of(statement) or blocks_of(entry.statement):
-            self.replace(identity, (statement,))
-            return
+            if not _is_same_inside(entry.statement, statement):
+                self.replace(identity, (statement,))
+                return
+            self.headers.add(identity)
         self.touched.add(identity)
         self.entries[identity] = Entry(statement, entry.parent, entry.field)
         block = self._block(entry.parent, entry.field)
@@ -329,6 +334,12 @@ class Edit:
             block = (*siblings[:at], changed, *siblings[at + 1 :])
             parent, field = outer.parent, outer.field
         self._body = block
+
+
+def _is_same_inside(before: Statement, now: Statement) -> bool:
+    """Whether a loop has the very body of another one, which speaks of the same variable."""
+    is_loop = isinstance(before, For) and isinstance(now, For)
+    return is_loop and before.body is now.body and before.variable is now.variable
 
 
 def _free(name: str, taken: set[str]) -> str:

@@ -156,6 +156,7 @@ class Version:
         "_names",
         "_positions",
         "entries",
+        "lasting",
         "lineage",
         "program",
         "remembered",
@@ -171,14 +172,19 @@ class Version:
         globals_: dict[str, Box] | None = None,
         guesses: dict[tuple[int, str], dict[int, int]] | None = None,
         leading: tuple[Block, Facts] | None = None,
+        lasting: dict[tuple[object, ...], Any] | None = None,
     ) -> None:
         """What an edit knows already may be given: the indexes of the program by identity, by name and (of some blocks)
-        by position, the bounds of its parameters, where statements of other blocks may stand, and which checks led the
-        program before, with what they guarantee."""
+        by position, the bounds of its parameters, where statements of other blocks may stand, which checks led the
+        program before, with what they guarantee, and what was `lasting`."""
         self.program = program
         self.lineage = lineage
         self.entries = index_of(program) if entries is None else entries
         self.remembered: dict[tuple[object, ...], Any] = {}
+        """What was found out about this version, by question."""
+        self.lasting: dict[tuple[object, ...], Any] = {} if lasting is None else lasting
+        """What was found out about some version of this program: each answer tells what it rests on (the very objects),
+        and whoever finds it looks whether that is there still. All versions share it."""
         self._names = names
         self._facts: Facts | None = None
         self._globals = global_boxes(program) if globals_ is None else globals_
@@ -203,6 +209,7 @@ class Version:
     def continued(self, lineage: Lineage) -> Version:
         """The same program, with all that is known of it, as the end of a longer history."""
         again = Version(self.program, lineage, self.entries, self._names, self._positions, self._globals, self._guesses)
+        again.lasting = self.lasting
         again.remembered, again._facts, again._leading = self.remembered, self._facts, self._leading
         return again
 
@@ -400,7 +407,7 @@ class Version:
                 guesses[key] = at
             else:
                 positions[key] = at
-        return Version(program, lineage, entries, names, positions, self._globals, guesses, self._leading)
+        return Version(program, lineage, entries, names, positions, self._globals, guesses, self._leading, self.lasting)
 
     def named(self, *keys: Key) -> list[int]:
         """The statements that have any of some keys, in program order."""

@@ -11,7 +11,8 @@ gate proves it of every statement that the edit touched and of who reads from it
 * the obligations of `legality.reasons`, unless the rewrite names a reason for which one is kept; first of all that each
   buffer is produced by the same funcs from the same sources.
 
-What an edit touched is what it put, changed or took away, with all that is inside. A statement that a moved one has
+What an edit touched is what it put, changed or took away, with all that is inside. (What is inside of a loop of which
+but the head was changed is looked at where it may matter in which iterations it runs.) A statement that a moved one has
 passed is not touched itself. It is asked about through the buffers that the two share: as a reader of what the moved
 one writes, as a writer of what that reads, and as a user of the same fold.
 
@@ -28,7 +29,7 @@ from slinky.cursors.editing import Edit
 from slinky.cursors.versions import ROOT, Touched, Version
 from slinky.errors import SchedulingError
 from slinky.ir.effects import made_by, written_by
-from slinky.ir.statements import KINDS, Alloc, Call, Check, For, is_in_order
+from slinky.ir.statements import KINDS, Alloc, Call, Check, For, blocks_of, is_in_order, walk
 from slinky.pipeline import Pipeline
 from slinky.sched.legality.blocks import check_blocks
 from slinky.sched.legality.folds import check_folds_of
@@ -110,8 +111,8 @@ class _Gate:
         if Obligation.VALUES in self.kept:
             check_fitting(version, self._elsewhere)  # the names of their operands may stand for other buffers
         if version.inseparable():
-            check_whole(version, self.touched)
-            check_multiples(version, self.touched)
+            check_whole(version, self._and_inside)
+            check_multiples(version, self._and_inside)
         for obligation in self.asked:
             self._ask(obligation)
         check_sources(version, self._elsewhere)
@@ -184,7 +185,7 @@ class _Gate:
         """Check that no check is gone, changed, or stands elsewhere than before."""
         moved = _no_more_leading(self.old, self.version) if (ROOT, "body") in self.edit.reordered else []
         for identity in these:
-            before, now = self.touched[identity]
+            before, now = self._and_inside[identity]
             if before is not None and isinstance(before.statement, Check):
                 if now != before or (before.parent, before.field) in self.edit.reordered:
                     moved.append(identity)
@@ -199,8 +200,21 @@ class _Gate:
     def _moved_calls(self) -> Sequence[int]:
         return self._elsewhere
 
-    def _all(self) -> Sequence[int]:
-        return tuple(self.touched)
+    def _touched_checks(self) -> Sequence[int]:
+        """The statements among which checks may be gone, or stand elsewhere: those inside of a loop stand as they did,
+        unless they were touched themselves, or come in another order."""
+        moved = any((i, "body") in self.edit.reordered for i in self.edit.headers)
+        return tuple(self._and_inside if moved else self.touched)
+
+    @functools.cached_property
+    def _and_inside(self) -> Touched:
+        """What was touched, and what is inside of loops that run in other iterations than before."""
+        entries, before = self.version.entries, self.old.entries
+        heads = [entries[i].statement for i in self.edit.headers if i in entries]
+        inside = {inner.id for head in heads for _, block in blocks_of(head) for inner in walk(block)}
+        if inside <= self.touched.keys():
+            return self.touched
+        return {i: (before.get(i), entries.get(i)) for i in sorted(inside | self.touched.keys())}
 
     def _of_each_kind(self) -> Sequence[int]:
         return self._in_order(*KINDS)
@@ -209,13 +223,13 @@ class _Gate:
         return self._calls
 
     def _calls_and_all(self) -> Sequence[int]:
-        return tuple(dict.fromkeys((*self._calls, *self.touched)))
+        return tuple(dict.fromkeys((*self._calls, *self._and_inside)))
 
     def _allocs_and_calls(self) -> Sequence[int]:
         return (*self._in_order(Alloc), *self._no_more_written, *self._calls)
 
     def _all_parallel_loops(self) -> Sequence[int]:
-        return self._parallel_loops((*self.touched, *self._users))
+        return self._parallel_loops((*self._and_inside, *self._users))
 
     @functools.cached_property
     def _calls(self) -> Sequence[int]:
@@ -227,7 +241,7 @@ class _Gate:
     def _no_more_written(self) -> list[int]:
         """The allocations that calls wrote which are gone: a fold may rest on what was written over what it let go."""
         found: dict[int, None] = {}
-        for before, now in self.touched.values():
+        for before, now in self.touched.values():  # nothing inside of a loop is gone that was not touched itself
             if before is not None and now is None:
                 allocs = (self.old.alloc_of(buffer, before.statement.id) for buffer in written_by(before.statement))
                 found.update((alloc.id, None) for alloc in allocs if alloc is not None)
@@ -235,14 +249,14 @@ class _Gate:
 
     def _in_order(self, *kinds: type) -> Sequence[int]:
         """The touched statements of some kinds that there are in the end, in program order."""
-        found = [i for i, (_, now) in self.touched.items() if now is not None and isinstance(now.statement, kinds)]
+        found = [i for i, (_, now) in self._and_inside.items() if now is not None and isinstance(now.statement, kinds)]
         return self.version.in_order(found)
 
     @functools.cached_property
     def _users(self) -> Sequence[int]:
         """The calls that read or write a buffer whose allocation the edit touched: its bounds clamp them."""
         found: dict[int, None] = {}
-        for entries in self.touched.values():
+        for entries in self._and_inside.values():
             for entry in entries:
                 buffer = made_by(entry.statement) if entry is not None else None
                 if buffer is not None:
@@ -260,7 +274,7 @@ class _Gate:
 
 _PROOFS: Mapping[Obligation, tuple[Callable[[_Gate], Sequence[int]], Callable[[_Gate, Sequence[int]], None]]] = {
     Obligation.VALUES: (_Gate._moved_calls, _Gate._check_values),
-    Obligation.CHECKS: (_Gate._all, _Gate._check_checks),
+    Obligation.CHECKS: (_Gate._touched_checks, _Gate._check_checks),
     Obligation.POSITIVE: (_Gate._of_each_kind, _Gate._check_positive),
     Obligation.INPUTS: (_Gate._touched_calls, _Gate._check_inputs),
     Obligation.READS: (_Gate._touched_calls, _Gate._check_reads),

@@ -12,6 +12,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
+import attrs
+
 from slinky.cursors.cursors import statement_cursor
 from slinky.cursors.editing import Edit
 from slinky.cursors.versions import Version
@@ -26,6 +28,7 @@ from slinky.sched.legality.touches import calls_inside
 from slinky.sched.primitives.rewriting import at_least_one
 from slinky.sched.remedies import instead
 from slinky.symbolic.bounds import bounds, simplify
+from slinky.symbolic.envelopes import rises_plainly
 from slinky.symbolic.expressions import Constant, Expr, FloorDivide, Max, Min, Scalar, constant, linear, maximum
 from slinky.symbolic.intervals import Box, Interval, moves_with, point
 from slinky.symbolic.proofs import Facts, prove
@@ -141,27 +144,121 @@ def extend_loop(edit: Edit, version: Version, loop: For, cause: int, wider: Inte
         return [cause]
     _require_steady_inner_loops(version, loop)
     working = [cause]
+    surely = version.facts_at(loop.id).also(loop.step >= 1)
+    before = _Resting.before(version, loop) if starts_earlier and not ends_later else None
+    resting: dict[int, _AtRest] = {}
     added = version.facts_at(loop.id).also(
         loop.step >= 1, wider.min <= loop.variable, loop.variable + loop.step <= loop.range.min
     )
     for call in calls_inside(version, loop.id):
         if call.id == cause:
             continue
+        if before is not None and before.has(version, call):
+            resting[call.id] = before.calls[call.id]
+            continue
         if ends_later:
             _require_nothing_behind(version, call, loop)
         if starts_earlier:
             around = version.loops_around(call.id)
-            before = added.also(*(fact for inner in around[around.index(loop) + 1 :] for fact in loop_facts(inner)))
-            box = tuple(_clamped_from_below(version, call, d, loop, before) for d in range(len(call.box)))
+            in_added = added.also(*(fact for inner in around[around.index(loop) + 1 :] for fact in loop_facts(inner)))
+            box = tuple(_clamped_from_below(version, call, d, loop, in_added) for d in range(len(call.box)))
             if box != call.box:
                 edit.update(with_box(call, box))
-            if not _is_idle(version, call, box, loop, before):
+            if not _is_idle(version, call, box, loop, in_added):
                 working.append(call.id)
+            elif box == call.box and around[-1] is loop and _is_at_rest(version, call, loop, surely):
+                resting[call.id] = _AtRest.of(version, call)
+    if prove(wider.min <= loop.range.min, surely):
+        version.lasting["resting", loop.id] = _Resting(wider.min, loop.variable, loop.step, surely, resting)
     now = edit.statement(loop.id)
     assert isinstance(now, For)
     edit.update(with_range(now, wider))
     _keep_folds_positive(edit, version, loop, wider)
     return working
+
+
+@attrs.frozen(eq=False)
+class _AtRest:
+    """A call that does nothing before the first iteration of a loop, however early that is; and what this rests on."""
+
+    call: Call
+    homes: tuple[tuple[str, int | None, Box], ...]
+    """The buffers that it writes, by name: of which allocation, and within which bounds."""
+
+    @classmethod
+    def of(cls, version: Version, call: Call) -> _AtRest:
+        """What rests on a call as it stands, and on the bounds of its outputs."""
+        box = version.box_at(call.id)
+        allocs = [version.alloc_of(buffer, call.id) for buffer in call.writes]
+        homes = [(b, None if a is None else a.id, box(b)) for b, a in zip(call.writes, allocs, strict=True)]
+        return cls(call, tuple(homes))
+
+    def is_there(self, version: Version) -> bool:
+        """Whether the bounds are those that there were."""
+        for buffer, alloc, box in self.homes:
+            if alloc is None:
+                if version.global_box(buffer) is not box:
+                    return False
+                continue
+            entry = version.entries.get(alloc)
+            # Of two allocations of one name, another one might be meant where the call has gone.
+            if entry is None or len(version.allocations(buffer)) > 1:
+                return False
+            if not isinstance(entry.statement, Alloc) or entry.statement.box is not box:
+                return False
+        return True
+
+
+@attrs.frozen(eq=False)
+class _Resting:
+    """The calls of a loop that do nothing before it starts, kept from one extension to the next.
+
+    A window that slides after others lets the loop start earlier for itself alone: who did nothing before the loop
+    started does nothing before an earlier start, if all of its ends move forward with the loop.
+    """
+
+    start: Expr
+    variable: Expr
+    step: Expr
+    known: Facts
+    calls: dict[int, _AtRest]
+
+    @classmethod
+    def before(cls, version: Version, loop: For) -> _Resting | None:
+        """What was kept of a loop, if it is as it was left, and stands where the same is known."""
+        found: _Resting | None = version.lasting.get(("resting", loop.id))
+        if found is None or found.start is not loop.range.min or found.variable is not loop.variable:
+            return None
+        if found.step is not loop.step or found.known is not version.facts_at(loop.id).also(loop.step >= 1):
+            return None
+        return found
+
+    def has(self, version: Version, call: Call) -> bool:
+        """Whether a call is among them, as it was."""
+        found = self.calls.get(call.id)
+        return found is not None and found.call is call and found.is_there(version)
+
+
+def _is_at_rest(version: Version, call: Call, loop: For, known: Facts) -> bool:
+    """Whether a call, right in a loop, is shown to do nothing in all iterations that may be added before the first, and
+    to begin there where the bounds of its outputs do: so no clamp is needed either.
+
+    `known` holds around the loop; whether any iteration is added plays no part. All that moves must rise plainly.
+    """
+    y = loop.variable
+    first: dict[Expr, Expr] = {y: loop.range.min}
+    last: dict[Expr, Expr] = {y: loop.range.min - loop.step}
+    is_idle = False
+    for d, i in enumerate(call.box):
+        if not moves_with(i, y):
+            continue
+        if not (rises_plainly(i.min, y) and rises_plainly(i.max, y)):
+            return False
+        limit = bounds_of_dim(call, d, version.box_at(call.id)).min
+        if not shown(substitute(i.min, first), limit, known):
+            return False
+        is_idle = is_idle or (y in symbols(i.max) and shown(substitute(i.max, last) + 1, limit, known))
+    return is_idle
 
 
 def depending_on(loop: For) -> tuple[int, ...]:
