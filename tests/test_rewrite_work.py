@@ -1,4 +1,4 @@
-"""What rewrites cost grows with what they touch; and what is kept between versions is used only where it still holds."""
+"""What rewrites cost grows with what they touch; what is kept between versions is used only where it still holds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from slinky.sched.primitives.ranges import _Resting
 
 
 def _chain(length: int, name: str) -> sl.Pipeline:
-    """Stencils one after the other. Of another name, nothing that was found out about one chain is of use to another."""
+    """Stencils one after the other. Under another name, nothing that was found out about one chain helps another."""
     y, x = sl.variables("y x")
     buffers = [sl.BufferExpr(f"{name}{k}", np.float32, rank=2) for k in range(length + 1)]
     for k in range(length):
