@@ -3,9 +3,8 @@
 The public names. A pipeline is described by `BufferExpr` and `Func`, made by `build_pipeline`, and run by calling it.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from slinky import copies, reductions
 from slinky.build import build_pipeline
 from slinky.cursors.base import Cursor, InvalidCursor
 from slinky.cursors.cursors import (
@@ -51,14 +50,6 @@ from slinky.errors import (
     UninitializedReadError,
     UnusedInputWarning,
 )
-from slinky.frontend.arrays import lazy
-from slinky.frontend.declaring import elementwise, rowwise, stencil
-from slinky.frontend.jitting import jit
-from slinky.frontend.kernels import Kernel
-from slinky.frontend.probe_reports import ProbeReport
-from slinky.frontend.probing import probe
-from slinky.frontend.reports import Finding, FuncReport
-from slinky.frontend.verifying_funcs import verify_func
 from slinky.graph.annotations import LoopAnnotation, loop
 from slinky.graph.buffers import BufferExpr, constant, same_shape, scalar, variables
 from slinky.graph.formulas import arithmetic
@@ -68,77 +59,49 @@ from slinky.graph.reductions import Reduction
 from slinky.graph.returning import returns
 from slinky.graph.terms import coordinate
 from slinky.graph.variants import Variant
+from slinky.on_demand import loading
 from slinky.pipeline import Pipeline
 from slinky.runtime.buffers import Buffer
-from slinky.runtime.estimates import Estimate, Work
 from slinky.runtime.rings import Ring
 from slinky.runtime.statistics import Hooks, Memory, RunStatistics
 from slinky.sched import (
-    REFUSALS,
-    Access,
     BlockArgument,
-    Dependence,
-    Editor,
-    Footprint,
     ReturnedCursors,
-    Schedule,
     absorb_loop,
     alias_copies,
     alias_copy,
     align_dim,
     assume_shape,
-    at,
-    attempt,
-    bottom_up,
     choose_variant,
     clone_call,
-    common_loop,
     compute_at,
     compute_in_place,
     compute_once,
     compute_root,
-    consumers,
     cut_call,
     cut_loop,
-    dependences,
     divide_dim,
-    each,
-    edit,
-    enclosing_loops,
     extract_pipeline,
     fission_loop,
     fold_storage,
-    footprint,
     fuse_calls,
     fuse_loops,
     inline_pipeline,
-    inner_pipeline,
-    innermost,
     lift_alloc,
     lift_call,
     lift_if,
-    live_range,
-    loop_nest,
     merge_dims,
-    navigate,
-    or_else,
-    outermost,
     parallelize_loop,
     pipeline_loop,
     prefetch,
-    producers,
-    region,
     remove_call,
     remove_loop,
     rename,
     reorder_loops,
     reorder_statements,
-    repeat,
     resize_dim,
     reuse_buffer,
-    savepoint,
     sched_op,
-    seq,
     serialize_loop,
     set_layout,
     share_calls,
@@ -151,50 +114,124 @@ from slinky.sched import (
     split_reduction_in_parts,
     stage_buffer,
     store_at,
-    top_down,
-    trip_count,
     unfold_storage,
     unroll_buffer,
     unroll_loop,
     unslide_window,
-    when,
 )
-from slinky.sched.auto_pipeline import AutoPipeline
-from slinky.sched.automatic import AutoScheduleCursors, Explanation, auto_schedule, explain
-from slinky.sched.defaults import default_schedule
-from slinky.sched.library import (
-    align_loop,
-    batch,
-    double_buffer,
-    fuse_chain,
-    fuse_outputs,
-    line_buffer,
-    parallel_tiles,
-    peel_warmup,
-    reorder_after,
-    reorder_before,
-    resize_pieces,
-    strips,
-    tile,
-)
-from slinky.sched.machines import Machine, this_machine
-from slinky.sched.relations import relations
-from slinky.sched.tuning import tune
 from slinky.symbolic.expressions import Expr, equal, maximum, minimum, select, unequal
 from slinky.symbolic.intervals import interval
-from slinky.verifying import verify_variant
 
 if TYPE_CHECKING:
+    from slinky import copies, reductions
     from slinky.frontend import ndimage
+    from slinky.frontend.arrays import lazy
+    from slinky.frontend.declaring import elementwise, rowwise, stencil
+    from slinky.frontend.jitting import jit
+    from slinky.frontend.kernels import Kernel
+    from slinky.frontend.probe_reports import ProbeReport
+    from slinky.frontend.probing import probe
+    from slinky.frontend.reports import Finding, FuncReport
+    from slinky.frontend.verifying_funcs import verify_func
+    from slinky.runtime.estimates import Estimate, Work
+    from slinky.sched.auto_pipeline import AutoPipeline
+    from slinky.sched.automatic import AutoScheduleCursors, Explanation, auto_schedule, explain
+    from slinky.sched.combinators import (
+        REFUSALS,
+        Schedule,
+        at,
+        attempt,
+        bottom_up,
+        each,
+        innermost,
+        navigate,
+        or_else,
+        outermost,
+        repeat,
+        savepoint,
+        seq,
+        top_down,
+        when,
+    )
+    from slinky.sched.defaults import default_schedule
+    from slinky.sched.editor import (
+        Editor,
+        edit,
+    )
+    from slinky.sched.inspection import (
+        Access,
+        Dependence,
+        Footprint,
+        common_loop,
+        consumers,
+        dependences,
+        enclosing_loops,
+        footprint,
+        inner_pipeline,
+        live_range,
+        loop_nest,
+        producers,
+        region,
+        trip_count,
+    )
+    from slinky.sched.library import (
+        align_loop,
+        batch,
+        double_buffer,
+        fuse_chain,
+        fuse_outputs,
+        line_buffer,
+        parallel_tiles,
+        peel_warmup,
+        reorder_after,
+        reorder_before,
+        resize_pieces,
+        strips,
+        tile,
+    )
+    from slinky.sched.machines import Machine, this_machine
+    from slinky.sched.relations import relations
+    from slinky.sched.tuning import tune
+    from slinky.verifying import verify_variant
 else:
-
-    def __getattr__(name: str) -> Any:
-        """What is loaded when somebody asks for it."""
-        if name == "ndimage":
-            import slinky.frontend.ndimage as ndimage
-
-            return globals().setdefault(name, ndimage)
-        raise AttributeError(f"module 'slinky' has no attribute {name!r}")
+    __getattr__, __dir__ = loading(
+        __name__,
+        globals(),
+        {
+            "slinky.copies": "",
+            "slinky.frontend.arrays": "lazy",
+            "slinky.frontend.declaring": "elementwise rowwise stencil",
+            "slinky.frontend.jitting": "jit",
+            "slinky.frontend.kernels": "Kernel",
+            "slinky.frontend.ndimage": "",
+            "slinky.frontend.probe_reports": "ProbeReport",
+            "slinky.frontend.probing": "probe",
+            "slinky.frontend.reports": "Finding FuncReport",
+            "slinky.frontend.verifying_funcs": "verify_func",
+            "slinky.reductions": "",
+            "slinky.runtime.estimates": "Estimate Work",
+            "slinky.sched.auto_pipeline": "AutoPipeline",
+            "slinky.sched.automatic": "AutoScheduleCursors Explanation auto_schedule explain",
+            "slinky.sched.combinators": (
+                "REFUSALS Schedule at attempt bottom_up each innermost navigate or_else outermost repeat "
+                "savepoint seq top_down when"
+            ),
+            "slinky.sched.defaults": "default_schedule",
+            "slinky.sched.editor": "Editor edit",
+            "slinky.sched.inspection": (
+                "Access Dependence Footprint common_loop consumers dependences enclosing_loops footprint "
+                "inner_pipeline live_range loop_nest producers region trip_count"
+            ),
+            "slinky.sched.library": (
+                "align_loop batch double_buffer fuse_chain fuse_outputs line_buffer parallel_tiles peel_warmup "
+                "reorder_after reorder_before resize_pieces strips tile"
+            ),
+            "slinky.sched.machines": "Machine this_machine",
+            "slinky.sched.relations": "relations",
+            "slinky.sched.tuning": "tune",
+            "slinky.verifying": "verify_variant",
+        },
+    )
 
 
 __version__ = "0.1.0"

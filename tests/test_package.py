@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.metadata
 import json
@@ -35,6 +36,49 @@ def test_importing_leaves_json_to_those_who_ask_for_it() -> None:
     code = "import sys, slinky; print([m for m in sys.modules if 'stored' in m or 'serialisation' in m])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+LATER = ("slinky.frontend", "slinky.sched.automatic", "slinky.sched.library", "slinky.sched.tuning", "slinky.verifying")
+
+
+@pytest.mark.parametrize("room", ["slinky", "slinky.sched"])
+def test_rooms_that_few_need_are_loaded_for_those_who_ask(room: str) -> None:
+    code = f"""
+import sys, {room} as room
+print(*(m for m in {LATER!r} if m in sys.modules))
+listed = set(dir(room))
+lacking = set(room.__all__) - listed
+assert not lacking, lacking
+first = {{name: getattr(room, name) for name in room.__all__}}
+assert all(vars(room)[name] is value for name, value in first.items())
+assert set(dir(room)) >= listed
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
+@pytest.mark.parametrize("room", ["slinky", "slinky.sched"])
+def test_type_checkers_see_the_names_that_are_loaded_later(room: str) -> None:
+    """What is imported for type checkers alone is what a table says, from the same modules."""
+    tree = ast.parse(Path(importlib.import_module(room).__file__ or "").read_text())
+    (choice,) = (node for node in tree.body if isinstance(node, ast.If))
+    seen: dict[str, set[str]] = {}
+    for node in choice.body:
+        assert isinstance(node, ast.ImportFrom)
+        seen.setdefault(node.module or "", set()).update(each.name for each in node.names)
+    (table,) = (node for node in ast.walk(choice.orelse[0]) if isinstance(node, ast.Dict))
+    for module, names in ast.literal_eval(table).items():
+        package, _, name = module.rpartition(".")
+        from_there = seen[module] if names else seen[package]
+        given = names.split() or [name]
+        assert from_there >= set(given)
+        from_there.difference_update(given)
+    assert not any(seen.values())
+
+
+def test_a_name_that_is_nowhere_is_an_error() -> None:
+    with pytest.raises(AttributeError, match="module 'slinky' has no attribute 'no_such_name'"):
+        _ = sl.no_such_name
 
 
 def test_the_core_depends_on_attrs_and_numpy_only() -> None:

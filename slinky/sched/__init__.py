@@ -1,40 +1,9 @@
 """Scheduling: primitives grouped by what they change, the decorator that makes them, and what makes them legal."""
 
+from typing import TYPE_CHECKING
+
+from slinky.on_demand import loading
 from slinky.sched.arguments import BlockArgument
-from slinky.sched.combinators import (
-    REFUSALS,
-    Schedule,
-    at,
-    attempt,
-    bottom_up,
-    each,
-    innermost,
-    navigate,
-    or_else,
-    outermost,
-    repeat,
-    savepoint,
-    seq,
-    top_down,
-    when,
-)
-from slinky.sched.editor import Editor, edit
-from slinky.sched.inspection import (
-    Access,
-    Dependence,
-    Footprint,
-    common_loop,
-    consumers,
-    dependences,
-    enclosing_loops,
-    footprint,
-    inner_pipeline,
-    live_range,
-    loop_nest,
-    producers,
-    region,
-    trip_count,
-)
 from slinky.sched.operation import Operation, sched_op
 from slinky.sched.primitives import (
     absorb_loop,
@@ -139,6 +108,58 @@ from slinky.sched.returned import (
     UnrollLoopCursors,
     UnslideWindowCursors,
 )
+
+if TYPE_CHECKING:
+    from slinky.sched.combinators import (
+        REFUSALS,
+        Schedule,
+        at,
+        attempt,
+        bottom_up,
+        each,
+        innermost,
+        navigate,
+        or_else,
+        outermost,
+        repeat,
+        savepoint,
+        seq,
+        top_down,
+        when,
+    )
+    from slinky.sched.editor import Editor, edit
+    from slinky.sched.inspection import (
+        Access,
+        Dependence,
+        Footprint,
+        common_loop,
+        consumers,
+        dependences,
+        enclosing_loops,
+        footprint,
+        inner_pipeline,
+        live_range,
+        loop_nest,
+        producers,
+        region,
+        trip_count,
+    )
+else:
+    __getattr__, __dir__ = loading(
+        __name__,
+        globals(),
+        {
+            "slinky.sched.combinators": (
+                "REFUSALS Schedule at attempt bottom_up each innermost navigate or_else outermost repeat "
+                "savepoint seq top_down when"
+            ),
+            "slinky.sched.editor": "Editor edit",
+            "slinky.sched.inspection": (
+                "Access Dependence Footprint common_loop consumers dependences enclosing_loops footprint "
+                "inner_pipeline live_range loop_nest producers region trip_count"
+            ),
+        },
+    )
 
 __all__ = [
     "REFUSALS",
