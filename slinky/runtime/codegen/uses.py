@@ -22,8 +22,8 @@ def names_used(roots: Iterable[Node]) -> set[str]:
             found.add(item.text)
         elif kind is tuple:
             waiting += item
-        elif kind is not Integer and isinstance(item, Node):
-            waiting += _parts(item)
+        elif kind not in _LEAVES:  # most are these three: the rest is a look-up and a call
+            waiting += (_getters.get(kind) or _getter(kind))(item)
     return found
 
 
@@ -41,18 +41,19 @@ def names_assigned(step: Step) -> tuple[str, ...]:
     return ()
 
 
-_getters: dict[str, Callable[[Node], tuple[object, ...]]] = {}
+_LEAVES = frozenset((Integer, str, int, bool, type(None)))
+
+_getters: dict[type, Callable[[Any], tuple[object, ...]]] = {}
 
 
-def _parts(node: Any) -> tuple[object, ...]:
-    """What the fields of a node hold, but for those that cannot hold others."""
-    kind = type(node)
-    getter = _getters.get(kind.__name__)
-    if getter is None:
+def _getter(kind: Any) -> Callable[[Any], tuple[object, ...]]:
+    """What gives the fields of a kind of node, but for those that cannot hold others; nothing of what is no node."""
+    names = []
+    if issubclass(kind, Node):
         names = [field.name for field in attrs.fields(kind) if field.type not in _WITHOUT_PARTS]
-        # Of a single name it would give no tuple.
-        getter = _getters[kind.__name__] = attrgetter(*names, names[0]) if names else _nothing
-    return getter(node)
+    # Of a single name it would give no tuple.
+    found: Callable[[Any], tuple[object, ...]] = attrgetter(*names, names[0]) if names else _nothing
+    return _getters.setdefault(kind, found)
 
 
 def _nothing(_node: Node) -> tuple[object, ...]:
