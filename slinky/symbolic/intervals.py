@@ -98,7 +98,7 @@ def substitute_interval(a: Interval, replacements: Mapping[Expr, Expr]) -> Inter
 
 def substitute_box(box: Box, replacements: Mapping[Expr, Expr]) -> Box:
     """Replace symbols in every interval."""
-    return tuple(substitute_interval(i, replacements) for i in box)
+    return tuple([substitute_interval(i, replacements) for i in box])
 
 
 def evaluate_box(box: Box, values: Mapping[Expr, int]) -> tuple[tuple[int, int], ...]:

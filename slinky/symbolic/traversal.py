@@ -99,7 +99,8 @@ def symbols(node: Node) -> frozenset[Expr]:
 
 def quotients(node: Node, known: dict[Node, frozenset[FloorDivide]]) -> frozenset[FloorDivide]:
     """The quotients in a node whose divisor is no constant; `known` keeps what was found, for the next node."""
-    if type(node) in SYMBOLS or (type(node) is Sum and of_symbols(node.terms)):
+    kind = type(node)
+    if kind in SYMBOLS or kind is Constant or (kind is Sum and of_symbols(node.terms)):  # type: ignore[attr-defined]
         return frozenset()
 
     def visit(inner: Node, parts: list[frozenset[FloorDivide]]) -> frozenset[FloorDivide]:
@@ -111,8 +112,12 @@ def quotients(node: Node, known: dict[Node, frozenset[FloorDivide]]) -> frozense
 
 def substitute(node: N, replacements: Mapping[Expr, Expr]) -> N:
     """Replace symbols (variables or metadata), all at once, and return the canonical result."""
-    pairs = [(symbol, replacements[symbol]) for symbol in symbols(node) if symbol in replacements]
-    return cast(N, _substitute(node, tuple(pairs))) if pairs else node
+    used = node._symbols or symbols(node)
+    if len(replacements) < len(used):
+        pairs = tuple([pair for pair in replacements.items() if pair[0] in used])
+    else:
+        pairs = tuple([(symbol, replacements[symbol]) for symbol in used if symbol in replacements])
+    return cast(N, _substitute(node, pairs)) if pairs else node
 
 
 @lru_cache(maxsize=16384)

@@ -23,7 +23,7 @@ from slinky.ir.statements import Alloc, Call, For, If, is_in_order
 from slinky.sched.legality.touches import effective_box
 from slinky.symbolic.arithmetic import spread
 from slinky.symbolic.bounds import bounds, simplify
-from slinky.symbolic.comparing import at_most
+from slinky.symbolic.comparing import at_most, exceeds_at_most
 from slinky.symbolic.expressions import (
     FALSE,
     And,
@@ -44,7 +44,7 @@ from slinky.symbolic.expressions import (
     variable,
 )
 from slinky.symbolic.intervals import Box, Interval, moves_with, not_empty, substitute_box, substitute_interval
-from slinky.symbolic.proofs import Facts, impossible, prove
+from slinky.symbolic.proofs import NO_FACTS, Facts, impossible, prove
 from slinky.symbolic.traversal import substitute, symbols
 
 
@@ -135,6 +135,20 @@ class Coverage:
         self.loops.sort(key=lambda loop: len(self.version.ancestors(loop.id)))
         undecided = [c for c in self._running() if not prove(c, known)]
         return self._covers_whether_or_not(region, known, undecided[:_MOST_UNDECIDED])
+
+    def covers_at_a_glance(self, region: Box) -> bool:
+        """Whether one call before the reader, in no loop that is not around both, and no earlier iteration, covers a
+        region whatever the facts are, as constants tell: what is computed in full before all loops does."""
+        if self.loops:
+            return False
+        for contribution in self.straight:
+            written = None if contribution.around else self._written(contribution, NO_FACTS)
+            if written is not None and all(
+                exceeds_at_most(a.min, b.min, 0) and exceeds_at_most(b.max, a.max, 0)
+                for a, b in zip(written, region, strict=True)
+            ):
+                return True
+        return False
 
     def lacking(self, region: Box, known: Facts) -> tuple[Call, Condition, Facts] | None:
         """What is not shown, though with it one call before the reader would cover a region alone, and what is known

@@ -135,7 +135,7 @@ def as_written(touch: Touch, buffer: str, *, writing: bool) -> Touch:
     region = regions[0]
     for other in regions[1:]:
         region = tuple(hull(a, b) for a, b in zip(region, other, strict=True))
-    return Touch(touch.call, region, touch.known)
+    return Touch(touch.call, region, touch.version)
 
 
 def forget(known: Facts, loops: Sequence[For]) -> Facts:

@@ -186,6 +186,7 @@ def _find_gap(version: Version, buffer: str, touch: Touch) -> Uncovered | None:
         return Uncovered(buffer, touch.region, touch.call)
     if alloc is None and not writers:
         return None  # an input or constant: the checks guarantee it for all that the outputs' bounds let a call compute
-    if Coverage(version, buffer, alloc, touch.call.id).covers(touch.region, touch.known):
+    coverage = Coverage(version, buffer, alloc, touch.call.id)
+    if coverage.covers_at_a_glance(touch.region) or coverage.covers(touch.region, touch.known):
         return None
     return Uncovered(buffer, touch.region, touch.call)

@@ -23,7 +23,12 @@ class Touch:
 
     call: Call
     region: Box
-    known: Facts
+    version: Version
+
+    @property
+    def known(self) -> Facts:
+        """What holds whenever the call does anything: put together when somebody asks."""
+        return _known_running(self.version, self.call)
 
 
 def effective_box(version: Version, call: Call) -> Box:
@@ -31,26 +36,35 @@ def effective_box(version: Version, call: Call) -> Box:
     return clamped_box(call, version.box_at(call.id))
 
 
-def _running(version: Version, call: Call) -> tuple[Box, Facts]:
-    """The box of a call within the bounds of its outputs, and what holds when that is not empty."""
+def _running_box(version: Version, call: Call) -> Box:
+    """The same, remembered with the version."""
     key = ("running", call.id)
-    found: tuple[Box, Facts] | None = version.remembered.get(key)
+    found: Box | None = version.remembered.get(key)
     if found is None:
-        box = effective_box(version, call)
-        found = version.remembered[key] = (box, version.facts_at(call.id).also(not_empty(box)))
+        found = version.remembered[key] = effective_box(version, call)
+    return found
+
+
+def _known_running(version: Version, call: Call) -> Facts:
+    """What holds when the box of a call within the bounds of its outputs is not empty."""
+    key = ("known running", call.id)
+    found: Facts | None = version.remembered.get(key)
+    if found is None:
+        box = _running_box(version, call)
+        found = version.remembered[key] = version.facts_at(call.id).also(not_empty(box))
     return found
 
 
 def reads_of_call(version: Version, call: Call) -> list[tuple[str, Touch]]:
     """The regions that a call may read, by buffer."""
-    box, known = _running(version, call)
-    return [(effect.buffer, Touch(call, effect.box, known)) for effect in reads(call, box)]
+    box = _running_box(version, call)
+    return [(effect.buffer, Touch(call, effect.box, version)) for effect in reads(call, box)]
 
 
 def writes_of_call(version: Version, call: Call) -> list[tuple[str, Touch]]:
     """The regions that a call may write, by buffer."""
-    box, known = _running(version, call)
-    return [(effect.buffer, Touch(call, effect.box, known)) for effect in writes(call, box)]
+    box = _running_box(version, call)
+    return [(effect.buffer, Touch(call, effect.box, version)) for effect in writes(call, box)]
 
 
 def touches(version: Version, buffer: str, calls: Iterable[int], *, writing: bool) -> list[Touch]:
