@@ -338,8 +338,9 @@ class Edit:
 
 def _is_same_inside(before: Statement, now: Statement) -> bool:
     """Whether a loop has the very body of another one, which speaks of the same variable."""
-    is_loop = isinstance(before, For) and isinstance(now, For)
-    return is_loop and before.body is now.body and before.variable is now.variable
+    if not (isinstance(before, For) and isinstance(now, For)):
+        return False
+    return before.body is now.body and before.variable is now.variable
 
 
 def _free(name: str, taken: set[str]) -> str:

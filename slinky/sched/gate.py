@@ -184,8 +184,9 @@ class _Gate:
     def _check_checks(self, these: Iterable[int]) -> None:
         """Check that no check is gone, changed, or stands elsewhere than before."""
         moved = _no_more_leading(self.old, self.version) if (ROOT, "body") in self.edit.reordered else []
+        touched = self._and_inside
         for identity in these:
-            before, now = self._and_inside[identity]
+            before, now = touched[identity]
             if before is not None and isinstance(before.statement, Check):
                 if now != before or (before.parent, before.field) in self.edit.reordered:
                     moved.append(identity)
@@ -203,12 +204,17 @@ class _Gate:
     def _touched_checks(self) -> Sequence[int]:
         """The statements among which checks may be gone, or stand elsewhere: those inside of a loop stand as they did,
         unless they were touched themselves, or come in another order."""
-        moved = any((i, "body") in self.edit.reordered for i in self.edit.headers)
+        headers = self.edit.headers
+        moved = headers and any((i, "body") in self.edit.reordered for i in headers)
         return tuple(self._and_inside if moved else self.touched)
 
-    @functools.cached_property
+    @property
     def _and_inside(self) -> Touched:
         """What was touched, and what is inside of loops that run in other iterations than before."""
+        return self._of_headers if self.edit.headers else self.touched
+
+    @functools.cached_property
+    def _of_headers(self) -> Touched:
         entries, before = self.version.entries, self.old.entries
         heads = [entries[i].statement for i in self.edit.headers if i in entries]
         inside = {inner.id for head in heads for _, block in blocks_of(head) for inner in walk(block)}
