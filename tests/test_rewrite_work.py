@@ -12,7 +12,9 @@ import pytest
 from judge_hook import resting
 
 import slinky as sl
-from slinky.ir.copies import with_box, with_range
+from slinky.cursors.editing import Edit
+from slinky.ir.copies import with_box, with_interval, with_range
+from slinky.sched.gate import settle
 from slinky.sched.primitives.ranges import _Resting
 
 
@@ -108,3 +110,37 @@ def test_what_is_kept_of_a_loop_tells_what_it_rests_on() -> None:
     assert not kept.has(sl.resize_dim(p, "alloc b3", "y", sl.interval(y.min - 5, y.max))._version, f2)
     assert _Resting.before(p._version, with_range(loop, sl.interval(loop.range.min + 1, loop.range.max))) is None
     assert _Resting.before(p._version, with_range(loop, loop.range, loop.step + 1)) is None
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize(
+    ("what", "first", "last"),
+    [("nothing", 0, 0), ("more", -2, 0), ("a gap", 1, 0), ("too little", 0, -1), ("less, and earlier", -1, -1)],
+)
+def test_a_window_is_covered_only_without_a_gap(rows: int, what: str, first: int, last: int) -> None:
+    p = sl.split_loop(_chain(2, "b"), "f1.y", rows)
+    p = sl.slide_window(sl.compute_at(p, "f0", "for y"), "f0", "for y")
+    call = p.find("f0")._call
+    edit = Edit(p._version)
+    edit.update(with_interval(call, 0, sl.interval(call.box[0].min + first, call.box[0].max + last)))
+    with resting():
+        if what in ("nothing", "more"):
+            settle(edit, "edit").verify()
+        else:
+            with pytest.raises(sl.SchedulingError, match=r"f1 does not find all of b1|not shown that f1 finds"):
+                settle(edit, "edit")
+
+
+@pytest.mark.parametrize(("later", "is_right"), [(-1, True), (0, True), (1, False), (2, False)])
+def test_a_loop_starts_early_enough_for_the_first_window(later: int, is_right: bool) -> None:
+    p = sl.split_loop(_chain(2, "b"), "f1.y", 1)
+    p = sl.slide_window(sl.compute_at(p, "f0", "for y"), "f0", "for y")
+    loop = p.find("for y")._loop
+    edit = Edit(p._version)
+    edit.update(with_range(loop, sl.interval(loop.range.min + later, loop.range.max)))
+    with resting():
+        if is_right:
+            settle(edit, "edit").verify()
+        else:
+            with pytest.raises(sl.SchedulingError, match=r"does not find all of b1|not shown that f1 finds"):
+                settle(edit, "edit")

@@ -59,6 +59,15 @@ def _all_at_most(lower: Sequence[Expr], upper: Sequence[Expr], known: Facts, dee
     return True
 
 
+def plainly_at_most(a: Expr, b: Expr, most: int = 0) -> bool:
+    """Whether `a <= b + most`, whatever the symbols are, as the constants of all operands of choices tell."""
+    for lower in a.operands if type(a) is Max else (a,):
+        for upper in b.operands if type(b) is Min else (b,):
+            if not exceeds_at_most(lower, upper, most):
+                return False
+    return True
+
+
 def exceeds_at_most(a: Expr, b: Expr, most: int) -> bool:
     """Whether `a <= b + most`, whatever the symbols are, as constants tell: an operand of the minimum a exceeds one of
     the maximum b by no more. (What a window leaves of an array often does: it is asked before all that takes a search.)

@@ -14,6 +14,7 @@ the facts, by the calls that write the buffer since it was allocated.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
 
 import attrs
 
@@ -23,7 +24,7 @@ from slinky.ir.statements import Alloc, Call, For, If, is_in_order
 from slinky.sched.legality.touches import effective_box
 from slinky.symbolic.arithmetic import spread
 from slinky.symbolic.bounds import bounds, simplify
-from slinky.symbolic.comparing import at_most, exceeds_at_most
+from slinky.symbolic.comparing import at_most, plainly_at_most
 from slinky.symbolic.expressions import (
     FALSE,
     And,
@@ -137,18 +138,51 @@ class Coverage:
         return self._covers_whether_or_not(region, known, undecided[:_MOST_UNDECIDED])
 
     def covers_at_a_glance(self, region: Box) -> bool:
-        """Whether one call before the reader, in no loop that is not around both, and no earlier iteration, covers a
-        region whatever the facts are, as constants tell: what is computed in full before all loops does."""
-        if self.loops:
-            return False
+        """Whether one call before the reader, in no loop that is not around both, covers a region whatever the facts
+        are, as constants tell: in the iteration at hand, or with all earlier ones of the loop around both.
+
+        What is computed in full before all loops does, and so does a window that slides.
+        """
         for contribution in self.straight:
-            written = None if contribution.around else self._written(contribution, NO_FACTS)
-            if written is not None and all(
-                exceeds_at_most(a.min, b.min, 0) and exceeds_at_most(b.max, a.max, 0)
-                for a, b in zip(written, region, strict=True)
-            ):
+            if contribution.around:
+                continue
+            if not self.loops:
+                written = self._written(contribution, NO_FACTS)
+                if written is not None and _plainly_contains(written, region, range(len(region))):
+                    return True
+            elif len(self.loops) == 1 and self._slides_over(contribution.call, self.loops[0], region):
                 return True
         return False
+
+    def _slides_over(self, call: Call, loop: For, region: Box) -> bool:
+        """Whether a call right in a loop has written a region, some of it in this iteration, the rest in earlier ones.
+
+        Along the dimension that moves, let `w(v)` be what it writes in iteration v, and `e(v)` what it wrote before:
+        from `w(f).min` on, in the first iteration f, to the end of `w(v - s)` without a gap. The region ends where w
+        does, or before, and begins where e does, or behind, by what does not move: so w covers it in iteration f.
+        Later, what lies in it before w is in e: each operand of the start of w is at most the region's, which leaves
+        nothing, or follows the end of e, but for limits of e that the region keeps to.
+        """
+        if not any(each.call is call and not each.around for each in self.prior[loop.id]):
+            return False
+        before = self._written_before(call, loop)
+        if before is None:
+            return False
+        (effect,) = of_buffer(writes(call, effective_box(self.version, call)), self.buffer)
+        v, box = loop.variable, effect.box
+        d = next(d for d, i in enumerate(box) if moves_with(i, v))
+        now, needed, earlier = box[d], region[d], before[d]
+        if not plainly_at_most(needed.max, now.max):
+            return False
+        still = [e for e in (needed.min.operands if type(needed.min) is Max else (needed.min,)) if v not in symbols(e)]
+        if not still or not plainly_at_most(earlier.min, maximum(*still)):
+            return False
+        ends = earlier.max.operands if type(earlier.max) is Min else (earlier.max,)
+        ends = tuple([end for end in ends if not plainly_at_most(needed.max, end)])
+        for start in now.min.operands if type(now.min) is Max else (now.min,):
+            if not plainly_at_most(start, needed.min) and not (ends and plainly_at_most(start, minimum(*ends), 1)):
+                return False
+        return _plainly_contains(box, region, [k for k in range(len(box)) if k != d])
 
     def lacking(self, region: Box, known: Facts) -> tuple[Call, Condition, Facts] | None:
         """What is not shown, though with it one call before the reader would cover a region alone, and what is known
@@ -427,6 +461,14 @@ def shown(a: Expr, b: Expr, known: Facts) -> bool:
 def contains(outer: Box, inner: Box, known: Facts) -> bool:
     """Whether a box that is not empty is shown to lie in another."""
     return all(inside(b, a, known) for a, b in zip(outer, inner, strict=True))
+
+
+def _plainly_contains(outer: Box, inner: Box, dims: Iterable[int]) -> bool:
+    """Whether a box contains another one along some dimensions, as constants tell."""
+    for d in dims:
+        if not (plainly_at_most(outer[d].min, inner[d].min) and plainly_at_most(inner[d].max, outer[d].max)):
+            return False
+    return True
 
 
 def _cover(region: Box, boxes: list[Box], known: Facts) -> bool:

@@ -53,6 +53,19 @@ from slinky.symbolic.traversal import substitute, symbols
 
 
 @attrs.frozen
+class When:
+    """When an access is made that was ranged over loops, given innermost first."""
+
+    touch: Touch
+    inner: tuple[For, ...]
+
+    @property
+    def known(self) -> Facts:
+        """What holds then, but for what is said of these loops: put together when somebody asks."""
+        return forget(self.touch.known, self.inner)
+
+
+@attrs.frozen
 class Usage:
     """The accesses of a buffer, and the outermost loop around all of them since its allocation (None: there is none).
 
@@ -60,8 +73,8 @@ class Usage:
     """
 
     loop: For | None
-    reads: tuple[tuple[Interval, Facts], ...]
-    writes: tuple[tuple[Interval, Facts], ...]
+    reads: tuple[tuple[Interval, When], ...]
+    writes: tuple[tuple[Interval, When], ...]
 
 
 def usage_of(version: Version, alloc: Alloc, dim: int, *, clamped: bool = True) -> Usage:
@@ -114,13 +127,14 @@ def _usage(
 ) -> Usage:
     """How calls, given by identity, use a dimension of a buffer in an iteration of a loop around them."""
 
-    def along(touch: Touch) -> tuple[Interval, Facts]:
+    def along(touch: Touch) -> tuple[Interval, When]:
         around = list(reversed(version.loops_around(touch.call.id)))
         home = len(version.loops_around(alloc.id))
-        inner = around[: len(around) - home - (1 if loop is not None else 0)]
-        return over_loops(touch.region[dim], inner, touch.known), forget(touch.known, inner)
+        inner = tuple(around[: len(around) - home - (1 if loop is not None else 0)])
+        region = touch.region[dim]
+        return over_loops(region, inner, touch.known) if inner else region, When(touch, inner)
 
-    def of(calls: Sequence[int], *, writing: bool) -> tuple[tuple[Interval, Facts], ...]:
+    def of(calls: Sequence[int], *, writing: bool) -> tuple[tuple[Interval, When], ...]:
         found = touches(version, alloc.buffer, calls, writing=writing)
         if not clamped:
             found = [as_written(t, alloc.buffer, writing=writing) for t in found]
@@ -186,20 +200,20 @@ def _unfitting(version: Version, window: Usage, factor: Expr) -> Unproved | None
     """What is not shown, if it is not that all that an iteration touches spans no more coordinates than a fold has."""
     # What may have been written by the time of a read counts whether or not the producer runs in that iteration, so
     # only the facts of the reader (or of the write that a later one could overwrite) may be used.
-    pairs = [(write, read, known) for write, _ in window.writes for read, known in window.reads]
-    pairs += [(write, other, known) for write, known in window.writes for other, _ in window.writes]
+    pairs = [(write, read, when) for write, _ in window.writes for read, when in window.reads]
+    pairs += [(write, other, when) for write, when in window.writes for other, _ in window.writes]
     ranges: dict[Expr, Interval] = {} if window.loop is None else {window.loop.variable: window.loop.range}
-    for write, other, known in pairs:
-        if not fits(write.max, other.min, factor, ranges, known):
-            return Unproved(version, write.max - other.min + 1 <= factor, known)
+    span = constant_value(factor)
+    for write, other, when in pairs:
+        if span is not None and exceeds_at_most(write.max, other.min, span - 1):
+            continue
+        if not fits(write.max, other.min, factor, ranges, when.known):
+            return Unproved(version, write.max - other.min + 1 <= factor, when.known)
     return None
 
 
 def fits(high: Expr, low: Expr, factor: Expr, ranges: Mapping[Expr, Interval], known: Facts) -> bool:
     """Whether what lies between two ends is shown to be no longer than a fold. `ranges` are those of loop variables."""
-    span = constant_value(factor)
-    if span is not None and exceeds_at_most(high, low, span - 1):
-        return True
     if at_most(high, low + (factor - 1), known):
         return True
     most = largest_difference(high, low, ranges, known)
@@ -244,9 +258,9 @@ def _is_kept_in_turn(version: Version, alloc: Alloc, dim: int, factor: Expr) -> 
         if turn.loop is not None and _moving_back(version, turn) is not None:
             return False
         for before in turns[:n]:
-            for write, known in before.writes:
-                end = over_loops(write, () if before.loop is None else (before.loop,), known).max
-                if not all(shown(end, other.min + factor - 1, k) for other, k in (*turn.reads, *turn.writes)):
+            for write, when in before.writes:
+                end = over_loops(write, () if before.loop is None else (before.loop,), when.known).max
+                if not all(shown(end, other.min + factor - 1, w.known) for other, w in (*turn.reads, *turn.writes)):
                     return False
     return True
 
