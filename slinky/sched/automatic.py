@@ -23,6 +23,7 @@ import slinky as sl
 from slinky.runtime.collector import collector_paused
 from slinky.sched.grouping import Aims, Choice, Group, Grouping, grouping, seconds_text
 from slinky.sched.machines import Machine, this_machine
+from slinky.sched.recomputing import recomputed
 from slinky.sched.relations import Relations, relations
 from slinky.sched.tracks import Last, Member
 
@@ -173,10 +174,11 @@ def _auto_schedule(
     before = p.estimate(*arrays, threads=aims.workers, **scalars).program_bytes
     least: tuple[int, sl.Pipeline] | None = None
     for each in _aims(aims, max_bytes):
-        writer, scheduled, loops = _written(p, found, each)
+        again = recomputed(p, found, each, lambda new: relations(new, *arrays, **scalars))
+        writer, scheduled, loops = _written(again.pipeline, again.relations, each)
         after = scheduled.estimate(*arrays, threads=each.workers, **scalars).program_bytes
         if max_bytes is None or after <= max_bytes:
-            explained(scheduled, writer.explanation(each, before, after))
+            explained(scheduled, writer.explanation(each, before, after, again.unscheduled_seconds))
             return (scheduled, AutoScheduleCursors(loops)) if rc else scheduled
         least = min((after, scheduled), least or (after, scheduled), key=lambda pair: pair[0])
     assert least is not None
@@ -286,11 +288,10 @@ class _Writer:
                 self._group(group)
         return self.p, tuple(self.p.forward(loop) for loop in self.loops)
 
-    def explanation(self, aims: Aims, before: int, after: int) -> Explanation:
+    def explanation(self, aims: Aims, before: int, after: int, unscheduled: float) -> Explanation:
         """What was decided, call by call in program order."""
         seconds = sum(group.choice.seconds for group in self.grouping.groups)
         decisions = tuple(self.decisions[i] for i in sorted(self.decisions))
-        unscheduled = self.grouping.unscheduled_seconds
         return Explanation(aims.machine, aims.workers, seconds, unscheduled, after, before, decisions)
 
     def _decide(self, i: int, computed: str, stored: str, reason: str) -> None:

@@ -1,10 +1,11 @@
 """Which calls are worth being computed together, strip by strip, and how high the strips are: decided with numbers.
 
 A *group* is a call, its last one, with producers that nobody else reads, taken strip by strip along one of its
-dimensions. Each producer then keeps the window that the next strip needs. What the strips of a producer are to those of
-the last call is followed through the relations in between, so the bytes that a group holds are linear in the height of
-the strips, `a*h + b`, and the time of every height is a formula: the best of a few is taken. Two outputs that read the
-same may both be last, where they have the same coordinates.
+dimensions. Of a producer that several read, one of which needs another, all on the way is in the group, too. Each
+producer then keeps the window that the next strip needs. What the strips of a producer are to those of the last call is
+followed through the relations in between, so the bytes that a group holds are linear in the height of the strips,
+`a*h + b`, and the time of every height is a formula: the best of a few is taken. Two outputs that read the same may
+both be last, where they have the same coordinates.
 
 Groups grow greedily. At first every call is one. The edge that saves most is merged as long as one saves anything: what
 the intermediate costs on its way to memory and back, less the calls that smaller pieces take, less what the group no
@@ -22,7 +23,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -30,10 +31,7 @@ import attrs
 
 from slinky.sched.machines import Machine
 from slinky.sched.relations import Relations, Strips
-from slinky.sched.tracks import Last, Track, heights_of, lines_of, row_bytes_of, track_of
-
-BEYOND_CACHE = 4
-"""How many times the bytes of the near cache the highest of them hold."""
+from slinky.sched.tracks import Last, Track, heights_of, lines_of, row_bytes_of, steps_of, track_of
 
 MOST_MEMBERS = 64
 """How large a group grows: what a rewrite costs grows with the loop that it changes."""
@@ -41,8 +39,11 @@ MOST_MEMBERS = 64
 PASSES = 3.0
 """How often a NumPy callback goes over the data it is given, in slices and temporaries."""
 
-ABOUT_AS_FAST = 1.02
-"""Of heights that take about as long, the one that holds least is taken."""
+TEMPORARIES = 2
+"""How many times the bytes that calls hold these work on: their callbacks make as many again, of their own."""
+
+ABOUT_AS_GOOD = 1.02
+"""Of heights that are about as good, the one that holds least is taken."""
 
 FEW_CALLS = 8
 """Of so many calls all groupings are looked at, and none is missed that gets better only after it got worse."""
@@ -126,6 +127,8 @@ class Grouping:
     merges: tuple[Merge, ...]
     refused: tuple[Refused, ...]
     unscheduled_seconds: float
+    cost: float
+    """What all groups take: seconds, with those that the memory is worth that they hold; or bytes, if these matter."""
 
 
 @attrs.frozen(kw_only=True)
@@ -161,6 +164,7 @@ class _Grower:
         self.group_of = list(range(len(self.calls)))
         self.queue: list[tuple[float, int, int, tuple[Group, ...], Group]] = []
         self.count = itertools.count()
+        self.newest: dict[int, int] = {}
         self.merges: list[Merge] = []
         self.reasons: dict[int, str] = {}
 
@@ -179,17 +183,24 @@ class _Grower:
             for parts, merged in self._best_of_all():
                 self._merge(parts, merged, self._gain(parts, merged))
         else:
-            while self.queue:
-                loss, _, _, parts, merged = heapq.heappop(self.queue)
-                if all(self.groups.get(part.name) is part for part in parts):
-                    self._merge(parts, merged, -loss)
+            self._merge_best_first()
         taken = {i for group in self.groups.values() for i in group.members}
         left = [Refused(i, reason) for i, reason in sorted(self.reasons.items()) if i not in taken]
         groups = tuple(self.groups[i] for i in sorted(self.groups))
-        return Grouping(groups, tuple(self.merges), tuple(left), sum(map(self._unscheduled, range(len(self.calls)))))
+        unscheduled = sum(map(self._unscheduled, range(len(self.calls))))
+        return Grouping(groups, tuple(self.merges), tuple(left), unscheduled, sum(map(self._cost, groups)))
+
+    def _merge_best_first(self) -> None:
+        """Merge what saves most, as long as something saves anything."""
+        while self.queue:
+            loss, _, number, parts, merged = heapq.heappop(self.queue)
+            if all(self.groups.get(part.name) is part for part in parts):
+                self._merge(parts, merged, -loss)
+            elif self.groups.get(parts[0].name) is parts[0] and self.newest[parts[0].name] == number:
+                self._offer(parts[0])  # what it would be merged with has changed
 
     def _unscheduled(self, i: int) -> float:
-        return self._outside((i,)) + self._calls(1) + self._line_seconds(lines_of(self.calls[i], None).count(math.inf))
+        return self._fixed((i,)) + self._calls(steps_of(self.calls[i], None)) + self._line_seconds(1)
 
     # -- all groupings of a few calls ------------------------------------------------------------------------
 
@@ -223,9 +234,51 @@ class _Grower:
                 yield parts
 
     def _with_readers(self, group: Group, of: Mapping[int, Group]) -> tuple[Group, ...]:
-        """A group and those that read what it computes."""
-        readers = {of[reader].name: of[reader] for last in group.lasts for reader in self.readers[last]}
-        return (group, *(readers[name] for name in sorted(readers)))
+        """A group and those that read what it computes, with all that stands between two of them.
+
+        Where one of those that read it needs what another computes, as in pyramids, all on the way comes, too. Of what
+        is computed on the way, all who read it are there, or nobody is.
+        """
+        parts = {group.name: group}
+        inside = self._readers_of(group, of)
+        while inside.keys() - parts.keys():
+            parts.update(inside)
+            if len(inside) > 1 and sum(len(part.calls) for part in parts.values()) <= MOST_MEMBERS:
+                parts.update(self._between(parts, of))
+                inside = dict(parts)
+                for part in parts.values():
+                    readers = self._readers_of(part, of)
+                    if readers.keys() & parts.keys():
+                        inside.update(readers)
+        return (group, *(parts[name] for name in sorted(parts.keys() - {group.name})))
+
+    def _readers_of(self, group: Group, of: Mapping[int, Group]) -> dict[int, Group]:
+        """The groups that read what a group computes, by name."""
+        return {of[reader].name: of[reader] for last in group.lasts for reader in self.readers[last]}
+
+    def _between(self, parts: Mapping[int, Group], of: Mapping[int, Group]) -> dict[int, Group]:
+        """The groups that need what one of some groups computes, and compute what another one needs."""
+        first = min(min(part.calls) for part in parts.values())
+        readers: dict[int, list[Group]] = {}
+        seen, waiting = dict(parts), list(parts.values())
+        while waiting and len(seen) <= _MOST_LOOKED_AT:
+            group = waiting.pop()
+            for i in group.calls:
+                for buffer, _ in self.calls[i].reads:
+                    producer = self.producers.get(buffer, -1)
+                    if producer >= first and of[producer] is not group:
+                        found = of[producer]
+                        readers.setdefault(found.name, []).append(group)
+                        if found.name not in seen:
+                            seen[found.name] = found
+                            waiting.append(found)
+        between, following = dict[int, Group](), list(parts.values())
+        while following:
+            for reader in readers.get(following.pop().name, ()):
+                if reader.name not in between:
+                    between[reader.name] = reader
+                    following.append(reader)
+        return between
 
     # -- edges -----------------------------------------------------------------------------------------------
 
@@ -240,7 +293,8 @@ class _Grower:
             else:
                 gain = self._gain(parts, merged)
                 if gain > 0:
-                    heapq.heappush(self.queue, (-gain, -group.name, next(self.count), parts, merged))
+                    self.newest[group.name] = next(self.count)
+                    heapq.heappush(self.queue, (-gain, -group.name, self.newest[group.name], parts, merged))
                     return
                 reason = f"with what reads it, it would take {self._amount(-gain)} more"
         for last in group.lasts:
@@ -250,32 +304,19 @@ class _Grower:
         """What keeps a group, the first, from being merged with those that read it."""
         if len(parts) < 2:
             return "it is one of the last"
-        kept_out = [self.apart[i] for i in parts[0].lasts if i in self.apart]
-        if kept_out:
-            return kept_out[0]
-        if any(w.buffer in self.relations.held for i in parts[0].lasts for w in self.calls[i].writes):
-            return "a loop touches what it writes"
-        if sum(len(part.calls) for part in parts) > MOST_MEMBERS:
+        ours = {i for part in parts for i in part.calls}
+        if len(ours) > MOST_MEMBERS:
             return f"a group has at most {MOST_MEMBERS} calls"
-        if len(parts) > 2 and self._depend(parts[1:]):
-            return "of those that read it, one needs what another computes"
+        for i in (i for part in parts for i in part.lasts if self._is_inside(i, ours)):
+            if i in self.apart:
+                return self.apart[i]
+            if any(w.buffer in self.relations.held for w in self.calls[i].writes):
+                return "a loop touches what it writes"
         return None
 
-    def _depend(self, parts: tuple[Group, ...]) -> bool:
-        """Whether one of some groups needs what another computes; so, too, where that takes long to find out."""
-        theirs = {i: k for k, part in enumerate(parts) for i in part.calls}
-        first = min(theirs)
-        for k, part in enumerate(parts):
-            seen, waiting = set(part.calls), list(part.calls)
-            while waiting:
-                for buffer, _ in self.calls[waiting.pop()].reads:
-                    producer = self.producers.get(buffer, -1)
-                    if theirs.get(producer, k) != k or len(seen) > _MOST_LOOKED_AT:
-                        return True
-                    if producer >= first and producer not in seen:
-                        seen.add(producer)
-                        waiting.append(producer)
-        return False
+    def _is_inside(self, i: int, ours: Set[int]) -> bool:
+        """Whether all that read what a call computes are among some calls."""
+        return bool(self.readers[i]) and self.readers[i] <= ours
 
     def _gain(self, parts: tuple[Group, ...], merged: Group) -> float:
         """What merging saves: seconds, and what the memory is worth; where memory is scarce, bytes."""
@@ -283,12 +324,20 @@ class _Grower:
 
     def _cost(self, group: Group) -> float:
         """What a group takes: its seconds, and those that the memory is worth that it holds; or bytes alone."""
-        machine, written = self.aims.machine, (w for i in group.lasts for w in self.calls[i].writes)
+        written = (w for i in group.lasts for w in self.calls[i].writes)
         full = [w.bytes for w in written if w.buffer not in self.relations.outputs]
         if self.aims.spare_memory:
             return sum(full) + group.choice.live
-        held = sum(max(n - machine.near_bytes, 0) for n in (*full, group.choice.live))
-        return group.choice.seconds + MEMORY_WORTH * held / machine.memory_bandwidth
+        return self._seconds(group.choice) + sum(map(self._worth, full))
+
+    def _seconds(self, choice: Choice) -> float:
+        """The seconds that a choice takes, and those that the memory is worth that it holds."""
+        return choice.seconds + self._worth(choice.live)
+
+    def _worth(self, size: float) -> float:
+        """How many seconds it is worth that so much memory need not be held."""
+        machine = self.aims.machine
+        return MEMORY_WORTH * max(size - machine.near_bytes, 0) / machine.memory_bandwidth
 
     def _amount(self, value: float) -> str:
         return f"{value:.3g} bytes" if self.aims.spare_memory else seconds_text(value)
@@ -301,7 +350,8 @@ class _Grower:
         self.groups[merged.name] = merged
         for i in merged.calls:
             self.group_of[i] = merged.name
-        self.merges.append(Merge(tuple(i for i in parts[0].lasts if i in merged.members), saves))
+        inside = set(merged.members)
+        self.merges.append(Merge(tuple(i for part in parts for i in part.lasts if i in inside), saves))
         self._offer(merged)
         before = {self.producers.get(buffer) for i in merged.calls for buffer, _ in self.calls[i].reads}
         names = {self.group_of[i] for i in before if i is not None}
@@ -312,13 +362,11 @@ class _Grower:
         """A group, the first, and those that read it, as one. None if they do not move with each other."""
         first, *readers = parts
         ours = {i for part in parts for i in part.calls}
-        lasts = tuple(
-            sorted(i for part in parts for i in part.lasts if not (self.readers[i] and self.readers[i] <= ours))
-        )
-        if not lasts:
-            return None  # they write parts of one buffer, and read each other's
+        lasts = tuple(sorted(i for part in parts for i in part.lasts if not self._is_inside(i, ours)))
+        if not lasts or any(self.readers[i] & ours for i in lasts):
+            return None  # some write parts of one buffer, and read each other's; or what one writes is read there, too
         members = tuple(sorted(ours.difference(lasts), reverse=True))
-        if lasts == readers[0].lasts:
+        if len(readers) == 1:
             tracks = [track.extended(self.calls, first.calls) for track in readers[0].tracks]
         else:
             tracks = [track.extended(self.calls, members) for track in self._common(lasts)]
@@ -329,7 +377,7 @@ class _Grower:
         for strips in self.calls[lasts[0]].strips:
             same = [self._like(strips, i) for i in lasts]
             found = [s for s in same if s is not None]
-            if len(found) == len(lasts) and not strips.is_reduced:
+            if len(found) == len(lasts) and not (strips.is_reduced and len(lasts) > 1):
                 each = zip(lasts, found, strict=True)
                 yield track_of(tuple(self._last(i, s) for i, s in each))
 
@@ -345,40 +393,55 @@ class _Grower:
 
     def _last(self, i: int, strips: Strips) -> Last:
         call = self.calls[i]
-        return Last(i, strips, row_bytes_of(call, strips), lines_of(call, strips.position))
+        position, state = strips.position, sum(w.bytes for w in call.writes) if strips.is_reduced else 0.0
+        return Last(i, strips, row_bytes_of(call, strips), lines_of(call, position), steps_of(call, position), state)
 
     # -- how a group is run ----------------------------------------------------------------------------------
 
     def _group(self, lasts: tuple[int, ...], members: tuple[int, ...], tracks: tuple[Track, ...]) -> Group | None:
         """A group, run in the best way; None if there is none."""
         choices = [] if members else [Choice(None, 0, 1, self._unscheduled(lasts[0]), 0.0)]
-        outside = self._outside((*lasts, *members))
-        choices += [choice for track in tracks for choice in self._choices(track, outside)]
-        most = self.aims.most_live
-        small = [choice for choice in choices if choice.live <= most]
+        fixed = self._fixed((*lasts, *members))
+        choices += [choice for track in tracks for choice in self._choices(track, fixed)]
+        small = [choice for choice in choices if choice.live <= self.aims.most_live]
         if small:
-            about_as_fast = ABOUT_AS_FAST * min([choice.seconds for choice in small])
-            small = [choice for choice in small if choice.seconds <= about_as_fast]
+            about_as_good = ABOUT_AS_GOOD * min(map(self._seconds, small))
+            small = [choice for choice in small if self._seconds(choice) <= about_as_good]
         best = min(small or choices, key=lambda choice: (choice.live, choice.seconds), default=None)
         return None if best is None else Group(lasts, members, tracks, best)
 
-    def _choices(self, track: Track, outside: float) -> Iterator[Choice]:
+    def _choices(self, track: Track, fixed: float) -> Iterator[Choice]:
         """A group along one dimension: in strips of each height, one after the other and by several workers.
 
-        `outside` is how long it takes to read and write what is not in the group.
+        `fixed` is how long it takes whatever the strips are.
         """
         machine, extent = self.aims.machine, track.strips.extent
         if not track.members and self.aims.workers < 2:
             return
-        held, calls_in_a_strip = track.moving_bytes * extent, len(track.lasts) + len(track.members)
-        for height in heights_of(track, min(BEYOND_CACHE * machine.near_bytes, self.aims.most_live)):
+        for height in heights_of(track, min(machine.most_live, self.aims.most_live)):
             live = track.live(height)
-            calls = self._calls(-(-extent // height) * calls_in_a_strip)
-            seconds = outside + calls + self._line_seconds(track.lines(height))
-            seconds += 2 * PASSES * held / machine.bandwidth(live)
+            calls = self._calls(-(-extent // height) * track.steps)
+            seconds = fixed + calls + self._line_seconds(track.lines(height))
+            seconds += self._inside(track, height, live)
             if track.members:
                 yield Choice(track, height, 1, seconds, live)
             yield from self._parallel(track, height, seconds, live)
+
+    def _inside(self, track: Track, height: int, live: float) -> float:
+        """How long it takes to write and to read what is held inside of a group, and what reductions hand on.
+
+        What is written takes the place of what the strip before has left, and windows reach back to that: all that is
+        live has been touched since. What is new is read when only the calls in between have computed something.
+        """
+        machine, extent = self.aims.machine, track.strips.extent
+        strips = -(-extent // height)
+        seconds = 2 * PASSES * strips * track.states / machine.bandwidth(live)
+        for member, distance in track.distances(height):
+            new = member.row_bytes * member.slope * extent
+            window = member.row_bytes * member.window * strips
+            seconds += (PASSES * new + window) / machine.bandwidth(live)
+            seconds += PASSES * new / machine.bandwidth(TEMPORARIES * distance)
+        return seconds
 
     def _parallel(self, track: Track, height: int, seconds: float, live: float) -> Iterator[Choice]:
         """The same by several workers, where there is enough to do for each, and little is done twice."""
@@ -391,6 +454,12 @@ class _Grower:
         if tasks >= workers and repeated <= MOST_REPEATED and seconds / tasks >= LEAST_TASK_SECONDS:
             rounds = -(-tasks // workers)
             yield Choice(track, height, tasks, seconds * rounds / tasks * (1 + repeated), live * workers, rows)
+
+    def _fixed(self, calls: tuple[int, ...]) -> float:
+        """How long calls compute, read what others have computed, and write what others read."""
+        made = [(call.operations.count(), call.writes) for call in map(self.calls.__getitem__, calls)]
+        written = sum(operations * w.bytes for operations, writes in made for w in writes)
+        return written / self.aims.machine.near_bandwidth + self._outside(calls)
 
     def _outside(self, calls: tuple[int, ...]) -> float:
         """How long it takes to read what others have computed, and to write what others read.
@@ -407,7 +476,8 @@ class _Grower:
                 sizes.update((w.buffer, w.bytes) for w in self.calls[i].writes)
         return sum(PASSES * size / self.aims.machine.bandwidth(2 * size) for size in sizes.values())
 
-    def _calls(self, count: int) -> float:
+    def _calls(self, count: float) -> float:
+        """How long so many calls take, but for the data."""
         return count * self.aims.machine.call_seconds
 
     def _line_seconds(self, count: float) -> float:

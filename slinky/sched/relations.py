@@ -23,6 +23,7 @@ from slinky.ir.regions import global_boxes, global_dtypes
 from slinky.ir.statements import Alloc, Call
 from slinky.pipeline import Pipeline
 from slinky.runtime.stand_ins import values_of
+from slinky.sched.callbacks import Operations, operations_of
 from slinky.symbolic.expressions import Expr
 from slinky.symbolic.intervals import evaluate_box
 from slinky.symbolic.traversal import evaluate
@@ -98,6 +99,10 @@ class Related:
     reads: tuple[tuple[str, int], ...]
     """The buffers that it reads, an access each, and how many bytes."""
     strips: tuple[Strips, ...]
+    operations: Operations
+    """What its callback does, as far as its code tells."""
+    whole: int
+    """How many coordinates the dimensions have that it computes whole, along which a callback may go step by step."""
 
 
 @attrs.frozen
@@ -148,13 +153,14 @@ class _Prober:
         box = clamped_numbers(call, self.values, self.boxes.__getitem__)
         cursor = CallCursor(self.p._version, call.id)
         if any(hi < lo for lo, hi in box):
-            return Related(cursor, 0, tuple(self._written(call, box)), (), ())
+            return Related(cursor, 0, tuple(self._written(call, box)), (), (), Operations(1), 1)
         whole = numeric_reads(call, box, self.values)
         reads = tuple((buffer, _elements(read) * self.itemsizes[buffer]) for buffer, read in whole)
         along = [self._along(call, box, whole, d) for d in range(len(box))]
         strips = (*along, *self._reduced(call))
+        writes, found = tuple(self._written(call, box)), tuple(s for s in strips if s is not None)
         return Related(
-            cursor, _elements(box), tuple(self._written(call, box)), reads, tuple(s for s in strips if s is not None)
+            cursor, _elements(box), writes, reads, found, operations_of(call.func.operation), _whole(call, box)
         )
 
     def _written(self, call: Call, box: NumericBox) -> list[Written]:
@@ -170,7 +176,7 @@ class _Prober:
         extent = hi - lo + 1
         if extent < 2 or d in dict(call.func.whole):
             return None
-        length = min(_LONGEST_PROBE, 1 << (max(extent // 3, 1).bit_length() - 1))
+        length = min(_LONGEST_PROBE, 1 << (max(extent // 5, 1).bit_length() - 1))
         at = lo + max((extent - 3 * length) // 2 // length * length, 0)
         places = ((at, at + length - 1), (at + length, at + 2 * length - 1), (at, at + 2 * length - 1))
         probes = [numeric_reads(call, (*box[:d], place, *box[d + 1 :]), self.values) for place in places]
@@ -200,6 +206,12 @@ class _Prober:
             if extent >= 2:
                 found.append(Strips(name, None, 0, extent, 1, reads))
         return found
+
+
+def _whole(call: Call, box: NumericBox) -> int:
+    """How many coordinates there are along the dimensions that a call computes whole, if it has others besides."""
+    count = math.prod(box[d][1] - box[d][0] + 1 for d, _ in call.func.whole)
+    return count if count < _elements(box) else 1
 
 
 def _motion(at: int, length: int, boxes: list[NumericBox]) -> Motion | None:

@@ -8,32 +8,54 @@ Invariant: a track knows nothing of machines.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 import attrs
 
+from slinky.sched.callbacks import TURNS
 from slinky.sched.relations import Motion, Related, Strips
 
 HEIGHTS = 8
 """How many heights of strips are looked at."""
+
+FEW_PLANES = 64
+"""Along an axis that is no longer than this the loop of a callback may go: colours, levels, offsets."""
+
+OPERATIONS_OF_A_CALL = 16
+"""How many operations take as long as a machine's call."""
+
+DISPATCH = 8
+"""How many operations take as long as slinky takes to call a callback."""
 
 
 @attrs.frozen
 class Lines:
     """How many times a callback begins a line of neighbours in memory, over all strips of a call.
 
-    A line goes along the last axis of what the call writes: all of it, or where strips go along that axis, one strip.
+    A line goes along the axis of what the call writes that strips go along, and all axes after it, which lie together:
+    a strip of rows is one, a strip of columns has one in each row. Where a window is kept, strips of columns lie one
+    after the other in memory, so that neighbours in a row do not: only the axes after it lie together.
     """
 
     elements: int
-    length: int
-    is_cut: bool
+    extent: int
+    together: int
 
     def count(self, rows: float) -> float:
         """How many lines there are, in strips of so many coordinates."""
-        return self.elements / max(min(rows, self.length) if self.is_cut else self.length, 1.0)
+        return self.elements / max(min(rows, self.extent) * self.together, 1.0)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether strips go along an axis that is not the first."""
+        return self.elements != self.extent * self.together
+
+    def of_window(self) -> Lines:
+        """The lines where a window is kept along an axis that is not the first."""
+        return attrs.evolve(self, extent=1) if self.is_cut else self
 
 
 @attrs.frozen
@@ -51,6 +73,13 @@ class Member:
     halo: float
     row_bytes: float
     lines: Lines
+    steps: float
+    until: int
+    """The last call that reads it."""
+
+    def held(self, height: float) -> float:
+        """The bytes of it that are held while a strip is computed."""
+        return self.row_bytes * (self.slope * height + self.window)
 
     def rows(self, height: int) -> int:
         """How many coordinates of it are held while a strip is computed."""
@@ -70,6 +99,9 @@ class Last:
     strips: Strips
     row_bytes: float
     lines: Lines
+    steps: float
+    state: float
+    """Where it is reduced, the bytes that each strip hands on to the next: as much as it writes."""
 
 
 @attrs.frozen
@@ -90,12 +122,16 @@ class _Totals:
     """The lines that do not depend on the height."""
     cut_lines: tuple[tuple[Lines, float], ...]
     """Those that do, each with its slope."""
+    steps: float
+    """For how many calls all count."""
+    states: float
+    """The bytes that reductions hand on."""
 
     def and_lines(self, lines: Lines, slope: float) -> _Totals:
         """These, and the lines of one call more."""
         if lines.is_cut:
             return attrs.evolve(self, cut_lines=(*self.cut_lines, (lines, slope)))
-        return attrs.evolve(self, whole_lines=self.whole_lines + lines.count(1))
+        return attrs.evolve(self, whole_lines=self.whole_lines + lines.count(math.inf))
 
     def and_members(self, members: Sequence[Member]) -> _Totals:
         """These, and some producers more."""
@@ -112,8 +148,9 @@ class _Totals:
             if member.lines.is_cut:
                 cut.append((member.lines, member.slope))
             else:
-                lines += member.lines.count(1)
-        return _Totals(self.last_bytes, moving, window, slopes, slowest, halos, lines, tuple(cut))
+                lines += member.lines.count(math.inf)
+        steps = self.steps + sum([member.steps for member in members])
+        return _Totals(self.last_bytes, moving, window, slopes, slowest, halos, lines, tuple(cut), steps, self.states)
 
 
 _Needs: TypeAlias = dict[str, tuple["_Need | None", ...]]
@@ -147,12 +184,27 @@ class Track:
     def live(self, height: int) -> float:
         """The bytes that are held while strips of this height are computed."""
         totals = self._totals
-        return (totals.last_bytes + totals.moving_bytes) * height + totals.window_bytes
+        held = (totals.last_bytes + totals.moving_bytes) * height + totals.window_bytes
+        return held + _STATES * totals.states
 
     @property
-    def moving_bytes(self) -> float:
-        """What the producers hold for each coordinate of a strip, but for their windows."""
-        return self._totals.moving_bytes
+    def steps(self) -> float:
+        """How many calls it takes to compute a strip, where one that goes step by step counts for several."""
+        return self._totals.steps
+
+    @property
+    def states(self) -> float:
+        """The bytes that each strip hands on to the next, of reductions."""
+        return self._totals.states
+
+    def distances(self, height: int) -> Iterator[tuple[Member, float]]:
+        """Each member, and how many bytes are held of all that is computed until the last call that reads it."""
+        sizes = {member.index: member.held(height) for member in self.members}
+        sizes.update((last.index, last.row_bytes * height) for last in self.lasts)
+        order = sorted(sizes)
+        until = dict(zip(order, itertools.accumulate(sizes[i] for i in order), strict=True))
+        for member in self.members:
+            yield member, until[member.until] - until[member.index] + sizes[member.index]
 
     @property
     def slowest(self) -> float:
@@ -179,16 +231,20 @@ class Track:
 def track_of(lasts: tuple[Last, ...]) -> Track:
     """A track without members."""
     needs: _Needs = {}
-    totals = _Totals(sum(last.row_bytes for last in lasts), 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, ())
+    size, steps, states = (sum(each) for each in zip(*[(n.row_bytes, n.steps, n.state) for n in lasts], strict=True))
+    totals = _Totals(size, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, (), steps, states)
     for last in lasts:
-        _note_reads(last.strips, _Need(0, 1.0, 0.0, 0.0, 0.0), needs)
+        _note_reads(last.strips, _Need(last.index, 0, 1.0, 0.0, 0.0, 0.0), needs)
         totals = totals.and_lines(last.lines, 1.0)
     return Track(lasts, (), needs, totals)
 
 
 def heights_of(track: Track, most_live: float) -> tuple[int, ...]:
     """The heights of strips worth looking at: the largest that holds at most so many bytes, half of it, and so on. They
-    are whole multiples where the last calls compute no others, and such that doubled rows come in pairs."""
+    are whole multiples where the last calls compute no others, and such that doubled rows come in pairs.
+
+    Where windows of coarser rows are kept, each strip has two of the coarsest, if that fits: it takes long to show that
+    single ones slide, if it is shown at all."""
     unit = 1 << max(math.ceil(-math.log2(track.slowest)), 0)
     unit = math.lcm(*[last.strips.multiple for last in track.lasts], unit)
     constant = track.live(0)
@@ -198,7 +254,8 @@ def heights_of(track: Track, most_live: float) -> tuple[int, ...]:
     if most < 1:
         return (unit,) if unit < track.strips.extent else ()
     largest = most.bit_length() - 1
-    return tuple(unit << k for k in range(max(largest - HEIGHTS + 1, 0), largest + 1))
+    is_coarse = any(member.keeps and member.slope * unit <= 1 < unit for member in track.members)
+    return tuple(unit << k for k in range(max(largest - HEIGHTS + 1, min(is_coarse, largest)), largest + 1))
 
 
 def _member(call: Related, i: int, needs: _Needs) -> Member | None:
@@ -224,9 +281,12 @@ def _member(call: Related, i: int, needs: _Needs) -> Member | None:
     low, high = min([need.low for need in found]), max([need.high for need in found])
     far = min([need.far for need in found])
     window, halo = max(high - low + 1 - slope, 0.0), max(high - far + 1 - slope, 0.0)
-    member = Member(i, position, slope, window, halo, row_bytes_of(call, strips), lines_of(call, position))
+    until = max([need.reader for need in found])
+    lines, steps = lines_of(call, position), steps_of(call, position)
+    lines = lines.of_window() if window >= _OVERLAP else lines
+    member = Member(i, position, slope, window, halo, row_bytes_of(call, strips), lines, steps, until)
     fresh = high + 1 - slope if member.keeps else low
-    _note_reads(strips, _Need(0, slope, fresh, high, far), needs)
+    _note_reads(strips, _Need(i, 0, slope, fresh, high, far), needs)
     return member
 
 
@@ -238,8 +298,12 @@ def _note_reads(strips: Strips, own: _Need, needs: _Needs) -> None:
 
 @attrs.frozen
 class _Need:
-    """What a strip of the last call needs along an axis; `far` is where that begins if no strip is left to others."""
+    """What a strip of the last call needs along an axis; `far` is where that begins if no strip is left to others.
 
+    `reader` is the call that reads it.
+    """
+
+    reader: int
     axis: int
     slope: float
     low: float
@@ -249,8 +313,13 @@ class _Need:
     def through(self, motion: Motion) -> _Need:
         """What must be read for that."""
         low, far = (motion.rate * end + motion.first for end in (self.low, self.far))
-        return _Need(motion.axis, motion.rate * self.slope, low, motion.rate * self.high + motion.last, far)
+        return _Need(
+            self.reader, motion.axis, motion.rate * self.slope, low, motion.rate * self.high + motion.last, far
+        )
 
+
+_STATES = 2
+"""How many states a reduction holds: the one before, and the one after a strip."""
 
 _OVERLAP = 0.25
 """Of how many coordinates neighbouring strips must both have need, so that a window is kept: less is rounding."""
@@ -267,6 +336,20 @@ def row_bytes_of(call: Related, strips: Strips) -> float:
 def lines_of(call: Related, position: int | None) -> Lines:
     """The lines that a call begins, in strips along one of its dimensions, or at once."""
     written = call.writes[0]
-    if not written.shape:
-        return Lines(call.elements, call.elements, False)
-    return Lines(call.elements, written.shape[-1], written.dims[-1] == position)
+    if position not in written.dims:
+        return Lines(call.elements, 1, call.elements)
+    axis = written.dims.index(position)
+    return Lines(call.elements, written.shape[axis], math.prod(written.shape[axis + 1 :]))
+
+
+def steps_of(call: Related, position: int | None) -> float:
+    """For how many calls one counts, in strips along one of its dimensions, or at once.
+
+    If its callback has loops, these may go along a dimension that it computes whole, or plane by plane along one that
+    lies around the strips.
+    """
+    written, planes = call.writes[0], 1
+    if position in written.dims:
+        around = written.shape[: written.dims.index(position)]
+        planes = math.prod(n for n in around if n <= FEW_PLANES)
+    return (DISPATCH + call.operations.count(max(TURNS, planes, call.whole))) / OPERATIONS_OF_A_CALL

@@ -1,0 +1,127 @@
+"""How much a callback does, as far as its code tells: how many operations it writes down, and which of them in loops.
+
+What a call costs that computes little is the time of the NumPy calls that its callback makes. A callback that is one
+NumPy call makes one; one that is written in Python makes about as many as there are calls and operators in its code and
+in that of the functions that it calls. Its loops go as often as nobody knows; so these operations are counted apart.
+
+Invariant: no callback is run, and nothing rests on these counts but how good a schedule is.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+from collections.abc import Mapping
+from types import CodeType, FunctionType
+from typing import assert_never
+from weakref import WeakKeyDictionary
+
+import attrs
+
+from slinky.ir.operations import Accumulation, Callback, Copy, Nested, Operation
+from slinky.ir.statements import Call, walk
+
+TURNS = 4
+"""How often a loop goes of which nothing is known."""
+
+_DEEPEST = 3
+"""How many functions deep calls are followed."""
+
+_COPY = 4
+"""The operations of a copy, some of whose pieces lie at an edge; and of other things that slinky does itself."""
+
+
+@attrs.frozen
+class Operations:
+    """How many operations a callback makes outside of loops, and in one turn of all of its outermost loops."""
+
+    once: int
+    each_turn: int = 0
+
+    def count(self, turns: int = TURNS) -> int:
+        """How many it makes if the outermost loops go so often."""
+        return self.once + self.each_turn * turns
+
+
+def operations_of(operation: Operation) -> Operations:
+    """What the code of an operation tells. Of what is not written in Python it is one."""
+    match operation:
+        case Callback():
+            known = _KNOWN.get(operation.function) if isinstance(operation.function, FunctionType) else None
+            return known or _of(operation.function, ())
+        case Copy():
+            return Operations(_COPY)
+        case Nested():
+            calls = [s.func for s in walk(operation.program.body) if isinstance(s, Call)]
+            return Operations(sum(operations_of(func.operation).count() for func in calls) or 1)
+        case Accumulation():
+            return Operations(_COPY)
+        case _:
+            assert_never(operation)
+
+
+def _of(called: object, around: tuple[FunctionType, ...]) -> Operations:
+    """The operations of something that is called, by functions that are looked at already."""
+    while isinstance(called, functools.partial):
+        called = called.func
+    function = getattr(called, "__func__", called)
+    if (
+        not isinstance(function, FunctionType)
+        or function in around
+        or len(around) >= _DEEPEST
+        or _is_of_numpy(function)
+    ):
+        return Operations(1)
+    return _counted(function, (*around, function))
+
+
+def _counted(function: FunctionType, around: tuple[FunctionType, ...]) -> Operations:
+    """The operations in the code of a function."""
+    code = function.__code__
+    cells = zip(code.co_freevars, function.__closure__ or (), strict=True)
+    names = {**function.__globals__, **{name: _content(cell) for name, cell in cells}}
+    counted = _in_code(code, names, around)
+    operations = attrs.evolve(counted, once=max(counted.once, 1))
+    if around == (function,):
+        _KNOWN[function] = operations
+    return operations
+
+
+def _in_code(code: CodeType, names: Mapping[str, object], around: tuple[FunctionType, ...]) -> Operations:
+    """The operations in code in which names mean this; functions and generators that it makes are not looked into."""
+    once = each_turn = 0
+    ends: list[int] = []
+    for instruction in dis.get_instructions(code):
+        ends = [end for end in ends if instruction.offset < end]
+        found = 0
+        if instruction.opname == "FOR_ITER":
+            ends.append(instruction.argval)
+        elif instruction.opname.startswith(_OPERATORS):
+            found = 1
+        elif instruction.opname in ("LOAD_GLOBAL", "LOAD_DEREF"):
+            named = names.get(instruction.argval)
+            found = _of(named, around).count() if isinstance(named, FunctionType) else 0
+        if ends:
+            each_turn += found * TURNS ** (len(ends[:2]) - 1)
+        else:
+            once += found
+    return Operations(once, each_turn)
+
+
+_OPERATORS = ("CALL", "BINARY_OP", "STORE_SUBSCR", "UNARY_", "COMPARE_OP")
+"""How the instructions begin that may be calls of NumPy which compute something; slices do not."""
+
+_KNOWN: WeakKeyDictionary[FunctionType, Operations] = WeakKeyDictionary()
+"""The callbacks that were looked at."""
+
+
+def _content(cell: object) -> object:
+    """What a variable of a function around holds; None where it holds nothing yet."""
+    try:
+        return getattr(cell, "cell_contents", None)
+    except ValueError:
+        return None
+
+
+def _is_of_numpy(function: FunctionType) -> bool:
+    return (function.__module__ or "").split(".")[0] in ("numpy", "scipy", "slinky")

@@ -1,0 +1,85 @@
+"""Computing once more what takes long to keep: a call that several groups read is made a call for each of them.
+
+A producer whose readers cannot be computed with each other is held in full: a picture that is counted first, and then
+changed by what was counted. Where the model finds that it takes less to compute it again in the strips of each reader,
+each gets a call of its own (`clone_call`), and all are grouped anew.
+
+Invariant: nothing here but public names of slinky; a call is made again only where that is predicted to be better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+import attrs
+
+import slinky as sl
+from slinky.sched.grouping import Aims, Grouping, grouping
+from slinky.sched.relations import Relations
+
+MOST_TRIED = 4
+"""How many calls it is tried for, those first that write most."""
+
+MOST_CALLS = 256
+"""How many calls are grouped again for that in all, so that deciding takes no longer than it must."""
+
+Related: TypeAlias = Callable[[sl.Pipeline], Relations]
+"""The relations of another version of a program, for the same arrays."""
+
+
+@attrs.frozen
+class Recomputed:
+    """A pipeline in which some calls are made once more, its relations, and what it takes without a schedule."""
+
+    pipeline: sl.Pipeline
+    relations: Relations
+    unscheduled_seconds: float
+
+
+def recomputed(p: sl.Pipeline, found: Relations, aims: Aims, related: Related) -> Recomputed:
+    """The pipeline in which some calls are made once more; as it was where that is no better."""
+    first = best = grouping(found, aims)
+    tried = [found.calls[i].call for i in _candidates(found, best)]
+    for call in tried[: min(MOST_TRIED, MOST_CALLS // max(len(found.calls), 1))]:
+        new = _made_again(p, found, best, call)
+        if new is None:
+            continue
+        relations = related(new)
+        groups = grouping(relations, aims)
+        if groups.cost < best.cost:
+            p, found, best = new, relations, groups
+    return Recomputed(p, found, first.unscheduled_seconds)
+
+
+def _candidates(found: Relations, groups: Grouping) -> Iterator[int]:
+    """The calls that several groups read, and that are computed with none of them: the largest first."""
+    inside = {i for group in groups.groups for i in group.members}
+    sizes = {i: sum(w.bytes for w in call.writes) for i, call in enumerate(found.calls) if i not in inside}
+    for i in sorted(sizes, key=lambda i: (-sizes[i], i)):
+        written = {w.buffer for w in found.calls[i].writes}
+        if not written & (found.outputs | found.held) and len(_reading_groups(found, groups, i)) > 1:
+            yield i
+
+
+def _reading_groups(found: Relations, groups: Grouping, i: int) -> list[list[int]]:
+    """The calls that read what a call writes, by the groups that they are in, in program order."""
+    written = {w.buffer for w in found.calls[i].writes}
+    readers = {k for k, call in enumerate(found.calls) if any(buffer in written for buffer, _ in call.reads)}
+    reading = [sorted(readers.intersection(group.calls)) for group in groups.groups]
+    return sorted(each for each in reading if each)
+
+
+def _made_again(p: sl.Pipeline, found: Relations, groups: Grouping, call: sl.CallCursor) -> sl.Pipeline | None:
+    """The pipeline with a call for each group that reads it; None where one that is to have its own has two readers, or
+    that is refused. The group with most readers keeps the call that is there."""
+    i = next((i for i, each in enumerate(found.calls) if p.same(each.call, call)), None)
+    reading = [] if i is None else sorted(_reading_groups(found, groups, i), key=len)
+    if len(reading) < 2 or len(reading[-2]) > 1:
+        return None
+    try:
+        for (reader,) in reading[:-1]:
+            p = sl.clone_call(p, p.forward(call), p.forward(found.calls[reader].call))
+    except sl.REFUSALS:
+        return None
+    return p

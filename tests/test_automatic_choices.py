@@ -1,0 +1,382 @@
+"""What automatic schedules choose: what goes into one loop, how high strips are, and what is computed once more.
+
+Counted are elements, bytes and loops; what the model predicts is asked of a machine that is written down.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scheduled import stencils
+
+import slinky as sl
+from benchmarks import pyramid
+from benchmarks.apps import load
+from slinky.ir.operations import Callback
+from slinky.sched import grouping
+from slinky.sched.automatic import Decision
+from slinky.sched.callbacks import Operations, operations_of
+from slinky.sched.grouping import Aims
+from slinky.sched.grouping import grouping as grouped
+
+y, x = sl.variables("y x")
+Array = np.ndarray[Any, Any]
+
+SERVER = sl.Machine(
+    near_bytes=1 << 20,
+    shared_bytes=36 << 20,
+    near_bandwidth=6e10,
+    shared_bandwidth=2.3e10,
+    memory_bandwidth=8e9,
+    call_seconds=8.5e-6,
+)
+"""Of calls that are cheap, and caches that are fast."""
+
+
+def scheduled(p: sl.Pipeline, *arrays: object, workers: int = 1, machine: sl.Machine = SERVER, **options: Any) -> Any:
+    return sl.auto_schedule(p, *arrays, workers=workers, machine=machine, **options)
+
+
+def gives_the_same(p: sl.Pipeline, q: sl.Pipeline, *arrays: Any) -> None:
+    """Both give the same, bit for bit, in checked mode and by their plans."""
+    *inputs, output = arrays
+    expected = np.zeros_like(output)
+    p(*inputs, expected)
+    for checked in (False, True):
+        output[...] = 0
+        q.run(*inputs, output, checked=checked)
+        np.testing.assert_array_equal(output, expected)
+
+
+def decisions(q: sl.Pipeline) -> dict[str, Decision]:
+    return {decision.func: decision for decision in sl.explain(q).decisions}
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# What goes into one loop
+# ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [{}, {"max_bytes": 700_000}])
+def test_a_pyramid_is_one_loop(options: dict[str, Any]) -> None:
+    """Each level is read by the next one and by the one that mixes it with what comes from below."""
+    p = pyramid.pipeline()
+    image = np.random.default_rng(0).random((2048, 1024), np.float32)
+    out = np.empty_like(image)
+    q = scheduled(p, image, out, **options)
+    (loop,) = q.find_all("for _")
+    assert not any(decision.computed == "at once" for decision in sl.explain(q).decisions)
+    assert q.memory(image, out).program_bytes * 10 < p.memory(image, out).program_bytes
+    by_strips = sl.strips(p, int(str(loop.step())))
+    assert q.memory(image, out).program_bytes <= by_strips.memory(image, out).program_bytes
+    assert q.estimate(image, out).elements == p.estimate(image, out).elements
+    gives_the_same(p, q, image, out)
+
+
+@pytest.mark.parametrize(("name", "least"), [("interpolate", 2), ("local_laplacian", 4)])
+def test_pyramids_with_windows_are_one_loop_over_rows(name: str, least: int) -> None:
+    app = load(name)
+    p, arrays = app.build(), app.arrays((512, 384))
+    machine = sl.Machine(near_bytes=1 << 16, shared_bytes=12 << 20, memory_bandwidth=1e9)
+    q = scheduled(p, *arrays, machine=machine)
+    assert {decision.computed.split(" along ")[-1] for decision in sl.explain(q).decisions} == {"y"}
+    assert len(q.find_all("for _")) == 1
+    assert q.memory(*arrays).program_bytes * least < p.memory(*arrays).program_bytes
+    before, after = (sum(each.estimate(*arrays).elements.values()) for each in (p, q))
+    assert after <= 1.01 * before
+
+
+def skipping(levels: int) -> sl.Pipeline:
+    """A chain in which each func reads the one before, and the last one reads all of them."""
+    inp, out = sl.BufferExpr("inp", np.int32, 2), sl.BufferExpr("out", np.int32, 2)
+    made = [inp]
+    for k in range(levels):
+        made.append(sl.BufferExpr(f"b{k}", np.int32, 2))
+        sl.Func(np.negative, [made[k][y, x]], [made[k + 1][y, x]], name=f"f{k}")
+    sl.Func(add_all, [b[y, x] for b in made[1:]], [out[y, x]], name="last")
+    return sl.build_pipeline([inp], [out], require=[sl.same_shape(inp, out)])
+
+
+def add_all(*arrays: Array) -> None:
+    *sources, target = arrays
+    target[...] = 0
+    for source in sources:
+        target += source
+
+
+@pytest.mark.parametrize("levels", [3, 12])
+def test_what_is_read_far_away_is_merged_with_all_on_the_way(levels: int) -> None:
+    p = skipping(levels)
+    image = np.arange(1500 * 900, dtype=np.int32).reshape(1500, 900)
+    out = np.empty_like(image)
+    q = scheduled(p, image, out)
+    assert len(q.find_all("for _")) == 1
+    assert {decision.computed.split(" along ")[1] for decision in sl.explain(q).decisions} == {"y"}
+    gives_the_same(p, q, image, out)
+
+
+def test_nothing_on_the_way_is_read_outside_alone() -> None:
+    """What another loop reads, too, comes with all who read it, or stays."""
+    inp, a, b, total, out = (sl.BufferExpr(n, np.int64, r) for n, r in zip("iabto", (2, 2, 2, 0, 2), strict=True))
+    sl.Func(np.negative, [inp[y, x]], [a[y, x]], name="first")
+    sl.Func(np.negative, [a[y, x]], [b[y, x]], name="second")
+    sl.reductions.sum(b[:, :], total[()])
+    sl.Func(lambda p, q, t, o: np.add(p, q * t, out=o), [a[y, x], b[y, x], total[()]], [out[y, x]], name="last")
+    p = sl.build_pipeline([inp], [out], require=[sl.same_shape(inp, out)])
+    image = np.arange(1500 * 900).reshape(1500, 900) % 7
+    q = scheduled(p, image, np.empty_like(image))
+    gives_the_same(p, q, image, np.empty_like(image))
+
+
+CHAINS = """
+import numpy as np, slinky as sl
+
+def stencil(source, target):
+    np.add(source[:-2, 1:-1], source[2:, 1:-1], out=target)
+    target += source[1:-1, :-2]
+
+y, x = sl.variables("y x")
+around = sl.interval(y - 1, y + 1), sl.interval(x - 1, x + 1)
+for count in (5, 50):
+    buffers = [sl.BufferExpr(f"b{k}", np.float32, 2) for k in range(count + 1)]
+    for k in range(count):
+        sl.Func(stencil, [buffers[k][around]], [buffers[k + 1][y, x]], name=f"s{k}")
+    p = sl.build_pipeline([buffers[0]], [buffers[-1]])
+    arrays = (4096 + 2 * count, 4096 + 2 * count), sl.Buffer(np.empty((4096, 4096), np.float32), min=(count, count))
+    q = sl.auto_schedule(p, *arrays, workers=1, machine=MACHINE)
+    counted = q.estimate(*arrays)
+    assert counted.elements == p.estimate(*arrays).elements, "each element is computed once"
+    assert len(q.find_all("for _")) == 1
+    print(sl.explain(q).seconds, counted.program_bytes, sum(counted.elements.values()))
+"""
+"""Chains of 5 and 50 stencils: the seconds that are predicted, bytes, and elements. It runs in a process of its own,
+where nobody judges 150 rewrites of 50 calls."""
+
+
+def test_fifty_stencils_take_ten_times_as_long_as_five() -> None:
+    code = CHAINS.replace("MACHINE", f"sl.{SERVER!r}")
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    five, fifty = ([float(number) for number in line.split()] for line in done.stdout.splitlines())
+    for few, many in zip(five, fifty, strict=True):
+        assert many <= 10.5 * few
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Along which dimension, and how high
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def test_colours_beside_each_other_are_no_short_lines() -> None:
+    """Where the last axis has three colours, a strip of rows is still in one piece, and a strip of columns is not."""
+    app = load("max_filter")
+    p, arrays = app.build(), app.arrays((768, 1280))
+    q = scheduled(p, *arrays)
+    assert {decision.computed.split(" along ")[-1] for decision in sl.explain(q).decisions} == {"y"}
+
+
+def test_of_heights_that_are_about_as_good_the_one_that_holds_least() -> None:
+    p = stencils(4)
+    arrays = (1500, 1100), sl.Buffer(np.empty((1492, 1092), np.int16), min=(4, 4))
+    relations, aims = sl.relations(p, *arrays), Aims(machine=SERVER)
+    (group,) = grouped(relations, aims).groups
+    grower = grouping._Grower(relations, aims, {})
+    choices = [c for t in group.tracks for c in grower._choices(t, grower._fixed(group.calls))]
+    least = min(map(grower._seconds, choices))
+    good = [c for c in choices if grower._seconds(c) <= grouping.ABOUT_AS_GOOD * least]
+    assert group.choice.live == min(c.live for c in good)
+    assert grower._seconds(group.choice) <= 1.03 * least
+
+
+def test_a_sobel_filter_holds_a_fiftieth() -> None:
+    """Two gradients of a picture with reflected edges: nobody says how."""
+    image, across, down, edges = (
+        sl.BufferExpr(name, dtype, 2)
+        for name, dtype in (("image", np.uint8), ("across", np.int16), ("down", np.int16), ("edges", np.uint8))
+    )
+
+    def gradient(source: Array, target: Array) -> None:
+        wide = source.astype(np.int16)
+        rows = wide[:-2] + 2 * wide[1:-1] + wide[2:]
+        np.subtract(rows[:, 2:], rows[:, :-2], out=target)
+
+    def magnitude(a: Array, b: Array, target: Array) -> None:
+        np.copyto(target, np.minimum(np.abs(a) + np.abs(b), 255), casting="unsafe")
+
+    around = image.extended("reflect")[sl.interval(y - 1, y + 1), sl.interval(x - 1, x + 1)]
+    sl.Func(gradient, [around], [across[y, x]], name="across")
+    sl.Func(lambda s, t: gradient(s.T, t.T), [around], [down[y, x]], name="down")
+    sl.Func(magnitude, [across[y, x], down[y, x]], [edges[y, x]], name="magnitude")
+    p = sl.build_pipeline([image], [edges], require=[sl.same_shape(image, edges)])
+    shapes = (2160, 3840), (2160, 3840)
+    q = scheduled(p, *shapes)
+    assert q.memory(*shapes).program_bytes * 50 < p.memory(*shapes).program_bytes
+    small = scheduled(p, *shapes, max_bytes=p.memory(*shapes).program_bytes // 447)
+    assert small.memory(*shapes).program_bytes * 447 <= p.memory(*shapes).program_bytes
+    assert small.estimate(*shapes).elements == p.estimate(*shapes).elements
+
+
+def test_a_large_stencil_before_a_reduction_in_size_needs_no_hint() -> None:
+    """A window of 31 rows, of which every eighth is taken: what is blurred is never held."""
+    image, blurred, small = (sl.BufferExpr(name, np.float32, 2) for name in ("image", "blurred", "small"))
+
+    def blur(source: Array, target: Array) -> None:
+        np.copyto(target, source[: len(target)])
+        for k in range(1, 31):
+            target += source[k : k + len(target)]
+
+    def shrink(source: Array, target: Array) -> None:
+        np.copyto(target, source.reshape(len(target), 8, -1, 8).mean(axis=(1, 3)))
+
+    sl.Func(blur, [image[sl.interval(y - 15, y + 15), x]], [blurred[y, x]], name="blur")
+    eight = sl.interval(8 * y, 8 * y + 7), sl.interval(8 * x, 8 * x + 7)
+    sl.Func(shrink, [blurred[eight]], [small[y, x]], name="shrink")
+    p = sl.build_pipeline([image], [small])
+    arrays = (4096 + 30, 4096), sl.Buffer(np.empty((508, 512), np.float32), min=(2, 0))
+    q = scheduled(p, *arrays)
+    assert decisions(q)["blur"].computed.endswith(" of 508 along y")
+    assert q.memory(*arrays).program_bytes * 15 < p.memory(*arrays).program_bytes
+    assert q.estimate(*arrays).elements == p.estimate(*arrays).elements
+
+
+def test_columns_that_a_callback_goes_down_step_by_step_are_not_cut_small() -> None:
+    """A recursive filter is as many calls of NumPy as there are rows, each time."""
+    app = load("iir_blur")
+    p, arrays = app.build(), app.arrays((1536, 2560))
+    q = scheduled(p, *arrays)
+    assert sum(q.estimate(*arrays).calls.values()) <= 40
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Once more, instead of kept
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def test_a_picture_that_is_counted_first_is_computed_twice() -> None:
+    app = load("histogram")
+    p, arrays = app.build(), app.arrays((1536, 2560))
+    q = scheduled(p, *arrays)
+    assert "sl.clone_call(" in str(q.history())
+    assert q.memory(*arrays).program_bytes * 10 < p.memory(*arrays).program_bytes
+    elements = q.estimate(*arrays).elements
+    assert elements["luma"] == 2 * p.estimate(*arrays).elements["luma"]
+    assert elements["equalise"] == p.estimate(*arrays).elements["equalise"]
+    assert [decision.func for decision in sl.explain(q).decisions].count("luma") == 2
+    gives_the_same(p, q, *arrays)
+
+
+def counted_first(heavy: Callable[..., object]) -> sl.Pipeline:
+    """What a callback makes is summed up, and then each element is compared with the sum."""
+    inp, made, total, out = (sl.BufferExpr(n, np.int64, r) for n, r in zip("imto", (2, 2, 0, 2), strict=True))
+    sl.Func(heavy, [inp[y, x]], [made[y, x]], name="made")
+    sl.reductions.sum(made[:, :], total[()])
+    sl.Func(lambda m, t, o: np.subtract(m, t, out=o), [made[y, x], total[()]], [out[y, x]], name="last")
+    return sl.build_pipeline([inp], [out], require=[sl.same_shape(inp, out)])
+
+
+def long(source: Array, target: Array) -> None:
+    """Takes longer than to keep what it makes."""
+    for _ in range(3):
+        for _ in range(3):
+            target[...] = np.sin(source) + np.cos(source) + np.tan(source) + np.exp(source) + np.log(source)
+
+
+def test_what_takes_long_to_compute_is_kept() -> None:
+    shapes = (2000, 1500), (2000, 1500)
+    cheap, dear = (scheduled(counted_first(each), *shapes) for each in (np.negative, long))
+    assert "clone_call" in str(cheap.history())
+    assert "clone_call" not in str(dear.history())
+    small = scheduled(counted_first(np.negative), (30, 20), (30, 20))
+    assert "clone_call" not in str(small.history())
+
+
+def test_where_memory_is_scarce_it_is_computed_twice_all_the_same() -> None:
+    shapes = (2000, 1500), (2000, 1500)
+    p = counted_first(long)
+    q = scheduled(p, *shapes, max_bytes=1_000_000)
+    assert q.memory(*shapes).program_bytes <= 1_000_000
+    assert q.estimate(*shapes).elements["made"] == 2 * p.estimate(*shapes).elements["made"]
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# What callbacks do
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def made_of(callback: Callable[..., object]) -> Operations:
+    return operations_of(Callback(callback))
+
+
+def helper(a: Array) -> Array:
+    return a * 2 + 1
+
+
+def direct(source: Array, target: Array) -> None:
+    np.add(source[1:], source[:-1], out=target)
+
+
+def calling(source: Array, target: Array) -> None:
+    np.copyto(target, helper(source))
+
+
+def looping(source: Array, target: Array) -> None:
+    np.copyto(target, source)
+    for _ in range(len(source)):
+        target += source
+
+
+def endless(source: Array, target: Array) -> None:
+    endless(source, target)
+
+
+@pytest.mark.parametrize(("one", "other"), [(np.negative, direct), (direct, calling), (calling, looping)])
+def test_callbacks_that_do_more_count_for_more(one: Any, other: Any) -> None:
+    assert made_of(one).count() <= made_of(other).count()
+
+
+def test_operations_of_callbacks() -> None:
+    assert made_of(np.negative) == made_of(partial(np.negative)) == Operations(1)
+    assert made_of(direct) == Operations(1)
+    assert made_of(calling).count() > made_of(direct).count() + 2
+    assert made_of(looping).each_turn >= 1
+    assert made_of(looping).count(100) >= 100
+    assert made_of(endless).count() >= 1
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# What does not move along an axis
+# ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("reads", "computed"),
+    [
+        ([(-y, x)], "along x"),
+        ([(y, x), (2 * y, x)], "along x"),
+        ([(x, y)], "along y"),
+        ([(y + x, x)], "at once"),
+    ],
+    ids=["backwards", "two rates", "transposed", "diagonal"],
+)
+def test_what_does_not_move_along_an_axis_goes_along_another(reads: list[Any], computed: str) -> None:
+    inp, mid, out = (sl.BufferExpr(name, np.int32, 2) for name in ("inp", "mid", "out"))
+
+    def add_up(*arrays: Array) -> None:
+        arrays[-1][...] = sum(map(np.sum, arrays[:-1]))
+
+    sl.Func(np.negative, [inp[y, x]], [mid[y, x]], name="mid")
+    sl.Func(add_up, [mid[read] for read in reads], [out[y, x]], name="last")
+    p = sl.build_pipeline([inp], [out], alias=False)
+    image = sl.Buffer(np.zeros((6000, 3000), np.int32), min=(-2000, 0))
+    found = decisions(scheduled(p, image, (1900, 1900)))["mid"]
+    assert found.computed.endswith(computed)
+    assert found.reason.startswith("saves ") == (computed != "at once")
+    assert ("more" in found.reason) == (computed == "at once")
