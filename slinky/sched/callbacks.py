@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 
 import attrs
 
-from slinky.ir.operations import Accumulation, Callback, Copy, Nested, Operation
+from slinky.ir.operations import Accumulation, Callback, Copy, Expression, Nested, Operation
 from slinky.ir.statements import Call, walk
 
 TURNS = 4
@@ -56,6 +56,8 @@ def operations_of(operation: Operation) -> Operations:
             return Operations(sum(operations_of(func.operation).count() for func in calls) or 1)
         case Accumulation():
             return Operations(_COPY)
+        case Expression():
+            return Operations(max(len(operation.formula.steps), 1))
         case _:
             assert_never(operation)
 
