@@ -323,3 +323,11 @@ def spoiled(change: Callable[[Any], None]) -> None:
 def test_a_formula_that_does_not_fit_is_not_read(change: Callable[[Any], None], message: str) -> None:
     with pytest.raises(sl.FormatError, match=message):
         spoiled(change)
+
+
+def test_numbers_without_a_dtype_that_are_chosen_get_one() -> None:
+    x = sl.variables("x")[0]
+    given, chosen = sl.BufferExpr("given", np.bool_, 1), sl.BufferExpr("chosen", np.int64, 1)
+    sl.arithmetic(np.where(given[x], 7, given[x]), chosen[x])
+    values = np.array([True, False, True])
+    assert sl.build_pipeline([given], [chosen])(values).tolist() == np.where(values, 7, values).tolist()
