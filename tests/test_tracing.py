@@ -127,6 +127,15 @@ def test_slices_that_leave_nothing() -> None:
         assert_same(traced(image(n, 2)), traced.__wrapped__(image(n, 2)))
 
 
+def test_there_is_no_pipeline_of_arrays_without_elements() -> None:
+    traced = jit(lambda x: (x[3:] * 2).sum(axis=0) + np.sort(x, axis=0).sum(axis=0))
+    for array in (image(0, 2), image(3, 2)):
+        with pytest.raises(sl.TracingError, match="no elements"):
+            traced.pipeline(array)
+        assert traced.explain(array)
+    assert traced.pipeline(image(5, 2))
+
+
 def test_layouts_of_arguments() -> None:
     traced = jit(lambda x: x * 2 + x[::-1])
     for array in (image(6, 4)[::-1], image(6, 4).T, np.asfortranarray(image(6, 4)), image(12, 8)[::2, ::2],

@@ -198,6 +198,10 @@ class Traced:
         self.outputs.append(view)
         return _Output(len(self.outputs) - 1, _all_of(view), leaf.is_scalar)
 
+    def has_no_elements(self, values: Mapping[Expr, int]) -> bool:
+        """Whether some array on the way has no elements, for arguments of these sizes."""
+        return self.is_empty or any(evaluate(extent, values) <= 0 for extent in self.extents)
+
     def given_back(self, arrays: Sequence[Any], outputs: Sequence[Array], of: Callable[[Length], int]) -> Any:
         """What the function returns, given arguments and what was computed."""
 
@@ -316,7 +320,7 @@ class Jit:
                 return self._function(*given, **named)
             traced = made
         values = _sizes(traced.trace, leaves)
-        if traced.is_empty or any(evaluate(e, values) <= 0 for e in traced.extents):
+        if traced.has_no_elements(values):
             return self._function(*given, **named)
         run = self._run_for(traced, leaves, values)
         kind = None if named or traced not in self._traces.get(key, ()) else _exact_kind(given)
@@ -483,6 +487,9 @@ class Jit:
         traced, why = self._asked(given, named)
         if traced is None or not traced.outputs:
             raise TracingError(f"{self._function.__name__} has no pipeline: {why or 'it computes nothing'}")
+        values = _sizes(traced.trace, [leaf for _, leaf in leaves_of((given, named))])
+        if traced.has_no_elements(values):
+            raise TracingError(f"{self._function.__name__} is called as it is where arrays have no elements")
         return Pipeline(self._plan(traced).pipeline._version)
 
     def explain(self, /, *given: Any, **named: Any) -> str:
