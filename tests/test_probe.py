@@ -315,3 +315,10 @@ def test_what_is_refused() -> None:
         sl.probe(np.sin, (20,)).func(sl.BufferExpr("a", float, 1))
     with pytest.raises(sl.GraphError, match="buffer of float64, rank 1"):
         sl.probe(np.sin, (20,)).func(sl.BufferExpr("a", float, 2), sl.BufferExpr("b", float, 1))
+
+
+def test_edges_of_two_kinds() -> None:
+    """One axis has a rule of its own at the edges, and another one that has a name."""
+    report = probe(lambda a: ndimage.uniform_filter1d(np.gradient(a, axis=1), 3, axis=0), (30, 31))
+    assert report.halo == ((1, 1), (1, 1))
+    assert report.boundary == ("own", "own")

@@ -258,6 +258,9 @@ class _Prober:
                 for i, d in own:
                     changed[i][d] = attrs.evolve(window, boundary=rule)
                 reads = tuple(map(tuple, changed))
+        if any(each is not None and each.boundary == OWN for axes in reads for each in axes):
+            # Windows that end at the edges do for the other rules, too, and one array has not both.
+            reads = tuple(tuple(map(_with_own_edges, axes)) for axes in reads)
         return reads
 
     def _rule(self, window: AxisReads, own: Sequence[tuple[int, int]]) -> str | None:
@@ -411,6 +414,10 @@ def _moving(reads: Sequence[Sequence[AxisReads | None]], e: int) -> list[tuple[i
         for d, each in enumerate(axes)
         if each is not None and each.moves_with == e
     ]
+
+
+def _with_own_edges(each: AxisReads | None) -> AxisReads | None:
+    return each if each is None or each.boundary is None else attrs.evolve(each, boundary=OWN)
 
 
 def _is_whole_at(axes: Reads, e: int, rank: int) -> bool:
