@@ -146,7 +146,7 @@ TABLE: dict[str, Classic] = {
         strips=lambda s: s * ROW + (s + 2) * WIDE,
         task=lambda s: (s + 2) * (ROW + WIDE),
         again=lambda s: 2 * cuts(s) * (WIDTH + WIDTH + 2),
-        alone=(544, 10),
+        alone=(544, 20),
         both=(1088, 142),
     ),
     "padded_separable": Classic(  # of which never more than two are live: full ones follow each other
@@ -154,7 +154,7 @@ TABLE: dict[str, Classic] = {
         strips=lambda s: 2 * s * ROW + s * WIDE + (s + 2) * ROW,
         task=lambda s: (s + 2) * (3 * ROW + WIDE),
         again=lambda s: 2 * cuts(s) * (3 * WIDTH + WIDTH + 2),
-        alone=(832, 32),
+        alone=(832, 64),
         both=(1664, 284),
     ),
     "constants": Classic(
@@ -233,8 +233,8 @@ TABLE: dict[str, Classic] = {
         )),
         task=lambda s: 8 * max(of_three_levels(*strip) for strip in strips_of(32, s)),
         again=lambda s: sum(of_three_levels(*strip) for strip in strips_of(32, s)) - of_three_levels(0, 31),
-        alone=(168, 0),
-        both=(528, 0),
+        alone=(288, 0),
+        both=(528, 32),
     ),
     "aligned_producer": Classic(  # a window, and as many as whole pieces of four come early
         full=8 * 20,

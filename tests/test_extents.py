@@ -125,6 +125,19 @@ def test_without_the_clamps_a_call_would_read_what_is_not_there() -> None:
 # Less -----------------------------------------------------------------------------------------------------------------
 
 
+def test_what_a_larger_buffer_no_longer_cuts_off_is_proved() -> None:
+    """The last piece goes beyond the end; what is computed for it was cut off there while the buffer ended, too."""
+    (x,) = sl.variables("x")
+    a, t, b = (sl.BufferExpr(name, np.int64, 1) for name in "atb")
+    sl.Func(np.negative, [a[x]], [t[x]], name="make")
+    sl.Func(np.square, [t[x]], [b[x]], name="last")
+    p = sl.split_loop(sl.build_pipeline([a], [b]), "last.x", 3)
+    low, high = b.dim(0).min, b.dim(0).max
+    assert "t[x .. x + 2] = make(a[x .. x + 2])" in str(sl.compute_at(p, "make", "for x"))
+    larger = sl.resize_dim(p, "alloc t", "x", sl.interval(low - 5, high + 5))
+    assert "not shown that make finds all of a" in refused(lambda: sl.compute_at(larger, "make", "for x")).reason
+
+
 def test_what_nobody_reads_need_not_be_held() -> None:
     wide = sl.interval(OUT.dim(0).min - 4, OUT.dim(0).max + 9)
     p = sl.resize_dim(stencil(), "alloc intm", "y", wide)

@@ -183,6 +183,15 @@ def _auto_schedule(
         least = min((after, scheduled), least or (after, scheduled), key=lambda pair: pair[0])
     assert least is not None
     assert max_bytes is not None
+    for rows in _STRIPS:
+        try:
+            scheduled, told = in_strips(p, rows, 1, machine, arrays, scalars)
+        except sl.REFUSALS:
+            continue
+        if told.program_bytes <= max_bytes:
+            loops = scheduled.find_all("for _")
+            return (explained(scheduled, told), AutoScheduleCursors(loops)) if rc else explained(scheduled, told)
+        least = min((told.program_bytes, scheduled), least, key=lambda pair: pair[0])
     raise _too_much(max_bytes, *least, arrays, scalars)
 
 
@@ -236,6 +245,46 @@ def _too_much(
     return sl.SchedulingError(
         f"no schedule was found that takes at most {max_bytes} bytes: the least is {least}, most of it for {named}"
     )
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# All in one loop
+# ----------------------------------------------------------------------------------------------------------------
+
+_STRIPS = (8, 4, 2, 1)
+"""How many rows strips of the whole program have, where no group of calls keeps within the memory that is asked for."""
+
+
+def in_strips(
+    p: sl.Pipeline,
+    rows: int,
+    workers: int,
+    machine: Machine,
+    arrays: tuple[object, ...],
+    scalars: dict[str, Any],
+) -> tuple[sl.Pipeline, Explanation]:
+    """The whole of a pipeline in strips of so many rows, and what there is to say of it: its time is not predicted.
+
+    Raises `SchedulingError` where no call can be cut to strips.
+    """
+    found = sl.strips(p, rows, workers)
+    if found is p:
+        raise sl.SchedulingError("no call can be cut to strips")
+    before, after = (q.estimate(*arrays, threads=workers, **scalars).program_bytes for q in (p, found))
+    words = f"sl.strips(p, {rows}" + (f", {workers})" if workers > 1 else ")")
+    decisions = tuple(_decision_of_strips(found, call, words) for call in found.find_all("_ = _"))
+    return found, Explanation(machine, workers, math.nan, math.nan, after, before, decisions)
+
+
+def _decision_of_strips(p: sl.Pipeline, call: sl.CallCursor, words: str) -> Decision:
+    """Where a call is computed, and what is held of what it writes."""
+    loops = sl.enclosing_loops(p, call)
+    computed = f"in loop {loops[-1].name()}" if loops else "at once"
+    allocs = [alloc for alloc in p.find_all("alloc _") if alloc.name() in call.outputs()]
+    folds = [str(fold) for alloc in allocs for fold in alloc.storage() if fold is not None]
+    own = [alloc for alloc in allocs if len(sl.enclosing_loops(p, alloc)) == len(loops) > 0]
+    stored = f"a window of {folds[0]}" if folds else "a strip" if own else "in full"
+    return Decision(call.name(), computed, stored, words)
 
 
 # ----------------------------------------------------------------------------------------------------------------

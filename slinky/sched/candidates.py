@@ -10,14 +10,13 @@ Invariant: the same answers of `best` give the same candidates in the same order
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import attrs
 
 import slinky as sl
-from slinky.sched.automatic import Candidate, Decision, Explanation, auto_schedule, explained
+from slinky.sched.automatic import Candidate, auto_schedule, explained, in_strips
 from slinky.sched.machines import Machine
 
 _FACTORS = (1.0, 1 / 4, 4.0, 16.0)
@@ -124,25 +123,7 @@ class Maker:
 
     def _strips(self, rows: int, workers: int) -> sl.Pipeline:
         """Strips of so many rows of the whole program."""
-        p = self.pipeline
-        found = sl.strips(p, rows, workers)
-        if found is p:
-            raise sl.SchedulingError("no call can be cut to strips")
-        before, after = (q.estimate(*self.arrays, threads=workers, **self.scalars).program_bytes for q in (p, found))
-        if self.max_bytes is not None and after > self.max_bytes:
-            raise sl.SchedulingError(f"strips of {rows} take {after} bytes, more than {self.max_bytes}")
-        words = f"sl.strips(p, {rows}" + (f", {workers})" if workers > 1 else ")")
-        decisions = tuple(_decision(found, call, words) for call in found.find_all("_ = _"))
-        told = Explanation(self.machine, workers, math.nan, math.nan, after, before, decisions)
+        found, told = in_strips(self.pipeline, rows, workers, self.machine, self.arrays, self.scalars)
+        if self.max_bytes is not None and told.program_bytes > self.max_bytes:
+            raise sl.SchedulingError(f"strips of {rows} take {told.program_bytes} bytes, more than {self.max_bytes}")
         return explained(found, told)
-
-
-def _decision(p: sl.Pipeline, call: sl.CallCursor, words: str) -> Decision:
-    """Where a call is computed, and what is held of what it writes."""
-    loops = sl.enclosing_loops(p, call)
-    computed = f"in loop {loops[-1].name()}" if loops else "at once"
-    allocs = [alloc for alloc in p.find_all("alloc _") if alloc.name() in call.outputs()]
-    folds = [str(fold) for alloc in allocs for fold in alloc.storage() if fold is not None]
-    own = [alloc for alloc in allocs if len(sl.enclosing_loops(p, alloc)) == len(loops) > 0]
-    stored = f"a window of {folds[0]}" if folds else "a strip" if own else "in full"
-    return Decision(call.name(), computed, stored, words)

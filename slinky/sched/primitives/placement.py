@@ -107,7 +107,7 @@ def compute_at(p: Pipeline, call: CallCursor, loop: LoopCursor) -> Any:
         edit,
         "compute_at",
         Kept(ONLY_SOME_CHANGED, (Obligation.POSITIVE,), but_for=depending_on(target)),
-        Kept(ONLY_SOME_CHANGED, (Obligation.INPUTS,), but_for=working[1:]),
+        Kept(ONLY_SOME_CHANGED, (Obligation.INPUTS,), but_for=working),
         Kept(ONLY_SOME_CHANGED, (Obligation.READS, Obligation.FOLDS), but_for=working),
         Kept(ONLY_SOME_CHANGED, (Obligation.READERS,), but_for=(moved.id,)),
         Kept(ONLY_SOME_CHANGED, (Obligation.OUTPUTS,), but_for=(moved.id,) if is_output else ()),
