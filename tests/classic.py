@@ -233,7 +233,7 @@ TABLE: dict[str, Classic] = {
         )),
         task=lambda s: 8 * max(of_three_levels(*strip) for strip in strips_of(32, s)),
         again=lambda s: sum(of_three_levels(*strip) for strip in strips_of(32, s)) - of_three_levels(0, 31),
-        alone=(288, 0),
+        alone=(288, 32),
         both=(528, 32),
     ),
     "aligned_producer": Classic(  # a window, and as many as whole pieces of four come early
