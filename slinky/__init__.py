@@ -131,7 +131,7 @@ if TYPE_CHECKING:
     from slinky.frontend.kernels import Kernel
     from slinky.frontend.probe_reports import ProbeReport
     from slinky.frontend.probing import probe
-    from slinky.frontend.reports import Finding, FuncReport
+    from slinky.frontend.reports import FuncFinding, FuncReport
     from slinky.frontend.verifying_funcs import verify_func
     from slinky.runtime.estimates import Estimate, Work
     from slinky.sched.auto_pipeline import AutoPipeline
@@ -206,7 +206,7 @@ else:
             "slinky.frontend.ndimage": "",
             "slinky.frontend.probe_reports": "ProbeReport",
             "slinky.frontend.probing": "probe",
-            "slinky.frontend.reports": "Finding FuncReport",
+            "slinky.frontend.reports": "FuncFinding FuncReport",
             "slinky.frontend.verifying_funcs": "verify_func",
             "slinky.reductions": "",
             "slinky.runtime.estimates": "Estimate Work",
@@ -265,11 +265,11 @@ __all__ = [
     "Expr",
     "ExprCursor",
     "ExpressionError",
-    "Finding",
     "Footprint",
     "ForcedValueWarning",
     "FormatError",
     "Func",
+    "FuncFinding",
     "FuncReport",
     "GapCursor",
     "GraphError",

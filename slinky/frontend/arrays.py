@@ -178,7 +178,7 @@ class LazyArray:
         try:
             view = indexed(self.view, given)
         except NotBasicIndexError:
-            return _calling().fancy_index(self, given)
+            return _fancy_indexing().fancy_index(self, given)
         found = self._seen(view)
         if not view.shape and self.is_scalar and given == ():
             return self
@@ -191,7 +191,7 @@ class LazyArray:
         try:
             target = self._seen(indexed(self.view, given))
         except NotBasicIndexError:
-            _calling().fancy_assign(self, given, value)
+            _fancy_indexing().fancy_assign(self, given, value)
             return
         target.write(_calling().converted(value, self.dtype, self._trace))
 
@@ -302,6 +302,12 @@ def _calling() -> Any:
     from slinky.frontend import calling  # the tables there need lazy arrays
 
     return calling
+
+
+def _fancy_indexing() -> Any:
+    from slinky.frontend import fancy_indexing
+
+    return fancy_indexing
 
 
 def _order(given: Any, rank: int) -> list[int]:

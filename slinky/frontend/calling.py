@@ -428,11 +428,11 @@ def opaque(function: Callable[..., Any], given: Any, keywords: dict[str, Any]) -
     if function in DATA_DEPENDENT:
         trace.forced(name)
         values = _read_only(values_of([a.view for a in arrays], trace))
-        return _relaxed(_filled_in(function, given, keywords, values), trace)
+        return relaxed(filled_in(function, given, keywords, values), trace)
     trace.fence(name)
     values = _read_only(values_of([a.view for a in arrays], trace))
     try:
-        result = _filled_in(function, given, keywords, values)
+        result = filled_in(function, given, keywords, values)
     except ValueError as error:
         if "read-only" not in str(error):
             raise
@@ -442,7 +442,7 @@ def opaque(function: Callable[..., Any], given: Any, keywords: dict[str, Any]) -
         has_elements(a._shape) for a in arrays
     ):
         trace.forced(name)
-        return _relaxed(result, trace)
+        return relaxed(result, trace)
     for array in arrays:
         for extent in array._shape:
             known(extent)
@@ -483,10 +483,10 @@ class _Filled:
         self._function, self._given, self._keywords = function, given, keywords
 
     def __call__(self, *values: Array) -> Any:
-        return _filled_in(self._function, self._given, self._keywords, values)
+        return filled_in(self._function, self._given, self._keywords, values)
 
 
-def _filled_in(function: Callable[..., Any], given: Any, keywords: dict[str, Any], values: Sequence[Array]) -> Any:
+def filled_in(function: Callable[..., Any], given: Any, keywords: dict[str, Any], values: Sequence[Array]) -> Any:
     """A function, called with arrays in the place of lazy ones."""
     waiting = iter(values)
 
@@ -506,12 +506,12 @@ def _filled_in(function: Callable[..., Any], given: Any, keywords: dict[str, Any
     return function(*arguments, **named)
 
 
-def _relaxed(result: Any, trace: Trace) -> Any:
+def relaxed(result: Any, trace: Trace) -> Any:
     """Values that were computed now, as lazy arrays where they are arrays."""
     if isinstance(result, np.ndarray) and is_traceable(result):
         return placed(trace.source(result, "array"), trace)
     if type(result) in (tuple, list):
-        return type(result)(_relaxed(each, trace) for each in result)
+        return type(result)(relaxed(each, trace) for each in result)
     return result
 
 
@@ -581,61 +581,6 @@ class _Method:
 def _computed(array: LazyArray, what: str) -> Array:
     array._trace.forced(what)
     return array.compute()
-
-
-def fancy_index(array: LazyArray, given: Any) -> Any:
-    """Indexing by arrays."""
-    trace = trace_of((array, given))
-    entries = given if isinstance(given, tuple) else (given,)
-    if any(_is_mask(entry) for entry in entries):
-        trace.forced("indexing by a mask")
-        values = values_of([a.view for a in lazy_arrays((array, given))], trace)
-        return _relaxed(_filled_in(operator.getitem, (array, given), {}, values), trace)
-    return opaque(_Index(), (array, given), {})
-
-
-class _Index:
-    __name__ = __qualname__ = "take"
-
-    def __call__(self, array: Any, given: Any) -> Any:
-        return array[given]
-
-
-def _is_mask(entry: Any) -> bool:
-    if isinstance(entry, (bool, np.bool_)):
-        return True
-    if isinstance(entry, list):
-        return np.asarray(entry).dtype == np.bool_ if not lazy_arrays(entry) else True
-    return getattr(entry, "dtype", None) == np.bool_
-
-
-def fancy_assign(array: LazyArray, given: Any, value: Value) -> None:
-    """Assignment to elements that arrays choose; to those of a mask a number, by pieces."""
-    trace = trace_of((array, given, value))
-    entry = given[0] if isinstance(given, tuple) and len(given) == 1 else given
-    is_array = type(entry) is LazyArray or is_traceable(entry)
-    if is_array and _is_mask(entry) and len(entry.shape) == len(array._shape):
-        number = converted(value, array.dtype, trace)
-        if not number._shape:
-            mask = lifted(entry, trace)
-            if not all(map(same, mask._shape, array._shape)):
-                raise IndexError(
-                    f"boolean index did not match indexed array: {numbers(mask._shape)} and {numbers(array._shape)}"
-                )
-            array.write(pointwise(np.where, (mask, number, array), name="where", scalars=False))
-            return
-    old = array.copy()
-    result = opaque(_Assign(), (old, given, value), {})
-    array.write(lifted(result, trace))
-
-
-class _Assign:
-    __name__ = __qualname__ = "assign"
-
-    def __call__(self, array: Any, given: Any, value: Any) -> Any:
-        new = np.array(array)
-        new[given] = value
-        return new
 
 
 def call_kernel(kernel: Any, given: Any, keywords: Any) -> Any:

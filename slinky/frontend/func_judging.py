@@ -12,7 +12,7 @@ import numpy as np
 
 from slinky.errors import CallbackError
 from slinky.frontend.func_runs import LAYOUTS, FuncRun, Outcome, other_than, places, random_run, same_elements
-from slinky.frontend.reports import Finding, FuncReport, text_of_box
+from slinky.frontend.reports import FuncFinding, FuncReport, text_of_box
 from slinky.ir.effects import NumericBox, numeric_writes
 from slinky.runtime.buffers import Array
 
@@ -64,7 +64,7 @@ class Judge:
     dims: Sequence[str]
     rtol: float
     atol: float
-    findings: list[Finding] = attrs.field(factory=list)
+    findings: list[FuncFinding] = attrs.field(factory=list)
     notes: dict[str, bool] = attrs.field(factory=dict)
     unseen: dict[tuple[str, str], bool] = attrs.field(factory=dict)
     runs: int = 0
@@ -434,7 +434,7 @@ class Judge:
         at: tuple[int, ...] | None = None,
         values: tuple[Any, Any] | None = None,
     ) -> None:
-        self.findings.append(Finding(kind, text, advice, output, piece, at, values))
+        self.findings.append(FuncFinding(kind, text, advice, output, piece, at, values))
 
 
 def _elements(reach: tuple[int, int]) -> str:

@@ -16,7 +16,7 @@ def text_of_box(name: str, box: NumericBox) -> str:
 
 
 @attrs.frozen
-class Finding:
+class FuncFinding:
     """Something that a callback does and must not.
 
     * `kind`: in a word or two, such as `"depends on the piece"`.
@@ -49,7 +49,7 @@ class FuncReport:
     """
 
     func: str
-    findings: tuple[Finding, ...]
+    findings: tuple[FuncFinding, ...]
     notes: tuple[str, ...]
     runs: int
 
