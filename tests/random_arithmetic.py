@@ -104,3 +104,17 @@ def programs(draw: Any) -> tuple[list[np.dtype[Any]], Callable[..., Any]]:
         return values[-1]
 
     return dtypes, function
+
+
+y, x = sl.variables("y x")
+ELSEWHERE: list[tuple[Callable[..., Any], Callable[..., Any]]] = [
+    (lambda a: a[x, y], lambda a: a[:6, :5].T),
+    (lambda a: a[2 * y, x + 1], lambda a: a[0:10:2, 1:7]),
+    (lambda a: a[8 - y, x], lambda a: a[8:3:-1, :6]),
+    (lambda a: a[9 - 2 * y, 3 * x], lambda a: a[9::-2, 0:18:3]),
+    (lambda a: a[4, x], lambda a: np.broadcast_to(a[4, :6], (5, 6))),
+    (lambda a: a[y, 3], lambda a: np.broadcast_to(a[:5, 3:4], (5, 6))),
+    (lambda a: a[2, 3], lambda a: np.broadcast_to(a[2, 3], (5, 6))),
+    (lambda a: a[y, x] - a[y, x + 1] * a[x, y], lambda a: a[:5, :6] - a[:5, 1:7] * a[:6, :5].T),
+]
+"""Reads of elements that lie elsewhere than what is written, and what they take of an array for 5 x 6 elements."""

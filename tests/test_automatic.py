@@ -12,6 +12,7 @@ from typing import Any
 import attrs
 import numpy as np
 import pytest
+from classic import EAGER
 from graph_pipelines import build, run_and_compare
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -27,15 +28,6 @@ y, x = sl.variables("y x")
 Array = np.ndarray[Any, Any]
 
 LAPTOP = sl.Machine()
-EAGER = sl.Machine(
-    near_bytes=64,
-    shared_bytes=1024,
-    near_bandwidth=1e12,
-    shared_bandwidth=1e9,
-    memory_bandwidth=1e6,
-    call_seconds=1e-12,
-)
-"""A machine on which calls cost nothing and memory is slow: whatever can be computed together is, however small."""
 
 
 def scheduled(p: sl.Pipeline, *arrays: object, workers: int = 1, machine: sl.Machine = LAPTOP, **options: Any) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from random_arithmetic import in_pieces, numbers, plane, programs, same_bits
+from random_arithmetic import ELSEWHERE, in_pieces, numbers, plane, programs, same_bits
 
 import slinky as sl
 from slinky.native import carriers, compiling
@@ -141,18 +141,7 @@ def check(make: Callable[..., Any], *arrays: Array) -> None:
 
 
 @needs_compiler
-@pytest.mark.parametrize(
-    ("reads", "taken"),
-    [
-        (lambda a: a[x, y], lambda a: a[:6, :5].T),
-        (lambda a: a[2 * y, x + 1], lambda a: a[0:10:2, 1:7]),
-        (lambda a: a[9 - 2 * y, 3 * x], lambda a: a[9::-2, 0:18:3]),
-        (lambda a: a[4, x], lambda a: np.broadcast_to(a[4, :6], (5, 6))),
-        (lambda a: a[y, 3], lambda a: np.broadcast_to(a[:5, 3:4], (5, 6))),
-        (lambda a: a[2, 3], lambda a: np.broadcast_to(a[2, 3], (5, 6))),
-        (lambda a: a[y, x] - a[y, x + 1] * a[x, y], lambda a: a[:5, :6] - a[:5, 1:7] * a[:6, :5].T),
-    ],
-)
+@pytest.mark.parametrize(("reads", "taken"), ELSEWHERE)
 def test_elements_from_elsewhere(reads: Callable[..., Any], taken: Callable[..., Any]) -> None:
     a, out = plane("a", np.float32), plane("out", np.float32)
     func = sl.arithmetic(reads(a) * 2, out[y, x], name="term")
