@@ -43,7 +43,7 @@ class FloatScalar:
         return f'sl.scalar("{self.name}", float)'
 
     def _refuse(self, *others: object) -> Any:
-        if any(hasattr(other, "__array_ufunc__") for other in others):
+        if any(callable(getattr(other, "__array_ufunc__", None)) for other in others):
             return NotImplemented  # arithmetic of elements, in which it takes part
         raise ExpressionError(
             f"the scalar {self.name} is a float, which can only be an argument of a callback; what reaches bounds is "

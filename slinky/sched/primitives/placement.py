@@ -15,7 +15,7 @@ from slinky.cursors.editing import Edit, Gap
 from slinky.cursors.versions import ROOT, Version
 from slinky.errors import SchedulingError
 from slinky.ir.copies import with_box, with_folds
-from slinky.ir.effects import bounds_of_dim, dims_written, of_buffer, read_by, reads, written_by
+from slinky.ir.effects import bounds_of_dim, clamped_box, dims_written, of_buffer, read_by, reads, written_by
 from slinky.ir.scopes import over_loops
 from slinky.ir.statements import SERIAL, Alloc, Call, For, Pass, walk
 from slinky.pipeline import Pipeline
@@ -107,7 +107,7 @@ def compute_at(p: Pipeline, call: CallCursor, loop: LoopCursor) -> Any:
         edit,
         "compute_at",
         Kept(ONLY_SOME_CHANGED, (Obligation.POSITIVE,), but_for=depending_on(target)),
-        Kept(ONLY_SOME_CHANGED, (Obligation.INPUTS,), but_for=working),
+        Kept(ONLY_SOME_CHANGED, (Obligation.INPUTS,), but_for=working[_is_part(version, old, moved) :]),
         Kept(ONLY_SOME_CHANGED, (Obligation.READS, Obligation.FOLDS), but_for=working),
         Kept(ONLY_SOME_CHANGED, (Obligation.READERS,), but_for=(moved.id,)),
         Kept(ONLY_SOME_CHANGED, (Obligation.OUTPUTS,), but_for=(moved.id,) if is_output else ()),
@@ -117,6 +117,16 @@ def compute_at(p: Pipeline, call: CallCursor, loop: LoopCursor) -> Any:
     )
     changed = new._version
     return new, (allocs_of(changed, moved), LoopCursor(changed, target.id), CallCursor(changed, moved.id))
+
+
+def _is_part(version: Version, old: Call, moved: Call) -> bool:
+    """Whether a call is seen to compute no more than another one did, wherever it stands: then it reads no more. A
+    buffer that is larger than what was computed of it does not cut off what goes beyond that."""
+    known = version.facts_at(old.id)
+    before, after = effective_box(version, old), clamped_box(moved, version.box_at(old.id))
+    return all(
+        prove(i.min <= j.min, known) and prove(j.max <= i.max, known) for i, j in zip(before, after, strict=True)
+    )
 
 
 def _require_before(version: Version, call: CallCursor, loop: LoopCursor) -> None:
