@@ -16,7 +16,7 @@ from slinky.graph.funcs import Func
 from slinky.graph.lowering import lower, unused_inputs, with_assigned_bounds
 from slinky.pipeline import Pipeline
 from slinky.runtime.collector import collector_paused
-from slinky.sched.primitives.copies import alias_copies
+from slinky.sched.primitives.all_copies import alias_copies
 from slinky.symbolic.expressions import Condition
 
 SCHEDULES = ("annotated", "auto", "none")

@@ -11,6 +11,7 @@ import attrs
 import numpy as np
 
 from slinky.errors import CallbackError
+from slinky.frontend.foreign import RaisedError, foreign
 from slinky.frontend.func_runs import LAYOUTS, FuncRun, Outcome, other_than, places, random_run, same_elements
 from slinky.frontend.reports import FuncFinding, FuncReport, text_of_box
 from slinky.ir.effects import NumericBox, numeric_writes
@@ -341,8 +342,9 @@ class Judge:
         inner = (*whole.box[:d], (_FAR // 4 * n, 3 * _FAR // 4 * n - 1), *whole.box[d + 1 :])
         outer = random_run(whole.pipeline, long, np.random.default_rng(_FAR), whole.scalars)
         try:
-            all_of_it, part = outer.run(), outer.run(inner)
-        except Exception:
+            with foreign():
+                all_of_it, part = outer.run(), outer.run(inner)
+        except RaisedError:  # in so long a piece; what it does in others has been noted
             return None
         self.runs += 2
         ends = [0, 0]
@@ -380,8 +382,11 @@ class Judge:
         """Run; what the callback raises is a finding."""
         self.runs += 1
         try:
-            return whole.run(box, **options)
-        except Exception as error:
+            with foreign():
+                return whole.run(box, **options)
+        except RaisedError as raised:
+            error = raised.__cause__
+            assert error is not None
             read_only = "read-only" in str(error) or "read only" in str(error)
             notes = "; ".join(getattr(error, "__notes__", ())[:1])
             where = f" {notes}" if notes else ""

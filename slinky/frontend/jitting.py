@@ -23,7 +23,7 @@ from slinky.frontend.arrays import LazyArray, is_traceable, placed
 from slinky.frontend.calling import lazy_arrays
 from slinky.frontend.lowering import Lowered, count_of_funcs, floats_of, sources_of, untold
 from slinky.frontend.namespaces import with_traced_numpy
-from slinky.frontend.nodes import Array, Node, Source, View, exactly, in_order
+from slinky.frontend.nodes import Array, Node, Source, View, in_order
 from slinky.frontend.operations import ChangedResultError
 from slinky.frontend.reading import Reads
 from slinky.frontend.sizes import Length, Size, are_same, expr_of
@@ -37,6 +37,7 @@ from slinky.frontend.tracing import (
     scheduled_for,
     values_of,
 )
+from slinky.frontend.trees import CONSTANTS, exact_kind, kind_of, leaves_of, with_leaves
 from slinky.frontend.views import seen
 from slinky.pipeline import Pipeline
 from slinky.symbolic.expressions import Expr
@@ -44,67 +45,8 @@ from slinky.symbolic.traversal import evaluate
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-_CONSTANTS = (bool, int, float, complex, str, bytes, type(None), np.generic)
-
 KEPT_TRACES = 64
 """How many traces a function keeps, the latest ones."""
-
-
-# ----------------------------------------------------------------------------------------------------------------
-# Arguments and results as trees
-# ----------------------------------------------------------------------------------------------------------------
-
-
-def leaves_of(tree: Any, name: str = "array") -> list[tuple[str, Any]]:
-    """What stands in tuples, lists and dictionaries, each with a name."""
-    if type(tree) in (tuple, list):
-        return [leaf for k, each in enumerate(tree) for leaf in leaves_of(each, f"{name}_{k}")]
-    if type(tree) is dict:
-        return [leaf for key, each in tree.items() for leaf in leaves_of(each, f"{name}_{key}")]
-    return [(name, tree)]
-
-
-def with_leaves(tree: Any, leaf: Callable[[Any], Any]) -> Any:
-    """A tree with each leaf replaced, in the order of `leaves_of`."""
-    if type(tree) in (tuple, list):
-        return type(tree)([with_leaves(each, leaf) for each in tree])
-    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
-        return type(tree)(*(with_leaves(each, leaf) for each in tree))
-    if type(tree) is dict:
-        return {key: with_leaves(each, leaf) for key, each in tree.items()}
-    return leaf(tree)
-
-
-def _kind(tree: Any) -> Hashable:
-    """What of arguments decides what a function does, but for lengths.
-
-    Raises `TypeError` where that is not known.
-    """
-    if type(tree) in (np.ndarray, np.memmap):
-        return (np.ndarray, tree.ndim, tree.dtype)
-    if type(tree) in (tuple, list):
-        return (type(tree), *map(_kind, tree))
-    if type(tree) is dict:
-        return (dict, *((key, _kind(each)) for key, each in tree.items()))
-    if isinstance(tree, (*_CONSTANTS, np.dtype, type, slice)):
-        return exactly(tree)
-    raise TypeError(f"arguments of type {type(tree).__name__}")
-
-
-def _exact_kind(given: tuple[Any, ...]) -> Hashable | None:
-    """All that decides what a call does, lengths included, where arguments are arrays and simple numbers."""
-    found: list[Any] = []
-    for each in given:
-        kind = type(each)
-        if kind is np.ndarray:
-            found += (each.shape, each.dtype)
-        elif kind is float:
-            found += (kind, each.hex())
-        elif kind is int or kind is bool or kind is str or each is None:
-            found += (kind, each)
-        else:
-            return None
-    return tuple(found)
 
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -187,7 +129,7 @@ class Traced:
         if type(leaf) is Size:
             return _Length(leaf.expr)
         if type(leaf) is not LazyArray:
-            if isinstance(leaf, (np.ndarray, *_CONSTANTS)) or leaf is Ellipsis:
+            if isinstance(leaf, (np.ndarray, *CONSTANTS)) or leaf is Ellipsis:
                 return _Given(leaf)
             raise Abandoned(f"it returns a {type(leaf).__name__}")
         view = leaf.view
@@ -293,7 +235,7 @@ class Jit:
     def __call__(self, /, *given: Any, **named: Any) -> Any:
         """What the function gives for these arguments."""
         if self._ready and not named:
-            ready = self._ready.get(_exact_kind(given))
+            ready = self._ready.get(exact_kind(given))
             if ready is not None and self._reads is not None and self._reads.hold():
                 try:
                     return ready(given)
@@ -323,7 +265,7 @@ class Jit:
         if traced.has_no_elements(values):
             return self._function(*given, **named)
         run = self._run_for(traced, leaves, values)
-        kind = None if named or traced not in self._traces.get(key, ()) else _exact_kind(given)
+        kind = None if named or traced not in self._traces.get(key, ()) else exact_kind(given)
         if kind is not None:
             if len(self._ready) >= KEPT_TRACES:
                 self._ready.clear()
@@ -385,7 +327,7 @@ class Jit:
 
     def _key(self, given: Any, named: Any) -> Hashable | None:
         try:
-            key = _kind((given, named))
+            key = kind_of((given, named))
             hash(key)
             return key
         except TypeError:

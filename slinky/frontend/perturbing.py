@@ -19,6 +19,7 @@ import attrs
 import numpy as np
 
 from slinky.errors import ArgumentError
+from slinky.frontend.foreign import RaisedError, foreign
 from slinky.runtime.buffers import Array
 
 _ROUNDING = {2: 8, 4: 64}
@@ -49,18 +50,18 @@ class Experiment:
 
         Raises `ArgumentError` for what is no array of numbers.
         """
+        return _checked(self._called(arrays))
+
+    def attempt(self, *arrays: Array) -> Array:
+        """The same for arrays that the function need not take. Raises `RaisedError` from what it raises."""
+        with foreign():
+            result = self._called(arrays)
+        return _checked(result)
+
+    def _called(self, arrays: Sequence[Array]) -> Any:
         self.calls += 1
         with np.errstate(all="ignore"):
-            result = self.function(*(array.copy() for array in arrays))
-        if isinstance(result, (tuple, list)) or result is None:
-            raise ArgumentError(
-                f"probe expects a function that returns an array, got {type(result).__name__}; of several results, "
-                f"probe one at a time: lambda a: function(a)[0]"
-            )
-        found = np.asarray(result)
-        if found.dtype.kind not in "biufcmM":
-            raise ArgumentError(f"probe expects a function that returns an array of numbers, got {found.dtype}")
-        return found
+            return self.function(*(array.copy() for array in arrays))
 
     def prepare(self) -> None:
         """Run it before each background, twice.
@@ -86,11 +87,9 @@ class Experiment:
             arrays = list(self.backgrounds[which])
             arrays[number] = self._perturbed(arrays[number], axis, slabs, trial)
             try:
-                result = self.run(*arrays)
-            except ArgumentError:
-                raise
-            except Exception as error:  # what it does with strange values is its own affair
-                self.failures.append(f"{type(error).__name__}: {error}")
+                result = self.attempt(*arrays)
+            except RaisedError as error:  # what it does with strange values is its own affair
+                self.failures.append(str(error))
                 continue
             if result.shape != found.shape:
                 raise ArgumentError(
@@ -126,6 +125,19 @@ class Experiment:
             found = nan | (exact & ~(gap <= limit))
             self.differs_by_rounding |= bool(np.any(exact & ~found))
             return np.asarray(found)
+
+
+def _checked(result: Any) -> Array:
+    """A result, if it is an array of numbers. Raises `ArgumentError` else."""
+    if isinstance(result, (tuple, list)) or result is None:
+        raise ArgumentError(
+            f"probe expects a function that returns an array, got {type(result).__name__}; of several results, "
+            f"probe one at a time: lambda a: function(a)[0]"
+        )
+    found = np.asarray(result)
+    if found.dtype.kind not in "biufcmM":
+        raise ArgumentError(f"probe expects a function that returns an array of numbers, got {found.dtype}")
+    return found
 
 
 def _others(old: Array, array: Array, rng: np.random.Generator, trial: int) -> Array:

@@ -24,6 +24,7 @@ from slinky.build import build_pipeline
 from slinky.errors import ArgumentError, SlinkyError
 from slinky.frontend.axis_reads import AxisReads, reads_along
 from slinky.frontend.drafting import OWN, Draft, Reads, is_usable
+from slinky.frontend.foreign import RaisedError
 from slinky.frontend.perturbing import Experiment, backgrounds_of
 from slinky.frontend.probe_reports import ProbeReport
 from slinky.frontend.reports import FuncReport
@@ -289,8 +290,8 @@ class _Prober:
             widths[d] = pads
             arrays[i] = np.pad(arrays[i], widths, mode=_NUMPY_NAMES[rule])  # type: ignore[call-overload]
         try:
-            result = self.experiment.run(*arrays)
-        except Exception:
+            result = self.experiment.attempt(*arrays)
+        except (RaisedError, ArgumentError):
             return False
         start = window.before // q * p if window.rate > 0 else pads[1]
         if result.ndim != expected.ndim or result.shape[e] < start + m:
@@ -370,8 +371,8 @@ class _Prober:
         for more in (3, 0):
             arrays = tuple(self._resized(array, more) for array in self.arrays)
             try:
-                return [(arrays, self.experiment.run(*arrays))]
-            except Exception:
+                return [(arrays, self.experiment.attempt(*arrays))]
+            except (RaisedError, ArgumentError):
                 continue
         return []
 

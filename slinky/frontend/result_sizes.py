@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from slinky.errors import ArgumentError
+from slinky.frontend.foreign import RaisedError
 from slinky.frontend.perturbing import Experiment
 from slinky.runtime.buffers import Array
 
@@ -57,8 +59,8 @@ def _shapes(
     for more in _MORE:
         resized = [_resized(array, axes, more) if array.ndim == rank else array for array in arrays]
         try:
-            shape = experiment.run(*resized).shape
-        except Exception:
+            shape = experiment.attempt(*resized).shape
+        except (RaisedError, ArgumentError):
             return {}
         if len(shape) != ndim:
             return {}
@@ -98,10 +100,10 @@ def result_dtypes(experiment: Experiment, arrays: Sequence[Array]) -> dict[str, 
     for name in _DTYPES:
         if any(array.dtype.kind not in "biufc" for array in arrays):
             break
+        with np.errstate(all="ignore"):
+            given = [np.nan_to_num(np.abs(array)).astype(name) for array in arrays]
         try:
-            with np.errstate(all="ignore"):
-                given = [np.nan_to_num(np.abs(array)).astype(name) for array in arrays]
-            found[name] = str(experiment.run(*given).dtype)
-        except Exception:
+            found[name] = str(experiment.attempt(*given).dtype)
+        except (RaisedError, ArgumentError):
             continue
     return found

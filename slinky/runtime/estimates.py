@@ -12,7 +12,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Mapping, Sequence
-from functools import lru_cache, reduce
+from functools import reduce
 from typing import TypeAlias, assert_never, cast
 
 import attrs
@@ -41,6 +41,7 @@ from slinky.ir.statements import (
 )
 from slinky.runtime import ramps
 from slinky.runtime.iterations import LARGEST_EXACT, Nest, largest_of, numbers_for, require_few, smallest_of
+from slinky.runtime.lengths import Form, geometry_of
 from slinky.runtime.lifetimes import guests, memory_releases
 from slinky.runtime.omitted import Completion
 from slinky.runtime.ramps import Array, Number, Ramp, TooManyError, dense, greatest, least
@@ -48,7 +49,7 @@ from slinky.runtime.spans import Span, span
 from slinky.runtime.stand_ins import values_of
 from slinky.runtime.strided import laid, strided, strides_given
 from slinky.runtime.threads import default_workers, workers_or_default
-from slinky.symbolic.expressions import Constant, Expr, Node, as_expr, metadata, scalar
+from slinky.symbolic.expressions import Expr, Node, as_expr, metadata, scalar
 from slinky.symbolic.intervals import Box, Interval
 
 Ends: TypeAlias = tuple[Number, Number]
@@ -323,7 +324,7 @@ class _Follower:
             if dim is None:
                 return 0
             dims.append(dim)
-        boxes, geometry = _Boxes(dims, nest), _geometry(func)
+        boxes, geometry = _Boxes(dims, nest), geometry_of(func)
         calls = boxes.calls()
         if calls == 0:
             return 0
@@ -548,54 +549,3 @@ def _with_box(func: LoweredFunc, box: list[Ends], nest: Nest) -> Nest:
     for (first, last), (lo, hi) in zip(end_symbols(func), box, strict=True):
         values[first], values[last] = lo, hi
     return nest.also(values)
-
-
-Form: TypeAlias = tuple[int, int, int]
-"""How long a region is along a dimension: a factor times the extent of a dimension of the func, given by position, and
-an offset. The position is -1 where it is the offset alone."""
-
-Forms: TypeAlias = tuple[Form, ...]
-
-
-@attrs.frozen
-class _Geometry:
-    """How large the regions of a func are, given its box.
-
-    `whole` are the forms of the box itself. `written` are those of outputs that have not all of its dimensions, with
-    the size of an element, `bytes_per_point` is what the others take for each point. `read` has an entry for each
-    input: the lengths of its region, as forms, and where there is none as expressions of the ends of the box.
-    """
-
-    whole: Forms
-    bytes_per_point: int
-    written: tuple[tuple[Forms, int], ...]
-    read: tuple[tuple[Forms, tuple[Expr, ...], int], ...]
-
-
-@lru_cache(maxsize=4096)
-def _geometry(func: LoweredFunc) -> _Geometry:
-    whole = tuple((d, 1, 0) for d in range(len(func.dims)))
-    written, read, bytes_per_point = [], [], 0
-    for output in func.outputs:
-        if sorted(output.dims) == list(range(len(whole))):
-            bytes_per_point += output.dtype.itemsize
-        else:
-            written.append((tuple((d, 1, 0) for d in output.dims), output.dtype.itemsize))
-    for port, template in zip(func.inputs, input_templates(func), strict=True):
-        lengths = [_form(func, i.max - i.min + 1) for i in template]
-        forms = tuple(length for length in lengths if isinstance(length, tuple))
-        exprs = tuple(length for length in lengths if not isinstance(length, tuple))
-        read.append((whole if tuple(sorted(forms)) == whole and not exprs else forms, exprs, port.dtype.itemsize))
-    return _Geometry(whole, bytes_per_point, tuple(written), tuple(read))
-
-
-def _form(func: LoweredFunc, extent: Expr) -> Expr | Form:
-    if isinstance(extent, Constant):
-        return (-1, 0, extent.value)
-    for dim, (first, last) in enumerate(end_symbols(func)):
-        one = last - first
-        for factor in (1, 2, 3, 4):
-            offset = extent - factor * one
-            if isinstance(offset, Constant):
-                return (dim, factor, offset.value - factor)
-    return extent

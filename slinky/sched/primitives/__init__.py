@@ -1,9 +1,10 @@
 """The rewrites, grouped by what they change. Each is its edit, its returned cursors and its refusals."""
 
+from slinky.sched.primitives.all_copies import alias_copies
 from slinky.sched.primitives.blocks import reorder_statements
 from slinky.sched.primitives.calls import clone_call, cut_call, remove_call, share_calls
 from slinky.sched.primitives.conditions import lift_if, specialize
-from slinky.sched.primitives.copies import alias_copies, alias_copy, split_boundary
+from slinky.sched.primitives.copies import alias_copy, split_boundary
 from slinky.sched.primitives.extents import align_dim, resize_dim
 from slinky.sched.primitives.fission import fission_loop
 from slinky.sched.primitives.fusion import fuse_loops

@@ -7,7 +7,7 @@ share memory; it is the funcs that see a buffer in another way (`passing`), and 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import attrs
@@ -15,7 +15,7 @@ import attrs
 from slinky.cursors.cursors import CallCursor, statement_cursor
 from slinky.cursors.editing import Edit, Gap
 from slinky.cursors.versions import Version
-from slinky.errors import OperationError, SchedulingError
+from slinky.errors import SchedulingError
 from slinky.ir.blocks import is_stored_by_blocks, words_of_layout
 from slinky.ir.copies import with_box, with_func, with_operands
 from slinky.ir.effects import bounds_of_dim
@@ -25,7 +25,7 @@ from slinky.ir.regions import output_region
 from slinky.ir.statements import Alloc, Call, InputPort, Limit, LoweredFunc, fresh_identity
 from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
-from slinky.sched.legality.coverage import contains, inside
+from slinky.sched.legality.coverage import contains
 from slinky.sched.legality.reasons import COPIES_SAY, SAME_ORDER_TWICE, Kept, Obligation
 from slinky.sched.legality.refusals import with_more
 from slinky.sched.legality.touches import reads_of_call
@@ -42,7 +42,7 @@ from slinky.sched.passing import (
 )
 from slinky.sched.primitives.rewriting import delete_with_idle_blocks, within
 from slinky.sched.primitives.steady_state import has_steady_state, with_steady_state
-from slinky.sched.returned import AliasCopiesCursors, AliasCopyCursors, SplitBoundaryCursors
+from slinky.sched.returned import AliasCopyCursors, SplitBoundaryCursors
 from slinky.symbolic.expressions import Expr, maximum, minimum
 from slinky.symbolic.followed import followed
 from slinky.symbolic.intervals import Box, Interval, not_empty, point
@@ -496,108 +496,3 @@ class _Pieces:
         reads = tuple(self.call.reads[s] for s in sources)
         identity = fresh_identity() if self.calls else self.call.id
         self.calls.append(Call(piece, box, reads, self.call.writes, id=identity))
-
-
-# All of them ----------------------------------------------------------------------------------------------------------
-
-
-@sched_op(AliasCopiesCursors)
-def alias_copies(p: Pipeline, *, keep: str | Sequence[str] = (), stay: Sequence[CallCursor] = ()) -> Any:
-    """Do without all copies for which `alias_copy` is accepted, also of the parts of a concatenation or a stack.
-
-        >>> import slinky as sl, numpy as np
-        >>> (x,) = sl.variables("x")
-        >>> a, b, left, right, out = (sl.BufferExpr(n, np.float32, 1) for n in ("a", "b", "left", "right", "out"))
-        >>> funcs = sl.Func(np.negative, [a[x]], [left[x]]), sl.Func(np.square, [b[x]], [right[x]])
-        >>> joined = sl.copies.concatenate([left, right], out)
-        >>> p = sl.build_pipeline([a, b], [out], alias=False)
-        >>> print(alias_copies(p).body()[2:])
-          pipeline concatenate(a: float32[1], b: float32[1]) -> (out: float32[1]):
-            check a.x.min <= out.x.min
-            check b.x.min + out.x.max <= a.x.max + b.x.max + 1
-        >   out[out.x.min .. min(a.x.max, out.x.max)] = negative(a[out.x.min .. min(a.x.max, out.x.max)])
-        >   out[max(out.x.min, a.x.max + 1) .. out.x.max] = \
-square(b[max(b.x.min, b.x.min + out.x.min - a.x.max - 1) .. b.x.min + out.x.max - a.x.max - 1])
-
-    Copies that are left assemble inputs, which no call makes, reach beyond edges, or are not shown to be superfluous.
-    What is padded or extended stays one call, so that it can be scheduled as one: `split_boundary` takes it to pieces
-    in the end. Nothing is refused.
-
-    Parameters:
-        keep: names of buffers of which all is computed that is computed now. `build_pipeline` names those to which
-            bounds are assigned.
-        stay: copies that are not done without, for a schedule wants them.
-    """
-    tried = {call._id for call in stay}
-    kept = _names(p._version, keep)
-    while True:
-        copy = next((c for c in p.find_all("_ = _") if _is_copy(c) and c._id not in tried), None)
-        if copy is None:
-            return p, ()
-        tried.add(copy._id)
-        p = _without(p, copy, kept)
-
-
-def _names(version: Version, keep: object) -> set[str]:
-    """The buffers that are to be kept; raises `OperationError` for what is no name of one."""
-    names = [keep] if isinstance(keep, str) else [*keep] if isinstance(keep, Iterable) else [keep]
-    for name in names:
-        if not isinstance(name, str) or not version.is_allocated(name):
-            raise OperationError(f"keep must be names of intermediates of the pipeline, got {name!r}")
-    return set(names)
-
-
-def _is_copy(cursor: object) -> bool:
-    return isinstance(cursor, CallCursor) and isinstance(cursor._call.func.operation, Copy)
-
-
-def _without(p: Pipeline, copy: CallCursor, kept: set[str]) -> Pipeline:
-    """A pipeline without a copy, or without some pieces of it, if that can be and all of some buffers is kept."""
-    try:
-        return _past(p, copy, kept)
-    except SchedulingError:
-        pass
-    operation = copy._call.func.operation
-    assert isinstance(operation, Copy)
-    has_border = operation.fill is not None or any(b is not None for s in operation.sources for b in s.boundaries)
-    if has_border:
-        return p
-    try:
-        split, (pieces,) = split_boundary(p, copy, rc=True)
-    except SchedulingError:
-        return p
-    found = split
-    for piece in pieces:
-        try:
-            found = _past(found, found.forward(piece), kept)
-        except SchedulingError:
-            continue
-    return p if found is split else found
-
-
-def _past(p: Pipeline, copy: CallCursor, kept: set[str]) -> Pipeline:
-    """A pipeline without a copy. Where what is kept is written past, the target is kept in its place.
-
-    Raises `SchedulingError` if that cannot be, or if the target is not shown to have room for all of it.
-    """
-    version, call = p._version, copy._call
-    found = alias_copy(p, copy)
-    source = version.alloc_of(call.reads[0], call.id)
-    if source is not None and source.buffer in kept and source.id not in found._version.entries:
-        _require_room(version, call, source)
-        kept.add(call.writes[0])
-    return found
-
-
-def _require_room(version: Version, call: Call, source: Alloc) -> None:
-    """Raise `SchedulingError` where the bounds of the target of a copy could cut off a part of the source.
-
-    A place that is one coordinate is there or not at all.
-    """
-    back = inverse(passage_of(version, call), output_region(call.func.outputs[0], call.box), source.dims)
-    assert back is not None  # it has been written past
-    known = version.facts_at(source.id).also(not_empty(source.box))
-    room = version.box_at(call.id)(call.writes[0])
-    for place, limit in zip(back.box(source.box), room, strict=True):
-        if place.min is not place.max and not inside(place, limit, known):
-            raise SchedulingError(f"not shown that {call.writes[0]} has room for all of {source.buffer}")

@@ -1,0 +1,65 @@
+"""Arguments and results as trees: arrays and other values in tuples, lists and dictionaries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import numpy as np
+
+from slinky.frontend.nodes import exactly
+
+CONSTANTS = (bool, int, float, complex, str, bytes, type(None), np.generic)
+"""Values that are the same whenever they are equal and of one type."""
+
+
+def leaves_of(tree: Any, name: str = "array") -> list[tuple[str, Any]]:
+    """What stands in tuples, lists and dictionaries, each with a name."""
+    if type(tree) in (tuple, list):
+        return [leaf for k, each in enumerate(tree) for leaf in leaves_of(each, f"{name}_{k}")]
+    if type(tree) is dict:
+        return [leaf for key, each in tree.items() for leaf in leaves_of(each, f"{name}_{key}")]
+    return [(name, tree)]
+
+
+def with_leaves(tree: Any, leaf: Callable[[Any], Any]) -> Any:
+    """A tree with each leaf replaced, in the order of `leaves_of`."""
+    if type(tree) in (tuple, list):
+        return type(tree)([with_leaves(each, leaf) for each in tree])
+    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
+        return type(tree)(*(with_leaves(each, leaf) for each in tree))
+    if type(tree) is dict:
+        return {key: with_leaves(each, leaf) for key, each in tree.items()}
+    return leaf(tree)
+
+
+def kind_of(tree: Any) -> Hashable:
+    """What of arguments decides what a function does, but for lengths.
+
+    Raises `TypeError` where that is not known.
+    """
+    if type(tree) in (np.ndarray, np.memmap):
+        return (np.ndarray, tree.ndim, tree.dtype)
+    if type(tree) in (tuple, list):
+        return (type(tree), *map(kind_of, tree))
+    if type(tree) is dict:
+        return (dict, *((key, kind_of(each)) for key, each in tree.items()))
+    if isinstance(tree, (*CONSTANTS, np.dtype, type, slice)):
+        return exactly(tree)
+    raise TypeError(f"arguments of type {type(tree).__name__}")
+
+
+def exact_kind(given: tuple[Any, ...]) -> Hashable | None:
+    """All that decides what a call does, lengths included, where arguments are arrays and simple numbers."""
+    found: list[Any] = []
+    for each in given:
+        kind = type(each)
+        if kind is np.ndarray:
+            found += (each.shape, each.dtype)
+        elif kind is float:
+            found += (kind, each.hex())
+        elif kind is int or kind is bool or kind is str or each is None:
+            found += (kind, each)
+        else:
+            return None
+    return tuple(found)
