@@ -282,7 +282,7 @@ def test_without_a_compiler_it_is_python_and_that_is_said(monkeypatch: pytest.Mo
 @needs_compiler
 def test_a_compiler_that_fails_is_an_error_with_its_words(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(carriers, "kernel_text", lambda formula: "int no_such_thing(;")
-    p, _ = of(lambda a: a * 2, np.float32)
+    p, _ = of(lambda a: a * 12345, np.float32)  # which nobody else has compiled
     with pytest.raises(sl.CompilationError, match=r"(?s)failed:.*error"):
         p.compile(backend="native")
 

@@ -15,35 +15,19 @@ import warnings
 from collections.abc import Callable
 from functools import cache
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from slinky.ir.formulas import Formula
 from slinky.native.compiling import Compiler, library
-from slinky.native.kernels import MISALIGNED, NAME, argument_types, kernel_text
+from slinky.native.kernels import HEAD, MISALIGNED, NAME, argument_types, kernel_text
+from slinky.runtime import forks
 from slinky.runtime.formulas import formula_carrier
 
-_CTYPES = {
-    np.dtype(name): kind
-    for name, kind in {
-        "bool": ctypes.c_uint8,
-        "int8": ctypes.c_int8,
-        "int16": ctypes.c_int16,
-        "int32": ctypes.c_int32,
-        "int64": ctypes.c_int64,
-        "uint8": ctypes.c_uint8,
-        "uint16": ctypes.c_uint16,
-        "uint32": ctypes.c_uint32,
-        "uint64": ctypes.c_uint64,
-        "float32": ctypes.c_float,
-        "float64": ctypes.c_double,
-    }.items()
-}
-
-_EXCEPTIONS_TEXT = """\
-#include <fenv.h>
-#include <stdint.h>
-typedef struct { intptr_t references; void *type; char *data; int rank; intptr_t *extents; intptr_t *strides; } array;
+_EXCEPTIONS_TEXT = (
+    HEAD
+    + """\
 int slinky_exceptions(int which)
 {
     return which == 0 ? FE_DIVBYZERO : which == 1 ? FE_OVERFLOW : which == 2 ? FE_UNDERFLOW : FE_INVALID;
@@ -54,6 +38,7 @@ int slinky_is_laid_out(const array *a, const void *data, intptr_t n0, intptr_t n
         && a->strides[0] == s0 && a->strides[1] == s1;
 }
 """
+)
 
 _ERRORS = (
     ("divide", "divide by zero"),
@@ -74,11 +59,23 @@ def _exceptions(made_by: Compiler) -> tuple[int, ...] | None:
     return tuple(loaded.slinky_exceptions(which) for which in range(4))
 
 
+_carriers: WeakKeyDictionary[Formula, dict[Compiler, Callable[..., None] | None]] = WeakKeyDictionary()
+_lock = forks.lock()
+
+
 def native_carrier(formula: Formula, made_by: Compiler) -> Callable[..., None] | None:
     """The function that computes a formula, called as that of `formula_carrier`; None where C cannot do it.
 
-    Raises `CompilationError` if the compiler fails.
+    It is made once. Raises `CompilationError` if the compiler fails.
     """
+    with _lock:
+        found = _carriers.setdefault(formula, {})
+        if made_by not in found:
+            found[made_by] = _carrier(formula, made_by)
+        return found[made_by]
+
+
+def _carrier(formula: Formula, made_by: Compiler) -> Callable[..., None] | None:
     text = kernel_text(formula)
     if text is None or (bits := _exceptions(made_by)) is None:
         return None
@@ -86,7 +83,7 @@ def native_carrier(formula: Formula, made_by: Compiler) -> Callable[..., None] |
     taken = argument_types(formula)
     firsts = [ctypes.c_int64] * (formula.rank if formula.has_coordinates() else 0)
     arrays = [ctypes.c_void_p] * (len(formula.inputs) + 1)
-    kernel.argtypes = [*arrays, *firsts, *(_CTYPES[dtype] for _, dtype in taken)]
+    kernel.argtypes = [*arrays, *firsts, *(np.ctypeslib.as_ctypes_type(dtype) for _, dtype in taken)]
     kernel.restype = ctypes.c_int
     by_numpy = formula_carrier(formula)
 

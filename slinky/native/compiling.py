@@ -28,6 +28,7 @@ from pathlib import Path
 import attrs
 
 from slinky.errors import CompilationError
+from slinky.kept import cache_folder
 
 FLAGS = ("-std=c11", "-O3", "-march=native", "-fPIC", "-shared", "-ffp-contract=off", "-fno-math-errno", "-fwrapv")
 """No contraction and integers that wrap, as NumPy computes."""
@@ -111,8 +112,7 @@ def _forget_old(folder: Path) -> None:
 @cache
 def _folder(given: str | None) -> Path:
     """A folder that only this user can write to: the cache folder's, or where that is not to be had, one of its own."""
-    home = Path(given) if given else Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "slinky"
-    folder = home / "native"
+    folder = cache_folder(given) / "native"
     with contextlib.suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         if _is_ours(folder):

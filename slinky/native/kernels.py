@@ -38,7 +38,7 @@ C_TYPES = {
 }
 """The dtypes that kernels know."""
 
-_HEAD = """\
+HEAD = """\
 #include <fenv.h>
 #include <math.h>
 #include <stdint.h>
@@ -46,6 +46,7 @@ _HEAD = """\
 /* An array as NumPy keeps it. */
 typedef struct { intptr_t references; void *type; char *data; int rank; intptr_t *extents; intptr_t *strides; } array;
 """
+"""What every file begins with: headers, and how arrays are laid out."""
 
 
 def kernel_text(formula: Formula) -> str | None:
@@ -89,7 +90,7 @@ class _Kernel:
         parameters += [f"{_type(dtype)} {name}" for (_, dtype), name in self.arguments.items()]
         lines = [*self._places(), *self._alignment(), *self._merging(), *self._nest()]
         body = "\n".join(f"    {line}" for line in lines)
-        return f"{_HEAD}\nint {NAME}({', '.join(parameters)})\n{{\n{body}\n}}\n"
+        return f"{HEAD}\nint {NAME}({', '.join(parameters)})\n{{\n{body}\n}}\n"
 
     # Around the loops ---------------------------------------------------------------------------------------------
 

@@ -18,7 +18,6 @@ from slinky.ir.operations import Expression
 from slinky.ir.statements import LoweredFunc, Program
 from slinky.native.carriers import native_carrier
 from slinky.native.compiling import compiler
-from slinky.runtime import forks
 from slinky.runtime.plan import Plan
 
 
@@ -26,8 +25,6 @@ class NativePlan(Plan):
     """A plan that runs arithmetic in C. Where there is no C compiler, all of it is Python, and a warning says so."""
 
     def __init__(self, program: Program) -> None:
-        self._carriers: dict[int, Callable[..., Any] | None] = {}
-        self._carriers_lock = forks.lock()
         self._made_by = compiler()
         if self._made_by is None:
             warnings.warn(
@@ -42,7 +39,4 @@ class NativePlan(Plan):
         operation = func.operation
         if self._made_by is None or not isinstance(operation, Expression):
             return None
-        with self._carriers_lock:
-            if id(operation.formula) not in self._carriers:
-                self._carriers[id(operation.formula)] = native_carrier(operation.formula, self._made_by)
-            return self._carriers[id(operation.formula)]
+        return native_carrier(operation.formula, self._made_by)

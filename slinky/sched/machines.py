@@ -14,8 +14,6 @@ import json
 import math
 import os
 import platform
-import sys
-import tempfile
 import time
 from collections.abc import Callable
 from functools import cache
@@ -26,6 +24,7 @@ import attrs
 import numpy as np
 
 from slinky.errors import OperationError
+from slinky.kept import cache_folder, replace_json
 
 
 def _require_positive(_: object, field: attrs.Attribute[Any], value: object) -> None:
@@ -94,21 +93,13 @@ def this_machine() -> Machine:
 
 @cache
 def _this_machine(folder: str | None) -> Machine:
-    path = _folder(folder) / f"machine-{_MEASURED}-{_name()}.json"
+    path = cache_folder(folder) / f"machine-{_MEASURED}-{_name()}.json"
     kept = _read(path)
     if kept is None:
         kept = measure()
         with contextlib.suppress(OSError):  # it is measured again next time
             replace_json(path, attrs.asdict(kept))
     return kept
-
-
-def _folder(given: str | None) -> Path:
-    if given:
-        return Path(given)
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or tempfile.gettempdir()) / "slinky"
-    return Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "slinky"
 
 
 _MEASURED = 2
@@ -119,14 +110,6 @@ def _name() -> str:
     """What tells machines apart that share a folder."""
     words = f"{platform.node()}-{platform.machine()}-{os.cpu_count()}"
     return "".join(c if c.isalnum() else "-" for c in words)
-
-
-def replace_json(path: Path, data: object) -> None:
-    """Keep something in a file, which is replaced as a whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".json", delete=False) as file:
-        json.dump(data, file, indent=2)
-    os.replace(file.name, path)
 
 
 def _read(path: Path) -> Machine | None:

@@ -25,10 +25,11 @@ import numpy as np
 
 import slinky as sl
 from slinky.errors import MissingExtraError
+from slinky.kept import replace_json
 from slinky.sched.automatic import Candidate, explain, explained
 from slinky.sched.candidates import Maker, candidates
 from slinky.sched.grouping import seconds_text
-from slinky.sched.machines import Machine, replace_json, this_machine
+from slinky.sched.machines import Machine, this_machine
 
 _BEHIND = 1.5
 """How much slower than the best one a candidate may be and stay."""

@@ -1,0 +1,26 @@
+"""What is kept from one process to the next: the folder for it, and files that are there as a whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+
+def cache_folder(given: str | None) -> Path:
+    """The user's folder for what can be made again; `given` is what the environment says in `SLINKY_CACHE`."""
+    if given:
+        return Path(given)
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or tempfile.gettempdir()) / "slinky"
+    return Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "slinky"
+
+
+def replace_json(path: Path, data: object) -> None:
+    """Keep something in a file, which is replaced as a whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".json", delete=False) as file:
+        json.dump(data, file, indent=2)
+    os.replace(file.name, path)
