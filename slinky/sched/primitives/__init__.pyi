@@ -587,19 +587,6 @@ def rename(p: Pipeline, name: str, *, rc: Literal[True]) -> tuple[Pipeline, Rena
 @overload
 def rename(p: Pipeline, name: str, *, rc: Literal[False] = False) -> Pipeline: ...
 @overload
-def alias_copy(p: Pipeline, copy: CallCursor | str, *, rc: Literal[True]) -> tuple[Pipeline, AliasCopyCursors]: ...
-@overload
-def alias_copy(p: Pipeline, copy: CallCursor | str, *, rc: Literal[False] = False) -> Pipeline: ...
-@overload
-def split_boundary(
-    p: Pipeline,
-    copy: CallCursor | str,
-    *,
-    rc: Literal[True],
-) -> tuple[Pipeline, SplitBoundaryCursors]: ...
-@overload
-def split_boundary(p: Pipeline, copy: CallCursor | str, *, rc: Literal[False] = False) -> Pipeline: ...
-@overload
 def alias_copies(
     p: Pipeline,
     *,
@@ -615,6 +602,19 @@ def alias_copies(
     stay: Sequence[CallCursor | str] = (),
     rc: Literal[False] = False,
 ) -> Pipeline: ...
+@overload
+def alias_copy(p: Pipeline, copy: CallCursor | str, *, rc: Literal[True]) -> tuple[Pipeline, AliasCopyCursors]: ...
+@overload
+def alias_copy(p: Pipeline, copy: CallCursor | str, *, rc: Literal[False] = False) -> Pipeline: ...
+@overload
+def split_boundary(
+    p: Pipeline,
+    copy: CallCursor | str,
+    *,
+    rc: Literal[True],
+) -> tuple[Pipeline, SplitBoundaryCursors]: ...
+@overload
+def split_boundary(p: Pipeline, copy: CallCursor | str, *, rc: Literal[False] = False) -> Pipeline: ...
 @overload
 def set_layout(
     p: Pipeline,
