@@ -122,7 +122,7 @@ MUTANTS += mutants(
     ),
 )
 MUTANTS += mutants(
-    "slinky/sched/primitives/copies.py",
+    "slinky/sched/primitives/all_copies.py",
     (STAY,),
     ("keep: what is written past", "source.buffer in kept and source.id not in", "False and source.id not in"),
     ("keep: what is read past", " and source.id not in found._version.entries:", ":"),

@@ -40,10 +40,10 @@ MUTANTS += mutants(
      "a read of what is not there is not found, either, and that is said first; this is for rewrites that keep their reads"),
     ("gate: values", "        check_values(self.old, self.version, these, {**self.edit.copies, **self.edit.staged})\n", "        pass\n"),
     ("gate: what fits where values are kept", "        if Obligation.VALUES in self.kept:\n", "        if False:\n"),
-    ("gate: whole dimensions", "            check_whole(version, self.touched)\n", ""),
+    ("gate: whole dimensions", "            check_whole(version, self._and_inside)\n", ""),
     ("gate: stages", "            check_stages(version)\n", "            pass\n"),
     ("gate: but for", "elif kept.but_for:", "elif False:"),
-    ("gate: checks", "(_Gate._all, _Gate._check_checks)", "(lambda gate: (), _Gate._check_checks)"),
+    ("gate: checks", "(_Gate._touched_checks, _Gate._check_checks)", "(lambda gate: (), _Gate._check_checks)"),
     ("gate: positive", "        check_positive(self.version, these)\n", "        pass\n"),
     ("gate: inputs", "            check_inputs(self.version, identity)\n", "            pass\n"),
     ("gate: reads", "        check_reads(self.version, these, self.remedies)\n", "        pass\n"),
@@ -58,7 +58,7 @@ MUTANTS += mutants(
     ("gate: races", "            check_races(self.version, identity, hint=self.hint)\n", "            pass\n"),
     ("gate: what is kept for some only", "not settled.get(o, False))", "o not in settled)"),
     ("gate: who is gone", "for entries in (self.version.entries, self.old.entries):", "for entries in (self.version.entries,):"),
-    ("gate: who is gone, readers", "tuple(dict.fromkeys((*self._calls, *self.touched)))", "self._calls"),
+    ("gate: who is gone, readers", "tuple(dict.fromkeys((*self._calls, *self._and_inside)))", "self._calls"),
     ("gate: leading checks", 'if (ROOT, "body") in self.edit.reordered else []', "if False else []"),
     (
         "gate: checks that move",
@@ -66,7 +66,7 @@ MUTANTS += mutants(
         "if now != before:",
     ),
     ("gate: calls of an alloc", "if self._users else own", "if False else own"),
-    ("gate: races of an alloc", "self._parallel_loops((*self.touched, *self._users))", "self._parallel_loops(self.touched)"),
+    ("gate: races of an alloc", "self._parallel_loops((*self._and_inside, *self._users))", "self._parallel_loops(self._and_inside)"),
     ("gate: races around", "for outer in (i, *version.ancestors(i)))", "for outer in (i,))"),
     (
         "gate: folds of an alloc",
@@ -192,7 +192,7 @@ MUTANTS += mutants(
 # Legality: whole pieces, layouts --------------------------------------------------------------------------------------
 
 MUTANTS += mutants(
-    "slinky/sched/gate.py", (MULTIPLES,), ("gate: whole pieces", "            check_multiples(version, self.touched)\n", ""),
+    "slinky/sched/gate.py", (MULTIPLES,), ("gate: whole pieces", "            check_multiples(version, self._and_inside)\n", ""),
 )  # fmt: skip
 MUTANTS += mutants(
     "slinky/cursors/kinds.py",
@@ -279,11 +279,11 @@ MUTANTS += mutants(
      "minimum(*(substitute(e, at_last) for e in high))"),
     ("coverage: inside below", "return shown(outer.min, inner.min, known) and shown(", "return shown("),
     ("coverage: inside above", " and shown(inner.max, outer.max, known)\n", "\n"),
-    ("coverage: a short look, one box", "if not (low and high)]", "if not low]"),
+    ("coverage: a short look, one box", "            if not (low and high):\n", "            if not low:\n"),
     ("coverage: a short look, one dimension", "        if len(short) == 1:", "        if short:"),
-    ("coverage: a short look, the same dimension", "        d == e\n        and at_most(", "        at_most("),
+    ("coverage: a short look, the same dimension", "if d == e and (", "if ("),
     ("coverage: a short look, gaps", "maximum(a.max + 1, region[d].min), known)", "maximum(a.max + 2, region[d].min), known)"),
-    ("coverage: a short look, the end", " and at_most(region[d].max, b.max, known)\n", "\n"),
+    ("coverage: a short look, the end", "            elif high:\n                above", "            else:\n                above"),
     ("coverage: proofs, one dimension", "        if len(outside) > 1:\n            continue\n", ""),
     ("coverage: proofs, left above", "left = Interval(maximum(need.min, have.max + 1)", "left = Interval(maximum(need.min, have.max + 2)"),
     ("coverage: proofs, left below", "minimum(need.max, have.min - 1)", "minimum(need.max, have.min - 2)"),
@@ -347,26 +347,26 @@ MUTANTS += mutants(
     (CASES, LEGALITY, FOLDS, REFUSALS),
     (
         "folds: writes over writes",
-        "    pairs += [(write, other, known) for write, known in window.writes for other, _ in window.writes]\n",
+        "    pairs += [(write, other, when) for write, when in window.writes for other, _ in window.writes]\n",
         "",
     ),
     (
         "folds: what the reader knows",
-        "[(write, read, known) for write, _ in window.writes for read, known in window.reads]",
-        "[(write, read, known) for write, known in window.writes for read, _ in window.reads]",
+        "[(write, read, when) for write, _ in window.writes for read, when in window.reads]",
+        "[(write, read, when) for write, when in window.writes for read, _ in window.reads]",
     ),
-    ("folds: one more", "if at_most(high, low + factor - 1, known):", "if at_most(high, low + factor, known):"),
+    ("folds: one more", "if at_most(high, low + (factor - 1), known):", "if at_most(high, low + factor, known):"),
     ("folds: one more, by difference", "prove(most + 1 <= factor, known)", "prove(most <= factor, known)"),
     ("folds: one more, by proof", "prove(high - low + 1 <= factor, known)", "prove(high - low <= factor, known)"),
     ("folds: parallel loops", "    if not is_in_order(loop):\n", "    if False:\n"),
     ("folds: beginnings go on", "for end in (write.min, write.max):", "for end in (write.max,):"),
     ("folds: ends go on", "for end in (write.min, write.max):", "for end in (write.min,):"),
     ("folds: one loop around", "    if len(outermost) == 1:", "    if outermost:"),
-    ("folds: loops inside", "over_loops(touch.region[dim], inner, touch.known), forget", "touch.region[dim], forget"),
+    ("folds: loops inside", "over_loops(region, inner, touch.known) if inner else region", "region"),
     (
         "folds: facts of loops inside",
-        "forget(touch.known, inner)",
-        "touch.known",
+        "forget(self.touch.known, self.inner)",
+        "self.touch.known",
         "such facts speak of variables that no longer occur, and of what holds whenever the access happens at all",
     ),
 )  # fmt: skip
@@ -448,7 +448,7 @@ MUTANTS += mutants(
 MUTANTS += mutants(
     "slinky/sched/primitives/placement.py",
     (LEGALITY, REFUSALS, PRIMITIVES, CASES, GATE, WHOLE),
-    ("compute_at: inputs", "(Obligation.INPUTS,), but_for=working[1:])", "(Obligation.INPUTS,))"),
+    ("compute_at: inputs", "(Obligation.INPUTS,), but_for=working[_is_part(version, old, moved) :])", "(Obligation.INPUTS,))"),
     ("compute_at: reads and folds", "(Obligation.READS, Obligation.FOLDS), but_for=working)",
      "(Obligation.READS, Obligation.FOLDS))"),
     (
@@ -501,7 +501,7 @@ MUTANTS += mutants(
     ("extend: forward", "    if not shown(floor, i.min, known):\n", "    if False:\n"),
     (
         "extend: who works",
-        "            if not _is_idle(version, call, box, loop, before):\n",
+        "            if not _is_idle(version, call, box, loop, in_added):\n",
         "            if False:\n",
     ),
     ("extend: folds", "    _keep_folds_positive(edit, version, loop, wider)\n", ""),

@@ -236,13 +236,23 @@ MUTANTS += mutants(
     (CASES,),
     (
         "short look: maxima",
-        "return all(at_most(e, b, known, deeper) for e in operands)",
-        "return any(at_most(e, b, known, deeper) for e in operands)",
+        "return _all_at_most(a.operands, (b,), known, deeper)",
+        "return any(at_most(e, b, known, deeper) for e in a.operands)",
     ),
     (
         "short look: minima",
-        "return all(at_most(a, e, known, deeper) for e in operands)",
-        "return any(at_most(a, e, known, deeper) for e in operands)",
+        "return _all_at_most((a,), b.operands, known, deeper)",
+        "return any(at_most(a, e, known, deeper) for e in b.operands)",
+    ),
+    (
+        "short look: choices",
+        "return _all_at_most((a.then, a.otherwise), (b,), known, deeper)",
+        "return at_most(a.then, b, known, deeper)",
+    ),
+    (
+        "short look: choices above",
+        "return _all_at_most((a,), (b.then, b.otherwise), known, deeper)",
+        "return at_most(a, b.then, known, deeper)",
     ),
 )
 MUTANTS += mutants(

@@ -6,6 +6,7 @@ import re
 import tomllib
 from pathlib import Path
 
+import mutations
 import pytest
 from packaging.requirements import Requirement
 
@@ -50,3 +51,11 @@ def test_the_types_are_checked_alike_before_a_commit() -> None:
 def test_the_workflow_runs_what_has_the_last_word() -> None:
     workflow = (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
     assert re.findall(r"run: (.*)", workflow) == [".ci/run"]
+
+
+def test_each_mutant_finds_its_place() -> None:
+    """What is broken to test the tests stands in the code exactly once."""
+    texts = {file: (ROOT / file).read_text(encoding="utf-8") for file in {m.file for m in mutations.MUTANTS}}
+    overtaken = [f"{m.file}: {m.name}" for m in mutations.MUTANTS if texts[m.file].count(m.old) != 1]
+
+    assert not overtaken
