@@ -115,7 +115,7 @@ TABLE: dict[str, Classic] = {
         task=lambda s: (s + 4) * WIDER + (s + 2) * WIDE,
         again=lambda s: cuts(s) * (4 * (WIDTH + 4) + 2 * (WIDTH + 2)),
         alone=(624, 0),
-        both=(1248, 240),
+        both=(624, 0),
     ),
     "several_outputs": Classic(  # which the first func makes: parallel strips would both write it
         full=(HEIGHT + 2) * ROW,
@@ -146,16 +146,16 @@ TABLE: dict[str, Classic] = {
         strips=lambda s: s * ROW + (s + 2) * WIDE,
         task=lambda s: (s + 2) * (ROW + WIDE),
         again=lambda s: 2 * cuts(s) * (WIDTH + WIDTH + 2),
-        alone=(544, 20),
-        both=(1088, 142),
+        alone=(368, 20),
+        both=(368, 20),
     ),
     "padded_separable": Classic(  # of which never more than two are live: full ones follow each other
         full=HEIGHT * (ROW + WIDE),
         strips=lambda s: 2 * s * ROW + s * WIDE + (s + 2) * ROW,
         task=lambda s: (s + 2) * (3 * ROW + WIDE),
         again=lambda s: 2 * cuts(s) * (3 * WIDTH + WIDTH + 2),
-        alone=(832, 64),
-        both=(1664, 284),
+        alone=(496, 64),
+        both=(496, 64),
     ),
     "constants": Classic(
         full=ROW + (HEIGHT + 2) * ROW,
@@ -224,7 +224,7 @@ TABLE: dict[str, Classic] = {
         task=lambda s: 8 * (2 + 1) * ((s + 1) // 2),
         again=lambda s: (2 + 1) * sum(at % 2 for at in range(s, 32, s)),
         alone=(24, 0),
-        both=(48, 0),
+        both=(24, 0),
     ),
     "multi_level_pyramid": Classic(
         full=8 * (32 + 16 + 8 + 16),
@@ -233,8 +233,8 @@ TABLE: dict[str, Classic] = {
         )),
         task=lambda s: 8 * max(of_three_levels(*strip) for strip in strips_of(32, s)),
         again=lambda s: sum(of_three_levels(*strip) for strip in strips_of(32, s)) - of_three_levels(0, 31),
-        alone=(288, 32),
-        both=(528, 32),
+        alone=(168, 0),
+        both=(168, 0),
     ),
     "aligned_producer": Classic(  # a window, and as many as whole pieces of four come early
         full=8 * 20,
@@ -248,14 +248,14 @@ TABLE: dict[str, Classic] = {
         full=3 * HEIGHT * 2 * ROW, strips=lambda s: 3 * s * 2 * ROW, alone=(480, 0), both=(960, 0)
     ),
     "attention": Classic(
-        full=2 * HEIGHT * ROW, strips=lambda s: 2 * s * ROW, alone=(160, 0), both=(320, 0)
+        full=2 * HEIGHT * ROW, strips=lambda s: 2 * s * ROW, alone=(160, 0), both=(160, 0)
     ),
     "flash_attention": Classic(  # a block of scores, and two steps of five sums, a largest and a weight for each query
         full=HEIGHT * 8 * KEYS,
         strips=lambda s: 8 * (s * s + 2 * s * 7),
         states=8 * 2 * HEIGHT * 7,
-        alone=(1560, 0),
-        both=(272, 0),
+        alone=(136, 0),
+        both=(136, 0),
     ),
 }  # fmt: skip
 

@@ -33,6 +33,10 @@ NumericBox: TypeAlias = tuple[tuple[int, int], ...]
 _LONGEST_PROBE = 64
 """How long the strips are at most that are looked at: a power of two, so that rates of 1/2 to 1/64 show exactly."""
 
+_SHORT_PROBE = 8
+"""Shorter strips may be less than a step of what moves slowly: then longer ones are looked at, too, nearer to the
+edges."""
+
 
 @attrs.frozen
 class Motion:
@@ -176,14 +180,25 @@ class _Prober:
         extent = hi - lo + 1
         if extent < 2 or d in dict(call.func.whole):
             return None
-        length = min(_LONGEST_PROBE, 1 << (max(extent // 5, 1).bit_length() - 1))
-        at = lo + max((extent - 3 * length) // 2 // length * length, 0)
+        length = min(_LONGEST_PROBE, _power_of_two(extent // 5))
+        motions = self._motions(call, box, whole, d, length)
+        if length < _SHORT_PROBE and None in motions:  # less than a step of what moves at half the rate, or slower
+            longer = self._motions(call, box, whole, d, _power_of_two(extent // 3))
+            motions = [one or other for one, other in zip(motions, longer, strict=True)]
+        reads = tuple((buffer, motion) for (buffer, _), motion in zip(whole, motions, strict=True))
+        multiple = dict(call.func.multiples).get(d, 1)
+        return Strips(call.func.dim_names()[d], d, lo, extent, multiple, reads)
+
+    def _motions(
+        self, call: Call, box: NumericBox, whole: list[tuple[str, NumericBox]], d: int, length: int
+    ) -> list[Motion | None]:
+        """How what strips of such a length read moves with them, by access."""
+        lo, hi = box[d]
+        at = lo + max((hi - lo + 1 - 3 * length) // 2 // length * length, 0)
         places = ((at, at + length - 1), (at + length, at + 2 * length - 1), (at, at + 2 * length - 1))
         probes = [numeric_reads(call, (*box[:d], place, *box[d + 1 :]), self.values) for place in places]
         each = zip(whole, *probes, strict=True)
-        reads = tuple((one[0][0], _motion(at, length, [box for _, box in one])) for one in each)
-        multiple = dict(call.func.multiples).get(d, 1)
-        return Strips(call.func.dim_names()[d], d, lo, extent, multiple, reads)
+        return [_motion(at, length, [box for _, box in one]) for one in each]
 
     def _reduced(self, call: Call) -> list[Strips]:
         """Strips along the dimensions that a func reduces, where it may be taken to pieces."""
@@ -227,6 +242,11 @@ def _motion(at: int, length: int, boxes: list[NumericBox]) -> Motion | None:
         return None
     ends = (rate * at, rate * (at + length - 1))
     return Motion(k, rate, one[k][0] - min(ends), one[k][1] - max(ends))
+
+
+def _power_of_two(number: int) -> int:
+    """The largest that is at most a number; 1 for less."""
+    return 1 << (max(number, 1).bit_length() - 1)
 
 
 def _length(ends: tuple[int, int]) -> int:
