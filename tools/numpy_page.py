@@ -72,8 +72,8 @@ the pipeline is then found again by its structure.
   once.
 * **What is not understood** runs whole, on full arrays, each time; `explain` names it, with its line. With
   `sl.jit(strict=True)` it is a `TracingError` instead.
-* **Refused** are random numbers, and writing to an argument: copy it first, as in `y = x.copy()`. Code in place on
-  other arrays (`y += 1`, `y[1:-1] = b`, `np.add(a, b, out=y)`) is understood.
+* **Refused** are random numbers, and writing to an argument: copy it first, as in `y = x.copy()`, or give it away, as
+  below. Code in place on other arrays (`y += 1`, `y[1:-1] = b`, `np.add(a, b, out=y)`) is understood.
 * Arrays of other classes and dtypes (masked arrays, objects, dates, other byte orders), arrays without elements, and
   functions that return anything but arrays, numbers, and tuples, lists or dictionaries of them: the function is
   called as it is.
@@ -84,6 +84,30 @@ the pipeline is then found again by its structure.
 
 `np.errstate` holds as where the call, or the operation, stands. Results are NumPy's in dtype and shape, and arrays of
 their own in C order; a result that is a view of an argument is one here, too.
+
+## Arguments that are written to
+
+`sl.jit(donate="state")` gives an argument away (or several: a list of names): the function may write to it, and what
+it writes ends up in the caller's array.
+
+```python
+@sl.jit(smallest=0, donate="state")
+def step(state, rate):
+    state[1:-1] += rate * (state[:-2] - 2 * state[1:-1] + state[2:])
+```
+
+```python
+>>> heat = np.array([0.0, 0, 8, 0, 0])
+>>> step(heat, 0.25)
+>>> heat
+array([0., 2., 4., 2., 0.])
+
+```
+
+It is written when all is computed: where the function raises an error, the array is as it was. A part that the
+pipeline does not read, such as all of an `out` that is only filled, is computed there; other parts are computed beside
+it, and copied. An array that shares memory with another argument, or that cannot be written to, is given to the
+function as it is.
 
 ## What is understood
 

@@ -200,7 +200,8 @@ class LazyArray:
         own, cell = self.view, self._cell
         if cell.is_argument:
             raise TracingError(
-                f"{self._trace.name} writes to its argument {cell.result.node.operation.name}; let it copy it first"
+                f"{self._trace.name} writes to its argument {cell.result.node.operation.name}; let it copy it first, "
+                f"or give it away: sl.jit(donate=...)"
             )
         if cell.uncertain:
             raise self._trace.abandon("writing to what may share memory with another array")

@@ -15,18 +15,19 @@ import inspect
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
-import attrs
 import numpy as np
 
 from slinky.errors import SlinkyError, TracingError
-from slinky.frontend.arrays import LazyArray, is_traceable, placed
+from slinky.frontend.arrays import is_traceable, placed
 from slinky.frontend.calling import lazy_arrays
-from slinky.frontend.lowering import Lowered, count_of_funcs, floats_of, sources_of, untold
+from slinky.frontend.donating import SharedMemoryError, may_be_written, names_given_away, parameters_of
+from slinky.frontend.lowering import Lowered, count_of_funcs
 from slinky.frontend.namespaces import with_traced_numpy
-from slinky.frontend.nodes import Array, Node, Source, View, in_order
+from slinky.frontend.nodes import Array, Source
 from slinky.frontend.operations import ChangedResultError
 from slinky.frontend.reading import Reads
-from slinky.frontend.sizes import Length, Size, are_same, expr_of
+from slinky.frontend.sizes import Length, Size
+from slinky.frontend.traced import Arguments, Traced
 from slinky.frontend.tracing import (
     MOST_FUNCS,
     PLANS,
@@ -37,8 +38,7 @@ from slinky.frontend.tracing import (
     scheduled_for,
     values_of,
 )
-from slinky.frontend.trees import CONSTANTS, exact_kind, kind_of, leaves_of, with_leaves
-from slinky.frontend.views import seen
+from slinky.frontend.trees import exact_kind, kind_of, leaves_of, with_leaves
 from slinky.pipeline import Pipeline
 from slinky.symbolic.expressions import Expr
 from slinky.symbolic.traversal import evaluate
@@ -47,154 +47,6 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 KEPT_TRACES = 64
 """How many traces a function keeps, the latest ones."""
-
-
-# ----------------------------------------------------------------------------------------------------------------
-# Traces that are kept
-# ----------------------------------------------------------------------------------------------------------------
-
-
-@attrs.frozen(eq=False)
-class _Output:
-    """How a result of the function comes of the arrays of a run: by a view of one of them; scalars are taken out."""
-
-    number: int
-    view: View
-    scalar: bool
-
-
-@attrs.frozen(eq=False)
-class _Argument:
-    """A result that is (a view of) an argument, by its number."""
-
-    number: int
-    view: View
-
-
-@attrs.frozen(eq=False)
-class _Length:
-    """A result that is a length."""
-
-    expr: Expr
-
-
-@attrs.frozen(eq=False)
-class _Given:
-    """A result that is the same at each call."""
-
-    value: Any
-
-
-_NONE = np.empty(0)
-
-
-class Traced:
-    """A trace that has ended: what is computed, and what comes back."""
-
-    def __init__(self, trace: Trace, result: Any, arguments: Mapping[Node, int]) -> None:
-        self.trace = trace
-        self.outputs: list[View] = []
-        found = self._outputs(result, arguments)
-        self.result = with_leaves(result, lambda leaf: self._leaf(leaf, found, arguments))
-        self.nodes = in_order([view.result for view in self.outputs])
-        given = sources_of(self.nodes)
-        self.sources: list[tuple[int | None, Array]] = [
-            (arguments.get(node), _NONE if node in arguments else node.operation.array)  # type: ignore[attr-defined]
-            for node in given
-        ]
-        self.floats = floats_of(self.nodes)
-        self.untold = untold(self.nodes, self.outputs)
-        seen_of = [*self.outputs, *(view for node in self.nodes for view in node.operands)]
-        shapes = [view.shape for view in seen_of] + [r.shape for node in self.nodes for r in node.results]
-        self.extents = {expr_of(n): None for shape in shapes for n in shape if type(n) is Size}
-        self.is_empty = any(type(n) is int and n == 0 for shape in shapes for n in shape)
-        self.plan: Lowered | None = None
-        self.scheduled: dict[Hashable, Callable[..., Any]] = {}
-
-    def _outputs(self, result: Any, arguments: Mapping[Node, int]) -> dict[Any, int]:
-        """Which arrays are computed: all of a result where one of its views sees all, else what each of them sees."""
-        views: dict[Any, list[View]] = {}
-        for _, leaf in leaves_of(_plain(result)):
-            if type(leaf) is LazyArray and leaf.view.result.node not in arguments:
-                views.setdefault(leaf.view.result, []).append(leaf.view)
-        found: dict[Any, int] = {}
-        for own, seen_of in views.items():
-            if any(_covers(view) for view in seen_of):
-                found[own] = len(self.outputs)
-                whole = next(v for v in seen_of if _covers(v))
-                self.outputs.append(_whole(whole))
-        return found
-
-    def _leaf(self, leaf: Any, found: dict[Any, int], arguments: Mapping[Node, int]) -> Any:
-        if type(leaf) is Size:
-            return _Length(leaf.expr)
-        if type(leaf) is not LazyArray:
-            if isinstance(leaf, (np.ndarray, *CONSTANTS)) or leaf is Ellipsis:
-                return _Given(leaf)
-            raise Abandoned(f"it returns a {type(leaf).__name__}")
-        view = leaf.view
-        if view.result.node in arguments:
-            return _Argument(arguments[view.result.node], view)
-        if view.result in found:
-            return _Output(found[view.result], view, leaf.is_scalar)
-        self.outputs.append(view)
-        return _Output(len(self.outputs) - 1, _all_of(view), leaf.is_scalar)
-
-    def has_no_elements(self, values: Mapping[Expr, int]) -> bool:
-        """Whether some array on the way has no elements, for arguments of these sizes."""
-        return self.is_empty or any(evaluate(extent, values) <= 0 for extent in self.extents)
-
-    def given_back(self, arrays: Sequence[Any], outputs: Sequence[Array], of: Callable[[Length], int]) -> Any:
-        """What the function returns, given arguments and what was computed."""
-
-        def leaf(each: Any) -> Any:
-            match each:
-                case _Length(expr):
-                    return of(Size(expr, 0, self.trace.questions))
-                case _Given(value):
-                    return value.copy() if isinstance(value, np.ndarray) else value
-                case _Argument(number, view):
-                    return arrays[number] if view.is_whole else seen(np.asarray(arrays[number]), view, of)
-                case _Output(number, view, scalar):
-                    array = outputs[number] if view.is_whole else seen(outputs[number], view, of)
-                    return array[()] if scalar else array
-            raise AssertionError(each)
-
-        return with_leaves(self.result, leaf)
-
-
-def _plain(tree: Any) -> Any:
-    """A tree without named tuples, for leaves."""
-    if isinstance(tree, tuple):
-        return tuple(map(_plain, tree))
-    if type(tree) is list:
-        return [_plain(each) for each in tree]
-    if type(tree) is dict:
-        return {key: _plain(each) for key, each in tree.items()}
-    return tree
-
-
-def _covers(view: View) -> bool:
-    """Whether a view sees all elements of its result."""
-    for i, extent in zip(view.index, view.result.shape, strict=True):
-        if i.axis is None:
-            if not (type(extent) is int and extent == 1):
-                return False
-        elif abs(i.step) != 1 or not are_same(view.shape[i.axis], extent):
-            return False
-    return True
-
-
-def _whole(view: View) -> View:
-    from slinky.frontend.nodes import whole_view
-
-    return whole_view(view.result)
-
-
-def _all_of(view: View) -> View:
-    """The view that sees all of what a view sees, once that is an array of its own."""
-    node = Node(Source(np.empty(0)), (), [(view.shape, view.dtype, False)])
-    return _whole(View(node.results[0], (), ()))
 
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -212,6 +64,7 @@ class Jit:
         smallest: int,
         options: dict[str, Any],
         native: bool = False,
+        donate: tuple[str, ...] = (),
     ) -> None:
         functools.update_wrapper(self, function)
         self.__slinky_function__ = function
@@ -220,6 +73,7 @@ class Jit:
         self._smallest = smallest
         self._options = options
         self._native = native
+        self._donate = donate
         self._reads: Reads | None = None
         self._traces: dict[Hashable, list[Traced]] = {}
         self._refused: dict[Hashable, str] = {}
@@ -239,7 +93,7 @@ class Jit:
             if ready is not None and self._reads is not None and self._reads.hold():
                 try:
                     return ready(given)
-                except ChangedResultError as error:
+                except (ChangedResultError, SharedMemoryError) as error:
                     return self._as_it_is(given, named, error)
         if lazy_arrays((given, named)):
             return self._function(*given, **named)  # part of another trace
@@ -252,6 +106,8 @@ class Jit:
         return self._run(given, named, leaves)
 
     def _run(self, given: Any, named: Any, leaves: list[Any]) -> Any:
+        if self._donate and not self._may_write(given, named):
+            return self._function(*given, **named)
         key = self._key(given, named)
         traced = None if key is None else self._kept(key, leaves)
         if traced is None:
@@ -272,11 +128,14 @@ class Jit:
             self._ready[kind] = run
         try:
             return run(leaves)
-        except ChangedResultError as error:
+        except (ChangedResultError, SharedMemoryError) as error:
             return self._as_it_is(given, named, error)
 
     def _as_it_is(self, given: Any, named: Any, error: Exception) -> Any:
-        """Call the function, which does something whose shape or dtype depends on values, as it is, now and later."""
+        """Call the function as it is: now, if these arguments share memory; later, too, if it does something whose
+        shape or dtype depends on values."""
+        if isinstance(error, SharedMemoryError):
+            return self._function(*given, **named)
         key = self._key(given, named)
         self._ready.clear()
         self._traces.pop(key, None)
@@ -294,7 +153,7 @@ class Jit:
         arrays = [array if number is None else leaves[number] for number, array in traced.sources]
         empty = [np.empty(shape, dtype) for shape, dtype in shapes]
         run, sources = self._scheduled(traced, plan, arrays, empty, scalars), traced.sources
-        is_alone = isinstance(traced.result, _Output) and traced.result.view.is_whole and not traced.result.scalar
+        is_alone = traced.is_one_array
 
         def run_on(leaves: Any) -> Any:
             arrays = [array if number is None else leaves[number] for number, array in sources]
@@ -302,7 +161,14 @@ class Jit:
             run(*arrays, *outputs, **scalars)
             return outputs[0] if is_alone else traced.given_back(leaves, outputs, of)
 
-        return run_on
+        def write_on(leaves: Any) -> Any:
+            arrays = [array if number is None else leaves[number] for number, array in sources]
+            outputs = traced.targets(leaves, shapes, of)
+            run(*arrays, *outputs, **scalars)
+            traced.hand_over(leaves, outputs, of)
+            return traced.given_back(leaves, outputs, of)
+
+        return write_on if traced.written else run_on
 
     def _plan(self, traced: Traced) -> Lowered:
         """The pipeline of a trace."""
@@ -355,13 +221,13 @@ class Jit:
             self._reads = Reads(self._function)
         reads = self._reads
         trace = Trace(self._function.__name__, strict=self._strict, options=self._options)
-        sources: dict[Node, int] = {}
+        own = Arguments()
         try:
-            arguments, keywords = self._lazy(trace, given, named, sources)
+            arguments, keywords = self._lazy(trace, given, named, own)
             result = with_traced_numpy(self._function, trace)(*arguments, **keywords)
             if trace.abandoned is not None:
                 raise Abandoned(trace.abandoned)
-            traced = Traced(trace, result, sources)
+            traced = Traced(trace, result, own)
             if (count := count_of_funcs(traced.nodes, traced.outputs)) > MOST_FUNCS:
                 raise Abandoned(f"it is traced to {count} operations, more than {MOST_FUNCS}")
         except ValueError as error:
@@ -379,8 +245,9 @@ class Jit:
         if not trace.reasons and reads.reason is None and key is not None and reads.hold():
             kept = self._traces.setdefault(key, [])
             kept.insert(0, traced)
-            for node in sources:
+            for node in own.numbers:
                 node.operation.end()  # type: ignore[attr-defined]
+            trace.donated.clear()
             del kept[KEPT_TRACES:]
         return traced
 
@@ -391,9 +258,9 @@ class Jit:
         if key is not None:
             self._refused[key] = why
 
-    def _lazy(self, trace: Trace, given: Any, named: Any, sources: dict[Node, int]) -> tuple[Any, Any]:
+    def _lazy(self, trace: Trace, given: Any, named: Any, own: Arguments) -> tuple[Any, Any]:
         """The arguments, with lazy arrays for arrays."""
-        names = [name for name, _ in self._named_leaves(given, named)]
+        names = [(parameter, name) for parameter, name, _ in parameters_of(self._function, given, named)]
         number = -1
 
         def leaf(value: Any) -> Any:
@@ -403,21 +270,28 @@ class Jit:
                 raise TracingError(f"{trace.name}: random numbers cannot be traced; draw them outside of the function")
             if not isinstance(value, np.ndarray):
                 return value
-            result = trace.source(np.asarray(value), names[number], origin=number)
-            sources[result.node] = number
+            parameter, name = names[number]
+            result = trace.source(np.asarray(value), name, origin=number)
+            own.numbers[result.node] = number
             array = placed(result, trace)
-            array._cell.is_argument = True
+            array._cell.is_argument = parameter not in self._donate
+            if parameter in self._donate:
+                own.donated[array._cell] = number
+                trace.donated.append(value)
             return array
 
         found: tuple[Any, Any] = with_leaves((given, named), leaf)
         return found
 
-    def _named_leaves(self, given: Any, named: Any) -> list[tuple[str, Any]]:
-        """The leaves of the arguments, named as the function names them."""
-        names = [p.name for p in inspect.signature(self._function).parameters.values() if p.kind not in (2, 3, 4)]
-        names += [f"array_{k}" for k in range(len(names), len(given))]
-        found = [leaf for name, each in zip(names, given, strict=False) for leaf in leaves_of(each, name)]
-        return found + [leaf for name, each in named.items() for leaf in leaves_of(each, name)]
+    def _may_write(self, given: Any, named: Any) -> bool:
+        """Whether each of the arguments that are given away is seen by no other one."""
+        leaves = parameters_of(self._function, given, named)
+        arrays = [(name, leaf) for name, _, leaf in leaves if isinstance(leaf, np.ndarray)]
+        return all(
+            may_be_written(array, [other for j, (_, other) in enumerate(arrays) if j != k])
+            for k, (name, array) in enumerate(arrays)
+            if name in self._donate
+        )
 
     # What a person asks -------------------------------------------------------------------------------------------
 
@@ -442,6 +316,7 @@ class Jit:
             return f"{name} is called as it is: {why}"
         funcs = [node.name for node in traced.nodes if not isinstance(node.operation, Source)]
         lines = [f"{name} is traced: {len(funcs)} operations: {', '.join(funcs) or 'none'}"]
+        lines += [f"writes to {self._leaf_name(given, named, n)}" for n in sorted({w.number for w in traced.written})]
         lines += [f"at once: {fence}" for fence in traced.trace.fences]
         lines += [f"good where {condition}" for condition in traced.trace.questions.held]
         reads = Reads(self._function)
@@ -451,6 +326,9 @@ class Jit:
         if max((a.nbytes for a in arrays), default=0) < self._smallest:
             lines.append(f"called as it is: all arrays take less than {self._smallest} bytes")
         return "\n".join(lines)
+
+    def _leaf_name(self, given: Any, named: Any, number: int) -> str:
+        return parameters_of(self._function, given, named)[number][1]
 
     def _asked(self, given: Any, named: Any) -> tuple[Traced | None, str]:
         """The trace for arguments, or why there is none."""
@@ -486,6 +364,7 @@ def jit(
     strict: bool = ...,
     smallest: int = ...,
     native: bool = ...,
+    donate: str | Sequence[str] = ...,
     workers: int | None = ...,
     machine: Any = ...,
     max_bytes: int | None = ...,
@@ -497,6 +376,7 @@ def jit(
     strict: bool = False,
     smallest: int = SMALL_BYTES,
     native: bool = False,
+    donate: str | Sequence[str] = (),
     workers: int | None = None,
     machine: Any = None,
     max_bytes: int | None = None,
@@ -522,9 +402,12 @@ def jit(
     * `strict`: refuse what is not understood, instead of computing it at once on whole arrays.
     * `smallest`: call the function as it is where all arrays take less than so many bytes.
     * `native`: run arithmetic in C (`docs/native.md`): the first call for a range of sizes compiles it.
+    * `donate`: the name of an argument that the function may write to, or several; to write to others is refused. The
+      elements end up in the caller's array, when all is computed.
     * `workers`, `machine`, `max_bytes`: as of `auto_schedule`.
 
-    Raises `TracingError` for what is no plain function; when called, for what is refused.
+    Raises `TracingError` for what is no plain function, and for names that are none of its parameters; when called, for
+    what is refused.
     """
     options = {"workers": workers, "machine": machine, "max_bytes": max_bytes}
     given = {name: value for name, value in options.items() if value is not None}
@@ -535,7 +418,7 @@ def jit(
         given_function: object = own
         if not callable(given_function) or inspect.isgeneratorfunction(own) or inspect.iscoroutinefunction(own):
             raise TracingError(f"jit takes a function that returns its results, got {own!r}")
-        return Jit(own, strict, smallest, given, native)
+        return Jit(own, strict, smallest, given, native, names_given_away(own, donate))
 
     return decorated if function is None else decorated(function)
 

@@ -62,6 +62,8 @@ class Trace:
         self.is_free = False
         self.cells: WeakSet[Any] = WeakSet()
         self.made: dict[Hashable, tuple[Result, ...]] = {}
+        self.donated: list[Array] = []
+        self.copied: list[Array] = []
         self.errors: dict[str, Any] = dict(np.geterr())
 
     def source(self, array: Array, name: str, origin: Hashable = None) -> Result:
@@ -70,6 +72,8 @@ class Trace:
         if known is not None:
             return known
         if origin is None and may_change(array):
+            if self.donated:
+                self._keep_apart(array)
             array = array.copy()
         shape: list[Any] = []
         for d, extent in enumerate(array.shape):
@@ -84,6 +88,12 @@ class Trace:
         if origin is None and not self.is_free:
             self.sources[id(array)] = node.results[0]  # the node keeps the array, and so its identity
         return node.results[0]
+
+    def _keep_apart(self, array: Array) -> None:
+        """Take note of an array that the function has beside its arguments: none that is given away may share it."""
+        if any(np.may_share_memory(array, other) for other in self.donated):
+            raise self.abandon("an array that it reads shares memory with an argument that is given away")
+        self.copied.append(array)
 
     def held(self, views: Sequence[View]) -> list[Result]:
         """What lazy arrays that are still held stand for, of all that some views need."""

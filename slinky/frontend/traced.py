@@ -1,0 +1,230 @@
+"""Traces that have ended: what is computed, and what of it comes back.
+
+Idea. A result of the function is (a view of) an array that the pipeline computes, or of an argument, or a length, or a
+value that is the same at each call. Arguments that were written to have outputs of their own, which end up in them.
+
+Invariant: `given_back` gives the tree that the function returned, for other arrays of the same kind.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+
+from slinky.frontend.arrays import Cell, LazyArray
+from slinky.frontend.donating import SharedMemoryError, Written, may_be_written, written
+from slinky.frontend.lowering import Lowered, floats_of, sources_of, untold
+from slinky.frontend.nodes import Array, Node, Source, View, in_order, whole_view
+from slinky.frontend.sizes import Length, Size, are_same, expr_of
+from slinky.frontend.tracing import Abandoned, Trace
+from slinky.frontend.trees import CONSTANTS, leaves_of, with_leaves
+from slinky.frontend.views import seen
+from slinky.symbolic.expressions import Expr
+from slinky.symbolic.traversal import evaluate
+
+
+@attrs.frozen(eq=False)
+class _Output:
+    """How a result of the function comes of the arrays of a run: by a view of one of them; scalars are taken out."""
+
+    number: int
+    view: View
+    scalar: bool
+
+
+@attrs.frozen(eq=False)
+class _Argument:
+    """A result that is (a view of) an argument, by its number."""
+
+    number: int
+    view: View
+
+
+@attrs.frozen(eq=False)
+class _Length:
+    """A result that is a length."""
+
+    expr: Expr
+
+
+@attrs.frozen(eq=False)
+class _Given:
+    """A result that is the same at each call."""
+
+    value: Any
+
+
+_NONE = np.empty(0)
+
+
+@attrs.frozen(eq=False)
+class Arguments:
+    """The arrays among the arguments while a function is traced: their numbers by the nodes that stand for them, and
+    the places of those that are given away."""
+
+    numbers: dict[Node, int] = attrs.field(factory=dict)
+    donated: dict[Cell, int] = attrs.field(factory=dict)
+
+
+class Traced:
+    """A trace that has ended: what is computed, and what comes back."""
+
+    def __init__(self, trace: Trace, result: Any, arguments: Arguments) -> None:
+        self.trace = trace
+        self.outputs: list[View] = []
+        numbers = arguments.numbers
+        found = self._outputs(result, arguments)
+        self.result = with_leaves(result, lambda leaf: self._leaf(leaf, found, arguments))
+        writes = self._writes(arguments)
+        self.nodes = in_order([view.result for view in self.outputs])
+        given = sources_of(self.nodes)
+        self.sources: list[tuple[int | None, Array]] = [
+            (numbers.get(node), _NONE if node in numbers else node.operation.array)  # type: ignore[attr-defined]
+            for node in given
+        ]
+        self.written = self._settled(writes)
+        self.floats = floats_of(self.nodes)
+        self.untold = untold(self.nodes, self.outputs)
+        seen_of = [*self.outputs, *(view for node in self.nodes for view in node.operands)]
+        shapes = [view.shape for view in seen_of] + [r.shape for node in self.nodes for r in node.results]
+        self.extents = {expr_of(n): None for shape in shapes for n in shape if type(n) is Size}
+        self.is_empty = any(type(n) is int and n == 0 for shape in shapes for n in shape)
+        self.plan: Lowered | None = None
+        self.scheduled: dict[Hashable, Callable[..., Any]] = {}
+
+    def _writes(self, arguments: Arguments) -> list[Written]:
+        """What goes to arguments: outputs of their own."""
+        origins = {number: node.results[0] for node, number in arguments.numbers.items()}
+        ends = {number: (origins[number], cell.result) for cell, number in arguments.donated.items()}
+        found = []
+        for number, region, value in written(ends):
+            found.append(Written(number, region, len(self.outputs)))
+            self.outputs.append(value)
+        return found
+
+    def _settled(self, writes: list[Written]) -> list[Written]:
+        """The same, computed in the arguments where the pipeline reads nothing of these."""
+        read = {number for number, _ in self.sources}
+        counts = Counter(each.number for each in writes)
+        return [attrs.evolve(each, at_once=each.number not in read and counts[each.number] == 1) for each in writes]
+
+    def targets(
+        self, arrays: Sequence[Any], shapes: Sequence[tuple[tuple[int, ...], Any]], of: Callable[[Length], int]
+    ) -> list[Array]:
+        """The arrays of these shapes that a run computes: parts of arguments, where it may, else new ones.
+
+        Raises `SharedMemoryError` where an argument cannot be written to.
+        """
+        places: dict[int, Array] = {}
+        for each in self.written:
+            own = arrays[each.number]
+            others = [a for k, a in enumerate(arrays) if isinstance(a, np.ndarray) and k != each.number]
+            if not may_be_written(own, [*others, *self.trace.copied]):
+                raise SharedMemoryError(f"argument {each.number} cannot be written to")
+            if each.at_once:
+                places[each.output] = seen(own, each.region, of)
+        return [places[k] if k in places else np.empty(*own) for k, own in enumerate(shapes)]
+
+    def hand_over(self, arrays: Sequence[Any], outputs: Sequence[Array], of: Callable[[Length], int]) -> None:
+        """Put what was computed into the arguments that the function writes to."""
+        for each in self.written:
+            if not each.at_once:
+                seen(arrays[each.number], each.region, of)[...] = outputs[each.output]
+
+    def _outputs(self, result: Any, arguments: Arguments) -> dict[Any, int]:
+        """Which arrays are computed: all of a result where one of its views sees all, else what each of them sees."""
+        views: dict[Any, list[View]] = {}
+        for _, leaf in leaves_of(_plain(result)):
+            if type(leaf) is LazyArray and not _is_argument(leaf, arguments):
+                views.setdefault(leaf.view.result, []).append(leaf.view)
+        found: dict[Any, int] = {}
+        for own, seen_of in views.items():
+            if any(_covers(view) for view in seen_of):
+                found[own] = len(self.outputs)
+                whole = next(v for v in seen_of if _covers(v))
+                self.outputs.append(_whole(whole))
+        return found
+
+    def _leaf(self, leaf: Any, found: dict[Any, int], arguments: Arguments) -> Any:
+        if type(leaf) is Size:
+            return _Length(leaf.expr)
+        if type(leaf) is not LazyArray:
+            if isinstance(leaf, (np.ndarray, *CONSTANTS)) or leaf is Ellipsis:
+                return _Given(leaf)
+            raise Abandoned(f"it returns a {type(leaf).__name__}")
+        view = leaf.view
+        if leaf._cell in arguments.donated:
+            return _Argument(arguments.donated[leaf._cell], view)
+        if view.result.node in arguments.numbers:
+            return _Argument(arguments.numbers[view.result.node], view)
+        if view.result in found:
+            return _Output(found[view.result], view, leaf.is_scalar)
+        self.outputs.append(view)
+        return _Output(len(self.outputs) - 1, _all_of(view), leaf.is_scalar)
+
+    @property
+    def is_one_array(self) -> bool:
+        """Whether what comes back is just one array that is computed."""
+        return isinstance(self.result, _Output) and self.result.view.is_whole and not self.result.scalar
+
+    def has_no_elements(self, values: Mapping[Expr, int]) -> bool:
+        """Whether some array on the way has no elements, for arguments of these sizes."""
+        return self.is_empty or any(evaluate(extent, values) <= 0 for extent in self.extents)
+
+    def given_back(self, arrays: Sequence[Any], outputs: Sequence[Array], of: Callable[[Length], int]) -> Any:
+        """What the function returns, given arguments and what was computed."""
+
+        def leaf(each: Any) -> Any:
+            match each:
+                case _Length(expr):
+                    return of(Size(expr, 0, self.trace.questions))
+                case _Given(value):
+                    return value.copy() if isinstance(value, np.ndarray) else value
+                case _Argument(number, view):
+                    return arrays[number] if view.is_whole else seen(np.asarray(arrays[number]), view, of)
+                case _Output(number, view, scalar):
+                    array = outputs[number] if view.is_whole else seen(outputs[number], view, of)
+                    return array[()] if scalar else array
+            raise AssertionError(each)
+
+        return with_leaves(self.result, leaf)
+
+
+def _is_argument(array: LazyArray, arguments: Arguments) -> bool:
+    return array._cell in arguments.donated or array.view.result.node in arguments.numbers
+
+
+def _plain(tree: Any) -> Any:
+    """A tree without named tuples, for leaves."""
+    if isinstance(tree, tuple):
+        return tuple(map(_plain, tree))
+    if type(tree) is list:
+        return [_plain(each) for each in tree]
+    if type(tree) is dict:
+        return {key: _plain(each) for key, each in tree.items()}
+    return tree
+
+
+def _covers(view: View) -> bool:
+    """Whether a view sees all elements of its result."""
+    for i, extent in zip(view.index, view.result.shape, strict=True):
+        if i.axis is None:
+            if not (type(extent) is int and extent == 1):
+                return False
+        elif abs(i.step) != 1 or not are_same(view.shape[i.axis], extent):
+            return False
+    return True
+
+
+def _whole(view: View) -> View:
+    return whole_view(view.result)
+
+
+def _all_of(view: View) -> View:
+    """The view that sees all of what a view sees, once that is an array of its own."""
+    node = Node(Source(np.empty(0)), (), [(view.shape, view.dtype, False)])
+    return _whole(View(node.results[0], (), ()))
