@@ -10,7 +10,7 @@ import numpy as np
 from slinky.frontend import composed as composed  # the table is filled there
 from slinky.frontend import functions as functions
 from slinky.frontend import rearranging as rearranging
-from slinky.frontend.tables import DATA_DEPENDENT, TABLE, WRITING, exactness_of, name_of
+from slinky.frontend.tables import DATA_DEPENDENT, ROUNDED_COMPLEX, TABLE, WRITING, exactness_of, name_of
 
 PAGE = """# NumPy functions as pipelines
 
@@ -113,6 +113,9 @@ function as it is.
 
 *Exact*: the same bits by pieces. *Exact along whole axes*: the same bits where an axis is read whole, of arrays in C
 order along their last axis; in other layouts NumPy itself adds floats in another order. *Tolerance*: nearly the same.
+`sl.jit(exact=True)` cuts only the first two: what is within a tolerance runs as one piece (`explain` names it), and
+results are NumPy's in every bit. Where NumPy's bits depend on the layout of arrays that are not in C order (transposed,
+flipped, strided ones in front of a sum), the function is called as it is.
 Indexing by slices with any step, integers, new axes and `...`, and all views below, cost nothing: they become part of
 what is read.
 """
@@ -133,7 +136,8 @@ def page() -> str:
         PAGE,
         "All ufuncs on elements, with `out=`, `where=` and `dtype=`, their `reduce`, `accumulate` and `outer`.",
         f"Exact: {_listed(exact)}.\n",
-        f"Tolerance, for NumPy has several loops of them, for contiguous and other arrays: {_listed(others)}.\n",
+        f"Tolerance, for NumPy has several loops of them, for contiguous and other arrays: {_listed(others)}; "
+        f"of complex numbers, also {_listed(sorted(ROUNDED_COMPLEX))}.\n",
         "| function | how | by pieces |\n|---|---|---|",
         "\n".join(rows.values()) + "\n",
         "What these give depends on values, so that they force them: "

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from slinky.frontend.arrays import LazyArray, Value, is_traceable, made, placed, whole_result
+from slinky.frontend.given import dtypes_among
 from slinky.frontend.nodes import Array, Shape, View, exactly, has_elements, numbers
 from slinky.frontend.operations import Extent, Number, Opaque, Operand, Pointwise, as_it_is
 from slinky.frontend.sizes import Size, known, same, value_of
@@ -296,7 +297,7 @@ def call_ufunc(ufunc: np.ufunc, method: str, given: tuple[Value, ...], keywords:
             keywords = {key: value for key, value in keywords.items() if value is not None}
             return pointwise(
                 ufunc, given, keywords, name=ufunc.__name__, into=True, out=out, where=where,
-                exactness=exactness_of(ufunc),
+                exactness=exactness_of(ufunc, dtypes_among(given)),
             )  # fmt: skip
         return _method(ufunc, method, given, out, keywords)
     except NotUnderstoodError:
@@ -346,7 +347,8 @@ def call_operator(name: str, given: tuple[Any, ...]) -> Any:
     if name == "pow":
         return _power(given)
     if all(_is_number(value) for value in given) and name != "matmul":
-        return pointwise(function, given, name=ufunc.__name__, unpacked=True)
+        exactness = exactness_of(ufunc, dtypes_among(given))
+        return pointwise(function, given, name=ufunc.__name__, unpacked=True, exactness=exactness)
     return ufunc(*given)
 
 
@@ -357,7 +359,7 @@ def _power(given: tuple[Any, ...]) -> Any:
         if base.dtype.kind in "fc":
             return np.square(base)
     numbers_only = all(_is_number(value) for value in given)
-    return pointwise(operator.pow, given, name="power", unpacked=numbers_only)
+    return pointwise(operator.pow, given, name="power", unpacked=numbers_only, exactness=exactness_of(np.power))
 
 
 def _is_number(value: Any) -> bool:

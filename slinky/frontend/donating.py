@@ -26,8 +26,8 @@ MOST_WRITES = 4
 """An argument to which more parts were assigned is written as a whole."""
 
 
-class SharedMemoryError(SlinkyError):
-    """An argument that was given away may not be written to by pieces: what else is read may be seen through it."""
+class GivenAsItIsError(SlinkyError):
+    """Arguments with which the function is called as it is: one that it writes to shares memory, for instance."""
 
 
 @attrs.frozen(eq=False)

@@ -25,7 +25,17 @@ from slinky.frontend.calling import (
 from slinky.frontend.given import as_lazy, axes_of
 from slinky.frontend.operations import Along, Contraction
 from slinky.frontend.sizes import same, value_of
-from slinky.frontend.tables import ALONG, EXACT, TOLERANCE, NotUnderstoodError, name_of, understood
+from slinky.frontend.tables import (
+    ALONG,
+    EXACT,
+    TABLE,
+    TOLERANCE,
+    NotUnderstoodError,
+    exactness_along,
+    exactness_reduced,
+    name_of,
+    understood,
+)
 from slinky.frontend.views import broadcast, common_shape
 
 ELEMENTS = "by elements"
@@ -54,10 +64,6 @@ def _require_plain(keywords: dict[str, Any]) -> None:
 # Reductions, and functions of whole axes
 # ----------------------------------------------------------------------------------------------------------------
 
-_ROUNDED = frozenset(
-    ["add", "multiply", "sum", "prod", "mean", "std", "var", "nansum", "nanprod", "nanmean", "nanstd", "nanvar"]
-)
-
 
 def reduced(
     function: Callable[..., Any],
@@ -85,21 +91,13 @@ def reduced(
     keywords["axis"] = None if axis is None else removed if isinstance(axis, tuple) else removed[0]
     kind = _dtype_of(function, [(rank, array.dtype)], keywords)
     shape = tuple(n for d, n in enumerate(array._shape) if d not in removed)
-    operation = Along(
-        name, function, removed, removed, tuple(sorted(keywords.items())), _of_sum(name, array, kind, removed)
-    )
+    exactness = exactness_reduced(function, name, array.dtype, kind, removed == (rank - 1,))
+    operation = Along(name, function, removed, removed, tuple(sorted(keywords.items())), exactness)
     (result,) = made(
         operation, [solid(array.view, array._trace)], [(shape, kind, not shape and not keepdims)], array._trace
     )
     found = placed(result, array._trace)
     return found[tuple(None if d in removed else slice(None) for d in range(rank))] if keepdims else found
-
-
-def _of_sum(name: str, array: LazyArray, dtype: Any, removed: tuple[int, ...]) -> str:
-    """How exactly a reduction by pieces agrees: NumPy adds floats in an order that depends on layout and shape."""
-    if name not in _ROUNDED or (dtype.kind in "biu" and array.dtype.kind in "biu"):
-        return EXACT
-    return ALONG if removed == (len(array._shape) - 1,) and dtype == array.dtype else TOLERANCE
 
 
 def accumulated(
@@ -124,8 +122,7 @@ def accumulated(
         raise NotUnderstoodError("several axes")
     keywords["axis"] = axes[0]
     kind = _dtype_of(function, [(rank, array.dtype)], keywords)
-    exact = TOLERANCE if name_of(function).startswith("fft") else ALONG
-    operation = Along(name, function, axes, (), tuple(sorted(keywords.items())), exact)
+    operation = Along(name, function, axes, (), tuple(sorted(keywords.items())), exactness_along(function))
     return placed(
         made(operation, [solid(array.view, array._trace)], [(array._shape, kind, False)], array._trace)[0], array._trace
     )
@@ -286,7 +283,8 @@ def _register_elements() -> None:
     def handler(function: Callable[..., Any]) -> Callable[..., Any]:
         def of_array(x: Value, *given: Value, **keywords: Any) -> Any:
             _require_plain(keywords)
-            return pointwise(function, (x, *given), keywords, name=function.__name__)
+            exactness = TABLE[function].exactness
+            return pointwise(function, (x, *given), keywords, name=function.__name__, exactness=exactness)
 
         return of_array
 

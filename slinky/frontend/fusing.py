@@ -9,7 +9,7 @@ Invariant: each element of each node is computed at most once, in either form by
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Container, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +17,7 @@ import numpy as np
 from slinky.frontend.nodes import Node, Result, View
 from slinky.frontend.operations import Extent, Number, Operand, Pointwise, as_it_is
 from slinky.frontend.sizes import are_same
+from slinky.frontend.tables import ANY_PIECES
 
 if TYPE_CHECKING:
     from slinky.frontend.lowering import Lowering
@@ -25,8 +26,13 @@ LONGEST = 24
 """Chains of more steps are cut: parts of them can be computed where others cannot."""
 
 
-def inlined(nodes: Sequence[Node], outputs: Collection[Result]) -> set[Node]:
-    """The nodes that are computed by the func of their only reader."""
+def inlined(nodes: Sequence[Node], outputs: Collection[Result], by_pieces: Container[str] = ANY_PIECES) -> set[Node]:
+    """The nodes that are computed by the func of their only reader, of those that run by pieces: all but others are as
+    exact as one of `by_pieces`."""
+
+    def may_join(node: Node) -> bool:
+        return is_arithmetic(node) and node.operation.exactness in by_pieces
+
     readers: dict[Node, list[tuple[Node, View]]] = {}
     for node in nodes:
         for view in node.operands:
@@ -34,7 +40,7 @@ def inlined(nodes: Sequence[Node], outputs: Collection[Result]) -> set[Node]:
     found: set[Node] = set()
     lengths: dict[Node, int] = {}
     for node in nodes:
-        if not is_arithmetic(node):
+        if not may_join(node):
             continue
         steps = 1 + sum(lengths[each] for each in {view.result.node for view in node.operands} if each in found)
         lengths[node] = steps
@@ -47,7 +53,7 @@ def inlined(nodes: Sequence[Node], outputs: Collection[Result]) -> set[Node]:
         ):
             continue
         reader = read[0][0]
-        if is_arithmetic(reader) and all(_is_aligned(view, reader) for _, view in read):
+        if may_join(reader) and all(_is_aligned(view, reader) for _, view in read):
             found.add(node)
     return found
 

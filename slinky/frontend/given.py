@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -38,3 +39,12 @@ def as_lazy(value: Value) -> LazyArray:
     if type(value) is not LazyArray:
         raise NotUnderstoodError("lazy arrays at another place")
     return value
+
+
+def dtypes_among(given: Sequence[Value]) -> list[np.dtype[Any]]:
+    """The dtypes of arguments that have one, and of complex numbers."""
+    return [v.dtype if hasattr(v, "dtype") else np.dtype(complex) for v in given if _has_dtype(v)]
+
+
+def _has_dtype(value: Value) -> bool:
+    return type(value) is complex or hasattr(value, "dtype")

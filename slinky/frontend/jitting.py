@@ -20,13 +20,14 @@ import numpy as np
 from slinky.errors import SlinkyError, TracingError
 from slinky.frontend.arrays import is_traceable, placed
 from slinky.frontend.calling import lazy_arrays
-from slinky.frontend.donating import SharedMemoryError, may_be_written, names_given_away, parameters_of
+from slinky.frontend.donating import GivenAsItIsError, may_be_written, names_given_away, parameters_of
 from slinky.frontend.lowering import Lowered, count_of_funcs
 from slinky.frontend.namespaces import with_traced_numpy
 from slinky.frontend.nodes import Array, Source
 from slinky.frontend.operations import ChangedResultError
 from slinky.frontend.reading import Reads
 from slinky.frontend.sizes import Length, Size
+from slinky.frontend.tables import ANY_PIECES, EXACT_PIECES
 from slinky.frontend.traced import Arguments, Traced
 from slinky.frontend.tracing import (
     MOST_FUNCS,
@@ -65,6 +66,7 @@ class Jit:
         options: dict[str, Any],
         native: bool = False,
         donate: tuple[str, ...] = (),
+        by_pieces: frozenset[str] = ANY_PIECES,
     ) -> None:
         functools.update_wrapper(self, function)
         self.__slinky_function__ = function
@@ -74,6 +76,7 @@ class Jit:
         self._options = options
         self._native = native
         self._donate = donate
+        self._by_pieces = by_pieces
         self._reads: Reads | None = None
         self._traces: dict[Hashable, list[Traced]] = {}
         self._refused: dict[Hashable, str] = {}
@@ -93,7 +96,7 @@ class Jit:
             if ready is not None and self._reads is not None and self._reads.hold():
                 try:
                     return ready(given)
-                except (ChangedResultError, SharedMemoryError) as error:
+                except (ChangedResultError, GivenAsItIsError) as error:
                     return self._as_it_is(given, named, error)
         if lazy_arrays((given, named)):
             return self._function(*given, **named)  # part of another trace
@@ -128,13 +131,13 @@ class Jit:
             self._ready[kind] = run
         try:
             return run(leaves)
-        except (ChangedResultError, SharedMemoryError) as error:
+        except (ChangedResultError, GivenAsItIsError) as error:
             return self._as_it_is(given, named, error)
 
     def _as_it_is(self, given: Any, named: Any, error: Exception) -> Any:
         """Call the function as it is: now, if these arguments share memory; later, too, if it does something whose
         shape or dtype depends on values."""
-        if isinstance(error, SharedMemoryError):
+        if isinstance(error, GivenAsItIsError):
             return self._function(*given, **named)
         key = self._key(given, named)
         self._ready.clear()
@@ -168,13 +171,20 @@ class Jit:
             traced.hand_over(leaves, outputs, of)
             return traced.given_back(leaves, outputs, of)
 
-        return write_on if traced.written else run_on
+        run_all = write_on if traced.written else run_on
+
+        def run_in_order(leaves: Any) -> Any:
+            if not all(leaf.flags.c_contiguous for leaf in leaves if isinstance(leaf, np.ndarray)):
+                raise GivenAsItIsError("an array is not in C order")
+            return run_all(leaves)
+
+        return run_in_order if traced.needs_c_order else run_all
 
     def _plan(self, traced: Traced) -> Lowered:
         """The pipeline of a trace."""
         if traced.plan is None:
             name = func_title(self._function.__name__)
-            traced.plan = PLANS.of(traced.nodes, traced.outputs, name, self._options)
+            traced.plan = PLANS.of(traced.nodes, traced.outputs, name, self._options, self._by_pieces)
         return traced.plan
 
     def _scheduled(
@@ -220,7 +230,7 @@ class Jit:
         if self._reads is None:
             self._reads = Reads(self._function)
         reads = self._reads
-        trace = Trace(self._function.__name__, strict=self._strict, options=self._options)
+        trace = Trace(self._function.__name__, strict=self._strict, options=self._options, by_pieces=self._by_pieces)
         own = Arguments()
         try:
             arguments, keywords = self._lazy(trace, given, named, own)
@@ -230,6 +240,8 @@ class Jit:
             traced = Traced(trace, result, own)
             if (count := count_of_funcs(traced.nodes, traced.outputs)) > MOST_FUNCS:
                 raise Abandoned(f"it is traced to {count} operations, more than {MOST_FUNCS}")
+            if (why := traced.unlike_numpy) is not None:
+                raise Abandoned(why)
         except ValueError as error:
             # What was handed out as an array stands for a lazy one, and does not share memory with it.
             if not trace.reasons or "read-only" not in str(error):
@@ -318,6 +330,8 @@ class Jit:
         lines = [f"{name} is traced: {len(funcs)} operations: {', '.join(funcs) or 'none'}"]
         lines += [f"writes to {self._leaf_name(given, named, n)}" for n in sorted({w.number for w in traced.written})]
         lines += [f"at once: {fence}" for fence in traced.trace.fences]
+        whole = [n.name for n in traced.nodes if n.operation.exactness not in self._by_pieces]
+        lines += [f"as one piece: {', '.join(whole)}"] if whole else []
         lines += [f"good where {condition}" for condition in traced.trace.questions.held]
         reads = Reads(self._function)
         against = [*traced.trace.reasons, *([reads.reason] if reads.reason else [])]
@@ -364,6 +378,7 @@ def jit(
     strict: bool = ...,
     smallest: int = ...,
     native: bool = ...,
+    exact: bool = ...,
     donate: str | Sequence[str] = ...,
     workers: int | None = ...,
     machine: Any = ...,
@@ -376,6 +391,7 @@ def jit(
     strict: bool = False,
     smallest: int = SMALL_BYTES,
     native: bool = False,
+    exact: bool = False,
     donate: str | Sequence[str] = (),
     workers: int | None = None,
     machine: Any = None,
@@ -402,6 +418,7 @@ def jit(
     * `strict`: refuse what is not understood, instead of computing it at once on whole arrays.
     * `smallest`: call the function as it is where all arrays take less than so many bytes.
     * `native`: run arithmetic in C (`docs/native.md`): the first call for a range of sizes compiles it.
+    * `exact`: the same results as NumPy's in every bit: what is nearly the same by pieces runs as one piece.
     * `donate`: the name of an argument that the function may write to, or several; to write to others is refused. The
       elements end up in the caller's array, when all is computed.
     * `workers`, `machine`, `max_bytes`: as of `auto_schedule`.
@@ -412,13 +429,15 @@ def jit(
     options = {"workers": workers, "machine": machine, "max_bytes": max_bytes}
     given = {name: value for name, value in options.items() if value is not None}
 
+    pieces = EXACT_PIECES if exact else ANY_PIECES
+
     def decorated(own: Callable[..., Any]) -> Jit:
         if isinstance(own, Jit):
             return own
         given_function: object = own
         if not callable(given_function) or inspect.isgeneratorfunction(own) or inspect.iscoroutinefunction(own):
             raise TracingError(f"jit takes a function that returns its results, got {own!r}")
-        return Jit(own, strict, smallest, given, native, names_given_away(own, donate))
+        return Jit(own, strict, smallest, given, native, names_given_away(own, donate), pieces)
 
     return decorated if function is None else decorated(function)
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -26,6 +26,7 @@ from slinky.frontend.nodes import Array, Index, Node, Result, Shape, View
 from slinky.frontend.nodes import Source as Given
 from slinky.frontend.operations import Assembled
 from slinky.frontend.sizes import Length, Size, expr_of
+from slinky.frontend.tables import ANY_PIECES
 from slinky.graph.buffers import Access, BufferExpr, scalar, valid_name
 from slinky.graph.copying import CopyFunc, Source
 from slinky.graph.formulas import arithmetic
@@ -85,7 +86,15 @@ class Lowered:
 class Lowering:
     """A graph on its way to a pipeline: the buffers of its results, and what its sizes are called there."""
 
-    def __init__(self, nodes: Sequence[Node], symbols: Mapping[Expr, Expr], names: Mapping[Result, str]) -> None:
+    def __init__(
+        self,
+        nodes: Sequence[Node],
+        symbols: Mapping[Expr, Expr],
+        names: Mapping[Result, str],
+        by_pieces: Container[str] = ANY_PIECES,
+    ) -> None:
+        self._by_pieces = by_pieces
+        self._as_one_piece = False
         self._symbols = symbols
         self._first_float = dict(
             zip(nodes, itertools.accumulate((len(floats_of([n])) for n in nodes), initial=0), strict=False)
@@ -163,6 +172,8 @@ class Lowering:
         return self._read(view, places, 0)
 
     def _read(self, view: View, places: Sequence[Expr | None], first: int) -> Read:
+        if self._as_one_piece:
+            places = [None] * len(places)
         box = []
         for i in view.index:
             at = self.expr(i.offset)
@@ -190,6 +201,7 @@ class Lowering:
         pass_buffers: bool = False,
     ) -> Func:
         """The func of a node whose results all have the same dimensions."""
+        whole = dims if self._as_one_piece else whole
         for result in node.results:
             for d, dim in enumerate(dims):
                 if dim in whole:
@@ -215,7 +227,11 @@ class Lowering:
             except GraphError:  # a number that arithmetic takes otherwise than the function does
                 for each in before:
                     self.lower(each, inside)
-        node.operation.lower(node, self)
+        self._as_one_piece = node.operation.exactness not in self._by_pieces
+        try:
+            node.operation.lower(node, self)
+        finally:
+            self._as_one_piece = False
 
     def func_of_all(
         self, node: Node, callback: Callable[..., Any], inputs: Sequence[Access], dims: Sequence[Sequence[Variable]]
@@ -384,15 +400,22 @@ def floats_of(nodes: Sequence[Node]) -> tuple[float, ...]:
     return tuple(value for node in nodes for value in getattr(node.operation, "floats", ()))
 
 
-def lowered(nodes: Sequence[Node], outputs: Sequence[View], require: Sequence[Condition], name: str) -> Lowered:
-    """The pipeline of a graph that computes what some views see. Inputs are the sources, in order.
+def lowered(
+    nodes: Sequence[Node],
+    outputs: Sequence[View],
+    require: Sequence[Condition],
+    name: str,
+    by_pieces: Container[str] = ANY_PIECES,
+) -> Lowered:
+    """The pipeline of a graph that computes what some views see. Inputs are the sources, in order. What is not as exact
+    as one of `by_pieces` runs as one piece.
 
     Raises what `build_pipeline` raises.
     """
     names = _input_names(nodes)
     symbols = _symbols_of(nodes, outputs, names)
-    lowering = Lowering(nodes, symbols, names)
-    inside = inlined(nodes, {view.result for view in outputs})
+    lowering = Lowering(nodes, symbols, names, by_pieces)
+    inside = inlined(nodes, {view.result for view in outputs}, by_pieces)
     for node in nodes:
         if isinstance(node.operation, Given):
             _require_shape(lowering, node.results[0])

@@ -130,9 +130,10 @@ class Node:
 
 
 class Source(Operation):
-    """An array that is there: an argument, or one that the function has."""
+    """An array that is there: an argument, or one that the function has, of which a copy is in C order."""
 
-    def __init__(self, array: Array, name: str = "array") -> None:
+    def __init__(self, array: Array, name: str = "array", in_c_order: bool = True) -> None:
+        self.in_c_order = in_c_order
         self._array: Array | None = array
         self.name = name
 

@@ -19,10 +19,11 @@ from slinky.frontend.calling import (
     trace_of,
 )
 from slinky.frontend.given import as_lazy, axes_of
+from slinky.frontend.layouts import in_c_order
 from slinky.frontend.nodes import Index, whole_view
 from slinky.frontend.operations import Assembled, Part
 from slinky.frontend.sizes import Length, Size, same
-from slinky.frontend.tables import NotUnderstoodError, understood
+from slinky.frontend.tables import EXACT_PIECES, NotUnderstoodError, understood
 from slinky.frontend.views import common_shape, indexed, transposed
 from slinky.graph.boundaries import NUMPY_RULES
 
@@ -377,6 +378,7 @@ def full_like(
     kind = array.dtype if dtype is None else np.dtype(dtype)
     if shape is not None or kind.kind not in "biufc":
         raise NotUnderstoodError("another shape")
+    trace.is_unordered |= trace.by_pieces == EXACT_PIECES and not in_c_order(array.view)
     value = converted(fill_value, kind, trace)
     wide = broadcast_to(value, array._shape)
     if wide.shape == ():

@@ -13,7 +13,7 @@ handler of their own: see the lists in `functions`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 import attrs
@@ -26,6 +26,12 @@ Handler = TypeVar("Handler", bound=Callable[..., Any])
 EXACT = "exact"
 ALONG = "exact along whole axes"
 TOLERANCE = "tolerance"
+
+ANY_PIECES = frozenset({EXACT, ALONG, TOLERANCE})
+"""What runs by pieces if nearly the same will do."""
+
+EXACT_PIECES = frozenset({EXACT, ALONG})
+"""What runs by pieces if results are to be the same in every bit."""
 
 
 class NotUnderstoodError(SlinkyError):
@@ -130,6 +136,28 @@ EXACT_UFUNCS = frozenset(
 """Ufuncs that give the same bits in any layout: others have several loops, for contiguous and for other operands."""
 
 
+ROUNDED_COMPLEX = frozenset(["absolute", "divide", "multiply", "reciprocal", "sqrt", "square"])
+"""Of these, those that round complex numbers in one way where arrays are contiguous, and in another way elsewhere."""
+
+EXACT_REDUCTIONS = frozenset(
+    [
+        "bitwise_and",
+        "bitwise_or",
+        "bitwise_xor",
+        "fmax",
+        "fmin",
+        "gcd",
+        "lcm",
+        "logical_and",
+        "logical_or",
+        "logical_xor",
+        "maximum",
+        "minimum",
+    ]
+)
+"""Ufuncs whose `reduce` gives the same in any order."""
+
+
 def understood(*functions: Callable[..., Any], how: str, exactness: str = EXACT) -> Callable[[Handler], Handler]:
     """Register the handler of some functions of NumPy's, which all take the same."""
 
@@ -149,6 +177,27 @@ def name_of(function: Callable[..., Any]) -> str:
     return f"{inner}.{name}" if inner in ("fft", "linalg") else name
 
 
-def exactness_of(ufunc: np.ufunc) -> str:
-    """How exactly pieces of a ufunc of elements agree with the whole."""
-    return EXACT if ufunc.__name__ in EXACT_UFUNCS else TOLERANCE
+def exactness_of(ufunc: np.ufunc, dtypes: Iterable[np.dtype[Any]] = ()) -> str:
+    """How exactly pieces of a ufunc of elements agree with the whole, for arrays of these dtypes."""
+    if ufunc.__name__ not in EXACT_UFUNCS:
+        return TOLERANCE
+    is_complex = any(dtype.kind == "c" for dtype in dtypes)
+    return TOLERANCE if is_complex and ufunc.__name__ in ROUNDED_COMPLEX else EXACT
+
+
+def exactness_reduced(
+    function: Callable[..., Any], name: str, of: np.dtype[Any], into: np.dtype[Any], is_last: bool
+) -> str:
+    """How exactly a reduction of whole axes agrees where the others are cut: NumPy adds floats in an order that depends
+    on layout and shape, but for the last axis of arrays that it does not convert."""
+    entry = TABLE.get(function)
+    general = entry.exactness if entry is not None else EXACT if name in EXACT_REDUCTIONS else ALONG
+    if general == EXACT or (of.kind in "biu" and into.kind in "biu"):
+        return EXACT
+    return ALONG if general == ALONG and is_last and of == into and of != np.float16 else TOLERANCE
+
+
+def exactness_along(function: Callable[..., Any]) -> str:
+    """How exactly a function of whole axes agrees where the others are cut."""
+    entry = TABLE.get(function)
+    return ALONG if entry is None else entry.exactness

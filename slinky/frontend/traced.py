@@ -16,10 +16,12 @@ import attrs
 import numpy as np
 
 from slinky.frontend.arrays import Cell, LazyArray
-from slinky.frontend.donating import SharedMemoryError, Written, may_be_written, written
+from slinky.frontend.donating import GivenAsItIsError, Written, may_be_written, written
+from slinky.frontend.layouts import depends_on_layout, unlike_numpy
 from slinky.frontend.lowering import Lowered, floats_of, sources_of, untold
 from slinky.frontend.nodes import Array, Node, Source, View, in_order, whole_view
 from slinky.frontend.sizes import Length, Size, are_same, expr_of
+from slinky.frontend.tables import EXACT_PIECES
 from slinky.frontend.tracing import Abandoned, Trace
 from slinky.frontend.trees import CONSTANTS, leaves_of, with_leaves
 from slinky.frontend.views import seen
@@ -87,6 +89,7 @@ class Traced:
             for node in given
         ]
         self.written = self._settled(writes)
+        self.needs_c_order = trace.by_pieces == EXACT_PIECES and any(map(depends_on_layout, self.nodes))
         self.floats = floats_of(self.nodes)
         self.untold = untold(self.nodes, self.outputs)
         seen_of = [*self.outputs, *(view for node in self.nodes for view in node.operands)]
@@ -117,14 +120,14 @@ class Traced:
     ) -> list[Array]:
         """The arrays of these shapes that a run computes: parts of arguments, where it may, else new ones.
 
-        Raises `SharedMemoryError` where an argument cannot be written to.
+        Raises `GivenAsItIsError` where an argument cannot be written to.
         """
         places: dict[int, Array] = {}
         for each in self.written:
             own = arrays[each.number]
             others = [a for k, a in enumerate(arrays) if isinstance(a, np.ndarray) and k != each.number]
             if not may_be_written(own, [*others, *self.trace.copied]):
-                raise SharedMemoryError(f"argument {each.number} cannot be written to")
+                raise GivenAsItIsError(f"argument {each.number} cannot be written to")
             if each.at_once:
                 places[each.output] = seen(own, each.region, of)
         return [places[k] if k in places else np.empty(*own) for k, own in enumerate(shapes)]
@@ -174,6 +177,16 @@ class Traced:
     def has_no_elements(self, values: Mapping[Expr, int]) -> bool:
         """Whether some array on the way has no elements, for arguments of these sizes."""
         return self.is_empty or any(evaluate(extent, values) <= 0 for extent in self.extents)
+
+    @property
+    def unlike_numpy(self) -> str | None:
+        """What gives other bits than NumPy's, where those are wanted; None if nothing does."""
+        if not self.needs_c_order:
+            return None
+        if self.trace.is_unordered:
+            return "an array is like another one that is not in C order"
+        found = unlike_numpy(self.nodes)
+        return None if found is None else f"{found.name} depends on the order of arrays, which are not all in C order"
 
     def given_back(self, arrays: Sequence[Any], outputs: Sequence[Array], of: Callable[[Length], int]) -> Any:
         """What the function returns, given arguments and what was computed."""

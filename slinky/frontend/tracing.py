@@ -24,6 +24,7 @@ from slinky.errors import ForcedValueWarning, SchedulingError, TracingError
 from slinky.frontend.lowering import Lowered, count_of_funcs, floats_of, lowered, sources_of, structure, untold
 from slinky.frontend.nodes import Array, Node, Result, Source, View, has_elements, in_order, numbers, whole_view
 from slinky.frontend.sizes import Questions, Size
+from slinky.frontend.tables import ANY_PIECES
 from slinky.frontend.views import seen
 from slinky.pipeline import Pipeline
 from slinky.symbolic.expressions import Condition, Expr, Variable, variable
@@ -49,8 +50,16 @@ class Abandoned(BaseException):
 class Trace:
     """One trace: what was asked, and what stands against keeping it."""
 
-    def __init__(self, name: str, *, strict: bool = False, options: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        strict: bool = False,
+        options: dict[str, Any] | None = None,
+        by_pieces: frozenset[str] = ANY_PIECES,
+    ) -> None:
         self.name = name
+        self.by_pieces = by_pieces
         self.strict = strict
         self.options = options or {}
         self.questions = Questions()
@@ -62,6 +71,7 @@ class Trace:
         self.is_free = False
         self.cells: WeakSet[Any] = WeakSet()
         self.made: dict[Hashable, tuple[Result, ...]] = {}
+        self.is_unordered = False
         self.donated: list[Array] = []
         self.copied: list[Array] = []
         self.errors: dict[str, Any] = dict(np.geterr())
@@ -71,6 +81,7 @@ class Trace:
         known = self.sources.get(id(array)) if origin is None else None
         if known is not None:
             return known
+        in_c_order = origin is not None or bool(array.flags.c_contiguous)
         if origin is None and may_change(array):
             if self.donated:
                 self._keep_apart(array)
@@ -84,7 +95,7 @@ class Trace:
             self.symbols[symbol] = (origin, d)
             self.questions.values[symbol] = extent
             shape.append(Size(symbol, extent, self.questions))
-        node = Node(Source(array, name), (), [(tuple(shape), array.dtype, False)])
+        node = Node(Source(array, name, in_c_order), (), [(tuple(shape), array.dtype, False)])
         if origin is None and not self.is_free:
             self.sources[id(array)] = node.results[0]  # the node keeps the array, and so its identity
         return node.results[0]
@@ -203,13 +214,20 @@ class Plans:
         self._most = most
         self._found: OrderedDict[Hashable, Lowered] = OrderedDict()
 
-    def of(self, nodes: Sequence[Node], outputs: Sequence[View], name: str, options: dict[str, Any]) -> Lowered:
+    def of(
+        self,
+        nodes: Sequence[Node],
+        outputs: Sequence[View],
+        name: str,
+        options: dict[str, Any],
+        by_pieces: frozenset[str] = ANY_PIECES,
+    ) -> Lowered:
         """The pipeline of a graph, made if there is none of its structure."""
         key = structure(nodes, outputs)
-        known = None if key is None else (key, name, tuple(sorted(options.items(), key=str)))
+        known = None if key is None else (key, name, tuple(sorted(options.items(), key=str)), by_pieces)
         found = self._found.get(known) if known is not None else None
         if found is None:
-            made = lowered(nodes, outputs, (), name)
+            made = lowered(nodes, outputs, (), name, by_pieces)
             found = Lowered(made.pipeline.auto(**options), made.floats)
             if known is not None:
                 self._found[known] = found
@@ -251,7 +269,7 @@ def _computed(views: Sequence[View], trace: Trace) -> list[Array]:
     if not runs_by_pieces(nodes) or count_of_funcs(nodes, views) > MOST_FUNCS:
         values = computed_whole(nodes)
         return [np.array(seen(values[view.result], view), order="C") for view in views]
-    plan = PLANS.of(nodes, views, func_title(trace.name), trace.options)
+    plan = PLANS.of(nodes, views, func_title(trace.name), trace.options, trace.by_pieces)
     outputs = [np.empty(numbers(view.shape), view.dtype) for view in views]
     arrays = [node.operation.array for node in sources_of(nodes)]  # type: ignore[attr-defined]
     sizes = [trace.questions.values[symbol] for symbol in untold(nodes, views)]
