@@ -741,8 +741,8 @@ def test_what_is_computed_twice_is_computed_once() -> None:
     traced = jit(function)
     for amount in (0.25, 0.5):
         assert_same(traced(image(5, 3), amount), function(image(5, 3), amount))
-    assert traced.explain(image(5, 3), 0.25).count("exp2") == 2
-    assert traced.explain(image(5, 3), 0.5).count("exp2") == 1
+    assert traced.explain(image(5, 3), 0.25).splitlines()[0].count("exp2") == 2
+    assert traced.explain(image(5, 3), 0.5).splitlines()[0].count("exp2") == 1
 
 
 @pytest.mark.parametrize("documented", [sl.jit, sl.lazy])

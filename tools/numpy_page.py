@@ -35,13 +35,14 @@ def sharpen(image, amount=1.5):
 >>> bool(np.array_equal(sharp, sharpen.__wrapped__(photo)))
 True
 >>> p = sharpen.pipeline(photo)  # an ordinary pipeline: print it, check it, schedule it by hand
->>> p.find("pad").func()
-'pad'
+>>> p.find("padded").func()
+'padded'
 
 ```
 
-One trace serves all sizes. `sharpen.explain(photo)` says what became of the function: its operations, what runs
-whole, what the trace is good for, and what stands against keeping it. `smallest` is the number of bytes below which
+Funcs are called like the variables that hold what they make, where there are such. One trace serves all sizes.
+`sharpen.explain(photo)` says what became of the function: its operations, what runs whole, what the trace is good for
+and which lines asked, what stands against keeping it, and the schedule. `smallest` is the number of bytes below which
 the function is called as it is; without it, that is 64 KB. Kernels of yours (`@sl.stencil`) and the filters of
 `sl.ndimage` take part like NumPy's functions.
 

@@ -333,7 +333,9 @@ def made(
     key = None if trace.is_free else _computation(operation, operands, results)
     known = trace.made.get(key) if key is not None else None
     if known is None:
-        known = Node(operation, operands, results).results
+        node = Node(operation, operands, results)
+        trace.name_of(node)
+        known = node.results
         if key is not None:
             trace.made[key] = known
     return known

@@ -45,11 +45,14 @@ class Filter(Operation):
         sources = [lowering.buffer_of(view) for view in node.operands]
         target = lowering.buffer(result)
         first = [window.first for window in self.call.kernel.windows(len(result.shape))]
+        is_variable = node.name != self.name
         if not any(first):
-            self.call.func(target, sources)
+            func = self.call.func(target, sources)
+            func.name = lowering.name(node.name) if is_variable else func.name
             return
         raw = BufferExpr(lowering.buffer_name(f"{self.name}_inside"), result.dtype, len(result.shape))
-        self.call.func(raw, sources)
+        func = self.call.func(raw, sources)
+        func.name = lowering.name(node.name) if is_variable else func.name
         dims = lowering.dims(len(result.shape))
         places = [dim + begin for dim, begin in zip(dims, first, strict=True)]
         none = (None,) * len(dims)

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
 import numpy as np
 
-from slinky.errors import SlinkyError, TracingError
+from slinky.errors import OperationError, SlinkyError, TracingError
 from slinky.frontend.arrays import is_traceable, placed
 from slinky.frontend.calling import lazy_arrays
 from slinky.frontend.donating import GivenAsItIsError, may_be_written, names_given_away, parameters_of
@@ -152,9 +153,7 @@ class Jit:
         if not shapes:
             return lambda leaves: traced.given_back(leaves, (), of)
         plan = self._plan(traced)
-        scalars = plan.scalars(traced.floats, [values[symbol] for symbol in traced.untold])
-        arrays = [array if number is None else leaves[number] for number, array in traced.sources]
-        empty = [np.empty(shape, dtype) for shape, dtype in shapes]
+        arrays, empty, scalars = self._arguments(traced, plan, leaves, values)
         run, sources = self._scheduled(traced, plan, arrays, empty, scalars), traced.sources
         is_alone = traced.is_one_array
 
@@ -231,6 +230,7 @@ class Jit:
             self._reads = Reads(self._function)
         reads = self._reads
         trace = Trace(self._function.__name__, strict=self._strict, options=self._options, by_pieces=self._by_pieces)
+        trace.file = getattr(getattr(self._function, "__code__", None), "co_filename", "")
         own = Arguments()
         try:
             arguments, keywords = self._lazy(trace, given, named, own)
@@ -332,14 +332,49 @@ class Jit:
         lines += [f"at once: {fence}" for fence in traced.trace.fences]
         whole = [n.name for n in traced.nodes if n.operation.exactness not in self._by_pieces]
         lines += [f"as one piece: {', '.join(whole)}"] if whole else []
-        lines += [f"good where {condition}" for condition in traced.trace.questions.held]
+        lines += self._guards(traced, given, named)
         reads = Reads(self._function)
         against = [*traced.trace.reasons, *([reads.reason] if reads.reason else [])]
         lines += [f"traced at each call: {why}" for why in against]
         arrays = [leaf for _, leaf in leaves_of((given, named)) if isinstance(leaf, np.ndarray)]
         if max((a.nbytes for a in arrays), default=0) < self._smallest:
             lines.append(f"called as it is: all arrays take less than {self._smallest} bytes")
+        values = _sizes(traced.trace, [leaf for _, leaf in leaves_of((given, named))])
+        if traced.outputs and not traced.has_no_elements(values):
+            lines.append(self._schedule(traced, given, named, values))
         return "\n".join(lines)
+
+    def _guards(self, traced: Traced, given: Any, named: Any) -> list[str]:
+        """What sizes the trace is good for, and which lines asked."""
+        names = [name for _, name, _ in parameters_of(self._function, given, named)]
+        extents = {str(s): f"{names[number]}.shape[{d}]" for s, (number, d) in traced.trace.symbols.items()}
+        found = []
+        for condition, line in traced.trace.questions.held.items():
+            text = re.sub(r"size_[0-9]+", lambda symbol: extents.get(symbol[0], symbol[0]), str(condition))
+            found.append(f"good where {text}, asked in {line}")
+        return found
+
+    def _schedule(self, traced: Traced, given: Any, named: Any, values: Mapping[Expr, int]) -> str:
+        """What the schedule for such arguments is, and why."""
+        from slinky.sched.automatic import explain
+
+        leaves = [leaf for _, leaf in leaves_of((given, named))]
+        plan = self._plan(traced)
+        arrays, empty, scalars = self._arguments(traced, plan, leaves, values)
+        try:
+            return str(explain(scheduled_for(plan.pipeline, arrays, empty, scalars)))
+        except OperationError:
+            return "not scheduled: no schedule was found that keeps max_bytes"
+
+    @staticmethod
+    def _arguments(
+        traced: Traced, plan: Lowered, leaves: Sequence[Any], values: Mapping[Expr, int]
+    ) -> tuple[list[Array], list[Array], dict[str, Any]]:
+        """What a pipeline is given for arguments of just these sizes: arrays, arrays to fill, and numbers."""
+        of = _lengths(values)
+        arrays = [array if number is None else leaves[number] for number, array in traced.sources]
+        empty = [np.empty(tuple(map(of, view.shape)), view.dtype) for view in traced.outputs]
+        return arrays, empty, plan.scalars(traced.floats, [values[symbol] for symbol in traced.untold])
 
     def _leaf_name(self, given: Any, named: Any, number: int) -> str:
         return parameters_of(self._function, given, named)[number][1]
@@ -402,13 +437,14 @@ def jit(
         >>> import numpy as np, slinky as sl
         >>> @sl.jit(smallest=0, workers=1, machine=sl.Machine())
         ... def contrast(image, amount=1.5):
-        ...     low, high = image.min(), image.max()
+        ...     low = image.min()
+        ...     high = image.max()
         ...     return np.clip((image - low) / (high - low) * amount, 0, 1)
         >>> contrast(np.array([[1.0, 2.0], [3.0, 5.0]]))
         array([[0.   , 0.375],
                [0.75 , 1.   ]])
         >>> print(contrast.explain(np.ones((2, 2))).splitlines()[0])
-        contrast is traced: 7 operations: min, subtract, max, subtract, divide, multiply, clip
+        contrast is traced: 7 operations: low, subtract, high, subtract, divide, multiply, clip
 
     The function is ordinary NumPy code; `docs/numpy.md` says what is understood of it. It is called with lazy arrays
     once for each kind of arguments, and must do the same each time; what it reads beside them is watched.

@@ -99,7 +99,7 @@ class Lowering:
         self._first_float = dict(
             zip(nodes, itertools.accumulate((len(floats_of([n])) for n in nodes), initial=0), strict=False)
         )
-        self._taken: set[str] = set()
+        self._taken = set(names.values())
         self._buffer_names = set(names.values())
         self._buffers: dict[Result, BufferExpr] = {}
         self.required: dict[Condition, None] = {}
@@ -124,8 +124,8 @@ class Lowering:
         """The float of a node that is given when the pipeline runs; they are counted in the order of the nodes."""
         return scalar(f"float_{self._first_float[node] + k}", float)
 
-    def _name(self, given: str) -> str:
-        """A name for a func, that no other has."""
+    def name(self, given: str) -> str:
+        """A name for a func, that no other has, and no buffer."""
         return unique(func_name(given), self._taken)
 
     def buffer(self, result: Result) -> BufferExpr:
@@ -208,14 +208,14 @@ class Lowering:
                     self._bounded(result, d)
         outputs = [self.access(result, list(map(point, dims))) for result in node.results]
         options: dict[str, Any] = {"arguments": arguments, "in_place": in_place, "whole": whole}
-        return Func(callback, inputs, outputs, self._name(node.name), pass_buffers=pass_buffers, **options)
+        return Func(callback, inputs, outputs, self.name(node.name), pass_buffers=pass_buffers, **options)
 
     def arithmetic(self, node: Node, inside: Collection[Node]) -> Func:
         """The func of a node that is arithmetic, with the nodes inside of it."""
         (result,) = node.results
         dims = self.dims(len(result.shape))
         term = term_of(node, self, dims, inside)
-        return arithmetic(term, self.access(result, list(map(point, dims))), self._name(node.name))
+        return arithmetic(term, self.access(result, list(map(point, dims))), self.name(node.name))
 
     def lower(self, node: Node, inside: Collection[Node]) -> None:
         """Make the funcs of a node, and of the nodes inside of it: one func for all if that can be."""
@@ -242,7 +242,7 @@ class Lowering:
                 self._bounded(result, d)
         outputs = [self.access(r, list(map(point, own))) for r, own in zip(node.results, dims, strict=True)]
         whole = [dim for own in dims for dim in own]
-        return Func(callback, inputs, outputs, self._name(node.name), whole=whole)
+        return Func(callback, inputs, outputs, self.name(node.name), whole=whole)
 
     def _bounded(self, result: Result, d: int) -> None:
         dim = self._buffers[result].dim(d)
@@ -252,7 +252,7 @@ class Lowering:
         """The copy of a node."""
         (result,) = node.results
         target = self.access(result, list(map(point, dims)))
-        return CopyFunc(sources, target, self._name(node.name), named=True, fill=fill)
+        return CopyFunc(sources, target, self.name(node.name), named=True, fill=fill)
 
     def copied(self, view: View, name: str) -> BufferExpr:
         """A buffer of its own for what a view sees."""
@@ -262,7 +262,7 @@ class Lowering:
         dims = self.dims(len(view.shape))
         access = self.read(view, dims).access
         none = (None,) * len(view.index)
-        CopyFunc([Source(access, none, none)], Access(buffer, tuple(map(point, dims))), self._name("copy"), named=True)
+        CopyFunc([Source(access, none, none)], Access(buffer, tuple(map(point, dims))), self.name("copy"), named=True)
         return buffer
 
     def bound_output(self, buffer: BufferExpr, shape: Shape) -> None:

@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from slinky.errors import ExpressionError
+from slinky.frontend.places import place
 from slinky.symbolic.expressions import (
     Condition,
     Constant,
@@ -36,10 +37,11 @@ Length: TypeAlias = Union[int, "Size"]
 
 
 class Questions:
-    """What a trace has asked, in order: conditions that hold, of the sizes of its arrays; `values` are these now."""
+    """What a trace has asked, in order: conditions that hold, of the sizes of its arrays, with the line that asked;
+    `values` are the sizes now."""
 
     def __init__(self) -> None:
-        self.held: dict[Condition, None] = {}
+        self.held: dict[Condition, str] = {}
         self.values: WeakKeyDictionary[Expr, int] = WeakKeyDictionary()
         self._roots: dict[Expr, Expr] = {}
 
@@ -47,8 +49,8 @@ class Questions:
         """Take note of an answer."""
         held = condition if answer else negate(condition)
         is_known = isinstance(held, NonNegative) and isinstance(held.expr, Variable)  # no extent is negative
-        if not isinstance(held, Truth) and not is_known:
-            self.held[held] = None
+        if not isinstance(held, Truth) and not is_known and held not in self.held:
+            self.held[held] = place()
 
     def unite(self, a: Expr, b: Expr) -> None:
         """Two extents were found equal, which is noted: one may stand for both."""

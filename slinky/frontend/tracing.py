@@ -9,12 +9,9 @@ Invariant: a trace with a `reason` is used for one call only.
 from __future__ import annotations
 
 import itertools
-import os
-import sys
 import warnings
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
-from types import FrameType
 from typing import Any
 from weakref import WeakSet
 
@@ -23,14 +20,13 @@ import numpy as np
 from slinky.errors import ForcedValueWarning, SchedulingError, TracingError
 from slinky.frontend.lowering import Lowered, count_of_funcs, floats_of, lowered, sources_of, structure, untold
 from slinky.frontend.nodes import Array, Node, Result, Source, View, has_elements, in_order, numbers, whole_view
+from slinky.frontend.places import assignment, is_telling, place, user_frame
 from slinky.frontend.sizes import Questions, Size
 from slinky.frontend.tables import ANY_PIECES
 from slinky.frontend.views import seen
 from slinky.pipeline import Pipeline
 from slinky.symbolic.expressions import Condition, Expr, Variable, variable
 
-_HERE = os.path.dirname(os.path.abspath(__file__))
-_NUMPY = os.path.dirname(os.path.abspath(np.__file__))
 _serial = itertools.count()
 
 KEPT_STRUCTURES = 256
@@ -57,6 +53,7 @@ class Trace:
         strict: bool = False,
         options: dict[str, Any] | None = None,
         by_pieces: frozenset[str] = ANY_PIECES,
+        file: str = "",
     ) -> None:
         self.name = name
         self.by_pieces = by_pieces
@@ -71,6 +68,8 @@ class Trace:
         self.is_free = False
         self.cells: WeakSet[Any] = WeakSet()
         self.made: dict[Hashable, tuple[Result, ...]] = {}
+        self.file = file
+        self._assigned: dict[Hashable, Node] = {}
         self.is_unordered = False
         self.donated: list[Array] = []
         self.copied: list[Array] = []
@@ -116,6 +115,18 @@ class Trace:
             if r.node in needed and len(r.node.results) == 1 and not isinstance(r.node.operation, Source)
         ]
 
+    def name_of(self, node: Node) -> None:
+        """Call a node like the variable that its result goes to: the last one that is made for it."""
+        if not self.file or (found := assignment(self.file)) is None:
+            return
+        which, name = found
+        before = self._assigned.get(which)
+        if before is not None:
+            before.name = before.operation.name
+        if is_telling(name):
+            node.name = name
+            self._assigned[which] = node
+
     def forced(self, what: str) -> None:
         """A value is asked for, so that the trace is good for this call only."""
         if self.is_free:
@@ -140,7 +151,7 @@ class Trace:
     def warn(self) -> None:
         """Say that the trace is not kept because values were asked for."""
         warnings.warn(
-            f"{self.name} is traced at each call: {self.reasons[0]}", ForcedValueWarning, stacklevel=_levels()
+            f"{self.name} is traced at each call: {self.reasons[0]}", ForcedValueWarning, stacklevel=user_frame()[1]
         )
 
 
@@ -181,25 +192,6 @@ class _Nothing(dict[Any, Any]):
 
 
 FREE = FreeTrace()
-
-
-def place() -> str:
-    """The line of the user's that runs now."""
-    frame = _user_frame()[0]
-    return "an unknown place" if frame is None else f"{frame.f_code.co_filename}, line {frame.f_lineno}"
-
-
-def _levels() -> int:
-    return _user_frame()[1] - 1
-
-
-def _user_frame() -> tuple[FrameType | None, int]:
-    """The frame of the user's that runs now, and how many frames it is away."""
-    frame: FrameType | None = sys._getframe(1)
-    count = 1
-    while frame is not None and frame.f_code.co_filename.startswith((_HERE, _NUMPY)):
-        frame, count = frame.f_back, count + 1
-    return frame, count
 
 
 # ----------------------------------------------------------------------------------------------------------------

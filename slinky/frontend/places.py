@@ -1,0 +1,86 @@
+"""Where in the user's code something happens, and to which variable a value goes that is being made.
+
+Idea. While a function is traced, its frame stands at the instruction that is under way. If the next one stores a local
+variable, what is being made gets that name; if it returns, the same holds for the function that called it.
+
+Invariant: a name is told only where the value of this very instruction is what the variable becomes.
+"""
+
+from __future__ import annotations
+
+import dis
+import os
+import re
+import sys
+from collections.abc import Hashable, Mapping
+from functools import lru_cache
+from types import CodeType, FrameType
+
+import numpy as np
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_NUMPY = os.path.dirname(os.path.abspath(np.__file__))
+
+_RETURN = ""
+"""Stands for a variable's name where a value is returned."""
+
+_MAKING = ("CALL", "BINARY_", "UNARY_", "COMPARE_OP")
+"""How the names of instructions begin that leave a value, and do nothing else with it."""
+
+
+def place() -> str:
+    """The line of the user's that runs now."""
+    frame = user_frame()[0]
+    return "an unknown place" if frame is None else f"{frame.f_code.co_filename}, line {frame.f_lineno}"
+
+
+def is_telling(name: str) -> bool:
+    """Whether a variable's name is good for a func: those of dimensions mean loops."""
+    return not name.startswith("_") and not re.fullmatch(r"[xyz]|d\d+", name)
+
+
+def user_frame() -> tuple[FrameType | None, int]:
+    """The frame of the user's that runs now, and how many frames it is away from who asks."""
+    frame: FrameType | None = sys._getframe(1)
+    count = 0
+    while frame is not None and not _is_users(frame.f_code):
+        frame, count = frame.f_back, count + 1
+    return frame, count
+
+
+def assignment(file: str) -> tuple[Hashable, str] | None:
+    """The variable that a value that is being made goes to, and what tells this assignment from others; None where
+    that is not known, or in code of another file."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_HERE):
+        frame = frame.f_back
+    while frame is not None and frame.f_code.co_filename == file:
+        name = _stores(frame.f_code).get(frame.f_lasti)
+        if name != _RETURN:
+            return None if name is None else ((id(frame), frame.f_lasti), name)
+        frame = frame.f_back
+    return None
+
+
+@lru_cache(maxsize=4096)
+def _is_users(code: CodeType) -> bool:
+    return not code.co_filename.startswith((_HERE, _NUMPY))
+
+
+@lru_cache(maxsize=1024)
+def _stores(code: CodeType) -> Mapping[int, str]:
+    """By the offset of an instruction, the variable that the next one stores its value in, or that it returns it."""
+    found: dict[int, str] = {}
+    before: dis.Instruction | None = None
+    for instruction in dis.get_instructions(code):
+        operation = instruction.opname
+        name: str | None = None
+        if operation.startswith(("STORE_FAST", "STORE_DEREF")):
+            name = instruction.argval if isinstance(instruction.argval, str) else instruction.argval[0]
+        elif operation == "RETURN_VALUE":
+            name = _RETURN
+        if name is not None and before is not None and before.opname.startswith(_MAKING):
+            for offset in range(before.offset, instruction.offset, 2):  # the caches of an instruction count as it
+                found[offset] = name
+        before = instruction
+    return found
