@@ -23,7 +23,7 @@ import slinky as sl
 from slinky.runtime.collector import collector_paused
 from slinky.sched.grouping import Aims, Choice, Group, Grouping, grouping, seconds_text
 from slinky.sched.machines import Machine, this_machine
-from slinky.sched.recomputing import recomputed
+from slinky.sched.recomputing import Recomputed, recomputed
 from slinky.sched.relations import Relations, relations
 from slinky.sched.tracks import Last, Member
 
@@ -175,7 +175,7 @@ def _auto_schedule(
     least: tuple[int, sl.Pipeline] | None = None
     for each in _aims(aims, max_bytes):
         again = recomputed(p, found, each, lambda new: relations(new, *arrays, **scalars))
-        writer, scheduled, loops = _written(again.pipeline, again.relations, each)
+        writer, scheduled, loops = _written(again, each)
         after = scheduled.estimate(*arrays, threads=each.workers, **scalars).program_bytes
         if max_bytes is None or after <= max_bytes:
             explained(scheduled, writer.explanation(each, before, after, again.unscheduled_seconds))
@@ -296,9 +296,7 @@ _ROUNDS = 4
 """How often calls are grouped again, without what was refused."""
 
 
-def _written(
-    p: sl.Pipeline, relations: Relations, aims: Aims
-) -> tuple[_Writer, sl.Pipeline, tuple[sl.LoopCursor, ...]]:
+def _written(found: Recomputed, aims: Aims) -> tuple[_Writer, sl.Pipeline, tuple[sl.LoopCursor, ...]]:
     """Groups in primitives: the writer, the pipeline and its loops.
 
     A call that was refused takes all that it reads out of the loop with it. So the calls are grouped again, that one
@@ -306,7 +304,8 @@ def _written(
     """
     apart: dict[int, str] = {}
     for _ in range(_ROUNDS):
-        writer = _Writer(p, relations, grouping(relations, aims, apart))
+        groups = grouping(found.relations, aims, apart) if apart else found.groups
+        writer = _Writer(found.pipeline, found.relations, groups)
         scheduled, loops = writer.written()
         if not writer.kept_out:
             break

@@ -31,7 +31,7 @@ import attrs
 
 from slinky.sched.machines import Machine
 from slinky.sched.relations import Relations, Strips
-from slinky.sched.tracks import Last, Track, heights_of, lines_of, row_bytes_of, steps_of, track_of
+from slinky.sched.tracks import Last, Spans, Track, heights_of, lines_of, row_bytes_of, steps_of, track_of
 
 MOST_MEMBERS = 64
 """How large a group grows: what a rewrite costs grows with the loop that it changes."""
@@ -402,45 +402,57 @@ class _Grower:
         """A group, run in the best way; None if there is none."""
         choices = [] if members else [Choice(None, 0, 1, self._unscheduled(lasts[0]), 0.0)]
         fixed = self._fixed((*lasts, *members))
-        choices += [choice for track in tracks for choice in self._choices(track, fixed)]
+        for track in tracks:
+            choices += self._choices(track, fixed, self._least(choices))
         small = [choice for choice in choices if choice.live <= self.aims.most_live]
         if small:
-            about_as_good = ABOUT_AS_GOOD * min(map(self._seconds, small))
+            about_as_good = ABOUT_AS_GOOD * self._least(small)
             small = [choice for choice in small if self._seconds(choice) <= about_as_good]
         best = min(small or choices, key=lambda choice: (choice.live, choice.seconds), default=None)
         return None if best is None else Group(lasts, members, tracks, best)
 
-    def _choices(self, track: Track, fixed: float) -> Iterator[Choice]:
+    def _least(self, choices: Iterable[Choice]) -> float:
+        """The seconds of the best of some choices, of those that hold no more than they may."""
+        most = self.aims.most_live
+        return min([self._seconds(choice) for choice in choices if choice.live <= most], default=math.inf)
+
+    def _choices(self, track: Track, fixed: float, least: float) -> list[Choice]:
         """A group along one dimension: in strips of each height, one after the other and by several workers.
 
-        `fixed` is how long it takes whatever the strips are.
+        `fixed` is how long it takes whatever the strips are, `least` what is reached already. Lower strips are more
+        calls and lines: where these alone take longer, no lower strips are looked at.
         """
-        machine, extent = self.aims.machine, track.strips.extent
-        if not track.members and self.aims.workers < 2:
-            return
-        for height in heights_of(track, min(machine.most_live, self.aims.most_live)):
-            live = track.live(height)
+        machine, extent, workers = self.aims.machine, track.strips.extent, self.aims.workers
+        if not track.members and workers < 2:
+            return []
+        flow, found = _Flow.of(track), list[Choice]()
+        for height in reversed(heights_of(track, min(machine.most_live, self.aims.most_live))):
             calls = self._calls(-(-extent // height) * track.steps)
             seconds = fixed + calls + self._line_seconds(track.lines(height))
-            seconds += self._inside(track, height, live)
-            if track.members:
-                yield Choice(track, height, 1, seconds, live)
-            yield from self._parallel(track, height, seconds, live)
+            if seconds > _SURELY * ABOUT_AS_GOOD * workers * least:
+                break
+            live = track.live(height)
+            seconds += self._inside(flow, height, live)
+            own = [Choice(track, height, 1, seconds, live)] if track.members else []
+            own += self._parallel(track, height, seconds, live)
+            least = min(least, self._least(own))
+            found += reversed(own)
+        return found[::-1]
 
-    def _inside(self, track: Track, height: int, live: float) -> float:
+    def _inside(self, flow: _Flow, height: int, live: float) -> float:
         """How long it takes to write and to read what is held inside of a group, and what reductions hand on.
 
         What is written takes the place of what the strip before has left, and windows reach back to that: all that is
         live has been touched since. What is new is read when only the calls in between have computed something.
         """
-        machine, extent = self.aims.machine, track.strips.extent
-        strips = -(-extent // height)
-        seconds = 2 * PASSES * strips * track.states / machine.bandwidth(live)
-        for member, distance in track.distances(height):
-            new = member.row_bytes * member.slope * extent
-            window = member.row_bytes * member.window * strips
-            seconds += (PASSES * new + window) / machine.bandwidth(live)
-            seconds += PASSES * new / machine.bandwidth(TEMPORARIES * distance)
+        machine = self.aims.machine
+        bandwidth, near_bytes, near_bandwidth = machine.bandwidth(live), machine.near_bytes, machine.near_bandwidth
+        strips = -(-flow.extent // height)
+        seconds = 2 * PASSES * strips * flow.states / bandwidth
+        for (new, window), distance in zip(flow.moved, flow.spans.distances(height), strict=True):
+            touched = TEMPORARIES * distance
+            seconds += (new + window * strips) / bandwidth
+            seconds += new / (near_bandwidth if touched <= near_bytes else machine.bandwidth(touched))
         return seconds
 
     def _parallel(self, track: Track, height: int, seconds: float, live: float) -> Iterator[Choice]:
@@ -485,6 +497,25 @@ class _Grower:
         return PASSES * count * self.aims.machine.call_seconds / LINES_PER_CALL
 
 
+@attrs.frozen
+class _Flow:
+    """What goes through the memory of a group, whatever the height of its strips is."""
+
+    extent: int
+    states: float
+    moved: tuple[tuple[float, float], ...]
+    """Of each member, the bytes that are new over all strips, as often as callbacks go over them; and what each strip
+    reads again of the one before."""
+    spans: Spans
+
+    @classmethod
+    def of(cls, track: Track) -> _Flow:
+        """That of a track."""
+        extent = track.strips.extent
+        moved = [(PASSES * (m.row_bytes * m.slope * extent), m.row_bytes * m.window) for m in track.members]
+        return cls(extent, track.states, tuple(moved), track.spans())
+
+
 _Merging: TypeAlias = tuple[tuple[Group, ...], Group]
 """Groups, and the one that they become."""
 
@@ -510,6 +541,9 @@ def _key(groups: Iterable[Group]) -> frozenset[tuple[int, ...]]:
     """What tells groupings apart: which calls are together."""
     return frozenset(group.calls for group in groups)
 
+
+_SURELY = 1 + 1e-9
+"""By how much one time must be above another, so that it is so however they were rounded."""
 
 _MOST_GROUPINGS = 400
 """How many groupings of a few calls are looked at."""

@@ -30,10 +30,11 @@ Related: TypeAlias = Callable[[sl.Pipeline], Relations]
 
 @attrs.frozen
 class Recomputed:
-    """A pipeline in which some calls are made once more, its relations, and what it takes without a schedule."""
+    """A pipeline in which some calls are made once more, its relations and groups, and what it takes unscheduled."""
 
     pipeline: sl.Pipeline
     relations: Relations
+    groups: Grouping
     unscheduled_seconds: float
 
 
@@ -49,7 +50,7 @@ def recomputed(p: sl.Pipeline, found: Relations, aims: Aims, related: Related) -
         groups = grouping(relations, aims)
         if groups.cost < best.cost:
             p, found, best = new, relations, groups
-    return Recomputed(p, found, first.unscheduled_seconds)
+    return Recomputed(p, found, best, first.unscheduled_seconds)
 
 
 def _candidates(found: Relations, groups: Grouping) -> Iterator[int]:

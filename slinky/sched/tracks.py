@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 import attrs
@@ -153,6 +153,22 @@ class _Totals:
         return _Totals(self.last_bytes, moving, window, slopes, slowest, halos, lines, tuple(cut), steps, self.states)
 
 
+@attrs.frozen
+class Spans:
+    """The calls of a track in program order: what each holds, and from where to where what it computes is needed."""
+
+    held: tuple[tuple[float, float, float], ...]
+    """The bytes of a coordinate, and how many coordinates are held: for each of a strip, and beside these."""
+    ends: tuple[tuple[int, int], ...]
+    """Of each member, where it stands in that order, and where the last call that reads it does."""
+
+    def distances(self, height: int) -> list[float]:
+        """Of each member, how many bytes are held of all that is computed until the last call that reads it."""
+        sizes = [row_bytes * (slope * height + window) for row_bytes, slope, window in self.held]
+        until = list(itertools.accumulate(sizes))
+        return [until[end] - until[at] + sizes[at] for at, end in self.ends]
+
+
 _Needs: TypeAlias = dict[str, tuple["_Need | None", ...]]
 """By buffer, what is needed of it; None for what does not move with the strips."""
 
@@ -197,14 +213,14 @@ class Track:
         """The bytes that each strip hands on to the next, of reductions."""
         return self._totals.states
 
-    def distances(self, height: int) -> Iterator[tuple[Member, float]]:
-        """Each member, and how many bytes are held of all that is computed until the last call that reads it."""
-        sizes = {member.index: member.held(height) for member in self.members}
-        sizes.update((last.index, last.row_bytes * height) for last in self.lasts)
-        order = sorted(sizes)
-        until = dict(zip(order, itertools.accumulate(sizes[i] for i in order), strict=True))
-        for member in self.members:
-            yield member, until[member.until] - until[member.index] + sizes[member.index]
+    def spans(self) -> Spans:
+        """What lies in memory between a member and the last call that reads it."""
+        held = [(member.index, (member.row_bytes, member.slope, member.window)) for member in self.members]
+        held += [(last.index, (last.row_bytes, 1.0, 0.0)) for last in self.lasts]
+        held.sort()
+        at = {index: k for k, (index, _) in enumerate(held)}
+        ends = tuple([(at[member.index], at[member.until]) for member in self.members])
+        return Spans(tuple([linear for _, linear in held]), ends)
 
     @property
     def slowest(self) -> float:
