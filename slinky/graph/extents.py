@@ -12,7 +12,6 @@ from slinky.graph.funcs import Func
 from slinky.symbolic.expressions import (
     Expr,
     FloorDivide,
-    Scalar,
     Variable,
     floor_divide,
     linear,
@@ -131,5 +130,8 @@ def _distance(e: Expr, dim: Variable) -> int | None:
 
 def _without_others(found: Interval) -> Interval | None:
     """An interval, unless it depends on dimensions."""
-    names_others = any(isinstance(s, Variable) and not isinstance(s, Scalar) for s in box_symbols((found,)))
-    return None if names_others else found
+    for end in (found.min, found.max):
+        for symbol in symbols(end):
+            if type(symbol) is Variable:
+                return None
+    return found

@@ -237,8 +237,8 @@ class Func:
         for access in inputs:
             for i in access.box:
                 if i is not None:
-                    self._check_expr(i.min, known, what, f"its input {access}")
-                    self._check_expr(i.max, known, what, f"its input {access}")
+                    self._check_expr(i.min, known, what, access)
+                    self._check_expr(i.max, known, what, access)
         for name, value in arguments.items():
             valid_name(name, f"an argument of {what}")
             if isinstance(value, Node):
@@ -246,8 +246,11 @@ class Func:
                     raise GraphError(f"{what}: argument {name!r} must be an integer expression, got {value}")
                 self._check_expr(value, set(), what, f"its argument {name!r}")
 
-    def _check_expr(self, expr: Expr, known: set[Variable], what: str, where: str) -> None:
-        for symbol in sorted(symbols(expr), key=str):
+    def _check_expr(self, expr: Expr, known: set[Variable], what: str, place: Access | str) -> None:
+        """Check the symbols of an expression that stands in an input, or in what `place` names."""
+        wrong = [symbol for symbol in symbols(expr) if type(symbol) is not Scalar and symbol not in known]
+        for symbol in sorted(wrong, key=str):
+            where = place if isinstance(place, str) else f"its input {place}"
             if isinstance(symbol, Variable) and not isinstance(symbol, Scalar) and symbol not in known:
                 dims = ", ".join(map(str, self.dims)) or "none"
                 raise GraphError(

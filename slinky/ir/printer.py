@@ -41,7 +41,7 @@ from slinky.ir.statements import (
 )
 from slinky.symbolic.expressions import Expr, Node, constant_value
 from slinky.symbolic.intervals import Box, Interval, interval_text
-from slinky.symbolic.text import DimensionNames, positional, to_text
+from slinky.symbolic.text import DimensionNames, plain_dialect, positional, written
 
 INDENT = "  "
 
@@ -124,6 +124,7 @@ class _Writer:
         self.program = program
         self.dims: dict[str, tuple[str, ...]] = {p.name: p.dims for p in (*program.inputs, *program.outputs)}
         self.boxes: dict[str, Box] = global_boxes(program)
+        self.dialect = plain_dialect(self.name)
         self.texts: dict[Node, str] = {}
         """What was written, for a program says the same many times. (Expressions name dimensions of parameters only, so
         these texts stay what they are.)"""
@@ -144,7 +145,7 @@ class _Writer:
     def expr(self, node: Node) -> str:
         found = self.texts.get(node)
         if found is None:
-            found = self.texts[node] = to_text(node, self.name)
+            found = self.texts[node] = written(node, self.dialect, {})
         return found
 
     def interval(self, i: Interval) -> str:

@@ -25,8 +25,8 @@ class Interval:
 
     def __init__(self, min: ExprLike, max: ExprLike) -> None:
         # By hand, for there are very many: a field with a converter calls it for what is an expression, too.
-        object.__setattr__(self, "min", min if isinstance(min, Expr) else as_expr(min))
-        object.__setattr__(self, "max", max if isinstance(max, Expr) else as_expr(max))
+        _set_min(self, min if isinstance(min, Expr) else as_expr(min))
+        _set_max(self, max if isinstance(max, Expr) else as_expr(max))
 
     @property
     def extent(self) -> Expr:
@@ -38,6 +38,9 @@ class Interval:
 
     def __repr__(self) -> str:
         return f"<{self}>"
+
+
+_set_min, _set_max = (vars(Interval)[end].__set__ for end in ("min", "max"))
 
 
 def interval_text(lo: str, hi: str) -> str:

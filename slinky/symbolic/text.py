@@ -91,7 +91,7 @@ def positional(buffer: str, dim: int) -> str:
 
 def to_text(node: Node, names: DimensionNames = positional) -> str:
     """The text of an expression or condition, as messages and programs have it."""
-    return written(node, _PLAIN if names is positional else _plain(names), {})
+    return written(node, _PLAIN if names is positional else plain_dialect(names), {})
 
 
 def written(node: Node, dialect: Dialect, known: Mapping[Node, str]) -> str:
@@ -164,7 +164,7 @@ def _pieces(node: Node, dialect: Dialect) -> Pieces:
     raise TypeError(f"cannot write {type(node).__name__}")
 
 
-def _plain(names: DimensionNames) -> Dialect:
+def plain_dialect(names: DimensionNames) -> Dialect:
     """The language of messages and programs."""
 
     def simple(node: Truth | Variable | Metadata) -> str:
@@ -184,7 +184,7 @@ def _plain_comparison(node: NonNegative | IsZero) -> Pieces:
     return COMPARISON, [(left, SUM), " <= " if isinstance(node, NonNegative) else " == ", (right, SUM)]
 
 
-_PLAIN = _plain(positional)
+_PLAIN = plain_dialect(positional)
 
 
 def pieces_between(separator: str, nodes: Iterable[Node], strength: int) -> list[Piece]:
