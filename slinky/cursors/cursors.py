@@ -560,7 +560,9 @@ class DimCursor(Cursor):
 
     def name(self) -> str:
         """The name of the dimension."""
-        return self.call()._call.func.dim_names()[self._dim]
+        call = self._version.entries[self._id].statement
+        assert isinstance(call, Call)
+        return call.func.dim_names()[self._dim]
 
     def position(self) -> int:
         """Which of the func's dimensions it is, from 0."""
@@ -572,7 +574,11 @@ class DimCursor(Cursor):
 
     def forward_to(self: T, version: Version) -> T:
         assert isinstance(self, DimCursor)
-        self.call().forward_to(version)
+        if version is self._version:
+            return self
+        version.require_descent(self._version)
+        if self._id not in version.entries:
+            self.call().forward_to(version)
         return type(self)(version, self._id, self._dim)
 
 

@@ -39,6 +39,7 @@ from slinky.ir.statements import (
     ScalarParameter,
     Statement,
     blocks_of,
+    has_blocks,
     walk,
 )
 from slinky.ir.substitution import substitute_block
@@ -125,7 +126,7 @@ class Edit:
         """Put a changed statement in the place of the one with its identity."""
         identity = statement.id
         entry = self.entries[identity]
-        if blocks_of(statement) or blocks_of(entry.statement):
+        if has_blocks(statement) or has_blocks(entry.statement):
             if not _is_same_inside(entry.statement, statement):
                 self.replace(identity, (statement,))
                 return
@@ -288,7 +289,9 @@ class Edit:
         entry, before = self.entries[identity], self.version.entries.get(identity)
         if before is not None and before.parent == entry.parent and before.field == entry.field:
             guess = self.version.position(identity)
-            for at in (guess, guess - 1, guess + 1):
+            if guess < len(block) and block[guess].id == identity:
+                return guess
+            for at in (guess - 1, guess + 1):
                 if 0 <= at < len(block) and block[at].id == identity:
                     return at
         return next(at for at, statement in enumerate(block) if statement.id == identity)

@@ -60,6 +60,22 @@ def keys_of(statement: Statement) -> tuple[Key, ...]:
             assert_never(statement)
 
 
+def _has_same_keys(old: Statement, now: Statement) -> bool:
+    """Whether two statements are seen at a glance to have the same keys: most edits change no names."""
+    match now:
+        case Call(func=func, reads=read, writes=written):
+            return isinstance(old, Call) and old.func is func and old.reads is read and old.writes is written
+        case Alloc(buffer=buffer, memory=memory, layout=layout):
+            is_same = isinstance(old, Alloc) and old.buffer == buffer
+            return is_same and old.memory is memory and old.layout is layout
+        case For(variable=variable, mode=mode):
+            return isinstance(old, For) and old.variable is variable and old.mode is mode
+        case If() | Check() | Pass():
+            return type(old) is type(now)
+        case _:
+            assert_never(now)
+
+
 @lru_cache(maxsize=4096)
 def _keys_of_call(func: str, written: tuple[str, ...], read: tuple[str, ...]) -> tuple[Key, ...]:
     writes = dict.fromkeys(("write", buffer) for buffer in written)
@@ -86,7 +102,7 @@ def with_changes(names: Names, changes: Iterable[tuple[int, Statement | None, St
     """The index after an edit: identities with the statement before it and behind it, None where there is none."""
     new: dict[Key, tuple[int, ...]] | None = None
     for identity, old, now in changes:
-        if old is now:
+        if old is now or (old is not None and now is not None and _has_same_keys(old, now)):
             continue
         before = keys_of(old) if old is not None else ()
         after = keys_of(now) if now is not None else ()

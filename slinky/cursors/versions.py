@@ -43,6 +43,11 @@ ROOT = 0
 _LONG = 50
 """So many statements are counted sooner than one of them is looked for where it stood before, more than once."""
 
+_IDENTITY = operator.attrgetter("id")
+
+_NOT_ASKED: Any = object()
+"""Stands for an answer that may be None."""
+
 UNPICKLED = "unpickling"
 """What a history starts with, instead of `build_pipeline`, where a version came out of a pickle."""
 
@@ -237,7 +242,7 @@ class Version:
             for at in (guess, guess - 1, guess + 1, guess - 2, guess + 2):
                 if 0 <= at < len(block) and block[at].id == identity:
                     return at
-        places = {s.id: k for k, s in enumerate(block)}
+        places = dict(zip(map(_IDENTITY, block), range(len(block)), strict=True))
         self._positions[key] = places
         return places[identity]
 
@@ -330,10 +335,9 @@ class Version:
     def alloc_of(self, buffer: str, at: int) -> Alloc | None:
         """The allocation that a name means at a statement: the innermost that stands before it, or before a statement
         around it, in the same block. None for a parameter or constant, and for a buffer that is not in scope there."""
-        found: Alloc | None
         key = ("alloc", buffer, at)
-        if key in self.remembered:
-            found = self.remembered[key]
+        found: Alloc | None = self.remembered.get(key, _NOT_ASKED)
+        if found is not _NOT_ASKED:
             return found
         candidates = self.names().get(("alloc", buffer))
         found = self.remembered[key] = None if candidates is None else self._innermost(candidates, at)
@@ -350,15 +354,23 @@ class Version:
         entries = self.entries
         while True:
             here = entries[at]
+            parent, field = here.parent, here.field
             for identity in candidates:
                 entry = entries[identity]
-                if entry.parent == here.parent and entry.field == here.field:
-                    if identity == at or self.position(identity) < self.position(at):
+                if entry.parent == parent and entry.field == field:
+                    if identity == at or self._is_before(identity, at, (parent, field)):
                         assert isinstance(entry.statement, Alloc)
                         return entry.statement
-            if here.parent == ROOT:
+            if parent == ROOT:
                 return None
-            at = here.parent
+            at = parent
+
+    def _is_before(self, first: int, second: int, key: tuple[int, str]) -> bool:
+        """Whether one statement of a block stands before another one."""
+        places = self._positions.get(key)
+        if places is None:
+            return self._found_position(first, key) < self._found_position(second, key)
+        return places[first] < places[second]
 
     def box_at(self, at: int) -> Callable[[str], Box]:
         """The bounds of buffers, by name, as seen from a statement.

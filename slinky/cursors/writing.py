@@ -105,15 +105,18 @@ def _remembered_place(version: Version, cursor: Cursor, is_pattern: bool) -> obj
     except InvalidCursorError:
         return Unwritable(repr(cursor))
     if is_pattern:
-        pattern = _plain_pattern(version, cursor)
+        pattern = plain_pattern(version, cursor)
         if pattern is not None:
             return pattern
     fields = attrs.fields(type(cursor))[1:]
     return RememberedPlace(version.program, type(cursor), tuple(getattr(cursor, f.name) for f in fields), is_pattern)
 
 
-def _plain_pattern(version: Version, cursor: Cursor) -> str | None:
-    """The pattern of a statement or dimension whose name nothing else has; of a block whose ends are such."""
+def plain_pattern(version: Version, cursor: object) -> str | None:
+    """The pattern of a statement or dimension whose name nothing else has; of a block whose ends are such.
+
+    None for all else, and for what is no cursor; a cursor must be of this version.
+    """
     if isinstance(cursor, StatementCursor):
         return _plain_name(version, cursor._id)
     if isinstance(cursor, BlockCursor):
@@ -122,9 +125,10 @@ def _plain_pattern(version: Version, cursor: Cursor) -> str | None:
     if isinstance(cursor, DimCursor):
         call = version.statement(cursor._id)
         assert isinstance(call, Call)
-        dims = call.func.dim_names()
-        if len(version.names()["call", call.func.name]) == 1 and dims.count(dims[cursor._dim]) == 1:
-            return f"{call.func.name}.{dims[cursor._dim]}"
+        func = call.func
+        dims = func.dim_names()
+        if len(version.names()["call", func.name]) == 1 and dims.count(dims[cursor._dim]) == 1:
+            return f"{func.name}.{dims[cursor._dim]}"
     return None
 
 

@@ -27,7 +27,7 @@ def blocks_of_dims(alloc: Alloc) -> tuple[int | None, ...]:
 
 def is_stored_by_blocks(alloc: Alloc) -> bool:
     """Whether any dimension is."""
-    return bool(blocks_of_dims(alloc))
+    return alloc.layout is not None and any(alloc.layout.blocks)
 
 
 def words_of_layout(alloc: Alloc) -> str:

@@ -472,6 +472,11 @@ def blocks_of(statement: Statement) -> tuple[tuple[str, Block], ...]:
 _WITHOUT_BLOCKS = frozenset((Alloc, Call, Check, Pass))
 
 
+def has_blocks(statement: Statement) -> bool:
+    """Whether statements stand inside of a statement of this kind."""
+    return type(statement) not in _WITHOUT_BLOCKS
+
+
 def walk(block: Block) -> Iterator[Statement]:
     """Every statement of a block and of the blocks inside, in program order."""
     stack = [iter(block)]

@@ -38,7 +38,7 @@ from slinky.cursors.cursors import (
 from slinky.cursors.parameters import ArgCursor
 from slinky.cursors.patterns import find, stands_not_before
 from slinky.cursors.versions import Version
-from slinky.cursors.writing import remembered
+from slinky.cursors.writing import plain_pattern, remembered
 from slinky.errors import InvalidCursorError, OperationError, PatternError
 from slinky.pipeline import Pipeline
 from slinky.symbolic.expressions import Expr, as_expr
@@ -128,9 +128,13 @@ class Arguments:
     def _remembered(self, version: Version, key: str, converted: object, given: object) -> object:
         if isinstance(given, str):
             return given
-        if key in self.converters:
-            return remembered(version, _as_given(converted, given), True)
-        return remembered(version, given, False)
+        if key not in self.converters:
+            return remembered(version, given, False)
+        if type(converted) is type(given):
+            pattern = plain_pattern(version, converted)  # most are places that it takes no more to tell
+            if pattern is not None:
+                return pattern
+        return remembered(version, _as_given(converted, given), True)
 
     def _convert(self, p: Pipeline, key: str, value: object) -> object:
         converter = self.converters.get(key)
@@ -337,6 +341,8 @@ def _sequence_argument(
 
 
 def _cursor_argument(classes: tuple[type[Cursor], ...], optional: bool, p: Pipeline, value: object) -> object:
+    if isinstance(value, classes) and not isinstance(value, InvalidCursor):
+        return value.forward_to(p._version)
     if value is None and optional:
         return None
     if isinstance(value, str):

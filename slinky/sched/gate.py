@@ -39,7 +39,7 @@ from slinky.sched.legality.positive import check_divisors, check_positive
 from slinky.sched.legality.races import check_races
 from slinky.sched.legality.reads import RemediesFor, check_inputs, check_outputs, check_readers_of, check_reads
 from slinky.sched.legality.reasons import Kept, Obligation
-from slinky.sched.legality.scopes import check_fitting, check_scopes, check_sources
+from slinky.sched.legality.scopes import Elsewhere, check_fitting, check_scopes, check_sources
 from slinky.sched.legality.stages import check_stages
 from slinky.sched.legality.touches import allocs_touched
 from slinky.sched.legality.unchanged import is_used_as_before
@@ -100,7 +100,7 @@ class _Gate:
         self.remedies = remedies
         self.hint = hint
         self.touched = touched
-        self._elsewhere: Sequence[int] = ()
+        self._elsewhere: Elsewhere = {}
         self._used_as_before: dict[str, bool] = {}
 
     def pass_(self) -> None:
@@ -199,7 +199,7 @@ class _Gate:
     # What is asked where no reason is named ---------------------------------------------------------------------
 
     def _moved_calls(self) -> Sequence[int]:
-        return self._elsewhere
+        return tuple(self._elsewhere)
 
     def _touched_checks(self) -> Sequence[int]:
         """The statements among which checks may be gone, or stand elsewhere: those inside of a loop stand as they did,

@@ -72,6 +72,11 @@ def exceeds_at_most(a: Expr, b: Expr, most: int) -> bool:
     """Whether `a <= b + most`, whatever the symbols are, as constants tell: an operand of the minimum a exceeds one of
     the maximum b by no more. (What a window leaves of an array often does: it is asked before all that takes a search.)
     """
+    if a is b:
+        return most >= 0
+    if type(a) is not Min and type(b) is not Max:
+        (lower_by, lower_terms), (upper_by, upper_terms) = linear(a), linear(b)
+        return lower_by <= upper_by + most and lower_terms == upper_terms
     offsets: dict[Terms, int] = {}
     for upper in b.operands if type(b) is Max else (b,):
         offset, terms = linear(upper)

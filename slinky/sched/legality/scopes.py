@@ -6,13 +6,13 @@ distinct and hide no buffer or scalar, each buffer that is named is there, and e
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
-from typing import Any, assert_never
+from collections.abc import Container, Iterable, Mapping
+from typing import Any, TypeAlias, assert_never
 
 import numpy as np
 
 from slinky.cursors.cursors import statement_cursor
-from slinky.cursors.versions import ROOT, Touched, Version
+from slinky.cursors.versions import ROOT, Entry, Touched, Version
 from slinky.errors import SchedulingError
 from slinky.ir.copies import symbols_of, symbols_of_changes
 from slinky.ir.effects import made_by, read_by, written_by
@@ -20,6 +20,9 @@ from slinky.ir.regions import global_dtypes
 from slinky.ir.statements import Alloc, Call, Check, For, If, InputPort, OutputPort, Pass, Statement
 from slinky.ir.verifier import writes_what_it_touches
 from slinky.symbolic.expressions import Expr, Metadata, Scalar, Variable
+
+Elsewhere: TypeAlias = Mapping[int, tuple[str, ...] | None]
+"""Calls, by identity, that may see other buffers than before an edit: of which names, or None where it may be any."""
 
 DEEPEST_NEST = 100
 """Programs are run and compared by walks that nest as deep as the loops do, which Python bounds."""
@@ -30,7 +33,7 @@ def check_scopes(
     new: Version,
     touched: Touched,
     reordered: Container[tuple[int, str]],
-) -> tuple[int, ...]:
+) -> Elsewhere:
     """Check the names in the statements, given by identity, that an edit put, changed or took away.
 
     `reordered` are the blocks whose statements are others than before or in another order. Raises `SchedulingError` for
@@ -39,18 +42,18 @@ def check_scopes(
     Returns the calls that may see other buffers than before, or run another func: only they may compute other values,
     and of their sources `check_sources` is to be asked.
     """
-    moved: dict[int, bool] = {ROOT: False}
+    moved: dict[int, bool] = {}
     loops: dict[int, frozenset[Expr]] = {ROOT: frozenset()}
-    asked: dict[int, None] = {}
+    asked: dict[int, tuple[str, ...] | None] = {}
     unlike: dict[int, None] = {}
     for identity, (before, entry) in touched.items():
         if entry is None:
             gone = made_by(before.statement) if before is not None else None
             if gone is not None:
-                asked.update(dict.fromkeys(_users(new, gone)))
+                _ask_users(new, gone, asked)
             continue
         statement, earlier = entry.statement, None if before is None else before.statement
-        is_moved = earlier is None or _is_moved(old, new, identity, reordered, moved)
+        is_moved = before is None or _is_moved(old, new, before, entry, reordered, moved)
         if statement is earlier and not is_moved:
             continue
         match statement:
@@ -64,9 +67,9 @@ def check_scopes(
                 name = None if earlier is None else made_by(earlier)
                 if is_moved or name != buffer:
                     _require_not_hidden(new, statement)
-                    asked.update(dict.fromkeys(_users(new, buffer)))
+                    _ask_users(new, buffer, asked)
                     if name is not None and name != buffer:
-                        asked.update(dict.fromkeys(_users(new, name)))
+                        _ask_users(new, name, asked)
                 if not isinstance(earlier, Alloc) or not _holds_the_same(earlier, statement):
                     unlike.update(dict.fromkeys(_users(new, buffer)))
             case For():
@@ -81,10 +84,19 @@ def check_scopes(
         used = _to_be_asked(earlier, statement, is_moved=is_moved)
         if used:
             _require_symbols(new, statement, used, _variables(new, entry.parent, loops))
-    for identity in asked:
-        _require_buffers(new, identity, written_by(new.statement(identity)))
-    check_fitting(new, unlike)
-    return tuple(asked)
+    for identity, names in asked.items():
+        _require_buffers(new, identity, written_by(new.statement(identity)), names)
+    if unlike:
+        check_fitting(new, unlike)
+    return asked
+
+
+def _ask_users(version: Version, buffer: str, asked: dict[int, tuple[str, ...] | None]) -> None:
+    """Note that the calls that write or read a buffer of this name may see another one, or none."""
+    for user in _users(version, buffer):
+        names = asked.get(user, ())
+        if names is not None:
+            asked[user] = (*names, buffer)
 
 
 def _to_be_asked(before: Statement | None, now: Statement, *, is_moved: bool) -> Iterable[Expr]:
@@ -150,38 +162,41 @@ def check_fitting(version: Version, statements: Iterable[int]) -> None:
                 )
 
 
-def check_sources(version: Version, statements: Iterable[int]) -> None:
-    """Check that the buffers that statements, given by identity, read are in scope.
+def check_sources(version: Version, statements: Elsewhere) -> None:
+    """Check that the buffers that statements read are in scope.
 
     Raises `SchedulingError` for the first that is not. (Where reads are proved, that says more: this comes after it.)
     """
-    for identity in statements:
-        _require_buffers(version, identity, read_by(version.statement(identity)))
+    for identity, names in statements.items():
+        _require_buffers(version, identity, read_by(version.statement(identity)), names)
 
 
-def _require_buffers(version: Version, identity: int, buffers: Iterable[str]) -> None:
+def _require_buffers(version: Version, identity: int, buffers: Iterable[str], names: Container[str] | None) -> None:
+    """Check that buffers are in scope at a statement: of them those that have one of some names, or all."""
     for buffer in buffers:
+        if names is not None and buffer not in names:
+            continue
         if version.global_box(buffer) is None and version.alloc_of(buffer, identity) is None:
             raise SchedulingError(f"{buffer} is not allocated here", place=statement_cursor(version, identity))
 
 
 def _is_moved(
-    old: Version, new: Version, identity: int, reordered: Container[tuple[int, str]], known: dict[int, bool]
+    old: Version, new: Version, before: Entry, now: Entry, reordered: Container[tuple[int, str]], known: dict[int, bool]
 ) -> bool:
     """Whether a statement may see other names than before: it, or a statement around it, is new, stands in another
     block or in one that was changed, or is a loop with another variable."""
-    found = known.get(identity)
+    parent, field = now.parent, now.field
+    if before.parent != parent or before.field != field or (parent, field) in reordered:
+        return True
+    if before is not now and _variable(before.statement) is not _variable(now.statement):
+        return True
+    if parent == ROOT:
+        return False
+    found = known.get(parent)
     if found is None:
-        before, now = old.entries.get(identity), new.entries[identity]
-        found = (
-            before is None
-            or before.parent != now.parent
-            or before.field != now.field
-            or (now.parent, now.field) in reordered
-            or _variable(before.statement) is not _variable(now.statement)
-            or _is_moved(old, new, now.parent, reordered, known)
-        )
-        known[identity] = found
+        outer = old.entries.get(parent)
+        found = outer is None or _is_moved(old, new, outer, new.entries[parent], reordered, known)
+        known[parent] = found
     return found
 
 
