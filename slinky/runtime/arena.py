@@ -23,7 +23,8 @@ import numpy as np
 
 from slinky.runtime import mirrored
 from slinky.runtime.buffers import Array, read_only
-from slinky.runtime.storage import Ring, reserve, ring_size, ring_stride
+from slinky.runtime.compacting import Compacting, room
+from slinky.runtime.storage import Ring, reserve, ring_size, ring_stride, row_bytes
 from slinky.runtime.strided import Laid, Strided, array_at, bytes_at, laid
 
 ALIGNMENT = 64
@@ -42,8 +43,9 @@ class SiteKind:
     """What is known of a site before any run: its dtype and its lifetime, in positions of the program.
 
     `buffer` is the first that lies there, for messages. `folded` are the dimensions that have a fold; such a site has
-    memory of its own, mirrored where possible. So has one with a `layout` that the user says: its arrays go by shape
-    and the strides that are given. Sites of the same `place` lie at the same bytes.
+    memory of its own: mirrored where possible, plain where its one fold `moves` on in it (see `compacting`). So has one
+    with a `layout` that the user says: its arrays go by shape and the strides that are given. Sites of the same `place`
+    lie at the same bytes.
     """
 
     dtype: np.dtype[Any]
@@ -54,6 +56,7 @@ class SiteKind:
     buffer: str = ""
     layout: Strided | None = None
     place: int = -1
+    moves: bool = False
 
     def laid(self, shape: Shape) -> Laid:
         """Where the elements of an array of this site lie, and how many bytes it takes."""
@@ -208,32 +211,66 @@ def make_window(
 ) -> WindowGiver:
     """The window function of a folded buffer with this shape and these folds, on memory that is made as needed."""
     shape, factors = key[: kind.rank], key[kind.rank :]
-    rows = [1 if factor == 1 else shape[d] for d, factor in zip(kind.folded, factors, strict=True)]
+    moving = moving_room(kind, key)
+    if moving is not None:
+        rows, size = moving
+        (dim,), (factor,) = kind.folded, factors
+        window, reading = Compacting(heap_memory(size), kind.dtype, shape, dim, factor, rows).windows()
+        return _window_giver(window, reading, (factor,))
     position, size = _place_of_window(kind, key)
-    if position is not None:
-        dim = kind.folded[position]
-        stride = ring_stride(kind.dtype, shape, dim, factors[position], size)
-        ring = Ring(ring_memory(size), size, kind.dtype, shape, dim, stride)
-        rows[position] = ring.rows
-        window, reading = (_ring_window(kind, r, position) for r in (ring, ring.read_only()))
-    else:
-        array = np.ndarray(shape, kind.dtype, heap_memory(size))
-        window, reading = (_crop_window(kind.folded, a) for a in (array, read_only(array)))
-    window.rows = tuple(rows)  # type: ignore[attr-defined]
+    if position is None:
+        return whole_window(kind, key, heap_memory)
+    dim = kind.folded[position]
+    stride = ring_stride(kind.dtype, shape, dim, factors[position], size)
+    ring = Ring(ring_memory(size), size, kind.dtype, shape, dim, stride)
+    window, reading = (_ring_window(kind, r, position) for r in (ring, ring.read_only()))
+    in_full = _rows_in_full(kind, key)
+    return _window_giver(window, reading, (*in_full[:position], ring.rows, *in_full[position + 1 :]))
+
+
+def whole_window(kind: SiteKind, key: tuple[int, ...], heap_memory: Callable[[int], Array]) -> WindowGiver:
+    """The window function of a folded buffer with this shape and these folds that is stored in full."""
+    shape = key[: kind.rank]
+    array = np.ndarray(shape, kind.dtype, heap_memory(math.prod(shape) * kind.dtype.itemsize))
+    window, reading = (_crop_window(kind.folded, a) for a in (array, read_only(array)))
+    return _window_giver(window, reading, _rows_in_full(kind, key))
+
+
+def _rows_in_full(kind: SiteKind, key: tuple[int, ...]) -> tuple[int, ...]:
+    """How many coordinates of each folded dimension a window may have, where they are stored in full."""
+    return tuple(1 if factor == 1 else key[d] for d, factor in zip(kind.folded, key[kind.rank :], strict=True))
+
+
+def _window_giver(window: WindowGiver, reading: WindowGiver, rows: tuple[int, ...]) -> WindowGiver:
+    window.rows = rows  # type: ignore[attr-defined]
     window.read_only = reading  # type: ignore[attr-defined]
     return window
 
 
 def window_memory(kind: SiteKind, key: tuple[int, ...]) -> tuple[bool, int]:
     """Whether the windows on a folded buffer with this shape and these folds are on a ring, and of how many bytes."""
+    moving = moving_room(kind, key)
+    if moving is not None:
+        return False, moving[1]
     position, size = _place_of_window(kind, key)
     return position is not None, size
+
+
+def moving_room(kind: SiteKind, key: tuple[int, ...]) -> tuple[int, int] | None:
+    """For how many rows there is room, and in how many bytes, where windows move on in plain memory."""
+    if not kind.moves:
+        return None
+    shape, (factor,), (dim,) = key[: kind.rank], key[kind.rank :], kind.folded
+    rows = room(kind.dtype, shape, dim, factor) if factor < shape[dim] else None
+    return None if rows is None else (rows, rows * row_bytes(kind.dtype, shape, dim))
 
 
 def _place_of_window(kind: SiteKind, key: tuple[int, ...]) -> tuple[int | None, int]:
     """Which of the folded dimensions is a ring, if any, and the bytes that the buffer takes."""
     shape, factors = key[: kind.rank], key[kind.rank :]
     for position, (dim, factor) in enumerate(zip(kind.folded, factors, strict=True)):
+        if kind.moves:
+            break  # in plain memory, if not in full
         size = ring_size(kind.dtype, shape, dim, factor) if factor < shape[dim] else None
         if size is not None:
             return position, size

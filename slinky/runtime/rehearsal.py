@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from slinky.ir.operations import Nested, Operation
-from slinky.runtime.arena import SiteKind, make_window
+from slinky.runtime.arena import SiteKind, make_window, moving_room, whole_window
 from slinky.runtime.buffers import Array, Buffer, buffer_at
 from slinky.runtime.nested import inner_run
 from slinky.runtime.omitted import Completion
@@ -95,6 +95,8 @@ class _RingSite(_Site):
     """In place of `arena.RingSite`."""
 
     def __getitem__(self, key: Any) -> Any:
+        if moving_room(self.kind, key) is not None:
+            return whole_window(self.kind, key, address_space)  # whose rows do not move: they would be touched
         return make_window(self.kind, key, _ring_space, address_space)
 
 

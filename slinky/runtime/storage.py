@@ -3,7 +3,7 @@
 A folded dimension is stored outermost, as a ring in mirrored memory, so that a window that wraps around is still one
 plain view. The ring is as long as its pages: coordinate c begins at byte `c * stride % size`. Where mirrored memory is
 not available, or would take more than the unfolded buffer, the buffer is stored unfolded: always correct, at most more
-memory.
+memory. (Plans have another way, which asks for some care: see `compacting`.)
 
 Making a view takes several times as long as finding one. So where rows begin at few bytes, the views are kept, and
 short rows lie as far apart as it takes to begin at few bytes, if that costs no more than a page.

@@ -75,12 +75,14 @@ def with_box(alloc: Alloc, box: Box) -> Alloc:
 class _Arena:
     """An arena of the plan: the scope that has it, and the names of its sites by statement.
 
-    The arrays of sites that are `reserved` are there before they are asked for.
+    The arrays of sites that are `reserved` are there before they are asked for. The windows of the statements in
+    `moving` move.
     """
 
     scope: CodeScope
     sites: dict[int, Name] = attrs.field(factory=dict)
     reserved: set[str] = attrs.field(factory=set)
+    moving: set[int] = attrs.field(factory=set)
 
 
 class Allocations:
@@ -116,6 +118,8 @@ class Allocations:
             folded = any(fold is not None for fold in alloc.folds)
             name = self._writer.names.fresh(f"{alloc.buffer}_{'windows' if folded else 'arrays'}")
             arena.sites.update(dict.fromkeys((alloc.id, *site.others), Name(name)))
+            if site.moves and all(fold is None or constant_value(fold) != 1 for fold in alloc.folds):
+                arena.moving.add(alloc.id)
             if folded:
                 rings.append(name)
                 continue
@@ -265,7 +269,8 @@ class Allocations:
             name = writer.names.fresh(f"{alloc.buffer}_window" if folded else alloc.buffer)
             reading = self._reading_name(alloc.buffer)
             target.add(Fetch(name, site, (*sizes, *apart), factors, reading))
-        stored = Stored(Name(name), target, folded, None if reading is None else Name(reading), blocks_of_dims(alloc))
+        reading_name, moves = None if reading is None else Name(reading), alloc.id in arena.moving
+        stored = Stored(Name(name), target, folded, reading_name, blocks_of_dims(alloc), moves)
         if not self._recording.is_on:
             target.values[key] = stored
         return stored

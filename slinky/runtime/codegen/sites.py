@@ -20,6 +20,7 @@ from slinky.ir.blocks import blocks_of_dims, stored_names
 from slinky.ir.sharing import host_of
 from slinky.ir.statements import Alloc, Block, For, If, Serial
 from slinky.runtime.arena import SiteKind
+from slinky.runtime.codegen.moving import moves
 from slinky.runtime.in_place import taken_over
 from slinky.runtime.lifetimes import buffers_named_inside, guests, releases
 from slinky.runtime.strided import strided
@@ -29,13 +30,14 @@ from slinky.runtime.strided import strided
 class SiteAllocs:
     """The allocations of one site: the one that comes first, the loops around it, and those that take it over.
 
-    It is certain where no condition stands around it.
+    It is certain where no condition stands around it. Its windows may move (see `moving`).
     """
 
     alloc: Alloc
     loops: tuple[For, ...]
     others: tuple[int, ...]
     is_certain: bool
+    moves: bool
 
 
 def arena_allocs(block: Block, loops: tuple[For, ...] = (), *, is_certain: bool = True) -> Iterator[SiteAllocs]:
@@ -48,7 +50,8 @@ def arena_allocs(block: Block, loops: tuple[For, ...] = (), *, is_certain: bool 
         match statement:
             case Alloc(id=identity):
                 if identity not in first:
-                    yield SiteAllocs(statement, loops, tuple(others.get(identity, ())), is_certain)
+                    after = tuple(others.get(identity, ()))
+                    yield SiteAllocs(statement, loops, after, is_certain, moves(statement, block))
             case For(mode=Serial(), body=body):
                 yield from arena_allocs(body, (*loops, statement), is_certain=is_certain)
             case If(body=body, orelse=orelse):
@@ -89,7 +92,8 @@ def sites(block: Block) -> tuple[SiteKind, ...]:
                     if host is not None and host in hosts:
                         at_place_of[len(kinds)] = hosts[host]
                     rank = len(stored_names(blocks_of_dims(statement), dims))
-                    kinds.append(SiteKind(dtype, rank, now, now, folded, buffer, layout))
+                    is_moving = moves(statement, block)
+                    kinds.append(SiteKind(dtype, rank, now, now, folded, buffer, layout, moves=is_moving))
                     born.append(now)
                     dies.append(now)
                 case For(mode=Serial(), body=body):

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import attrs
 
+from slinky.ir.effects import calls_in
 from slinky.ir.regions import factors_of, is_translation
 from slinky.ir.statements import Call, InputPort, LoweredFunc, OutputPort, Port, Program, walk
 from slinky.runtime.codegen.scopes import CodeScope
@@ -32,7 +33,8 @@ class Stored:
 
     It is an array, or where dimensions are `folded`, a ring that gives windows (see `plan_tree.Window`). `read_only` is
     the name of what is the same but read-only, if there is one. The array of one that is stored by `blocks` has
-    dimensions more, which come first (see `ir.blocks`).
+    dimensions more, which come first (see `ir.blocks`). The windows of a ring may be void once another one has been
+    asked for, where it `moves`.
     """
 
     name: Name
@@ -40,6 +42,7 @@ class Stored:
     folded: tuple[int, ...] = ()
     read_only: Name | None = None
     blocks: tuple[int | None, ...] = ()
+    moves: bool = False
 
 
 @attrs.frozen(eq=False)
@@ -141,9 +144,11 @@ class Views:
         if stored.folded:
             folded = [c for c in crops if c.dim in stored.folded]
             base = max([base, *(c.home for c in folded)], key=lambda scope: scope.level)
+            if stored.moves:
+                base = max(base, self._where_it_lies_still(buffer), key=lambda scope: scope.level)
             if not self._there_are_such_windows(buffer, folded, base.facts.known):
                 base = self._writer.scope
-            array = self._window(name, buffer, folded, self._around(base))
+            array = self._window(stored, name, buffer, folded, self._around(base))
             crops = [c for c in crops if c.dim not in stored.folded]
         if stored.blocks:
             blocks = [c for c in crops if c.block is not None]
@@ -193,9 +198,23 @@ class Views:
         """The scope of this level around the current one."""
         return next(around for around in self._writer.scope.chain() if around.level == scope.level)
 
-    def _window(self, ring: Name, buffer: str, crops: Sequence[DimCrop], target: CodeScope) -> Value:
+    def _where_it_lies_still(self, buffer: str) -> CodeScope:
+        """The outermost scope around the current one from which on nobody writes a buffer whose rows may move.
+
+        Every loop between has iterations: a window that is asked for in vain would make the rows move elsewhere.
+        """
+        scope = self._writer.scope
+        while scope.around is not None and scope.is_certain and len(scope.facts.loops) > len(scope.around.facts.loops):
+            if any(buffer in call.writes for call in calls_in(scope.facts.loops[-1].body)):
+                break
+            scope = scope.around
+        return scope
+
+    def _window(self, stored: Stored, ring: Name, buffer: str, crops: Sequence[DimCrop], target: CodeScope) -> Value:
         """The view of a folded buffer: made where it is used, or under a name of an outer scope."""
-        key = ("window", ring, *(crop.key for crop in crops))
+        key: tuple[object, ...] = ("window", ring, *(crop.key for crop in crops))
+        if stored.moves:
+            key = (*key, object())  # whoever asks for the same one later may find it elsewhere
         value = self._writer.value
 
         def make() -> Value:
