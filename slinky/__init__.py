@@ -29,6 +29,7 @@ from slinky.errors import (
     CheckFailedError,
     CompilationError,
     DeclarationError,
+    DimensionError,
     ExecutionError,
     ExpressionError,
     ForcedValueWarning,
@@ -45,6 +46,8 @@ from slinky.errors import (
     SchedulingError,
     SlinkyError,
     StorageError,
+    TensorError,
+    TensorSizeError,
     TracingError,
     TuningWarning,
     UninitializedReadError,
@@ -132,6 +135,8 @@ if TYPE_CHECKING:
     from slinky.frontend.probe_reports import ProbeReport
     from slinky.frontend.probing import probe
     from slinky.frontend.reports import FuncFinding, FuncReport
+    from slinky.frontend.tensors.dimensions import Dims, dims, size
+    from slinky.frontend.tensors.tensor import Tensor
     from slinky.frontend.verifying_funcs import verify_func
     from slinky.runtime.estimates import Estimate, Work
     from slinky.sched.auto_pipeline import AutoPipeline
@@ -207,6 +212,8 @@ else:
             "slinky.frontend.probe_reports": "ProbeReport",
             "slinky.frontend.probing": "probe",
             "slinky.frontend.reports": "FuncFinding FuncReport",
+            "slinky.frontend.tensors.dimensions": "Dims dims size",
+            "slinky.frontend.tensors.tensor": "Tensor",
             "slinky.frontend.verifying_funcs": "verify_func",
             "slinky.reductions": "",
             "slinky.runtime.estimates": "Estimate Work",
@@ -258,6 +265,8 @@ __all__ = [
     "DeclarationError",
     "Dependence",
     "DimCursor",
+    "DimensionError",
+    "Dims",
     "Editor",
     "Estimate",
     "ExecutionError",
@@ -302,6 +311,9 @@ __all__ = [
     "SlinkyError",
     "StatementCursor",
     "StorageError",
+    "Tensor",
+    "TensorError",
+    "TensorSizeError",
     "TracingError",
     "TuningWarning",
     "UninitializedReadError",
@@ -336,6 +348,7 @@ __all__ = [
     "cut_loop",
     "default_schedule",
     "dependences",
+    "dims",
     "divide_dim",
     "double_buffer",
     "each",
@@ -406,6 +419,7 @@ __all__ = [
     "set_layout",
     "share_calls",
     "simplify",
+    "size",
     "slide_window",
     "specialize",
     "split_boundary",

@@ -40,6 +40,18 @@ class TracingError(SlinkyError, ValueError):
     refused, does what is not understood. The message names the operation and its line."""
 
 
+class TensorError(SlinkyError, ValueError):
+    """An operation on tensors cannot be written as asked. Raised when it is written, before anything runs."""
+
+
+class TensorSizeError(TensorError):
+    """Sizes of tensors do not fit, or are not determined; the message has the equations, and what was given."""
+
+
+class DimensionError(TensorError, AttributeError):
+    """A dimension is asked for by a name that none has."""
+
+
 class ForcedValueWarning(UserWarning):
     """A traced function asks for values while it is traced, so that it is traced again at each call."""
 

@@ -40,18 +40,33 @@ _REDUCED: dict[np.ufunc, str] = {
     np.minimum: "minimum",
     np.logical_and: "logical_and",
     np.logical_or: "logical_or",
+    np.logical_xor: "logical_xor",
+    np.bitwise_and: "bitwise_and",
+    np.bitwise_or: "bitwise_or",
+    np.bitwise_xor: "bitwise_xor",
+    np.gcd: "gcd",
+    np.logaddexp: "logaddexp",
+    np.logaddexp2: "logaddexp2",
+    np.hypot: "hypot",
 }
 
 
 def reduce(
-    ufunc: np.ufunc, source: Access, target: Access, *, name: str | None = None, reassociate: bool = False
+    ufunc: np.ufunc,
+    source: Access,
+    target: Access,
+    *,
+    name: str | None = None,
+    reassociate: bool = False,
+    over: Sequence[str] | None = None,
 ) -> Func:
-    """Combine elements by a ufunc, as `ufunc.reduce` does: `add`, `multiply`, `maximum`, `minimum`, `logical_and` and
-    `logical_or`.
+    """Combine elements by a ufunc, as `ufunc.reduce` does: `add`, `multiply`, `maximum`, `minimum`, `logical_and`,
+    `logical_or`, `logical_xor`, `bitwise_and`, `bitwise_or`, `bitwise_xor`, `gcd`, `logaddexp`, `logaddexp2`, `hypot`.
 
     Parameters: an access of the source, in which what is reduced stands as `:` or an interval; an access of the target
     with the other dimensions, in the same order; the `name` of the func; `reassociate`, whether floats may be added or
-    multiplied in another order. All is computed in the dtype of the target.
+    multiplied in another order; `over`, names for what is reduced, in order, instead of those of the axes. All is
+    computed in the dtype of the target.
 
         >>> import slinky as sl, numpy as np
         >>> y = sl.variables("y")[0]
@@ -61,8 +76,8 @@ def reduce(
 
     Of no elements there is no extremum: a run then fails, as NumPy does, whether it takes pieces or not.
 
-    Raises `GraphError` for another ufunc, accesses that do not fit, extrema of what has no largest value, or a target
-    of `logical_and` and `logical_or` that is not bool.
+    Raises `GraphError` for another ufunc, accesses that do not fit, extrema of what has no largest value, a target of
+    the logical ones that is not bool, or dtypes that the ufunc does not take.
     """
     if ufunc not in _REDUCED:
         raise GraphError(f"reduce() knows {', '.join(_REDUCED.values())}, got {ufunc!r}")
@@ -72,18 +87,22 @@ def reduce(
         raise GraphError(
             f"{_REDUCED[ufunc]}(): {source.buffer.name!r} is {source.buffer.dtype}, and its extrema are not {dtype}"
         )
-    if ufunc in (np.logical_and, np.logical_or) and dtype != np.bool_:
+    if ufunc in (np.logical_and, np.logical_or, np.logical_xor) and dtype != np.bool_:
         raise GraphError(f"{_REDUCED[ufunc]}() gives bools, and {target.buffer.name!r} is {dtype}")
     combine = _Combine(ufunc, axes, _identity(ufunc, dtype))
+    try:
+        ufunc.resolve_dtypes((dtype, dtype, dtype))
+    except TypeError as error:
+        raise GraphError(f"{_REDUCED[ufunc]}() of {dtype}: {error}") from None
     is_extremum = ufunc in (np.maximum, np.minimum)
-    is_rounded = ufunc in (np.add, np.multiply) and dtype.kind in "fc"
+    is_rounded = dtype.kind in "fc" and not is_extremum
     return Func(
         combine.whole,
         [source],
         [target],
         _REDUCED[ufunc] if name is None else name,
         reduction=Reduction(
-            _over(source, axes),
+            _over(source, axes, over),
             [_state("partial", dtype, target)],
             combine.init,
             combine.take_one_more if is_extremum else combine.update,
@@ -149,6 +168,8 @@ def _finish_alone(state: Array, out: Array) -> None:
 
 def _identity(ufunc: np.ufunc, dtype: np.dtype[Any]) -> Any:
     """What a ufunc gives of no elements, or what changes nothing where NumPy gives nothing."""
+    if ufunc is np.bitwise_and:  # all bits, also of what has no negative numbers
+        return np.invert(np.zeros((), dtype))
     if ufunc not in (np.maximum, np.minimum):
         return ufunc.identity
     largest = ufunc is np.minimum
@@ -163,7 +184,14 @@ def _identity(ufunc: np.ufunc, dtype: np.dtype[Any]) -> Any:
     raise GraphError(f"{ufunc.__name__}() of {dtype} has no largest and least value to begin with")
 
 
-def mean(source: Access, target: Access, *, name: str | None = "mean", reassociate: bool = False) -> Func:
+def mean(
+    source: Access,
+    target: Access,
+    *,
+    name: str | None = "mean",
+    reassociate: bool = False,
+    over: Sequence[str] | None = None,
+) -> Func:
     """The mean of elements, as `np.mean` gives it in the dtype of the target, a float.
 
         >>> import slinky as sl, numpy as np
@@ -183,7 +211,7 @@ def mean(source: Access, target: Access, *, name: str | None = "mean", reassocia
         [target],
         "mean" if name is None else name,
         reduction=Reduction(
-            _over(source, axes),
+            _over(source, axes, over),
             [_state("partial", dtype, target)],
             combine.init,
             lambda old, piece, new, start: combine.update(old, piece, new),
@@ -269,7 +297,7 @@ def var(source: Access, target: Access, *, ddof: int = 0, name: str | None = "va
     )
 
 
-def argmax(source: Access, target: Access, *, name: str | None = "argmax") -> Func:
+def argmax(source: Access, target: Access, *, name: str | None = "argmax", over: Sequence[str] | None = None) -> Func:
     """The place of the first largest element along one axis, as `np.argmax` gives it: from 0 on.
 
         >>> import slinky as sl, numpy as np
@@ -280,10 +308,10 @@ def argmax(source: Access, target: Access, *, name: str | None = "argmax") -> Fu
 
     Raises `GraphError` for accesses that do not fit, several reduced axes, or a target that is not `np.intp`.
     """
-    return _place("argmax", np.argmax, np.greater, source, target, name)
+    return _place("argmax", np.argmax, np.greater, source, target, name, over)
 
 
-def argmin(source: Access, target: Access, *, name: str | None = "argmin") -> Func:
+def argmin(source: Access, target: Access, *, name: str | None = "argmin", over: Sequence[str] | None = None) -> Func:
     """The place of the first least element along one axis, as `np.argmin` gives it: from 0 on.
 
         >>> import slinky as sl, numpy as np
@@ -294,11 +322,17 @@ def argmin(source: Access, target: Access, *, name: str | None = "argmin") -> Fu
 
     Raises `GraphError` for accesses that do not fit, several reduced axes, or a target that is not `np.intp`.
     """
-    return _place("argmin", np.argmin, np.less, source, target, name)
+    return _place("argmin", np.argmin, np.less, source, target, name, over)
 
 
 def _place(
-    what: str, find: Callable[..., Any], is_better: np.ufunc, source: Access, target: Access, name: str | None
+    what: str,
+    find: Callable[..., Any],
+    is_better: np.ufunc,
+    source: Access,
+    target: Access,
+    name: str | None,
+    over: Sequence[str] | None,
 ) -> Func:
     axes = _reduced_axes(what, source, target)
     if len(axes) != 1 or target.buffer.dtype != np.intp:
@@ -345,7 +379,7 @@ def _place(
         [target],
         what if name is None else name,
         reduction=Reduction(
-            _over(source, axes),
+            _over(source, axes, over),
             [_state("best", source.buffer.dtype, target), _state("place", np.dtype(np.intp), target)],
             init,
             update,
@@ -525,7 +559,13 @@ def _reduced_axes(what: str, source: Access, target: Access) -> tuple[int, ...]:
     return tuple(axes)
 
 
-def _over(source: Access, axes: Sequence[int]) -> dict[str, int]:
+def _over(source: Access, axes: Sequence[int], given: Sequence[str] | None = None) -> dict[str, int]:
+    """What is reduced, by its names: those given, or those of the axes."""
+    if given is not None:
+        found = dict(zip(given, axes, strict=False))
+        if isinstance(given, str) or len(given) != len(axes) or len(found) != len(axes):
+            raise GraphError(f"what {source} reduces has {len(axes)} different names, got {given!r}")
+        return found
     rank = source.buffer.rank
     names = ("z", "y", "x")[-rank:] if rank <= 3 else tuple(f"d{d}" for d in range(rank))
     return {names[axis]: axis for axis in axes}

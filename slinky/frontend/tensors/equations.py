@@ -1,0 +1,261 @@
+"""Sizes of tensors: unknowns, the equations between them, and what follows.
+
+Idea. Each dimension of each tensor has an unknown, and each operation says equations of those of its operands and its
+result. Nothing has a direction: what is known of any tensor is known of all that depends on it, and of all that it
+depends on. An equation is kept by the operation that said it, so what was thrown away constrains nothing.
+
+Sizes are found by propagation, an unknown by an equation in which it is the only one; where that ends, by elimination
+among those that are linear.
+
+Invariant: a size that is found is the only one for which all equations hold, and it comes with what it follows from.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from typing import TypeAlias
+from weakref import WeakSet
+
+import attrs
+
+from slinky.errors import ExpressionError, TensorSizeError
+from slinky.symbolic.expressions import (
+    Expr,
+    Product,
+    Variable,
+    as_expr,
+    constant_value,
+    linear,
+    variable,
+)
+from slinky.symbolic.traversal import substitute, symbols
+
+_serial = itertools.count()
+
+
+class Unknown:
+    """The size of a dimension of a tensor; `value` where it was given, and `given` says by what."""
+
+    __slots__ = ("__weakref__", "equations", "given", "of", "symbol", "value")
+
+    def __init__(self, dim: Variable, of: str) -> None:
+        self.symbol = variable(f"size {next(_serial)}")
+        self.of = f"{dim} of {of}"
+        self.value: int | None = None
+        self.given = ""
+        self.equations: WeakSet[Equation] = WeakSet()
+
+    def give(self, value: int | None, given: str) -> None:
+        """Say what it is; None: that this is not known."""
+        self.value, self.given = value, given
+
+    def __str__(self) -> str:
+        return self.of if self.value is None else f"{self.of} == {self.value} ({self.given})"
+
+
+@attrs.frozen(eq=False)
+class Equation:
+    """That two expressions of unknowns are equal, and why."""
+
+    left: Expr
+    right: Expr
+    unknowns: tuple[Unknown, ...]
+    why: str
+
+    def __attrs_post_init__(self) -> None:
+        for unknown in self.unknowns:
+            unknown.equations.add(self)
+
+    def __str__(self) -> str:
+        names: dict[Expr, Expr] = {u.symbol: variable(u.of) for u in self.unknowns}
+        return f"{substitute(self.left, names)} == {substitute(self.right, names)} ({self.why})"
+
+
+Ground: TypeAlias = Equation | Unknown
+"""What a size follows from: an equation, or what was given."""
+
+
+def connected(start: Iterable[Unknown]) -> tuple[list[Unknown], list[Equation]]:
+    """All unknowns and equations that have to do with some unknowns, in the order in which they are found."""
+    waiting = list(start)
+    unknowns: dict[Unknown, None] = dict.fromkeys(waiting)
+    equations: dict[Equation, None] = {}
+    while waiting:
+        for equation in sorted(waiting.pop().equations, key=_age):
+            if equation not in equations:
+                equations[equation] = None
+                new = [u for u in equation.unknowns if u not in unknowns]
+                unknowns.update(dict.fromkeys(new))
+                waiting += new
+    return list(unknowns), sorted(equations, key=_age)
+
+
+def _age(equation: Equation) -> int:
+    """Later operations have later unknowns; this order is the same in every process."""
+    return max((int(u.symbol.name.split()[1]) for u in equation.unknowns), default=0)
+
+
+class Sizes:
+    """What follows from the equations that have to do with some unknowns.
+
+    Raises `TensorSizeError` where not all of them can hold, with those that cannot.
+    """
+
+    def __init__(self, start: Iterable[Unknown]) -> None:
+        unknowns, self._open = connected(start)
+        self._known: dict[Expr, Expr] = {}
+        self._grounds: dict[Expr, dict[Ground, None]] = {}
+        for unknown in unknowns:
+            if unknown.value is not None:
+                self._learn(unknown.symbol, Fraction(unknown.value), {unknown: None})
+        while self._propagated() or self._eliminated():
+            pass
+
+    def known(self, unknown: Unknown) -> int | None:
+        """The size, if it is known."""
+        found = self._known.get(unknown.symbol)
+        return None if found is None else constant_value(found)
+
+    def of(self, unknowns: Sequence[Unknown]) -> tuple[int, ...]:
+        """The sizes. Raises `TensorSizeError` where one is not determined, with the equations that leave it open."""
+        found = [self.known(unknown) for unknown in unknowns]
+        missing = [unknown for unknown, size in zip(unknowns, found, strict=True) if size is None]
+        if missing:
+            raise TensorSizeError(self._undetermined(missing))
+        return tuple(size for size in found if size is not None)
+
+    def _undetermined(self, missing: Sequence[Unknown]) -> str:
+        reached: set[Expr] = {unknown.symbol for unknown in missing}
+        left: dict[Equation, None] = {}
+        while True:
+            new = [e for e in self._open if e not in left and not reached.isdisjoint(self._unknown_in(e))]
+            if not new:
+                break
+            left.update(dict.fromkeys(new))
+            reached.update(symbol for e in new for symbol in self._unknown_in(e))
+        what = " and ".join(unknown.of for unknown in missing)
+        if not left:
+            return f"the size of {what} is not known, and no equation says it: give it by set_size() or set()"
+        given: dict[Ground, None] = {}
+        for equation in left:
+            for unknown in equation.unknowns:
+                given.update({u: None for u in self._grounds.get(unknown.symbol, {}) if isinstance(u, Unknown)})
+        return f"the size of {what} is not determined by\n{_lines([*left, *given])}"
+
+    def _unknown_in(self, equation: Equation) -> set[Expr]:
+        return {unknown.symbol for unknown in equation.unknowns if unknown.symbol not in self._known}
+
+    def _learn(self, symbol: Expr, value: Fraction, grounds: dict[Ground, None]) -> None:
+        if value.denominator != 1 or value < 0:
+            raise _impossible(grounds, f"it would have to be {value}")
+        self._known[symbol] = as_expr(int(value))
+        self._grounds[symbol] = grounds
+
+    def _grounds_of(self, equation: Equation) -> dict[Ground, None]:
+        found: dict[Ground, None] = {equation: None}
+        for unknown in equation.unknowns:
+            found.update(self._grounds.get(unknown.symbol, {}))
+        return found
+
+    def _rest(self, equation: Equation) -> Expr:
+        """What must be zero."""
+        try:
+            return substitute(equation.left - equation.right, self._known)
+        except ExpressionError as error:  # division by a size of 0
+            raise _impossible(self._grounds_of(equation), str(error)) from None
+
+    def _propagated(self) -> bool:
+        """Whether a size was found by an equation in which it is the only unknown."""
+        found = False
+        for equation in tuple(self._open):
+            rest = self._rest(equation)
+            left = symbols(rest)
+            if not left:
+                if constant_value(rest) != 0:
+                    raise _impossible(self._grounds_of(equation))
+                self._open.remove(equation)
+            elif len(left) == 1:
+                (symbol,) = left
+                value = _only_root(rest, symbol)
+                if value is not None:
+                    self._learn(symbol, value, self._grounds_of(equation))
+                    self._open.remove(equation)
+                    found = True
+        return found
+
+    def _eliminated(self) -> bool:
+        """Whether a size was found among linear equations of several unknowns."""
+        rows: list[_Row] = []
+        for equation in self._open:
+            row = _row(self._rest(equation), self._grounds_of(equation))
+            if row is None:
+                continue
+            for other in rows:
+                row = row.without(other)
+            if not row.terms:
+                if row.constant:
+                    raise _impossible(row.grounds)
+                continue
+            rows = [other.without(row) for other in rows] + [row]
+        for row in rows:
+            if len(row.terms) == 1:
+                ((symbol, factor),) = row.terms.items()
+                if symbol not in self._known:
+                    self._learn(symbol, -row.constant / factor, row.grounds)
+        return any(len(row.terms) == 1 for row in rows)
+
+
+@attrs.frozen
+class _Row:
+    """That a sum of multiples of unknowns and a constant is zero; the first unknown is eliminated from other rows."""
+
+    terms: dict[Expr, Fraction]
+    constant: Fraction
+    grounds: dict[Ground, None]
+
+    def without(self, other: _Row) -> _Row:
+        """The same without the first unknown of another row."""
+        pivot = next(iter(other.terms))
+        if pivot not in self.terms:
+            return self
+        by = self.terms[pivot] / other.terms[pivot]
+        terms = {
+            symbol: value
+            for symbol in {**self.terms, **other.terms}
+            if (value := self.terms.get(symbol, Fraction(0)) - by * other.terms.get(symbol, Fraction(0)))
+        }
+        return _Row(terms, self.constant - by * other.constant, {**self.grounds, **other.grounds})
+
+
+def _row(rest: Expr, grounds: dict[Ground, None]) -> _Row | None:
+    constant, terms = linear(rest)
+    if not all(isinstance(atom, Variable) for atom, _ in terms):
+        return None
+    return _Row({atom: Fraction(factor) for atom, factor in terms}, Fraction(constant), grounds)
+
+
+def _only_root(rest: Expr, symbol: Expr) -> Fraction | None:
+    """The only size for which an expression of one unknown is zero; None if that is not known."""
+    constant, terms = linear(rest)
+    if len(terms) != 1:
+        return None
+    ((atom, factor),) = terms
+    value = Fraction(-constant, factor)
+    if atom is symbol:
+        return value
+    if not isinstance(atom, Product) or any(each is not symbol for each in atom.factors) or value < 0:
+        return None
+    power = len(atom.factors)
+    root = round(float(value) ** (1 / power))
+    return Fraction(root) if Fraction(root) ** power == value else Fraction(-1)
+
+
+def _impossible(grounds: dict[Ground, None], why: str = "") -> TensorSizeError:
+    reason = f": {why}" if why else ""
+    return TensorSizeError(f"there are no sizes for which all of these hold{reason}\n{_lines(grounds)}")
+
+
+def _lines(grounds: Iterable[Ground]) -> str:
+    return "\n".join(f"  {ground}" for ground in grounds)

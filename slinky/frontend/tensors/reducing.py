@@ -1,0 +1,94 @@
+"""Reductions of tensors: which node each is, with the dtype that NumPy gives.
+
+Invariant: what `slinky.reductions` would refuse is refused here, where it is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from slinky import reductions
+from slinky.errors import GraphError, TensorError
+from slinky.frontend.tensors.nodes import Elementwise, Node, Reduced
+from slinky.graph.buffers import BufferExpr
+from slinky.symbolic.expressions import Variable
+
+_SHORT: dict[np.ufunc, str] = {
+    np.add: "sum",
+    np.multiply: "prod",
+    np.maximum: "max",
+    np.minimum: "min",
+    np.logical_or: "any",
+    np.logical_and: "all",
+}
+_LOGICAL = (np.logical_and, np.logical_or, np.logical_xor)
+
+
+def along(source: Node, over: Sequence[object], what: str) -> tuple[Variable, ...]:
+    """The dimensions that are named, in the order of the tensor; all if none is.
+
+    Raises `TensorError` for what is no dimension of it.
+    """
+    for each in over:
+        if not any(each is dim for dim in source.dims):
+            dims = ", ".join(map(str, source.dims))
+            raise TensorError(f"{what} is along dimensions of {source.title}, [{dims}], got {each!s}")
+    return tuple(dim for dim in source.dims if dim in over or not over)
+
+
+def converted(source: Node, dtype: np.dtype[Any]) -> Node:
+    """The elements as elements of another dtype."""
+    return Elementwise("astype", lambda term: term.astype(dtype), [source])
+
+
+def combined(source: Node, ufunc: object, over: Sequence[object], *, reassociate: bool) -> Node:
+    """Elements combined by a ufunc.
+
+    Raises `TensorError` for what is no associative ufunc, or does not take the elements.
+    """
+    if not isinstance(ufunc, np.ufunc):
+        raise TensorError(f"reduce() takes a ufunc, such as np.maximum, got {ufunc!r}")
+    dims = along(source, over, ufunc.__name__)
+    if ufunc in _LOGICAL and source.dtype != bool:
+        source = converted(source, np.dtype(bool))
+    try:
+        dtype = ufunc.reduce(np.ones(1, source.dtype)).dtype
+        elements, total = BufferExpr("elements", source.dtype, 1), BufferExpr("total", dtype, 0)
+        reductions.reduce(ufunc, elements[:], total[()])
+    except (TypeError, ValueError) as error:
+        raise TensorError(f"np.{ufunc.__name__} does not reduce {source.title} of {source.dtype}: {error}") from None
+    if not dims:
+        return converted(source, dtype)
+    name = _SHORT.get(ufunc, ufunc.__name__)
+    return Reduced("reduce", source, dims, dtype, name, ufunc=ufunc, reassociate=reassociate)
+
+
+def averaged(source: Node, over: Sequence[object], *, reassociate: bool) -> Node:
+    """The mean of elements. Raises `TensorError` for those that are no real numbers."""
+    dims = along(source, over, "mean")
+    if source.dtype.kind not in "biuf":
+        raise TensorError(f"mean() takes real numbers, and {source.title} is {source.dtype}")
+    dtype = source.dtype if source.dtype.kind == "f" else np.dtype(np.float64)
+    if not dims:
+        return converted(source, dtype)
+    if dtype == np.float16:  # NumPy adds these in float32
+        wide = converted(source, np.dtype(np.float32))
+        return converted(Reduced("mean", wide, dims, wide.dtype, "mean", reassociate=reassociate), dtype)
+    return Reduced("mean", source, dims, dtype, "mean", reassociate=reassociate)
+
+
+def placed(kind: Literal["argmax", "argmin"], source: Node, over: object) -> Node:
+    """The place of the first extremum along a dimension.
+
+    Raises `TensorError` for elements that have no order.
+    """
+    dims = along(source, (over,), kind)
+    elements, place = BufferExpr("elements", source.dtype, 1), BufferExpr("place", np.intp, 0)
+    try:
+        (reductions.argmax if kind == "argmax" else reductions.argmin)(elements[:], place[()])
+    except GraphError as error:
+        raise TensorError(str(error)) from None
+    return Reduced(kind, source, dims, np.dtype(np.intp), kind)
