@@ -13,7 +13,8 @@ Invariant: a size that is found is the only one for which all equations hold, an
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from fractions import Fraction
 from typing import TypeAlias
 from weakref import WeakSet
@@ -22,11 +23,14 @@ import attrs
 
 from slinky.errors import ExpressionError, TensorSizeError
 from slinky.symbolic.expressions import (
+    FALSE,
+    Condition,
     Expr,
     Product,
     Variable,
     as_expr,
     constant_value,
+    equal,
     linear,
     variable,
 )
@@ -68,9 +72,47 @@ class Equation:
         for unknown in self.unknowns:
             unknown.equations.add(self)
 
+    def zero(self, known: Mapping[Expr, Expr]) -> Expr | None:
+        """An expression of the other unknowns that is zero, where some are known; None if there is none."""
+        return substitute(self.left - self.right, known)
+
+    def conditions(self, known: Mapping[Expr, Expr]) -> list[Condition]:
+        """What must hold of expressions for all unknowns."""
+        return [equal(substitute(self.left, known), substitute(self.right, known))]
+
     def __str__(self) -> str:
         names: dict[Expr, Expr] = {u.symbol: variable(u.of) for u in self.unknowns}
         return f"{substitute(self.left, names)} == {substitute(self.right, names)} ({self.why})"
+
+
+@attrs.frozen(eq=False)
+class Fit(Equation):
+    """That dimensions are as long as fits: of some, in steps, the last elements are at most `room` apart from the
+    first ones, and a step more is none too many. Which of them that is, is the one whose size is not said elsewhere.
+
+    `left == right` says it of the one that takes the longest steps.
+    """
+
+    room: Expr
+    steps: tuple[tuple[Expr, int], ...]
+
+    def zero(self, known: Mapping[Expr, Expr]) -> Expr | None:
+        """The size that is not known yet, less what it is."""
+        missing = [symbol for symbol, _ in self.steps if symbol not in known]
+        if len(missing) != 1:
+            return None
+        (symbol,) = missing
+        left = substitute(self._left(symbol), known)
+        return symbol - (left // dict(self.steps)[symbol] + 1)
+
+    def _left(self, without: Expr | None) -> Expr:
+        """The room that some dimensions leave: all but one."""
+        return self.room - sum((step * (s - 1) for s, step in self.steps if s is not without), start=as_expr(0))
+
+    def conditions(self, known: Mapping[Expr, Expr]) -> list[Condition]:
+        """That nothing is beyond the room, and no step more is possible along the longest."""
+        left = substitute(self._left(None), known)
+        return [left >= 0, left < max(step for _, step in self.steps)]
 
 
 Ground: TypeAlias = Equation | Unknown
@@ -159,24 +201,40 @@ class Sizes:
             found.update(self._grounds.get(unknown.symbol, {}))
         return found
 
-    def _rest(self, equation: Equation) -> Expr:
-        """What must be zero."""
+    def _rest(self, equation: Equation) -> Expr | None:
+        """What must be zero, if that is known."""
+        with self._divided(equation):
+            return equation.zero(self._known)
+
+    def _holds(self, equation: Equation) -> bool:
+        """Whether an equation of known sizes holds."""
+        with self._divided(equation):
+            return FALSE not in equation.conditions(self._known)
+
+    @contextmanager
+    def _divided(self, equation: Equation) -> Iterator[None]:
+        """Say where a size of 0 is divided by."""
         try:
-            return substitute(equation.left - equation.right, self._known)
-        except ExpressionError as error:  # division by a size of 0
+            yield
+        except ExpressionError as error:
             raise _impossible(self._grounds_of(equation), str(error)) from None
 
     def _propagated(self) -> bool:
         """Whether a size was found by an equation in which it is the only unknown."""
         found = False
         for equation in tuple(self._open):
-            rest = self._rest(equation)
-            left = symbols(rest)
-            if not left:
-                if constant_value(rest) != 0:
+            if not self._unknown_in(equation):
+                if not self._holds(equation):
                     raise _impossible(self._grounds_of(equation))
                 self._open.remove(equation)
-            elif len(left) == 1:
+                continue
+            rest = self._rest(equation)
+            if rest is None:
+                continue
+            left = symbols(rest)
+            if not left and constant_value(rest) != 0:
+                raise _impossible(self._grounds_of(equation))
+            if len(left) == 1:
                 (symbol,) = left
                 value = _only_root(rest, symbol)
                 if value is not None:
@@ -189,7 +247,8 @@ class Sizes:
         """Whether a size was found among linear equations of several unknowns."""
         rows: list[_Row] = []
         for equation in self._open:
-            row = _row(self._rest(equation), self._grounds_of(equation))
+            rest = self._rest(equation)
+            row = None if rest is None else _row(rest, self._grounds_of(equation))
             if row is None:
                 continue
             for other in rows:

@@ -36,7 +36,6 @@ from slinky.symbolic.expressions import (
     Variable,
     as_expr,
     constant_value,
-    equal,
     linear,
     maximum,
     metadata,
@@ -185,7 +184,8 @@ class _Lowering:
     def _access(self, node: Node, place: Place) -> tuple[BufferExpr, Place]:
         """The element of a buffer that is an element of a node."""
         while isinstance(node, Viewed) and node not in self.buffered:
-            node, place = node.operands[0], self._places(node, place)
+            place = self._places(node, place)
+            node = node.operands[0]
         return self.buffers[node], place
 
     # Reductions and copies --------------------------------------------------------------------------------------------
@@ -378,12 +378,14 @@ class _ByExtents:
                 if missing and not self._solve_for(missing[0], equation):
                     continue
                 self._open.remove(equation)
-                self.conditions.append(equal(self.of(equation.left), self.of(equation.right)))
+                self.conditions += equation.conditions(self._found)
                 is_new = True
 
     def _solve_for(self, symbol: Expr, equation: Equation) -> bool:
         """Whether an equation tells a size: where it is a multiple of one, that it is that is checked with the rest."""
-        rest = self.of(equation.left - equation.right)
+        rest = equation.zero(self._found)
+        if rest is None:
+            return False
         multiple: Expr = as_expr(0)
         others: Expr = as_expr(linear(rest)[0])
         for atom, factor in linear(rest)[1]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from slinky.errors import TensorError
 from slinky.frontend.tensors.dimensions import is_dimension, is_unnamed, size
-from slinky.frontend.tensors.equations import Equation, Unknown
+from slinky.frontend.tensors.equations import Equation, Fit, Unknown
 from slinky.frontend.tensors.nodes import Node, Viewed
 from slinky.symbolic.expressions import (
     Expr,
@@ -202,7 +202,7 @@ class _View:
         left = {dim: sign * factor for dim, factor in multiples.items()}
         number = -sign * rest
         index: dict[int, Expr] = {}
-        base: Expr = as_expr(1)
+        base = last = as_expr(1)
         while left:
             dim = next((dim for dim, factor in left.items() if factor is base), None)
             if dim is None:
@@ -210,8 +210,11 @@ class _View:
                 if None in numbers.values() or not index:
                     raise unsolved
                 dim = min(left, key=lambda each: numbers[each] or 0)
+                if (numbers[dim] or 0) <= (constant_value(last) or 0):
+                    raise unsolved
                 self.say(left[dim], base, "the digits of a flat index")
                 base = left[dim]
+            last = base
             d = self.source.dims.index(dim)
             own = self.source.sizes[d].symbol
             place = number // maximum(base, 1)
@@ -251,13 +254,15 @@ class _View:
 
     def say(self, left: Expr, right: Expr, why: str) -> None:
         """An equation of sizes."""
-        if left is right:
-            return
+        if left is not right:
+            self.equations.append(Equation(left, right, self._in(left, right), why))
+
+    def _in(self, left: Expr, right: Expr) -> tuple[Unknown, ...]:
+        """The unknowns in an equation."""
         found = symbols(left) | symbols(right)
         own = (*self.source.sizes, *self.sizes.values())
         outside = self.node.outside.sizes if isinstance(self.node.outside, Node) else ()
-        unknowns = tuple(dict.fromkeys(u for u in (*own, *outside) if u.symbol in found))
-        self.equations.append(Equation(left, right, unknowns, why))
+        return tuple(dict.fromkeys(u for u in (*own, *outside) if u.symbol in found))
 
     def _say_as_large_as_can_be(self, place: Expr, total: Expr, moving: Sequence[Variable]) -> None:
         """That what is viewed ends where the source does."""
@@ -277,10 +282,15 @@ class _View:
         if None in steps.values():
             self.say(sign * (substitute(place, last) - rest), room, why)
             return
-        longest = max(moving, key=lambda dim: abs(steps[dim] or 0))
-        step = abs(steps[longest] or 0)
-        others = sum((abs(steps[dim] or 0) * last[dim] for dim in moving if dim is not longest), start=as_expr(0))
-        self.say(self.sizes[longest].symbol, (room - others) // step + 1, why)
+        lengths = {dim: abs(steps[dim] or 0) for dim in moving}
+        longest = max(moving, key=lambda dim: lengths[dim])
+        others = sum((lengths[dim] * last[dim] for dim in moving if dim is not longest), start=as_expr(0))
+        left, right = self.sizes[longest].symbol, (room - others) // lengths[longest] + 1
+        if lengths[longest] == 1:
+            self.say(left, right, why)
+        else:
+            known = tuple((self.sizes[dim].symbol, lengths[dim]) for dim in moving)
+            self.equations.append(Fit(left, right, self._in(left, right), why, room, known))
 
 
 def multiples_of(expr: Expr, dims: Sequence[Variable]) -> tuple[dict[Variable, Expr] | None, Expr]:

@@ -1,0 +1,283 @@
+"""Views of tensors by equations: windows, borders, joins, digits; what they compute, their sizes, what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import slinky as sl
+
+s = sl.dims("b c d f h i j k m n o w x y z kh kw")
+Array = np.ndarray[Any, Any]
+
+
+def ramp(*shape: int, dtype: Any = np.int64) -> Array:
+    """An array of different numbers of both signs."""
+    count = int(np.prod(shape))
+    return (np.arange(count, dtype=np.int64) * 7 % 23 - 11).astype(dtype).reshape(shape)
+
+
+def tensor(array: Array, *dims: sl.Expr) -> sl.Tensor:
+    return sl.Tensor(array).to(*dims)
+
+
+def values(t: sl.Tensor) -> Array:
+    """What a tensor computes: by itself, and by its pipeline in checked mode, which must agree."""
+    found = t.numpy()
+    if found.size and t.inputs[0].ndim != -1:
+        checked = np.empty(t.shape, t.dtype)
+        t.pipeline.run(*(each.numpy() for each in t.inputs), checked, checked=True)
+        np.testing.assert_array_equal(checked, found)
+    return found
+
+
+def pad(t: sl.Tensor, dim: sl.Expr, to: sl.Expr, by: int, value: float = 0) -> sl.Tensor:
+    """With so many elements more on both sides of a dimension, which has another name then."""
+    dims = [to if each is dim else each for each in t.symbolic_shape]
+    return t.to(*dims, constraints=[(to, dim + by), (sl.size(to), sl.size(dim) + 2 * by)], outside=value)
+
+
+# Windows --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("count", [1, 3, 10])
+def test_windows_of_a_signal(count: int) -> None:
+    a, weights = ramp(12), ramp(count)
+    window = tensor(a, s.i)[s.y + s.k] * tensor(weights, s.k)
+    assert window.symbolic_shape == (s.k, s.y)  # of one place, by their names
+    assert window.shape == (count, 13 - count)
+    np.testing.assert_array_equal(values(window.sum(s.k)), np.correlate(a, weights))
+
+
+def test_the_size_of_a_signal_follows_from_what_shall_come_out() -> None:
+    x, first, second = sl.Tensor(s.i), sl.Tensor(s.k).set_size(3), sl.Tensor(s.k).set_size(8)
+    once = (x[s.y + s.k] * first).sum(s.k)
+    twice = (once.to(s.k) * second).sum(s.k)
+    assert twice.shape == ()
+    assert x.shape == (10,)
+
+
+@pytest.mark.parametrize(("step", "apart"), [(1, 1), (2, 1), (3, 1), (1, 2), (2, 3)])
+@pytest.mark.parametrize("border", [0, 2])
+def test_convolutions_of_images(step: int, apart: int, border: int) -> None:
+    image, weights = ramp(3, 11, 9), ramp(4, 3, 3, 2)
+    x = tensor(image, s.c, s.h, s.w)
+    if border:
+        x = pad(pad(x, s.h, s.y, border), s.w, s.x, border)
+    windows = x[s.c, step * s.i + apart * s.kh, step * s.j + apart * s.kw]
+    out = (windows * tensor(weights, s.o, s.c, s.kh, s.kw)).sum(s.c, s.kh, s.kw).transpose(s.o, s.i, s.j)
+    padded = np.pad(image, [(0, 0), (border, border), (border, border)])
+    views = np.lib.stride_tricks.sliding_window_view(padded, (2 * apart + 1, apart + 1), (1, 2))
+    views = views[:, ::step, ::step, ::apart, ::apart]
+    np.testing.assert_array_equal(values(out), np.einsum("cijhw,ochw->oij", views, weights))
+
+
+def test_pooling() -> None:
+    a = ramp(7, 9)
+    blocks = tensor(a, s.h, s.w)[2 * s.i + s.kh, 3 * s.j + s.kw]
+    said = blocks.to(
+        s.m,
+        s.n,
+        s.y,
+        s.x,
+        constraints=[(s.i, s.m), (s.j, s.n), (s.kh, s.y), (s.kw, s.x), (sl.size(s.kh), 2), (sl.size(s.kw), 3)],
+    )
+    expected = a[:6].reshape(3, 2, 3, 3).max((1, 3))
+    np.testing.assert_array_equal(values(said.max(s.y, s.x)), expected)
+
+
+def test_filters_one_after_the_other() -> None:
+    t = tensor(ramp(20, dtype=np.float64), s.x)
+    expected = ramp(20, dtype=np.float64)
+    for number in range(4):
+        window = t.to(s.y, s.k, constraints=[(s.x, s.y + s.k), (sl.size(s.k), 3)])
+        t, expected = window.sum(s.k).to(s.x), np.correlate(expected, np.ones(3))
+        assert t.shape == (18 - 2 * number,)
+    np.testing.assert_array_equal(values(t), expected)
+
+
+def test_borders_one_after_the_other() -> None:
+    t, expected = tensor(ramp(5), s.x), ramp(5)
+    for number in range(6):
+        t, expected = pad(t, s.x, s.y, 1, number).to(s.x), np.pad(expected, 1, constant_values=number)
+    np.testing.assert_array_equal(values(t), expected)
+
+
+# Places ---------------------------------------------------------------------------------------------------------------
+
+
+def test_flips_steps_and_single_places() -> None:
+    a = ramp(5, 6)
+    t = tensor(a, s.m, s.n)
+    last = sl.size(s.n) - 1
+    np.testing.assert_array_equal(values(t.to(s.m, s.x, constraints=[(s.n, last - s.x)])), a[:, ::-1])
+    np.testing.assert_array_equal(values(t.to(s.m, s.x, constraints=[(s.n, last - 2 * s.x)])), a[:, ::-2])
+    np.testing.assert_array_equal(values(t[s.m, 2 * s.x + 1]), a[:, 1::2])
+    np.testing.assert_array_equal(values(t[s.m, 3]), a[:, 3])
+    np.testing.assert_array_equal(values(t[4, 0]), a[4, 0])
+    np.testing.assert_array_equal(values(t[s.x, s.y]), a)
+
+
+def test_diagonals() -> None:
+    a = ramp(4, 4)
+    np.testing.assert_array_equal(values(tensor(a, s.m, s.n)[s.x, s.x]), np.diagonal(a))
+    np.testing.assert_array_equal(values((tensor(a, s.m, s.n) + 1)[s.x, s.x].sum()), np.trace(a) + 4)
+
+
+def test_elements_that_come_several_times() -> None:
+    a = ramp(4)
+    t = tensor(a, s.x)
+    rows = t.to(s.m, s.x, constraints=[(sl.size(s.m), 3)])
+    np.testing.assert_array_equal(values(rows), np.broadcast_to(a, (3, 4)))
+    twice = t.to(s.y, constraints=[(s.x, s.y // 2), (sl.size(s.y), 2 * sl.size(s.x))])
+    np.testing.assert_array_equal(values(twice), np.repeat(a, 2))
+    around = t.to(s.y, constraints=[(s.x, s.y % 4), (sl.size(s.y), 10)])
+    np.testing.assert_array_equal(values(around), np.resize(a, 10))
+
+
+def test_views_of_what_is_computed_in_between() -> None:
+    a = ramp(9)
+    t = (tensor(a, s.x) * 2)[s.y + 1]
+    assert str(t.pipeline).count("alloc") == 0  # it is read where it is needed
+    np.testing.assert_array_equal(values(t + 1), (a * 2)[1:] + 1)
+    sums = (tensor(a, s.x) * 2)[s.y + s.k].to(s.y, s.z, constraints=[(s.k, s.z), (sl.size(s.z), 4), (sl.size(s.k), 4)])
+    np.testing.assert_array_equal(values(sums.sum(s.z)), np.convolve(a * 2, np.ones(4, int), "valid"))
+
+
+# Digits ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [(3, 4, 5), (1, 4, 1), (2, 1, 3)])
+def test_flat_and_back(shape: tuple[int, int, int]) -> None:
+    a = ramp(*shape)
+    t = tensor(a, s.m, s.n, s.k)
+    place = (s.m * sl.size(s.n) + s.n) * sl.size(s.k) + s.k
+    flat = t.to(s.f, constraints=[(s.f, place)])
+    assert flat.shape == (a.size,)
+    np.testing.assert_array_equal(values(flat), a.ravel())
+    back = flat.to(s.m, s.n, s.k, constraints=[(s.f, place), (sl.size(s.n), shape[1]), (sl.size(s.k), shape[2])])
+    assert back.shape == shape
+    np.testing.assert_array_equal(values(back), a)
+    rest = flat.to(s.x, s.y, constraints=[(s.f, s.x * sl.size(s.y) + s.y), (sl.size(s.x), shape[0])])
+    np.testing.assert_array_equal(values(rest), a.reshape(shape[0], -1))
+
+
+def test_digits_by_numbers_say_sizes() -> None:
+    a = ramp(3, 5)
+    t = sl.Tensor(s.m, s.n, dtype=np.int64)
+    flat = t.to(s.f, constraints=[(s.f, 5 * s.m + s.n)])
+    flat.set_size(15)
+    assert t.shape == (3, 5)
+    t.set(a)
+    np.testing.assert_array_equal(values(flat), a.ravel())
+    with pytest.raises(sl.TensorSizeError, match="digits of a flat index"):
+        tensor(ramp(3, 4), s.m, s.n).to(s.f, constraints=[(s.f, 5 * s.m + s.n)])
+
+
+def test_a_part_of_what_is_flat() -> None:
+    a = ramp(4, 5)
+    part = tensor(a, s.m, s.n).to(s.f, constraints=[(s.f + 3, s.m * sl.size(s.n) + s.n)])
+    np.testing.assert_array_equal(values(part), a.ravel()[3:])
+    beyond = tensor(a, s.m, s.n).to(
+        s.f, constraints=[(s.f - 2, s.m * sl.size(s.n) + s.n), (sl.size(s.f), 25)], outside=100
+    )
+    np.testing.assert_array_equal(values(beyond), np.pad(a.ravel(), (2, 3), constant_values=100))
+
+
+# Joins ----------------------------------------------------------------------------------------------------------------
+
+
+def test_concatenation() -> None:
+    a, b = ramp(3, 4), ramp(3, 2) + 100
+    left, right = tensor(a, s.m, s.x), tensor(b, s.m, s.z)
+    count = sl.size(s.x) + 2
+    behind = right.to(s.m, s.y, constraints=[(s.y, s.z + 4), (sl.size(s.y), sl.size(s.z) + 4)], outside=0)
+    joined = left.to(s.m, s.y, constraints=[(s.y, s.x), (sl.size(s.y), count)], outside=behind)
+    np.testing.assert_array_equal(values(joined), np.concatenate([a, b], 1))
+
+
+def test_joined_tensors_say_sizes_of_each_other() -> None:
+    a, b = sl.Tensor(s.x), sl.Tensor(s.y)
+    a.to(s.y, constraints=[(s.y, s.x), (sl.size(s.y), sl.size(s.x) + 1)], outside=b)
+    kept = a.to(s.y, constraints=[(s.y, s.x), (sl.size(s.y), sl.size(s.x) + 1)], outside=b)
+    b.set_size(7)
+    assert (a.shape, kept.shape) == ((6,), (7,))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int8, np.bool_, np.complex128])
+def test_what_is_outside_has_the_dtype(dtype: Any) -> None:
+    a = ramp(3).astype(dtype)
+    padded = pad(tensor(a, s.x), s.x, s.y, 1, 1)
+    assert padded.dtype == dtype
+    np.testing.assert_array_equal(values(padded), np.pad(a, 1, constant_values=1), strict=True)
+
+
+# Refusals -------------------------------------------------------------------------------------------------------------
+
+
+def test_constraints_that_say_nothing_are_refused() -> None:
+    t = tensor(ramp(4, 6), s.m, s.n)
+    x = tensor(ramp(6), s.n)
+    said: list[tuple[Any, str]] = [
+        (lambda: t.to(s.m, s.x, constraints=[]), "no constraint says where n"),
+        (lambda: t.to(s.m, s.x, constraints=[(s.n, s.m + s.x)]), "m in the constraint .* source and of the view"),
+        (lambda: t.to(s.m, s.x, constraints=[(s.n, s.x), (s.n, s.x + 1)]), "two constraints say where n"),
+        (lambda: t.to(s.m, s.x, constraints=[(s.n, s.k)]), "k in the constraint n == k is a dimension of neither"),
+        (lambda: t.to(s.m, s.x, constraints=[(s.n, s.x), (3, 4)]), "about no dimension"),
+        (lambda: t.to(s.m, s.x, constraints=[(s.n, s.x), (sl.size(s.k), 4)]), r"size\(k\) in size\(k\) is no"),
+        (lambda: t.to(s.m, s.x, constraints=[(2 * s.n, s.x)]), "cannot be solved for"),
+        (lambda: t.to(s.x, constraints=[(s.m + s.n, s.x)]), "cannot be solved for"),
+        (lambda: t.to(s.x, constraints=[(s.m * s.n, s.x)]), "cannot be solved for"),
+        (lambda: t.to(s.m, s.x, constraints=[(s.n, s.x, 3)]), "a constraint is a pair"),
+        (lambda: t.to(s.m, s.x, constraints=[(s.n, "x")]), "a constraint is a pair"),
+        (lambda: t.to(s.m, s.x, constraints="n x"), "a list of pairs"),
+        (lambda: t.to(s.m, s.m, constraints=[]), "the dimension m twice"),
+        (lambda: t.to(s.m, 3, constraints=[]), "dimensions, such as"),
+        (lambda: t.to(s.m, s.x, outside=0), "needs constraints="),
+        (lambda: x.to(s.y, constraints=[(s.n, s.y)], outside=t), "must have the dimensions of the view"),
+        (lambda: x.to(s.y, constraints=[(s.n, s.y)], outside=1.5).pipeline, "1.5, which int64 does not hold"),
+    ]
+    for attempt, message in said:
+        with pytest.raises(sl.TensorError, match=message):
+            attempt()
+
+
+def test_nothing_is_read_beyond_a_tensor() -> None:
+    a = ramp(6)
+    t = tensor(a, s.x)
+    beyond = t.to(s.y, constraints=[(s.x, s.y), (sl.size(s.y), 7)])
+    with pytest.raises(sl.CheckFailedError):
+        beyond.numpy()
+    with pytest.raises(sl.TensorError, match="say outside="):
+        t[sl.size(s.x)].numpy()
+    before = t.to(s.y, constraints=[(s.y, s.x + 1)])
+    with pytest.raises(sl.TensorError, match="say outside="):
+        before.numpy()
+
+
+def test_nothing_is_read_beyond_what_is_computed_in_between() -> None:
+    """The root of the border is computed as far as it is asked for, and is not asked for further than it goes."""
+    inner = pad(tensor(ramp(6), s.x), s.x, s.y, 1) * 2
+    beyond = inner.to(s.z, constraints=[(s.y, s.z), (sl.size(s.z), 9)])
+    with pytest.raises(sl.CheckFailedError):
+        beyond.numpy()
+
+
+def test_a_window_larger_than_the_tensor_has_no_size() -> None:
+    with pytest.raises(sl.TensorSizeError, match="it would have to be -1"):
+        _ = tensor(ramp(3), s.x)[s.y + s.k] * tensor(ramp(5), s.k)
+
+
+def test_a_size_with_several_answers_is_not_chosen() -> None:
+    """A tensor of 7 or of 8 elements has 4 that are two apart."""
+    x = sl.Tensor(s.x, name="x")
+    half = x[2 * s.y]
+    half.set_size(4)
+    with pytest.raises(sl.TensorSizeError, match=r"x of x is not determined by\n  y of view \d+ == "):
+        _ = x.shape
+    x.set_size(8)
+    assert half.shape == (4,)
+    with pytest.raises(sl.TensorSizeError, match="no sizes"):
+        sl.Tensor(s.x).set_size(9)[2 * s.y].set_size(4)
