@@ -27,6 +27,7 @@ from slinky.runtime.plan_tree import (
     Located,
     Loop,
     Name,
+    Nest,
     ParallelLoop,
     PlanTree,
     Portion,
@@ -199,6 +200,11 @@ class _Checker:
                     self.array(operand)
                 for _, value in arguments:
                     self.value(value)
+            case Nest(function=function, arguments=arguments, body=body):
+                self.use(function)
+                for argument in arguments:
+                    self.value(argument)
+                self.block(body)
             case RecordBlock(recorder=recorder, name=name, body=body):
                 self.use(recorder, RECORDER)
                 self.bind(name, BLOCK)

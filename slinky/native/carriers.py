@@ -49,7 +49,7 @@ _ERRORS = (
 
 
 @cache
-def _exceptions(made_by: Compiler) -> tuple[int, ...] | None:
+def exception_bits(made_by: Compiler) -> tuple[int, ...] | None:
     """The bits of floating point exceptions; None if arrays are not laid out as kernels take them."""
     loaded = library(_EXCEPTIONS_TEXT, made_by)
     probe = np.zeros((5, 7, 3), np.int16)[1:5:2, ::-2, 1]
@@ -77,7 +77,7 @@ def native_carrier(formula: Formula, made_by: Compiler) -> Callable[..., None] |
 
 def _carrier(formula: Formula, made_by: Compiler) -> Callable[..., None] | None:
     text = kernel_text(formula)
-    if text is None or (bits := _exceptions(made_by)) is None:
+    if text is None or (bits := exception_bits(made_by)) is None:
         return None
     kernel = getattr(library(text, made_by), NAME)
     taken = argument_types(formula)
@@ -91,16 +91,16 @@ def _carrier(formula: Formula, made_by: Compiler) -> Callable[..., None] | None:
         if result == MISALIGNED:
             by_numpy(*operands, **arguments)
         else:
-            _report(result, bits)
+            report(result, bits)
 
     def of_arrays(*operands: Any, **arguments: Any) -> None:
-        result = kernel(*map(id, operands), *(_number(arguments[name], dtype) for name, dtype in taken))
+        result = kernel(*map(id, operands), *(converted(arguments[name], dtype) for name, dtype in taken))
         if result:
             finish(result, operands, arguments)
 
     def of_buffers(*operands: Any, **arguments: Any) -> None:
         given = [operand.array for operand in operands]  # which live as long as the call
-        numbers = (_number(arguments[name], dtype) for name, dtype in taken)
+        numbers = (converted(arguments[name], dtype) for name, dtype in taken)
         result = kernel(*map(id, given), *operands[-1].min, *numbers)
         if result:
             finish(result, operands, arguments)
@@ -110,12 +110,12 @@ def _carrier(formula: Formula, made_by: Compiler) -> Callable[..., None] | None:
     return found
 
 
-def _number(value: Any, dtype: np.dtype[Any]) -> Any:
+def converted(value: Any, dtype: np.dtype[Any]) -> Any:
     """An argument, converted as NumPy converts it. Raises `OverflowError` where the dtype does not hold it."""
     return dtype.type(value).item()
 
 
-def _report(result: int, bits: tuple[int, ...]) -> None:
+def report(result: int, bits: tuple[int, ...]) -> None:
     """Say what NumPy would have said, as `np.errstate` has it."""
     asked: dict[str, str] = np.geterr()  # type: ignore[assignment]
     for bit, (name, words) in zip(bits, _ERRORS, strict=True):

@@ -38,6 +38,9 @@ C_TYPES = {
 }
 """The dtypes that kernels know."""
 
+OCCURRED = "fetestexcept(FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW | FE_INVALID)"
+"""What tells which exceptions of floating point arithmetic there were."""
+
 HEAD = """\
 #include <fenv.h>
 #include <math.h>
@@ -58,6 +61,17 @@ def kernel_text(formula: Formula) -> str | None:
     """
     try:
         return _Kernel(formula).text()
+    except _UnknownError:
+        return None
+
+
+def kernel_function(formula: Formula, name: str) -> str | None:
+    """The same as a function for other C code, of arrays that have elements, each where its dtype wants it.
+
+    It returns nothing, and leaves the exceptions of floating point arithmetic to who calls it.
+    """
+    try:
+        return _Kernel(formula).function(name)
     except _UnknownError:
         return None
 
@@ -84,13 +98,23 @@ class _Kernel:
 
     def text(self) -> str:
         """The whole file."""
+        empty = f"if ({' || '.join(f'n{d} == 0' for d in range(self.rank))}) return 0;"
+        lines = [*self._extents(), empty, *self._places(), *self._alignment(), *self._merging()]
+        lines += ["feclearexcept(FE_ALL_EXCEPT);", *self._nest(), f"return {OCCURRED};"]
+        body = "\n".join(f"    {line}" for line in lines)
+        return f"{HEAD}\nint {NAME}({', '.join(self._parameters())})\n{{\n{body}\n}}\n"
+
+    def function(self, name: str) -> str:
+        """A function for other C code."""
+        lines = [*self._extents(), *self._places(), *self._merging(), *self._nest()]
+        body = "\n".join(f"    {line}" for line in lines)
+        return f"static void {name}({', '.join(self._parameters())})\n{{\n{body}\n}}\n"
+
+    def _parameters(self) -> list[str]:
         parameters = [f"const array *{name}" for name in (*self.names, "o")]
         if self.formula.has_coordinates():
             parameters += [f"int64_t first{d}" for d in range(self.formula.rank)]
-        parameters += [f"{_type(dtype)} {name}" for (_, dtype), name in self.arguments.items()]
-        lines = [*self._places(), *self._alignment(), *self._merging(), *self._nest()]
-        body = "\n".join(f"    {line}" for line in lines)
-        return f"{HEAD}\nint {NAME}({', '.join(parameters)})\n{{\n{body}\n}}\n"
+        return parameters + [f"{_type(dtype)} {name}" for (_, dtype), name in self.arguments.items()]
 
     # Around the loops ---------------------------------------------------------------------------------------------
 
@@ -102,11 +126,12 @@ class _Kernel:
             axis.dim: (position, axis.step) for position, axis in enumerate(self.formula.inputs[k]) if axis is not None
         }
 
-    def _places(self) -> Iterator[str]:
-        """How far each array goes along each dimension, and where it begins."""
+    def _extents(self) -> Iterator[str]:
         for d in range(self.rank):
             yield f"intptr_t n{d} = {f'o->extents[{d}]' if d < self.formula.rank else 1};"
-        yield f"if ({' || '.join(f'n{d} == 0' for d in range(self.rank))}) return 0;"
+
+    def _places(self) -> Iterator[str]:
+        """Where each array begins, and how far it goes along each dimension."""
         for k, name in enumerate((*self.names, "o")):
             axes = self._axes(k)
             backwards = [f"({name}->extents[{a}] - 1) * {name}->strides[{a}]" for a, step in axes.values() if step < 0]
@@ -146,7 +171,6 @@ class _Kernel:
 
     def _nest(self) -> Iterator[str]:
         inner = self.rank - 1
-        yield "feclearexcept(FE_ALL_EXCEPT);"
         for d in range(inner):
             yield f"{'    ' * d}for (intptr_t i{d} = 0; i{d} < n{d}; i{d}++) {{"
         pad = "    " * inner
@@ -163,7 +187,6 @@ class _Kernel:
         yield f"{pad}}}"
         for d in reversed(range(inner)):
             yield f"{'    ' * d}}}"
-        yield "return fetestexcept(FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW | FE_INVALID);"
 
     def _loop(self, moving: set[str], *, is_dense: bool) -> Iterator[str]:
         """The innermost loop: the steps of one element."""

@@ -113,6 +113,11 @@ class Site(dict[Shape, Array]):
         self._kept.clear()
         self._memory = memory
 
+    @property
+    def memory(self) -> Array | None:
+        """The bytes where its arrays begin; None where each has memory of its own."""
+        return self._memory
+
     def has_room(self, size: int) -> bool:
         """Whether so many bytes can be reserved as it is."""
         return size == UNKNOWN if self._memory is None else UNKNOWN < size <= self._memory.size
@@ -156,7 +161,9 @@ def array_on(memory: Array, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Arr
 WindowGiver: TypeAlias = Callable[..., Array]
 """Takes, for each folded dimension, the distance of the first coordinate from that of the buffer, and how many; gives
 a view that is cropped there. Its attribute `rows` says, per folded dimension, how many there may be; `read_only` is a
-function that gives read-only views of the same."""
+function that gives read-only views of the same. For who makes views by itself, `whole` is what the views are parts of,
+at distance 0, and `wraps` says, per folded dimension, how many bytes a distance is taken modulo; 0 where it is not.
+`whole` is None where that is not all that there is to do."""
 
 
 class RingSite(dict[tuple[int, ...], WindowGiver]):
@@ -216,7 +223,7 @@ def make_window(
         rows, size = moving
         (dim,), (factor,) = kind.folded, factors
         window, reading = Compacting(heap_memory(size), kind.dtype, shape, dim, factor, rows).windows()
-        return _window_giver(window, reading, (factor,))
+        return _window_giver(window, reading, (factor,), None, (0,))
     position, size = _place_of_window(kind, key)
     if position is None:
         return whole_window(kind, key, heap_memory)
@@ -225,7 +232,9 @@ def make_window(
     ring = Ring(ring_memory(size), size, kind.dtype, shape, dim, stride)
     window, reading = (_ring_window(kind, r, position) for r in (ring, ring.read_only()))
     in_full = _rows_in_full(kind, key)
-    return _window_giver(window, reading, (*in_full[:position], ring.rows, *in_full[position + 1 :]))
+    rows = (*in_full[:position], ring.rows, *in_full[position + 1 :])
+    wraps = tuple(size if d == dim else 0 for d in kind.folded)
+    return _window_giver(window, reading, rows, ring.window()(0, ring.rows), wraps)
 
 
 def whole_window(kind: SiteKind, key: tuple[int, ...], heap_memory: Callable[[int], Array]) -> WindowGiver:
@@ -233,7 +242,7 @@ def whole_window(kind: SiteKind, key: tuple[int, ...], heap_memory: Callable[[in
     shape = key[: kind.rank]
     array = np.ndarray(shape, kind.dtype, heap_memory(math.prod(shape) * kind.dtype.itemsize))
     window, reading = (_crop_window(kind.folded, a) for a in (array, read_only(array)))
-    return _window_giver(window, reading, _rows_in_full(kind, key))
+    return _window_giver(window, reading, _rows_in_full(kind, key), array, (0,) * len(kind.folded))
 
 
 def _rows_in_full(kind: SiteKind, key: tuple[int, ...]) -> tuple[int, ...]:
@@ -241,9 +250,14 @@ def _rows_in_full(kind: SiteKind, key: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(1 if factor == 1 else key[d] for d, factor in zip(kind.folded, key[kind.rank :], strict=True))
 
 
-def _window_giver(window: WindowGiver, reading: WindowGiver, rows: tuple[int, ...]) -> WindowGiver:
+def _window_giver(
+    window: WindowGiver, reading: WindowGiver, rows: tuple[int, ...], whole: Array | None, wraps: tuple[int, ...]
+) -> WindowGiver:
     window.rows = rows  # type: ignore[attr-defined]
     window.read_only = reading  # type: ignore[attr-defined]
+    for each in (window, reading):
+        each.whole = whole  # type: ignore[attr-defined]
+        each.wraps = wraps  # type: ignore[attr-defined]
     return window
 
 

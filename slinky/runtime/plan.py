@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from slinky.errors import ExecutionError
-from slinky.ir.statements import LoweredFunc, Program, blocks_of
+from slinky.ir.statements import Program, blocks_of
 from slinky.runtime import forks
 from slinky.runtime.arena import Arenas
 from slinky.runtime.arguments import take_arguments
@@ -83,14 +83,21 @@ def _alive(reference: weakref.ref[Plan]) -> Plan:
 class Variant:
     """One variant of the function of a plan, compiled; `function` is called as `codegen.generator.plan_tree` says.
 
-    `carrier` gives other functions than the usual ones for what funcs run.
+    `refined` may make another tree of it that does the same; `carriers` gives other functions than the usual ones for
+    what the funcs of a tree run, by their names there.
     """
 
-    def __init__(self, program: Program, kind: Kind, carrier: Callable[[LoweredFunc], Any | None]) -> None:
+    def __init__(
+        self,
+        program: Program,
+        kind: Kind,
+        refined: Callable[[PlanTree, Kind], PlanTree],
+        carriers: Callable[[PlanTree], Mapping[str, Any]],
+    ) -> None:
         self.filename = f"<plan {next(_serial)}>"
         try:
             with limited_patience(_patience(program)):
-                self.tree = plan_tree(program, kind)
+                self.tree = refined(plan_tree(program, kind), kind)
             self.text = python_text(self.tree)
             self.code: CodeType = compile(self.text.source, self.filename, "exec")
         except (RecursionError, SyntaxError) as error:
@@ -103,8 +110,7 @@ class Variant:
         self.arenas = Arenas(self.tree.sites)
         self.inner_arenas = {name: Arenas(kinds) for name, kinds in self.tree.arenas.items()}
         self._first_calls = FirstCalls() if kind.guarded else None
-        others = ((name, carrier(func)) for name, func in self.tree.callbacks.items())
-        callbacks = {name: other for name, other in others if other is not None}
+        callbacks = carriers(self.tree)
         if self._first_calls is not None:
             callbacks = self._guarded(self._first_calls)
         self.objects: dict[str, Any] = {**self.tree.objects, **self.inner_arenas, **callbacks}
@@ -179,9 +185,13 @@ class Plan:
         """The Python source of the function that runs when no input or output is empty and nobody counts."""
         return self.variant(self._usual).text.source
 
-    def carrier(self, func: LoweredFunc) -> Callable[..., Any] | None:
-        """Another function for what a func runs than the usual one; None where there is none."""
-        return None
+    def refined(self, tree: PlanTree, kind: Kind) -> PlanTree:
+        """What runs instead of the tree of a variant, and does the same."""
+        return tree
+
+    def carriers(self, tree: PlanTree) -> Mapping[str, Callable[..., Any]]:
+        """Other functions than the usual ones for what funcs run, by the names of their callbacks in a tree."""
+        return {}
 
     def variant(self, kind: Kind) -> Variant:
         """A variant of the function; made on the first use."""
@@ -192,7 +202,7 @@ class Plan:
                 if found is None:
                     program = self._at_origin if kind.at_origin else self.program
                     assert program is not None
-                    found = self._variants[kind] = Variant(program, kind, self.carrier)
+                    found = self._variants[kind] = Variant(program, kind, self.refined, self.carriers)
                     weakref.finalize(self, linecache.cache.pop, found.filename, None)
         return found
 

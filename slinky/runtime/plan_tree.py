@@ -480,6 +480,17 @@ class Run(Node):
 
 
 @attrs.frozen
+class Nest(Node):
+    """Steps that a function does as a whole, given what they use from outside: it says whether it left all of them to
+    be done here. `remark` says what they call."""
+
+    function: Name
+    arguments: tuple[Value, ...]
+    body: Steps
+    remark: str
+
+
+@attrs.frozen
 class RecordBlock(Node):
     """Steps of a block of the program that allocates; a recorder, by this name, is told when its buffers end."""
 
@@ -518,7 +529,7 @@ class RecordCall(Node):
 
 Step: TypeAlias = (
     Assign | Unpack | Stop | Guard | Loop | ParallelLoop | StagedLoop | TakeArena | GiveArena | Reserve | Fetch
-    | FetchWithin | Run | RecordBlock | RecordAllocation | RecordFree | RecordCall
+    | FetchWithin | Run | Nest | RecordBlock | RecordAllocation | RecordFree | RecordCall
 )  # fmt: skip
 """What a plan does."""
 
@@ -527,7 +538,7 @@ Steps: TypeAlias = tuple[Step, ...]
 
 def acts(step: Step) -> bool:
     """Whether a step may call a callback: before the first that does, nothing has happened."""
-    return isinstance(step, (Guard, Loop, ParallelLoop, StagedLoop, Run, RecordBlock, RecordCall))
+    return isinstance(step, (Guard, Loop, ParallelLoop, StagedLoop, Run, Nest, RecordBlock, RecordCall))
 
 
 # The tree -------------------------------------------------------------------------------------------------------------

@@ -40,6 +40,7 @@ from slinky.runtime.plan_tree import (
     Located,
     Loop,
     Name,
+    Nest,
     ParallelLoop,
     Place,
     PlanTree,
@@ -170,6 +171,12 @@ class _Page:
                 self.write(f"{name} = {text(value)}")
             case Run():
                 self._run(step)
+            case Nest(function=function, arguments=arguments, body=body, remark=remark):
+                self.write(f"# {_comment(remark)}")
+                self._write_long(f"if {function.text}(", [text(argument) for argument in arguments], "):")
+                self.depth += 1
+                self.block(body)
+                self.depth -= 1
             case Unpack(names=names, value=value):
                 self.write(f"{_targets(names)} = {text(value)}")
             case Stop(condition=condition, failure=failure, place=place):

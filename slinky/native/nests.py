@@ -1,0 +1,419 @@
+"""Whole nests in C: of a plan tree, the largest parts whose calls are all arithmetic become one function each.
+
+Idea. A run of steps that can be printed (see `statements`) is taken out of the plan: loops, integers, views and calls
+become a C function, and the plan calls that one, with the lock of the interpreter released, where the steps stood. What
+stands around it, parallel loops, memory, checks, callbacks, stays a plan in Python. What the steps use from outside is
+passed: arrays, and what rings lie on, as NumPy's own objects, of which the function reads where their elements are;
+sites as the bytes that the plan has reserved; integers; and numbers, converted as NumPy converts them.
+
+The function may decline, before it has done anything: where integers are too large to be sure of 64 bits, a divisor is
+0, elements are not where their dtype wants them, or a site has no memory yet. It stops where a question of the plan
+ends the run. In both cases the plan does the same steps itself, so they stay in it: what declines is computed there,
+and what fails, fails there, with its place.
+
+Invariants: a name that steps outside use is given its value outside. Steps that are put before a nest do nothing but
+name values, and cannot fail. A function that has begun ends, or comes to a question at which the steps fail, too.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import attrs
+
+from slinky.ir.operations import Expression
+from slinky.native.carriers import converted, exception_bits, report
+from slinky.native.compiling import Compiler, library
+from slinky.native.integers import HELPERS, LARGEST, UnprintableError
+from slinky.native.kernels import C_TYPES, OCCURRED
+from slinky.native.statements import (
+    ARRAYS,
+    CNames,
+    Given,
+    Kernels,
+    Lines,
+    blocks_of_step,
+    every_step,
+    sites_of,
+)
+from slinky.runtime.codegen.uses import names_assigned, names_used
+from slinky.runtime.plan_tree import (
+    Assign,
+    At,
+    Fetch,
+    FetchWithin,
+    Guard,
+    Integer,
+    Loop,
+    Name,
+    Nest,
+    Node,
+    PlanTree,
+    Quotient,
+    Remainder,
+    Run,
+    Step,
+    Steps,
+    Stop,
+    Window,
+    acts,
+)
+
+DECLINED = -1
+"""What a function returns that has done nothing."""
+
+HEAD = """\
+#include <fenv.h>
+#include <math.h>
+#include <stdint.h>
+
+"""
+
+_GIVEN = f"""\
+/* An array as NumPy keeps it, and what a function is given. */
+typedef struct {{ intptr_t references; void *type; char *data; int rank; intptr_t *extents, *strides; }} object;
+typedef union {{ const object *array; int64_t integer; uint64_t natural; double number; }} given;
+
+/* Whether elements of an array lie at multiples of so many bytes; how it is laid out. */
+static inline int slinky_take(const object *from, int most, uintptr_t size, array *to)
+{{
+    uintptr_t places = (uintptr_t)from->data;
+    if (from->rank > most) return 0;
+    to->data = from->data;
+    for (int d = 0; d < from->rank; d++) {{
+        to->extents[d] = from->extents[d];
+        to->strides[d] = from->strides[d];
+        places |= (uintptr_t)from->strides[d];
+    }}
+    return places % size == 0;
+}}
+static inline int slinky_is_small(int64_t n) {{ return -{LARGEST}LL <= n && n <= {LARGEST}LL; }}
+"""
+
+_ORDER = ("array", "ring", "site", "integer", "number")
+
+
+@attrs.frozen(eq=False)
+class NestText:
+    """A nest: what it is given, in this order; its function in C, and the function that Python calls, by that name."""
+
+    name: str
+    given: tuple[Given, ...]
+    text: str
+    entry: str
+
+
+def with_nests(tree: PlanTree, made_by: Compiler) -> PlanTree:
+    """A plan tree that calls C functions for its nests; the same one where there are none.
+
+    Raises `CompilationError` if the compiler fails.
+    """
+    bits = exception_bits(made_by)
+    if bits is None:
+        return tree
+    found = Nests(tree)
+    changed = found.tree()
+    if not found.texts:
+        return tree
+    loaded = library(found.source(), made_by)
+    functions = {each.name: _function(each, getattr(loaded, each.name), bits) for each in found.texts}
+    return attrs.evolve(changed, objects={**tree.objects, **functions})
+
+
+def names_outside_nests(tree: PlanTree) -> set[str]:
+    """The names of callbacks that a tree calls also where no function in C does."""
+    waiting = [*tree.body, *(() if tree.again is None else tree.again.body)]
+    found: set[str] = set()
+    while waiting:
+        step = waiting.pop()
+        if isinstance(step, Run):
+            found.add(step.callback.text)
+        elif not isinstance(step, Nest):
+            waiting += [each for block in blocks_of_step(step) for each in block]
+    return found
+
+
+class Nests:
+    """The nests of a tree; `texts` has them once the changed `tree` was made."""
+
+    def __init__(self, tree: PlanTree) -> None:
+        self._tree = tree
+        self._sites = sites_of(tree)
+        self._kernels = Kernels()
+        self._taken = set(_texts(tree))
+        self.texts: list[NestText] = []
+
+    def tree(self) -> PlanTree:
+        """The tree, with steps that are nests as such."""
+        tree = self._tree
+        again = tree.again
+        if again is None:
+            return attrs.evolve(tree, body=self._block(tree.body, set()))
+        return attrs.evolve(tree, again=attrs.evolve(again, body=self._block(again.body, set())))
+
+    def source(self) -> str:
+        """One C file with all nests."""
+        parts = [HEAD, HELPERS, "\n", ARRAYS.format(rank=self._kernels.rank), "\n", _GIVEN]
+        parts += [f"\n{text}" for text in self._kernels.texts]
+        parts += [f"\n{each.text}\n{each.entry}".replace("{rank}", str(self._kernels.rank)) for each in self.texts]
+        return "".join(parts)
+
+    # Which steps --------------------------------------------------------------------------------------------------
+
+    def _block(self, steps: Steps, later: set[str]) -> Steps:
+        """Steps of a block, nests as such; `later` are names that steps behind the block use of it."""
+        found: list[Step] = []
+        begin = 0
+        while begin < len(steps):
+            end = begin
+            while end < len(steps) and self._may_be_printed(steps[end]):
+                end += 1
+            if end == begin:
+                found.append(self._inside(steps[begin]))
+                begin += 1
+                continue
+            while end > begin and not acts(steps[end - 1]):
+                end -= 1  # what stands behind the last call may as well stay
+            if end == begin:
+                found.append(steps[begin])
+                begin += 1
+                continue
+            found += self._run_of(steps[begin:end], later | names_used(steps[end:]))
+            begin = end
+        return tuple(found)
+
+    def _run_of(self, steps: Steps, later: set[str]) -> Sequence[Step]:
+        """Steps, the last of which acts, that may be one nest."""
+        outside = _needed_outside(steps, later)
+        if outside is None:
+            if len(steps) == 1:
+                return [self._inside(steps[0])]
+            middle = len(steps) // 2
+            return self._block(steps[:middle], later | names_used(steps[middle:])) + self._block(steps[middle:], later)
+        inside = tuple(step for step in steps if step not in outside)
+        nest = self._nest(inside) if _is_worthwhile(inside) else None
+        if nest is None:
+            return [self._inside(step) for step in steps]
+        return [*outside, nest]
+
+    def _inside(self, step: Step) -> Step:
+        """A step that stays, with the nests that are inside."""
+        match step:
+            case Loop(body=body):
+                return attrs.evolve(step, body=self._block(body, set()))
+            case Guard(body=body, orelse=orelse):
+                return attrs.evolve(step, body=self._block(body, set()), orelse=self._block(orelse, set()))
+        if hasattr(step, "stages"):
+            stages = tuple(attrs.evolve(each, body=self._block(each.body, set())) for each in step.stages)
+            return attrs.evolve(step, stages=stages)
+        if hasattr(step, "body"):
+            return attrs.evolve(step, body=self._block(step.body, set()))
+        return step
+
+    def _may_be_printed(self, step: Step) -> bool:
+        match step:
+            case Assign() | Stop() | FetchWithin():
+                return True
+            case Fetch(folds=folds, site=site):
+                return not folds and self._sites[site.text].layout is None
+            case Run(callback=callback):
+                return isinstance(self._tree.callbacks[callback.text].operation, Expression)
+            case Loop() | Guard():
+                return all(map(self._may_be_printed, (each for block in blocks_of_step(step) for each in block)))
+        return False
+
+    # Printing -----------------------------------------------------------------------------------------------------
+
+    def _nest(self, steps: Steps) -> Nest | None:
+        """A nest of these steps; None where they have no text."""
+        names = CNames()
+        lines = Lines(self._tree, self._sites, self._kernels, names)
+        try:
+            lines.steps(steps)
+        except UnprintableError:
+            return None
+        name = next(n for k in range(1, len(self._taken) + 2) if (n := f"nest_{k}") not in self._taken)
+        self._taken.add(name)
+        given = tuple(sorted(lines.given.values(), key=lambda each: _ORDER.index(each.kind)))
+        self.texts.append(NestText(name, given, _text(name, given, lines), _entry(name, given, lines)))
+        called = dict.fromkeys(
+            self._tree.callbacks[step.callback.text].name for step in every_step(steps) if isinstance(step, Run)
+        )
+        remark = f"in C: {', '.join(called)}; what that declines is done here"
+        return Nest(Name(name), tuple(each.value for each in given), steps, remark)
+
+
+def _is_worthwhile(steps: Steps) -> bool:
+    """Whether more than one call is made: one alone is called as cheaply by itself."""
+    runs = [step for step in every_step(steps) if isinstance(step, Run)]
+    return len(runs) > 1 or any(isinstance(step, Loop) for step in every_step(steps) if runs)
+
+
+def _needed_outside(steps: Steps, later: set[str]) -> tuple[Step, ...] | None:
+    """Those of some steps that name what is used behind them, with what they need: to be done before the others. None
+    where that cannot be."""
+    needed = set(later)
+    found: list[Step] = []
+    for step in reversed(steps):
+        if needed.intersection(names_assigned(step)):
+            found.append(step)
+            needed |= names_used((step,))
+    if not all(isinstance(step, (Assign, Fetch, FetchWithin)) and _cannot_fail(step) for step in found):
+        return None
+    return tuple(reversed(found))
+
+
+def _cannot_fail(step: Node) -> bool:
+    """Whether naming a value does nothing else. Divisions may fail, and so do windows and blocks that are not there."""
+    for node in _nodes(step):
+        if isinstance(node, (At, Window)):
+            return False
+        if isinstance(node, (Quotient, Remainder)) and not isinstance(node.denominator, Integer):
+            return False
+    return True
+
+
+def _nodes(root: object) -> Iterator[object]:
+    waiting = [root]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, tuple):
+            waiting += item
+        elif isinstance(item, Node):
+            yield item
+            waiting += [getattr(item, field.name) for field in attrs.fields(type(item))]
+
+
+def _texts(tree: PlanTree) -> Iterator[str]:
+    """All names of a tree, and other texts."""
+    yield from (*tree.objects, *tree.arenas, *tree.parameters, tree.function)
+    roots: list[object] = [tree.body]
+    if tree.again is not None:
+        yield from (tree.again.name, *tree.again.parameters)
+        roots.append(tree.again.body)
+    for node in _nodes(tuple(roots)):
+        for field in attrs.fields(type(node)):  # type: ignore[arg-type]
+            value = getattr(node, field.name)
+            yield from (each for each in (value if isinstance(value, tuple) else (value,)) if isinstance(each, str))
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Functions
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def _parameters(given: Sequence[Given]) -> str:
+    found: list[str] = []
+    for each in given:
+        match each.kind:
+            case "array":
+                found.append(f"array {each.name}")
+            case "ring":
+                found.append(f"array {each.name}")
+                found += [f"int64_t {each.name}_wraps{n or ''}" for n in range(each.folded)]
+            case "site":
+                found.append(f"char *{each.name}")
+            case "integer":
+                found.append(f"int64_t {each.name}")
+            case _:
+                assert each.dtype is not None  # it is a number
+                found.append(f"{C_TYPES[each.dtype]} {each.name}")
+    return ", ".join(found) or "void"
+
+
+def _text(name: str, given: Sequence[Given], lines: Lines) -> str:
+    """The function that does the steps."""
+    body = "\n".join([*lines.lines, "    return 0;"])
+    return f"static int {name}_steps({_parameters(given)})\n{{\n{body}\n}}\n"
+
+
+def _entry(name: str, given: Sequence[Given], lines: Lines) -> str:
+    """The function that is called with everything in one array."""
+    written: list[str] = []
+    passed: list[str] = []
+    slot = 0
+    for each in given:
+        passed.append(each.name)
+        match each.kind:
+            case "array" | "ring":
+                size = lines.sizes.get(each.name, 1)
+                written.append(f"array {each.name};")
+                written.append(
+                    f"if (!slinky_take(of[{slot}].array, {{rank}}, {size}, &{each.name})) return {DECLINED};"
+                )
+                passed += [f"of[{slot + 1 + n}].integer" for n in range(each.folded)]
+                slot += each.folded
+            case "site":
+                passed[-1] = f"of[{slot}].array->data"
+            case "integer":
+                written.append(f"const int64_t {each.name} = of[{slot}].integer;")
+                written.append(f"if (!slinky_is_small({each.name})) return {DECLINED};")
+            case _:
+                assert each.dtype is not None  # it is a number
+                field = {"f": "number", "u": "natural"}.get(each.dtype.kind, "integer")
+                passed[-1] = f"({C_TYPES[each.dtype]})of[{slot}].{field}"
+        slot += 1
+    if lines.divisors:
+        written.append(f"if ({' || '.join(f'{each} == 0' for each in lines.divisors)}) return {DECLINED};")
+    written.append("feclearexcept(FE_ALL_EXCEPT);")
+    written.append(f"const int ended = {name}_steps({', '.join(passed)});")
+    written.append(f"return ended ? ended : {OCCURRED};")
+    body = "\n".join(f"    {line}" for line in written)
+    return f"int {name}(const given *of)\n{{\n{body}\n}}\n"
+
+
+def _function(nest: NestText, kernel: Any, bits: tuple[int, ...]) -> Callable[..., bool]:
+    """The function that the plan calls: whether the steps are still to be done."""
+    kernel.argtypes = [ctypes.c_char_p]
+    kernel.restype = ctypes.c_int
+    names, packed, form, questions = [], [], "", []
+    space: dict[str, Any] = {"kernel": kernel, "converted": converted, "refused": _REFUSED}
+    for number, each in enumerate(nest.given):
+        name = f"v{number}"
+        names.append(name)
+        match each.kind:
+            case "array":
+                packed.append(f"id({name})")
+                form += "n"
+            case "ring":
+                packed += [f"id({name}.whole)", f"*{name}.wraps"]
+                form += "n" + "q" * each.folded
+            case "site":
+                questions.append(f"m{number} := {name}.memory")
+                packed.append(f"id(m{number})")
+                form += "n"
+            case "integer":
+                packed.append(name)
+                form += "q"
+            case _:
+                assert each.dtype is not None  # it is a number
+                space[f"d{number}"] = each.dtype
+                packed.append(f"converted({name}, d{number})")
+                form += {"f": "d", "u": "Q"}.get(each.dtype.kind, "q")
+    declines = " or ".join(f"({question}) is None" for question in questions) or "False"
+    text = (
+        f"def nest({', '.join(names)}):\n"
+        f"    if {declines}:\n        return True\n"
+        f"    try:\n        result = kernel(pack({', '.join(packed)}))\n"
+        "    except refused:\n        return True\n"
+        "    return result != 0 and finish(result)\n"
+    )
+
+    def finish(result: int) -> bool:
+        if result < 0:
+            return True
+        report(result, bits)
+        return False
+
+    space |= {"pack": struct.Struct(form).pack, "finish": finish}
+    exec(compile(text, "<nest>", "exec"), space)
+    found: Callable[..., bool] = space["nest"]
+    found.__doc__ = nest.text
+    return found
+
+
+_REFUSED = (struct.error, OverflowError, TypeError, ValueError)
+"""What is raised for numbers that do not fit: what they are given to says more."""

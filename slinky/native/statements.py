@@ -1,0 +1,535 @@
+"""Steps of a plan tree as lines of C: loops, views, and calls of arithmetic.
+
+Idea. A step becomes the line that does the same. An array is a small struct, passed by value, of where its elements
+are, its extents and its strides: a crop or a window of a ring is another such struct, of which compilers see through
+to a few integers in registers. A ring is addressed as the plan addresses it, in mirrored memory: where the first row
+of a window lies is the only thing that is taken modulo its size, so a window is one strided array, and the loops over
+its elements need not know of rings. Each formula is one function, called with such arrays.
+
+Printable are loops, branches and questions, integers that are shown to fit, views of arrays, windows of rings, arrays
+fetched from sites that were reserved, and calls whose operation is arithmetic that has a text (see `kernels`).
+
+Invariants: the lines do what the steps do, in their order. A question after which a run fails ends the function, which
+says so by `STOPPED`: what is asked are integers, not elements, so whoever does the same steps again fails at the same
+place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, assert_never
+
+import attrs
+import numpy as np
+
+from slinky.ir.formulas import Element, Formula
+from slinky.ir.operations import Expression
+from slinky.ir.statements import LoweredFunc
+from slinky.native.integers import LARGEST, Integers, UnprintableError, Whole, known_within, literal
+from slinky.native.kernels import C_TYPES, argument_types, kernel_function
+from slinky.runtime.arena import SiteKind
+from slinky.runtime.plan_tree import (
+    Assign,
+    At,
+    Crop,
+    Fetch,
+    FetchWithin,
+    Guard,
+    Integer,
+    IsContiguous,
+    Located,
+    Loop,
+    Name,
+    PlanTree,
+    Portion,
+    Range,
+    ReadOnly,
+    Reserve,
+    Rows,
+    Run,
+    Span,
+    Step,
+    Steps,
+    Stop,
+    Stride,
+    TakeArena,
+    Value,
+    Window,
+)
+
+STOPPED = -2
+"""What a function returns that came to a question after which a run fails."""
+
+ARRAYS = """\
+/* An array: where its elements are, how many, and how many bytes they lie apart along each dimension. */
+typedef struct {{ char *data; int64_t extents[{rank}]; int64_t strides[{rank}]; }} array;
+
+/* The part of an array from one position of a dimension up to, not including, another. */
+static inline array slinky_crop(array a, int d, int64_t first, int64_t stop)
+{{
+    a.data += first * a.strides[d];
+    a.extents[d] = stop - first;
+    return a;
+}}
+
+/* An array without a dimension, at a position of it. */
+static inline array slinky_at(array a, int d, int64_t position)
+{{
+    a.data += position * a.strides[d];
+    for (; d + 1 < {rank}; d++) {{
+        a.extents[d] = a.extents[d + 1];
+        a.strides[d] = a.strides[d + 1];
+    }}
+    return a;
+}}
+
+/* Some rows of a buffer, of which coordinates that lie so many bytes apart, if any, share memory. */
+static inline array slinky_rows(array a, int d, int64_t wraps, int64_t first, int64_t count)
+{{
+    a.data += wraps ? slinky_remainder(first * a.strides[d], wraps) : first * a.strides[d];
+    a.extents[d] = count;
+    return a;
+}}
+"""
+"""The struct, for so many dimensions, and what gives views."""
+
+_WORDS = """\
+auto break case char const continue default do double else enum extern float for goto if inline int long main register
+restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
+array ended given object of
+"""
+"""What no variable may be called: words of C, and the names that the texts have for themselves."""
+
+
+class CNames:
+    """The names of a plan as names of C: the same, where these are none that C or its headers have."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, str] = {}
+        self._taken: set[str] = set(_WORDS.split())
+
+    def of(self, name: str) -> str:
+        """The name in C; always the same."""
+        found = self._known.get(name)
+        if found is None:
+            is_plain = re.fullmatch(r"[a-z][a-z0-9_]*", name, re.ASCII) and not name.startswith("slinky")
+            is_plain = is_plain and not name.endswith("_t")
+            found = self._known[name] = self.fresh(name if is_plain else f"v_{name}")
+        return found
+
+    def fresh(self, wanted: str) -> str:
+        """A name that nothing else has."""
+        base = _ascii(wanted)
+        name, n = base, 0
+        while name in self._taken:
+            n += 1
+            name = f"{base}_{n}"
+        self._taken.add(name)
+        return name
+
+
+def _ascii(name: str) -> str:
+    return re.sub(r"[^0-9A-Za-z_]", "_", name)
+
+
+class Kernels:
+    """The functions of formulas, each once. `texts` has them in the order in which they were asked for."""
+
+    def __init__(self) -> None:
+        self._names: dict[Formula, str] = {}
+        self.texts: list[str] = []
+        self.rank = 1
+
+    def name_of(self, func: LoweredFunc) -> str:
+        """The function for what a func computes. Raises `UnprintableError` where there is none."""
+        operation = func.operation
+        if not isinstance(operation, Expression):
+            raise UnprintableError(f"{func.name} is a callback")
+        formula = operation.formula
+        found = self._names.get(formula)
+        if found is None:
+            found = f"slinky_{_ascii(func.name)}_{len(self._names) + 1}"
+            text = kernel_function(formula, found)
+            if text is None:
+                raise UnprintableError(f"{func.name} has no text in C")
+            self._names[formula] = found
+            self.texts.append(text)
+            self.rank = max(self.rank, formula.rank, *(len(axes) for axes in formula.inputs), 1)
+        return found
+
+
+def sites_of(tree: PlanTree) -> dict[str, SiteKind]:
+    """What is known of the sites and the buffers of a tree, by the names that stand for them."""
+    kinds: dict[str, tuple[SiteKind, ...]] = {tree.parameters[0]: tree.sites}
+    found: dict[str, SiteKind] = {}
+    again = () if tree.again is None else tree.again.body
+    for step in every_step((*tree.body, *again)):
+        match step:
+            case TakeArena(arena=arena, idle=idle):
+                kinds[arena] = tree.arenas[idle.text]
+            case Reserve(arena=arena, heap=heap, rings=rings):
+                own = kinds[arena.text]
+                found.update(zip((room.site for room in heap), (k for k in own if not k.folded), strict=True))
+                found.update(zip(rings, (k for k in own if k.folded), strict=True))
+            case Fetch(name=name, site=site, reading=reading):
+                found.update(dict.fromkeys(filter(None, (name, reading)), found[site.text]))
+    return found
+
+
+def every_step(steps: Sequence[Step]) -> Iterator[Step]:
+    """Steps and all steps inside, in the order in which they stand."""
+    waiting: list[Step] = list(reversed(steps))
+    while waiting:
+        step = waiting.pop()
+        yield step
+        inner = [each for block in blocks_of_step(step) for each in block]
+        waiting += reversed(inner)
+
+
+def blocks_of_step(step: Step) -> tuple[Steps, ...]:
+    """The blocks of steps in a step."""
+    found: list[Steps] = []
+    for field in attrs.fields(type(step)):
+        value = getattr(step, field.name)
+        if field.name in ("body", "orelse"):
+            found.append(value)
+        elif field.name == "stages":
+            found += [stage.body for stage in value]
+    return tuple(found)
+
+
+@attrs.frozen
+class Given:
+    """Something that a function is given from outside, as a value of the plan, with its name in C.
+
+    Of a ring, so many dimensions are folded; a number is converted to a dtype.
+    """
+
+    kind: str
+    value: Value
+    name: str
+    folded: int = 0
+    dtype: np.dtype[Any] | None = None
+
+
+@attrs.frozen
+class _Range:
+    """A range in C: where it begins, where it ends, and its step."""
+
+    first: Whole
+    stop: Whole
+    step: Whole
+
+
+@attrs.frozen
+class _Located:
+    """An array in C, the bytes of its elements if known, and the coordinates of its first element if asked for."""
+
+    text: str
+    root: str
+    minima: tuple[Whole, ...] = ()
+
+
+class Lines:
+    """The lines of one function. `given` is what they use that is not made here; `sizes` by the names of given arrays,
+    of how many bytes elements are.
+
+    Where a step has no text, `UnprintableError` is raised.
+    """
+
+    def __init__(self, tree: PlanTree, sites: Mapping[str, SiteKind], kernels: Kernels, names: CNames) -> None:
+        self._tree = tree
+        self._sites = sites
+        self._kernels = kernels
+        self._names = names
+        self._known: dict[str, Whole | _Range | _Located] = {}
+        self._integers = Integers(self._whole_named, self._divisor)
+        self.given: dict[object, Given] = {}
+        self.sizes: dict[str, int] = {}
+        self.divisors: dict[str, None] = {}
+        self.lines: list[str] = []
+        self._depth = 1
+
+    # Lines --------------------------------------------------------------------------------------------------------
+
+    def write(self, line: str) -> None:
+        """Add a line."""
+        self.lines.append("    " * self._depth + line if line else "")
+
+    @contextmanager
+    def block(self, header: str) -> Iterator[None]:
+        """Lines in braces."""
+        self.write(f"{header} {{".lstrip())
+        self._depth += 1
+        yield
+        self._depth -= 1
+        self.write("}")
+
+    def steps(self, steps: Steps) -> None:
+        """Some steps."""
+        for step in steps:
+            self.step(step)
+
+    def step(self, step: Step) -> None:
+        """One step."""
+        match step:
+            case Assign(name=name, value=value):
+                self._assign(name, value)
+            case Stop(condition=condition):
+                with self.block(f"if ({self._integers.whole(condition).text})"):
+                    self.stop(step)
+            case Guard(condition=condition, body=body, orelse=orelse):
+                with self.block(f"if ({self._integers.whole(condition).text})"):
+                    self.steps(body)
+                if orelse:
+                    with self.block("else"):
+                        self.steps(orelse)
+            case Loop(variable=variable, iterations=iterations, body=body, remark=remark):
+                self._loop(variable, iterations, body, remark)
+            case Run():
+                self._run(step)
+            case Fetch():
+                self._fetch(step)
+            case FetchWithin(name=name, part=part, is_contiguous=is_contiguous):
+                kind = self._sites[step.site.text]
+                own = self._names.fresh(f"{name}_own")
+                self._array_at(own, step.site, kind, step.extents)
+                whole, found = self._integers.whole(is_contiguous), self._array(part)
+                self.sizes[found.root] = max(self.sizes.get(found.root, 1), kind.dtype.itemsize)
+                self.write(f"const array {self._names.of(name)} = {whole.atom} ? {found.text} : {own};")
+                self._name_array(name, step.reading, self._names.of(name), found.root)
+            case _:
+                raise UnprintableError(f"{type(step).__name__} is done in Python")
+
+    def stop(self, step: Stop) -> None:
+        """What is done where a run fails."""
+        self.write(f"return {STOPPED};")
+
+    # Names --------------------------------------------------------------------------------------------------------
+
+    def _whole_named(self, name: str) -> Whole:
+        found = self._known.get(name)
+        if found is None:
+            return self._whole_given(name, Name(name))
+        if not isinstance(found, Whole):
+            raise UnprintableError(f"{name} is no integer")
+        return found
+
+    def _whole_given(self, key: object, value: Value) -> Whole:
+        """An integer from outside."""
+        found = self.given.get(("integer", key))
+        if found is None:
+            name = self._names.of(key) if isinstance(key, str) else self._names.fresh("given")
+            found = self.given["integer", key] = Given("integer", value, name)
+        return known_within(found.name, -LARGEST, LARGEST)
+
+    def _divisor(self, value: Value) -> Whole:
+        """A divisor: a known number, or what comes from outside, of which it is asked first whether it is 0."""
+        if isinstance(value, Integer) and value.value:
+            return literal(value.value)
+        if not isinstance(value, Name) or value.text in self._known:
+            raise UnprintableError("a divisor that may be 0")
+        found = self._whole_named(value.text)
+        self.divisors[found.text] = None
+        return found
+
+    def _number(self, value: Value) -> Whole:
+        """An integer of the plan, or what it says of arrays from outside."""
+        match value:
+            case Rows(ring=Name(text=name)) | Stride(array=Name(text=name)) | IsContiguous(array=Name(text=name)):
+                if name in self._known:
+                    raise UnprintableError(f"{name} is made here")
+                return self._whole_given(value, value)
+        return self._integers.whole(value)
+
+    def _assign(self, name: str, value: Value) -> None:
+        match value:
+            case Crop() | Window() | ReadOnly():
+                found = self._array(value)
+                self.write(f"const array {self._names.of(name)} = {found.text};")
+                self._known[name] = _Located(self._names.of(name), found.root)
+            case Range(first=first, stop=stop, step=step):
+                ends = [self._kept(f"{name}_{w}", v) for w, v in (("first", first), ("stop", stop), ("step", step))]
+                self._known[name] = _Range(*ends)
+            case _:
+                self._known[name] = self._kept(name, value)
+
+    def _kept(self, name: str, value: Value) -> Whole:
+        """An integer that has a name in C, too, if it is more than one."""
+        whole = self._number(value)
+        if isinstance(value, Integer):
+            return whole
+        self.write(f"const int64_t {self._names.of(name)} = {whole.text};")
+        return known_within(self._names.of(name), whole.lo, whole.hi)
+
+    # Loops --------------------------------------------------------------------------------------------------------
+
+    def _loop(self, variable: str, iterations: Range | Portion, body: Steps, remark: str) -> None:
+        given = self._range(iterations)
+        name = self._names.of(variable)
+        self._known[variable] = known_within(name, given.first.lo, max(given.first.lo, given.stop.hi - 1))
+        step = "++" if given.step.text == "1" else f" += {given.step.text}"
+        stop = given.stop
+        if not stop.text.isidentifier() and not stop.text.isdigit():
+            stop = attrs.evolve(stop, text=self._names.fresh(f"{name}_end"), is_atom=True)
+            self.write(f"const int64_t {stop.text} = {given.stop.text};")
+        if remark:
+            self.write(f"/* {remark} */")
+        with self.block(f"for (int64_t {name} = {given.first.text}; {name} < {stop.text}; {name}{step})"):
+            self.steps(body)
+
+    def _range(self, iterations: Range | Portion) -> _Range:
+        whole = self._integers.whole
+        match iterations:
+            case Range(first=first, stop=stop, step=step):
+                return _Range(whole(first), whole(stop), whole(step))
+            case Portion(range=range_, begin=begin, end=end):
+                known = self._known.get(range_.text)
+                if not isinstance(known, _Range):
+                    raise UnprintableError("a range that is made in Python")
+                return _Range(
+                    known.first if begin is None else _further(known, whole(begin)),
+                    known.stop if end is None else _least(known.stop, _further(known, whole(end))),
+                    known.step,
+                )
+            case _:
+                assert_never(iterations)
+
+    # Arrays -------------------------------------------------------------------------------------------------------
+
+    def _array(self, value: Value) -> _Located:
+        whole = self._integers.whole
+        match value:
+            case Name(text=name) | ReadOnly(array=Name(text=name)):
+                return self._array_named(name)
+            case Crop(array=array, spans=spans):
+                found = self._array(array)
+                text = found.text
+                for d, span in reversed(list(enumerate(spans))):
+                    match span:
+                        case Span(first=first, stop=stop):
+                            text = f"slinky_crop({text}, {d}, {whole(first).text}, {whole(stop).text})"
+                        case At(position=position):
+                            text = f"slinky_at({text}, {d}, {whole(position).text})"
+                return _Located(text, found.root)
+            case Window(ring=ring, spans=spans):
+                return self._window(ring.text, [(whole(first), whole(count)) for first, count in spans])
+            case Located(array=array, minima=minima):
+                return attrs.evolve(self._array(array), minima=tuple([whole(m) for m in minima]))
+        raise UnprintableError(f"{type(value).__name__} is no array of C")
+
+    def _array_named(self, name: str) -> _Located:
+        found = self._known.get(name)
+        if found is None:
+            given = self.given.setdefault(("array", name), Given("array", Name(name), self._names.of(name)))
+            if name in self._sites:
+                self._kernels.rank = max(self._kernels.rank, self._sites[name].rank)
+            return _Located(given.name, given.name)
+        if not isinstance(found, _Located):
+            raise UnprintableError(f"{name} is no array")
+        return found
+
+    def _window(self, ring: str, spans: Sequence[tuple[Whole, Whole]]) -> _Located:
+        kind = self._sites[ring]
+        name = self._names.of(ring)
+        self.given.setdefault(("ring", ring), Given("ring", Name(ring), name, folded=len(kind.folded)))
+        text = name
+        for position, (d, (first, count)) in enumerate(zip(kind.folded, spans, strict=True)):
+            text = f"slinky_rows({text}, {d}, {name}_wraps{position or ''}, {first.text}, {count.text})"
+        return _Located(text, name)
+
+    def _fetch(self, step: Fetch) -> None:
+        kind = self._sites[step.site.text]
+        if step.folds or kind.layout is not None or kind.folded:
+            raise UnprintableError("a buffer that only Python lays out")
+        self._array_at(self._names.of(step.name), step.site, kind, step.extents)
+        self._name_array(step.name, step.reading, self._names.of(step.name), "")
+
+    def _array_at(self, name: str, site: Name, kind: SiteKind, extents: Sequence[Value]) -> None:
+        """The array of a site, by a name of C."""
+        place = self.given.setdefault(("site", site.text), Given("site", site, self._names.of(site.text)))
+        sizes = [self._integers.whole(extent) for extent in extents]
+        self._kernels.rank = max(self._kernels.rank, len(sizes))
+        steps = [literal(kind.dtype.itemsize).text]
+        for size in reversed(sizes[1:]):
+            steps.insert(0, f"{size.atom} * {steps[0]}")
+        inside = ", ".join(size.text for size in sizes), ", ".join(steps[: len(sizes)])
+        shape = f", {{{inside[0]}}}, {{{inside[1]}}}" if sizes else ", {0}, {0}"
+        self.write(f"const array {name} = {{{place.name}{shape}}};")
+
+    def _name_array(self, name: str, reading: str | None, text: str, root: str) -> None:
+        for each in filter(None, (name, reading)):
+            self._known[each] = _Located(text, root)
+
+    # Calls --------------------------------------------------------------------------------------------------------
+
+    def _run(self, run: Run) -> None:
+        func = self._tree.callbacks[run.callback.text]
+        kernel = self._kernels.name_of(func)
+        formula = func.operation.formula  # type: ignore[union-attr]  # it has a kernel
+        arrays = [self._array(value) for value in (*run.inputs, *run.outputs)]
+        for array, size in zip(arrays, _sizes(formula), strict=True):
+            self.sizes[array.root] = max(self.sizes.get(array.root, 1), size)
+        operands = []
+        lines = []
+        for number, array in enumerate(arrays):
+            if array.text.isidentifier():
+                operands.append(f"&{array.text}")
+            else:
+                name = f"slinky_{number}"
+                lines.append(f"const array {name} = {array.text};")
+                operands.append(f"&{name}")
+        if formula.has_coordinates():
+            operands += [minimum.text for minimum in arrays[-1].minima]
+        given = dict(run.arguments)
+        operands += [self._argument(given[name], dtype) for name, dtype in argument_types(formula)]
+        call = f"{kernel}({', '.join(operands)});"
+        if not lines:
+            self.write(call)
+            return
+        with self.block(""):
+            for line in (*lines, call):
+                self.write(line)
+
+    def _argument(self, value: Value, dtype: np.dtype[Any]) -> str:
+        """A number that a formula takes: converted before the function is called, where it comes from outside."""
+        if isinstance(value, Name) and value.text not in self._known:
+            key = ("number", value.text, dtype)
+            if key not in self.given:
+                self.given[key] = Given("number", value, self._names.fresh(f"{value.text}_{dtype.name}"), dtype=dtype)
+            return self.given[key].name
+        whole = self._integers.whole(value)
+        if dtype.kind == "b":
+            return f"{whole.atom} != 0"
+        lowest, highest = -(1 << 52), 1 << 52  # such integers are floats of 64 bits, too
+        if dtype.kind != "f":
+            limits = np.iinfo(dtype)
+            lowest, highest = int(limits.min), int(limits.max)
+        if whole.lo < lowest or whole.hi > highest:
+            raise UnprintableError(f"{whole.text} may be too large for {dtype}")
+        return f"({C_TYPES[dtype]}){whole.atom}"
+
+
+def _sizes(formula: Formula) -> list[int]:
+    """The bytes of an element of each input, and of the output."""
+    found = [1] * len(formula.inputs)
+    operands = [*(operand for step in formula.steps for operand in step.operands), formula.result]
+    for each in operands:
+        if isinstance(each, Element):
+            found[each.input] = each.dtype.itemsize
+    return [*found, formula.dtype_of(formula.result).itemsize]
+
+
+def _further(known: _Range, count: Whole) -> Whole:
+    """Where a range is after so many steps."""
+    ends = [known.step.lo * count.lo, known.step.lo * count.hi, known.step.hi * count.lo, known.step.hi * count.hi]
+    lo, hi = known.first.lo + min(ends), known.first.hi + max(ends)
+    if max(abs(lo), abs(hi)) >= 1 << 62:
+        raise UnprintableError("a range may be too large")
+    return Whole(f"{known.first.atom} + {count.atom} * {known.step.atom}", lo, hi, is_atom=False)
+
+
+def _least(a: Whole, b: Whole) -> Whole:
+    return Whole(f"slinky_min({a.text}, {b.text})", min(a.lo, b.lo), min(a.hi, b.hi))
