@@ -23,7 +23,7 @@ from slinky.ir.equality import say_the_same
 from slinky.ir.printer import print_program
 from slinky.ir.statements import Program
 from slinky.ir.verifier import verify_program
-from slinky.runtime.backends import Prepared, prepare, require_backend
+from slinky.runtime.backends import Prepared, prepare, require_backend, written
 from slinky.runtime.callbacks import is_debugging
 from slinky.runtime.collector import collector_paused
 from slinky.runtime.omitted import Completion
@@ -219,6 +219,14 @@ class Pipeline:
     def to_python(self) -> str:
         """The Python source of the plan: the function that runs when no input or output is empty."""
         return self._planned().source
+
+    def to_c(self) -> str:
+        """The pipeline as one C11 file that needs nothing but the C library, with what it takes in a comment.
+
+        Where all calls are arithmetic (see `docs/native.md`) it is one function of all that the pipeline does; else a
+        function for each part that is. Raises `CompilationError` where there is none.
+        """
+        return written("C", self._program)
 
     def memory(self, /, *arrays: object, threads: int | None = None, **scalars: float) -> Memory:
         """What the intermediates of a run on arrays like these take: the `program_bytes` and `peak_bytes` of `run`.

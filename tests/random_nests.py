@@ -58,8 +58,8 @@ def _combined(values: list[Any], choose: random.Random) -> Any:
     return total
 
 
-def pipeline(seed: int) -> sl.Pipeline:
-    """A pipeline of a few funcs, most of them arithmetic, without a schedule."""
+def pipeline(seed: int, *, callbacks: float = 0.2) -> sl.Pipeline:
+    """A pipeline of a few funcs, arithmetic but for this share of callbacks, without a schedule."""
     choose = random.Random(seed)
     buffers = [sl.BufferExpr(f"in{n}", choose.choice(DTYPES), 2) for n in range(choose.randint(1, 2))]
     inputs, funcs = list(buffers), []
@@ -78,7 +78,7 @@ def pipeline(seed: int) -> sl.Pipeline:
         if dtype.kind != "f" and value.dtype.kind == "f":
             dtype = value.dtype
         result = sl.BufferExpr("out" if is_last else f"b{n}", dtype, 2)
-        if choose.random() < 0.2:
+        if choose.random() < callbacks:
             middle = sl.BufferExpr(f"m{n}", value.dtype, 2)
             funcs.append(sl.arithmetic(value, middle[y, x], name=f"f{n}"))
             sl.Func(_negated, [middle[y, x]], [result[y, x]], name=f"g{n}")

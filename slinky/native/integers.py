@@ -79,13 +79,15 @@ def known_within(name: str, lo: int, hi: int) -> Whole:
 
 @attrs.frozen
 class Integers:
-    """Prints integers and conditions. `named` says what a name holds, `divisor` gives a divisor that is not 0.
+    """Prints integers and conditions. `named` says what a name holds, `divisor` gives a divisor that is not 0, `other`
+    is asked for what is said of arrays.
 
-    Both raise `UnprintableError`, as does whatever prints.
+    All raise `UnprintableError`, as does whatever prints.
     """
 
     named: Callable[[str], Whole]
     divisor: Callable[[Value], Whole]
+    other: Callable[[Value], Whole]
 
     def whole(self, value: Value) -> Whole:
         """A value that is an integer or a condition."""
@@ -127,7 +129,7 @@ class Integers:
                 return self._junction(" && ", conditions)
             case Disjunction(conditions=conditions):
                 return self._junction(" || ", conditions)
-        raise UnprintableError(f"{type(value).__name__} is no integer of C")
+        return self.other(value)
 
     def _sum(self, terms: Sequence[tuple[int, Value]], constant: int) -> Whole:
         text, lo, hi, furthest = "", constant, constant, abs(constant)
@@ -143,8 +145,7 @@ class Integers:
             raise UnprintableError("a sum may be too large")
         return Whole(text, lo, hi, is_atom=len(terms) == 1 and terms[0][0] == 1 and not constant)
 
-    @staticmethod
-    def _product(factors: Sequence[Whole]) -> Whole:
+    def _product(self, factors: Sequence[Whole]) -> Whole:
         lo = hi = 1
         for factor in factors:
             ends = [a * b for a, b in product((lo, hi), (factor.lo, factor.hi))]
@@ -162,3 +163,27 @@ class Integers:
 
     def _junction(self, operator: str, conditions: Sequence[Value]) -> Whole:
         return Whole(operator.join(self.whole(each).atom for each in conditions), 0, 1, is_atom=False)
+
+
+class Sizes(Integers):
+    """Prints numbers of bytes: products that may be too large are cut off at a number that no memory has."""
+
+    def _product(self, factors: Sequence[Whole]) -> Whole:
+        try:
+            return super()._product(factors)
+        except UnprintableError:
+            text = factors[-1].text
+            for factor in reversed(factors[:-1]):
+                text = f"slinky_size({factor.text}, {text})"
+            return Whole(text, 0, _MOST - 1)
+
+
+SIZES = f"""\
+/* A product of numbers of elements or bytes, or a number that is larger than any memory. */
+static inline int64_t slinky_size(int64_t a, int64_t b)
+{{
+    if (a <= 0 || b <= 0) return 0;
+    return a <= {_MOST - 1}LL / b ? a * b : {_MOST - 1}LL;
+}}
+"""
+"""What the texts of sizes call."""

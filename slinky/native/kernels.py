@@ -14,7 +14,9 @@ without contraction, with integers that wrap.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Any, assert_never
 
 import numpy as np
@@ -76,6 +78,19 @@ def kernel_function(formula: Formula, name: str) -> str | None:
         return None
 
 
+def without_unused(lines: Sequence[str]) -> list[str]:
+    """Lines without variables that nothing uses: the plan in Python needs some that C does not."""
+    counts = Counter(word for line in lines for word in re.findall(r"[A-Za-z_]\w*", line))
+    kept: list[str] = []
+    for line in reversed(lines):
+        declared = re.match(r" *(?:const )?(?:int64_t|intptr_t|array) (\w+) = ", line)
+        if declared and counts[declared[1]] == 1:
+            counts.subtract(re.findall(r"[A-Za-z_]\w*", line))
+        else:
+            kept.append(line)
+    return kept[::-1]
+
+
 def argument_types(formula: Formula) -> list[tuple[str, np.dtype[Any]]]:
     """The arguments that the function takes, by name, with their dtypes; one that is used as two stands there twice."""
     operands = [*(operand for step in formula.steps for operand in step.operands), formula.result]
@@ -106,8 +121,10 @@ class _Kernel:
 
     def function(self, name: str) -> str:
         """A function for other C code."""
-        lines = [*self._extents(), *self._places(), *self._merging(), *self._nest()]
-        body = "\n".join(f"    {line}" for line in lines)
+        unasked = set(range(self.formula.rank)) - {s.dim for s in self.formula.steps if isinstance(s, Coordinate)}
+        quiet = [f"(void)first{d};" for d in sorted(unasked) if self.formula.has_coordinates()]
+        lines = [*quiet, *self._extents(), *self._places(), *self._merging(), *self._nest()]
+        body = "\n".join(f"    {line}" for line in without_unused(lines))
         return f"static void {name}({', '.join(self._parameters())})\n{{\n{body}\n}}\n"
 
     def _parameters(self) -> list[str]:

@@ -28,7 +28,7 @@ from slinky.ir.operations import Expression
 from slinky.native.carriers import converted, exception_bits, report
 from slinky.native.compiling import Compiler, library
 from slinky.native.integers import HELPERS, LARGEST, UnprintableError
-from slinky.native.kernels import C_TYPES, OCCURRED
+from slinky.native.kernels import C_TYPES, OCCURRED, without_unused
 from slinky.native.statements import (
     ARRAYS,
     CNames,
@@ -98,9 +98,11 @@ _ORDER = ("array", "ring", "site", "integer", "number")
 
 @attrs.frozen(eq=False)
 class NestText:
-    """A nest: what it is given, in this order; its function in C, and the function that Python calls, by that name."""
+    """A nest: what it calls; what it is given, in this order; its function in C, and the one that Python calls, which
+    has the name."""
 
     name: str
+    remark: str
     given: tuple[Given, ...]
     text: str
     entry: str
@@ -159,6 +161,13 @@ class Nests:
         parts = [HEAD, HELPERS, "\n", ARRAYS.format(rank=self._kernels.rank), "\n", _GIVEN]
         parts += [f"\n{text}" for text in self._kernels.texts]
         parts += [f"\n{each.text}\n{each.entry}".replace("{rank}", str(self._kernels.rank)) for each in self.texts]
+        return "".join(parts)
+
+    def portable_source(self) -> str:
+        """One C file with the functions of all nests, without those that Python calls."""
+        parts = [HEAD, HELPERS, "\n", ARRAYS.format(rank=self._kernels.rank)]
+        parts += [f"\n{text}" for text in self._kernels.texts]
+        parts += [f"\n/* {each.remark} */\n{each.text.removeprefix('static ')}" for each in self.texts]
         return "".join(parts)
 
     # Which steps --------------------------------------------------------------------------------------------------
@@ -238,11 +247,12 @@ class Nests:
         name = next(n for k in range(1, len(self._taken) + 2) if (n := f"nest_{k}") not in self._taken)
         self._taken.add(name)
         given = tuple(sorted(lines.given.values(), key=lambda each: _ORDER.index(each.kind)))
-        self.texts.append(NestText(name, given, _text(name, given, lines), _entry(name, given, lines)))
         called = dict.fromkeys(
             self._tree.callbacks[step.callback.text].name for step in every_step(steps) if isinstance(step, Run)
         )
-        remark = f"in C: {', '.join(called)}; what that declines is done here"
+        named = ", ".join(called)
+        self.texts.append(NestText(name, named, given, _text(name, given, lines), _entry(name, given, lines)))
+        remark = f"in C: {named}; what that declines is done here"
         return Nest(Name(name), tuple(each.value for each in given), steps, remark)
 
 
@@ -326,7 +336,7 @@ def _parameters(given: Sequence[Given]) -> str:
 
 def _text(name: str, given: Sequence[Given], lines: Lines) -> str:
     """The function that does the steps."""
-    body = "\n".join([*lines.lines, "    return 0;"])
+    body = "\n".join([*without_unused(lines.lines), "    return 0;"])
     return f"static int {name}_steps({_parameters(given)})\n{{\n{body}\n}}\n"
 
 
@@ -340,7 +350,7 @@ def _entry(name: str, given: Sequence[Given], lines: Lines) -> str:
         match each.kind:
             case "array" | "ring":
                 size = lines.sizes.get(each.name, 1)
-                written.append(f"array {each.name};")
+                written.append(f"array {each.name} = {{0, {{0}}, {{0}}}};")
                 written.append(
                     f"if (!slinky_take(of[{slot}].array, {{rank}}, {size}, &{each.name})) return {DECLINED};"
                 )

@@ -215,7 +215,7 @@ class Given:
 
 
 @attrs.frozen
-class _Range:
+class RangeText:
     """A range in C: where it begins, where it ends, and its step."""
 
     first: Whole
@@ -224,11 +224,17 @@ class _Range:
 
 
 @attrs.frozen
-class _Located:
-    """An array in C, the bytes of its elements if known, and the coordinates of its first element if asked for."""
+class ArrayText:
+    """An array in C; the name of the array from outside that it is of, if it is; and the coordinates of its first
+    element, if these are asked for.
+
+    With `rows`, its text is that of one of the rows along each of these dimensions, of which there are so many: how far
+    it lies behind the first stands there as `@` and the number of the dimension.
+    """
 
     text: str
     root: str
+    rows: tuple[tuple[int, Whole], ...] = ()
     minima: tuple[Whole, ...] = ()
 
 
@@ -244,8 +250,8 @@ class Lines:
         self._sites = sites
         self._kernels = kernels
         self._names = names
-        self._known: dict[str, Whole | _Range | _Located] = {}
-        self._integers = Integers(self._whole_named, self._divisor)
+        self._known: dict[str, Whole | RangeText | ArrayText] = {}
+        self._integers = Integers(self._whole_named, self._divisor, self._told)
         self.given: dict[object, Given] = {}
         self.sizes: dict[str, int] = {}
         self.divisors: dict[str, None] = {}
@@ -307,17 +313,21 @@ class Lines:
         """What is done where a run fails."""
         self.write(f"return {STOPPED};")
 
+    def refuse(self, condition: str) -> None:
+        """What is done where a number may not be what it must be."""
+        raise UnprintableError(f"{condition} may be")
+
     # Names --------------------------------------------------------------------------------------------------------
 
     def _whole_named(self, name: str) -> Whole:
         found = self._known.get(name)
         if found is None:
-            return self._whole_given(name, Name(name))
+            return self.whole_given(name, Name(name))
         if not isinstance(found, Whole):
             raise UnprintableError(f"{name} is no integer")
         return found
 
-    def _whole_given(self, key: object, value: Value) -> Whole:
+    def whole_given(self, key: object, value: Value) -> Whole:
         """An integer from outside."""
         found = self.given.get(("integer", key))
         if found is None:
@@ -335,30 +345,31 @@ class Lines:
         self.divisors[found.text] = None
         return found
 
-    def _number(self, value: Value) -> Whole:
-        """An integer of the plan, or what it says of arrays from outside."""
+    def _told(self, value: Value) -> Whole:
+        """What the plan says of an array from outside."""
         match value:
             case Rows(ring=Name(text=name)) | Stride(array=Name(text=name)) | IsContiguous(array=Name(text=name)):
-                if name in self._known:
-                    raise UnprintableError(f"{name} is made here")
-                return self._whole_given(value, value)
-        return self._integers.whole(value)
+                if name not in self._known:
+                    return self.whole_given(value, value)
+        raise UnprintableError(f"{type(value).__name__} is asked of Python")
 
     def _assign(self, name: str, value: Value) -> None:
         match value:
             case Crop() | Window() | ReadOnly():
                 found = self._array(value)
-                self.write(f"const array {self._names.of(name)} = {found.text};")
-                self._known[name] = _Located(self._names.of(name), found.root)
+                if not found.rows:
+                    self.write(f"const array {self._names.of(name)} = {found.text};")
+                    found = ArrayText(self._names.of(name), found.root)
+                self._known[name] = found
             case Range(first=first, stop=stop, step=step):
                 ends = [self._kept(f"{name}_{w}", v) for w, v in (("first", first), ("stop", stop), ("step", step))]
-                self._known[name] = _Range(*ends)
+                self._known[name] = RangeText(*ends)
             case _:
                 self._known[name] = self._kept(name, value)
 
     def _kept(self, name: str, value: Value) -> Whole:
         """An integer that has a name in C, too, if it is more than one."""
-        whole = self._number(value)
+        whole = self._integers.whole(value)
         if isinstance(value, Integer):
             return whole
         self.write(f"const int64_t {self._names.of(name)} = {whole.text};")
@@ -380,16 +391,16 @@ class Lines:
         with self.block(f"for (int64_t {name} = {given.first.text}; {name} < {stop.text}; {name}{step})"):
             self.steps(body)
 
-    def _range(self, iterations: Range | Portion) -> _Range:
+    def _range(self, iterations: Range | Portion) -> RangeText:
         whole = self._integers.whole
         match iterations:
             case Range(first=first, stop=stop, step=step):
-                return _Range(whole(first), whole(stop), whole(step))
+                return RangeText(whole(first), whole(stop), whole(step))
             case Portion(range=range_, begin=begin, end=end):
                 known = self._known.get(range_.text)
-                if not isinstance(known, _Range):
+                if not isinstance(known, RangeText):
                     raise UnprintableError("a range that is made in Python")
-                return _Range(
+                return RangeText(
                     known.first if begin is None else _further(known, whole(begin)),
                     known.stop if end is None else _least(known.stop, _further(known, whole(end))),
                     known.step,
@@ -399,7 +410,7 @@ class Lines:
 
     # Arrays -------------------------------------------------------------------------------------------------------
 
-    def _array(self, value: Value) -> _Located:
+    def _array(self, value: Value) -> ArrayText:
         whole = self._integers.whole
         match value:
             case Name(text=name) | ReadOnly(array=Name(text=name)):
@@ -413,32 +424,37 @@ class Lines:
                             text = f"slinky_crop({text}, {d}, {whole(first).text}, {whole(stop).text})"
                         case At(position=position):
                             text = f"slinky_at({text}, {d}, {whole(position).text})"
-                return _Located(text, found.root)
+                return attrs.evolve(found, text=text)
             case Window(ring=ring, spans=spans):
-                return self._window(ring.text, [(whole(first), whole(count)) for first, count in spans])
+                return self.window(ring.text, [(whole(first), whole(count)) for first, count in spans])
             case Located(array=array, minima=minima):
                 return attrs.evolve(self._array(array), minima=tuple([whole(m) for m in minima]))
         raise UnprintableError(f"{type(value).__name__} is no array of C")
 
-    def _array_named(self, name: str) -> _Located:
+    def _array_named(self, name: str) -> ArrayText:
         found = self._known.get(name)
         if found is None:
-            given = self.given.setdefault(("array", name), Given("array", Name(name), self._names.of(name)))
-            if name in self._sites:
-                self._kernels.rank = max(self._kernels.rank, self._sites[name].rank)
-            return _Located(given.name, given.name)
-        if not isinstance(found, _Located):
+            text = self.array_given(name)
+            return ArrayText(text, text)
+        if not isinstance(found, ArrayText):
             raise UnprintableError(f"{name} is no array")
         return found
 
-    def _window(self, ring: str, spans: Sequence[tuple[Whole, Whole]]) -> _Located:
+    def array_given(self, name: str) -> str:
+        """An array from outside: its name in C."""
+        if name in self._sites:
+            self._kernels.rank = max(self._kernels.rank, self._sites[name].rank)
+        return self.given.setdefault(("array", name), Given("array", Name(name), self._names.of(name))).name
+
+    def window(self, ring: str, spans: Sequence[tuple[Whole, Whole]]) -> ArrayText:
+        """A window of a folded buffer: how far its first row lies behind that of the buffer, and how many there are."""
         kind = self._sites[ring]
         name = self._names.of(ring)
         self.given.setdefault(("ring", ring), Given("ring", Name(ring), name, folded=len(kind.folded)))
         text = name
         for position, (d, (first, count)) in enumerate(zip(kind.folded, spans, strict=True)):
             text = f"slinky_rows({text}, {d}, {name}_wraps{position or ''}, {first.text}, {count.text})"
-        return _Located(text, name)
+        return ArrayText(text, name)
 
     def _fetch(self, step: Fetch) -> None:
         kind = self._sites[step.site.text]
@@ -449,19 +465,20 @@ class Lines:
 
     def _array_at(self, name: str, site: Name, kind: SiteKind, extents: Sequence[Value]) -> None:
         """The array of a site, by a name of C."""
-        place = self.given.setdefault(("site", site.text), Given("site", site, self._names.of(site.text)))
         sizes = [self._integers.whole(extent) for extent in extents]
         self._kernels.rank = max(self._kernels.rank, len(sizes))
-        steps = [literal(kind.dtype.itemsize).text]
-        for size in reversed(sizes[1:]):
-            steps.insert(0, f"{size.atom} * {steps[0]}")
-        inside = ", ".join(size.text for size in sizes), ", ".join(steps[: len(sizes)])
+        place = self.place_of(site, size_text(sizes, kind.dtype.itemsize))
+        inside = ", ".join(size.text for size in sizes), ", ".join(strides_text(sizes, kind.dtype.itemsize))
         shape = f", {{{inside[0]}}}, {{{inside[1]}}}" if sizes else ", {0}, {0}"
-        self.write(f"const array {name} = {{{place.name}{shape}}};")
+        self.write(f"const array {name} = {{{place}{shape}}};")
+
+    def place_of(self, site: Name, size: str) -> str:
+        """Where a site is that has room for so many bytes: a pointer in C."""
+        return self.given.setdefault(("site", site.text), Given("site", site, self._names.of(site.text))).name
 
     def _name_array(self, name: str, reading: str | None, text: str, root: str) -> None:
         for each in filter(None, (name, reading)):
-            self._known[each] = _Located(text, root)
+            self._known[each] = ArrayText(text, root)
 
     # Calls --------------------------------------------------------------------------------------------------------
 
@@ -472,20 +489,22 @@ class Lines:
         arrays = [self._array(value) for value in (*run.inputs, *run.outputs)]
         for array, size in zip(arrays, _sizes(formula), strict=True):
             self.sizes[array.root] = max(self.sizes.get(array.root, 1), size)
-        operands = []
-        lines = []
+        given = dict(run.arguments)
+        numbers = [self._argument(given[name], dtype) for name, dtype in argument_types(formula)]
+        self.call(kernel, formula, arrays, numbers)
+
+    def call(self, kernel: str, formula: Formula, arrays: Sequence[ArrayText], numbers: Sequence[str]) -> None:
+        """Call the function of a formula."""
+        minima = [minimum.text for minimum in arrays[-1].minima] if formula.has_coordinates() else []
+        lines: list[str] = []
+        operands: list[str] = []
         for number, array in enumerate(arrays):
-            if array.text.isidentifier():
-                operands.append(f"&{array.text}")
-            else:
+            name = array.text
+            if not name.isidentifier():
                 name = f"slinky_{number}"
                 lines.append(f"const array {name} = {array.text};")
-                operands.append(f"&{name}")
-        if formula.has_coordinates():
-            operands += [minimum.text for minimum in arrays[-1].minima]
-        given = dict(run.arguments)
-        operands += [self._argument(given[name], dtype) for name, dtype in argument_types(formula)]
-        call = f"{kernel}({', '.join(operands)});"
+            operands.append(f"&{name}")
+        call = f"{kernel}({', '.join([*operands, *minima, *numbers])});"
         if not lines:
             self.write(call)
             return
@@ -508,8 +527,24 @@ class Lines:
             limits = np.iinfo(dtype)
             lowest, highest = int(limits.min), int(limits.max)
         if whole.lo < lowest or whole.hi > highest:
-            raise UnprintableError(f"{whole.text} may be too large for {dtype}")
+            self.refuse(f"{whole.atom} < {literal(lowest).text} || {whole.atom} > {literal(highest).text}")
         return f"({C_TYPES[dtype]}){whole.atom}"
+
+
+def strides_text(extents: Sequence[Whole], itemsize: int) -> list[str]:
+    """How many bytes elements of an array without gaps lie apart along each dimension."""
+    steps = [str(itemsize)]
+    for extent in reversed(extents[1:]):
+        steps.insert(0, f"{extent.atom} * {steps[0]}")
+    return steps[: len(extents)]
+
+
+def size_text(extents: Sequence[Whole], itemsize: int) -> str:
+    """How many bytes an array takes, computed by `integers.SIZES`."""
+    text = str(itemsize)
+    for extent in extents:
+        text = f"slinky_size({extent.text}, {text})"
+    return text
 
 
 def _sizes(formula: Formula) -> list[int]:
@@ -522,7 +557,7 @@ def _sizes(formula: Formula) -> list[int]:
     return [*found, formula.dtype_of(formula.result).itemsize]
 
 
-def _further(known: _Range, count: Whole) -> Whole:
+def _further(known: RangeText, count: Whole) -> Whole:
     """Where a range is after so many steps."""
     ends = [known.step.lo * count.lo, known.step.lo * count.hi, known.step.hi * count.lo, known.step.hi * count.hi]
     lo, hi = known.first.lo + min(ends), known.first.hi + max(ends)

@@ -70,6 +70,16 @@ def prepare(name: str, program: Program) -> Prepared:
     return made
 
 
+_WRITERS = {"C": "slinky.native.programs:c_source"}
+
+
+def written(language: str, program: Program) -> str:
+    """A program in a language that others compile."""
+    module, _, attribute = _WRITERS[language].partition(":")
+    text: str = getattr(import_module(module), attribute)(program)
+    return text
+
+
 register("python", "slinky.runtime.plan:Plan")
 register("native", "slinky.native.plans:NativePlan")
 register("interpreter", "slinky.runtime.interpreter:Interpreted")

@@ -1,0 +1,172 @@
+"""Programs in C: compiled as they are, without a warning, run without Python, and what NumPy gives."""
+
+from __future__ import annotations
+
+import platform
+import re
+import subprocess
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from c_programs import FLAGS, SANITIZED, is_whole, run_in_c
+from random_arithmetic import numbers, plane, same_bits
+from random_nests import arguments, pipeline, scheduled
+from test_nests import blur, blurred
+
+import slinky as sl
+from slinky.native import compiling
+
+y, x = sl.variables("y x")
+Array = np.ndarray[Any, Any]
+compiler = compiling.compiler()
+pytestmark = pytest.mark.skipif(compiler is None, reason="there is no C compiler")
+COMMAND = () if compiler is None else compiler.command
+
+
+def by_rows(height: int) -> sl.Pipeline:
+    """The two stencils, of so many rows at a time, in a window that slides."""
+    p = sl.compute_at(sl.split_loop(blur(by_rows=False), "down.y", height), "across", "for y")
+    return sl.fold_storage(sl.slide_window(p, "across", "for y"), "alloc mid", "y")
+
+
+def test_the_text_says_what_it_takes() -> None:
+    text = blur().to_c()
+    head = text.partition("*/")[0]
+    assert " * pipeline down(a: float32[2]) -> (out: float32[2])\n" in head
+    assert " * in      a: float32[y, x], as a slinky_buffer\n" in head
+    assert " * out     out: float32[y, x], as a slinky_buffer\n" in head
+    assert " * scratch mid: float32[out.dim(0).min - 1 .. out.dim(0).max + 1 fold 3, " in head
+    assert "\nint down(const slinky_buffer *a_given, const slinky_buffer *out_given);\n" in text
+
+
+def test_it_is_the_same_every_time() -> None:
+    assert blur().to_c() == blur().to_c()
+
+
+MAIN = """
+#include <stdio.h>
+
+int main(void)
+{
+    static float image[34][22], soft[32][20];
+    for (int y = 0; y < 34; y++)
+        for (int x = 0; x < 22; x++) image[y][x] = (float)((y * 31 + x * 17) % 23);
+    const slinky_buffer from = {image, {0, 0}, {34, 22}, {sizeof image[0], sizeof(float)}};
+    const slinky_buffer to = {soft, {1, 1}, {32, 20}, {sizeof soft[0], sizeof(float)}};
+    const int status = down(&from, &to);
+    double sum = 0;
+    for (int y = 0; y < 32; y++)
+        for (int x = 0; x < 20; x++) sum += soft[y][x] * (y + 2 * x);
+    printf("%d %.17g\\n", status, sum);
+    return 0;
+}
+"""
+
+
+def test_a_program_that_calls_it(tmp_path: Path) -> None:
+    source, made = tmp_path / "blur.c", tmp_path / "blur"
+    source.write_text(blur().to_c() + MAIN)
+    subprocess.run([*COMMAND, *FLAGS, "-o", str(made), str(source), "-lm"], check=True)
+    told = subprocess.run([str(made)], capture_output=True, text=True, check=True).stdout.split()
+    rows, columns = np.arange(34)[:, None], np.arange(22)
+    soft = blurred(((rows * 31 + columns * 17) % 23).astype(np.float32))
+    assert told[0] == "0"
+    assert float(told[1]) == (soft.astype(np.float64) * (rows[:32] + 2 * columns[:20])).sum()
+
+
+@pytest.mark.parametrize("height", [1, 2, 5])
+@pytest.mark.parametrize("shape", [(1, 1), (11, 3)])
+def test_buffers_that_are_folded_have_as_many_rows_as_their_fold(
+    height: int, shape: tuple[int, int], tmp_path: Path
+) -> None:
+    """Windows wrap around in them: rows of one call lie apart."""
+    p = by_rows(height)
+    values = sl.Buffer(numbers((shape[0] + 2, shape[1] + 2), np.float32), min=(-4, 2))
+    found = sl.Buffer(np.zeros(shape, np.float32), min=(-3, 3))
+    status, result = run_in_c(p, [values], found, {}, [*COMMAND, *FLAGS], tmp_path)
+    assert status == 0
+    same_bits(result, blurred(values.array))
+    assert ("slinky_row_0" in p.to_c()) == (height > 1)
+
+
+def test_a_check_that_does_not_hold(tmp_path: Path) -> None:
+    values, found = sl.Buffer(numbers((8, 8), np.float32)), sl.Buffer(np.ones((8, 8), np.float32))
+    status, result = run_in_c(blur(), [values], found, {}, [*COMMAND, *FLAGS], tmp_path)
+    assert status == 1
+    same_bits(result, found.array)
+
+
+@pytest.mark.parametrize("seed", [10, 20, 22, 36])
+def test_random_programs_under_sanitizers(seed: int, tmp_path: Path) -> None:
+    """Addresses and undefined behaviour are watched; the result is that of the plan in Python."""
+    probe = tmp_path / "probe.c"
+    probe.write_text("int main(void) { return 0; }\n")
+    made = subprocess.run([*COMMAND, *SANITIZED, "-o", str(tmp_path / "probe"), str(probe)], check=False)
+    if made.returncode or subprocess.run([str(tmp_path / "probe")], check=False).returncode:
+        pytest.skip("this compiler has no sanitizers")
+    p = scheduled(pipeline(seed, callbacks=0), seed, seed % 13)
+    assert is_whole(p.to_c())
+    inputs, out, names = arguments(p, [(7, 5), (1, 1), (13, 11), (0, 3), (5, 1), (3, 17)][seed % 6], seed)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        p(*inputs, out, **names)
+    expected = out.array.copy()
+    out.array[...] = 0
+    status, found = run_in_c(p, inputs, out, names, [*COMMAND, *FLAGS, *SANITIZED], tmp_path)
+    assert status == 0
+    same_bits(found, expected)
+
+
+def test_nests_of_a_program_that_is_not_all_arithmetic(tmp_path: Path) -> None:
+    a, b, c, out = (plane(name, np.float32) for name in ("a", "b", "c", "out"))
+    sl.arithmetic(a[y, x] * 2, b[y, x], name="first")
+    sl.arithmetic(b[y, x] + 1, c[y, x], name="second")
+    sl.Func(np.exp, [c[y, x]], [out[y, x]], name="exp")
+    text = sl.split_loop(sl.build_pipeline([a], [out]), "first.y", 1).to_c()
+    assert "Not all of it is C: exp is a callback." in text
+    assert "\n/* first, second */\nint nest_1_steps(array " in text
+    source = tmp_path / "nests.c"
+    source.write_text(text)
+    subprocess.run([*COMMAND, *FLAGS, "-c", "-o", str(tmp_path / "nests.o"), str(source)], check=True)
+
+
+def test_what_has_no_arithmetic() -> None:
+    a, out = plane("a", np.float32), plane("out", np.float32)
+    sl.Func(np.exp, [a[y, x]], [out[y, x]], name="exp")
+    with pytest.raises(sl.CompilationError, match=r"exp is a callback\. Describe what its callbacks compute by sl"):
+        sl.build_pipeline([a], [out]).to_c()
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Inner loops
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def chain() -> sl.Pipeline:
+    """Eight operations, row by row."""
+    buffers = [plane(f"b{n}", np.float32) for n in range(9)]
+    for n in range(8):
+        a = buffers[n][y, x]
+        sl.arithmetic(a * 2 + 1 if n % 2 else a * a + 3, buffers[n + 1][y, x], name=f"f{n}")
+    p = sl.split_loop(sl.build_pipeline([buffers[0]], [buffers[-1]]), "f7.y", 1)
+    for n in reversed(range(7)):
+        p = sl.compute_at(p, f"f{n}", "for y")
+    return p
+
+
+def packed(p: sl.Pipeline, folder: Path) -> set[str]:
+    """The instructions on packed floats in the assembly of a pipeline's nests."""
+    source, made = folder / "nests.c", folder / "nests.s"
+    source.write_text(p.to_c())
+    flags = ["-std=c11", "-O3", "-ffp-contract=off", "-fno-math-errno", "-fwrapv", "-S"]
+    subprocess.run([*COMMAND, *flags, "-o", str(made), str(source)], check=True)
+    return set(re.findall(r"\bv?(?:add|sub|mul|div)ps\b", made.read_text()))
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="reads the assembly of another processor")
+def test_inner_loops_are_vector_instructions(tmp_path: Path) -> None:
+    assert {word.lstrip("v") for word in packed(by_rows(1), tmp_path)} >= {"addps", "mulps"}
+    assert {word.lstrip("v") for word in packed(chain(), tmp_path)} >= {"addps", "mulps"}
