@@ -57,10 +57,11 @@ class Pipeline:
 
     def __init__(self, program: Program | Version) -> None:
         version = program if isinstance(program, Version) else Version(program, origin())
-        object.__setattr__(self, "_completion", None)
-        object.__setattr__(self, "_version", version)
-        object.__setattr__(self, "_plan", None)
-        object.__setattr__(self, "_others", {})
+        put = object.__setattr__
+        put(self, "_completion", None)
+        put(self, "_version", version)
+        put(self, "_plan", None)
+        put(self, "_others", {})
 
     @property
     def _program(self) -> Program:

@@ -12,10 +12,12 @@ import pytest
 from judge_hook import resting
 
 import slinky as sl
-from slinky.cursors.editing import Edit
-from slinky.ir.copies import with_box, with_interval, with_range
+from slinky.cursors.editing import Edit, Gap
+from slinky.ir.copies import with_box, with_fresh_identities, with_interval, with_range
+from slinky.ir.statements import If
 from slinky.sched.gate import settle
-from slinky.sched.primitives.ranges import _Resting
+from slinky.sched.primitives.ranges import _AtRest, _Resting
+from slinky.symbolic.expressions import as_expr, equal
 
 
 def _chain(length: int, name: str) -> sl.Pipeline:
@@ -64,6 +66,68 @@ def test_sliding_many_in_one_loop_costs_about_the_same_each(rows: int) -> None:
     assert sum(counts[-5:]) < 1.6 * sum(counts[5:10])
 
 
+def test_a_slide_hardly_looks_at_calls_that_rest_before_the_loop_as_they_did() -> None:
+    with resting():
+        _, counts = _in_one_loop(90, 2)
+    early, late = sum(counts[20:30]) / 10, sum(counts[70:80]) / 10
+    assert late - early <= 50 * 4
+
+
+@pytest.mark.parametrize(
+    ("rewrite", "most"),
+    [
+        (lambda p: sl.unfold_storage(p, p.find("alloc b3"), "y"), 163),
+        (lambda p: sl.reorder_statements(p, p.find("b1 = _").expand(after=1)), 320),
+        (lambda p: sl.split_loop(p, p.find("f1").dim("y"), 2), 357),
+    ],
+)
+def test_small_rewrites_take_few_calls(rewrite: Callable[[sl.Pipeline], sl.Pipeline], most: int) -> None:
+    p = sl.split_loop(_chain(5, "b"), "f4.y", 2)
+    p, at = sl.compute_at(p, "f3", "for y", rc=True)
+    p, at = sl.compute_at(p, "f2", "for y", rc=True)
+    p = sl.fold_storage(sl.slide_window(p, at.call, "for y"), at.alloc, "y")
+    with resting():
+        rewrite(p)
+        _, count = _counted(rewrite, p)
+    assert count <= most
+
+
+def test_allocations_that_move_are_asked_for_where_they_are_used_alone() -> None:
+    """An edit that moves an allocation behind one of those who use it is refused, whatever else these use."""
+    p = _chain(4, "b")
+    for name, users in (("b1", ("f0", "f1")), ("b2", ("f1", "f2")), ("b3", ("f2", "f3"))):
+        for user in users:
+            edit = Edit(p._version)
+            edit.move(p.find(f"alloc {name}")._id, Gap.after(p.find(user)._id))
+            with resting(), pytest.raises(sl.SchedulingError, match=f"{name} is not allocated here|would give"):
+                settle(edit, "edit")
+        edit = Edit(p._version)
+        edit.move(p.find(f"alloc {name}")._id, Gap.before(p.find("f0")._id))
+        with resting():
+            settle(edit, "edit").verify()
+
+
+def test_what_leaves_its_loop_is_asked_for_the_variable() -> None:
+    p = sl.split_loop(_chain(2, "b"), "f1.y", 2)
+    p, at = sl.compute_at(p, "f0", "for y", rc=True)
+    edit = Edit(p._version)
+    edit.move(at.call._id, Gap.before(at.loop._id))
+    with resting(), pytest.raises(sl.SchedulingError, match="y means nothing here"):
+        settle(edit, "edit")
+
+
+def test_a_call_that_writes_one_of_two_buffers_of_a_name_is_not_kept() -> None:
+    p = sl.split_loop(_chain(4, "b"), "f3.y", 1)
+    for func in ("f2", "f1"):
+        p = sl.slide_window(sl.compute_at(p, func, "for y"), func, "for y")
+    version, call = p._version, p.find("f2")._call
+    alloc = p.find("alloc b3")._alloc
+    assert _AtRest.of(version, call)
+    edit = Edit(version)
+    edit.insert(Gap.before(p.find("for y")._id), (If(equal(as_expr(1), 1), (with_fresh_identities(alloc),)),))
+    assert not _AtRest.of(edit.finish("edit"), call)
+
+
 def _nothing(p: sl.Pipeline) -> sl.Pipeline:
     return p
 
@@ -103,11 +167,12 @@ def test_what_is_kept_of_a_loop_tells_what_it_rests_on() -> None:
     loop, f2 = p.find("for y")._loop, p.find("f2")._call
     kept = _Resting.before(p._version, loop)
     assert kept is not None
-    assert kept.has(p._version, f2)
-    assert not kept.has(p._version, with_box(f2, f2.box))  # another statement, though it says the same
-    assert not kept.has(p._version, p.find("f1")._call)  # it is what the loop starts earlier for
+    assert kept.among(p._version, [f2])
+    assert not kept.among(p._version, [with_box(f2, f2.box)])  # another statement, though it says the same
+    assert not kept.among(p._version, [p.find("f1")._call])  # it is what the loop starts earlier for
     y, _ = p.find("alloc b3").bounds()
-    assert not kept.has(sl.resize_dim(p, "alloc b3", "y", sl.interval(y.min - 5, y.max))._version, f2)
+    resized = sl.resize_dim(p, "alloc b3", "y", sl.interval(y.min - 5, y.max))
+    assert not kept.among(resized._version, [f2])
     assert _Resting.before(p._version, with_range(loop, sl.interval(loop.range.min + 1, loop.range.max))) is None
     assert _Resting.before(p._version, with_range(loop, loop.range, loop.step + 1)) is None
 

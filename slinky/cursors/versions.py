@@ -26,10 +26,8 @@ from slinky.ir.statements import (
     Alloc,
     Block,
     Check,
-    FloatParameter,
     For,
     Program,
-    ScalarParameter,
     Statement,
     blocks_of,
     walk,
@@ -43,7 +41,7 @@ ROOT = 0
 _LONG = 50
 """So many statements are counted sooner than one of them is looked for where it stood before, more than once."""
 
-_IDENTITY = operator.attrgetter("id")
+IDENTITY: Callable[[Statement], int] = operator.attrgetter("id")
 
 _NOT_ASKED: Any = object()
 """Stands for an answer that may be None."""
@@ -145,6 +143,14 @@ Touched: TypeAlias = Mapping[int, tuple[Entry | None, Entry | None]]
 """The statements that an edit put, changed or took away, by identity: where each stood before, and where it stands now;
 None where it did not, or does not."""
 
+
+def changes_of(identities: Iterable[int], old: Version, new: Version) -> Touched:
+    """Where statements stood in one version, and where they stand in another one."""
+    these = tuple(identities)
+    pairs = zip(map(old.entries.get, these), map(new.entries.get, these), strict=True)
+    return dict(zip(these, pairs, strict=True))
+
+
 Route: TypeAlias = tuple[tuple[str, int], ...]
 """Where a statement stands: from the outermost statement in, the block that each is in and its position there."""
 
@@ -242,7 +248,7 @@ class Version:
             for at in (guess, guess - 1, guess + 1, guess - 2, guess + 2):
                 if 0 <= at < len(block) and block[at].id == identity:
                     return at
-        places = dict(zip(map(_IDENTITY, block), range(len(block)), strict=True))
+        places = dict(zip(map(IDENTITY, block), range(len(block)), strict=True))
         self._positions[key] = places
         return places[identity]
 
@@ -284,8 +290,10 @@ class Version:
 
     def has_parameter(self, name: str) -> bool:
         """Whether a parameter of the program has this name."""
-        numbers: tuple[ScalarParameter | FloatParameter, ...] = (*self.program.scalars, *self.program.floats)
-        return name in self._globals or (bool(numbers) and any(p.name == name for p in numbers))
+        if name in self._globals:
+            return True
+        scalars, floats = self.program.scalars, self.program.floats
+        return bool(scalars or floats) and any(p.name == name for p in (*scalars, *floats))
 
     # Facts and buffers --------------------------------------------------------------------------------------------
 
@@ -413,7 +421,9 @@ class Version:
         if names is not None:
             names = with_changes(names, [(i, _statement(old), _statement(now)) for i, (old, now) in touched.items()])
         # Of a block that changed, most statements stand where they stood, or next to that: no need to count them all.
-        positions, guesses = {}, {key: at for key, at in self._guesses.items() if key[0] in entries or key[0] == ROOT}
+        positions, guesses = {}, dict(self._guesses)
+        if lineage.ended:
+            guesses = {key: at for key, at in guesses.items() if key[0] in entries or key[0] == ROOT}
         for key, at in dict(self._positions).items():  # a copy: another thread may ask this version for more
             if key in reordered or key[0] in touched:
                 guesses[key] = at

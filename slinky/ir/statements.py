@@ -477,8 +477,16 @@ def has_blocks(statement: Statement) -> bool:
     return type(statement) not in _WITHOUT_BLOCKS
 
 
+def has_calls_alone(block: Block) -> bool:
+    """Whether all statements of a block are calls, as in the loops of a schedule: then there is no need to walk."""
+    return {Call}.issuperset(map(type, block))
+
+
 def walk(block: Block) -> Iterator[Statement]:
     """Every statement of a block and of the blocks inside, in program order."""
+    if _WITHOUT_BLOCKS.issuperset(map(type, block)):
+        yield from block
+        return
     stack = [iter(block)]
     while stack:
         for statement in stack[-1]:

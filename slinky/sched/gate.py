@@ -22,11 +22,12 @@ Invariant: if the program before was right, the one that `settle` returns is, an
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from slinky.cursors.cursors import statement_cursor
 from slinky.cursors.editing import Edit
-from slinky.cursors.versions import ROOT, Touched, Version
+from slinky.cursors.versions import IDENTITY, ROOT, Touched, Version, changes_of
 from slinky.errors import SchedulingError
 from slinky.ir.effects import made_by, written_by
 from slinky.ir.statements import KINDS, Alloc, Call, Check, For, blocks_of, is_in_order, walk
@@ -215,12 +216,13 @@ class _Gate:
 
     @functools.cached_property
     def _of_headers(self) -> Touched:
-        entries, before = self.version.entries, self.old.entries
+        entries = self.version.entries
         heads = [entries[i].statement for i in self.edit.headers if i in entries]
-        inside = {inner.id for head in heads for _, block in blocks_of(head) for inner in walk(block)}
+        blocks = [walk(block) for head in heads for _, block in blocks_of(head)]
+        inside = set(map(IDENTITY, itertools.chain.from_iterable(blocks)))
         if inside <= self.touched.keys():
             return self.touched
-        return {i: (before.get(i), entries.get(i)) for i in sorted(inside | self.touched.keys())}
+        return changes_of(sorted(inside | self.touched.keys()), self.old, self.version)
 
     def _of_each_kind(self) -> Sequence[int]:
         return self._in_order(*KINDS)

@@ -81,6 +81,8 @@ def check_scopes(
                 pass
             case _:
                 assert_never(statement)
+        if before is not None and statement is earlier and before.parent == ROOT and entry.parent == ROOT:
+            continue  # no loop was around it, and none is: its symbols have the values that they had
         used = _to_be_asked(earlier, statement, is_moved=is_moved)
         if used:
             _require_symbols(new, statement, used, _variables(new, entry.parent, loops))

@@ -7,12 +7,13 @@ skipped where that leaves nothing, so every touch comes with the fact that its b
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import cast
 
 import attrs
 
 from slinky.cursors.versions import Version
 from slinky.ir.effects import buffers_named, calls_in, clamped_box, reads, writes
-from slinky.ir.statements import Alloc, Call
+from slinky.ir.statements import Alloc, Call, For, has_calls_alone
 from slinky.symbolic.intervals import Box, not_empty
 from slinky.symbolic.proofs import Facts
 
@@ -81,7 +82,11 @@ def touches(version: Version, buffer: str, calls: Iterable[int], *, writing: boo
 def calls_inside(version: Version, identity: int) -> list[Call]:
     """The calls at or inside a statement, in program order."""
     statement = version.statement(identity)
-    return [statement] if isinstance(statement, Call) else list(calls_in((statement,)))
+    if isinstance(statement, Call):
+        return [statement]
+    if isinstance(statement, For) and has_calls_alone(statement.body):
+        return cast("list[Call]", list(statement.body))
+    return list(calls_in((statement,)))
 
 
 def allocs_touched(version: Version, calls: Iterable[Call]) -> list[Alloc]:

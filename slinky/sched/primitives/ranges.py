@@ -10,18 +10,19 @@ that do stay at least 1.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import attrs
 
 from slinky.cursors.cursors import statement_cursor
 from slinky.cursors.editing import Edit
+from slinky.cursors.kinds import Names
 from slinky.cursors.versions import Version
 from slinky.errors import SchedulingError
 from slinky.ir.copies import with_box, with_folds, with_range
 from slinky.ir.effects import bounds_of_dim
 from slinky.ir.scopes import loop_facts
-from slinky.ir.statements import Alloc, Call, For, walk, workers_of
+from slinky.ir.statements import Alloc, Call, For, has_calls_alone, walk, workers_of
 from slinky.sched.legality.coverage import shown
 from slinky.sched.legality.refusals import Unproved
 from slinky.sched.legality.touches import calls_inside
@@ -146,15 +147,13 @@ def extend_loop(edit: Edit, version: Version, loop: For, cause: int, wider: Inte
     working = [cause]
     surely = version.facts_at(loop.id).also(loop.step >= 1)
     before = _Resting.before(version, loop) if starts_earlier and not ends_later else None
-    resting: dict[int, _AtRest] = {}
+    inside = calls_inside(version, loop.id)
+    resting = {} if before is None else before.among(version, inside)
     added = version.facts_at(loop.id).also(
         loop.step >= 1, wider.min <= loop.variable, loop.variable + loop.step <= loop.range.min
     )
-    for call in calls_inside(version, loop.id):
-        if call.id == cause:
-            continue
-        if before is not None and before.has(version, call):
-            resting[call.id] = before.calls[call.id]
+    for call in inside:
+        if call.id == cause or call.id in resting:
             continue
         if ends_later:
             _require_nothing_behind(version, call, loop)
@@ -167,9 +166,11 @@ def extend_loop(edit: Edit, version: Version, loop: For, cause: int, wider: Inte
             if not _is_idle(version, call, box, loop, in_added):
                 working.append(call.id)
             elif box == call.box and around[-1] is loop and _is_at_rest(version, call, loop, surely):
-                resting[call.id] = _AtRest.of(version, call)
+                resting.update(_AtRest.of(version, call))
     if prove(wider.min <= loop.range.min, surely):
-        version.lasting["resting", loop.id] = _Resting(wider.min, loop.variable, loop.step, surely, resting)
+        version.lasting["resting", loop.id] = _Resting(
+            wider.min, loop.variable, loop.step, surely, version.names(), resting
+        )
     now = edit.statement(loop.id)
     assert isinstance(now, For)
     edit.update(with_range(now, wider))
@@ -186,25 +187,30 @@ class _AtRest:
     """The buffers that it writes, by name: of which allocation, and within which bounds."""
 
     @classmethod
-    def of(cls, version: Version, call: Call) -> _AtRest:
-        """What rests on a call as it stands, and on the bounds of its outputs."""
+    def of(cls, version: Version, call: Call) -> dict[int, _AtRest]:
+        """What rests on a call as it stands, by its identity, and on the bounds of its outputs. Nothing, where there
+        are several allocations of one name: of these, another one might be meant where the call goes."""
+        if any(len(version.allocations(buffer)) > 1 for buffer in call.writes):
+            return {}
         box = version.box_at(call.id)
         allocs = [version.alloc_of(buffer, call.id) for buffer in call.writes]
         homes = [(b, None if a is None else a.id, box(b)) for b, a in zip(call.writes, allocs, strict=True)]
-        return cls(call, tuple(homes))
+        return {call.id: cls(call, tuple(homes))}
 
-    def is_there(self, version: Version) -> bool:
-        """Whether the bounds are those that there were."""
+    def is_there(self, version: Version, *, is_named_alike: bool) -> bool:
+        """Whether the bounds are those that there were.
+
+        `is_named_alike`: statements have the names that they had when it was asked before.
+        """
         for buffer, alloc, box in self.homes:
             if alloc is None:
                 if version.global_box(buffer) is not box:
                     return False
                 continue
             entry = version.entries.get(alloc)
-            # Of two allocations of one name, another one might be meant where the call has gone.
-            if entry is None or len(version.allocations(buffer)) > 1:
+            if entry is None or not isinstance(entry.statement, Alloc) or entry.statement.box is not box:
                 return False
-            if not isinstance(entry.statement, Alloc) or entry.statement.box is not box:
+            if not is_named_alike and len(version.allocations(buffer)) > 1:
                 return False
         return True
 
@@ -221,6 +227,8 @@ class _Resting:
     variable: Expr
     step: Expr
     known: Facts
+    names: Names
+    """Of the version in which this was found: there is one allocation, at most, of each buffer that the calls write."""
     calls: dict[int, _AtRest]
 
     @classmethod
@@ -233,10 +241,15 @@ class _Resting:
             return None
         return found
 
-    def has(self, version: Version, call: Call) -> bool:
-        """Whether a call is among them, as it was."""
-        found = self.calls.get(call.id)
-        return found is not None and found.call is call and found.is_there(version)
+    def among(self, version: Version, calls: Iterable[Call]) -> dict[int, _AtRest]:
+        """Those of some calls that are among them, as they were."""
+        known, is_named_alike = self.calls, version.names() is self.names
+        kept: dict[int, _AtRest] = {}
+        for call in calls:
+            found = known.get(call.id)
+            if found is not None and found.call is call and found.is_there(version, is_named_alike=is_named_alike):
+                kept[call.id] = found
+        return kept
 
 
 def _is_at_rest(version: Version, call: Call, loop: For, known: Facts) -> bool:
@@ -265,6 +278,8 @@ def depending_on(loop: For) -> tuple[int, ...]:
     """The allocations and loops inside a loop whose folds, steps or workers depend on it: where its range changes, it
     is proved again that they are at least 1."""
     v = loop.variable
+    if has_calls_alone(loop.body):
+        return ()
     return tuple(
         s.id
         for s in walk(loop.body)
@@ -339,6 +354,8 @@ def _require_nothing_behind(version: Version, call: Call, loop: For) -> None:
 
 def _require_steady_inner_loops(version: Version, loop: For) -> None:
     """Refuse where the range of a loop inside depends on the loop: it would be another one in the added iterations."""
+    if has_calls_alone(loop.body):
+        return
     for statement in walk(loop.body):
         if isinstance(statement, For) and moves_with(statement.range, loop.variable):
             raise SchedulingError(
