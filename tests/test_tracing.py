@@ -751,3 +751,67 @@ def test_the_examples_of_docstrings(documented: Any) -> None:
     test = doctest.DocTestParser().get_doctest(documented.__doc__, {}, documented.__name__, None, 0)
     doctest.DocTestRunner(verbose=False).run(test, out=problems.append)
     assert not problems
+
+
+def test_what_is_rolled_by_a_little_is_copied_once_for_both_directions() -> None:
+    def vorticity(u: Any, v: Any) -> Any:
+        return (np.roll(v, -1, 1) - np.roll(v, 1, 1)) - (np.roll(u, -1, 0) - np.roll(u, 1, 0))
+
+    traced = jit(vorticity)
+    for shape in [(9, 7), (5, 2), (1, 3), (2, 2)]:
+        u, v = image(*shape), image(*shape) * 2
+        assert_same(traced(u, v), vorticity(u, v))
+    p = traced.pipeline(image(900, 700), image(900, 700))
+    assert [len(p.find_all(name)) for name in ("pad", "pad_1")] == [1, 1]
+    assert "concatenate" not in str(p)
+    schedule = sl.auto_schedule(p, *[(900, 700)] * 3, workers=1, machine=MACHINE)
+    assert schedule.memory(*[(900, 700)] * 3).program_bytes < 900 * 700 * 4 / 5
+
+
+@pytest.mark.parametrize("shift", [-7, -4, -1, 0, 1, 3, 4, 5, 9, (1, -2)])
+def test_rolls_by_any_number(shift: Any) -> None:
+    axis = (0, 1) if isinstance(shift, tuple) else 0
+    traced = jit(lambda x: (np.roll(x, shift, axis) * 2, np.roll(x, shift, axis)))
+    for n in (1, 2, 4, 5, 9, 10, 23):
+        assert_same(traced(image(n, 3)), traced.__wrapped__(image(n, 3)))
+
+
+def test_what_is_changed_in_part_is_copied_in_part() -> None:
+    def diffuse(x: Any) -> Any:
+        y = x.copy()
+        y[1:-1] += x[2:] + x[:-2]
+        return y
+
+    traced = jit(diffuse)
+    for n in (9, 5, 3):
+        assert_traced(traced, image(n, 4))
+    assert str(traced.pipeline(image(9, 4))).count("alloc") <= 1
+    assert "assign_1" not in str(traced.pipeline(image(9, 4)))
+
+
+def test_the_function_is_called_where_nothing_is_gained() -> None:
+    calls = 0
+
+    def smooth(x: Any) -> Any:
+        return np.sqrt(x * x + 1) * 0.5 - x
+
+    def counted(x: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        return smooth(x)
+
+    counting = sl.jit(workers=1, machine=MACHINE)(counted)
+    for shape in [(4, 3), (4, 3), (100, 100), (400, 300)]:
+        before = calls
+        assert_same(counting(image(*shape)), smooth(image(*shape)))
+        assert calls > before
+    chosen = sl.jit(workers=1, machine=MACHINE)(sharpen)
+    assert "called as it is" in chosen.explain(image(400, 300))
+    assert "called as it is" not in chosen.explain(image(2500, 2000))
+    assert "called as it is" not in sl.jit(smallest=0, workers=1, machine=MACHINE)(sharpen).explain(image(400, 300))
+
+
+def test_zeros_keep_their_sign_among_numbers_and_nans_stay() -> None:
+    traced = jit(lambda x, a: np.copysign(x, a) + 0 * x)
+    for number in (0.0, -0.0, 1.0, -0.0, 0.0, float("nan"), -1.0):
+        assert_same(traced(image(5), number), traced.__wrapped__(image(5), number))

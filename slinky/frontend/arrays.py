@@ -21,7 +21,7 @@ from slinky.frontend.nodes import Array, Index, Node, Operation, Result, Shape, 
 from slinky.frontend.operations import Assembled, Part
 from slinky.frontend.sizes import expr_of, known
 from slinky.frontend.tracing import FREE, Trace, may_change, values_of
-from slinky.frontend.views import NotBasicIndexError, broadcast, indexed, transposed
+from slinky.frontend.views import NotBasicIndexError, broadcast, indexed, sees_the_same, transposed
 
 Value = Any
 """What an operation may be given: a lazy array, an array, or a number."""
@@ -210,6 +210,8 @@ class LazyArray:
         if any(n != 0 for n in repeated):
             raise ValueError("assignment destination is read-only")
         given = value.view
+        if sees_the_same(given, own):
+            return  # what `y[1:] += 1` assigns when it has written
         while len(given.shape) > len(own.shape) and given.shape[0] == 1:
             given = indexed(given, 0)
         try:

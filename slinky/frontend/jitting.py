@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, TypeVar, overload
@@ -41,6 +42,7 @@ from slinky.frontend.tracing import (
     values_of,
 )
 from slinky.frontend.trees import exact_kind, kind_of, leaves_of, with_leaves
+from slinky.frontend.worth import is_worth_while
 from slinky.pipeline import Pipeline
 from slinky.symbolic.expressions import Expr
 from slinky.symbolic.traversal import evaluate
@@ -63,7 +65,7 @@ class Jit:
         self,
         function: Callable[..., Any],
         strict: bool,
-        smallest: int,
+        smallest: int | None,
         options: dict[str, Any],
         native: bool = False,
         donate: tuple[str, ...] = (),
@@ -73,7 +75,8 @@ class Jit:
         self.__slinky_function__ = function
         self._function = function
         self._strict = strict
-        self._smallest = smallest
+        self._smallest = SMALL_BYTES if smallest is None else smallest
+        self._chooses = smallest is None and not native and "max_bytes" not in options
         self._options = options
         self._native = native
         self._donate = donate
@@ -82,6 +85,7 @@ class Jit:
         self._traces: dict[Hashable, list[Traced]] = {}
         self._refused: dict[Hashable, str] = {}
         self._ready: dict[Hashable, Callable[[Any], Any]] = {}
+        self._plain = self._called
         self._warned = False
 
     def __repr__(self) -> str:
@@ -94,6 +98,8 @@ class Jit:
         """What the function gives for these arguments."""
         if self._ready and not named:
             ready = self._ready.get(exact_kind(given))
+            if ready is self._plain:
+                return self._function(*given)
             if ready is not None and self._reads is not None and self._reads.hold():
                 try:
                     return ready(given)
@@ -103,7 +109,10 @@ class Jit:
             return self._function(*given, **named)  # part of another trace
         leaves = [leaf for _, leaf in leaves_of((given, named))]
         arrays = [leaf for leaf in leaves if isinstance(leaf, np.ndarray)]
-        if not _may_trace(leaves, arrays) or max(a.nbytes for a in arrays) < self._smallest:
+        if not _may_trace(leaves, arrays):
+            return self._function(*given, **named)
+        if max(a.nbytes for a in arrays) < self._smallest:
+            self._remember(given, named, self._plain)
             return self._function(*given, **named)
         if any(a.size == 0 for a in arrays):
             return self._function(*given, **named)
@@ -125,15 +134,26 @@ class Jit:
         if traced.has_no_elements(values):
             return self._function(*given, **named)
         run = self._run_for(traced, leaves, values)
-        kind = None if named or traced not in self._traces.get(key, ()) else exact_kind(given)
-        if kind is not None:
-            if len(self._ready) >= KEPT_TRACES:
-                self._ready.clear()
-            self._ready[kind] = run
+        if traced in self._traces.get(key, ()):
+            self._remember(given, named, run or self._plain)
+        if run is None:
+            return self._function(*given, **named)
         try:
             return run(leaves)
         except (ChangedResultError, GivenAsItIsError) as error:
             return self._as_it_is(given, named, error)
+
+    def _called(self, given: Any) -> Any:
+        """Call the function as it is."""
+        return self._function(*given)
+
+    def _remember(self, given: Any, named: Any, run: Callable[[Any], Any]) -> None:
+        """What to do when arguments of just this kind come again."""
+        kind = None if named else exact_kind(given)
+        if kind is not None:
+            if len(self._ready) >= KEPT_TRACES:
+                self._ready.clear()
+            self._ready[kind] = run
 
     def _as_it_is(self, given: Any, named: Any, error: Exception) -> Any:
         """Call the function as it is: now, if these arguments share memory; later, too, if it does something whose
@@ -146,16 +166,23 @@ class Jit:
         self._give_up(key, str(error))
         return self._function(*given, **named)
 
-    def _run_for(self, traced: Traced, leaves: Sequence[Any], values: Mapping[Expr, int]) -> Callable[[Any], Any]:
-        """What runs a trace on arguments of just these sizes."""
+    def _run_for(
+        self, traced: Traced, leaves: Sequence[Any], values: Mapping[Expr, int]
+    ) -> Callable[[Any], Any] | None:
+        """What runs a trace on arguments of just these sizes; None where the function itself is as good."""
         of = _lengths(values)
         shapes = [(tuple(map(of, view.shape)), view.dtype) for view in traced.outputs]
         if not shapes:
             return lambda leaves: traced.given_back(leaves, (), of)
         plan = self._plan(traced)
         arrays, empty, scalars = self._arguments(traced, plan, leaves, values)
-        run, sources = self._scheduled(traced, plan, arrays, empty, scalars), traced.sources
+        run, sources = self._scheduled(traced, plan, arrays, empty, scalars, of), traced.sources
+        if run is None:
+            return None
         is_alone = traced.is_one_array
+        numbers = [number for number, _ in sources]
+        if is_alone and len(shapes) == 1 and numbers and not traced.written and None not in numbers:
+            return _guarded(traced, _of_arguments(run, numbers, *shapes[0], scalars))
 
         def run_on(leaves: Any) -> Any:
             arrays = [array if number is None else leaves[number] for number, array in sources]
@@ -170,14 +197,14 @@ class Jit:
             traced.hand_over(leaves, outputs, of)
             return traced.given_back(leaves, outputs, of)
 
-        run_all = write_on if traced.written else run_on
+        return _guarded(traced, write_on if traced.written else run_on)
 
-        def run_in_order(leaves: Any) -> Any:
-            if not all(leaf.flags.c_contiguous for leaf in leaves if isinstance(leaf, np.ndarray)):
-                raise GivenAsItIsError("an array is not in C order")
-            return run_all(leaves)
+    @property
+    def _machine(self) -> Any:
+        """The machine that it is scheduled for."""
+        from slinky.sched.machines import this_machine
 
-        return run_in_order if traced.needs_c_order else run_all
+        return self._options.get("machine") or this_machine()
 
     def _plan(self, traced: Traced) -> Lowered:
         """The pipeline of a trace."""
@@ -187,17 +214,28 @@ class Jit:
         return traced.plan
 
     def _scheduled(
-        self, traced: Traced, plan: Lowered, arrays: Sequence[Array], outputs: Sequence[Array], scalars: dict[str, Any]
-    ) -> Callable[..., Any]:
-        """What runs a trace on arrays of these sizes: its schedule, or the native plan of that."""
+        self,
+        traced: Traced,
+        plan: Lowered,
+        arrays: Sequence[Array],
+        outputs: Sequence[Array],
+        scalars: dict[str, Any],
+        of: Callable[[Length], int],
+    ) -> Callable[..., Any] | None:
+        """What runs a trace on arrays of these sizes: its schedule, or the native plan of that; None where the function
+        is called as it is."""
         key = tuple(array.shape for array in (*arrays, *outputs))
-        found = traced.scheduled.get(key)
-        if found is None:
-            scheduled = scheduled_for(plan.pipeline, arrays, outputs, scalars)
-            found = scheduled.compile(backend="native") if self._native else scheduled
-            if len(traced.scheduled) > KEPT_TRACES:
-                traced.scheduled.clear()
-            traced.scheduled[key] = found
+        if key in traced.scheduled:
+            return traced.scheduled[key]
+        scheduled = scheduled_for(plan.pipeline, arrays, outputs, scalars)
+        found: Callable[..., Any] | None = scheduled
+        if self._chooses and not is_worth_while(scheduled, traced.nodes, of, self._machine):
+            found = None
+        elif self._native:
+            found = scheduled.compile(backend="native")
+        if len(traced.scheduled) > KEPT_TRACES:
+            traced.scheduled.clear()
+        traced.scheduled[key] = found
         return found
 
     def _key(self, given: Any, named: Any) -> Hashable | None:
@@ -361,8 +399,11 @@ class Jit:
         leaves = [leaf for _, leaf in leaves_of((given, named))]
         plan = self._plan(traced)
         arrays, empty, scalars = self._arguments(traced, plan, leaves, values)
+        scheduled = scheduled_for(plan.pipeline, arrays, empty, scalars)
+        is_used = not self._chooses or is_worth_while(scheduled, traced.nodes, _lengths(values), self._machine)
+        head = "" if is_used else "called as it is: about as fast as this schedule\n"
         try:
-            return str(explain(scheduled_for(plan.pipeline, arrays, empty, scalars)))
+            return head + str(explain(scheduled))
         except OperationError:
             return "not scheduled: no schedule was found that keeps max_bytes"
 
@@ -401,6 +442,43 @@ def _sizes(trace: Trace, leaves: Sequence[Any]) -> dict[Expr, int]:
     return {symbol: leaves[number].shape[d] for symbol, (number, d) in trace.symbols.items()}
 
 
+def _of_arguments(
+    run: Callable[..., Any], numbers: Sequence[int], shape: tuple[int, ...], dtype: Any, scalars: dict[str, Any]
+) -> Callable[[Any], Any]:
+    """What runs a pipeline whose inputs are all arguments, and that gives one array: calls as short as can be."""
+    empty = np.empty
+    if len(numbers) == 1:
+        (number,) = numbers
+
+        def run_on_one(leaves: Any) -> Any:
+            output = empty(shape, dtype)
+            run(leaves[number], output, **scalars)
+            return output
+
+        return run_on_one
+    read = operator.itemgetter(*numbers)
+
+    def run_on_many(leaves: Any) -> Any:
+        output = empty(shape, dtype)
+        run(*read(leaves), output, **scalars)
+        return output
+
+    return run_on_many
+
+
+def _guarded(traced: Traced, run: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The same, for arrays in C order alone where results depend on that."""
+    if not traced.needs_c_order:
+        return run
+
+    def run_in_order(leaves: Any) -> Any:
+        if not all(leaf.flags.c_contiguous for leaf in leaves if isinstance(leaf, np.ndarray)):
+            raise GivenAsItIsError("an array is not in C order")
+        return run(leaves)
+
+    return run_in_order
+
+
 def _lengths(values: Mapping[Expr, int]) -> Callable[[Length], int]:
     return lambda n: evaluate(n.expr, values) if type(n) is Size else n  # type: ignore[return-value]
 
@@ -411,7 +489,7 @@ def jit(function: Callable[..., Any], /) -> Jit: ...
 def jit(
     *,
     strict: bool = ...,
-    smallest: int = ...,
+    smallest: int | None = ...,
     native: bool = ...,
     exact: bool = ...,
     donate: str | Sequence[str] = ...,
@@ -424,7 +502,7 @@ def jit(
     /,
     *,
     strict: bool = False,
-    smallest: int = SMALL_BYTES,
+    smallest: int | None = None,
     native: bool = False,
     exact: bool = False,
     donate: str | Sequence[str] = (),
@@ -452,7 +530,8 @@ def jit(
     Parameters:
 
     * `strict`: refuse what is not understood, instead of computing it at once on whole arrays.
-    * `smallest`: call the function as it is where all arrays take less than so many bytes.
+    * `smallest`: call the function as it is where all arrays take less than so many bytes, and nowhere else. Without
+      it, it is called as it is where NumPy is predicted to be about as fast.
     * `native`: run arithmetic in C (`docs/native.md`): the first call for a range of sizes compiles it.
     * `exact`: the same results as NumPy's in every bit: what is nearly the same by pieces runs as one piece.
     * `donate`: the name of an argument that the function may write to, or several; to write to others is refused. The

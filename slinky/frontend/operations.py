@@ -256,6 +256,10 @@ class Along(Operation):
         return ("along", self.function, self.axes, self.removed, exactly(dict(self.keywords)))
 
 
+INTO: frozenset[Callable[..., Any]] = frozenset({np.cumsum, np.cumprod})
+"""Functions of whole axes that write as many elements as they read where they are told to, in the dtype of that."""
+
+
 @attrs.frozen(eq=False)
 class Calling:
     """A function that returns its results as a callback, which sees its operands through adapters."""
@@ -273,6 +277,9 @@ class Calling:
         count = len(self.adapters)
         sources = [s if a is None else a(s) for s, a in zip(operands, self.adapters, strict=False)]
         targets = operands[count:]
+        if self.function in INTO and len(targets) == 1:
+            self.function(*sources, **{**self.keywords, "out": targets[0]})
+            return
         result = self.function(*sources, **self.keywords)
         for target, each in zip(targets, result if len(targets) > 1 else (result,), strict=True):
             array = np.asarray(each)
@@ -393,7 +400,7 @@ class Assembled(Operation):
             if i.axis is not None:
                 last = lowering.expr(view.shape[i.axis]) - 1
                 ends = (at, at + i.step * last)
-                if i.axis not in all_of or part.rules is not None:
+                if i.axis not in all_of or (part.rules is not None and part.rules[i.axis] is not None):
                     end = Interval(*(ends if i.step > 0 else ends[::-1]))
                 at = at + i.step * lowering.substituted(along[i.axis])
             box.append(point(at))

@@ -111,11 +111,35 @@ def names_of(code: CodeType) -> Names:
     return Names(found[0], found[1], found[2], inner, writes)
 
 
+@attrs.frozen(eq=False)
+class _Attribute:
+    """Reads an attribute of something."""
+
+    owner: Any
+    name: str
+
+    def __call__(self) -> Any:
+        return getattr(self.owner, self.name)
+
+
+@attrs.frozen(eq=False)
+class _Item:
+    """Reads what has a name in a dictionary."""
+
+    names: dict[str, Any]
+    name: str
+
+    def __call__(self) -> Any:
+        return self.names[self.name]
+
+
 class Reads:
     """What a function reads beside its arguments, as it is now."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.reason: str | None = None
+        self._attributes: list[tuple[Any, str, Any]] = []
+        self._items: list[tuple[dict[str, Any], str, Any]] = []
         self._same: list[tuple[Callable[[], Any], Any]] = []
         self._equal: list[tuple[Callable[[], Any], Hashable]] = []
         self._seen: set[int] = set()
@@ -124,10 +148,16 @@ class Reads:
     def hold(self) -> bool:
         """Whether all that can be followed is as it was."""
         try:
+            for owner, name, value in self._attributes:
+                if getattr(owner, name) is not value:
+                    return False
+            for names, name, value in self._items:
+                if names[name] is not value:
+                    return False
             for read, value in self._same:
                 if read() is not value:
                     return False
-            return all(_content(read()) == value for read, value in self._equal)
+            return not self._equal or all(_content(read()) == value for read, value in self._equal)
         except (KeyError, ValueError, TypeError, AttributeError):
             return False
 
@@ -141,9 +171,9 @@ class Reads:
         if id(function) in self._seen:
             return
         self._seen.add(id(function))
-        self._note(lambda: function.__code__, function.__code__, "its code")
-        self._content(lambda: function.__defaults__, function.__defaults__, "a default")
-        self._content(lambda: function.__kwdefaults__, function.__kwdefaults__, "a default")
+        self._note(_Attribute(function, "__code__"), function.__code__, "its code")
+        self._content(_Attribute(function, "__defaults__"), function.__defaults__, "a default")
+        self._content(_Attribute(function, "__kwdefaults__"), function.__kwdefaults__, "a default")
         attributes = _all_attributes(function.__code__)
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
             self._cell(name, cell, attributes)
@@ -156,7 +186,7 @@ class Reads:
         except ValueError:
             self._refuse(f"{name} has no value yet")
             return
-        self._value(lambda: cell.cell_contents, value, name, attributes)
+        self._value(_Attribute(cell, "cell_contents"), value, name, attributes)
 
     def _names(self, code: Names, names: dict[str, Any], attributes: frozenset[str]) -> None:
         if code.writes is not None:
@@ -169,7 +199,7 @@ class Reads:
                 self._module(module, attributes)
         for name in sorted(code.globals):
             if name in names:
-                self._value(lambda n=name: names[n], names[name], name, attributes)  # type: ignore[misc]
+                self._value(_Item(names, name), names[name], name, attributes)
             elif not hasattr(builtins, name) or name in _UNTRUSTED_BUILTINS:
                 self._refuse(f"it uses {name}")
 
@@ -191,7 +221,7 @@ class Reads:
                 self._function(inner if inner is not None else value)
         elif isinstance(value, Kernel):
             self._note(read, value, name)
-            self._value(lambda: value.function, value.function, name, attributes)
+            self._value(_Attribute(value, "function"), value.function, name, attributes)
         elif isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields"):
             self._note(read, value, name)
         elif isinstance(value, (BuiltinFunctionType, np.ufunc, type)) or _is_dispatched(value):
@@ -219,11 +249,16 @@ class Reads:
         self._seen.add(id(module))
         for name in sorted(attributes):
             if hasattr(module, name):
-                read = lambda n=name: getattr(module, n)  # noqa: E731
-                self._value(read, getattr(module, name), name, attributes)
+                self._value(_Attribute(module, name), getattr(module, name), name, attributes)
 
     def _note(self, read: Callable[[], Any], value: Any, name: str) -> None:
-        self._same.append((read, value))
+        match read:  # the usual ones are asked without a call
+            case _Attribute(owner, attribute):
+                self._attributes.append((owner, attribute, value))
+            case _Item(names, key):
+                self._items.append((names, key, value))
+            case _:
+                self._same.append((read, value))
 
     def _content(self, read: Callable[[], Any], value: Any, name: str) -> None:
         """Something with a content, which may change."""

@@ -309,9 +309,13 @@ def pad(array: Value, pad_width: Any, mode: Any = "constant", *, constant_values
                 raise NotUnderstoodError("wider than the array")
         if any(abs(i.step) != 1 for i in view.index):
             view = whole_view(whole_result(view, own._trace))
-        rules = (rule,) * rank
+        rules = tuple(rule if low or high else None for low, high in widths)
         operation = Assembled("pad", (Part(index, tuple(own._shape), rules),))
     return placed(made(operation, [view], [(shape, own.dtype, False)], own._trace)[0], own._trace)
+
+
+NEAR = 4
+"""What is rolled by at most so many elements is read from a copy with these around it, which both directions share."""
 
 
 @understood(np.roll, how=COPY)
@@ -329,8 +333,12 @@ def roll(a: Value, shift: Any, axis: Any = None) -> LazyArray:
         extent, by = array._shape[d], operator.index(each)
         if not -extent < by < extent:
             raise NotUnderstoodError("a shift by more than there is")
-        if by:
-            before = tuple(slice(None) for _ in range(d))
+        before = tuple(slice(None) for _ in range(d))
+        if 0 < abs(by) <= NEAR:
+            around = pad(array, [(abs(by),) * 2 if k == d else (0, 0) for k in range(len(array._shape))], "wrap")
+            first = abs(by) - by
+            array = around[(*before, slice(first, first + extent))]
+        elif by:
             array = concatenate([array[(*before, slice(-by, None))], array[(*before, slice(None, -by))]], d)
     return array if any(shifts) else array.copy()
 

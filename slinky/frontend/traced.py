@@ -97,7 +97,7 @@ class Traced:
         self.extents = {expr_of(n): None for shape in shapes for n in shape if type(n) is Size}
         self.is_empty = any(type(n) is int and n == 0 for shape in shapes for n in shape)
         self.plan: Lowered | None = None
-        self.scheduled: dict[Hashable, Callable[..., Any]] = {}
+        self.scheduled: dict[Hashable, Callable[..., Any] | None] = {}
 
     def _writes(self, arguments: Arguments) -> list[Written]:
         """What goes to arguments: outputs of their own."""

@@ -52,14 +52,18 @@ def kind_of(tree: Any) -> Hashable:
 def exact_kind(given: tuple[Any, ...]) -> Hashable | None:
     """All that decides what a call does, lengths included, where arguments are arrays and simple numbers."""
     found: list[Any] = []
+    add = found.append
     for each in given:
         kind = type(each)
         if kind is np.ndarray:
-            found += (each.shape, each.dtype)
+            add(each.shape)
+            add(each.dtype)
         elif kind is float:
-            found += (kind, each.hex())
+            add(kind)
+            add(each if each and each == each else each.hex())  # zeros have signs, and NaNs equal nothing
         elif kind is int or kind is bool or kind is str or each is None:
-            found += (kind, each)
+            add(kind)
+            add(each)
         else:
             return None
     return tuple(found)

@@ -16,7 +16,7 @@ import numpy as np
 
 from slinky.errors import SlinkyError
 from slinky.frontend.nodes import Array, Index, Shape, View
-from slinky.frontend.sizes import Length, Size, same, value_of
+from slinky.frontend.sizes import Length, Size, are_same, same, value_of
 
 
 class NotBasicIndexError(SlinkyError):
@@ -135,6 +135,17 @@ def broadcast(view: View, shape: Shape) -> View:
         for i in view.index
     )
     return View(view.result, index, shape)
+
+
+def sees_the_same(a: View, b: View) -> bool:
+    """Whether two views are known to see the same elements at the same places."""
+    return (
+        a.result is b.result
+        and len(a.shape) == len(b.shape)
+        and all(i.step == j.step and i.axis == j.axis for i, j in zip(a.index, b.index, strict=True))
+        and all(are_same(i.offset, j.offset) for i, j in zip(a.index, b.index, strict=True))
+        and all(map(are_same, a.shape, b.shape))
+    )
 
 
 def _no_broadcast(shapes: Sequence[Shape]) -> str:

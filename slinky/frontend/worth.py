@@ -1,0 +1,47 @@
+"""Whether a pipeline is worth its while: the function itself is called where NumPy is about as fast.
+
+Idea. Operation after operation on whole arrays costs what memory takes where the arrays on the way do not stay in the
+caches; else it costs little, and a pipeline has more calls and copies to make than the model knows of. So there must be
+more on the way than the caches hold, and what the schedule is predicted to take must be half of what memory takes.
+
+Invariant: the same answer in every process of a machine, for the same sizes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from slinky.errors import OperationError
+from slinky.frontend.nodes import Node, Shape, Source
+from slinky.frontend.sizes import Length
+from slinky.pipeline import Pipeline
+
+LEAST_GAIN = 2.0
+"""How many times as long NumPy must be predicted to take."""
+
+_CALL_SECONDS = 1e-6
+
+
+def is_worth_while(scheduled: Pipeline, nodes: Sequence[Node], of: Callable[[Length], int], machine: Any) -> bool:
+    """Whether a schedule is enough faster than the operations of a graph one after the other."""
+    from slinky.sched.automatic import explain
+
+    try:
+        predicted = explain(scheduled).seconds
+    except OperationError:
+        return False
+    made = [node for node in nodes if not isinstance(node.operation, Source)]
+    on_the_way = sum(_bytes(r.shape, r.dtype, of) for node in made for r in node.results)
+    if on_the_way <= machine.most_live:
+        return False
+    seconds = 0.0
+    for node in made:
+        moved = sum(_bytes(each.shape, each.dtype, of) for each in (*node.operands, *node.results))
+        seconds += _CALL_SECONDS + moved / machine.bandwidth(moved)
+    return bool(seconds >= LEAST_GAIN * predicted)
+
+
+def _bytes(shape: Shape, dtype: Any, of: Callable[[Length], int]) -> int:
+    return math.prod(map(of, shape)) * int(dtype.itemsize)
