@@ -103,6 +103,8 @@ def is_found_right(p: sl.Pipeline) -> bool:
         for alloc in (s for s in statements if isinstance(s, Alloc)):
             legality.check_folds_of(version, alloc)
         legality.check_memory(version)
+        legality.check_blocks(version)
+        legality.check_stages(version)
         for s in statements:
             if isinstance(s, For) and s.mode != SERIAL:
                 legality.check_races(version, s.id)

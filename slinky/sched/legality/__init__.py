@@ -18,23 +18,28 @@ that it finds there. That follows from these obligations, each proved by a file 
    in whole pieces (`multiples`), pieces of that length or nothing;
 6. *names* (`scopes`) mean one thing, and *steps and folds* (`positive`) are at least 1;
 7. *memory* (`memory`): where the program puts several buffers into one memory, each is used before the next, so that
-   nothing is read that another has overwritten.
+   nothing is read that another has overwritten;
+8. *blocks* (`blocks`): whatever a call touches of a buffer that is stored by blocks lies in one of them;
+9. *stages* (`stages`): those of a pipelined loop that may overlap touch nothing of each other's.
 
 The gate asks for them, of the statements that an edit touched; what is not proved is refused. A rewrite that keeps one
 for a reason of its own names it (`reasons`).
 """
 
+from slinky.sched.legality.blocks import check_blocks
 from slinky.sched.legality.folds import check_fold, check_folds_of
 from slinky.sched.legality.memory import check_memory
 from slinky.sched.legality.multiples import check_multiples
 from slinky.sched.legality.races import check_races, own_buffers
 from slinky.sched.legality.reads import Uncovered, check_inputs, check_outputs, check_readers_of, check_reads
 from slinky.sched.legality.refusals import Unproved
+from slinky.sched.legality.stages import check_stages
 from slinky.sched.legality.wholes import check_whole, computes_part
 
 __all__ = [
     "Uncovered",
     "Unproved",
+    "check_blocks",
     "check_fold",
     "check_folds_of",
     "check_inputs",
@@ -44,6 +49,7 @@ __all__ = [
     "check_races",
     "check_readers_of",
     "check_reads",
+    "check_stages",
     "check_whole",
     "computes_part",
     "own_buffers",
