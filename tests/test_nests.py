@@ -17,7 +17,7 @@ from test_plan_properties import ring_wherever_possible
 import slinky as sl
 from slinky.ir.statements import Alloc
 from slinky.native import compiling, nests
-from slinky.runtime import arena, storage
+from slinky.runtime import arena, mirrored, storage
 from slinky.symbolic.intervals import Interval
 
 y, x = sl.variables("y x")
@@ -195,6 +195,17 @@ def test_elements_that_are_not_where_their_dtype_wants_them(told: list[bool]) ->
     values[...] = numbers((12, 9), np.float32)
     found = sl.Buffer(np.zeros((10, 7), np.float32), min=(1, 1))
     blur().compile(backend="native")(values, found)
+    same_bits(found.array, blurred(values))
+    assert told == [True]
+
+
+def test_windows_that_move_on_in_plain_memory(told: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the system maps no memory twice, rows are moved by Python."""
+    monkeypatch.setattr(mirrored, "available", lambda: False)
+    values, found = numbers((402, 202), np.float32), sl.Buffer(np.zeros((400, 200), np.float32), min=(1, 1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        blur().compile(backend="native")(values, found)
     same_bits(found.array, blurred(values))
     assert told == [True]
 

@@ -7,7 +7,8 @@ passed: arrays, and what rings lie on, as NumPy's own objects, of which the func
 sites as the bytes that the plan has reserved; integers; and numbers, converted as NumPy converts them.
 
 The function may decline, before it has done anything: where integers are too large to be sure of 64 bits, a divisor is
-0, elements are not where their dtype wants them, or a site has no memory yet. It stops where a question of the plan
+0, elements are not where their dtype wants them, a site has no memory yet, or a folded buffer moves on in plain memory,
+for want of mirrored memory. It stops where a question of the plan
 ends the run. In both cases the plan does the same steps itself, so they stay in it: what declines is computed there,
 and what fails, fails there, with its place.
 
@@ -389,7 +390,8 @@ def _function(nest: NestText, kernel: Any, bits: tuple[int, ...]) -> Callable[..
                 packed.append(f"id({name})")
                 form += "n"
             case "ring":
-                packed += [f"id({name}.whole)", f"*{name}.wraps"]
+                questions.append(f"w{number} := {name}.whole")
+                packed += [f"id(w{number})", f"*{name}.wraps"]
                 form += "n" + "q" * each.folded
             case "site":
                 questions.append(f"m{number} := {name}.memory")

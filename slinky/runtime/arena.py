@@ -232,9 +232,9 @@ def make_window(
     ring = Ring(ring_memory(size), size, kind.dtype, shape, dim, stride)
     window, reading = (_ring_window(kind, r, position) for r in (ring, ring.read_only()))
     in_full = _rows_in_full(kind, key)
-    rows = (*in_full[:position], ring.rows, *in_full[position + 1 :])
+    counts = (*in_full[:position], ring.rows, *in_full[position + 1 :])
     wraps = tuple(size if d == dim else 0 for d in kind.folded)
-    return _window_giver(window, reading, rows, ring.window()(0, ring.rows), wraps)
+    return _window_giver(window, reading, counts, ring.window()(0, ring.rows), wraps)
 
 
 def whole_window(kind: SiteKind, key: tuple[int, ...], heap_memory: Callable[[int], Array]) -> WindowGiver:
