@@ -9,7 +9,7 @@ import numpy as np
 
 import slinky as sl
 from benchmarks.harness import Array, Case, Side, installed
-from benchmarks.rows import ours
+from benchmarks.rows import native, ours
 
 Callback = Callable[[Array, Array], Any]
 
@@ -53,15 +53,23 @@ def as_a_term() -> sl.Pipeline:
     return sl.build_pipeline([x], [out])
 
 
-def native(name: str, p: sl.Pipeline, x: Array, target: Array) -> Side:
-    """A pipeline whose arithmetic runs in C."""
-    plan = p.compile(backend="native")
-
-    def run() -> Array:
-        plan(x, target)
-        return target
-
-    return Side(name, run)
+def as_eight_terms() -> sl.Pipeline:
+    """The chain, each operation arithmetic of its own."""
+    (i,) = sl.variables("i")
+    buffers = [sl.BufferExpr(f"b{n}", np.float32, 1) for n in range(len(CHAIN) + 1)]
+    steps: list[Callable[[Any], Any]] = [
+        lambda x: x * np.float32(2.5),
+        lambda x: x - np.float32(1),
+        np.absolute,
+        np.sqrt,
+        lambda x: np.maximum(x, np.float32(0.1)),
+        np.reciprocal,
+        np.square,
+        np.negative,
+    ]
+    for n, step in enumerate(steps):
+        sl.arithmetic(step(buffers[n][i]), buffers[n + 1][i], name=f"step{n}")
+    return sl.build_pipeline([buffers[0]], [buffers[-1]], name="chain")
 
 
 def in_pieces(p: sl.Pipeline, size: int) -> sl.Pipeline:
@@ -157,6 +165,9 @@ def cases(quick: bool) -> Iterator[Case]:
             )
             sides.append(ours(f"ours, {size}", in_pieces(whole, size), x, target))
         sides.append(ours("ours, 65536, 2 threads", in_pieces_in_parallel(whole, 65536), x, target))
+        terms = as_eight_terms()
+        for size in (256, 4096):
+            sides.append(native(f"ours, eight terms, native, {size}", in_pieces(terms, size), x, target))
         term = as_a_term()
         halves = sl.parallelize_loop(sl.split_loop(term, "chain.i", count // 8), "for i", workers=2)
         sides.append(ours("ours, one term", term, x, target))

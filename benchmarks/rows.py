@@ -32,6 +32,19 @@ def ours(name: str, p: sl.Pipeline, *operands: Array | sl.Buffer) -> Side:
     return Side(name, run, lambda: p.compile().release())
 
 
+def native(name: str, p: sl.Pipeline, *operands: Array | sl.Buffer) -> Side:
+    """A side that runs a pipeline whose arithmetic is C; the last operand is its output."""
+    target = operands[-1]
+    result = target.array if isinstance(target, sl.Buffer) else target
+    plan = p.compile(backend="native")
+
+    def run() -> Array:
+        plan(*operands)
+        return np.asarray(result)
+
+    return Side(name, run, plan.release)
+
+
 def some_rows(
     counts: Sequence[int],
     by_hand: Callable[[int], Array],

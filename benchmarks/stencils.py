@@ -8,7 +8,7 @@ import numpy as np
 
 import slinky as sl
 from benchmarks.harness import Array, Case, Side, installed
-from benchmarks.rows import ours, some_rows
+from benchmarks.rows import native, ours, some_rows
 
 STAGES = 3
 NINTH = np.float32(1 / 9)
@@ -32,6 +32,31 @@ def pipeline() -> sl.Pipeline:
     for n in range(STAGES):
         sl.Func(mean3x3, [buffers[n][around]], [buffers[n + 1][y, x]], name=f"stencil{n}")
     return sl.build_pipeline([buffers[0]], [buffers[-1]], name="stencils")
+
+
+def as_terms() -> sl.Pipeline:
+    """The same as arithmetic that slinky understands: the sums of three rows, and the means of three of these."""
+    y, x = sl.variables("y x")
+    buffers = [sl.BufferExpr(f"b{n}", np.float32, 2) for n in range(STAGES + 1)]
+    for n in range(STAGES):
+        source, sums = buffers[n], sl.BufferExpr(f"rows{n}", np.float32, 2)
+        sl.arithmetic(source[y - 1, x] + source[y, x] + source[y + 1, x], sums[y, x], name=f"sums{n}")
+        mean = (sums[y, x - 1] + sums[y, x] + sums[y, x + 1]) * NINTH
+        sl.arithmetic(mean, buffers[n + 1][y, x], name=f"stencil{n}")
+    return sl.build_pipeline([buffers[0]], [buffers[-1]], name="stencils")
+
+
+def terms_by_rows(rows: int) -> sl.Pipeline:
+    """Some rows of these at a time; each mean keeps its window, sums are made for its rows."""
+    p, (loop, _, _) = sl.split_loop(as_terms(), f"stencil{STAGES - 1}.y", rows, rc=True)
+    for n in reversed(range(STAGES)):
+        if n < STAGES - 1:
+            p, func = sl.compute_at(p, f"stencil{n}", loop, rc=True)
+            p = sl.slide_window(p, func.call, loop)
+            p = sl.fold_storage(p, func.alloc, "y")
+        p, sums = sl.compute_at(p, f"sums{n}", loop, rc=True)
+        p = sl.store_at(p, sums.alloc, loop)
+    return p
 
 
 def by_rows(p: sl.Pipeline, rows: int) -> sl.Pipeline:
@@ -118,6 +143,7 @@ def cases(quick: bool) -> Iterator[Case]:
         sides += some_rows(
             (8, 32), lambda rows: tiled_by_hand(source, target, rows), lambda rows: by_rows(whole, rows), source, placed
         )
+        sides += [native(f"ours, native, {rows} rows", terms_by_rows(rows), source, placed) for rows in (1, 8)]
         if installed("cv2"):
             sides.append(Side("OpenCV, 1 thread", with_opencv(source)))
         return sides
