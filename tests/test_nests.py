@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -267,6 +269,50 @@ def test_exceptions_of_floats_are_warnings_or_errors_as_asked() -> None:
         warnings.simplefilter("error")
         plan(np.ones((5, 5), np.float32), found)  # nothing is left of what happened before
     same_bits(found.array, np.ones((3, 3), np.float32))
+
+
+class _EndedError(Exception):
+    """What the handler of a signal raises."""
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="threads are not sent signals here")
+def test_a_signal_ends_a_nest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sent when the first rows are there, it is heard before the last ones are."""
+    monkeypatch.setattr(nests, "PATIENCE", 10_000)
+    plan = blur().compile(backend="native")
+    values, result = np.ones((4000, 1000), np.float32), np.zeros((3998, 998), np.float32)
+    found = sl.Buffer(result, min=(1, 1))
+    main = threading.get_ident()
+
+    def send() -> None:
+        while not result[0, 0]:
+            time.sleep(0)
+        signal.pthread_kill(main, signal.SIGUSR1)
+
+    def run_and_send(sender: threading.Thread) -> None:
+        sender.start()
+        plan(values, found)
+        sender.join()
+
+    def end(*_: object) -> None:
+        raise _EndedError
+
+    before = signal.signal(signal.SIGUSR1, end)
+    try:
+        for _ in range(50):  # now and then the thread comes too late
+            result[...] = 0
+            sender = threading.Thread(target=send)
+            with pytest.raises(_EndedError):
+                run_and_send(sender)
+            sender.join()
+            if result[0].all() and not result[-1].any():
+                break
+        else:
+            pytest.fail("no signal was heard before the nest was done")
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    plan(values, found)
+    assert (result == 1).all()
 
 
 def test_a_compiler_that_fails_is_an_error_with_its_words(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,9 @@ for want of mirrored memory. It stops where a question of the plan
 ends the run. In both cases the plan does the same steps itself, so they stay in it: what declines is computed there,
 and what fails, fails there, with its place.
 
+A signal that has arrived, such as Ctrl-C, is heard every `PATIENCE` elements, when an iteration of a loop ends: the
+function takes the lock and asks Python. What its handler raises ends the function, and the run.
+
 Invariants: a name that steps outside use is given its value outside. Steps that are put before a nest do nothing but
 name values, and cannot fail. A function that has begun ends, or comes to a question at which the steps fail, too.
 """
@@ -65,6 +68,10 @@ from slinky.runtime.plan_tree import (
 
 DECLINED = -1
 """What a function returns that has done nothing."""
+INTERRUPTED = -3
+"""What a function returns that ends because Python has something to raise."""
+PATIENCE = 1 << 26
+"""So many elements are computed before it is asked whether a signal has arrived."""
 
 HEAD = """\
 #include <fenv.h>
@@ -91,8 +98,38 @@ static inline int slinky_take(const object *from, int most, uintptr_t size, arra
     }}
     return places % size == 0;
 }}
+
+/* How to give Python's lock away and take it again, and to let it look after signals: what a function is told. */
+static void *(*slinky_save)(void);
+static void (*slinky_restore)(void *);
+static int (*slinky_signals)(void);
+static _Thread_local void *slinky_state;
+
+void slinky_python(void *(*save)(void), void (*restore)(void *), int (*signals)(void))
+{{
+    slinky_save = save;
+    slinky_restore = restore;
+    slinky_signals = signals;
+}}
+
+/* Whether a signal that has arrived ends the run. */
+static int slinky_is_interrupted(int64_t *done)
+{{
+    fexcept_t occurred;
+    *done = 0;
+    fegetexceptflag(&occurred, FE_ALL_EXCEPT);
+    slinky_restore(slinky_state);
+    const int raised = slinky_signals();
+    slinky_state = slinky_save();
+    fesetexceptflag(&occurred, FE_ALL_EXCEPT);
+    return raised;
+}}
+
 static inline int slinky_is_small(int64_t n) {{ return -{LARGEST}LL <= n && n <= {LARGEST}LL; }}
 """
+
+_TAKES = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_char_p)
+"""What functions are called as: with the lock, which they give away themselves; what they leave raised is raised."""
 
 _ORDER = ("array", "ring", "site", "integer", "number")
 
@@ -117,12 +154,20 @@ def with_nests(tree: PlanTree, made_by: Compiler) -> PlanTree:
     bits = exception_bits(made_by)
     if bits is None:
         return tree
-    found = Nests(tree)
+    found = Nests(tree, WatchedLines)
     changed = found.tree()
     if not found.texts:
         return tree
     loaded = library(found.source(), made_by)
-    functions = {each.name: _function(each, getattr(loaded, each.name), bits) for each in found.texts}
+    loaded.slinky_python.argtypes = [ctypes.c_void_p] * 3
+    loaded.slinky_python.restype = None
+    told = (
+        ctypes.pythonapi.PyEval_SaveThread,
+        ctypes.pythonapi.PyEval_RestoreThread,
+        ctypes.pythonapi.PyErr_CheckSignals,
+    )
+    loaded.slinky_python(*(ctypes.cast(each, ctypes.c_void_p) for each in told))
+    functions = {each.name: _function(each, _TAKES((each.name, loaded)), bits) for each in found.texts}
     return attrs.evolve(changed, objects={**tree.objects, **functions})
 
 
@@ -139,11 +184,29 @@ def names_outside_nests(tree: PlanTree) -> set[str]:
     return found
 
 
-class Nests:
-    """The nests of a tree; `texts` has them once the changed `tree` was made."""
+class WatchedLines(Lines):
+    """The lines of a function that looks out for signals."""
 
-    def __init__(self, tree: PlanTree) -> None:
+    def called(self, output: str, rank: int) -> list[str]:
+        """So many elements were computed."""
+        extents = [f"{output}.extents[{d}]" for d in range(rank)]
+        return [f"slinky_done += {' * '.join(extents) or 1};"]
+
+    def iterated(self, body: Steps) -> None:
+        """An iteration has ended: ask, if it was long ago, where the loop itself makes calls."""
+        inner = [each for step in body for each in ((*step.body, *step.orelse) if isinstance(step, Guard) else (step,))]
+        if any(isinstance(step, Run) for step in inner):
+            asked = f"slinky_done > {PATIENCE} && slinky_is_interrupted(&slinky_done)"
+            with self.block(f"if ({asked})"):
+                self.write(f"return {INTERRUPTED};")
+
+
+class Nests:
+    """The nests of a tree, of functions with such lines; `texts` has them once the changed `tree` was made."""
+
+    def __init__(self, tree: PlanTree, lines: type[Lines]) -> None:
         self._tree = tree
+        self._lines = lines
         self._sites = sites_of(tree)
         self._kernels = Kernels()
         self._taken = set(_texts(tree))
@@ -240,7 +303,7 @@ class Nests:
     def _nest(self, steps: Steps) -> Nest | None:
         """A nest of these steps; None where they have no text."""
         names = CNames()
-        lines = Lines(self._tree, self._sites, self._kernels, names)
+        lines = self._lines(self._tree, self._sites, self._kernels, names)
         try:
             lines.steps(steps)
         except UnprintableError:
@@ -337,7 +400,8 @@ def _parameters(given: Sequence[Given]) -> str:
 
 def _text(name: str, given: Sequence[Given], lines: Lines) -> str:
     """The function that does the steps."""
-    body = "\n".join([*without_unused(lines.lines), "    return 0;"])
+    head = ["    int64_t slinky_done = 0;"] if any("slinky_done" in line for line in lines.lines) else []
+    body = "\n".join([*head, *without_unused(lines.lines), "    return 0;"])
     return f"static int {name}_steps({_parameters(given)})\n{{\n{body}\n}}\n"
 
 
@@ -369,17 +433,18 @@ def _entry(name: str, given: Sequence[Given], lines: Lines) -> str:
         slot += 1
     if lines.divisors:
         written.append(f"if ({' || '.join(f'{each} == 0' for each in lines.divisors)}) return {DECLINED};")
+    written.append("slinky_state = slinky_save();")
     written.append("feclearexcept(FE_ALL_EXCEPT);")
     written.append(f"const int ended = {name}_steps({', '.join(passed)});")
-    written.append(f"return ended ? ended : {OCCURRED};")
+    written.append(f"const int occurred = {OCCURRED};")
+    written.append("slinky_restore(slinky_state);")
+    written.append("return ended ? ended : occurred;")
     body = "\n".join(f"    {line}" for line in written)
     return f"int {name}(const given *of)\n{{\n{body}\n}}\n"
 
 
 def _function(nest: NestText, kernel: Any, bits: tuple[int, ...]) -> Callable[..., bool]:
     """The function that the plan calls: whether the steps are still to be done."""
-    kernel.argtypes = [ctypes.c_char_p]
-    kernel.restype = ctypes.c_int
     names, packed, form, questions = [], [], "", []
     space: dict[str, Any] = {"kernel": kernel, "converted": converted, "refused": _REFUSED}
     for number, each in enumerate(nest.given):
@@ -409,8 +474,9 @@ def _function(nest: NestText, kernel: Any, bits: tuple[int, ...]) -> Callable[..
     text = (
         f"def nest({', '.join(names)}):\n"
         f"    if {declines}:\n        return True\n"
-        f"    try:\n        result = kernel(pack({', '.join(packed)}))\n"
+        f"    try:\n        packed = pack({', '.join(packed)})\n"
         "    except refused:\n        return True\n"
+        "    result = kernel(packed)\n"
         "    return result != 0 and finish(result)\n"
     )
 

@@ -160,7 +160,7 @@ def c_source(program: Program) -> str:
 
 def _nests_source(program: Program, reason: str) -> str:
     tree = plan_tree(program, Kind())
-    nests = Nests(tree)
+    nests = Nests(tree, Lines)
     nests.tree()
     if not nests.texts:
         raise CompilationError(

@@ -390,6 +390,10 @@ class Lines:
             self.write(f"/* {remark} */")
         with self.block(f"for (int64_t {name} = {given.first.text}; {name} < {stop.text}; {name}{step})"):
             self.steps(body)
+            self.iterated(body)
+
+    def iterated(self, body: Steps) -> None:
+        """An iteration of a loop of these steps ends."""
 
     def _range(self, iterations: Range | Portion) -> RangeText:
         whole = self._integers.whole
@@ -504,13 +508,18 @@ class Lines:
                 name = f"slinky_{number}"
                 lines.append(f"const array {name} = {array.text};")
             operands.append(f"&{name}")
-        call = f"{kernel}({', '.join([*operands, *minima, *numbers])});"
-        if not lines:
-            self.write(call)
+        lines.append(f"{kernel}({', '.join([*operands, *minima, *numbers])});")
+        lines += self.called(operands[-1].removeprefix("&"), formula.rank)
+        if len(lines) == 1:
+            self.write(lines[0])
             return
         with self.block(""):
-            for line in (*lines, call):
+            for line in lines:
                 self.write(line)
+
+    def called(self, output: str, rank: int) -> list[str]:
+        """What stands behind a call that wrote an array of this name."""
+        return []
 
     def _argument(self, value: Value, dtype: np.dtype[Any]) -> str:
         """A number that a formula takes: converted before the function is called, where it comes from outside."""
