@@ -24,7 +24,7 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 import attrs
 
@@ -55,10 +55,14 @@ from slinky.runtime.plan_tree import (
     Name,
     Nest,
     Node,
+    ParallelLoop,
     PlanTree,
     Quotient,
+    RecordBlock,
+    RecordCall,
     Remainder,
     Run,
+    StagedLoop,
     Step,
     Steps,
     Stop,
@@ -223,14 +227,14 @@ class Nests:
     def source(self) -> str:
         """One C file with all nests."""
         parts = [HEAD, HELPERS, "\n", ARRAYS.format(rank=self._kernels.rank), "\n", _GIVEN]
-        parts += [f"\n{text}" for text in self._kernels.texts]
+        parts += [f"\n{text}" for text in self._kernels.texts()]
         parts += [f"\n{each.text}\n{each.entry}".replace("{rank}", str(self._kernels.rank)) for each in self.texts]
         return "".join(parts)
 
     def portable_source(self) -> str:
         """One C file with the functions of all nests, without those that Python calls."""
         parts = [HEAD, HELPERS, "\n", ARRAYS.format(rank=self._kernels.rank)]
-        parts += [f"\n{text}" for text in self._kernels.texts]
+        parts += [f"\n{text}" for text in self._kernels.texts()]
         parts += [f"\n/* {each.remark} */\n{each.text.removeprefix('static ')}" for each in self.texts]
         return "".join(parts)
 
@@ -275,16 +279,15 @@ class Nests:
     def _inside(self, step: Step) -> Step:
         """A step that stays, with the nests that are inside."""
         match step:
-            case Loop(body=body):
-                return attrs.evolve(step, body=self._block(body, set()))
-            case Guard(body=body, orelse=orelse):
-                return attrs.evolve(step, body=self._block(body, set()), orelse=self._block(orelse, set()))
-        if hasattr(step, "stages"):
-            stages = tuple(attrs.evolve(each, body=self._block(each.body, set())) for each in step.stages)
-            return attrs.evolve(step, stages=stages)
-        if hasattr(step, "body"):
-            return attrs.evolve(step, body=self._block(step.body, set()))
-        return step
+            case Loop() | ParallelLoop() | RecordBlock() | RecordCall():
+                return attrs.evolve(step, body=self._block(step.body, set()))
+            case Guard():
+                return attrs.evolve(step, body=self._block(step.body, set()), orelse=self._block(step.orelse, set()))
+            case StagedLoop():
+                stages = tuple([attrs.evolve(each, body=self._block(each.body, set())) for each in step.stages])
+                return attrs.evolve(step, stages=stages)
+            case _:
+                return step
 
     def _may_be_printed(self, step: Step) -> bool:
         match step:
@@ -305,7 +308,8 @@ class Nests:
         names = CNames()
         lines = self._lines(self._tree, self._sites, self._kernels, names)
         try:
-            lines.steps(steps)
+            with self._kernels.tried():
+                lines.steps(steps)
         except UnprintableError:
             return None
         name = next(n for k in range(1, len(self._taken) + 2) if (n := f"nest_{k}") not in self._taken)
@@ -358,7 +362,7 @@ def _nodes(root: object) -> Iterator[object]:
             waiting += item
         elif isinstance(item, Node):
             yield item
-            waiting += [getattr(item, field.name) for field in attrs.fields(type(item))]
+            waiting += [getattr(item, field.name) for field in attrs.fields(cast(Any, type(item)))]
 
 
 def _texts(tree: PlanTree) -> Iterator[str]:
@@ -369,7 +373,7 @@ def _texts(tree: PlanTree) -> Iterator[str]:
         yield from (tree.again.name, *tree.again.parameters)
         roots.append(tree.again.body)
     for node in _nodes(tuple(roots)):
-        for field in attrs.fields(type(node)):  # type: ignore[arg-type]
+        for field in attrs.fields(cast(Any, type(node))):
             value = getattr(node, field.name)
             yield from (each for each in (value if isinstance(value, tuple) else (value,)) if isinstance(each, str))
 

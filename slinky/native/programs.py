@@ -152,7 +152,7 @@ def c_source(program: Program) -> str:
         "\n",
         _ARRIVING.format(largest=LARGEST),
         f"\n{SIZES}\n{_MEMORY}" if lines.scratch else "",
-        *(f"\n{text}" for text in kernels.texts),
+        *(f"\n{text}" for text in kernels.texts()),
         f"\n{lines.function()}",
     ]
     return "".join(parts)

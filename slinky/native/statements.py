@@ -17,6 +17,7 @@ place.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, assert_never
@@ -63,6 +64,13 @@ STOPPED = -2
 """What a function returns that came to a question after which a run fails."""
 
 ARRAYS = """\
+/* What is called from several places is compiled once, not for each of them. */
+#ifdef __GNUC__
+#define slinky_shared __attribute__((noinline))
+#else
+#define slinky_shared
+#endif
+
 /* An array: where its elements are, how many, and how many bytes they lie apart along each dimension. */
 typedef struct {{ char *data; int64_t extents[{rank}]; int64_t strides[{rank}]; }} array;
 
@@ -135,15 +143,16 @@ def _ascii(name: str) -> str:
 
 
 class Kernels:
-    """The functions of formulas, each once. `texts` has them in the order in which they were asked for."""
+    """The functions of formulas, each once, for arrays of so many dimensions at most, its `rank`."""
 
     def __init__(self) -> None:
         self._names: dict[Formula, str] = {}
-        self.texts: list[str] = []
+        self._texts: dict[str, str] = {}
+        self._calls: Counter[str] = Counter()
         self.rank = 1
 
     def name_of(self, func: LoweredFunc) -> str:
-        """The function for what a func computes. Raises `UnprintableError` where there is none."""
+        """The function for what a func computes, to be called once more. Raises `UnprintableError` if there is none."""
         operation = func.operation
         if not isinstance(operation, Expression):
             raise UnprintableError(f"{func.name} is a callback")
@@ -155,9 +164,28 @@ class Kernels:
             if text is None:
                 raise UnprintableError(f"{func.name} has no text in C")
             self._names[formula] = found
-            self.texts.append(text)
-            self.rank = max(self.rank, formula.rank, *(len(axes) for axes in formula.inputs), 1)
+            self._texts[found] = text
+        self.rank = max(self.rank, formula.rank, *(len(axes) for axes in formula.inputs), 1)
+        self._calls[found] += 1
         return found
+
+    @contextmanager
+    def tried(self) -> Iterator[None]:
+        """Calls that count only if there is a text for all that goes with them."""
+        before = self._calls.copy()
+        try:
+            yield
+        except UnprintableError:
+            self._calls = before
+            raise
+
+    def texts(self) -> list[str]:
+        """The functions that are called. Those that are called from several places are compiled only once."""
+        return [
+            f"{'slinky_shared ' if self._calls[name] > 1 else ''}{text}"
+            for name, text in self._texts.items()
+            if self._calls[name]
+        ]
 
 
 def sites_of(tree: PlanTree) -> dict[str, SiteKind]:
