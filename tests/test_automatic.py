@@ -302,6 +302,32 @@ def test_few_calls_are_grouped_at_least_as_well_as_greedily(graph: Graph, call_s
     assert total(greedy) <= greedy.unscheduled_seconds * (1 + 1e-6)
 
 
+@given(
+    graphs(),
+    st.sampled_from((1e-9, 1e-7, 1e-5)),
+    st.sampled_from((64, 1024, 16384)),
+    st.sampled_from((1, 2, 5)),
+    st.sampled_from((0.0, 500.0, float("inf"))),
+)
+@settings(max_examples=40)
+def test_heights_that_are_not_looked_at_are_not_better(
+    graph: Graph, call_seconds: float, near: int, workers: int, most: float
+) -> None:
+    p = build(graph)
+    inputs, outputs = arguments(graph)
+    machine = sl.Machine(near_bytes=near, shared_bytes=16 * near, call_seconds=call_seconds)
+    relations = sl.relations(p, *inputs, *outputs, **graph.scalars())
+    aims = Aims(machine=machine, workers=workers, most_live=most)
+    found = grouping.grouping(relations, aims)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(grouping, "_SURELY", float("inf"))  # nothing takes surely longer than another
+        everything = grouping.grouping(relations, aims)
+    assert [(g.lasts, g.members, g.choice) for g in found.groups] == [
+        (g.lasts, g.members, g.choice) for g in everything.groups
+    ]
+    assert found.cost == everything.cost
+
+
 def total(found: Grouping) -> float:
     return sum(group.choice.seconds for group in found.groups)
 

@@ -10,6 +10,7 @@ import pytest
 from scheduled import compare, copy, stencils, sum_3x3
 
 import slinky as sl
+from slinky.sched import grouping
 
 y, x = sl.variables("y x")
 Array = np.ndarray[Any, Any]
@@ -110,3 +111,30 @@ def test_what_cannot_slide_is_held_by_strips_even_so(workers: int) -> None:
 def doubled(source: sl.Buffer, target: sl.Buffer) -> None:
     rows, columns = (np.arange(n) + low for n, low in zip(target.array.shape, target.min, strict=True))
     target.array[...] = source.array[np.ix_(rows // 2 - source.min[0], columns // 2 - source.min[1])]
+
+
+def _chain(count: int) -> sl.Pipeline:
+    buffers = pictures(*(f"b{k}" for k in range(count + 1)))
+    for k in range(count):
+        sl.Func(sum_3x3, [buffers[k][sl.interval(y - 1, y + 1), x]], [buffers[k + 1][y, x]], name=f"f{k}")
+    return sl.build_pipeline([buffers[0]], [buffers[-1]])
+
+
+def test_calls_are_grouped_once_where_nothing_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[object] = []
+    grown, inside = grouping._Grower.grown, grouping._Grower._inside
+    looked_at: list[int] = []
+
+    def counted(grower: Any) -> Any:
+        made.append(grower)
+        return grown(grower)
+
+    def noted(grower: Any, flow: Any, height: int, live: float) -> float:
+        looked_at.append(height)
+        return inside(grower, flow, height, live)
+
+    monkeypatch.setattr(grouping._Grower, "grown", counted)
+    monkeypatch.setattr(grouping._Grower, "_inside", noted)
+    sl.auto_schedule(_chain(24), (1048, 1000), machine=LAPTOP, workers=1)
+    assert len(made) == 1
+    assert len(looked_at) <= 24 * 25  # of each group along two dimensions; up to eight heights would be 78 each
