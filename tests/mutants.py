@@ -27,7 +27,7 @@ def mutants(file: str, tests: tuple[str, ...], *given: tuple[str, ...]) -> list[
 
 
 EDITING, GATE = "tests/test_editing.py", "tests/test_gate.py"
-REFUSED_EDITS = "tests/test_editing_refusals.py"
+REFUSED_EDITS, REWRITE_WORK = "tests/test_editing_refusals.py", "tests/test_rewrite_work.py"
 CASES, LEGALITY = "tests/test_legality_cases.py", "tests/test_legality.py"
 REFUSALS, WHOLE, CHECKED = "tests/test_refusals.py", "tests/test_whole.py", "tests/test_checked_mode.py"
 FOLDS, PRIMITIVES = "tests/test_folds.py", "tests/test_primitives.py"

@@ -18,6 +18,7 @@ from mutants import (
     PRIMITIVES,
     REFUSALS,
     REFUSED_EDITS,
+    REWRITE_WORK,
     SHARED_CALLS,
     STAGES,
     STAGING,
@@ -139,17 +140,17 @@ MUTANTS += mutants(
     ),
     (
         "scopes: users of what is gone",
-        "                asked.update(dict.fromkeys(_users(new, gone)))\n            continue",
+        "                _ask_users(new, gone, asked)\n            continue",
         "                pass\n            continue",
     ),
     (
         "scopes: users of what moves",
-        "                    asked.update(dict.fromkeys(_users(new, buffer)))\n",
+        "                    _ask_users(new, buffer, asked)\n",
         "                    pass\n",
     ),
     (
         "scopes: users of what was called so",
-        "                        asked.update(dict.fromkeys(_users(new, name)))\n",
+        "                        _ask_users(new, name, asked)\n",
         "                        pass\n",
     ),
     ("scopes: calls that move", "if is_other or is_moved:", "if is_other:"),
@@ -166,13 +167,26 @@ MUTANTS += mutants(
     ("scopes: symbols that are new", "return changed - symbols_of(before) if changed else ()", "return ()"),
     (
         "scopes: another block",
-        "            or before.parent != now.parent\n",
-        "",
+        "if before.parent != parent or before.field",
+        "if before.field",
         "a statement that stands in another block stands in one that was changed",
     ),
-    ("scopes: another order", "            or (now.parent, now.field) in reordered\n", ""),
-    ("scopes: another variable", "            or _variable(before.statement) is not _variable(now.statement)\n", ""),
-    ("scopes: around", "            or _is_moved(old, new, now.parent, reordered, known)\n", ""),
+    ("scopes: another order", "or before.field != field or (parent, field) in reordered:", "or before.field != field:"),
+    ("scopes: another variable", "and _variable(before.statement) is not _variable(now.statement):", "and False:"),
+    ("scopes: around", "found = outer is None or _is_moved(old", "found = outer is None or False and _is_moved(old"),
+)
+MUTANTS += mutants(
+    "slinky/sched/legality/scopes.py",
+    (REWRITE_WORK,),
+    ("scopes: names that may mean another buffer", "names is not None and buffer not in names:", "names is not None:"),
+    ("scopes: from a loop to the top", "before.parent == ROOT and entry.parent == ROOT:", "entry.parent == ROOT:"),
+)
+MUTANTS += mutants(
+    "slinky/sched/primitives/ranges.py",
+    (REWRITE_WORK,),
+    ("extend: one of two buffers", "    if any(len(version.allocations(buffer)) > 1 for", "    if any(False for"),
+    ("extend: bounds as they were", " or entry.statement.box is not box:", ":"),
+    ("extend: calls as they were", "found.call is call and", ""),
 )
 MUTANTS += mutants(
     "slinky/sched/legality/wholes.py",
