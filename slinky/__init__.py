@@ -194,6 +194,7 @@ if TYPE_CHECKING:
         strips,
         tile,
     )
+    from slinky.sched.loop_trees import LoopTree, loop_tree
     from slinky.sched.machines import Machine, this_machine
     from slinky.sched.relations import relations
     from slinky.sched.tuning import tune
@@ -233,6 +234,7 @@ else:
                 "align_loop batch double_buffer fuse_chain fuse_outputs line_buffer parallel_tiles peel_warmup "
                 "reorder_after reorder_before resize_pieces strips tile"
             ),
+            "slinky.sched.loop_trees": "LoopTree loop_tree",
             "slinky.sched.machines": "Machine this_machine",
             "slinky.sched.relations": "relations",
             "slinky.sched.tuning": "tune",
@@ -290,6 +292,7 @@ __all__ = [
     "Kernel",
     "LoopAnnotation",
     "LoopCursor",
+    "LoopTree",
     "Machine",
     "Memory",
     "MissingCallbackError",
@@ -379,6 +382,7 @@ __all__ = [
     "live_range",
     "loop",
     "loop_nest",
+    "loop_tree",
     "maximum",
     "merge_dims",
     "minimum",

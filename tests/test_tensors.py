@@ -512,6 +512,69 @@ def test_copies_of_a_tensor_compute_the_same() -> None:
     np.testing.assert_array_equal(copy.copy(t).numpy(), t.numpy())
 
 
+# Other libraries ------------------------------------------------------------------------------------------------------
+
+
+class Foreign:
+    """An array of another library: DLPack is all that it has."""
+
+    def __init__(self, array: Array) -> None:
+        self.array = array
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.array.__dlpack_device__()
+
+
+def test_arrays_of_other_libraries_are_not_copied() -> None:
+    a = ramp(3, 4)
+    t = sl.Tensor(Foreign(a)).to(s.m, s.n)
+    assert t.shape == (3, 4)
+    assert np.shares_memory(t.inputs[0].numpy(), a)
+    a[0, 0] = 100
+    np.testing.assert_array_equal((t + 1).numpy(), a + 1)
+    other = sl.Tensor(s.m).set(Foreign(np.arange(3.0)))
+    np.testing.assert_array_equal((other * 2).numpy(), [0, 2, 4])
+
+
+def test_other_libraries_see_tensors_without_a_copy() -> None:
+    a = ramp(3, 4)
+    assert np.shares_memory(np.from_dlpack(sl.Tensor(a)), a)
+    np.testing.assert_array_equal(np.from_dlpack(tensor(a, s.m, s.n) + 1), a + 1)
+    assert np.asarray(sl.Tensor(a)) is a
+    assert np.asarray(tensor(a, s.m, s.n) + 1, dtype=np.float32).dtype == np.float32
+    with pytest.raises(sl.TensorError, match="uncopied"):
+        np.asarray(tensor(a, s.m, s.n) + 1, copy=False)
+
+
+def test_strides_of_any_kind() -> None:
+    a = np.arange(48).reshape(6, 8)
+    for array in (a[::2, ::-1], a.T, np.broadcast_to(a[0], (3, 8)), a[:, 3:4]):
+        np.testing.assert_array_equal((tensor(array, s.m, s.n) * 2).sum(s.n).numpy(), (array * 2).sum(1))
+
+
+def test_torch() -> None:
+    torch: Any = pytest.importorskip("torch")
+    given = torch.arange(6.0).reshape(2, 3)
+    t = sl.Tensor(given).to(s.m, s.n)
+    given[0, 0] = 10
+    assert torch.equal(torch.from_dlpack(t * 2), given * 2)
+
+
+def test_arrays_on_devices_are_refused() -> None:
+    class Elsewhere(Foreign):
+        def __dlpack_device__(self) -> tuple[int, int]:
+            return (2, 0)
+
+        def __dlpack__(self, **options: Any) -> Any:
+            raise BufferError("not on the host")
+
+    with pytest.raises(sl.TensorError, match="without copying"):
+        sl.Tensor(Elsewhere(ramp(3)))
+
+
 # Random expressions ---------------------------------------------------------------------------------------------------
 
 DIMS = "abcd"

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from slinky.errors import ArgumentError, GraphError, TensorError, TensorSizeError
 from slinky.frontend.tensors.dimensions import is_dimension, is_unnamed, unnamed
+from slinky.frontend.tensors.drawing import TensorGraph, drawn
 from slinky.frontend.tensors.equations import Sizes
 from slinky.frontend.tensors.lowering import LoweredTensor, lowered
 from slinky.frontend.tensors.nodes import Array, Elementwise, Input, Node, in_order
@@ -29,6 +30,7 @@ from slinky.graph import terms
 from slinky.graph.buffers import valid_name
 from slinky.pipeline import Pipeline
 from slinky.runtime.buffers import view_as_array
+from slinky.sched.loop_trees import LoopTree, loop_tree
 from slinky.symbolic.expressions import Variable, as_expr, is_integer
 from slinky.symbolic.traversal import symbols
 
@@ -414,7 +416,8 @@ class Tensor:
 
     def _lowering(self) -> LoweredTensor:
         if self._lowered is None:
-            self._lowered = lowered(self._node)
+            node = self._node
+            self._lowered = lowered(renamed(node, node.dims) if isinstance(node, Input) else node)
         return self._lowered
 
     def scheduled(self, schedule: Pipeline | Callable[[Pipeline], Pipeline]) -> Tensor:
@@ -460,6 +463,25 @@ class Tensor:
         prepared: Any = p if backend == "python" else p.compile(backend=backend)
         prepared(*arrays, result, **scalars)
         return result
+
+    @property
+    def ir(self) -> TensorGraph:
+        """Its graph, which prints as Graphviz: each node with its dimensions and the loops that compute it."""
+        lowering = self._lowering()
+        return drawn(self._node, lowering, self._schedule or lowering.pipeline)
+
+    @property
+    def loop_tree(self) -> LoopTree:
+        """The nest of its pipeline (see `sl.loop_tree`), with numbers where its sizes are known."""
+        lowering = self._lowering()
+        p = self._schedule or lowering.pipeline
+        try:
+            sizes = Sizes(unknown for node in in_order(self._node) for unknown in node.sizes)
+            shapes = [sizes.of(node.sizes) for node in lowering.inputs]
+            scalars = dict(zip(lowering.scalars, sizes.of(list(lowering.scalars.values())), strict=True))
+        except TensorSizeError:
+            return loop_tree(p)
+        return loop_tree(p, *shapes, sizes.of(self._node.sizes), **scalars)
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:
         found = self.numpy()
