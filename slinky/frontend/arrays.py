@@ -172,6 +172,31 @@ class LazyArray:
         self._trace.forced("tolist()")
         return self.compute().tolist()
 
+    # The array API standard ---------------------------------------------------------------------------------------
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        from slinky.frontend.array_api import namespace_of
+
+        return namespace_of(self, api_version)
+
+    @property
+    def device(self) -> str:
+        """Where it is computed."""
+        return "cpu"
+
+    def to_device(self, device: str, /, *, stream: Any = None) -> LazyArray:
+        """The array itself: there is one device."""
+        if device != "cpu" or stream is not None:
+            raise ValueError(f"a lazy array is on the device 'cpu', without streams; got {device!r}, stream={stream!r}")
+        return self
+
+    def __dlpack__(self, **options: Any) -> Any:
+        self._trace.forced("__dlpack__")
+        return self.compute().__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return np.empty(0).__dlpack_device__()
+
     # Places -------------------------------------------------------------------------------------------------------
 
     def __getitem__(self, given: Any) -> Any:

@@ -514,6 +514,8 @@ def relaxed(result: Any, trace: Trace) -> Any:
         return placed(trace.source(result, "array"), trace)
     if type(result) in (tuple, list):
         return type(result)(relaxed(each, trace) for each in result)
+    if isinstance(result, tuple) and hasattr(result, "_fields"):
+        return type(result)(*(relaxed(each, trace) for each in result))
     return result
 
 
@@ -550,7 +552,6 @@ _WRITES = frozenset(
         "choose",
         "ctypes",
         "data",
-        "device",
         "dump",
         "dumps",
         "flags",
@@ -561,7 +562,6 @@ _WRITES = frozenset(
         "setfield",
         "setflags",
         "strides",
-        "to_device",
         "tofile",
         "tobytes",
         "view",

@@ -28,6 +28,33 @@ def labelled_like(given: Sequence[Any]) -> Callable[[Array], Any]:
     return lambda result: result
 
 
+def is_labelled(value: Any) -> bool:
+    """Whether something is a container of an array that is there, and that `bare_values` finds."""
+    xarray, pandas = sys.modules.get("xarray"), sys.modules.get("pandas")
+    if xarray is not None and isinstance(value, xarray.DataArray):
+        return isinstance(value.variable._data, np.ndarray)
+    return pandas is not None and isinstance(value, (pandas.DataFrame, pandas.Series))
+
+
+def bare_values(value: Any) -> Any:
+    """The array in a container; other things as they are."""
+    return np.asarray(value) if is_labelled(value) else value
+
+
+def all_alike(labelled: Sequence[Any]) -> bool:
+    """Whether containers have the same labels along the same axes, so that arithmetic goes by place."""
+    first = labelled[0]
+    return all(type(each) is type(first) and _has_labels_of(each, first) for each in labelled[1:])
+
+
+def _has_labels_of(one: Any, other: Any) -> bool:
+    if one.shape != other.shape:
+        return False
+    if hasattr(one, "dims"):
+        return bool(one.dims == other.dims and one.coords.equals(other.coords))
+    return bool(all(a.equals(b) for a, b in zip(one.axes, other.axes, strict=True)))
+
+
 def _as_data_array(result: Array, like: Any) -> Any:
     """A result with the names, coordinates and attributes of xarray's, as far as they still fit."""
     if result.shape == like.shape:

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-import operator
 import re
+import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
@@ -22,12 +22,14 @@ import numpy as np
 from slinky.errors import OperationError, SlinkyError, TracingError
 from slinky.frontend.arrays import is_traceable, placed
 from slinky.frontend.calling import lazy_arrays
+from slinky.frontend.containers import all_alike, bare_values, is_labelled, labelled_like
 from slinky.frontend.donating import GivenAsItIsError, may_be_written, names_given_away, parameters_of
 from slinky.frontend.lowering import Lowered, count_of_funcs
 from slinky.frontend.namespaces import with_traced_numpy
 from slinky.frontend.nodes import Array, Source
 from slinky.frontend.operations import ChangedResultError
 from slinky.frontend.reading import Reads
+from slinky.frontend.running import runner
 from slinky.frontend.sizes import Length, Size
 from slinky.frontend.tables import ANY_PIECES, EXACT_PIECES
 from slinky.frontend.traced import Arguments, Traced
@@ -108,6 +110,8 @@ class Jit:
         if lazy_arrays((given, named)):
             return self._function(*given, **named)  # part of another trace
         leaves = [leaf for _, leaf in leaves_of((given, named))]
+        if any(map(is_labelled, leaves)):
+            return self._labelled(given, named, leaves)
         arrays = [leaf for leaf in leaves if isinstance(leaf, np.ndarray)]
         if not _may_trace(leaves, arrays):
             return self._function(*given, **named)
@@ -143,6 +147,32 @@ class Jit:
         except (ChangedResultError, GivenAsItIsError) as error:
             return self._as_it_is(given, named, error)
 
+    def __reduce__(self) -> Any:
+        """By its name, as functions are pickled; else with the function."""
+        found: Any = sys.modules.get(self._function.__module__)
+        for name in self._function.__qualname__.split("."):
+            found = getattr(found, name, None)
+        if found is self:
+            return self._function.__qualname__
+        smallest = None if self._chooses else self._smallest
+        settings = (self._strict, smallest, self._options, self._native, self._donate, self._by_pieces)
+        return Jit, (self._function, *settings)
+
+    def _labelled(self, given: Any, named: Any, leaves: Sequence[Any]) -> Any:
+        """Run on what is in containers with labels, and put results into such, if the labels surely still fit."""
+        labelled = [leaf for leaf in leaves if is_labelled(leaf)]
+        if not all_alike(labelled) or self._donate:
+            return self._function(*given, **named)
+        bare, bare_named = with_leaves((given, named), bare_values)
+        try:
+            traced, _ = self._asked(bare, bare_named)
+        except (AttributeError, TypeError):  # it asks for what only containers have
+            return self._function(*given, **named)
+        if traced is None or not traced.keeps_axes(labelled[0].ndim):
+            return self._function(*given, **named)
+        put = labelled_like(labelled)
+        return with_leaves(self(*bare, **bare_named), lambda leaf: put(leaf) if isinstance(leaf, np.ndarray) else leaf)
+
     def _called(self, given: Any) -> Any:
         """Call the function as it is."""
         return self._function(*given)
@@ -176,28 +206,10 @@ class Jit:
             return lambda leaves: traced.given_back(leaves, (), of)
         plan = self._plan(traced)
         arrays, empty, scalars = self._arguments(traced, plan, leaves, values)
-        run, sources = self._scheduled(traced, plan, arrays, empty, scalars, of), traced.sources
+        run = self._scheduled(traced, plan, arrays, empty, scalars, of)
         if run is None:
             return None
-        is_alone = traced.is_one_array
-        numbers = [number for number, _ in sources]
-        if is_alone and len(shapes) == 1 and numbers and not traced.written and None not in numbers:
-            return _guarded(traced, _of_arguments(run, numbers, *shapes[0], scalars))
-
-        def run_on(leaves: Any) -> Any:
-            arrays = [array if number is None else leaves[number] for number, array in sources]
-            outputs = [np.empty(shape, dtype) for shape, dtype in shapes]
-            run(*arrays, *outputs, **scalars)
-            return outputs[0] if is_alone else traced.given_back(leaves, outputs, of)
-
-        def write_on(leaves: Any) -> Any:
-            arrays = [array if number is None else leaves[number] for number, array in sources]
-            outputs = traced.targets(leaves, shapes, of)
-            run(*arrays, *outputs, **scalars)
-            traced.hand_over(leaves, outputs, of)
-            return traced.given_back(leaves, outputs, of)
-
-        return _guarded(traced, write_on if traced.written else run_on)
+        return runner(traced, run, shapes, scalars, of)
 
     @property
     def _machine(self) -> Any:
@@ -350,6 +362,7 @@ class Jit:
 
         Raises `TracingError` where there is none: the function does nothing with its arrays, or cannot be traced.
         """
+        given, named = with_leaves((given, named), bare_values)
         traced, why = self._asked(given, named)
         if traced is None or not traced.outputs:
             raise TracingError(f"{self._function.__name__} has no pipeline: {why or 'it computes nothing'}")
@@ -360,6 +373,7 @@ class Jit:
 
     def explain(self, /, *given: Any, **named: Any) -> str:
         """What becomes of the function for such arguments: what is computed how, and what it is good for."""
+        given, named = with_leaves((given, named), bare_values)
         traced, why = self._asked(given, named)
         name = self._function.__name__
         if traced is None:
@@ -440,43 +454,6 @@ def _may_trace(leaves: Sequence[Any], arrays: Sequence[Any]) -> bool:
 def _sizes(trace: Trace, leaves: Sequence[Any]) -> dict[Expr, int]:
     """The extents of arguments, by their symbols."""
     return {symbol: leaves[number].shape[d] for symbol, (number, d) in trace.symbols.items()}
-
-
-def _of_arguments(
-    run: Callable[..., Any], numbers: Sequence[int], shape: tuple[int, ...], dtype: Any, scalars: dict[str, Any]
-) -> Callable[[Any], Any]:
-    """What runs a pipeline whose inputs are all arguments, and that gives one array: calls as short as can be."""
-    empty = np.empty
-    if len(numbers) == 1:
-        (number,) = numbers
-
-        def run_on_one(leaves: Any) -> Any:
-            output = empty(shape, dtype)
-            run(leaves[number], output, **scalars)
-            return output
-
-        return run_on_one
-    read = operator.itemgetter(*numbers)
-
-    def run_on_many(leaves: Any) -> Any:
-        output = empty(shape, dtype)
-        run(*read(leaves), output, **scalars)
-        return output
-
-    return run_on_many
-
-
-def _guarded(traced: Traced, run: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The same, for arrays in C order alone where results depend on that."""
-    if not traced.needs_c_order:
-        return run
-
-    def run_in_order(leaves: Any) -> Any:
-        if not all(leaf.flags.c_contiguous for leaf in leaves if isinstance(leaf, np.ndarray)):
-            raise GivenAsItIsError("an array is not in C order")
-        return run(leaves)
-
-    return run_in_order
 
 
 def _lengths(values: Mapping[Expr, int]) -> Callable[[Length], int]:

@@ -33,7 +33,7 @@ def unlike_numpy(nodes: Sequence[Node]) -> Node | None:
     """The first node, of those that need each other in order, whose bits would be others than NumPy's."""
     ordered: set[Result] = set()
     for node in nodes:
-        plain = all(_is_turned_nowhere(view) for view in node.operands)
+        plain = all(is_turned_nowhere(view) for view in node.operands)
         known = all(view.result in ordered for view in node.operands)
         if depends_on_layout(node) and not (known and (plain or node.operation.exactness == TOLERANCE)):
             return node
@@ -49,7 +49,7 @@ def in_c_order(view: View) -> bool:
     while waiting:
         each = waiting.pop()
         node = each.result.node
-        if not _is_turned_nowhere(each):
+        if not is_turned_nowhere(each):
             return False
         if node in seen:
             continue
@@ -65,7 +65,7 @@ def _keeps_order(node: Node) -> bool:
     return isinstance(operation, _KEEPING) or (isinstance(operation, Contraction) and operation.name == "matmul")
 
 
-def _is_turned_nowhere(view: View) -> bool:
+def is_turned_nowhere(view: View) -> bool:
     """Whether a view has the axes of its result in their order, forwards."""
     axes = [i.axis for i in view.index if i.axis is not None]
     return axes == sorted(axes) and all(i.step > 0 for i in view.index)

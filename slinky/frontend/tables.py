@@ -65,6 +65,10 @@ DATA_DEPENDENT: frozenset[Callable[..., Any]] = frozenset(
         np.trim_zeros,
         np.union1d,
         np.unique,
+        np.unique_all,
+        np.unique_counts,
+        np.unique_inverse,
+        np.unique_values,
         np.bincount,
     }
 )

@@ -17,7 +17,7 @@ import numpy as np
 
 from slinky.frontend.arrays import Cell, LazyArray
 from slinky.frontend.donating import GivenAsItIsError, Written, may_be_written, written
-from slinky.frontend.layouts import depends_on_layout, unlike_numpy
+from slinky.frontend.layouts import depends_on_layout, is_turned_nowhere, unlike_numpy
 from slinky.frontend.lowering import Lowered, floats_of, sources_of, untold
 from slinky.frontend.nodes import Array, Node, Source, View, in_order, whole_view
 from slinky.frontend.sizes import Length, Size, are_same, expr_of
@@ -177,6 +177,16 @@ class Traced:
     def has_no_elements(self, values: Mapping[Expr, int]) -> bool:
         """Whether some array on the way has no elements, for arguments of these sizes."""
         return self.is_empty or any(evaluate(extent, values) <= 0 for extent in self.extents)
+
+    def keeps_axes(self, rank: int) -> bool:
+        """Whether results have so many axes, in the order of the arguments' and forwards, or none at all."""
+        views = [*self.outputs, *(view for node in self.nodes for view in node.operands)]
+        ranks = {len(view.shape) for view in (*self.outputs, *self._arguments)}
+        return ranks <= {rank} and all(map(is_turned_nowhere, (*views, *self._arguments)))
+
+    @property
+    def _arguments(self) -> list[View]:
+        return [leaf.view for _, leaf in leaves_of(_plain(self.result)) if isinstance(leaf, _Argument)]
 
     @property
     def unlike_numpy(self) -> str | None:

@@ -1,0 +1,85 @@
+"""Running what was traced: what is given to the pipeline, and what comes back, in as few steps as can be.
+
+Invariant: a run gives what `Traced.given_back` says, in new arrays.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from slinky.frontend.donating import GivenAsItIsError
+from slinky.frontend.sizes import Length
+from slinky.frontend.traced import Traced
+
+Runner = Callable[[Any], Any]
+"""Takes the leaves of arguments, and gives what the function would."""
+
+
+def runner(
+    traced: Traced,
+    run: Callable[..., Any],
+    shapes: Sequence[tuple[tuple[int, ...], Any]],
+    scalars: dict[str, Any],
+    of: Callable[[Length], int],
+) -> Runner:
+    """What runs a trace on arguments of just the sizes that `of` tells, whose outputs have these shapes and dtypes."""
+    sources, is_alone = traced.sources, traced.is_one_array
+    numbers = [number for number, _ in sources if number is not None]
+    if is_alone and len(shapes) == 1 and numbers and not traced.written and len(numbers) == len(sources):
+        return _guarded(traced, _of_arguments(run, numbers, *shapes[0], scalars))
+
+    def run_on(leaves: Any) -> Any:
+        arrays = [array if number is None else leaves[number] for number, array in sources]
+        outputs = [np.empty(shape, dtype) for shape, dtype in shapes]
+        run(*arrays, *outputs, **scalars)
+        return outputs[0] if is_alone else traced.given_back(leaves, outputs, of)
+
+    def write_on(leaves: Any) -> Any:
+        arrays = [array if number is None else leaves[number] for number, array in sources]
+        outputs = traced.targets(leaves, shapes, of)
+        run(*arrays, *outputs, **scalars)
+        traced.hand_over(leaves, outputs, of)
+        return traced.given_back(leaves, outputs, of)
+
+    return _guarded(traced, write_on if traced.written else run_on)
+
+
+def _of_arguments(
+    run: Callable[..., Any], numbers: Sequence[int], shape: tuple[int, ...], dtype: Any, scalars: dict[str, Any]
+) -> Runner:
+    """What runs a pipeline whose inputs are all arguments, and that gives one array: calls as short as can be."""
+    empty = np.empty
+    if len(numbers) == 1:
+        (number,) = numbers
+
+        def run_on_one(leaves: Any) -> Any:
+            output = empty(shape, dtype)
+            run(leaves[number], output, **scalars)
+            return output
+
+        return run_on_one
+    read = operator.itemgetter(*numbers)
+
+    def run_on_many(leaves: Any) -> Any:
+        output = empty(shape, dtype)
+        run(*read(leaves), output, **scalars)
+        return output
+
+    return run_on_many
+
+
+def _guarded(traced: Traced, run: Runner) -> Runner:
+    """The same, for arrays in C order alone where results depend on that."""
+    if not traced.needs_c_order:
+        return run
+
+    def run_in_order(leaves: Any) -> Any:
+        if not all(leaf.flags.c_contiguous for leaf in leaves if isinstance(leaf, np.ndarray)):
+            raise GivenAsItIsError("an array is not in C order")
+        return run(leaves)
+
+    return run_in_order
