@@ -815,3 +815,9 @@ def test_zeros_keep_their_sign_among_numbers_and_nans_stay() -> None:
     traced = jit(lambda x, a: np.copysign(x, a) + 0 * x)
     for number in (0.0, -0.0, 1.0, -0.0, 0.0, float("nan"), -1.0):
         assert_same(traced(image(5), number), traced.__wrapped__(image(5), number))
+
+
+def test_lengths_in_the_middle_of_arithmetic() -> None:
+    traced = jit(lambda x: np.sqrt(np.sum(np.square(x), axis=0) / x.shape[0]) + (x.shape[1] - 2) * x[0] ** 2 - 1)
+    for shape in [(4, 3), (7, 2), (1, 1)]:
+        assert_traced(traced, image(*shape, dtype=np.float64))

@@ -61,6 +61,26 @@ of yours (`@sl.stencil`) and the filters of `sl.ndimage` take part like NumPy's 
 
 An array that could still be written to is copied first (`copy=False` promises that nobody does).
 
+They have the namespace of the array API standard: `xp = x.__array_namespace__()` is NumPy's functions, whose results
+are lazy arrays, so that libraries written for arrays of anybody work on them. In a traced function it is the NumPy that
+the function sees.
+
+```python
+>>> xp = image.__array_namespace__()
+>>> xp.sum(xp.astype(image, xp.float64) > 0.5, axis=0)
+<LazyArray int64[200] of sum>
+
+```
+
+## Containers, threads and processes
+
+Arrays of xarray and pandas may be arguments: results of as many axes get the labels of the first one, along the axes
+that are as long. Where labels would move (flips, transposes, reductions) or differ from each other, where a Dask array
+is inside, and where the function asks for what only containers have, it is called as it is, with xarray's own rules.
+
+A traced function may be called in several threads, stands inside `xr.apply_ufunc` and `dask.array.map_blocks`, and is
+pickled by its name, as functions are, for `joblib` and other processes.
+
 ## What a trace is good for
 
 A trace is made again for other ranks, dtypes and other arguments, and whenever a global, closure or default that the

@@ -190,8 +190,11 @@ class LazyArray:
             raise ValueError(f"a lazy array is on the device 'cpu', without streams; got {device!r}, stream={stream!r}")
         return self
 
-    def __dlpack__(self, **options: Any) -> Any:
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
+    ) -> Any:
         self._trace.forced("__dlpack__")
+        options = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
         return self.compute().__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:

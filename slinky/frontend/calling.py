@@ -458,13 +458,9 @@ def opaque(function: Callable[..., Any], given: Any, keywords: dict[str, Any]) -
     may_be_views = name in _MAY_BE_VIEWS or any(np.may_share_memory(r, value) for r in results for value in values)
     for each in (*arrays, *lazies) if may_be_views else ():
         each._cell.uncertain = True
-    return (
-        type(result)(lazies)
-        if type(result) in (tuple, list)
-        else tuple(lazies)
-        if isinstance(result, tuple)
-        else lazies[0]
-    )
+    if isinstance(result, tuple) and hasattr(result, "_fields"):
+        return type(result)(*lazies)
+    return type(result)(lazies) if type(result) in (tuple, list) else lazies[0]
 
 
 _MAY_BE_VIEWS = frozenset({"ravel", "reshape", "diagonal", "squeeze", "trim_zeros", "split", "array_split", "hsplit"})

@@ -18,6 +18,7 @@ from slinky.frontend.nodes import Node, Result, View
 from slinky.frontend.operations import Extent, Number, Operand, Pointwise, as_it_is
 from slinky.frontend.sizes import are_same
 from slinky.frontend.tables import ANY_PIECES
+from slinky.graph.terms import applied
 
 if TYPE_CHECKING:
     from slinky.frontend.lowering import Lowering
@@ -103,7 +104,7 @@ def term_of(node: Node, lowering: Lowering, places: Sequence[Any], chosen: Colle
     function: Callable[..., Any] = operation.function
     if function is as_it_is:
         return given[0].astype(dtype)
-    found = function(*given)
+    found = applied(function, given) if isinstance(function, np.ufunc) else function(*given)  # sizes know no ufuncs
     return found if found.dtype == dtype else found.astype(dtype)
 
 
