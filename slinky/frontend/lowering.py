@@ -76,11 +76,26 @@ class Lowered:
 
     pipeline: Pipeline
     floats: tuple[str, ...]
+    _schedules: dict[Hashable, Pipeline] = attrs.field(factory=dict, init=False)
 
     def scalars(self, floats: Sequence[float], sizes: Sequence[int]) -> dict[str, Any]:
         """The scalars of a run: the floats of a graph (`floats_of`), and those of its sizes that no input tells."""
         named: dict[str, Any] = dict(zip(self.floats, floats, strict=True))
         return named | {f"size_{k}": size for k, size in enumerate(sizes)}
+
+    def scheduled_like(
+        self,
+        arrays: Sequence[Array],
+        outputs: Sequence[Array],
+        scalars: dict[str, Any],
+        schedule: Callable[..., Pipeline],
+    ) -> Pipeline:
+        """A schedule for arrays about as large as these, wherever windows of them lie."""
+        key = tuple(n.bit_length() for array in (*arrays, *outputs) for n in array.shape)
+        found = self._schedules.get(key)
+        if found is None:
+            found = self._schedules[key] = schedule(self.pipeline, arrays, outputs, scalars)
+        return found
 
 
 class Lowering:

@@ -15,13 +15,14 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 from weakref import WeakSet
 
+import attrs
 import numpy as np
 
 from slinky.errors import ForcedValueWarning, SchedulingError, TracingError
 from slinky.frontend.lowering import Lowered, count_of_funcs, floats_of, lowered, sources_of, structure, untold
 from slinky.frontend.nodes import Array, Node, Result, Source, View, has_elements, in_order, numbers, whole_view
 from slinky.frontend.places import assignment, is_telling, place, user_frame
-from slinky.frontend.sizes import Questions, Size
+from slinky.frontend.sizes import Length, Questions, Size, value_of
 from slinky.frontend.tables import ANY_PIECES
 from slinky.frontend.views import seen
 from slinky.pipeline import Pipeline
@@ -261,13 +262,29 @@ def _computed(views: Sequence[View], trace: Trace) -> list[Array]:
     if not runs_by_pieces(nodes) or count_of_funcs(nodes, views) > MOST_FUNCS:
         values = computed_whole(nodes)
         return [np.array(seen(values[view.result], view), order="C") for view in views]
+    if trace.is_free:
+        views = [moving(view, trace.questions) for view in views]
     plan = PLANS.of(nodes, views, func_title(trace.name), trace.options, trace.by_pieces)
     outputs = [np.empty(numbers(view.shape), view.dtype) for view in views]
     arrays = [node.operation.array for node in sources_of(nodes)]  # type: ignore[attr-defined]
     sizes = [trace.questions.values[symbol] for symbol in untold(nodes, views)]
     scalars = plan.scalars(floats_of(nodes), sizes)
-    scheduled_for(plan.pipeline, arrays, outputs, scalars)(*arrays, *outputs, **scalars)
+    plan.scheduled_like(arrays, outputs, scalars, scheduled_for)(*arrays, *outputs, **scalars)
     return outputs
+
+
+def moving(view: View, questions: Questions) -> View:
+    """A view whose place and lengths are told when the pipeline runs, so that it serves windows that move."""
+    if view.is_whole or not has_elements(view.shape):
+        return view
+
+    def told(given: Length) -> Length:
+        symbol = variable(f"window_{next(_serial)}")
+        questions.values[symbol] = value_of(given)
+        return Size(symbol, value_of(given), questions)
+
+    index = tuple(attrs.evolve(i, offset=told(i.offset)) for i in view.index)
+    return View(view.result, index, tuple(map(told, view.shape)))
 
 
 def func_title(name: str) -> str:
