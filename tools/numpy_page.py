@@ -59,7 +59,8 @@ of yours (`@sl.stencil`) and the filters of `sl.ndimage` take part like NumPy's 
 
 ```
 
-An array that could still be written to is copied first (`copy=False` promises that nobody does).
+Windows of other places and sizes run the same pipeline, so that a viewer that pans builds nothing anew. An array that
+could still be written to is copied first (`copy=False` promises that nobody does).
 
 They have the namespace of the array API standard: `xp = x.__array_namespace__()` is NumPy's functions, whose results
 are lazy arrays, so that libraries written for arrays of anybody work on them. In a traced function it is the NumPy that

@@ -335,22 +335,30 @@ def untold(nodes: Sequence[Node], outputs: Sequence[View]) -> list[Expr]:
         n.questions.root(n.expr) for node in sources_of(nodes) for n in node.results[0].shape if type(n) is Size
     }  # fmt: skip
     found: dict[Expr, None] = {}
-    for given in _lengths_of(nodes, outputs):
-        if type(given) is Size:
-            for symbol in sorted(symbols(given.expr), key=str):
-                if given.questions.root(symbol) not in told:
-                    found[given.questions.root(symbol)] = None
+    for given in _sizes_of(nodes, outputs):
+        own = symbols(given.expr)
+        for symbol in sorted(own, key=str) if len(own) > 1 else own:
+            if given.questions.root(symbol) not in told:
+                found[given.questions.root(symbol)] = None
     return list(found)
 
 
 def _canonical(nodes: Sequence[Node], outputs: Sequence[View]) -> dict[Expr, Expr]:
     """What stands for the sizes of a graph, where that is another one."""
     found: dict[Expr, Expr] = {}
-    for given in _lengths_of(nodes, outputs):
-        if type(given) is Size:
-            for symbol in symbols(given.expr):
-                found[symbol] = given.questions.root(symbol)
+    for given in _sizes_of(nodes, outputs):
+        for symbol in symbols(given.expr):
+            found[symbol] = given.questions.root(symbol)
     return found
+
+
+def _sizes_of(nodes: Sequence[Node], outputs: Sequence[View]) -> Iterator[Size]:
+    """The lengths in a graph that are no numbers, in order, one for each expression."""
+    seen: set[Expr] = set()
+    for given in _lengths_of(nodes, outputs):
+        if type(given) is Size and given.expr not in seen:
+            seen.add(given.expr)
+            yield given
 
 
 def _lengths_of(nodes: Sequence[Node], outputs: Sequence[View]) -> Iterator[Length]:

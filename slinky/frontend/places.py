@@ -62,6 +62,12 @@ def assignment(file: str) -> tuple[Hashable, str] | None:
     return None
 
 
+@lru_cache(maxsize=64)
+def instructions_of(code: CodeType) -> tuple[dis.Instruction, ...]:
+    """The instructions of code."""
+    return tuple(dis.get_instructions(code))
+
+
 @lru_cache(maxsize=4096)
 def _is_users(code: CodeType) -> bool:
     return not code.co_filename.startswith((_HERE, _NUMPY))
@@ -72,7 +78,7 @@ def _stores(code: CodeType) -> Mapping[int, str]:
     """By the offset of an instruction, the variable that the next one stores its value in, or that it returns it."""
     found: dict[int, str] = {}
     before: dis.Instruction | None = None
-    for instruction in dis.get_instructions(code):
+    for instruction in instructions_of(code):
         operation = instruction.opname
         name: str | None = None
         if operation.startswith(("STORE_FAST", "STORE_DEREF")):

@@ -10,7 +10,6 @@ Invariant: where `reason` is None and `hold()`, the function would do again what
 from __future__ import annotations
 
 import builtins
-import dis
 import sys
 from collections.abc import Callable, Hashable, Iterator
 from functools import lru_cache
@@ -23,6 +22,7 @@ import numpy as np
 from slinky.errors import TracingError
 from slinky.frontend.kernels import Kernel
 from slinky.frontend.nodes import exactly
+from slinky.frontend.places import instructions_of
 
 _TRUSTED = frozenset(
     [
@@ -96,7 +96,7 @@ def names_of(code: CodeType) -> Names:
     """The names that code speaks of."""
     names: dict[str, set[str]] = {"global": set(), "attribute": set(), "import": set()}
     writes = None
-    for instruction in dis.get_instructions(code):
+    for instruction in instructions_of(code):
         operation, name = instruction.opname, instruction.argval
         if operation in ("LOAD_GLOBAL", "LOAD_NAME"):
             names["global"].add(name)

@@ -130,6 +130,8 @@ def broadcast(view: View, shape: Shape) -> View:
         if not same(own, 1):
             raise ValueError(_no_broadcast([view.shape, shape]))
         stretched.add(axis)
+    if not more and not stretched:
+        return View(view.result, view.index, shape)
     index = tuple(
         Index(i.offset, 1, None) if i.axis is None or i.axis in stretched else attrs.evolve(i, axis=i.axis + more)
         for i in view.index
