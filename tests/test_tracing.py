@@ -817,6 +817,10 @@ def test_zeros_keep_their_sign_among_numbers_and_nans_stay() -> None:
         assert_same(traced(image(5), number), traced.__wrapped__(image(5), number))
 
 
+def test_scalars_stay_scalars_in_their_own_dtype() -> None:
+    assert_traced(jit(lambda x: (x.any().astype(bool), x.max().astype(x.dtype), x.max().astype("f8"))), image(4, 3))
+
+
 def test_lengths_in_the_middle_of_arithmetic() -> None:
     traced = jit(lambda x: np.sqrt(np.sum(np.square(x), axis=0) / x.shape[0]) + (x.shape[1] - 2) * x[0] ** 2 - 1)
     for shape in [(4, 3), (7, 2), (1, 1)]:

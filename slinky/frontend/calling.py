@@ -253,7 +253,7 @@ def cast(array: LazyArray, dtype: np.dtype[Any]) -> LazyArray:
         raise array._trace.abandon(f"arrays of {dtype}")
     operation = Pointwise("astype", as_it_is, (Operand(0),))
     if dtype == array.dtype:
-        return array.copy()
+        return array if array.is_scalar else array.copy()  # scalars cannot be written to
     return placed(
         made(operation, [array.view], [(array._shape, dtype, array.is_scalar)], array._trace)[0], array._trace
     )
