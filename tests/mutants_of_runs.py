@@ -76,7 +76,7 @@ MUTANTS += mutants(
     ("storage: rows", "first * stride % size)\n", "first * stride % (size - stride))\n"),
     ("storage: views", "return views[count][first % starts]", "return views[count][first % (starts + 1)]"),
     ("storage: few lengths", "len(views) >= _MOST_COUNTS", "False"),
-    ("storage: few starts", "if self.starts <= _MOST_STARTS else", "if True else"),
+    ("storage: few starts", "if self.starts <= MOST_STARTS else", "if True else"),
     ("storage: enough rows apart", "factor - 1, -1)", "0, -1)"),
     ("storage: one row", "        return size  # each row is alone in the ring\n", "        return row\n"),
     ("storage: out of bounds", "            if lo < first or hi > last:\n", "            if lo < first:\n"),

@@ -143,9 +143,14 @@ class _Checker:
                 self.truth(condition)
                 self.block(body)
                 self.block(orelse)
-            case Loop(variable=variable, iterations=iterations, body=body, function=function):
+            case Loop(variable=variable, iterations=iterations, body=body, function=function, beside=beside):
                 assert self.value(iterations) == RANGE
                 assert body
+                assert not (function and beside)
+                for name, windows in beside:
+                    assert self.use(windows.ring) == RING
+                    self.numbers(windows.first, windows.count, windows.step)
+                    self.bind(name, ARRAY)
                 if function is not None:
                     self.bind(function, GIVEN)
                 self.block(body, variable)

@@ -55,11 +55,14 @@ def run_stencil(arena, inp, inp_min, out, out_min):
         if (result := add(inp_x[y + inp_y : y + inp_y_end], written := intm_window(y + intm_y, 1))) is not None:
             check_result(result, written)
     out_y_end = 1 - out_y_min
-    for y in range(out_y_min, out_y_max + 1):
-        if (result := add(inp_x[y + inp_y : y + inp_y_end], written := intm_window(y + intm_y, 1))) is not None:
-            check_result(result, written)
-        operand1 = intm_read_only(y - out_y_min, 3)
-        if (result := stencil(operand1, written := out[y - out_y_min : y + out_y_end])) is not None:
+    for y, intm_y_1, intm_y_2 in zip(
+        range(out_y_min, out_y_max + 1),
+        intm_window.onward(2, 1),
+        intm_read_only.onward(0, 3),
+    ):
+        if (result := add(inp_x[y + inp_y : y + inp_y_end], intm_y_1)) is not None:
+            check_result(result, intm_y_1)
+        if (result := stencil(intm_y_2, written := out[y - out_y_min : y + out_y_end])) is not None:
             check_result(result, written)
 """
 

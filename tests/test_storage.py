@@ -108,7 +108,7 @@ def test_a_ring_is_made_of_pages_and_long_enough(factor: int, row: int) -> None:
     size = storage.ring_size(np.dtype(np.uint8), (10**6, row), 0, factor)
     assert size is None or size % PAGE == 0
     needed = mirrored.whole_pages(factor * row)
-    assert size is None or needed <= size <= needed + PAGE
+    assert size is None or needed <= size <= needed + (2 if needed >= 16 * PAGE else 1) * PAGE
     assert row <= 32 * 1024 or size in (None, needed)
 
 
@@ -132,7 +132,7 @@ def test_the_rows_of_a_ring_lie_in_it_and_apart(factor: int, row: int) -> None:
     ("row", "factor", "pages", "starts"),
     [
         (200, 3, 1, 16), (792, 3, 1, 4), (2056, 3, 3, 4), (2056, 2, 2, 2), (4104, 3, 5, 4), (1032, 40, 11, 5632),
-        (24_584, 3, 19, 9728), (40_008, 3, 30, 5120),
+        (24_584, 3, 21, 3), (40_008, 3, 30, 5120),
     ],
 )  # fmt: skip
 def test_what_it_takes_for_rows_to_begin_at_few_bytes(row: int, factor: int, pages: int, starts: int) -> None:

@@ -24,7 +24,7 @@ import numpy as np
 from slinky.runtime import mirrored
 from slinky.runtime.buffers import Array, read_only
 from slinky.runtime.compacting import Compacting, room
-from slinky.runtime.storage import Ring, reserve, ring_size, ring_stride, row_bytes
+from slinky.runtime.storage import MOST_STARTS, Ring, onward, reserve, ring_size, ring_stride, row_bytes
 from slinky.runtime.strided import Laid, Strided, array_at, bytes_at, laid
 
 ALIGNMENT = 64
@@ -161,9 +161,10 @@ def array_on(memory: Array, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Arr
 WindowGiver: TypeAlias = Callable[..., Array]
 """Takes, for each folded dimension, the distance of the first coordinate from that of the buffer, and how many; gives
 a view that is cropped there. Its attribute `rows` says, per folded dimension, how many there may be; `read_only` is a
-function that gives read-only views of the same. For who makes views by itself, `whole` is what the views are parts of,
-at distance 0, and `wraps` says, per folded dimension, how many bytes a distance is taken modulo; 0 where it is not.
-`whole` is None where that is not all that there is to do."""
+function that gives read-only views of the same. `onward`, of both, gives the windows of a loop (see
+`storage.onward`). For who makes views by itself, `whole` is what the views are parts of, at distance 0, and `wraps`
+says, per folded dimension, how many bytes a distance is taken modulo; 0 where it is not. `whole` is None where that is
+not all that there is to do."""
 
 
 class RingSite(dict[tuple[int, ...], WindowGiver]):
@@ -223,7 +224,7 @@ def make_window(
         rows, size = moving
         (dim,), (factor,) = kind.folded, factors
         window, reading = Compacting(heap_memory(size), kind.dtype, shape, dim, factor, rows).windows()
-        return _window_giver(window, reading, (factor,), None, (0,))
+        return _window_giver(window, reading, (factor,), None, (0,), None)
     position, size = _place_of_window(kind, key)
     if position is None:
         return whole_window(kind, key, heap_memory)
@@ -234,7 +235,8 @@ def make_window(
     in_full = _rows_in_full(kind, key)
     counts = (*in_full[:position], ring.rows, *in_full[position + 1 :])
     wraps = tuple(size if d == dim else 0 for d in kind.folded)
-    return _window_giver(window, reading, counts, ring.window()(0, ring.rows), wraps)
+    starts = ring.starts if ring.starts <= MOST_STARTS else None
+    return _window_giver(window, reading, counts, ring.window()(0, ring.rows), wraps, starts)
 
 
 def whole_window(kind: SiteKind, key: tuple[int, ...], heap_memory: Callable[[int], Array]) -> WindowGiver:
@@ -242,7 +244,7 @@ def whole_window(kind: SiteKind, key: tuple[int, ...], heap_memory: Callable[[in
     shape = key[: kind.rank]
     array = np.ndarray(shape, kind.dtype, heap_memory(math.prod(shape) * kind.dtype.itemsize))
     window, reading = (_crop_window(kind.folded, a) for a in (array, read_only(array)))
-    return _window_giver(window, reading, _rows_in_full(kind, key), array, (0,) * len(kind.folded))
+    return _window_giver(window, reading, _rows_in_full(kind, key), array, (0,) * len(kind.folded), None)
 
 
 def _rows_in_full(kind: SiteKind, key: tuple[int, ...]) -> tuple[int, ...]:
@@ -251,13 +253,19 @@ def _rows_in_full(kind: SiteKind, key: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _window_giver(
-    window: WindowGiver, reading: WindowGiver, rows: tuple[int, ...], whole: Array | None, wraps: tuple[int, ...]
+    window: WindowGiver,
+    reading: WindowGiver,
+    rows: tuple[int, ...],
+    whole: Array | None,
+    wraps: tuple[int, ...],
+    starts: int | None,
 ) -> WindowGiver:
     window.rows = rows  # type: ignore[attr-defined]
     window.read_only = reading  # type: ignore[attr-defined]
     for each in (window, reading):
         each.whole = whole  # type: ignore[attr-defined]
         each.wraps = wraps  # type: ignore[attr-defined]
+        each.onward = onward(each, starts)  # type: ignore[attr-defined]
     return window
 
 

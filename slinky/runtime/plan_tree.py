@@ -170,6 +170,17 @@ class Window(Node):
 
 
 @attrs.frozen
+class Onward(Node):
+    """Windows on a buffer with one folded dimension, one for each iteration of a loop: the distance of the first
+    coordinate of the first window, how many coordinates each has, and how far each is from the one before."""
+
+    ring: Name
+    first: Value
+    count: Value
+    step: Value
+
+
+@attrs.frozen
 class Rows(Node):
     """How many coordinates a window may have at most, of the folded dimension at this position among the folded."""
 
@@ -357,7 +368,7 @@ class Guard(Node):
 
 @attrs.frozen
 class Loop(Node):
-    """Do some steps for each of some integers, one after the other.
+    """Do some steps for each of some integers, one after the other. In each, `beside` gives names to windows, too.
 
     `remark` says which part of a loop of the program it is. The body is a function of this name, if there is one: so
     many loops are around it that a language that limits them would refuse it otherwise.
@@ -368,6 +379,7 @@ class Loop(Node):
     body: Steps
     remark: str = ""
     function: str | None = None
+    beside: tuple[tuple[str, Onward], ...] = ()
 
 
 @attrs.frozen

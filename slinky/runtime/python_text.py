@@ -41,6 +41,7 @@ from slinky.runtime.plan_tree import (
     Loop,
     Name,
     Nest,
+    Onward,
     ParallelLoop,
     Place,
     PlanTree,
@@ -223,12 +224,24 @@ class _Page:
     def _loop(self, loop: Loop) -> None:
         remark = f"  # {loop.remark}" if loop.remark else ""
         header = f"for {loop.variable} in {text(loop.iterations)}:{remark}"
+        if loop.beside:
+            self._zipped_loop(loop, remark)
+            return
         if loop.function is None:
             self.inner(header, loop.body)
             return
         self.inner(f"def {loop.function}({loop.variable}):", loop.body)
         self.write(header)
         self.write(f"{loop.function}({loop.variable})", deeper=1)
+
+    def _zipped_loop(self, loop: Loop, remark: str) -> None:
+        """A loop whose windows come with its variable: an iterator gives them sooner than a call for each."""
+        names = ", ".join([loop.variable, *(name for name, _ in loop.beside)])
+        iterators = [text(loop.iterations), *(_onward(windows) for _, windows in loop.beside)]
+        self._write_long(f"for {names} in zip(", iterators, f"):{remark}")
+        self.depth += 1
+        self.block(loop.body)
+        self.depth -= 1
 
     # Memory -------------------------------------------------------------------------------------------------------
 
@@ -451,6 +464,11 @@ def _shape(values: Sequence[Value]) -> str:
 def _tuple(items: Sequence[str]) -> str:
     """Items as they stand between the brackets of a tuple."""
     return ", ".join(items) + "," * (len(items) == 1)
+
+
+def _onward(windows: Onward) -> str:
+    ends = [windows.first, windows.count, *([windows.step] if windows.step != Integer(1) else [])]
+    return f"{windows.ring.text}.onward({_list(ends)})"
 
 
 def _targets(names: Sequence[str]) -> str:

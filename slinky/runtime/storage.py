@@ -6,7 +6,7 @@ not available, or would take more than the unfolded buffer, the buffer is stored
 memory. (Plans have another way, which asks for some care: see `compacting`.)
 
 Making a view takes several times as long as finding one. So where rows begin at few bytes, the views are kept, and
-short rows lie as far apart as it takes to begin at few bytes, if that costs no more than a page.
+short rows lie as far apart as it takes to begin at few bytes, if that costs no more than a page or two.
 
 Invariant: `view(box)` shows exactly the elements of the box, and never leaves the buffer.
 """
@@ -17,7 +17,7 @@ import itertools
 import math
 import operator
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias, cast
 
 import attrs
@@ -76,7 +76,7 @@ class Ring:
     def window(self) -> Callable[[int, int], Array]:
         """A function that gives the view of some rows: of the coordinate of the first, and how many. Views may be given
         out again."""
-        return _kept(self._made(), self.starts) if self.starts <= _MOST_STARTS else self._made()
+        return _kept(self._made(), self.starts) if self.starts <= MOST_STARTS else self._made()
 
     def _made(self) -> Callable[[int, int], Array]:
         """The same, each view made anew."""
@@ -98,7 +98,7 @@ class Ring:
         return inner
 
 
-_MOST_STARTS = 64
+MOST_STARTS = 64
 """Views are kept of rings whose rows begin at no more bytes than this."""
 
 _MOST_COUNTS = 8
@@ -119,6 +119,40 @@ def _kept(make: Callable[[int, int], Array], starts: int) -> Callable[[int, int]
             return view
 
     return window
+
+
+Windows: TypeAlias = "Iterator[Array]"
+"""The windows of a loop, one after the other."""
+
+
+def onward(window: Callable[[int, int], Array], starts: int | None = None) -> Callable[..., Windows]:
+    """A function that gives the windows of a loop: of the coordinate of the first row of the first, how many rows each
+    has, and how many each lies behind the one before. With `starts`, coordinates that differ by so many have the same
+    views, which are kept.
+
+    They are asked for before it is known whether the loop has any iteration: there may be no such windows then.
+    """
+    if starts is None:
+        return lambda first, count, step=1: map(window, itertools.count(first, step), itertools.repeat(count))
+    rounds: dict[tuple[int, int, int], tuple[Array, ...]] = {}
+
+    def windows(first: int, count: int, step: int = 1) -> Windows:
+        key = first % starts, count, step % starts
+        views = rounds.get(key)
+        if views is None:
+            if count < 0:
+                return iter(())
+            if len(rounds) >= _MOST_ROUNDS:
+                rounds.clear()
+            number = starts // math.gcd(step, starts)
+            views = rounds[key] = tuple([window(first + n * step, count) for n in range(number)])
+        return itertools.cycle(views)
+
+    return windows
+
+
+_MOST_ROUNDS = 128
+"""The views of so many loops are kept."""
 
 
 def row_bytes(dtype: np.dtype[Any], shape: tuple[int, ...], dim: int) -> int:
@@ -263,9 +297,10 @@ def ring_size(dtype: np.dtype[Any], shape: tuple[int, ...], dim: int, factor: in
     size = mirrored.whole_pages(factor * row)
     if size >= row * shape[dim]:
         return None
-    for larger in (size, size + mirrored.PAGE):
+    more = _PAGES_APART if size >= _LEAST_PAGES * mirrored.PAGE else 1
+    for larger in range(size, size + more * mirrored.PAGE + 1, mirrored.PAGE):
         stride = ring_stride(dtype, shape, dim, factor, larger)
-        if _starts(larger, stride) <= _MOST_STARTS and larger < row * shape[dim]:
+        if _starts(larger, stride) <= MOST_STARTS and larger < row * shape[dim]:
             size = larger
             break
     try:
@@ -283,9 +318,9 @@ def ring_stride(dtype: np.dtype[Any], shape: tuple[int, ...], dim: int, factor: 
     row = row_bytes(dtype, shape, dim)
     if factor == 1:
         return size  # each row is alone in the ring
-    if _starts(size, row) <= _MOST_STARTS or row > _LONGEST_APART:
+    if _starts(size, row) <= MOST_STARTS or row > _LONGEST_APART:
         return row
-    apart = (size // rows for rows in range(min(size // row, _MOST_STARTS), factor - 1, -1) if size % rows == 0)
+    apart = (size // rows for rows in range(min(size // row, MOST_STARTS), factor - 1, -1) if size % rows == 0)
     return next((stride for stride in apart if stride % _ALIGNMENT == 0), row)
 
 
@@ -293,6 +328,10 @@ def _starts(size: int, stride: int) -> int:
     """At how many bytes the rows of a ring begin."""
     return size // math.gcd(stride, size)
 
+
+_PAGES_APART = 2
+_LEAST_PAGES = 16
+"""For rows to lie apart, a ring may grow by so many pages; by one if it has less than so many itself."""
 
 _LONGEST_APART = 1 << 15
 """Rows of more bytes than this have no gaps between them."""

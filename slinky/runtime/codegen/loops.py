@@ -15,7 +15,7 @@ from slinky.ir.statements import Block, For, Parallel, Pipelined
 from slinky.runtime.arena import SiteKind
 from slinky.runtime.codegen.allocations import Allocations
 from slinky.runtime.codegen.pieces import Piece, pieces, range_of, variable_hint
-from slinky.runtime.codegen.scopes import AS_FUNCTION
+from slinky.runtime.codegen.scopes import AS_FUNCTION, Course
 from slinky.runtime.codegen.sites import sites
 from slinky.runtime.codegen.writer import Writer, also
 from slinky.runtime.plan_tree import (
@@ -85,9 +85,12 @@ class Loops:
             function, blocks = writer.names.fresh(f"for_{variable_hint(loop)}"), AS_FUNCTION
         with writer.inside(facts, blocks, is_certain=is_certain) as inner:
             writer.define(loop.variable, name, inner)
+            if piece.first is not None and function is None:
+                inner.course = Course(loop.variable, piece.first, loop.step)
             self._write_block(loop.body)
         if inner.steps:
-            writer.scope.add(Loop(name, piece.iterations, inner.done(), piece.comment, function))
+            beside = () if inner.course is None else tuple(inner.course.beside)
+            writer.scope.add(Loop(name, piece.iterations, inner.done(), piece.comment, function, beside))
 
     def _parallel(self, loop: For, mode: Parallel) -> None:
         writer, hint = self._writer, variable_hint(loop)

@@ -85,7 +85,7 @@ def _decisions(root: Expr, variable: Variable, range_: Interval) -> Iterable[Con
 
 def _winner(choice: Min | Max, variable: Variable) -> Iterable[Condition]:
     """The operand that grows fastest with the variable wins a maximum from some point on, a minimum up to one."""
-    rates = [_rate(operand, variable) for operand in choice.operands]
+    rates = [steady_rate(operand, variable) for operand in choice.operands]
     best = max((rate for rate in rates if rate is not None), default=None)
     if best is None or None in rates or rates.count(best) > 1:
         return
@@ -108,7 +108,7 @@ def _usual(condition: Condition, variable: Variable, range_: Interval) -> Iterab
         yield negate(condition) if is_lower else condition
 
 
-def _rate(expr: Expr, variable: Variable) -> int | None:
+def steady_rate(expr: Expr, variable: Variable) -> int | None:
     """By how much an expression grows with the variable; None if not at a constant rate."""
     if variable not in symbols(expr):
         return 0
@@ -125,7 +125,7 @@ def _threshold(condition: Condition, variable: Variable) -> tuple[Expr, bool] | 
     """The condition as `variable >= threshold` (True) or `variable <= threshold` (False)."""
     if not isinstance(condition, NonNegative):
         return None
-    rate = _rate(condition.expr, variable)
+    rate = steady_rate(condition.expr, variable)
     if not rate:
         return None
     offset, terms = linear(condition.expr)

@@ -30,30 +30,39 @@ _PEELED_STATEMENTS = 24
 
 _Iterations: TypeAlias = Range | Portion
 
+_Cut: TypeAlias = tuple[_Iterations, _Iterations, _Iterations, bool, Expr]
+
 
 @attrs.frozen(eq=False)
 class Piece:
-    """Part of the iterations of a loop: what to iterate over, and what is known there."""
+    """Part of the iterations of a loop: what to iterate over, and what is known there.
+
+    Of the steady state, `first` is the variable in the first iteration, if there is one.
+    """
 
     comment: str
     iterations: _Iterations
     facts: tuple[Condition, ...]
+    first: Expr | None = None
 
 
 def pieces(writer: Writer, loop: For) -> list[Piece]:
     """The parts of a serial loop whose ends and step are cheap; what they need is written in the current scope."""
     found = _steady_state(writer, loop)
     if not found.lower and not found.upper:
-        return [Piece("", range_of(writer, loop.range.min, loop.range.max + 1, loop.step), ())]
+        whole = range_of(writer, loop.range.min, loop.range.max + 1, loop.step)
+        return [Piece("", whole, (), loop.range.min)]
     v = loop.variable
     above = tuple(v >= t for t in found.lower)
     below = tuple(v <= t for t in found.upper)
-    before, steady, after, once = (_cut_range if constant_value(loop.step) == 1 else _cut_steps)(writer, loop, found)
+    before, steady, after, once, begin = (_cut_range if constant_value(loop.step) == 1 else _cut_steps)(
+        writer, loop, found
+    )
     parts = []
     if found.lower:
         facts = (equal(v, loop.range.min),) if once else _negated_if_one(above)
         parts.append(Piece("before the steady state", before, facts))
-    parts.append(Piece("", steady, (*above, *below)))
+    parts.append(Piece("", steady, (*above, *below), begin))
     if found.upper:
         parts.append(Piece("after the steady state", after, (*above, *_negated_if_one(below))))
     return parts
@@ -95,8 +104,9 @@ def _steady_state(writer: Writer, loop: For) -> Thresholds:
     return Thresholds(lower, upper)
 
 
-def _cut_range(writer: Writer, loop: For, found: Thresholds) -> tuple[_Iterations, _Iterations, _Iterations, bool]:
-    """What to iterate over before, in and after the steady state; whether there is at most one iteration before.
+def _cut_range(writer: Writer, loop: For, found: Thresholds) -> _Cut:
+    """What to iterate over before, in and after the steady state; whether there is at most one iteration before; and
+    where the steady state begins.
 
     For a loop of step 1, whose thresholds are places where to cut.
     """
@@ -111,10 +121,10 @@ def _cut_range(writer: Writer, loop: For, found: Thresholds) -> tuple[_Iteration
     once = constant_value(begin - first) == 1
     ranges = ((first, begin), (begin, end), (end, stop))
     before, steady, after = (range_of(writer, lo, hi, loop.step) for lo, hi in ranges)
-    return before, steady, after, once
+    return before, steady, after, once, begin
 
 
-def _cut_steps(writer: Writer, loop: For, found: Thresholds) -> tuple[_Iterations, _Iterations, _Iterations, bool]:
+def _cut_steps(writer: Writer, loop: For, found: Thresholds) -> _Cut:
     """As `_cut_range`, of a loop of any step: how many iterations to skip is counted."""
     first, stop, step = loop.range.min, loop.range.max + 1, loop.step
     known = writer.known
@@ -133,7 +143,7 @@ def _cut_steps(writer: Writer, loop: For, found: Thresholds) -> tuple[_Iteration
         rest = writer.value(writer.end(end, f"{hint}_rest"))
     once = skipped is not None and constant_value(skipped) == 1
     before, steady, after = (Portion(Name(whole), *ends) for ends in ((None, begin), (begin, rest), (rest, None)))
-    return before, steady, after, once
+    return before, steady, after, once, first if skipped is None else first + skipped * step
 
 
 def _negated_if_one(conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:

@@ -31,6 +31,7 @@ from slinky.runtime.plan_tree import (
     Least,
     Linear,
     Name,
+    Onward,
     Quotient,
     Remainder,
     Step,
@@ -53,6 +54,7 @@ from slinky.symbolic.expressions import (
     Select,
     Sum,
     Truth,
+    Variable,
     linear,
     linear_sum,
 )
@@ -65,12 +67,23 @@ AS_FUNCTION = -1
 
 
 @attrs.define(eq=False)
+class Course:
+    """How the variable of a loop goes on, where windows may come with it: those in `beside`, by name."""
+
+    variable: Variable
+    first: Expr
+    step: Expr
+    beside: list[tuple[str, Onward]] = attrs.field(factory=list)
+
+
+@attrs.define(eq=False)
 class CodeScope:
     """A run of steps in which the same symbols have values.
 
     `values` are what expressions and views are called that are known here, and whatever else is. `blocks` counts the
     steps around these that have others inside, within one function: Python allows only so many. A scope that
-    `is_certain` is shown to run, at least once, where the steps before it do.
+    `is_certain` is shown to run, at least once, where the steps before it do. That of the body of a loop may go along
+    with more than its variable (see `Course`).
     """
 
     around: CodeScope | None
@@ -80,6 +93,7 @@ class CodeScope:
     is_certain: bool = False
     steps: list[Step] = attrs.field(factory=list)
     values: dict[Any, Any] = attrs.field(factory=dict)
+    course: Course | None = None
 
     def add(self, step: Step) -> None:
         """Add a step."""

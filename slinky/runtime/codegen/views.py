@@ -18,13 +18,15 @@ import attrs
 from slinky.ir.effects import calls_in
 from slinky.ir.regions import factors_of, is_translation
 from slinky.ir.statements import Call, InputPort, LoweredFunc, OutputPort, Port, Program, walk
-from slinky.runtime.codegen.scopes import CodeScope
+from slinky.runtime.codegen.peeling import steady_rate
+from slinky.runtime.codegen.scopes import CodeScope, Course
 from slinky.runtime.codegen.writer import Writer
 from slinky.runtime.operations import takes_out
-from slinky.runtime.plan_tree import Assign, At, Crop, Located, Name, Rows, Seen, Span, Value, Window
+from slinky.runtime.plan_tree import Assign, At, Crop, Located, Name, Onward, Rows, Seen, Span, Value, Window
 from slinky.symbolic.expressions import Expr, constant, constant_value, maximum, minimum
 from slinky.symbolic.intervals import Box, Interval
 from slinky.symbolic.proofs import Facts, prove
+from slinky.symbolic.traversal import substitute, symbols
 
 
 @attrs.frozen(eq=False)
@@ -213,6 +215,12 @@ class Views:
     def _window(self, stored: Stored, ring: Name, buffer: str, crops: Sequence[DimCrop], target: CodeScope) -> Value:
         """The view of a folded buffer: made where it is used, or under a name of an outer scope."""
         key: tuple[object, ...] = ("window", ring, *(crop.key for crop in crops))
+        if not stored.moves and target.course is not None and len(crops) == 1:
+            known: Name | None = self._writer.scope.lookup(key)
+            along = known or self._along(ring, crops[0], target, target.course)
+            if along is not None:
+                target.values[key] = along
+                return along
         if stored.moves:
             key = (*key, object())  # whoever asks for the same one later may find it elsewhere
         value = self._writer.value
@@ -221,6 +229,24 @@ class Views:
             return Window(ring, tuple([(value(c.first, c.hint), value(c.extent, c.hint)) for c in crops]))
 
         return self._placed(key, buffer, crops, target, make)
+
+    def _along(self, ring: Name, crop: DimCrop, target: CodeScope, course: Course) -> Name | None:
+        """The name of a window that comes with the variable of a loop; None if it does not go on at a steady rate."""
+        writer, around = self._writer, target.around
+        assert around is not None
+        rate = steady_rate(crop.first, course.variable)
+        if not rate or course.variable in symbols(crop.extent):
+            return None
+        first = substitute(crop.first, {course.variable: course.first})
+        step = rate * course.step
+        ends = (first, crop.extent, step)
+        if any(writer.home(e).level > around.level or not writer.is_safe(e, around.facts.known) for e in ends):
+            return None
+        with writer.at(around):
+            values = [writer.value(e, crop.hint) for e in ends]
+        name = writer.names.fresh(f"{crop.buffer}_{crop.name}")
+        course.beside.append((name, Onward(ring, *values)))
+        return Name(name)
 
     def _cropped(self, array: Value, buffer: str, crops: Sequence[DimCrop], target: CodeScope, keep: bool) -> Value:
         """An array cropped in some dimensions: made where it is used, or under a name of an outer scope."""
