@@ -12,6 +12,7 @@ import pytest
 
 import slinky as sl
 from slinky.runtime import plan
+from slinky.runtime.arena import Arenas
 from slinky.runtime.codegen.generator import Kind
 from slinky.symbolic import proofs, search
 from slinky.symbolic.expressions import variable
@@ -171,3 +172,22 @@ def line() -> sl.Pipeline:
     inp, out = (sl.BufferExpr(name, np.float64, 1) for name in ("inp", "out"))
     sl.Func(np.negative, [inp[x]], [out[x]], name="negate")
     return sl.build_pipeline([inp], [out])
+
+
+def test_a_run_that_allocates_nothing_takes_no_arena(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is one func, say, over whole arrays, and the way into it counts."""
+    x, y = sl.variables("x y")
+    inp, out = (sl.BufferExpr(name, np.float64, 2) for name in ("inp", "out"))
+    sl.Func(np.negative, [inp[y, x]], [out[y, x]], name="negate")
+    p = sl.build_pipeline([inp], [out])
+    p.compile()
+
+    def refuse(_self: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(Arenas, "take", refuse)
+    source = np.arange(6.0).reshape(2, 3)
+    source.setflags(write=False)
+    np.testing.assert_array_equal(p(source, np.zeros((2, 3))), -source)
+    with pytest.raises(sl.ArgumentError, match="expected dtype float64"):
+        p(source, np.zeros((2, 3), np.float32))

@@ -221,9 +221,9 @@ def make_window(
     shape, factors = key[: kind.rank], key[kind.rank :]
     moving = moving_room(kind, key)
     if moving is not None:
-        rows, size = moving
+        there, size = moving
         (dim,), (factor,) = kind.folded, factors
-        window, reading = Compacting(heap_memory(size), kind.dtype, shape, dim, factor, rows).windows()
+        window, reading = Compacting(heap_memory(size), kind.dtype, shape, dim, factor, there).windows()
         return _window_giver(window, reading, (factor,), None, (0,), None)
     position, size = _place_of_window(kind, key)
     if position is None:
@@ -439,11 +439,11 @@ class Arenas:
     """The idle arenas of a plan, or of the body of a parallel loop: as many as ever ran at the same time.
 
     The last to be given back is the first to be taken, so that its memory is still in cache. `idle` are those that
-    nobody uses.
+    nobody uses, `kinds` the sites of each.
     """
 
     def __init__(self, kinds: Sequence[SiteKind]) -> None:
-        self._kinds = tuple(kinds)
+        self.kinds = tuple(kinds)
         self.idle: list[Arena] = []
 
     def take(self) -> Arena:
@@ -451,7 +451,7 @@ class Arenas:
         try:
             return self.idle.pop()
         except IndexError:
-            return Arena(self._kinds)
+            return Arena(self.kinds)
 
     def give(self, arena: Arena) -> None:
         """Give an arena back, for the next run."""

@@ -30,6 +30,9 @@ _USUAL_OUTPUT = 0x1 | _WRITABLE
 """Bits of `flags.num` (`NPY_ARRAY_...` of NumPy's C API): it costs as much to read them all as to read one by name."""
 
 
+_TAKE = ("    try:", "        arena = pop()", "    except IndexError:", "        arena = take()")
+
+
 def make_entry(
     program: Program,
     at_origin: bool,
@@ -42,13 +45,15 @@ def make_entry(
     """The short way to a plan's function, one with coordinates unless `at_origin`.
 
     `threads` gives the number of threads where the function takes one; `failed` is told of an error in the function.
+    A function that allocates nothing has no use for an arena, and is given none.
     """
     outputs = range(len(program.inputs), len(program.inputs) + len(program.outputs))
     parameters = (*program.inputs, *program.outputs)
     arrays = [f"a{i}" for i in range(len(parameters))]
     kinds = [(s.name, "int") for s in program.scalars] + [(f.name, "float") for f in program.floats]
     scalars = [f"s{i}" for i in range(len(kinds))]
-    handed = ["arena", *(["threads()"] if threads is not None else [])]
+    has_arena = bool(arenas.kinds)
+    handed = ["arena" if has_arena else "None", *(["threads()"] if threads is not None else [])]
     handed += [name for i in range(len(parameters)) for name in (f"a{i}", f"m{i}")[: 1 if at_origin else 2]] + scalars
     lines = [
         "def entry(arrays, scalars):",
@@ -89,16 +94,13 @@ def make_entry(
             "        return other(arrays, scalars)",
         ]
     lines += [
-        "    try:",
-        "        arena = pop()",
-        "    except IndexError:",
-        "        arena = take()",
+        *(_TAKE if has_arena else ()),
         "    try:",
         f"        function({', '.join(handed)})",
         "    except BaseException as error:",
         "        failed(error, arrays, scalars)",
         "        raise",
-        "    push(arena)",
+        *(["    push(arena)"] if has_arena else []),
         f"    return {f'arrays[{outputs[0]}]' if len(outputs) == 1 else f'tuple(arrays[{outputs.start}:])'}",
     ]
     namespace: dict[str, Any] = {
