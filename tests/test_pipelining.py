@@ -204,6 +204,23 @@ def test_a_pyramid_in_stages(split: int, workers: int) -> None:
             assert stats.elements == {"down": 19 * 6, "up": 37 * 10}
 
 
+def test_the_footprint_of_a_pyramid() -> None:
+    """C++ slinky takes two rows of half the width for this size, and one more where the loop is parallel. Two are enough:
+    iterations y and y + 1 read no rows but y // 2 to (y + 2) // 2."""
+    p, (loop, _, _) = sl.split_loop(pyramid(), "up.y", 1, rc=True)
+    p, at = sl.compute_at(p, "down", loop, rc=True)
+    p = sl.fold_storage(sl.slide_window(p, at.call, loop), at.alloc, "y")
+    staged = sl.pipeline_loop(p, loop)
+    assert staged.find("for y").depth() == 2
+    inputs, out = arguments(p, 10, 10, 4)
+    right = sl.Buffer(np.zeros_like(out.array))
+    pyramid()(*inputs, right)
+    for q in (p, staged):
+        assert q.run(*inputs, out, checked=True).program_bytes == 2 * (10 + 2) // 2 * 4
+        q(*inputs, out)
+        assert (out.array == right.array).all()
+
+
 @pytest.mark.parametrize("size", [0, 1, 2, 3, 5, 13, 101])
 def test_odd_sizes_and_other_origins(size: int) -> None:
     plain = signal_chain(0, 1, 2)
