@@ -42,6 +42,7 @@ from slinky.runtime.plan_tree import (
     Reserve,
     Rows,
     Run,
+    Sealed,
     Seen,
     Span,
     StagedLoop,
@@ -336,6 +337,10 @@ class _Checker:
             case Seen(array=array, extents=extents):
                 self.array(array)
                 self.numbers(*extents)
+                return ARRAY
+            case Sealed(array=array):
+                assert isinstance(array, Crop)
+                self.value(array)
                 return ARRAY
             case ReadOnly(array=array):
                 self.array(array)

@@ -205,8 +205,8 @@ def test_a_pyramid_in_stages(split: int, workers: int) -> None:
 
 
 def test_the_footprint_of_a_pyramid() -> None:
-    """C++ slinky takes two rows of half the width for this size, and one more where the loop is parallel. Two are enough:
-    iterations y and y + 1 read no rows but y // 2 to (y + 2) // 2."""
+    """C++ slinky takes two rows of half the width for this size, and one more where the loop is parallel. Two are
+    enough: iterations y and y + 1 read no rows but y // 2 to (y + 2) // 2."""
     p, (loop, _, _) = sl.split_loop(pyramid(), "up.y", 1, rc=True)
     p, at = sl.compute_at(p, "down", loop, rc=True)
     p = sl.fold_storage(sl.slide_window(p, at.call, loop), at.alloc, "y")

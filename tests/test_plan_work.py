@@ -191,3 +191,29 @@ def test_a_run_that_allocates_nothing_takes_no_arena(monkeypatch: pytest.MonkeyP
     np.testing.assert_array_equal(p(source, np.zeros((2, 3))), -source)
     with pytest.raises(sl.ArgumentError, match="expected dtype float64"):
         p(source, np.zeros((2, 3), np.float32))
+
+
+def test_what_is_read_once_is_cropped_once_and_cannot_be_written() -> None:
+    y, x = sl.variables("y x")
+    inp, out = (sl.BufferExpr(name, np.float64, 2) for name in ("inp", "out"))
+    given: list[np.ndarray] = []
+
+    def double(source: np.ndarray, target: np.ndarray) -> None:
+        given.append(source)
+        target[...] = 2 * source
+
+    sl.Func(double, [inp[y, x]], [out[y, x]], name="double")
+    p = sl.build_pipeline([inp], [out])
+    assert "read_only" not in p.to_python()
+    source = np.arange(12.0).reshape(3, 4)
+    for origin in ((0, 0), (-1, -2)):
+        for height, width in ((3, 4), (2, 2), (1, 2)):
+            place = sl.Buffer(np.zeros((height, width)), min=origin)
+            p(sl.Buffer(source, min=origin), place)
+            np.testing.assert_array_equal(place.array, 2 * source[:height, :width])
+            assert not given[-1].flags.writeable
+    assert source.flags.writeable
+    run = p.bind(source, np.zeros((3, 4)))
+    run()
+    assert given[-1].base is not None
+    assert not given[-1].flags.writeable

@@ -196,6 +196,12 @@ def read_only(array: Array) -> Array:
     return view
 
 
+def sealed(view: Array) -> Array:
+    """A new view, read-only from now on: sooner than another view of it that is."""
+    view.setflags(False)  # type: ignore[call-arg]
+    return view
+
+
 def view_as_array(given: object) -> Array:
     """An ndarray on the memory of `given`: an array, or anything with DLPack, `__array_interface__` or a buffer, or an
     array with labels (xarray) that has its elements in an ndarray.

@@ -57,9 +57,12 @@ def make_entry(
     handed += [name for i in range(len(parameters)) for name in (f"a{i}", f"m{i}")[: 1 if at_origin else 2]] + scalars
     lines = [
         "def entry(arrays, scalars):",
-        f"    if len(arrays) != {len(arrays)} or {f'len(scalars) != {len(scalars)}' if scalars else 'scalars'}:",
+        f"    if {f'len(scalars) != {len(scalars)}' if scalars else 'scalars'}:",
         "        return other(arrays, scalars)",
-        f"    {_targets(arrays)} = arrays",
+        "    try:",
+        f"        {_targets(arrays)} = arrays",
+        "    except ValueError:",
+        "        return other(arrays, scalars)",
     ]
     for i, p in enumerate(parameters):
         if not at_origin:

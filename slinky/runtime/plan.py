@@ -21,7 +21,7 @@ from slinky.ir.statements import Program, blocks_of
 from slinky.runtime import forks
 from slinky.runtime.arena import Arenas
 from slinky.runtime.arguments import take_arguments
-from slinky.runtime.buffers import Buffer, buffer_at, read_only, seen
+from slinky.runtime.buffers import Buffer, buffer_at, read_only, sealed, seen
 from slinky.runtime.callbacks import FirstCalls, is_debugging
 from slinky.runtime.codegen.generator import Kind, plan_tree
 from slinky.runtime.codegen.origin import at_origin
@@ -55,6 +55,7 @@ _ORDINARY_NEST = 40
 _HELPERS: dict[str, Any] = {
     **STOPPING,
     "buffer_at": buffer_at,
+    "sealed": sealed,
     "seen": seen,
     "laid_bytes": laid_bytes,
     "read_only": read_only,

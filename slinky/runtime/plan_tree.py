@@ -207,6 +207,13 @@ class Seen(Node):
 
 
 @attrs.frozen
+class Sealed(Node):
+    """A crop that nobody else has, made read-only."""
+
+    array: Crop
+
+
+@attrs.frozen
 class ReadOnly(Node):
     """A read-only view of an array."""
 
@@ -270,8 +277,8 @@ class Portion(Node):
 
 Value: TypeAlias = (
     Name | Integer | Boolean | Linear | Times | Quotient | Remainder | Least | Greatest | Choice | Comparison
-    | Conjunction | Disjunction | Crop | Window | Rows | Located | Seen | ReadOnly | Extents | Stride | IsContiguous
-    | Range | Portion | LaidBytes
+    | Conjunction | Disjunction | Crop | Window | Rows | Located | Seen | Sealed | ReadOnly | Extents | Stride
+    | IsContiguous | Range | Portion | LaidBytes
 )  # fmt: skip
 """What a step computes with."""
 

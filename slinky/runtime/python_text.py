@@ -57,6 +57,7 @@ from slinky.runtime.plan_tree import (
     Reserve,
     Rows,
     Run,
+    Sealed,
     Seen,
     SiteRoom,
     Span,
@@ -77,7 +78,8 @@ INDENT = "    "
 
 HELPERS = (
     "bad_fold", "bad_region", "bad_step", "bad_workers", "buffer_at", "check_failed", "check_result", "laid_bytes",
-    "read_only", "run_parallel", "run_stages", "seen",
+    "read_only", "run_parallel", "run_stages", "sealed",
+    "seen",
 )  # fmt: skip
 """What the text calls beside the objects of the tree."""
 
@@ -381,6 +383,8 @@ def _written(value: Value) -> _Text:
             return f"buffer_at({text(array)}, ({_tuple([text(m) for m in minima])}))", _ATOM
         case Seen(array=array, factors=factors, extents=extents):
             return f"seen({text(array)}, {factors}, ({_tuple([text(e) for e in extents])}))", _ATOM
+        case Sealed(array=array):
+            return f"sealed({text(array)})", _ATOM
         case ReadOnly(array=array):
             return f"read_only({array.text})", _ATOM
         case Extents(array=array):

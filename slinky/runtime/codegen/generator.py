@@ -36,7 +36,7 @@ from slinky.runtime.codegen.parameters import Parameters
 from slinky.runtime.codegen.recording import Recording
 from slinky.runtime.codegen.scopes import CodeScope
 from slinky.runtime.codegen.sites import sites
-from slinky.runtime.codegen.views import Views, buffers_given_read_only
+from slinky.runtime.codegen.views import Views, buffers_given_read_only, buffers_read_once
 from slinky.runtime.codegen.writer import Writer, also
 from slinky.runtime.in_place import in_outputs
 from slinky.runtime.plan_tree import Again, CheckFailed, Guard, PlanTree, Steps, acts
@@ -94,7 +94,9 @@ class _Maker:
         )
         self.globals = Globals(names)
         dims = {p.name: p.dims for p in (*program.inputs, *program.outputs)}
-        views = Views(writer, dims, buffers_given_read_only(program))
+        # A function that runs again and again had better crop what is read-only already.
+        read_once = frozenset[str]() if kind.bound else buffers_read_once(program)
+        views = Views(writer, dims, buffers_given_read_only(program), read_once)
         self.parameters = Parameters(program, writer, views, self.globals, kind.at_origin)
         self.recording = Recording(writer, record_name)
         self.calls = Calls(writer, views, self.globals, self.recording, self.parameters.floats)

@@ -11,6 +11,7 @@ Invariant: a view that is made in an outer scope is the one that would be made w
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import attrs
@@ -22,7 +23,7 @@ from slinky.runtime.codegen.peeling import steady_rate
 from slinky.runtime.codegen.scopes import CodeScope, Course
 from slinky.runtime.codegen.writer import Writer
 from slinky.runtime.operations import takes_out
-from slinky.runtime.plan_tree import Assign, At, Crop, Located, Name, Onward, Rows, Seen, Span, Value, Window
+from slinky.runtime.plan_tree import Assign, At, Crop, Located, Name, Onward, Rows, Sealed, Seen, Span, Value, Window
 from slinky.symbolic.expressions import Expr, constant, constant_value, maximum, minimum
 from slinky.symbolic.intervals import Box, Interval
 from slinky.symbolic.proofs import Facts, prove
@@ -82,17 +83,31 @@ def buffers_given_read_only(program: Program) -> frozenset[str]:
     return frozenset(buffer for call in calls for buffer in call.reads)
 
 
+def buffers_read_once(program: Program) -> frozenset[str]:
+    """The buffers that are read by one call alone, which is in no loop."""
+    read = Counter(buffer for call in calls_in(program.body) for buffer in call.reads)
+    here = {buffer for s in program.body if isinstance(s, Call) for buffer in s.reads}
+    return frozenset(buffer for buffer in here if read[buffer] == 1)
+
+
 class Views:
     """Makes views. `stored` are the buffers that there are; `dims` names the dimensions of those not allocated.
 
     `contiguous` are the names of what says whether an output is contiguous, `given_read_only` the buffers that a
-    callback is given read-only.
+    callback is given read-only, `read_once` those of which one crop is enough.
     """
 
-    def __init__(self, writer: Writer, dims: Mapping[str, Sequence[str]], given_read_only: frozenset[str]) -> None:
+    def __init__(
+        self,
+        writer: Writer,
+        dims: Mapping[str, Sequence[str]],
+        given_read_only: frozenset[str],
+        read_once: frozenset[str],
+    ) -> None:
         self._writer = writer
         self._dims = dims
         self.given_read_only = given_read_only
+        self._read_once = read_once.intersection(dims)
         self.stored: dict[str, Stored] = {}
         self.contiguous: dict[str, Name] = {}
 
@@ -104,6 +119,10 @@ class Views:
         stored = self.stored[buffer]
         name = stored.name
         if is_given_read_only(func):
+            if buffer in self._read_once:
+                crop = self._view(stored, name, buffer, region)
+                if isinstance(crop, Crop):
+                    return self._operand(func, port, Sealed(crop), region, own)
             assert stored.read_only is not None  # the buffer is among those given read-only
             name = stored.read_only
         return self._operand(func, port, self._view(stored, name, buffer, region), region, own)
