@@ -150,7 +150,7 @@ class _Checker:
                 assert not (function and beside)
                 for name, windows in beside:
                     assert self.use(windows.ring) == RING
-                    self.numbers(windows.first, windows.count, windows.step)
+                    self.numbers(windows.first, windows.count, windows.step, windows.start)
                     self.bind(name, ARRAY)
                 if function is not None:
                     self.bind(function, GIVEN)

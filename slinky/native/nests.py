@@ -43,6 +43,7 @@ from slinky.native.statements import (
     every_step,
     sites_of,
 )
+from slinky.native.windows import with_windows_inside
 from slinky.runtime.codegen.uses import names_assigned, names_used
 from slinky.runtime.plan_tree import (
     Assign,
@@ -158,7 +159,7 @@ def with_nests(tree: PlanTree, made_by: Compiler) -> PlanTree:
     bits = exception_bits(made_by)
     if bits is None:
         return tree
-    found = Nests(tree, WatchedLines)
+    found = Nests(with_windows_inside(tree), WatchedLines)
     changed = found.tree()
     if not found.texts:
         return tree

@@ -38,6 +38,7 @@ from slinky.native.statements import (
     size_text,
     strides_text,
 )
+from slinky.native.windows import with_windows_inside
 from slinky.runtime.arena import SiteKind
 from slinky.runtime.codegen.generator import Kind, plan_tree
 from slinky.runtime.codegen.uses import names_used
@@ -133,7 +134,7 @@ def c_source(program: Program) -> str:
 
     Raises `CompilationError` if there is nothing that C could do.
     """
-    tree = plan_tree(program, Kind(nonempty=False))
+    tree = with_windows_inside(plan_tree(program, Kind(nonempty=False)))
     kernels = Kernels()
     lines = _ProgramLines(program, tree, kernels)
     try:
@@ -159,7 +160,7 @@ def c_source(program: Program) -> str:
 
 
 def _nests_source(program: Program, reason: str) -> str:
-    tree = plan_tree(program, Kind())
+    tree = with_windows_inside(plan_tree(program, Kind()))
     nests = Nests(tree, Lines)
     nests.tree()
     if not nests.texts:

@@ -50,6 +50,7 @@ from slinky.runtime.plan_tree import (
     Reserve,
     Rows,
     Run,
+    Sealed,
     Span,
     Step,
     Steps,
@@ -457,6 +458,8 @@ class Lines:
                         case At(position=position):
                             text = f"slinky_at({text}, {d}, {whole(position).text})"
                 return attrs.evolve(found, text=text)
+            case Sealed(array=array):
+                return self._array(array)
             case Window(ring=ring, spans=spans):
                 return self.window(ring.text, [(whole(first), whole(count)) for first, count in spans])
             case Located(array=array, minima=minima):

@@ -172,12 +172,15 @@ class Window(Node):
 @attrs.frozen
 class Onward(Node):
     """Windows on a buffer with one folded dimension, one for each iteration of a loop: the distance of the first
-    coordinate of the first window, how many coordinates each has, and how far each is from the one before."""
+    coordinate of the first window, how many coordinates each has, and how far each is from the one before. That is as
+    much as the variable of the loop grows, which is `start` at first, times `rate`."""
 
     ring: Name
     first: Value
     count: Value
     step: Value
+    start: Value
+    rate: int
 
 
 @attrs.frozen

@@ -258,13 +258,13 @@ class Views:
             return None
         first = substitute(crop.first, {course.variable: course.first})
         step = rate * course.step
-        ends = (first, crop.extent, step)
+        ends = (first, crop.extent, step, course.first)
         if any(writer.home(e).level > around.level or not writer.is_safe(e, around.facts.known) for e in ends):
             return None
         with writer.at(around):
             values = [writer.value(e, crop.hint) for e in ends]
         name = writer.names.fresh(f"{crop.buffer}_{crop.name}")
-        course.beside.append((name, Onward(ring, *values)))
+        course.beside.append((name, Onward(ring, values[0], values[1], values[2], values[3], rate)))
         return Name(name)
 
     def _cropped(self, array: Value, buffer: str, crops: Sequence[DimCrop], target: CodeScope, keep: bool) -> Value:
