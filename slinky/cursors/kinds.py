@@ -66,8 +66,9 @@ def _has_same_keys(old: Statement, now: Statement) -> bool:
         case Call(func=func, reads=read, writes=written):
             return isinstance(old, Call) and old.func is func and old.reads is read and old.writes is written
         case Alloc(buffer=buffer, memory=memory, layout=layout):
-            is_same = isinstance(old, Alloc) and old.buffer == buffer
-            return is_same and old.memory is memory and old.layout is layout
+            if not isinstance(old, Alloc):
+                return False
+            return old.buffer == buffer and old.memory is memory and old.layout is layout
         case For(variable=variable, mode=mode):
             return isinstance(old, For) and old.variable is variable and old.mode is mode
         case If() | Check() | Pass():

@@ -26,8 +26,10 @@ from slinky.ir.statements import (
     Alloc,
     Block,
     Check,
+    FloatParameter,
     For,
     Program,
+    ScalarParameter,
     Statement,
     blocks_of,
     walk,
@@ -40,6 +42,9 @@ ROOT = 0
 
 _LONG = 50
 """So many statements are counted sooner than one of them is looked for where it stood before, more than once."""
+
+_NEAR = 8
+"""So far from where it stood before, at most, a statement is looked for: further off, all are counted again."""
 
 IDENTITY: Callable[[Statement], int] = operator.attrgetter("id")
 
@@ -245,9 +250,12 @@ class Version:
         block, guesses = self.block(*key), self._guesses.get(key)
         if guesses is not None and identity in guesses and len(block) > _LONG:
             guess = guesses[identity]
-            for at in (guess, guess - 1, guess + 1, guess - 2, guess + 2):
-                if 0 <= at < len(block) and block[at].id == identity:
-                    return at
+            if guess < len(block) and block[guess].id == identity:
+                return guess
+            start = max(guess - _NEAR, 0)
+            near = list(map(IDENTITY, block[start : guess + _NEAR]))
+            if identity in near:
+                return start + near.index(identity)
         places = dict(zip(map(IDENTITY, block), range(len(block)), strict=True))
         self._positions[key] = places
         return places[identity]
@@ -292,8 +300,11 @@ class Version:
         """Whether a parameter of the program has this name."""
         if name in self._globals:
             return True
-        scalars, floats = self.program.scalars, self.program.floats
-        return bool(scalars or floats) and any(p.name == name for p in (*scalars, *floats))
+        program = self.program
+        if not program.scalars and not program.floats:
+            return False
+        numbers: tuple[ScalarParameter | FloatParameter, ...] = (*program.scalars, *program.floats)
+        return any(p.name == name for p in numbers)
 
     # Facts and buffers --------------------------------------------------------------------------------------------
 
