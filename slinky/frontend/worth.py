@@ -38,7 +38,8 @@ def is_worth_while(scheduled: Pipeline, nodes: Sequence[Node], of: Callable[[Len
         return False
     seconds = 0.0
     for node in made:
-        moved = sum(_bytes(each.shape, each.dtype, of) for each in (*node.operands, *node.results))
+        moved = sum(_bytes(view.shape, view.dtype, of) for view in node.operands)
+        moved += sum(_bytes(result.shape, result.dtype, of) for result in node.results)
         seconds += _CALL_SECONDS + moved / machine.bandwidth(moved)
     return bool(seconds >= LEAST_GAIN * predicted)
 
