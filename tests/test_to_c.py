@@ -39,7 +39,7 @@ def test_the_text_says_what_it_takes() -> None:
     assert " * in      a: float32[y, x], as a slinky_buffer\n" in head
     assert " * out     out: float32[y, x], as a slinky_buffer\n" in head
     assert " * scratch mid: float32[out.dim(0).min - 1 .. out.dim(0).max + 1 fold 3, " in head
-    assert "\nint down(const slinky_buffer *a_given, const slinky_buffer *out_given);\n" in text
+    assert "\nint run_down(const slinky_buffer *a_given, const slinky_buffer *out_given);\n" in text
 
 
 def test_it_is_the_same_every_time() -> None:
@@ -56,7 +56,7 @@ int main(void)
         for (int x = 0; x < 22; x++) image[y][x] = (float)((y * 31 + x * 17) % 23);
     const slinky_buffer from = {image, {0, 0}, {34, 22}, {sizeof image[0], sizeof(float)}};
     const slinky_buffer to = {soft, {1, 1}, {32, 20}, {sizeof soft[0], sizeof(float)}};
-    const int status = down(&from, &to);
+    const int status = run_down(&from, &to);
     double sum = 0;
     for (int y = 0; y < 32; y++)
         for (int x = 0; x < 20; x++) sum += soft[y][x] * (y + 2 * x);
@@ -90,6 +90,18 @@ def test_buffers_that_are_folded_have_as_many_rows_as_their_fold(
     assert status == 0
     same_bits(result, blurred(values.array))
     assert ("slinky_row_0" in p.to_c()) == (height > 1)
+
+
+def test_names_that_c_has(tmp_path: Path) -> None:
+    """Names of buffers, funcs and scalars are no words of C there, and a function of the C library stays what it is."""
+    given, middle, out = (plane(name, np.float32) for name in ("double", "malloc", "NAN"))
+    sl.arithmetic(np.sqrt(given[y, x]) + sl.scalar("array"), middle[y, x], name="sqrt")
+    sl.arithmetic(middle[y, x] * 2, out[y, x], name="floor")
+    p = sl.compute_at(sl.split_loop(sl.build_pipeline([given], [out], name="exp"), "floor.y", 1), "sqrt", "for y")
+    values, found = sl.Buffer(numbers((4, 5), np.uint8).astype(np.float32)), sl.Buffer(np.zeros((4, 5), np.float32))
+    status, result = run_in_c(p, [values], found, {"array": 3}, [*COMMAND, *FLAGS], tmp_path)
+    assert status == 0
+    same_bits(result, (np.sqrt(values.array) + np.float32(3)) * np.float32(2))
 
 
 def test_a_check_that_does_not_hold(tmp_path: Path) -> None:

@@ -33,9 +33,9 @@ from slinky.native.carriers import converted, exception_bits, report
 from slinky.native.compiling import Compiler, library
 from slinky.native.integers import HELPERS, LARGEST, UnprintableError
 from slinky.native.kernels import C_TYPES, OCCURRED, without_unused
+from slinky.native.names import CNames
 from slinky.native.statements import (
     ARRAYS,
-    CNames,
     Given,
     Kernels,
     Lines,

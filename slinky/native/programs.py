@@ -27,11 +27,11 @@ from slinky.ir.printer import program_header
 from slinky.ir.statements import Alloc, BufferParameter, Program, walk
 from slinky.native.integers import HELPERS, LARGEST, SIZES, Sizes, UnprintableError, Whole, known_within
 from slinky.native.kernels import C_TYPES, without_unused
+from slinky.native.names import CNames
 from slinky.native.nests import HEAD, Nests
 from slinky.native.statements import (
     ARRAYS,
     ArrayText,
-    CNames,
     Kernels,
     Lines,
     sites_of,
@@ -225,7 +225,7 @@ class _ProgramLines(Lines):
         self._places: dict[tuple[str, int], str] = {}
         self._fixed: set[str] = set()
         self.scratch: dict[str, None] = {}
-        self.name = self._names.of(tree.function.removeprefix("run_") or "run")
+        self.name = self._names.of(tree.function)
 
     def whole_tree(self) -> None:
         """The lines of all steps."""

@@ -16,7 +16,6 @@ place.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -30,6 +29,7 @@ from slinky.ir.operations import Expression
 from slinky.ir.statements import LoweredFunc
 from slinky.native.integers import LARGEST, Integers, UnprintableError, Whole, known_within, literal
 from slinky.native.kernels import C_TYPES, argument_types, kernel_function
+from slinky.native.names import CNames, in_ascii
 from slinky.runtime.arena import SiteKind
 from slinky.runtime.plan_tree import (
     Assign,
@@ -104,44 +104,6 @@ static inline array slinky_rows(array a, int d, int64_t wraps, int64_t first, in
 """
 """The struct, for so many dimensions, and what gives views."""
 
-_WORDS = """\
-auto break case char const continue default do double else enum extern float for goto if inline int long main register
-restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
-array ended given object of
-"""
-"""What no variable may be called: words of C, and the names that the texts have for themselves."""
-
-
-class CNames:
-    """The names of a plan as names of C: the same, where these are none that C or its headers have."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, str] = {}
-        self._taken: set[str] = set(_WORDS.split())
-
-    def of(self, name: str) -> str:
-        """The name in C; always the same."""
-        found = self._known.get(name)
-        if found is None:
-            is_plain = re.fullmatch(r"[a-z][a-z0-9_]*", name, re.ASCII) and not name.startswith("slinky")
-            is_plain = is_plain and not name.endswith("_t")
-            found = self._known[name] = self.fresh(name if is_plain else f"v_{name}")
-        return found
-
-    def fresh(self, wanted: str) -> str:
-        """A name that nothing else has."""
-        base = _ascii(wanted)
-        name, n = base, 0
-        while name in self._taken:
-            n += 1
-            name = f"{base}_{n}"
-        self._taken.add(name)
-        return name
-
-
-def _ascii(name: str) -> str:
-    return re.sub(r"[^0-9A-Za-z_]", "_", name)
-
 
 class Kernels:
     """The functions of formulas, each once, for arrays of so many dimensions at most, its `rank`."""
@@ -160,7 +122,7 @@ class Kernels:
         formula = operation.formula
         found = self._names.get(formula)
         if found is None:
-            found = f"slinky_{_ascii(func.name)}_{len(self._names) + 1}"
+            found = f"slinky_{in_ascii(func.name)}_{len(self._names) + 1}"
             text = kernel_function(formula, found)
             if text is None:
                 raise UnprintableError(f"{func.name} has no text in C")
