@@ -78,14 +78,23 @@ BINARY: list[Callable[[Any, Any], Any]] = [
 NUMBERS = [0, 2, -3, 0.5, 1 + 2j, True, np.int16(7), np.float64(-0.0), 300]
 
 
-@st.composite
-def programs(draw: Any) -> tuple[list[np.dtype[Any]], Callable[..., Any]]:
+def programs() -> Any:
     """The dtypes of three inputs, and a function of these."""
+    return programs_with([], [])
+
+
+@st.composite
+def programs_with(
+    draw: Any, unary: list[Callable[[Any], Any]], binary: list[Callable[[Any, Any], Any]]
+) -> tuple[list[np.dtype[Any]], Callable[..., Any]]:
+    """The same, with further operations of one and of two operands, which are drawn as often as all others together."""
     dtypes = [draw(st.sampled_from(DTYPES)) for _ in range(3)]
     steps = draw(
         st.lists(
             st.tuples(
-                st.sampled_from([*UNARY, *BINARY]),
+                st.one_of(
+                    st.sampled_from([*UNARY, *BINARY]), *(st.sampled_from(each) for each in (unary, binary) if each)
+                ),
                 st.integers(0, 8),
                 st.one_of(st.integers(0, 8), st.sampled_from(NUMBERS).map(lambda n: (n,))),
             ),
@@ -98,7 +107,7 @@ def programs(draw: Any) -> tuple[list[np.dtype[Any]], Callable[..., Any]]:
         values = list(inputs)
         for operation, first, second in steps:
             operands = [values[first % len(values)]]
-            if operation not in UNARY:
+            if operation not in UNARY and operation not in unary:
                 operands.append(second[0] if isinstance(second, tuple) else values[second % len(values)])
             values.append(operation(*operands))
         return values[-1]

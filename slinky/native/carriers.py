@@ -12,15 +12,16 @@ from __future__ import annotations
 
 import ctypes
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from slinky.ir.formulas import Formula
+from slinky.ir.formulas import Formula, Result
 from slinky.native.compiling import Compiler, library
+from slinky.native.fused import fused
 from slinky.native.kernels import HEAD, MISALIGNED, NAME, argument_types, kernel_text
 from slinky.runtime import forks
 from slinky.runtime.formulas import formula_carrier
@@ -76,9 +77,43 @@ def native_carrier(formula: Formula, made_by: Compiler) -> Callable[..., None] |
 
 
 def _carrier(formula: Formula, made_by: Compiler) -> Callable[..., None] | None:
-    text = kernel_text(formula)
-    if text is None or (bits := exception_bits(made_by)) is None:
+    if (bits := exception_bits(made_by)) is None:
         return None
+    text = kernel_text(formula)
+    if text is not None:
+        return _whole(formula, text, made_by, bits)
+    cut = fused(formula, lambda part, results: _kernel_of_part(part, results, made_by, bits))
+    return None if cut is None else formula_carrier(cut)
+
+
+def _kernel_of_part(
+    part: Formula, results: Sequence[Result], made_by: Compiler, bits: tuple[int, ...]
+) -> Callable[..., None] | None:
+    """What runs a kernel between steps of NumPy: called with arrays of its inputs and results, then its arguments."""
+    text = kernel_text(part, results)
+    if text is None:
+        return None
+    kernel = getattr(library(text, made_by), NAME)
+    numbers = [dtype for _, dtype in argument_types(part)]
+    count = len(part.inputs) + len(results)
+    kernel.argtypes = [*[ctypes.c_void_p] * count, *map(np.ctypeslib.as_ctypes_type, numbers)]
+    kernel.restype = ctypes.c_int
+
+    def run(*operands: Any) -> None:
+        given = [number.item() for number in operands[count:]]
+        result = kernel(*map(id, operands[:count]), *given)
+        if result == MISALIGNED:
+            aligned = list(map(np.array, operands[:count]))
+            result = kernel(*map(id, aligned), *given)
+            for k in range(len(part.inputs), count):
+                operands[k][...] = aligned[k]
+        if result:
+            report(result, bits)
+
+    return run
+
+
+def _whole(formula: Formula, text: str, made_by: Compiler, bits: tuple[int, ...]) -> Callable[..., None]:
     kernel = getattr(library(text, made_by), NAME)
     taken = argument_types(formula)
     firsts = [ctypes.c_int64] * (formula.rank if formula.has_coordinates() else 0)

@@ -19,15 +19,24 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, assert_never
 
+import attrs
 import numpy as np
 
 from slinky.ir.formulas import Apply, Argument, Choose, Constant, Convert, Coordinate, Element, Formula, Operand, Result
 from slinky.ir.formulas import Step as FormulaStep
+from slinky.native.comparing import comparisons_in
+from slinky.native.dividing import DIVIDED, RAISED, converted, divided, is_converted, texts_in
+from slinky.native.functions import function_of_step, texts_of
+from slinky.native.parts import live_steps
+from slinky.native.strips import MOST_STRIPS, STRIP, Strips
 
 NAME = "slinky_kernel"
 """What the C function is called."""
 MISALIGNED = -1
 """What it returns, having done nothing, for arrays of which elements are not where their dtype wants them."""
+
+SMALL_EXPONENTS = (1, 2, 3, 4)
+"""Powers of integers that are products in C."""
 
 C_TYPES = {
     np.dtype(name): text
@@ -54,15 +63,16 @@ typedef struct { intptr_t references; void *type; char *data; int rank; intptr_t
 """What every file begins with: headers, and how arrays are laid out."""
 
 
-def kernel_text(formula: Formula) -> str | None:
+def kernel_text(formula: Formula, results: Sequence[Result] = ()) -> str | None:
     """The C function of a formula; None if it is not known to give what NumPy gives.
 
-    It takes pointers to the arrays of the inputs and of the output; the coordinates of the first element, where the
-    formula asks for coordinates; and the arguments by their names in order, each of its dtype. It returns which of
-    the exceptions of floating point arithmetic occurred, as `fenv.h` has them, or -1 (see `MISALIGNED`).
+    It takes pointers to the arrays of the inputs and of the output (of several, if these `results` are wanted instead
+    of the formula's own); the coordinates of the first element, where the formula asks for coordinates; and the
+    arguments by their names in order, each of its dtype. It returns which of the exceptions of floating point
+    arithmetic occurred, as `fenv.h` has them, or -1 (see `MISALIGNED`).
     """
     try:
-        return _Kernel(formula).text()
+        return _Kernel(formula, results or (formula.result,)).text()
     except _UnknownError:
         return None
 
@@ -73,7 +83,7 @@ def kernel_function(formula: Formula, name: str) -> str | None:
     It returns nothing, and leaves the exceptions of floating point arithmetic to who calls it.
     """
     try:
-        return _Kernel(formula).function(name)
+        return _Kernel(formula, (formula.result,)).function(name)
     except _UnknownError:
         return None
 
@@ -97,19 +107,60 @@ def argument_types(formula: Formula) -> list[tuple[str, np.dtype[Any]]]:
     return list(dict.fromkeys((each.name, each.dtype) for each in operands if isinstance(each, Argument)))
 
 
+def steps_apart(formula: Formula) -> set[int]:
+    """The steps that NumPy computes in any case: what C does not know, and functions of what is the same for many
+    elements."""
+    dims = formula.dims_of_steps()
+    found = set()
+    for number in live_steps(formula):
+        is_small = function_of_step(formula.steps[number]) is not None and len(dims[number]) < formula.rank
+        if is_small or not is_known(formula, number):
+            found.add(number)
+    return found
+
+
+def is_known(formula: Formula, number: int) -> bool:
+    """Whether C computes a step of a formula as NumPy does."""
+    step = formula.steps[number]
+    try:
+        for operand in step.operands:
+            _type(formula.dtype_of(operand))
+            if isinstance(operand, Constant):
+                _constant(operand.value)
+        return function_of_step(step) is not None or bool(
+            _values(step, [("", formula.dtype_of(each)) for each in step.operands])
+        )
+    except _UnknownError:
+        return False
+
+
 class _UnknownError(Exception):
     """There is no line that is known to compute a step."""
 
 
-class _Kernel:
-    """A formula on its way to C."""
+@attrs.frozen
+class _Place:
+    """Where along the innermost dimension an element is, and whether elements follow each other there in all arrays."""
 
-    def __init__(self, formula: Formula) -> None:
+    text: str
+    is_dense: bool
+
+
+class _Kernel:
+    """A formula on its way to C. The outputs are named and numbered behind the inputs."""
+
+    def __init__(self, formula: Formula, results: Sequence[Operand]) -> None:
         self.formula = formula
+        self.results = results
         self.rank = max(formula.rank, 1)
-        self.dims = formula.dims_of_steps()
         self.arguments = {key: f"k{n}" for n, key in enumerate(argument_types(formula))}
-        self.names = [f"a{k}" for k in range(len(formula.inputs))]
+        self.inputs = [f"a{k}" for k in range(len(formula.inputs))]
+        self.outputs = ["o", *(f"o{k}" for k in range(1, len(results)))]
+        self.names = [*self.inputs, *self.outputs]
+        if steps_apart(formula):
+            raise _UnknownError
+        self.live = live_steps(formula) if results == (formula.result,) else list(range(len(formula.steps)))
+        self.functions = {n: found for n in self.live if (found := function_of_step(formula.steps[n])) is not None}
 
     def text(self) -> str:
         """The whole file."""
@@ -117,18 +168,23 @@ class _Kernel:
         lines = [*self._extents(), empty, *self._places(), *self._alignment(), *self._merging()]
         lines += ["feclearexcept(FE_ALL_EXCEPT);", *self._nest(), f"return {OCCURRED};"]
         body = "\n".join(f"    {line}" for line in lines)
-        return f"{HEAD}\nint {NAME}({', '.join(self._parameters())})\n{{\n{body}\n}}\n"
+        own = "".join(f"\n{text}" for text in self._called(body))
+        return f"{HEAD}{own}\nint {NAME}({', '.join(self._parameters())})\n{{\n{body}\n}}\n"
 
     def function(self, name: str) -> str:
-        """A function for other C code."""
+        """A function for other C code, and before it those that it calls."""
         unasked = set(range(self.formula.rank)) - {s.dim for s in self.formula.steps if isinstance(s, Coordinate)}
         quiet = [f"(void)first{d};" for d in sorted(unasked) if self.formula.has_coordinates()]
         lines = [*quiet, *self._extents(), *self._places(), *self._merging(), *self._nest()]
         body = "\n".join(f"    {line}" for line in without_unused(lines))
-        return f"static void {name}({', '.join(self._parameters())})\n{{\n{body}\n}}\n"
+        own = "".join(f"{text}\n" for text in self._called(body))
+        return f"{own}static void {name}({', '.join(self._parameters())})\n{{\n{body}\n}}\n"
+
+    def _called(self, body: str) -> list[str]:
+        return [*texts_of(self.functions.values()), *texts_in(body), *comparisons_in(body)]
 
     def _parameters(self) -> list[str]:
-        parameters = [f"const array *{name}" for name in (*self.names, "o")]
+        parameters = [f"const array *{name}" for name in self.names]
         if self.formula.has_coordinates():
             parameters += [f"int64_t first{d}" for d in range(self.formula.rank)]
         return parameters + [f"{_type(dtype)} {name}" for (_, dtype), name in self.arguments.items()]
@@ -136,8 +192,8 @@ class _Kernel:
     # Around the loops ---------------------------------------------------------------------------------------------
 
     def _axes(self, k: int) -> dict[int, tuple[int, int]]:
-        """Of an input (of the output, behind the last): by dimension, the axis that moves with it, and its step."""
-        if k == len(self.names):
+        """Of an input or output: by dimension, the axis that moves with it, and its step."""
+        if k >= len(self.inputs):
             return {d: (d, 1) for d in range(self.formula.rank)}
         return {
             axis.dim: (position, axis.step) for position, axis in enumerate(self.formula.inputs[k]) if axis is not None
@@ -149,7 +205,7 @@ class _Kernel:
 
     def _places(self) -> Iterator[str]:
         """Where each array begins, and how far it goes along each dimension."""
-        for k, name in enumerate((*self.names, "o")):
+        for k, name in enumerate(self.names):
             axes = self._axes(k)
             backwards = [f"({name}->extents[{a}] - 1) * {name}->strides[{a}]" for a, step in axes.values() if step < 0]
             yield f"char *p_{name} = {' + '.join([f'{name}->data', *backwards])};"
@@ -159,7 +215,7 @@ class _Kernel:
                 yield f"intptr_t s_{name}_{d} = {stride if step else 0};"
 
     def _alignment(self) -> Iterator[str]:
-        for k, name in enumerate((*self.names, "o")):
+        for k, name in enumerate(self.names):
             size = self._dtype(k).itemsize
             if size > 1:
                 strides = "".join(f" | (uintptr_t)s_{name}_{d}" for d in range(self.rank))
@@ -171,13 +227,13 @@ class _Kernel:
         for d in reversed(range(self.rank - 1)):
             if asked & set(range(d, self.rank)):
                 return
-            follows = [f"s_{name}_{d} == s_{name}_{self.rank - 1} * n{self.rank - 1}" for name in (*self.names, "o")]
+            follows = [f"s_{name}_{d} == s_{name}_{self.rank - 1} * n{self.rank - 1}" for name in self.names]
             before = [f"n{e} == 1" for e in range(d + 1, self.rank - 1)]
             yield f"if ({' && '.join([*before, *follows])}) {{ n{self.rank - 1} *= n{d}; n{d} = 1; }}"
 
     def _dtype(self, k: int) -> np.dtype[Any]:
-        if k == len(self.names):
-            return self.formula.dtype_of(self.formula.result)
+        if k >= len(self.inputs):
+            return self.formula.dtype_of(self.results[k - len(self.inputs)])
         operands = [*(operand for step in self.formula.steps for operand in step.operands), self.formula.result]
         found = [each.dtype for each in operands if isinstance(each, Element) and each.input == k]
         if not found:
@@ -188,76 +244,148 @@ class _Kernel:
 
     def _nest(self) -> Iterator[str]:
         inner = self.rank - 1
+        moving = [name for k, name in enumerate(self.names) if inner in self._axes(k)]
+        dense, spread = (list(self._loop(set(moving), is_dense=each)) for each in (True, False))
+        notes = any(f"&{RAISED})" in line for line in dense)
+        if notes:
+            yield f"int {RAISED} = 0;"
         for d in range(inner):
             yield f"{'    ' * d}for (intptr_t i{d} = 0; i{d} < n{d}; i{d}++) {{"
         pad = "    " * inner
-        for name in (*self.names, "o"):
+        for name in self.names:
             terms = [f"p_{name}", *(f"i{d} * s_{name}_{d}" for d in range(inner))]
             yield f"{pad}char *r_{name} = {' + '.join(terms)};"
-        moving = [name for k, name in enumerate((*self.names, "o")) if inner in self._axes(k)]
-        sizes = {name: self._dtype(k).itemsize for k, name in enumerate((*self.names, "o"))}
-        dense = " && ".join(f"s_{name}_{inner} == {sizes[name]}" for name in moving) or "1"
-        yield f"{pad}if ({dense}) {{"
-        yield from (f"{pad}    {line}" for line in self._loop(set(moving), is_dense=True))
+        sizes = {name: self._dtype(k).itemsize for k, name in enumerate(self.names)}
+        yield f"{pad}if ({' && '.join(f's_{name}_{inner} == {sizes[name]}' for name in moving) or '1'}) {{"
+        yield from (f"{pad}    {line}" for line in dense)
         yield f"{pad}}} else {{"
-        yield from (f"{pad}    {line}" for line in self._loop(set(moving), is_dense=False))
+        yield from (f"{pad}    {line}" for line in spread)
         yield f"{pad}}}"
         for d in reversed(range(inner)):
             yield f"{'    ' * d}}}"
+        if notes:
+            yield f"if ({RAISED}) feraiseexcept({RAISED});"
 
     def _loop(self, moving: set[str], *, is_dense: bool) -> Iterator[str]:
-        """The innermost loop: the steps of one element."""
+        """What is done along the innermost dimension: one loop, or a strip at a time, if functions take strips."""
         inner = self.rank - 1
-        elements = []
         for k, name in enumerate(self.names):
             of = _type(self._dtype(k))
-            if name not in moving:
+            if name in self.outputs:
+                if is_dense:
+                    yield f"{of} *v_{name} = ({of} *)r_{name};"
+            elif name not in moving:
                 yield f"const {of} {name}_ = *(const {of} *)r_{name};"
             elif is_dense:
                 yield f"const {of} *v_{name} = (const {of} *)r_{name};"
-                elements.append(f"const {of} {name}_ = v_{name}[i];")
-            else:
-                elements.append(f"const {of} {name}_ = *(const {of} *)(r_{name} + i * s_{name}_{inner});")
-        written = _type(self._dtype(len(self.names)))
-        target = "v_o[i]" if is_dense else f"*({written} *)(r_o + i * s_o_{inner})"
+        if self.functions:
+            yield from self._by_strips(moving, is_dense=is_dense)
+            return
         if is_dense:
-            yield f"{written} *v_o = ({written} *)r_o;"
             yield "#pragma GCC ivdep"
         yield f"for (intptr_t i = 0; i < n{inner}; i++) {{"
-        yield from (f"    {line}" for line in elements)
-        for number, step in enumerate(self.formula.steps):
-            yield f"    const {_type(step.results[0])} t{number} = {self._value(step)};"
-        yield f"    {target} = {self._operand(self.formula.result)};"
+        yield from (f"    {line}" for line in self._steps(self.live, moving, _Place("i", is_dense), self.results))
+        yield from (f"    {line}" for line in self._stores(_Place("i", is_dense)))
         yield "}"
 
-    def _value(self, step: FormulaStep) -> str:
-        given = [(self._operand(operand), self.formula.dtype_of(operand)) for operand in step.operands]
-        match step:
-            case Apply(ufunc=ufunc, dtypes=dtypes):
-                if ufunc.nout != 1:
-                    raise _UnknownError
-                operands = [_cast(text, own, to) for (text, own), to in zip(given, dtypes, strict=False)]
-                return _applied(ufunc, operands, dtypes)
-            case Convert(dtype=dtype):
-                return _cast(*given[0], dtype)
-            case Choose():
-                return f"{given[0][0]} ? {given[1][0]} : {given[2][0]}"
-            case Coordinate(dim=d):
-                return f"first{d} + {'i' if d == self.rank - 1 else f'i{d}'}"
-            case _:
-                assert_never(step)
+    def _by_strips(self, moving: set[str], *, is_dense: bool) -> Iterator[str]:
+        there = {k: f"v_{name} + at" for k, name in enumerate(self.inputs) if is_dense and name in moving}
+        strips = Strips(self.formula, self.results, self.live, self.functions, there)
+        if len(strips.buffers) > MOST_STRIPS:
+            raise _UnknownError
+        for name, dtype in strips.buffers.items():
+            yield f"_Alignas(64) {_type(dtype)} {name}[{STRIP}];"
+        extent = f"n{self.rank - 1}"
+        yield f"for (intptr_t at = 0; at < {extent}; at += {STRIP}) {{"
+        yield f"    const intptr_t m = {extent} - at < {STRIP} ? {extent} - at : {STRIP};"
+        for stage in range(strips.count):
+            yield from (f"    {line}" for line in self._stage(strips, stage, moving, _Place("at + i", is_dense)))
+        yield "}"
+
+    def _stage(self, strips: Strips, stage: int, moving: set[str], place: _Place) -> Iterator[str]:
+        """The loop of a stage over a strip, and the functions that follow it."""
+        is_last = stage == strips.count - 1
+        if strips.loops[stage] or strips.stored[stage] or is_last:
+            if place.is_dense:
+                yield "#pragma GCC ivdep"
+            yield "for (intptr_t i = 0; i < m; i++) {"
+            for result, buffer in strips.read(stage).items():
+                yield f"    const {_type(self.formula.dtype_of(result))} {_name(result)} = {buffer}[i];"
+            wanted = [operand for operand, _, _ in strips.stored[stage]]
+            steps = self._steps(strips.loops[stage], moving, place, wanted + [*self.results] * is_last)
+            yield from (f"    {line}" for line in steps)
+            for operand, dtype, buffer in strips.stored[stage]:
+                yield f"    {buffer}[i] = {_cast(self._operand(operand), self.formula.dtype_of(operand), dtype)};"
+            if is_last:
+                yield from (f"    {line}" for line in self._stores(place))
+            yield "}"
+        for call in strips.calls[stage]:
+            yield f"{call};"
+
+    def _steps(self, steps: Sequence[int], moving: set[str], place: _Place, wanted: Sequence[Operand]) -> Iterator[str]:
+        """The elements that some steps take, and others that are wanted; and the steps."""
+        operands = [*(each for number in steps for each in self.formula.steps[number].operands), *wanted]
+        taken = {f"a{each.input}" for each in operands if isinstance(each, Element)}
+        for k, name in enumerate(self.inputs):
+            if name in taken & moving:
+                yield f"const {_type(self._dtype(k))} {name}_ = {self._element(k, place)};"
+        for number in steps:
+            step = self.formula.steps[number]
+            given = [(self._operand(operand), self.formula.dtype_of(operand)) for operand in step.operands]
+            values = [self._coordinate(step, place)] if isinstance(step, Coordinate) else _values(step, given)
+            for output, (value, dtype) in enumerate(zip(values, step.results, strict=True)):
+                yield f"const {_type(dtype)} {_name(Result(number, output))} = {value};"
+
+    def _element(self, k: int, place: _Place) -> str:
+        """The element of an array at a place along the innermost dimension."""
+        name = self.names[k]
+        if place.is_dense:
+            return f"v_{name}[{place.text}]"
+        of = f"const {_type(self._dtype(k))}" if k < len(self.inputs) else _type(self._dtype(k))
+        along = place.text if place.text.isidentifier() else f"({place.text})"
+        return f"*({of} *)(r_{name} + {along} * s_{name}_{self.rank - 1})"
+
+    def _stores(self, place: _Place) -> Iterator[str]:
+        for k, result in enumerate(self.results, len(self.inputs)):
+            yield f"{self._element(k, place)} = {self._operand(result)};"
+
+    def _coordinate(self, step: Coordinate, place: _Place) -> str:
+        return f"first{step.dim} + {place.text if step.dim == self.rank - 1 else f'i{step.dim}'}"
 
     def _operand(self, operand: Operand) -> str:
         match operand:
             case Element(input=k):
                 return f"a{k}_"
-            case Result(step=number, output=0):
-                return f"t{number}"
+            case Result():
+                return _name(operand)
             case Argument(name=name, dtype=dtype):
                 return self.arguments[name, dtype]
             case Constant(value=value):
                 return _constant(value)
-        raise _UnknownError
+            case _:
+                assert_never(operand)
+
+
+def _name(result: Result) -> str:
+    return f"t{result.step}" + (f"_{result.output}" if result.output else "")
+
+
+def _values(step: FormulaStep, given: Sequence[tuple[str, np.dtype[Any]]]) -> list[str]:
+    """What a step of one element gives; its operands as they stand, with their dtypes."""
+    match step:
+        case Apply(ufunc=ufunc, dtypes=dtypes):
+            operands = [_cast(text, own, to) for (text, own), to in zip(given, dtypes, strict=False)]
+            if ufunc is np.power:
+                return [_power(operands[0], step.operands[1], dtypes)]
+            return _applied(ufunc, operands, dtypes)
+        case Convert(dtype=dtype):
+            return [_cast(*given[0], dtype)]
+        case Choose():
+            return [f"{given[0][0]} ? {given[1][0]} : {given[2][0]}"]
+        case Coordinate():
+            return [""]
+        case _:
+            assert_never(step)
 
 
 def _type(dtype: np.dtype[Any]) -> str:
@@ -266,15 +394,37 @@ def _type(dtype: np.dtype[Any]) -> str:
     return C_TYPES[dtype]
 
 
+def _suffix(dtype: np.dtype[Any]) -> str:
+    """What the names of functions of a dtype end with."""
+    return "f" if dtype == np.dtype(np.float32) else ""
+
+
 def _cast(text: str, own: np.dtype[Any], to: np.dtype[Any]) -> str:
-    """A value as another dtype. What is beyond an integer is not the same everywhere, and left to NumPy."""
+    """A value as another dtype."""
     if own == to:
         return text
     if to.kind == "b":
         return f"(uint8_t)({text} != 0)"
     if own.kind == "f" and to.kind != "f":
-        raise _UnknownError
+        if not is_converted(own, to):
+            raise _UnknownError
+        return converted(text, own, to, _type(to))
     return f"({_type(to)}){text}"
+
+
+def _power(text: str, exponent: Operand, dtypes: tuple[np.dtype[Any], ...]) -> str:
+    """A power that NumPy computes by multiplying: of integers, which wrap, and the square of floats."""
+    to = dtypes[-1]
+    if not isinstance(exponent, Constant) or exponent.value not in SMALL_EXPONENTS or set(dtypes) != {to}:
+        raise _UnknownError
+    if to.kind == "f" and exponent.value == 2:
+        return f"{text} * {text}"
+    if to.kind not in "iu":
+        raise _UnknownError
+    power = text
+    for _ in range(1, int(exponent.value)):
+        power = f"({_type(to)})({power} * {text})"
+    return power
 
 
 def _constant(value: Any) -> str:
@@ -298,10 +448,10 @@ def _constant(value: Any) -> str:
 # ----------------------------------------------------------------------------------------------------------------
 
 _COMPARED = {
-    "less": ("<", "isless"),
-    "less_equal": ("<=", "islessequal"),
-    "greater": (">", "isgreater"),
-    "greater_equal": (">=", "isgreaterequal"),
+    "less": ("<", "slinky_less{f}({0}, {1})"),
+    "less_equal": ("<=", "slinky_less_equal{f}({0}, {1})"),
+    "greater": (">", "slinky_less{f}({1}, {0})"),
+    "greater_equal": (">=", "slinky_less_equal{f}({1}, {0})"),
     "equal": ("==", ""),
     "not_equal": ("!=", ""),
 }
@@ -334,6 +484,8 @@ _INTEGER = {
     "sign": "({T})({0} > 0 ? 1 : {0} < 0 ? -1 : 0)",
     "maximum": "({0} > {1} ? {0} : {1})",
     "minimum": "({0} < {1} ? {0} : {1})",
+    "fmax": "({0} > {1} ? {0} : {1})",
+    "fmin": "({0} < {1} ? {0} : {1})",
     "bitwise_and": "({T})({0} & {1})",
     "bitwise_or": "({T})({0} | {1})",
     "bitwise_xor": "({T})({0} ^ {1})",
@@ -360,31 +512,36 @@ _FLOAT = {
     "trunc": "trunc{f}({0})",
     "rint": "rint{f}({0})",
     "copysign": "copysign{f}({0}, {1})",
-    "maximum": "(isgreater({0}, {1}) | ({0} != {0})) ? {0} : {1}",
-    "minimum": "(isless({0}, {1}) | ({0} != {0})) ? {0} : {1}",
+    "sign": "{0} != {0} ? {0} : ({T})(slinky_less{f}(0, {0}) - slinky_less{f}({0}, 0))",
+    "heaviside": "{0} != {0} ? {0} : {0} == 0 ? {1} : ({T})slinky_less{f}(0, {0})",
+    "maximum": "(slinky_less{f}({1}, {0}) | ({0} != {0})) ? {0} : {1}",
+    "minimum": "(slinky_less{f}({0}, {1}) | ({0} != {0})) ? {0} : {1}",
     "isnan": "(uint8_t)({0} != {0})",
-    "isfinite": "(uint8_t)(fabs{f}({0}) <= {largest})",
+    "isfinite": "(uint8_t)slinky_less_equal{f}(fabs{f}({0}), {largest})",
     "isinf": "(uint8_t)(fabs{f}({0}) == INFINITY)",
 }
 
 
-def _applied(ufunc: np.ufunc, operands: list[str], dtypes: tuple[np.dtype[Any], ...]) -> str:
-    """The value of a ufunc of operands of these dtypes."""
+def _applied(ufunc: np.ufunc, operands: list[str], dtypes: tuple[np.dtype[Any], ...]) -> list[str]:
+    """What a ufunc of operands of these dtypes gives."""
     name, result = ufunc.__name__, dtypes[-1]
     if getattr(np, name, None) is not ufunc and name != "clip":
         raise _UnknownError
     kinds = {dtype.kind for dtype in dtypes[: ufunc.nin]}
     if name in _COMPARED and len(set(dtypes[: ufunc.nin])) == 1 and result.kind == "b":
         sign, quiet = _COMPARED[name]
-        a, b = operands
-        return f"(uint8_t)({quiet}({a}, {b}))" if quiet and kinds == {"f"} else f"(uint8_t)({a} {sign} {b})"
+        if quiet and kinds == {"f"}:
+            return [f"(uint8_t){quiet.format(*operands, f=_suffix(dtypes[0]))}"]
+        return [f"(uint8_t)({f' {sign} '.join(operands)})"]
     if name in _ANY and result.kind == "b":
         truths = [
             text if dtype.kind == "b" else f"({text} != 0)" for text, dtype in zip(operands, dtypes, strict=False)
         ]
-        return _ANY[name].format(*truths)
+        return [_ANY[name].format(*truths)]
+    if name in DIVIDED and kinds <= {"i", "u"} and set(dtypes) == {result} and result in C_TYPES:
+        return divided(name, result, operands)
     if name == "divide" and kinds <= {"i", "u"} and result == np.dtype(np.float64):
-        return "(double){} / (double){}".format(*operands)
+        return ["(double){} / (double){}".format(*operands)]
     tables: dict[str, dict[str, str]] = {"b": _BOOL, "i": _INTEGER, "u": _INTEGER, "f": _FLOAT}
     (kind,) = kinds if len(kinds) == 1 else ("",)
     same = set(dtypes) == {result} or name in ("isnan", "isfinite", "isinf")
@@ -393,6 +550,5 @@ def _applied(ufunc: np.ufunc, operands: list[str], dtypes: tuple[np.dtype[Any], 
         raise _UnknownError
     if kind == "u" and name in ("absolute", "sign"):
         form = "{0}" if name == "absolute" else "({T})({0} > 0)"
-    single = dtypes[0] == np.dtype(np.float32)
     largest = float(np.finfo(dtypes[0]).max).hex() if kind == "f" else ""
-    return form.format(*operands, T=_type(result), f="f" if single else "", largest=largest)
+    return [form.format(*operands, T=_type(result), f=_suffix(dtypes[0]), largest=largest)]

@@ -1,0 +1,44 @@
+"""Comparisons of floats in C in which a NaN is no exception.
+
+Idea. C has such comparisons (`isless`), but compilers that make vector instructions of them take those for which a NaN
+is an exception, or take instructions for the larger of two. Only asking for equality is harmless everywhere. So numbers
+that are compared with a NaN are replaced by zeros first, by their bits, which no compiler sees through.
+
+Invariant: they give what the operators give, and raise nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+_TEXT = """\
+#ifndef SLINKY_LESS@F
+#define SLINKY_LESS@F
+#include <string.h>
+static inline @T slinky_masked@F(@T a, @I mask)
+{
+    @I bits;
+    memcpy(&bits, &a, sizeof bits);
+    bits &= mask;
+    memcpy(&a, &bits, sizeof bits);
+    return a;
+}
+static inline int slinky_less@F(@T a, @T b)
+{
+    const @I mask = -(@I)((a == a) & (b == b));
+    return slinky_masked@F(a, mask) < slinky_masked@F(b, mask);
+}
+static inline int slinky_less_equal@F(@T a, @T b)
+{
+    const @I mask = -(@I)((a == a) & (b == b));
+    return (mask != 0) & (slinky_masked@F(a, mask) <= slinky_masked@F(b, mask));
+}
+#endif
+"""
+
+
+def comparisons_in(body: str) -> Iterator[str]:
+    """The texts of the comparisons that lines call."""
+    for suffix, own, bits in (("f", "float", "int32_t"), ("", "double", "int64_t")):
+        if f"slinky_less{suffix}(" in body or f"slinky_less_equal{suffix}(" in body:
+            yield _TEXT.replace("@T", own).replace("@I", bits).replace("@F", suffix)

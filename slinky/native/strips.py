@@ -1,0 +1,133 @@
+"""Functions that take many elements at once, inside of a loop: which arrays of a strip hand on what, and when.
+
+Idea. A function such as the sine is a loop of its own over a strip of elements: short, so that compilers turn it into
+vector instructions, and with a way out for the few elements that need another method. So the steps of a formula become
+stages (`parts`): a loop over the strip, then functions over it, then the next loop. What is handed on is kept in arrays
+as long as a strip, which stay in the first cache; such an array is used again for something else after its last reader.
+
+Invariant: the outputs are written by the last loop alone, element by element after what this loop reads, so they may be
+the memory of inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from slinky.ir.formulas import Apply, Element, Formula, Operand, Result
+from slinky.native.functions import Function
+from slinky.native.parts import stages
+
+STRIP = 512
+"""How many elements a strip has."""
+MOST_STRIPS = 48
+"""How many arrays of a strip a kernel may have: they are on the stack."""
+
+_Slot: TypeAlias = tuple[Operand, np.dtype[Any]]
+
+
+class Strips:
+    """The stages of a formula with functions. `count` is how many there are; then, by stage:
+
+    * `loops`: the steps of its loop,
+    * `stored`: what its loop puts into arrays, each as an element of a dtype,
+    * `calls`: the functions after it, as text.
+
+    `there` says of inputs whose elements follow each other where those of a strip are: functions take them from there.
+    """
+
+    def __init__(
+        self,
+        formula: Formula,
+        results: Sequence[Operand],
+        live: Sequence[int],
+        functions: Mapping[int, Function],
+        there: Mapping[int, str],
+    ) -> None:
+        wanted = [each for each in results if isinstance(each, Result)]
+        self._formula = formula
+        self._functions = functions
+        self._there = there
+        self._stage = stages(formula, live, functions, wanted)
+        self.count = 1 + max(self._stage[each.step] + (each.step in functions) for each in wanted)
+        self.loops = [[n for n in live if n not in functions and self._stage[n] == k] for k in range(self.count)]
+        self._reads: dict[_Slot, list[int]] = {}
+        self._writes: dict[_Slot, int] = {}
+        self._names: dict[_Slot, str] = {}
+        for number in live:
+            self._note(number)
+        for result in wanted:
+            self._read(result, 2 * (self.count - 1))
+        self.buffers: dict[str, np.dtype[Any]] = {}
+        self._allocate()
+        self.stored = [
+            [(*slot, self._names[slot]) for slot, event in self._writes.items() if event == 2 * k]
+            for k in range(self.count)
+        ]
+        self.calls = [
+            [self._call(n) for n in live if n in functions and self._stage[n] == k] for k in range(self.count)
+        ]
+
+    def read(self, stage: int) -> dict[Result, str]:
+        """The results that the loop of a stage takes from arrays."""
+        return {
+            slot[0]: self._names[slot]
+            for slot, events in self._reads.items()
+            if 2 * stage in events and isinstance(slot[0], Result)
+        }
+
+    # Loops are the even moments, the functions behind them the odd ones -------------------------------------------
+
+    def _note(self, number: int) -> None:
+        step, stage = self._formula.steps[number], self._stage[number]
+        if number not in self._functions:
+            for operand in step.operands:
+                self._read(operand, 2 * stage)
+            return
+        assert isinstance(step, Apply)
+        self._writes[Result(number), step.results[0]] = 2 * stage + 1
+        for operand, dtype in zip(step.operands, step.dtypes, strict=False):
+            own = self._formula.dtype_of(operand)
+            if isinstance(operand, Result) and own == dtype:
+                self._read(operand, 2 * stage + 1)
+            elif isinstance(operand, Element) and own == dtype and operand.input in self._there:
+                self._names[operand, dtype] = self._there[operand.input]
+            else:
+                self._read(operand, 2 * stage)
+                self._writes[operand, dtype] = min(2 * stage, self._writes.get((operand, dtype), 2 * stage))
+                self._reads.setdefault((operand, dtype), []).append(2 * stage + 1)
+
+    def _read(self, operand: Operand, moment: int) -> None:
+        """What is read at another moment than it is made at needs an array."""
+        if not isinstance(operand, Result):
+            return
+        slot = (operand, self._formula.dtype_of(operand))
+        if operand.step not in self._functions:
+            made = 2 * self._stage[operand.step]
+            if made == moment:
+                return
+            self._writes[slot] = made
+        self._reads.setdefault(slot, []).append(moment)
+
+    def _allocate(self) -> None:
+        free: list[str] = []
+        for moment in range(2 * self.count):
+            for slot, event in self._writes.items():
+                if event == moment:
+                    name = next((each for each in free if self.buffers[each] == slot[1]), None)
+                    if name is None:
+                        name = f"b{len(self.buffers)}"
+                        self.buffers[name] = slot[1]
+                    else:
+                        free.remove(name)
+                    self._names[slot] = name
+            free += [self._names[slot] for slot, events in self._reads.items() if max(events) == moment]
+
+    def _call(self, number: int) -> str:
+        step = self._formula.steps[number]
+        assert isinstance(step, Apply)
+        given = [self._names[slot] for slot in zip(step.operands, step.dtypes, strict=False)]
+        arrays = [*given, self._names[Result(number), step.results[0]]]
+        return f"{self._functions[number].name}(m, {', '.join(arrays)})"
