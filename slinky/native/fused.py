@@ -95,8 +95,8 @@ def _with_operands(step: Step, of: Callable[[Operand], Operand]) -> Step:
             return attrs.evolve(step, operands=tuple(map(of, operands)))
         case Convert(operand=operand):
             return attrs.evolve(step, operand=of(operand))
-        case Choose(operands=(condition, chosen, otherwise)):
-            return Choose(of(condition), of(chosen), of(otherwise), step.dtype)
+        case Choose(condition=condition, chosen=chosen, otherwise=otherwise, dtype=dtype):
+            return Choose(of(condition), of(chosen), of(otherwise), dtype)
         case Coordinate():
             return step
         case _:

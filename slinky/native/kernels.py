@@ -6,8 +6,10 @@ are given as NumPy has them, with their strides. Dimensions that follow each oth
 loop, and where the innermost loop goes element by element through all of them, it is one that compilers turn into
 vector instructions.
 
+A ufunc that has a function over strips (`functions`) is no line but a call, between loops over a strip.
+
 Invariant: each line computes what NumPy's loop of these dtypes computes, to the last bit: a ufunc of which that is not
-known has no line here, and a formula that needs it is left to NumPy (`kernel_text` returns None). The text is compiled
+known has no line here, and a formula that needs it is no kernel (`kernel_text` returns None). The text is compiled
 without contraction, with integers that wrap.
 """
 
