@@ -23,7 +23,7 @@ from slinky.ir.equality import say_the_same
 from slinky.ir.printer import print_program
 from slinky.ir.statements import Program
 from slinky.ir.verifier import verify_program
-from slinky.runtime.backends import Prepared, prepare, require_backend, written
+from slinky.runtime.backends import Prepared, fast_backend, prepare, require_backend, written
 from slinky.runtime.callbacks import is_debugging
 from slinky.runtime.collector import collector_paused
 from slinky.runtime.omitted import Completion
@@ -188,18 +188,22 @@ class Pipeline:
             found = self._others.setdefault(backend, prepare(backend, self._program))
         return found
 
-    def compile(self, *, backend: str = "python") -> Plan:
+    def compile(self, *, backend: str = "python", fast: bool = False) -> Plan:
         """The plan that runs this pipeline, made at the first use. It may run in many threads at once.
 
         `plan(...)` runs as the pipeline does that is called. `backend` is `"python"`, whose plan the pipeline itself
         uses, or `"native"`, whose arithmetic is C. `plan.release()` gives back the memory that a plan keeps for its
-        next run.
+        next run. With `fast`, C may round otherwise than NumPy does (`docs/native.md`), which is the back end
+        `"native-fast"`.
 
-        Raises `ArgumentError` for a back end that has no plans, `CompilationError` where a C compiler fails.
+        Raises `ArgumentError` for a back end that has no plans, or that is not `"native"` and asked to be `fast`;
+        `CompilationError` where a C compiler fails.
         """
         from slinky.runtime.plan import Plan
 
         require_backend(backend)
+        if fast:
+            backend = fast_backend(backend)
         with collector_paused():
             plan = self._prepared(backend)
             if not isinstance(plan, Plan):

@@ -64,7 +64,9 @@ def test_one_can_be_registered(names: dict[str, str]) -> None:
     for _ in range(2):
         assert p.run(inp, out, backend="counting").calls == {"add": 1, "stencil": 1}
     assert Counting.made == [p.program]
-    with pytest.raises(sl.ArgumentError, match="there are 'python', 'native', 'interpreter' and 'counting'"):
+    with pytest.raises(
+        sl.ArgumentError, match="there are 'python', 'native', 'native-fast', 'interpreter' and 'counting'"
+    ):
         p.run(inp, out, backend="fortran")
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from random_arithmetic import DTYPES, in_pieces, numbers, plane, programs_with, same_bits
+from random_arithmetic import in_pieces, numbers, plane, programs_with, same_bits
 
 import slinky as sl
 from slinky.native import compiling
@@ -419,4 +419,46 @@ def test_random_arithmetic_with_functions(program: Any, shape: tuple[int, int]) 
             same_bits(found, expected)
 
 
-assert np.dtype("f8") in DTYPES
+# ----------------------------------------------------------------------------------------------------------------
+# Rounded otherwise
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def test_fast_plans_may_contract_and_others_do_not() -> None:
+    """What a product loses by rounding is there where it is part of a multiply-add."""
+    a = np.full((3, 40), 1 + 2.0**-30)
+
+    def make(a: Any) -> Any:
+        return a * a - (1 + 2.0**-29)
+
+    p, _ = of(make, a)
+    usual, fast = np.zeros_like(a), np.zeros_like(a)
+    p.compile(backend="native")(a, usual)
+    p.compile(backend="native", fast=True)(a, fast)
+    same_bits(usual, make(a))
+    assert set(fast.ravel()) <= {0.0, 2.0**-60}
+    traced = sl.jit(native=True, fast=True, smallest=0, workers=1, machine=sl.Machine())(make)
+    same_bits(traced(a), fast)
+
+
+@pytest.mark.parametrize(("name", "dtype"), FUNCTIONS)
+def test_functions_stay_what_they_are_in_fast_plans(name: str, dtype: str) -> None:
+    function, random = getattr(np, name), np.random.default_rng(0)
+    values = np.concatenate([hostile(dtype), random.uniform(-500, 500, 1000).astype(dtype), np.arange(400) * np.pi / 2])
+    arrays = (values.astype(dtype)[None, :], random.permutation(values.astype(dtype))[None, :])[: function.nin]
+    p, formula = of(lambda *given_: abs(function(*given_)), *arrays)
+    found = np.zeros(arrays[0].shape, dtype)
+    with np.errstate(all="ignore"):
+        p.compile(backend="native", fast=True)(*arrays, found)
+        expected = abs(function(*arrays))
+    assert kernel_text(formula) is not None
+    assert steps_between(found, expected).max() <= (name not in EXACT)
+
+
+def test_fast_is_for_c() -> None:
+    p, _ = of(lambda a: a * 2, A)
+    with pytest.raises(sl.ArgumentError, match="fast=True is for the back end 'native'"):
+        p.compile(fast=True)
+    for given_ in ({}, {"native": True, "exact": True}):
+        with pytest.raises(sl.TracingError, match="it goes with native=True, and not with exact=True"):
+            sl.jit(fast=True, **given_)(np.sin)

@@ -69,7 +69,7 @@ class Jit:
         strict: bool,
         smallest: int | None,
         options: dict[str, Any],
-        native: bool = False,
+        backend: str = "python",
         donate: tuple[str, ...] = (),
         by_pieces: frozenset[str] = ANY_PIECES,
     ) -> None:
@@ -78,9 +78,9 @@ class Jit:
         self._function = function
         self._strict = strict
         self._smallest = SMALL_BYTES if smallest is None else smallest
-        self._chooses = smallest is None and not native and "max_bytes" not in options
+        self._chooses = smallest is None and backend == "python" and "max_bytes" not in options
         self._options = options
-        self._native = native
+        self._backend = backend
         self._donate = donate
         self._by_pieces = by_pieces
         self._reads: Reads | None = None
@@ -243,8 +243,8 @@ class Jit:
         found: Callable[..., Any] | None = scheduled
         if self._chooses and not is_worth_while(scheduled, traced.nodes, of, self._machine):
             found = None
-        elif self._native:
-            found = scheduled.compile(backend="native")
+        elif self._backend != "python":
+            found = scheduled.compile(backend=self._backend)
         if len(traced.scheduled) > KEPT_TRACES:
             traced.scheduled.clear()
         traced.scheduled[key] = found
@@ -468,6 +468,7 @@ def jit(
     strict: bool = ...,
     smallest: int | None = ...,
     native: bool = ...,
+    fast: bool = ...,
     exact: bool = ...,
     donate: str | Sequence[str] = ...,
     workers: int | None = ...,
@@ -481,6 +482,7 @@ def jit(
     strict: bool = False,
     smallest: int | None = None,
     native: bool = False,
+    fast: bool = False,
     exact: bool = False,
     donate: str | Sequence[str] = (),
     workers: int | None = None,
@@ -510,18 +512,22 @@ def jit(
     * `smallest`: call the function as it is where all arrays take less than so many bytes, and nowhere else. Without
       it, it is called as it is where NumPy is predicted to be about as fast.
     * `native`: run arithmetic in C (`docs/native.md`): the first call for a range of sizes compiles it.
+    * `fast`: C may round otherwise than NumPy does; with `native`, and not with `exact`.
     * `exact`: the same results as NumPy's in every bit: what is nearly the same by pieces runs as one piece.
     * `donate`: the name of an argument that the function may write to, or several; to write to others is refused. The
       elements end up in the caller's array, when all is computed.
     * `workers`, `machine`, `max_bytes`: as of `auto_schedule`.
 
-    Raises `TracingError` for what is no plain function, and for names that are none of its parameters; when called, for
-    what is refused.
+    Raises `TracingError` for what is no plain function, for names that are none of its parameters, and for `fast` where
+    nothing may be fast; when called, for what is refused.
     """
     options = {"workers": workers, "machine": machine, "max_bytes": max_bytes}
     given = {name: value for name, value in options.items() if value is not None}
 
+    if fast and (exact or not native):
+        raise TracingError("fast=True says how C may round: it goes with native=True, and not with exact=True")
     pieces = EXACT_PIECES if exact else ANY_PIECES
+    backend = ("native-fast" if fast else "native") if native else "python"
 
     def decorated(own: Callable[..., Any]) -> Jit:
         if isinstance(own, Jit):
@@ -529,7 +535,7 @@ def jit(
         given_function: object = own
         if not callable(given_function) or inspect.isgeneratorfunction(own) or inspect.iscoroutinefunction(own):
             raise TracingError(f"jit takes a function that returns its results, got {own!r}")
-        return Jit(own, strict, smallest, given, native, names_given_away(own, donate), pieces)
+        return Jit(own, strict, smallest, given, backend, names_given_away(own, donate), pieces)
 
     return decorated if function is None else decorated(function)
 

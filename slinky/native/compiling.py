@@ -32,16 +32,26 @@ from slinky.kept import cache_folder
 
 FLAGS = ("-std=c11", "-O3", "-march=native", "-fPIC", "-shared", "-ffp-contract=off", "-fno-math-errno", "-fwrapv")
 """No contraction and integers that wrap, as NumPy computes."""
+FAST_FLAGS = ("-DSLINKY_FAST", "-ffp-contract=fast")
+"""What is asked for beside these where results may be rounded otherwise: contraction."""
+FAST_GCC_FLAGS = ("-fassociative-math", "-freciprocal-math", "-fno-signed-zeros", "-fno-trapping-math")
+"""And sums in another order: of the compiler that the text can tell where not to do that."""
 MOST_LIBRARIES = 1000
 """How many the folder keeps; those that have not been used for longest leave."""
 
 
 @attrs.frozen
 class Compiler:
-    """A C compiler: the words by which it is called, and what it says of its version."""
+    """A C compiler: the words by which it is called, what it says of its version, and the flags that it is given."""
 
     command: tuple[str, ...]
     version: str
+    flags: tuple[str, ...] = FLAGS
+
+    def fast(self) -> Compiler:
+        """The same, asked for code that may round otherwise than NumPy does."""
+        is_gcc = "gcc" in self.version.lower() or "free software foundation" in self.version.lower()
+        return attrs.evolve(self, flags=(*FLAGS, *FAST_FLAGS, *(FAST_GCC_FLAGS if is_gcc else ())))
 
 
 def compiler() -> Compiler | None:
@@ -70,7 +80,7 @@ def library(text: str, made_by: Compiler) -> ctypes.CDLL:
     Raises `CompilationError`, with what the compiler says, if it does not compile the text or what it made cannot be
     loaded.
     """
-    words = "\0".join([text, *made_by.command, made_by.version, *FLAGS, _processor()])
+    words = "\0".join([text, *made_by.command, made_by.version, *made_by.flags, _processor()])
     folder = _folder(os.environ.get("SLINKY_CACHE"))
     path = folder / f"{hashlib.sha256(words.encode()).hexdigest()}.so"
     kept = path.with_suffix(".c")
@@ -89,7 +99,7 @@ def _compile(text: str, made_by: Compiler, path: Path) -> None:
     with tempfile.TemporaryDirectory(dir=path.parent, prefix="making-") as making:
         source, made = Path(making) / "kernel.c", Path(making) / "kernel.so"
         source.write_text(text)
-        command = [*made_by.command, *FLAGS, "-o", str(made), str(source), "-lm"]
+        command = [*made_by.command, *made_by.flags, "-o", str(made), str(source), "-lm"]
         try:
             done = subprocess.run(command, capture_output=True, text=True, check=False)
         except OSError as error:

@@ -39,12 +39,26 @@ class Function:
     is_faster_alone: bool = True
 
 
+BEGIN = """\
+#include <string.h>
+#if defined(__SSE2__)
+#include <xmmintrin.h>
+#endif
+#if defined(SLINKY_FAST) && defined(__GNUC__) && !defined(__clang__)
+#pragma GCC push_options
+#pragma GCC optimize ("no-associative-math", "no-reciprocal-math", "signed-zeros", "trapping-math", "fp-contract=off")
+#endif
+"""
+"""Before functions, whose order of operations is what makes them right, also where that of others does not matter."""
+END = """\
+#if defined(SLINKY_FAST) && defined(__GNUC__) && !defined(__clang__)
+#pragma GCC pop_options
+#endif
+"""
 COMMON = """\
 #ifndef SLINKY_COMMON
 #define SLINKY_COMMON
-#include <string.h>
-#if defined(__SSE2__) || defined(_M_X64)
-#include <xmmintrin.h>
+#if defined(__SSE2__)
 typedef unsigned int slinky_state;
 #define SLINKY_KEEP(state) do { __asm__ volatile("" ::: "memory"); state = _mm_getcsr(); } while (0)
 #define SLINKY_RESTORE(state) do { __asm__ volatile("" ::: "memory"); _mm_setcsr(state); } while (0)
@@ -400,4 +414,4 @@ def function_of_step(step: Step) -> Function | None:
 def texts_of(functions: Iterable[Function]) -> list[str]:
     """The texts of functions, each once, and what they have in common before them."""
     found = list(dict.fromkeys(each.text for each in functions))
-    return [COMMON, *found] if found else found
+    return [BEGIN + COMMON, *found, END] if found else found

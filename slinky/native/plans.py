@@ -30,7 +30,7 @@ class NativePlan(Plan):
     """A plan that runs arithmetic in C. Where there is no C compiler, all of it is Python, and a warning says so."""
 
     def __init__(self, program: Program) -> None:
-        self._made_by = compiler()
+        self._made_by = self._compiler()
         if self._made_by is None:
             warnings.warn(
                 "there is no C compiler, so arithmetic runs as NumPy's: install one, or pip install 'slinky[native]'",
@@ -38,6 +38,9 @@ class NativePlan(Plan):
                 stacklevel=2,
             )
         super().__init__(program)
+
+    def _compiler(self) -> Compiler | None:
+        return compiler()
 
     def refined(self, tree: PlanTree, kind: Kind) -> PlanTree:
         """The tree with its nests in C, unless each call is to be seen: to count it, or to test it."""
@@ -61,6 +64,14 @@ class NativePlan(Plan):
                 if carrier is not None:
                     found[name] = carrier
         return found
+
+
+class FastNativePlan(NativePlan):
+    """The same, whose arithmetic the compiler may contract and put in another order."""
+
+    def _compiler(self) -> Compiler | None:
+        found = super()._compiler()
+        return None if found is None else found.fast()
 
 
 def _made_later(formula: Formula, made_by: Compiler) -> Callable[..., Any]:

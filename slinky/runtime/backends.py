@@ -62,6 +62,13 @@ def require_backend(name: str) -> None:
         raise ArgumentError(f"there is no back end {name!r}; there are {', '.join(others)} and {last}")
 
 
+def fast_backend(name: str) -> str:
+    """The back end that computes as this one does, and may round otherwise. Raises `ArgumentError` if there is none."""
+    if name not in ("native", "native-fast"):
+        raise ArgumentError(f"fast=True is for the back end 'native', which rounds otherwise then; got {name!r}")
+    return "native-fast"
+
+
 def prepare(name: str, program: Program) -> Prepared:
     """A program made ready by the back end of this name. Raises `ArgumentError` if there is none."""
     require_backend(name)
@@ -82,4 +89,5 @@ def written(language: str, program: Program) -> str:
 
 register("python", "slinky.runtime.plan:Plan")
 register("native", "slinky.native.plans:NativePlan")
+register("native-fast", "slinky.native.plans:FastNativePlan")
 register("interpreter", "slinky.runtime.interpreter:Interpreted")
