@@ -118,7 +118,8 @@ static @T slinky_one_@NAME@f(@T a, @T b)
 {
 @ONE
 }
-SLINKY_STRIPS void slinky_@NAME@f(intptr_t n, const @T *restrict x, const @T *restrict y, @T *restrict z)
+SLINKY_STRIPS void slinky_strip_@NAME@f(intptr_t n, const @T *restrict x, const @T *restrict y,
+                                        @T *restrict z)
 {
     @I others = 0;
 #if SLINKY_FMA
@@ -222,7 +223,7 @@ static inline double slinky_cosine_part(double r, double low)
 """
 
 _TURNING = """\
-SLINKY_STRIPS void slinky_@NAME(intptr_t n, const double *restrict x, double *restrict y)
+SLINKY_STRIPS void slinky_strip_@NAME(intptr_t n, const double *restrict x, double *restrict y)
 {
     int64_t others = 0;
 #if SLINKY_FMA
@@ -255,7 +256,7 @@ SLINKY_STRIPS void slinky_@NAME(intptr_t n, const double *restrict x, double *re
 # ----------------------------------------------------------------------------------------------------------------
 
 _EXP = """\
-SLINKY_STRIPS void slinky_exp(intptr_t n, const double *restrict x, double *restrict y)
+SLINKY_STRIPS void slinky_strip_exp(intptr_t n, const double *restrict x, double *restrict y)
 {
     int64_t others = 0;
 #if SLINKY_FMA
@@ -293,7 +294,7 @@ SLINKY_STRIPS void slinky_exp(intptr_t n, const double *restrict x, double *rest
 """
 
 _LOG = """\
-SLINKY_STRIPS void slinky_log(intptr_t n, const double *restrict x, double *restrict y)
+SLINKY_STRIPS void slinky_strip_log(intptr_t n, const double *restrict x, double *restrict y)
 {
     int64_t others = 0;
 #if SLINKY_FMA
@@ -333,7 +334,8 @@ SLINKY_STRIPS void slinky_log(intptr_t n, const double *restrict x, double *rest
 """
 
 _HYPOT = """\
-SLINKY_STRIPS void slinky_hypot(intptr_t n, const double *restrict x, const double *restrict y, double *restrict z)
+SLINKY_STRIPS void slinky_strip_hypot(intptr_t n, const double *restrict x, const double *restrict y,
+                                      double *restrict z)
 {
     int64_t others = 0;
 #if SLINKY_FMA
@@ -385,13 +387,13 @@ def _functions() -> Iterator[tuple[tuple[str, str], Function]]:
             given = {"NAME": name, "ONE": _ONE[name], "MANY": _MANY[name]}
             yield (
                 (name, dtype),
-                Function(f"slinky_{name}{suffix}", _of_precision(_REMAINING + _DIVISION, dtype, **given)),
+                Function(f"slinky_strip_{name}{suffix}", _of_precision(_REMAINING + _DIVISION, dtype, **given)),
             )
     for name, shift in (("sin", "0"), ("cos", "1")):
         given = {"NAME": name, "SHIFT": shift}
-        yield (name, "d"), Function(f"slinky_{name}", _of_precision(_ANGLES + _TURNING, "d", **given))
+        yield (name, "d"), Function(f"slinky_strip_{name}", _of_precision(_ANGLES + _TURNING, "d", **given))
     for name, text in (("exp", _EXP), ("log", _LOG), ("hypot", _HYPOT)):
-        yield (name, "d"), Function(f"slinky_{name}", text, is_faster_alone=name == "hypot")
+        yield (name, "d"), Function(f"slinky_strip_{name}", text, is_faster_alone=name == "hypot")
 
 
 def _once(function: Function) -> Function:
