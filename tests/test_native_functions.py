@@ -228,6 +228,27 @@ def test_functions_in_programs_without_python(more: tuple[str, ...], tmp_path: P
     assert steps_between(result, usual).max() <= 1
 
 
+def test_functions_in_nests() -> None:
+    """A nest in C gives the bits that calls one by one give, also where several kernels have functions in common."""
+    a, mid, out = (plane(name, np.float64) for name in ("a", "mid", "out"))
+    sl.arithmetic(np.maximum(np.sin(a[y, x]) * a[y, x], -a[y, x] % 3), mid[y, x], name="first")
+    sl.arithmetic(np.maximum(np.sin(mid[y - 1, x] + mid[y + 1, x]) % 3, mid[y, x]), out[y, x], name="last")
+    p = sl.build_pipeline([a], [out])
+    p = sl.compute_at(sl.split_loop(p, "last.y", 1), "first", "for y")
+    p = sl.fold_storage(sl.slide_window(p, "first", "for y", warmup="first"), "alloc mid", "y")
+    values = np.random.default_rng(0).uniform(-9, 9, (30, 700))
+    values[::4, ::5] = 1e200
+    plan = p.compile(backend="native")
+    assert "# in C" in plan.source
+    found, counted = (sl.Buffer(np.zeros((28, 700)), min=(1, 0)) for _ in range(2))
+    plan(values, found)
+    p.run(values, counted, backend="native")
+    same_bits(found.array, counted.array)
+    first = np.maximum(np.sin(values) * values, -values % 3)
+    expected = np.maximum(np.sin(first[:-2] + first[2:]) % 3, first[1:-1])
+    np.testing.assert_allclose(found.array[3], expected[3], rtol=1e-6, atol=1e-6)
+
+
 # ----------------------------------------------------------------------------------------------------------------
 # Integers, signs, powers, conversions
 # ----------------------------------------------------------------------------------------------------------------

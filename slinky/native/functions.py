@@ -59,11 +59,11 @@ COMMON = """\
 #ifndef SLINKY_COMMON
 #define SLINKY_COMMON
 #if defined(__SSE2__)
-typedef unsigned int slinky_state;
+typedef unsigned int slinky_flags;
 #define SLINKY_KEEP(state) do { __asm__ volatile("" ::: "memory"); state = _mm_getcsr(); } while (0)
 #define SLINKY_RESTORE(state) do { __asm__ volatile("" ::: "memory"); _mm_setcsr(state); } while (0)
 #else
-typedef fexcept_t slinky_state;
+typedef fexcept_t slinky_flags;
 #define SLINKY_KEEP(state) do { __asm__ volatile("" ::: "memory"); fegetexceptflag(&state, FE_ALL_EXCEPT); } while (0)
 #define SLINKY_RESTORE(state) \\
     do { __asm__ volatile("" ::: "memory"); fesetexceptflag(&state, FE_ALL_EXCEPT); } while (0)
@@ -123,7 +123,7 @@ SLINKY_STRIPS void slinky_strip_@NAME@f(intptr_t n, const @T *restrict x, const 
 {
     @I others = 0;
 #if SLINKY_FMA
-    slinky_state state;
+    slinky_flags state;
     SLINKY_KEEP(state);
     for (intptr_t i = 0; i < n; i++) {
         const @T a = x[i], b = y[i], quotient = a / b;
@@ -227,7 +227,7 @@ SLINKY_STRIPS void slinky_strip_@NAME(intptr_t n, const double *restrict x, doub
 {
     int64_t others = 0;
 #if SLINKY_FMA
-    slinky_state state;
+    slinky_flags state;
     SLINKY_KEEP(state);
     for (intptr_t i = 0; i < n; i++) {
         double low;
@@ -260,7 +260,7 @@ SLINKY_STRIPS void slinky_strip_exp(intptr_t n, const double *restrict x, double
 {
     int64_t others = 0;
 #if SLINKY_FMA
-    slinky_state state;
+    slinky_flags state;
     SLINKY_KEEP(state);
     for (intptr_t i = 0; i < n; i++) {
         const int is_plain = fabs(x[i]) <= 708;
@@ -298,7 +298,7 @@ SLINKY_STRIPS void slinky_strip_log(intptr_t n, const double *restrict x, double
 {
     int64_t others = 0;
 #if SLINKY_FMA
-    slinky_state state;
+    slinky_flags state;
     SLINKY_KEEP(state);
     for (intptr_t i = 0; i < n; i++) {
         const int is_plain = (x[i] >= 0x1p-1022) & (x[i] <= 0x1.fffffffffffffp+1023);
@@ -339,7 +339,7 @@ SLINKY_STRIPS void slinky_strip_hypot(intptr_t n, const double *restrict x, cons
 {
     int64_t others = 0;
 #if SLINKY_FMA
-    slinky_state state;
+    slinky_flags state;
     SLINKY_KEEP(state);
     for (intptr_t i = 0; i < n; i++) {
         const double u = fabs(x[i]), v = fabs(y[i]), a = u > v ? u : v, b = u > v ? v : u;

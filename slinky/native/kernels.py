@@ -79,7 +79,15 @@ def kernel_text(formula: Formula, results: Sequence[Result] = ()) -> str | None:
         return None
 
 
-def kernel_function(formula: Formula, name: str) -> str | None:
+@attrs.frozen
+class KernelFunction:
+    """A function of other C code, and the functions that it calls, to stand before it. These may be there already."""
+
+    called: str
+    text: str
+
+
+def kernel_function(formula: Formula, name: str) -> KernelFunction | None:
     """The same as a function for other C code, of arrays that have elements, each where its dtype wants it.
 
     It returns nothing, and leaves the exceptions of floating point arithmetic to who calls it.
@@ -173,14 +181,14 @@ class _Kernel:
         own = "".join(f"\n{text}" for text in self._called(body))
         return f"{HEAD}{own}\nint {NAME}({', '.join(self._parameters())})\n{{\n{body}\n}}\n"
 
-    def function(self, name: str) -> str:
-        """A function for other C code, and before it those that it calls."""
+    def function(self, name: str) -> KernelFunction:
+        """A function for other C code."""
         unasked = set(range(self.formula.rank)) - {s.dim for s in self.formula.steps if isinstance(s, Coordinate)}
         quiet = [f"(void)first{d};" for d in sorted(unasked) if self.formula.has_coordinates()]
         lines = [*quiet, *self._extents(), *self._places(), *self._merging(), *self._nest()]
         body = "\n".join(f"    {line}" for line in without_unused(lines))
-        own = "".join(f"{text}\n" for text in self._called(body))
-        return f"{own}static void {name}({', '.join(self._parameters())})\n{{\n{body}\n}}\n"
+        text = f"static void {name}({', '.join(self._parameters())})\n{{\n{body}\n}}\n"
+        return KernelFunction("\n".join(self._called(body)), text)
 
     def _called(self, body: str) -> list[str]:
         return [*texts_of(self.functions.values()), *texts_in(body), *comparisons_in(body)]

@@ -28,7 +28,7 @@ from slinky.ir.formulas import Element, Formula
 from slinky.ir.operations import Expression
 from slinky.ir.statements import LoweredFunc
 from slinky.native.integers import LARGEST, Integers, UnprintableError, Whole, known_within, literal
-from slinky.native.kernels import C_TYPES, argument_types, kernel_function
+from slinky.native.kernels import C_TYPES, KernelFunction, argument_types, kernel_function
 from slinky.native.names import CNames, in_ascii
 from slinky.runtime.arena import SiteKind
 from slinky.runtime.plan_tree import (
@@ -110,7 +110,7 @@ class Kernels:
 
     def __init__(self) -> None:
         self._names: dict[Formula, str] = {}
-        self._texts: dict[str, str] = {}
+        self._texts: dict[str, KernelFunction] = {}
         self._calls: Counter[str] = Counter()
         self.rank = 1
 
@@ -144,11 +144,9 @@ class Kernels:
 
     def texts(self) -> list[str]:
         """The functions that are called. Those that are called from several places are compiled only once."""
-        return [
-            f"{'slinky_shared ' if self._calls[name] > 1 else ''}{text}"
-            for name, text in self._texts.items()
-            if self._calls[name]
-        ]
+        taken = {name: each for name, each in self._texts.items() if self._calls[name]}
+        before = dict.fromkeys(each.called for each in taken.values() if each.called)
+        return [*before, *("slinky_shared " * (self._calls[n] > 1) + each.text for n, each in taken.items())]
 
 
 def sites_of(tree: PlanTree) -> dict[str, SiteKind]:
