@@ -10,6 +10,8 @@ import numpy as np
 import slinky as sl
 
 MACHINE = sl.Machine()
+PIECES = sl.Machine(near_bytes=256, shared_bytes=512, memory_bandwidth=1e6, shared_bandwidth=1e7, call_seconds=1e-9)
+"""A machine whose caches are so small, and whose calls cost so little, that small arrays go by pieces."""
 
 
 def jit(function: Callable[..., Any], **options: Any) -> Any:

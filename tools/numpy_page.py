@@ -140,7 +140,8 @@ order along their last axis; in other layouts NumPy itself adds floats in anothe
 results are NumPy's in every bit. Where NumPy's bits depend on the layout of arrays that are not in C order (transposed,
 flipped, strided ones in front of a sum), the function is called as it is.
 Indexing by slices with any step, integers, new axes and `...`, and all views below, cost nothing: they become part of
-what is read.
+what is read. So do windows that slide, in sums, products (`einsum`, `tensordot`) and whatever else is done with them.
+One array of integers as an index chooses elements along its axis, by pieces; several ones run whole.
 """
 
 

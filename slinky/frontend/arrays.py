@@ -41,15 +41,18 @@ class Cell:
 class LazyArray:
     """An array whose elements are not computed yet. It does what a NumPy array does; `np.asarray` computes it."""
 
-    __slots__ = ("__weakref__", "_cell", "_index", "_shape", "_trace")
+    __slots__ = ("__weakref__", "_cell", "_index", "_shape", "_trace", "_writeable")
     __slinky_lazy__ = True
     __array_priority__ = 1000.0
 
-    def __init__(self, trace: Trace, cell: Cell, index: tuple[Index, ...], shape: Shape) -> None:
+    def __init__(
+        self, trace: Trace, cell: Cell, index: tuple[Index, ...], shape: Shape, writeable: bool = True
+    ) -> None:
         self._trace = trace
         self._cell = cell
         self._index = index
         self._shape = shape
+        self._writeable = writeable
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:  # functions that ask `isinstance(x, np.ndarray)` mean an array like this
@@ -112,7 +115,11 @@ class LazyArray:
         """Another view of the same place; scalars are no places, so arrays of them are their own."""
         if self.is_scalar:
             return LazyArray(self._trace, Cell(whole_result(self.view, self._trace)), view.index, view.shape)
-        return LazyArray(self._trace, self._cell, view.index, view.shape)
+        return LazyArray(self._trace, self._cell, view.index, view.shape, self._writeable)
+
+    def read_only(self) -> LazyArray:
+        """The same elements, which are not written to through this array."""
+        return LazyArray(self._trace, self._cell, self._index, self._shape, writeable=False)
 
     # Values -------------------------------------------------------------------------------------------------------
 
@@ -226,6 +233,8 @@ class LazyArray:
     def write(self, value: LazyArray) -> None:
         """Put elements into the place; they are broadcast, and have the dtype already."""
         own, cell = self.view, self._cell
+        if not self._writeable:
+            raise ValueError("assignment destination is read-only")
         if cell.is_argument:
             raise TracingError(
                 f"{self._trace.name} writes to its argument {cell.result.node.operation.name}; let it copy it first, "
@@ -233,6 +242,8 @@ class LazyArray:
             )
         if cell.uncertain:
             raise self._trace.abandon("writing to what may share memory with another array")
+        if own.is_woven:
+            raise self._trace.abandon("writing to an axis that was split")
         axes = [i.axis for i in own.index if i.axis is not None]
         repeated = [n for axis, n in enumerate(own.shape) if axis not in axes and n != 1]
         if any(n != 0 for n in repeated):
@@ -379,7 +390,7 @@ def _computation(
     if own is None:
         return None
     read = tuple(
-        (view.result, tuple((expr_of(i.offset), i.step, i.axis) for i in view.index), tuple(map(expr_of, view.shape)))
+        (view.result, tuple((expr_of(i.offset), i.terms) for i in view.index), tuple(map(expr_of, view.shape)))
         for view in operands
     )
     given = tuple((tuple(map(expr_of, shape)), dtype, scalar) for shape, dtype, scalar in results)
@@ -404,7 +415,7 @@ def whole_result(view: View, trace: Trace) -> Result:
 
 def solid(view: View, trace: Trace) -> View:
     """A view in which nothing is repeated, for functions that must see each element."""
-    used = {i.axis for i in view.index}
+    used = {axis for i in view.index for _, axis in i.terms}
     repeated = any(axis not in used and not (type(n) is int and n == 1) for axis, n in enumerate(view.shape))
     return whole_view(whole_result(view, trace)) if repeated else view
 

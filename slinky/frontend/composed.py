@@ -6,20 +6,23 @@ Invariant: each is what NumPy computes, operation by operation, so that the bits
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import attrs
 import numpy as np
 
-from slinky.frontend.arrays import LazyArray, Value, made, placed
-from slinky.frontend.calling import call_function, cast, lifted, pointwise, trace_of
+from slinky.frontend import contracting as contracting  # they fill the table, too
+from slinky.frontend import sliding as sliding
+from slinky.frontend.arrays import LazyArray, Value, made, placed, whole_result
+from slinky.frontend.calling import broadcast_to, call_function, cast, lifted, pointwise, trace_of
 from slinky.frontend.functions import ELEMENTS, WHOLE_AXES, reduced
 from slinky.frontend.given import as_lazy, axes_of
 from slinky.frontend.nodes import Index
 from slinky.frontend.operations import Assembled, Part
 from slinky.frontend.rearranging import COPY, VIEW, atleast_2d, concatenate
+from slinky.frontend.sizes import same
 from slinky.frontend.tables import ALONG, NotUnderstoodError, understood
+from slinky.frontend.views import common_shape
 
 MOST_PARTS = 64
 """Copies of more parts are made at once."""
@@ -48,83 +51,62 @@ def norm(x: Value, ord: Any = None, axis: Any = None, keepdims: bool = False) ->
 def select(condlist: Sequence[Value], choicelist: Sequence[Value], default: Value = 0) -> Any:
     """Elements of the first array whose condition holds."""
     if len(condlist) != len(choicelist) or not len(condlist):
-        raise NotUnderstoodError("lists of other lengths")
+        raise NotUnderstoodError("lists of other lengths")  # NumPy says so
     trace = trace_of((tuple(condlist), tuple(choicelist), default))
-    choices = [lifted(each, trace) for each in choicelist]
     conditions = [lifted(each, trace) for each in condlist]
-    if type(default) not in (int, float) or any(c.dtype != np.bool_ for c in conditions):
-        raise NotUnderstoodError("defaults that are arrays")
-    if any(type(each) is not LazyArray for each in choicelist):
-        raise NotUnderstoodError("numbers as choices")
-    dtype = np.result_type(*(each.dtype for each in choices), default)
-    if not any(len(each._shape) for each in (*choices, *conditions)):
+    choices = [each if type(each) in (int, float, complex) else lifted(each, trace) for each in (*choicelist, default)]
+    if any(c.dtype != np.bool_ for c in conditions):
+        raise NotUnderstoodError("conditions that are not bool")
+    dtype = np.result_type(*(each.dtype if type(each) is LazyArray else each for each in choices))
+    shape = common_shape([each._shape for each in (*conditions, *choices) if type(each) is LazyArray])
+    if not shape:
         raise NotUnderstoodError("no axes")
-    found: Any = np.asarray(default, dtype)[()]
-    for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
-        own = choice if choice.dtype == dtype else cast(choice, dtype)
-        found = pointwise(np.where, (condition, own, found), name="select", scalars=False)
-    return found
+
+    def value(choice: Any) -> Any:
+        if type(choice) is not LazyArray:
+            return np.asarray(choice, dtype)[()]
+        return choice if choice.dtype == dtype else cast(choice, dtype)
+
+    *given, found = map(value, choices)
+    for condition, choice in zip(reversed(conditions), reversed(given), strict=True):
+        found = pointwise(np.where, (condition, choice, found), name="select", scalars=False)
+    return (
+        found if all(map(same, found._shape, shape)) else placed(whole_result(broadcast_to(found, shape), trace), trace)
+    )
 
 
-@attrs.frozen(eq=False)
-class _WithTables:
-    """A function of elements and of arrays that are known."""
+@understood(np.block, how=COPY)
+def block(arrays: Any) -> LazyArray:
+    """Blocks beside and below each other."""
+    trace = trace_of((arrays,))
+    depth = _depth(arrays)
+    leaves = [lifted(each, trace) for each in _leaves(arrays)]
+    rank = max(depth, *(len(each._shape) for each in leaves))
 
-    function: Callable[..., Any]
-    tables: tuple[Any, ...]
-    keywords: dict[str, Any]
+    def joined(given: Any, inside: int) -> LazyArray:
+        if not isinstance(given, list):
+            own = lifted(given, trace)
+            return own[(None,) * (rank - len(own._shape))]  # type: ignore[no-any-return]
+        return concatenate([joined(each, inside + 1) for each in given], inside - depth)
 
-    def __call__(self, x: Any) -> Any:
-        return self.function(x, *self.tables, **self.keywords)
-
-
-@understood(np.interp, how=ELEMENTS)
-def interp(x: Value, xp: Value, fp: Value, left: Any = None, right: Any = None, period: Any = None) -> Any:
-    """Linear interpolation in tables that are known."""
-    tables = _known(xp), _known(fp)
-    function = _WithTables(np.interp, tables, {"left": left, "right": right, "period": period})
-    return pointwise(function, (as_lazy(x),), name="interp")
-
-
-@understood(np.digitize, how=ELEMENTS)
-def digitize(x: Value, bins: Value, right: bool = False) -> Any:
-    """The numbers of bins that are known."""
-    return pointwise(_WithTables(np.digitize, (_known(bins),), {"right": right}), (as_lazy(x),), name="digitize")
+    found = joined(arrays, 0)
+    if found.dtype != np.result_type(*(each.dtype for each in leaves)):
+        raise NotUnderstoodError("dtypes whose common one depends on the order")
+    return found if depth else found.copy()
 
 
-def _known(table: Value) -> Any:
-    """A table as it is now."""
-    if type(table) is LazyArray:
-        raise NotUnderstoodError("tables that are not known")
-    return np.array(table)
+def _depth(given: Any) -> int:
+    """How deep lists are in each other, everywhere."""
+    if not isinstance(given, list):
+        return 0
+    depths = {_depth(each) for each in given}
+    if len(depths) != 1:
+        raise NotUnderstoodError("lists of other depths")  # NumPy says so
+    return depths.pop() + 1
 
 
-@understood(np.gradient, how=ELEMENTS)
-def gradient(f: Value, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
-    """Central differences, one-sided ones at the ends, with spacings that are numbers."""
-    array = as_lazy(f)
-    rank = len(array._shape)
-    axes = axes_of(axis, rank) if not isinstance(axis, tuple) else tuple(a % rank for a in axis)
-    spacings = [1.0] * len(axes) if not varargs else list(varargs) * (len(axes) if len(varargs) == 1 else 1)
-    plain = all(type(each) in (int, float) for each in spacings) and len(spacings) == len(axes) and edge_order == 1
-    if not plain or array.dtype.kind not in "f" or not rank:
-        raise NotUnderstoodError("spacings")
-    found = []
-    for d, step in zip(axes, spacings, strict=True):
-        if not array._shape[d] >= 2:
-            raise NotUnderstoodError("too few elements")  # NumPy says so
-        found.append(_gradient(array, d, step))
-    return found[0] if len(axes) == 1 else tuple(found)
-
-
-def _gradient(array: LazyArray, d: int, step: float) -> LazyArray:
-    before = (slice(None),) * d
-
-    def part(*ends: Any) -> Any:
-        return array[(*before, slice(*ends))]
-
-    inside = (part(2, None) - part(None, -2)) / (2.0 * step)
-    return concatenate([(part(1, 2) - part(0, 1)) / step, inside, (part(-1, None) - part(-2, -1)) / step], d)
+def _leaves(given: Any) -> list[Any]:
+    return [leaf for each in given for leaf in _leaves(each)] if isinstance(given, list) else [given]
 
 
 @understood(np.split, np.array_split, how=VIEW)

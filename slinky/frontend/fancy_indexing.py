@@ -1,7 +1,7 @@
 """Indexing lazy arrays by arrays: what is taken, and what is assigned.
 
-By integers it runs whole; a mask as an index asks for its values. Where a number is assigned under a mask, each element
-is one of two, by pieces.
+One array of integers chooses elements along its axis, by pieces; several ones run whole; a mask as an index asks for
+its values. Where a number is assigned under a mask, each element is one of two, by pieces.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ import numpy as np
 
 from slinky.frontend.arrays import LazyArray, Value, is_traceable
 from slinky.frontend.calling import converted, filled_in, lazy_arrays, lifted, opaque, pointwise, relaxed, trace_of
+from slinky.frontend.contracting import taken
 from slinky.frontend.nodes import numbers
 from slinky.frontend.sizes import same
+from slinky.frontend.tables import NotUnderstoodError
 from slinky.frontend.tracing import values_of
 
 
@@ -26,7 +28,10 @@ def fancy_index(array: LazyArray, given: Any) -> Any:
         trace.forced("indexing by a mask")
         values = values_of([a.view for a in lazy_arrays((array, given))], trace)
         return relaxed(filled_in(operator.getitem, (array, given), {}, values), trace)
-    return opaque(_Index(), (array, given), {})
+    try:
+        return taken(array, entries)
+    except NotUnderstoodError:
+        return opaque(_Index(), (array, given), {})
 
 
 class _Index:

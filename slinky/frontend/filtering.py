@@ -17,7 +17,7 @@ from slinky.frontend.arrays import LazyArray, made, placed
 from slinky.frontend.calling import broadcast_to, lifted, trace_of
 from slinky.frontend.nodes import Array, Node, Operation, exactly, numbers
 from slinky.frontend.sizes import Length, same
-from slinky.frontend.tables import NotUnderstoodError
+from slinky.frontend.tables import EXACT, NotUnderstoodError
 from slinky.frontend.views import common_shape
 from slinky.graph.buffers import BufferExpr
 from slinky.graph.copying import Source
@@ -67,7 +67,7 @@ class Filter(Operation):
             return None
 
 
-def filtered(kernel: Any, given: Sequence[Any], keywords: dict[str, Any]) -> LazyArray:
+def filtered(kernel: Any, given: Sequence[Any], keywords: dict[str, Any], *, exactness: str = EXACT) -> LazyArray:
     """What a kernel gives for lazy arrays.
 
     Raises `ArgumentError` for arrays that do not fit.
@@ -89,6 +89,6 @@ def filtered(kernel: Any, given: Sequence[Any], keywords: dict[str, Any]) -> Laz
     windows = kernel.windows(len(shape))
     wanted = tuple(window.extent(n) for window, n in zip(windows, shape, strict=True))
     dtype = np.dtype(attrs.evolve(call, arrays=tuple(arrays)).dtype)
-    operation = Filter(kernel.name, attrs.evolve(call, arrays=()))
+    operation = Filter(kernel.name, attrs.evolve(call, arrays=()), exactness)
     views = [broadcast_to(array, shape) for array in arrays]
     return placed(made(operation, views, [(wanted, dtype, False)], trace)[0], trace)

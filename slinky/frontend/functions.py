@@ -24,7 +24,7 @@ from slinky.frontend.calling import (
 )
 from slinky.frontend.given import as_lazy, axes_of
 from slinky.frontend.operations import Along, Contraction
-from slinky.frontend.sizes import same, value_of
+from slinky.frontend.sizes import Length, same, value_of
 from slinky.frontend.tables import (
     ALONG,
     EXACT,
@@ -42,11 +42,13 @@ ELEMENTS = "by elements"
 WHOLE_AXES = "along whole axes"
 
 
-def _dtype_of(function: Callable[..., Any], ranks: Sequence[tuple[int, Any]], keywords: dict[str, Any]) -> Any:
-    """The dtype of what a function gives, asked of arrays with one element."""
+def dtype_of(
+    function: Callable[..., Any], ranks: Sequence[tuple[int, Any]], keywords: dict[str, Any], extent: int = 1
+) -> Any:
+    """The dtype of what a function gives, asked of arrays with one element along each axis, or so many."""
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        dtype = np.asarray(function(*(np.ones((1,) * rank, dtype) for rank, dtype in ranks), **keywords)).dtype
+        dtype = np.asarray(function(*(np.ones((extent,) * rank, dtype) for rank, dtype in ranks), **keywords)).dtype
     if dtype.kind not in "biufc":
         raise NotUnderstoodError(f"results of {dtype}")
     return dtype
@@ -89,7 +91,7 @@ def reduced(
     if out is not None or not removed or array.is_scalar:
         raise NotUnderstoodError("out=, or no axes")
     keywords["axis"] = None if axis is None else removed if isinstance(axis, tuple) else removed[0]
-    kind = _dtype_of(function, [(rank, array.dtype)], keywords)
+    kind = dtype_of(function, [(rank, array.dtype)], keywords)
     shape = tuple(n for d, n in enumerate(array._shape) if d not in removed)
     exactness = exactness_reduced(function, name, array.dtype, kind, removed == (rank - 1,))
     operation = Along(name, function, removed, removed, tuple(sorted(keywords.items())), exactness)
@@ -107,9 +109,10 @@ def accumulated(
     axis: Any = None,
     dtype: Any = None,
     out: Any = None,
+    length: Callable[[Length], Length] | None = None,
     **keywords: Any,
 ) -> LazyArray:
-    """What a function gives that goes along one axis and keeps it."""
+    """What a function gives that goes along one axis and keeps it, as long as it is, or another `length`."""
     array = as_lazy(a)
     rank = len(array._shape)
     if out is not None or rank == 0 or (axis is None and rank != 1):
@@ -121,10 +124,13 @@ def accumulated(
     if len(axes) != 1:
         raise NotUnderstoodError("several axes")
     keywords["axis"] = axes[0]
-    kind = _dtype_of(function, [(rank, array.dtype)], keywords)
+    kind = dtype_of(function, [(rank, array.dtype)], keywords, 1 if length is None else 2)
     operation = Along(name, function, axes, (), tuple(sorted(keywords.items())), exactness_along(function))
+    shape = array._shape
+    if length is not None:
+        shape = (*shape[: axes[0]], length(shape[axes[0]]), *shape[axes[0] + 1 :])
     return placed(
-        made(operation, [solid(array.view, array._trace)], [(array._shape, kind, False)], array._trace)[0], array._trace
+        made(operation, [solid(array.view, array._trace)], [(shape, kind, False)], array._trace)[0], array._trace
     )
 
 
@@ -164,11 +170,11 @@ def _register_along() -> None:
 
         return of_array
 
-    def transform(function: Callable[..., Any]) -> Callable[..., Any]:
+    def transform(function: Callable[..., Any], length: Callable[[Length], Length] | None) -> Callable[..., Any]:
         def of_array(a: Value, n: Any = None, axis: int = -1, norm: Any = None) -> LazyArray:
             if n is not None:
                 raise NotUnderstoodError("another length")
-            return accumulated(function, name_of(function).split(".")[-1], a, axis, norm=norm)
+            return accumulated(function, name_of(function).split(".")[-1], a, axis, length=length, norm=norm)
 
         return of_array
 
@@ -178,9 +184,23 @@ def _register_along() -> None:
         understood(function, how=WHOLE_AXES, exactness=ALONG)(handler(function, None))
     for function in sorting:
         understood(function, how=WHOLE_AXES, exactness=ALONG)(handler(function, -1))
-    transforms: list[Callable[..., Any]] = [np.fft.fft, np.fft.ifft]
-    for function in transforms:
-        understood(function, how=WHOLE_AXES, exactness=TOLERANCE)(transform(function))
+    transforms: dict[Callable[..., Any], Callable[[Length], Length] | None] = {
+        np.fft.fft: None,
+        np.fft.ifft: None,
+        np.fft.rfft: lambda n: n // 2 + 1,
+        np.fft.ihfft: lambda n: n // 2 + 1,
+        np.fft.irfft: _of_half,
+        np.fft.hfft: _of_half,
+    }
+    for function, length in transforms.items():
+        understood(function, how=WHOLE_AXES, exactness=TOLERANCE)(transform(function, length))
+
+
+def _of_half(n: Length) -> Length:
+    """How long what is real is, of which half of the transform is given."""
+    if not n >= 2:
+        raise NotUnderstoodError("too few elements")  # NumPy says so
+    return 2 * (n - 1)
 
 
 _register_reductions()
@@ -213,7 +233,7 @@ def matmul(a: Value, b: Value) -> LazyArray:
         (*common, row, None) if ranks[0] > 1 else (None,),
         (*common, None, column) if ranks[1] > 1 else (None,),
     )
-    kind = _dtype_of(np.matmul, [(ranks[0], left.dtype), (ranks[1], right.dtype)], {})
+    kind = dtype_of(np.matmul, [(ranks[0], left.dtype), (ranks[1], right.dtype)], {})
     exact = EXACT if kind.kind in "biu" else TOLERANCE
     shape = (*before, *rows, *columns)
     operation = Contraction("matmul", np.matmul, labels, exactness=exact)
@@ -389,4 +409,15 @@ METHODS: dict[str, Callable[..., Any]] = {
 
 PROPERTIES: dict[str, Callable[[LazyArray], Any]] = {"real": real, "imag": imag}
 
-__all__ = ["METHODS", "PROPERTIES", "accumulated", "filled", "lazy_arrays", "matmul", "outer_of", "reduced", "value_of"]
+__all__ = [
+    "METHODS",
+    "PROPERTIES",
+    "accumulated",
+    "dtype_of",
+    "filled",
+    "lazy_arrays",
+    "matmul",
+    "outer_of",
+    "reduced",
+    "value_of",
+]

@@ -69,7 +69,7 @@ def is_arithmetic(node: Node) -> bool:
     operation = node.operation
     if not isinstance(operation, Pointwise) or operation.masked or operation.unpacked or len(node.results) != 1:
         return False
-    if not node.operands or not node.results[0].shape or operation.keywords:
+    if not node.operands or not node.results[0].shape or operation.keywords or any(v.is_woven for v in node.operands):
         return False
     if operation.function is np.where:  # its dtype may depend on the values of Python's integers
         return node.operands[0].dtype == np.bool_ and all(isinstance(a, Operand) for a in operation.arguments)

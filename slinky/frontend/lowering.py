@@ -18,6 +18,7 @@ from collections.abc import Callable, Collection, Container, Hashable, Iterator,
 from typing import Any
 
 import attrs
+import numpy as np
 
 from slinky.build import build_pipeline
 from slinky.errors import GraphError
@@ -46,8 +47,35 @@ class Adapter:
     order: tuple[int, ...]
     placed: tuple[slice | None, ...]
 
-    def __call__(self, piece: Array) -> Array:
+    def __call__(self, piece: Array, made: tuple[int, ...]) -> Array:
         return piece[(*self.picked, ...)].transpose(self.order)[self.placed]
+
+
+@attrs.frozen
+class Woven:
+    """How a piece of a buffer is seen along whose axes several axes go: windows, or parts of an axis that was split.
+
+    Per axis of the piece, `terms` are steps with the axes that they are along. `lengths` are those of the axes seen,
+    as far as they are numbers; where an axis goes along one of the piece that is made, it is as long (`along`).
+    """
+
+    terms: tuple[tuple[tuple[int, int], ...], ...]
+    along: tuple[int | None, ...]
+    lengths: tuple[int | None, ...]
+
+    def __call__(self, piece: Array, made: tuple[int, ...]) -> Array:
+        shape = [n if k is None else made[k] for n, k in zip(self.lengths, self.along, strict=True)]
+        strides, first = [0] * len(shape), []
+        for terms, extent, stride in zip(self.terms, piece.shape, piece.strides, strict=True):
+            reach = sum(abs(step) * (n - 1) for step, axis in terms if (n := shape[axis]) is not None)
+            for step, axis in terms:
+                if shape[axis] is None:
+                    shape[axis] = (extent - 1 - reach) // abs(step) + 1
+                strides[axis] = step * stride
+            first.append(sum(-step * (shape[axis] - 1) for step, axis in terms if step < 0))  # type: ignore[operator]
+        start = piece[tuple(slice(at, at + 1) for at in first)]
+        counts = tuple(1 if n is None else n for n in shape)
+        return np.lib.stride_tricks.as_strided(start, counts, strides)
 
 
 def adapter_of(index: Sequence[Index], rank: int, first: int) -> Adapter | None:
@@ -64,10 +92,10 @@ def adapter_of(index: Sequence[Index], rank: int, first: int) -> Adapter | None:
 
 @attrs.frozen(eq=False)
 class Read:
-    """An access of an operand, and how the callback sees it."""
+    """An access of an operand, and how the callback sees it: a piece, of which so much is made."""
 
     access: Access
-    adapter: Adapter | None
+    adapter: Adapter | Woven | None
 
 
 @attrs.frozen(eq=False)
@@ -179,29 +207,41 @@ class Lowering:
 
     def read_elements(self, view: View, places: Sequence[Expr]) -> Read:
         """What a function of elements reads, which broadcasts."""
-        used = [i.axis for i in view.index if i.axis is not None]
-        return self._read(view, places, min(used, default=len(view.shape)))
+        used = [axis for i in view.index for _, axis in i.terms]
+        return self._read(view, places, places, min(used, default=len(view.shape)))
 
-    def read(self, view: View, places: Sequence[Expr | None]) -> Read:
-        """What is read for the view at places along its axes; all of an axis where there is None."""
-        return self._read(view, places, 0)
+    def read(self, view: View, places: Sequence[Expr | None], dims: Sequence[Expr] = ()) -> Read:
+        """What is read for the view at places along its axes, which are among `dims`; all of an axis where there is
+        None."""
+        return self._read(view, places, dims, 0)
 
-    def _read(self, view: View, places: Sequence[Expr | None], first: int) -> Read:
+    def _read(self, view: View, places: Sequence[Expr | None], dims: Sequence[Expr], first: int) -> Read:
         if self._as_one_piece:
             places = [None] * len(places)
+        adapter = self._woven(view, places, dims) if view.is_woven else None
+        return Read(self._access(view, places), adapter or adapter_of(view.index, len(view.shape), first))
+
+    def _access(self, view: View, places: Sequence[Expr | None]) -> Access:
         box = []
         for i in view.index:
-            at = self.expr(i.offset)
-            if i.axis is None:
-                box.append(point(at))
-                continue
-            place = places[i.axis]
-            if place is not None:
-                box.append(point(at + i.step * place))
-                continue
-            end = at + i.step * (self.expr(view.shape[i.axis]) - 1)
-            box.append(Interval(at, end) if i.step > 0 else Interval(end, at))
-        return Read(self.access(view.result, box), adapter_of(view.index, len(view.shape), first))
+            low = high = self.expr(i.offset)
+            for step, axis in i.terms:
+                place = places[axis]
+                far = step * (self.expr(view.shape[axis]) - 1 if place is None else place)
+                low = low if place is None and step > 0 else low + far
+                high = high if place is None and step < 0 else high + far
+            box.append(point(low) if low is high else Interval(low, high))
+        return self.access(view.result, box)
+
+    @staticmethod
+    def _woven(view: View, places: Sequence[Expr | None], dims: Sequence[Expr | None]) -> Woven:
+        used = {axis for i in view.index for _, axis in i.terms}
+        along = tuple(
+            dims.index(place) if place in dims and place is not None and axis in used else None
+            for axis, place in enumerate(places)
+        )
+        lengths = tuple((n if type(n) is int else None) if axis in used else 1 for axis, n in enumerate(view.shape))
+        return Woven(tuple(i.terms for i in view.index), along, lengths)
 
     def func(
         self,
@@ -397,7 +437,7 @@ def structure(nodes: Sequence[Node], outputs: Sequence[View]) -> Hashable | None
         return tuple(map(of, shape))
 
     def read(view: View) -> Hashable:
-        index = tuple((of(i.offset), i.step, i.axis) for i in view.index)
+        index = tuple((of(i.offset), i.terms) for i in view.index)
         return place[view.result.node], view.result.number, index, lengths(view.shape)
 
     found: list[Hashable] = []

@@ -2,10 +2,12 @@
 
 Idea. A node is one operation with its results, each of which has a shape of lengths and a dtype. A `View` is how a
 result is read: per axis of the result, a place `offset + step * k`, where k counts along an axis of the view, or stays
-where it is. So slices, flips, transposes, new axes and broadcasting are no operations: they are composed into the read.
+where it is; of windows that slide, and of axes that were split, a place `offset + step * k + other * m`. So slices,
+flips, transposes, new axes, broadcasting, windows and splits are no operations: they are composed into the read.
 
 Invariant: a view lies inside of its result, for all sizes for which the guards of the trace hold; no two axes of a
-result follow one axis of a view.
+result follow one axis of a view; of several axes that one axis of a result follows, all but one have lengths that are
+numbers.
 """
 
 from __future__ import annotations
@@ -28,16 +30,31 @@ Shape = tuple[Length, ...]
 
 @attrs.frozen(eq=False)
 class Index:
-    """Where an axis of a result is read: at `offset + step * k`, k counting along an axis of the view, or 0."""
+    """Where an axis of a result is read: at `offset + step * k`, k counting along an axis of the view, or 0.
+
+    `others` are further steps and axes, which are added: those of windows, or of an axis that was split.
+    """
 
     offset: Length
     step: int
     axis: int | None
+    others: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def terms(self) -> tuple[tuple[int, int], ...]:
+        """All steps, with the axes of the view that they are along."""
+        return () if self.axis is None else ((self.step, self.axis), *self.others)
 
     @property
     def is_plain(self) -> bool:
         """Whether it reads from the first element on, one after the other."""
-        return type(self.offset) is int and self.offset == 0 and self.step == 1 and self.axis is not None
+        return (
+            type(self.offset) is int
+            and self.offset == 0
+            and self.step == 1
+            and self.axis is not None
+            and not self.others
+        )
 
 
 @attrs.frozen(eq=False)
@@ -63,6 +80,11 @@ class View:
     def dtype(self) -> np.dtype[Any]:
         """The dtype of the result."""
         return self.result.dtype
+
+    @property
+    def is_woven(self) -> bool:
+        """Whether several of its axes go along one axis of the result: those of windows, or of an axis split."""
+        return any(i.others for i in self.index)
 
     @property
     def is_whole(self) -> bool:
@@ -158,6 +180,11 @@ class Source(Operation):
     def key(self, of: Callable[[Length], Hashable]) -> Hashable | None:
         """Any array will do."""
         return ("source",)
+
+
+def index_of(offset: Length, terms: Sequence[tuple[int, int]]) -> Index:
+    """Where an axis is read: at an offset, and from there on with these steps along these axes of the view."""
+    return Index(offset, *terms[0], tuple(terms[1:])) if terms else Index(offset, 1, None)
 
 
 def whole_view(result: Result) -> View:

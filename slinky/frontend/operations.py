@@ -10,6 +10,7 @@ All run NumPy's own functions, on pieces. Invariant: `lower` makes funcs that gi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -184,7 +185,8 @@ class PointwiseCallback:
 
     def __call__(self, /, *operands: Array, **numbers: Any) -> None:
         count = len(self.adapters)
-        sources = [s if a is None else a(s) for s, a in zip(operands, self.adapters, strict=False)]
+        made = operands[count].shape
+        sources = [s if a is None else a(s, made) for s, a in zip(operands, self.adapters, strict=False)]
         if self.unpacked:
             sources = [s[()] for s in sources]
         targets = operands[count:]
@@ -238,7 +240,7 @@ class Along(Operation):
             kept = None if axis in self.removed else own.pop(0)
             places.append(None if axis in self.axes else kept)
         whole = [dim for dim, axis in zip(dims, self._kept(rank), strict=True) if axis in self.axes]
-        reads = [lowering.read(view, places) for view in node.operands]
+        reads = [lowering.read(view, places, dims) for view in node.operands]
         callback = Calling(self.name, self.function, dict(self.keywords), tuple(read.adapter for read in reads))
         lowering.func(node, callback, [read.access for read in reads], dims, whole=whole)
 
@@ -275,7 +277,8 @@ class Calling:
 
     def __call__(self, /, *operands: Array) -> None:
         count = len(self.adapters)
-        sources = [s if a is None else a(s) for s, a in zip(operands, self.adapters, strict=False)]
+        made = operands[count].shape
+        sources = [s if a is None else a(s, made) for s, a in zip(operands, self.adapters, strict=False)]
         targets = operands[count:]
         if self.function in INTO and len(targets) == 1:
             self.function(*sources, **{**self.keywords, "out": targets[0]})
@@ -312,7 +315,7 @@ class Contraction(Operation):
         """One func that computes any box of the result."""
         dims = lowering.dims(len(node.results[0].shape))
         places = [[None if k is None else dims[k] for k in labels] for labels in self.labels]
-        reads = [lowering.read(view, own) for view, own in zip(node.operands, places, strict=True)]
+        reads = [lowering.read(view, own, dims) for view, own in zip(node.operands, places, strict=True)]
         callback = Calling(self.name, self._called, {}, tuple(read.adapter for read in reads))
         lowering.func(node, callback, [read.access for read in reads], dims)
 
@@ -396,15 +399,15 @@ class Assembled(Operation):
             where.append((along[i.axis], Interval(0, expr_of(count) - 1)))
         box, edges, rules = [], [], []
         for i in view.index:
-            at, end = lowering.expr(i.offset), None
-            if i.axis is not None:
-                last = lowering.expr(view.shape[i.axis]) - 1
-                ends = (at, at + i.step * last)
-                if i.axis not in all_of or (part.rules is not None and part.rules[i.axis] is not None):
-                    end = Interval(*(ends if i.step > 0 else ends[::-1]))
-                at = at + i.step * lowering.substituted(along[i.axis])
+            at = low = high = lowering.expr(i.offset)
+            for step, axis in i.terms:
+                far = step * (lowering.expr(view.shape[axis]) - 1)
+                low, high = (low, high + far) if step > 0 else (low + far, high)
+                at = at + step * lowering.substituted(along[axis])
+            is_ruled = part.rules is not None and i.axis is not None and part.rules[i.axis] is not None
+            is_all = not i.terms or (not is_ruled and all(axis in all_of for _, axis in i.terms))
             box.append(point(at))
-            edges.append(end)
+            edges.append(None if is_all else Interval(low, high))
             rules.append(None if part.rules is None or i.axis is None else part.rules[i.axis])
         if part.rules is not None:
             where = []
@@ -428,6 +431,56 @@ class Assembled(Operation):
             for part in self.parts
         )
         return ("assembled", parts, exactly(self.fill))
+
+
+@attrs.frozen(eq=False)
+class Fused(Operation):
+    """A copy in which each axis is one of the operand, or several ones after each other, the last one fastest.
+
+    The operand is no windows: what is read of an axis is told by how long the piece is there.
+    """
+
+    groups: tuple[tuple[int, ...], ...]
+    name: str = "reshape"
+    exactness: str = "exact"
+
+    def compute(self, operands: Sequence[Array], node: Node) -> tuple[Array, ...]:
+        """The elements, in their order."""
+        return (np.array(operands[0].reshape(numbers(node.results[0].shape))),)
+
+    def lower(self, node: Node, lowering: Lowering) -> None:
+        """One func that reads whole rows: those in which the first and the last element are."""
+        (view,) = node.operands
+        dims = lowering.dims(len(self.groups))
+        places: list[Expr | None] = [None] * len(view.shape)
+        for group, dim in zip(self.groups, dims, strict=True):
+            rows: Expr = dim
+            for axis in reversed(group[1:]):
+                rows = rows // lowering.expr(view.shape[axis])
+            places[group[0]] = rows
+        read = lowering.read(view, places)
+        lowering.func(node, Fusing(self.groups, read.adapter), [read.access], dims, pass_buffers=True)
+
+    def key(self, of: Callable[[Length], Hashable]) -> Hashable | None:
+        """Which axes become one."""
+        return ("fused", self.groups)
+
+
+@attrs.frozen(eq=False)
+class Fusing:
+    """What makes axes of several ones, as a callback: of the rows that it is given, it takes what is asked for."""
+
+    groups: tuple[tuple[int, ...], ...]
+    adapter: Any
+    __name__ = "reshape"
+
+    def __call__(self, source: Any, target: Any) -> None:
+        made = target.array.shape
+        rows = source.array if self.adapter is None else self.adapter(source.array, made)
+        inner = [math.prod(rows.shape[axis] for axis in group[1:]) for group in self.groups]
+        first = [low % count for low, count in zip(target.min, inner, strict=True)]
+        flat = rows.reshape([rows.shape[group[0]] * n for group, n in zip(self.groups, inner, strict=True)])
+        target.array[...] = flat[tuple(slice(at, at + n) for at, n in zip(first, made, strict=True))]
 
 
 _MODES = {Boundary.NEAREST: "edge", Boundary.REFLECT: "symmetric", Boundary.MIRROR: "reflect", Boundary.WRAP: "wrap"}

@@ -5,12 +5,14 @@ Invariant: a handler gives what NumPy gives for the same arguments, or refuses b
 
 from __future__ import annotations
 
+import functools
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from slinky.frontend.arrays import LazyArray, Value, made, placed, whole_result
+from slinky.frontend.arrays import LazyArray, Value, made, placed, solid, whole_result
 from slinky.frontend.calling import (
     broadcast_to,
     cast,
@@ -21,10 +23,11 @@ from slinky.frontend.calling import (
 from slinky.frontend.given import as_lazy, axes_of
 from slinky.frontend.layouts import in_c_order
 from slinky.frontend.nodes import Index, whole_view
-from slinky.frontend.operations import Assembled, Part
-from slinky.frontend.sizes import Length, Size, same
+from slinky.frontend.operations import Assembled, Fused, Part
+from slinky.frontend.sizes import Length, Size, known, same
 from slinky.frontend.tables import EXACT_PIECES, NotUnderstoodError, understood
-from slinky.frontend.views import common_shape, indexed, transposed
+from slinky.frontend.views import common_shape, indexed, transposed, windows
+from slinky.frontend.views import split as split_axis
 from slinky.graph.boundaries import NUMPY_RULES
 
 VIEW = "a view"
@@ -192,32 +195,115 @@ def isrealobj(x: Value) -> bool:
     return as_lazy(x).dtype.kind != "c"
 
 
-@understood(np.reshape, how="a view where only axes of one element come or go; else at once")
+@understood(np.reshape, how="a view; a copy where several axes become one")
 def reshape(a: Value, /, shape: Any = None, order: str = "C", *, copy: Any = None) -> LazyArray:
     """The elements, in another shape."""
     array = as_lazy(a)
     if order != "C" or copy is not None or shape is None:
+        array._cell.uncertain = True
         raise NotUnderstoodError("order")
     wanted = list(shape) if isinstance(shape, (tuple, list)) else [shape]
-    own = [n for n in array._shape if not (type(n) is int and n == 1)]
+    groups = _groups(list(array._shape), _complete(list(array._shape), wanted))
+    array = _fused(array, [own for own, _ in groups])
+    for d, (_, parts) in reversed(list(enumerate(groups))):
+        if len(parts) > 1:
+            array = array._seen(split_axis(array.view, d, [wanted[k] for k in parts]))
+    places = tuple(None if _is_one(n) else slice(None) for n in wanted)
+    return array._seen(indexed(array.view, places))
+
+
+def _is_one(n: Length) -> bool:
+    return type(n) is int and n == 1
+
+
+def _complete(own: list[Length], wanted: list[Any]) -> list[Length]:
+    """A shape that is asked for, with the extent that is given as -1; it is changed in place."""
     missing = [k for k, n in enumerate(wanted) if type(n) is not Size and operator.index(n) == -1]
-    rest = [n for k, n in enumerate(wanted) if k not in missing and not (type(n) is int and n == 1)]
-    if len(missing) == 1 and len(own) == len(rest) + 1:
-        before = sum(not (type(n) is int and n == 1) for n in wanted[: missing[0]])
-        wanted[missing[0]] = own[before]
-        rest.insert(before, own[before])
-    elif len(missing) == 1 and len(own) == len(rest):
-        wanted[missing[0]] = 1
-    elif missing:
-        raise NotUnderstoodError("splits and fusions")
-    if len(own) != len(rest) or not all(map(same, own, rest)):
-        array._cell.uncertain = True
-        raise NotUnderstoodError("splits and fusions")
-    dropped = array._seen(
-        indexed(array.view, tuple(0 if type(n) is int and n == 1 else slice(None) for n in array._shape))
-    )
-    places = tuple(None if type(n) is int and n == 1 else slice(None) for n in wanted)
-    return dropped._seen(indexed(dropped.view, places))
+    if len(missing) > 1:
+        raise NotUnderstoodError("several unknown extents")  # NumPy says so
+    for at in missing:
+        first, last = 0, 0
+        before, after = wanted[:at], wanted[at + 1 :][::-1]
+        own = [n for n in own if not _is_one(n)]
+        before, after = ([n for n in part if not _is_one(n)] for part in (before, after))
+        while first < min(len(before), len(own)) and same(own[first], before[first]):
+            first += 1
+        while last < min(len(after), len(own) - first) and same(own[-1 - last], after[last]):
+            last += 1
+        middle = product_of(own[first : len(own) - last])
+        others = product_of([*before[first:], *after[last:]])
+        wanted[at] = middle if _is_one(others) else middle // others if others != 0 else 0
+    return wanted
+
+
+def product_of(lengths: Sequence[Length]) -> Length:
+    """How many elements there are along some axes."""
+    return functools.reduce(operator.mul, lengths, 1)
+
+
+def _groups(own: list[Length], wanted: list[Length]) -> list[tuple[list[int], list[int]]]:
+    """Axes, and axes wanted, that have the same elements; axes of one element are in none."""
+    given = [k for k, n in enumerate(own) if not _is_one(n)]
+    asked = [k for k, n in enumerate(wanted) if not _is_one(n)]
+    found: list[tuple[list[int], list[int]]] = []
+    while given and asked:
+        one, other = [given.pop(0)], [asked.pop(0)]
+        have, want = own[one[0]], wanted[other[0]]
+        while not same(have, want):
+            if have == 0 or want == 0:
+                raise NotUnderstoodError("no elements")
+            if have < want and given:
+                one.append(given.pop(0))
+                have = have * own[one[-1]]
+            elif want < have and asked:
+                other.append(asked.pop(0))
+                want = want * wanted[other[-1]]
+            else:
+                raise NotUnderstoodError("another size")  # NumPy says so
+        found.append((one, other))
+    if given or asked:
+        for axes, lengths in ((given, own), (asked, wanted)):
+            if axes and not (found and all(same(lengths[k], 1) for k in axes)):
+                raise NotUnderstoodError("another size")
+        if found:
+            found[-1] = (found[-1][0] + given, found[-1][1] + asked)
+    return found
+
+
+def _fused(array: LazyArray, groups: Sequence[Sequence[int]]) -> LazyArray:
+    """An array with these axes, and no axes of one element else: a view where no axes become one."""
+    if all(len(group) == 1 for group in groups):
+        kept = {group[0] for group in groups}
+        index = tuple(slice(None) if d in kept else 0 for d in range(len(array._shape)))
+        return array._seen(indexed(array.view, index))
+    view = solid(array.view, array._trace)
+    view = whole_view(whole_result(view, array._trace)) if view.is_woven else view
+    dropped = {d for d in range(len(view.shape)) if not any(d in group for group in groups)}
+    kept_axes = [d for d in range(len(view.shape)) if d not in dropped]
+    view = indexed(view, tuple(0 if d in dropped else slice(None) for d in range(len(view.shape))))
+    renamed = tuple(tuple(kept_axes.index(d) for d in group) for group in groups)
+    shape = tuple(product_of([array._shape[d] for d in group]) for group in groups)
+    found = placed(made(Fused(renamed), [view], [(shape, array.dtype, False)], array._trace)[0], array._trace)
+    array._cell.uncertain = found._cell.uncertain = True  # in NumPy a view, or not, by the layout
+    return found
+
+
+@understood(np.lib.stride_tricks.sliding_window_view, how=VIEW)
+def sliding_window_view(
+    x: Value, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False
+) -> LazyArray:
+    """Windows that slide."""
+    array = as_lazy(x)
+    rank = len(array._shape)
+    given = tuple(window_shape) if isinstance(window_shape, (tuple, list)) else (window_shape,)
+    lengths = [known(n) for n in given]
+    axes = tuple(range(rank)) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
+    if len(axes) != len(lengths) or any(n < 1 for n in lengths) or writeable:
+        raise NotUnderstoodError("windows")
+    if any(not -rank <= d < rank for d in axes):
+        raise NotUnderstoodError("axes")
+    found = array._seen(windows(array.view, [(d % rank, n) for d, n in zip(axes, lengths, strict=True)]))
+    return found.read_only()
 
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -307,7 +393,7 @@ def pad(array: Value, pad_width: Any, mode: Any = "constant", *, constant_values
         for n, (low, high) in zip(own._shape, widths, strict=True):
             if mode != "edge" and (low or high) and not int(max(low, high)) <= n - most:
                 raise NotUnderstoodError("wider than the array")
-        if any(abs(i.step) != 1 for i in view.index):
+        if view.is_woven or any(abs(i.step) != 1 for i in view.index):
             view = whole_view(whole_result(view, own._trace))
         rules = tuple(rule if low or high else None for low, high in widths)
         operation = Assembled("pad", (Part(index, tuple(own._shape), rules),))
@@ -392,15 +478,3 @@ def full_like(
     if wide.shape == ():
         return value.copy() if not value.is_scalar else placed(whole_result(wide, trace), trace)
     return placed(whole_result(wide, trace), trace)
-
-
-@understood(np.diff, how=ELEMENTS)
-def diff(a: Value, n: int = 1, axis: int = -1) -> LazyArray:
-    """Differences of neighbours."""
-    array = as_lazy(a)
-    (d,) = axes_of(axis, len(array._shape))
-    before = (slice(None),) * d
-    function = np.not_equal if array.dtype == np.bool_ else np.subtract
-    for _ in range(n):
-        array = function(array[(*before, slice(1, None))], array[(*before, slice(None, -1))])
-    return array

@@ -7,16 +7,16 @@ Invariant: a view made here sees just what NumPy's would see.
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import attrs
 import numpy as np
 
 from slinky.errors import SlinkyError
-from slinky.frontend.nodes import Array, Index, Shape, View
-from slinky.frontend.sizes import Length, Size, are_same, same, value_of
+from slinky.frontend.nodes import Array, Index, Shape, View, index_of
+from slinky.frontend.sizes import Length, Size, are_same, known, same, value_of
 
 
 class NotBasicIndexError(SlinkyError):
@@ -42,15 +42,28 @@ def indexed(view: View, given: Any) -> View:
             shape.append(count)
         else:
             taken.append((_place(entry, extent, len(taken)), 1, None))
-    return View(view.result, tuple(_composed(i, taken) for i in view.index), tuple(shape))
+    index = tuple(_composed(i, taken) for i in view.index)
+    return View(view.result, index, _settled(index, shape) if view.is_woven else tuple(shape))
+
+
+def _settled(index: Sequence[Index], shape: Sequence[Length]) -> Shape:
+    """A shape in which all but one of the axes that go along one axis of a result have lengths that are numbers."""
+    found = list(shape)
+    for i in index:
+        for axis in [axis for _, axis in i.terms if type(found[axis]) is Size][1:]:
+            found[axis] = known(found[axis])
+    return tuple(found)
 
 
 def _composed(own: Index, taken: Sequence[tuple[Length, int, int | None]]) -> Index:
     """An index of a view, where its axes are read from a place on, with a step."""
-    if own.axis is None:
-        return own
-    first, step, axis = taken[own.axis]
-    return Index(own.offset + own.step * first, own.step * step, axis)
+    offset, terms = own.offset, []
+    for step, along in own.terms:
+        first, by, axis = taken[along]
+        offset = offset + step * first
+        if axis is not None:
+            terms.append((step * by, axis))
+    return index_of(offset, terms)
 
 
 def _expanded(given: tuple[Any, ...], rank: int) -> list[Any]:
@@ -111,7 +124,7 @@ def _clamped(given: Any, extent: Length, low: Length, high: Length) -> Length:
 def transposed(view: View, order: Sequence[int]) -> View:
     """The axes in another order."""
     where = {old: new for new, old in enumerate(order)}
-    index = tuple(attrs.evolve(i, axis=None if i.axis is None else where[i.axis]) for i in view.index)
+    index = tuple(index_of(i.offset, [(step, where[axis]) for step, axis in i.terms]) for i in view.index)
     return View(view.result, index, tuple(view.shape[old] for old in order))
 
 
@@ -133,8 +146,7 @@ def broadcast(view: View, shape: Shape) -> View:
     if not more and not stretched:
         return View(view.result, view.index, shape)
     index = tuple(
-        Index(i.offset, 1, None) if i.axis is None or i.axis in stretched else attrs.evolve(i, axis=i.axis + more)
-        for i in view.index
+        index_of(i.offset, [(step, axis + more) for step, axis in i.terms if axis not in stretched]) for i in view.index
     )
     return View(view.result, index, shape)
 
@@ -189,6 +201,8 @@ def same_as_one(extent: Length) -> bool:
 def seen(array: Array, view: View, of: Callable[[Length], int] = value_of) -> Array:
     """What a view sees of an array; `of` says how long lengths are, in this call if nothing else is said."""
     shape = tuple(map(of, view.shape))
+    if view.is_woven:
+        return _woven(array, view.index, shape, of)
     picked: list[Any] = []
     for i in view.index:
         first = of(i.offset)
@@ -199,6 +213,59 @@ def seen(array: Array, view: View, of: Callable[[Length], int] = value_of) -> Ar
         picked.append(slice(first, None if stop < 0 else stop, i.step) if shape[i.axis] else slice(0, 0))
     axes = [i.axis for i in view.index if i.axis is not None]
     return spread(array[(*picked, ...)], axes, shape)  # the dots: a view, where all are integers, too
+
+
+def windows(view: View, lengths: Sequence[tuple[int, int]]) -> View:
+    """Windows that slide along axes, all of them at the end: `lengths` are axes with how long windows are there.
+
+    Raises `ValueError` as NumPy does.
+    """
+    shape, index = list(view.shape), list(view.index)
+    for axis, count in lengths:
+        if shape[axis] < count:
+            raise ValueError("window shape cannot be larger than input array shape")
+        shape[axis] = shape[axis] - (count - 1)
+        for d, i in enumerate(index):
+            steps = [step for step, along in i.terms if along == axis]
+            if steps:
+                index[d] = index_of(i.offset, [*i.terms, (steps[0], len(shape))])
+        shape.append(count)
+    return View(view.result, tuple(index), _settled(index, shape))
+
+
+def split(view: View, axis: int, lengths: Sequence[Length]) -> View:
+    """An axis as several ones, which have as many elements together; all lengths but the first one become numbers."""
+    inner = [known(n) for n in lengths[1:]]
+    factors = [math.prod(inner[k:]) for k in range(len(lengths))]
+    shape = (*view.shape[:axis], lengths[0], *inner, *view.shape[axis + 1 :])
+    more = len(lengths) - 1
+
+    def terms(i: Index) -> list[tuple[int, int]]:
+        found = []
+        for step, along in i.terms:
+            if along == axis:
+                found += [(step * factor, axis + k) for k, factor in enumerate(factors)]
+            else:
+                found.append((step, along + more if along > axis else along))
+        return found
+
+    index = tuple(index_of(i.offset, terms(i)) for i in view.index)
+    return View(view.result, index, _settled(index, shape))
+
+
+def _woven(array: Array, index: Sequence[Index], shape: tuple[int, ...], of: Callable[[Length], int]) -> Array:
+    """What is seen where several axes go along one axis of an array."""
+    if 0 in shape:
+        return np.empty(shape, array.dtype)
+    strides, overlap = [0] * len(shape), False
+    for i, stride in zip(index, array.strides, strict=True):
+        reach = 0
+        for step, axis in sorted(i.terms, key=lambda term: abs(term[0])):
+            strides[axis] += step * stride
+            overlap = overlap or (shape[axis] > 1 and abs(step) <= reach)
+            reach += abs(step) * (shape[axis] - 1)
+    first = array[tuple(slice(of(i.offset), of(i.offset) + 1) for i in index)]
+    return np.lib.stride_tricks.as_strided(first, shape, strides, writeable=not overlap)
 
 
 def spread(array: Array, axes: Sequence[int], shape: tuple[int, ...]) -> Array:

@@ -1,0 +1,259 @@
+"""Handlers of functions each of whose elements is made of whole rows: sums of products, and look-ups in tables.
+
+Idea. Of each operand, some axes go along axes of the result, and the others are read whole (`Contraction`): those that
+are summed, and those of a table in which elements choose. So any box of the result can be computed by itself.
+
+Invariant: a handler gives what NumPy gives for the same arguments, or refuses by `NotUnderstoodError`.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+
+from slinky.frontend.arrays import LazyArray, Value, made, placed, solid
+from slinky.frontend.calling import lifted, trace_of
+from slinky.frontend.functions import dtype_of
+from slinky.frontend.given import as_lazy, axes_of
+from slinky.frontend.operations import Contraction
+from slinky.frontend.sizes import Length, same
+from slinky.frontend.tables import EXACT, TOLERANCE, NotUnderstoodError, understood
+
+PRODUCTS = "by rows and columns"
+LOOKED_UP = "by elements, of whole tables"
+
+Labels = Sequence[int | None]
+
+
+def contracted(
+    name: str,
+    function: Callable[..., Any],
+    operands: Sequence[LazyArray],
+    labels: Sequence[Labels],
+    shape: Sequence[Length],
+    dtype: np.dtype[Any],
+    *,
+    arguments: tuple[Any, ...] = (),
+    exactness: str = EXACT,
+) -> LazyArray:
+    """The result of a function whose operands' axes go along these axes of the result, or are read whole."""
+    trace = trace_of(tuple(operands))
+    operation = Contraction(name, function, tuple(map(tuple, labels)), arguments, exactness)
+    views = [solid(array.view, trace) for array in operands]
+    return placed(made(operation, views, [(tuple(shape), dtype, not shape)], trace)[0], trace)
+
+
+def _exactness_of_sums(dtype: np.dtype[Any]) -> str:
+    return EXACT if dtype.kind in "biu" else TOLERANCE
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Sums of products
+# ----------------------------------------------------------------------------------------------------------------
+
+
+@understood(np.einsum, how=PRODUCTS, exactness=TOLERANCE)
+def einsum(subscripts: Any, *operands: Value, optimize: Any = False) -> LazyArray:
+    """Sums of products, as letters say."""
+    if not isinstance(subscripts, str) or optimize is not False or "." in subscripts:
+        raise NotUnderstoodError("subscripts")
+    given, arrow, wanted = subscripts.replace(" ", "").partition("->")
+    letters = given.split(",")
+    wanted = wanted if arrow else "".join(sorted(x for x in set(given) - {","} if given.count(x) == 1))
+    trace = trace_of(operands)
+    arrays = [lifted(each, trace) for each in operands]
+    is_known = (
+        len(letters) == len(arrays)
+        and all(len(set(own)) == len(own) == len(array._shape) for own, array in zip(letters, arrays, strict=True))
+        and len(set(wanted)) == len(wanted)
+        and set(wanted) <= set(given)
+    )
+    if not is_known:
+        raise NotUnderstoodError("diagonals")  # or what NumPy refuses
+    if len(arrays) == 1 and len(wanted) == len(given):  # NumPy gives a view
+        return arrays[0].transpose(*map(given.index, wanted)) if wanted else arrays[0]
+    extents: dict[str, Length] = {}
+    for own, array in zip(letters, arrays, strict=True):
+        for letter, extent in zip(own, array._shape, strict=True):
+            if not same(extents.setdefault(letter, extent), extent):
+                raise NotUnderstoodError("extents")
+    dtype = dtype_of(_Einsum(subscripts), [(len(a._shape), a.dtype) for a in arrays], {})
+    labels = [[wanted.index(x) if x in wanted else None for x in own] for own in letters]
+    shape = [extents[letter] for letter in wanted]
+    return contracted(
+        "einsum", np.einsum, arrays, labels, shape, dtype, arguments=(subscripts,), exactness=_exactness_of_sums(dtype)
+    )
+
+
+@attrs.frozen
+class _Einsum:
+    subscripts: str
+
+    def __call__(self, *operands: Any) -> Any:
+        return np.einsum(self.subscripts, *operands)
+
+
+@attrs.frozen
+class _TensorDot:
+    """`np.tensordot` along these axes."""
+
+    axes: tuple[tuple[int, ...], tuple[int, ...]]
+
+    def __call__(self, a: Any, b: Any) -> Any:
+        return np.tensordot(a, b, self.axes)
+
+
+@understood(np.tensordot, how=PRODUCTS, exactness=TOLERANCE)
+def tensordot(a: Value, b: Value, axes: Any = 2) -> LazyArray:
+    """Sums of products along axes of both."""
+    trace = trace_of((a, b))
+    left, right = lifted(a, trace), lifted(b, trace)
+    ranks = len(left._shape), len(right._shape)
+    summed = _summed_axes(axes, *ranks)
+    if not all(same(left._shape[i], right._shape[j]) for i, j in zip(*summed, strict=True)):
+        raise NotUnderstoodError("extents")  # NumPy says what is wrong with them
+    labels: list[list[int | None]] = []
+    shape: list[Length] = []
+    for array, own in ((left, summed[0]), (right, summed[1])):
+        labels.append([])
+        for d, extent in enumerate(array._shape):
+            labels[-1].append(None if d in own else len(shape))
+            if d not in own:
+                shape.append(extent)
+    function = _TensorDot(summed)
+    dtype = dtype_of(function, [(ranks[0], left.dtype), (ranks[1], right.dtype)], {})
+    found = contracted("tensordot", function, [left, right], labels, shape, dtype, exactness=_exactness_of_sums(dtype))
+    return found if shape else found[...]  # NumPy gives an array here, not a scalar
+
+
+def _summed_axes(axes: Any, first: int, second: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The axes of both arrays that are summed along."""
+    if isinstance(axes, int):
+        if not 0 <= axes <= min(first, second):
+            raise NotUnderstoodError("axes")
+        return tuple(range(first - axes, first)), tuple(range(axes))
+    pair = [each if isinstance(each, (tuple, list)) else (each,) for each in axes]
+    if len(pair) != 2 or len(pair[0]) != len(pair[1]):
+        raise NotUnderstoodError("axes")
+    found = [
+        tuple(operator.index(d) % rank for d in own if -rank <= d < rank)
+        for own, rank in zip(pair, (first, second), strict=True)
+    ]
+    if any(len(set(own)) != len(given) for own, given in zip(found, pair, strict=True)):
+        raise NotUnderstoodError("axes")
+    return found[0], found[1]
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Tables
+# ----------------------------------------------------------------------------------------------------------------
+
+
+@attrs.frozen
+class _Taking:
+    """`np.take` along an axis."""
+
+    axis: int
+    mode: str
+
+    def __call__(self, table: Any, indices: Any) -> Any:
+        return np.take(table, indices, self.axis, mode=self.mode)  # type: ignore[call-overload]
+
+
+@understood(np.take, how=LOOKED_UP)
+def take(a: Value, indices: Value, axis: Any = None, *, mode: str = "raise") -> LazyArray:
+    """Elements along an axis that integers choose."""
+    trace = trace_of((a, indices))
+    table, chosen = lifted(a, trace), lifted(indices, trace)
+    rank, count = len(table._shape), len(chosen._shape)
+    if (axis is None and rank != 1) or rank == 0 or chosen.dtype.kind not in "iu" or not isinstance(mode, str):
+        raise NotUnderstoodError("all axes as one")
+    (d,) = axes_of(0 if axis is None else axis, rank)
+    if mode != "raise" and not table._shape[d] > 0:
+        raise NotUnderstoodError("no elements")
+    shape = (*table._shape[:d], *chosen._shape, *table._shape[d + 1 :])
+    of_table = [None if k == d else k if k < d else k + count - 1 for k in range(rank)]
+    labels = (of_table, [d + k for k in range(count)])
+    return contracted("take", _Taking(d, mode), [table, chosen], labels, shape, table.dtype)
+
+
+@attrs.frozen
+class _LookingUp:
+    """A function of elements and of tables, which are its arguments in this order."""
+
+    function: Callable[..., Any]
+    order: tuple[int, ...]
+    keywords: tuple[tuple[str, Any], ...]
+
+    def __call__(self, *operands: Any) -> Any:
+        return self.function(*(operands[k] for k in self.order), **dict(self.keywords))
+
+
+def _looked_up(
+    function: Callable[..., Any], x: Value, tables: Sequence[Value], order: Sequence[int], **keywords: Any
+) -> Any:
+    """What a function gives for elements and whole tables."""
+    trace = trace_of((x, *tables))
+    for value in keywords.values():
+        if value is not None and type(value) not in (bool, int, float, str):
+            raise NotUnderstoodError("options")
+    elements, *known = (lifted(each, trace) for each in (x, *tables))
+    if any(len(table._shape) != 1 for table in known) and function is not np.isin:
+        raise NotUnderstoodError("tables of several axes")
+    looking = _LookingUp(function, tuple(order), tuple(keywords.items()))
+    rank = len(elements._shape)
+    dtype = dtype_of(looking, [(rank, elements.dtype), *((len(t._shape), t.dtype) for t in known)], {})
+    labels = [list(range(rank)), *([None] * len(table._shape) for table in known)]
+    return contracted(function.__name__, looking, [elements, *known], labels, elements._shape, dtype)
+
+
+@understood(np.interp, how=LOOKED_UP)
+def interp(x: Value, xp: Value, fp: Value, left: Any = None, right: Any = None, period: Any = None) -> Any:
+    """Linear interpolation in tables."""
+    trace = trace_of((x, xp, fp))
+    if not same(*(lifted(each, trace).size for each in (xp, fp))):
+        raise NotUnderstoodError("tables of other lengths")
+    return _looked_up(np.interp, x, (xp, fp), (0, 1, 2), left=left, right=right, period=period)
+
+
+@understood(np.digitize, how=LOOKED_UP)
+def digitize(x: Value, bins: Value, right: bool = False) -> Any:
+    """The numbers of bins."""
+    return _looked_up(np.digitize, x, (bins,), (0, 1), right=right)
+
+
+@understood(np.searchsorted, how=LOOKED_UP)
+def searchsorted(a: Value, v: Value, side: str = "left") -> Any:
+    """Where elements would stand in a sorted table."""
+    return _looked_up(np.searchsorted, v, (a,), (1, 0), side=side)
+
+
+@understood(np.isin, how=LOOKED_UP)
+def isin(element: Value, test_elements: Value, assume_unique: bool = False, invert: bool = False) -> Any:
+    """Whether elements stand in a table."""
+    return _looked_up(np.isin, element, (test_elements,), (0, 1), assume_unique=assume_unique, invert=invert)
+
+
+def taken(array: LazyArray, entries: tuple[Any, ...]) -> LazyArray:
+    """What `array[entries]` gives where one of the entries is of integers, and all others are slices and new axes.
+
+    Raises `NotUnderstoodError` for other entries.
+    """
+    places = [
+        k for k, entry in enumerate(entries) if not (entry is None or entry is Ellipsis or isinstance(entry, slice))
+    ]
+    dots = [k for k, entry in enumerate(entries) if entry is Ellipsis]
+    if len(places) != 1 or len(dots) > 1:
+        raise NotUnderstoodError("several arrays as indices")
+    (at,) = places
+    chosen = lifted(entries[at], trace_of((array, entries[at])))
+    if chosen.dtype.kind not in "iu":
+        raise NotUnderstoodError("an index that is no integer")
+    used = sum(entry is not None and entry is not Ellipsis for entry in entries)
+    rest = array[(*entries[:at], slice(None), *entries[at + 1 :])]
+    axis = at if not dots or dots[0] > at else at - 1 + len(array._shape) - used
+    return take(as_lazy(rest), chosen, axis)

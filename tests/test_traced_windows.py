@@ -1,0 +1,173 @@
+"""Windows, axes that are split and fused, sums of products, look-ups and differences: whole and by pieces."""
+
+# ruff: noqa: E501 (calls stand on one line)
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.lib.stride_tricks import sliding_window_view as windows_of
+from traced import MACHINE, PIECES, assert_same, image, jit, kept
+
+import slinky as sl
+
+WEIGHTS = np.arange(9.0).reshape(3, 3) - 3
+CALLS: dict[str, Callable[..., Any]] = {
+    "windows": lambda x: windows_of(x, (3, 3)),
+    "windows that are read otherwise": lambda x: (windows_of(x + 1, 3, 1)[:, ::2, ::-1], windows_of(x, 2, 0)[::-2].T * 2),
+    "windows of windows": lambda x: windows_of(windows_of(x, 3, axis=-1), 2, axis=1).max(-1),
+    "twice along an axis": lambda x: windows_of(x, (2, 2), axis=(0, 0)) * 2,
+    "windows that are sorted": lambda x: (np.sort(windows_of(x, 3, 1), axis=-1)[..., 1], np.sort(windows_of(x, 3, 1), axis=1)),
+    "windows that are padded": lambda x: np.pad(windows_of(x, 2, axis=0), 1, mode="edge"),
+    "windows side by side": lambda x: np.concatenate([windows_of(x, 3, 1), windows_of(x, 3, 1)[::-1]], 1),
+    "largest in windows": lambda x: windows_of(x, (3, 3)).max((-1, -2)) - windows_of(x, (3, 3)).min((-1, -2)),
+    "sums of windows": lambda x: windows_of(x, (3, 3)).sum((-1, -2)) + windows_of(x, (3, 3)).mean(axis=(2, 3)),
+    "weighted windows": lambda x: (windows_of(x, (3, 3)) * WEIGHTS).sum((-1, -2)),
+    "einsum of windows": lambda x: np.einsum("yxij,ij->yx", windows_of(x, (3, 3)), WEIGHTS),
+    "tensordot of windows": lambda x: np.tensordot(windows_of(x, (3, 3)), WEIGHTS, 2),
+    "axes that become one": lambda x: (x.reshape(-1), x.ravel() * 2, x.T.reshape(-1) + 1, np.stack([x, x]).reshape(-1, x.shape[1])),
+    "and several again": lambda x: (x.reshape(-1) * 2).reshape(x.shape) + x,
+    "turned shapes": lambda x: x.reshape(x.shape[::-1]) * 2,
+    "a part of axes that become one": lambda x: (x[1:, ::2].reshape(-1)[3::2] * 2, np.broadcast_to(x[0], (3, 3, x.shape[1])).reshape(9, -1) * 1),
+    "einsum": lambda x: (np.einsum("ij,kj->ik", x, x), np.einsum("ij,kj", x, x), np.einsum("ij->j", x), np.einsum("ij,ij->", x, x)),
+    "einsum that turns": lambda x: np.einsum("ij->ji", x) * 2,
+    "tensordot": lambda x: (np.tensordot(x, x.T, 1), np.tensordot(x, x, ((0,), (0,))), np.tensordot(x[0], x[1], 0), np.tensordot(x, x, 2)),
+    "take": lambda x: (np.take(x, [0, -1, 2], 1), np.take(x, [[0, 1], [2, -3]], 0), np.take(x, 1, axis=0), np.take(x, [90, -90], 1, mode="wrap")),
+    "indices": lambda x: (x[[0, -1, 2]], x[:, [0, 2]], x[..., [0, 1], None], x[None, 1:, [[0, -1], [1, 2]]] * 2),
+    "a table that is computed": lambda x: (np.cumsum(abs(x[0]))[abs(x).astype(int) % 3], np.take(x[0], abs(x).astype(int) % 3)),
+    "in order": lambda x: (np.take(x, np.argsort(x[:, 0]), axis=0), x[0][np.argsort(x[0])]),
+    "searchsorted": lambda x: np.searchsorted(np.sort(x[0]), x, side="right"),
+    "isin": lambda x: (np.isin(x, [1, 2]), np.isin(x, x[0], invert=True)),
+    "digitize": lambda x: (np.digitize(x, [-1, 0, 2]), np.digitize(x, [2, 0, -1], right=True), np.digitize(x, np.sort(x[0]))),
+    "interp": lambda x: (np.interp(x, [-1, 0, 2], [3, 2, 5], left=9), np.interp(x, [1, 0, 2], [3, 2, 5], period=4.0), np.interp(x, np.sort(x[0]), x[1])),
+    "interp of a number": lambda x: np.interp(x.max(), [-1, 0, 2], [3, 2, 5]),
+    "block": lambda x: (np.block([[x, x[::-1]], [x * 2, x]]), np.block([x[0], 2, x[1]]), np.block([[x[0]], [x[1]]])),
+    "select": lambda x: (np.select([x > 0, x[0] < 0], [1, x[:, :1]], 2.5), np.select([x > 0, x < -9], [1, 2]), np.select([x > 0], [x], x[0])),
+    "diff": lambda x: (np.diff(x, 2, 0), np.diff(x, prepend=0, append=x[:, :1]), np.diff(x, 0), np.diff(x > 0, 2)),
+    "gradient": lambda x: (*np.gradient(x, edge_order=2), np.gradient(x, 2.5, axis=0), *np.gradient(x, np.float32(2.5), 3), np.gradient(x[:2], axis=0)),
+    "gradient by places": lambda x: np.gradient(x, [k * k for k in range(x.shape[0])], [0.5 * k for k in range(x.shape[1])]),
+    "convolve": lambda x: [np.convolve(x[0], w, m) for w in ([1, -2, 1], [2], [0.5, 1]) for m in ("full", "same", "valid")],
+    "correlate": lambda x: [np.correlate(x[0], w, m) * 2 for w in ([1, -2, 3], [0.5, 1]) for m in ("full", "same", "valid")],
+    "transforms": lambda x: (np.fft.rfft(x), np.fft.irfft(x, axis=0), np.fft.hfft(x), np.fft.ihfft(x, axis=0)),
+    "a spectrogram": lambda x: abs(np.fft.rfft(windows_of(x[0], 3)[::2] * np.hanning(3))) ** 2,
+}  # fmt: skip
+
+ROUNDED = {"sums of windows", "weighted windows", "einsum of windows", "tensordot of windows", "einsum", "tensordot",
+           "convolve", "correlate", "transforms", "a spectrogram"}  # fmt: skip
+
+
+@pytest.mark.parametrize("machine", [MACHINE, PIECES], ids=["whole", "by pieces"])
+@pytest.mark.parametrize("name", CALLS)
+def test_a_call_is_understood(name: str, machine: sl.Machine) -> None:
+    """With `strict`, what is not understood is an error."""
+    function = CALLS[name]
+    for dtype in ("int16", "float32", "float64", "bool"):
+        traced = jit(function, strict=True, machine=machine)
+        for shape in [(5, 7), (11, 5), (3, 3)]:
+            x = image(*shape, dtype=dtype)
+            try:
+                want = function(x)
+            except (TypeError, ValueError, IndexError):
+                continue
+            assert_same(traced(x), want, rounded=name in ROUNDED)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float64", "complex64"])
+def test_axes_are_split(dtype: str) -> None:
+    def halved(x: Any) -> Any:
+        height, width = x.shape
+        blocks = x.reshape(height // 2, 2, width // 3, 3)
+        return blocks.max((1, 3)), blocks[..., ::-1].reshape(x.shape), (x * 2).reshape(-1, 2)
+
+    for machine in (MACHINE, PIECES):
+        traced = jit(halved, strict=True, machine=machine)
+        for shape in [(4, 6), (10, 9), (2, 3), (22, 27)]:
+            assert_same(traced(image(*shape, dtype=dtype)), halved(image(*shape, dtype=dtype)))
+        with pytest.raises(ValueError, match="cannot reshape"):
+            jit(halved, machine=machine)(image(5, 6, dtype=dtype))
+
+
+def test_one_trace_serves_all_sizes() -> None:
+    traced = jit(lambda x: (windows_of(x, (3, 3)).max((2, 3)), x.reshape(-1)[::2], np.einsum("ij,kj->ik", x, x)))
+    for shape in [(5, 7), (11, 6), (40, 3)]:
+        traced(image(*shape))
+    assert kept(traced) == 1
+
+
+def test_a_stencil_of_windows_stores_no_windows() -> None:
+    """Blur, then windows of it: rows of the blurred image are there, and nothing else."""
+
+    def function(x: Any) -> Any:
+        soft = np.sqrt(abs(x)) / 2
+        return windows_of(soft, (3, 3)).max((2, 3))
+
+    x = image(600, 500, dtype=np.float64)
+    p = jit(function).pipeline(x).auto(workers=1, machine=MACHINE)
+    assert "copy" not in str(p)
+    out = np.empty((598, 498))
+    assert p.run(x, out).program_bytes < x.nbytes / 4
+    assert_same(out, function(x))
+
+
+def test_only_what_an_element_needs_is_read() -> None:
+    lazy = sl.lazy(image(400, 300, dtype=np.float64))
+    seen = windows_of(np.sqrt(abs(lazy)), (3, 5)).sum((2, 3))[10:12, 20:22]
+    assert np.asarray(seen).shape == (2, 2)
+    np.testing.assert_allclose(
+        seen, windows_of(np.sqrt(abs(image(400, 300, dtype=np.float64))), (3, 5)).sum((2, 3))[10:12, 20:22]
+    )
+
+
+def test_writing_to_windows_and_split_axes_is_what_numpy_does() -> None:
+    def to_split(x: Any) -> Any:
+        y = x * 2
+        y.reshape(-1, 2)[0] = 7
+        y[:, 0].reshape(2, -1)[1] = 8
+        return y
+
+    def to_windows(x: Any) -> Any:
+        windows_of(x * 2, 2, axis=0)[0] = 1
+        return x
+
+    x = image(4, 6)
+    assert_same(jit(to_split)(x), to_split(x))
+    with pytest.raises(ValueError, match="read-only"):
+        jit(to_windows)(x)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda x: windows_of(x, (9, 9)),
+        lambda x: windows_of(x, (2, 2, 2)),
+        lambda x: x.reshape(7, 7),
+        lambda x: x.reshape(-1, 4),
+        lambda x: np.einsum("ij,jk->ik", x, x),
+        lambda x: np.tensordot(x, x, 1),
+        lambda x: np.take(x, [9], 0),
+        lambda x: x[[0, 9]],
+        lambda x: np.gradient(x[:1], axis=0),
+        lambda x: np.block([[x, x[1:]]]),
+        lambda x: np.digitize(x, [1, 3, 2]),
+        lambda x: np.convolve(x, [1]),
+        lambda x: np.fft.irfft(x[:1], axis=0),
+    ],
+)
+def test_what_numpy_refuses_is_refused(wrong: Callable[..., Any]) -> None:
+    x = image(5, 6)
+    with pytest.raises((ValueError, IndexError)) as of_numpy:
+        wrong(x)
+    with pytest.raises(type(of_numpy.value)):
+        jit(wrong)(x)
+
+
+def test_what_is_not_understood_runs_whole() -> None:
+    diagonal = jit(lambda x: np.einsum("ii->i", x) * 2)
+    assert_same(diagonal(image(5, 5)), np.einsum("ii->i", image(5, 5)) * 2)
+    assert "at once: einsum is not understood" in diagonal.explain(image(5, 5))
+    both = jit(lambda x, y: np.convolve(x, y))
+    assert_same(both(image(9), image(4)), np.convolve(image(9), image(4)), rounded=True)
+    assert "at once: convolve is not understood" in both.explain(image(9), image(4))
