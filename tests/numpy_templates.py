@@ -81,8 +81,11 @@ TEMPLATES = [
         np.where({b}, {a}, {same})
         np.where({a} > {s}, {s}, {s})
         np.select([{b}, {b}], [1, 2], 0)
+        np.select([{a} > 0, {same} > 1], [{same}, {s}], {s})
         np.digitize({n}, [-1, 0, 2])
         np.interp({f}, [-2.0, 0.0, 3.0], [0.0, 1.0, -1.0])
+        np.interp({f}, [-2, 0, 3], [0, 1, -1], left=5, period=4)
+        np.digitize({n}, np.sort({f}.reshape(-1)))
         np.isin({n}, [0, 1, 2])
         np.round({a}, 1)
         np.nan_to_num({f})
@@ -144,12 +147,26 @@ TEMPLATES = [
         np.ascontiguousarray({n})
         np.array({n})
         np.take({n}, [0, -1], axis={k})
+        np.take({n}, [[0, -1], [0, 0]], axis={k}, mode="wrap")
+        {n}[[0, -1, 0]]
+        {m}[:, [-1, 0]]
+        {m}[[0, -1], ::-1]
+        {m}[..., None, [0]]
+        {n}.reshape(2, -1)
+        {n}.reshape(-1, 2)
+        {m}.reshape(-1, {m}.shape[-1] // 2, 2)
+        {m}.reshape({m}.shape[0] // 2, 2, -1)
+        {m}.reshape(-1, *{m}.shape[2:])
+        {m}.T.reshape(-1)
+        {m}.reshape({m}.shape[::-1])
+        np.split({n}, [1, 3])[1]
         np.array_split({n}, 2)[0]
     """, weight=3),
     *_lines("""
         {n}[{n} > 0]
-        {n}[[0, -1, 0]]
         np.flatnonzero({n})
+        {n}[np.argsort({n}.reshape(-1)) % {n}.shape[0]]
+        np.take({n}, {i} % {n}.shape[0], axis=0)
         np.argsort({n}, axis={k}, kind="stable")
         np.sort({n}, axis={k})
         np.argmax({n}, axis={k})
@@ -167,6 +184,9 @@ TEMPLATES = [
         np.hstack([{n}, {same}])
         np.dstack([{n}, {same}])
         np.block([{n}, {same}])
+        np.block([[{m}, {same}], [{same}, {m}]])
+        np.column_stack([{m}, {same}])
+        np.multiply.outer({n}, {n})
         np.tile({n}, 2)
         np.repeat({n}, 2, axis={k})
         np.repeat({n}, 3, axis={k})
@@ -191,8 +211,15 @@ TEMPLATES = [
     *_lines("""
         np.diff({n}, axis={k})
         np.diff({n}, n=2, axis={k})
+        np.diff({n}, axis={k}, prepend=0, append={s})
         np.lib.stride_tricks.sliding_window_view({n}, 2, axis={k})
         np.lib.stride_tricks.sliding_window_view({n}, 3, axis={k}).max(axis=-1)
+        np.lib.stride_tricks.sliding_window_view({n}, 3, axis={k})[..., ::-2]
+        np.lib.stride_tricks.sliding_window_view({n}, 3, axis={k})[::2].T
+        np.lib.stride_tricks.sliding_window_view({m}, (2, 3), axis=(0, 1)).min(axis=(-1, -2))
+        np.lib.stride_tricks.sliding_window_view({n}, (2, 2), axis=({k}, -1))
+        np.sort(np.lib.stride_tricks.sliding_window_view({n}, 3, axis={k}), axis=-1)[..., 1]
+        {m}.reshape({m}.shape[0] // 2, 2, *{m}.shape[1:]).max(axis=1)
         {a}.max()
         {n}.max(axis={k})
         {n}.min(axis={k}, keepdims=True)
@@ -226,7 +253,12 @@ TEMPLATES = [
         np.linalg.norm({f})
         np.median({n}, axis={k})
         np.gradient({n}, axis={k})
+        np.gradient({n}, 0.5, axis={k}, edge_order=2)
+        np.gradient({n}, np.arange({n}.shape[0]) ** 2.0, axis=0)
+        np.gradient({m}, 2, 0.25)[1]
         np.convolve({n}.reshape(-1), [1, 2, 1], mode="same")
+        np.convolve({n}.reshape(-1), [0.5, -1, 2, 1])
+        np.correlate({n}.reshape(-1), [1, 2, -1, 3], mode="same")
         np.convolve({n}.reshape(-1), [1, 2], mode="valid")
         np.correlate({n}.reshape(-1), [1, 0, -1], mode="full")
         np.lib.stride_tricks.sliding_window_view({n}, 3, axis={k}).mean(axis=-1)
@@ -236,9 +268,21 @@ TEMPLATES = [
         np.outer({n}, {n})
         np.einsum("ij->ji", {m})
         np.einsum("ij,ij->i", {m}, {same})
+        np.einsum("ij,kj", {m}, {m})
+        np.einsum("i,i,i->", {n}, {same}, {same})
+        np.einsum("ijkl,kl->ij", np.lib.stride_tricks.sliding_window_view({m}, (2, 2)), np.array([[1, 2], [3, -1]]))
+        np.tensordot(np.lib.stride_tricks.sliding_window_view({m}, (2, 3)), np.arange(6).reshape(2, 3))
+        np.lib.stride_tricks.sliding_window_view({m}, (3, 3), (0, 1)).sum((-1, -2))
+        (np.lib.stride_tricks.sliding_window_view({n}, 3, axis={k}) * [1, -2, 1]).sum(axis=-1)
+        {m}.reshape({m}.shape[0] // 2, 2, *{m}.shape[1:]).mean(axis=1)
+        np.tensordot({m}, {m}, axes=0)
+        {n} ** {s}
+        np.arctan2({n}, 2)
+        {n}.std(axis={k})
         np.tensordot({m}, {m}, axes=([-1], [-1]))
         np.trace({m})
         np.fft.rfft({f}, axis={k})
+        np.fft.irfft({n}, axis={k})
         np.fft.fft({f})
     """, rounds=True),
 ]  # fmt: skip
@@ -277,7 +321,8 @@ STATEMENTS = [
     """, weight=1, sharp=True),
 ]  # fmt: skip
 
-UNARY = ["negative", "absolute", "square", "sign", "conjugate", "positive", "logical_not", "isnan"]
+UNARY = ["negative", "absolute", "square", "sign", "conjugate", "positive", "logical_not", "isnan", "isfinite"]
 BINARY = ["add", "subtract", "multiply", "maximum", "minimum", "logical_and", "logical_or", "not_equal", "less", "fmin"]
 SHARP_UFUNCS = {"sign", "logical_not", "logical_and", "logical_or", "not_equal", "less", "isnan"}
-NUMBERS = ("0", "1", "2", "-1", "3", "0.5", "1.5", "-0.25", "2.0", "True", "1j", "np.float32(1.25)", "np.int16(3)")
+NUMBERS = ("0", "1", "2", "-1", "3", "0.5", "1.5", "-0.25", "2.0", "True", "1j", "np.float32(1.25)", "np.int16(3)",
+           "np.float64(0.125)", "np.uint8(2)")  # fmt: skip

@@ -8,7 +8,8 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from numpy_programs import Program, Writer, difference, fault, jits, made_array, programs, run, smallest
 from numpy_templates import STATEMENTS, TEMPLATES
 
@@ -104,7 +105,18 @@ def test_differences() -> None:
     assert difference(np.float64("nan"), np.float64("nan"), False) is None
 
 
-@pytest.mark.parametrize("how", ["whole", "by pieces"])
-def test_traced_programs_give_what_plain_ones_give(how: str) -> None:
-    for program in written()[:25]:
-        assert fault(program, jits()[how]) is None, str(program)
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@given(st.integers(0, 2**31), st.sampled_from(["whole", "by pieces"]))
+def test_traced_programs_give_what_plain_ones_give(seed: int, how: str) -> None:
+    """Results, dtypes, shapes and errors, on the sizes of the trace and on others."""
+    program = Writer(seed).write()
+    assert fault(program, jits()[how]) is None, str(program)
+
+
+def test_an_error_that_is_missing_is_a_fault() -> None:
+    """What fails on larger arrays must fail when it is traced, too."""
+    lines = ("v0 = a0[:, 0].reshape(3) * 2", "return v0")
+    program = Program(0, (("float64", (3, 2), 0),), lines, False)
+    assert fault(program, jits()["whole"]) is None
+    found = fault(program, lambda function: lambda a: np.resize(a[:, 0], 3) * 2)
+    assert found == "on larger arrays: a result in place of ValueError: cannot reshape array of size 6 into shape (3,)"
