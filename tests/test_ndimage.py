@@ -541,3 +541,25 @@ assert slinky.ndimage is sys.modules["slinky.frontend.ndimage"]
 assert not any("scipy" in name for name in sys.modules)
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_what_a_function_is_given_tells_filters_apart() -> None:
+    """Filters that differ in what they hand on to a function, or in the sign of a zero, are others."""
+
+    def scaled(window: np.ndarray, scale: Any = 1.0) -> float:
+        return float(window.sum() / scale)
+
+    def line(source: np.ndarray, target: np.ndarray, scale: Any = 1.0) -> None:
+        target[...] = source[: len(target)] * scale
+
+    array = image((9, 8), np.float64)
+    for scale in (2.0, 3.0, 2):
+        for name, call in {
+            "generic_filter": lambda x, s: sl.ndimage.generic_filter(x, scaled, 3, extra_arguments=(s,)),
+            "generic_filter1d": lambda x, s: sl.ndimage.generic_filter1d(x, line, 3, extra_keywords={"scale": s}),
+        }.items():
+            got = sl.jit(smallest=0)(lambda x, call=call, scale=scale: call(x, scale))(array)
+            assert same(got, call(array, scale)), (name, scale)
+    for zero in (0.0, -0.0):
+        got = sl.jit(smallest=0)(lambda x, z=zero: sl.ndimage.minimum_filter1d(abs(x) + 1, 3, mode="constant", cval=z))
+        assert np.signbit(got(array)[0, 0]) == np.signbit(zero)

@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from slinky.errors import ArgumentError, DeclarationError, GraphError
 from slinky.frontend.containers import labelled_like
+from slinky.frontend.nodes import exactly
 from slinky.frontend.pieces import ARRAY, Piece, call_on, settled
 from slinky.frontend.windows import Size, Window
 from slinky.graph.axes import chosen_dimensions
@@ -61,7 +62,7 @@ class Kernel:
     whole: tuple[int, ...] = ()
     rate: Fraction | tuple[Fraction, ...] = Fraction(1)
     boundary: str | tuple[str | None, ...] | None = None
-    value: Any = 0
+    value: Any = attrs.field(default=0, eq=exactly)
     size: Size = None
     dtype: DtypeRule | None = None
     output: str | None = None

@@ -5,49 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import attrs
 import numpy as np
 
-from slinky.frontend.kernels import Kernel, rank_of
+from slinky.frontend.kernels import rank_of
 from slinky.frontend.ndimage.steps import (
-    Array,
-    Fixed,
     all_axes,
     applied,
-    axis_name,
     each_of,
     fixed,
     in_rank,
     local_filter,
+    of_lines,
     origins_in_rank,
     run,
-    scipy_ndimage,
+    step,
     window,
 )
-
-
-@attrs.frozen
-class _Window:
-    """A function of the elements under a footprint."""
-
-    function: Any
-    footprint: Fixed
-    origin: tuple[int, ...]
-    dtype: np.dtype[Any]
-    arguments: tuple[Any, ...] = attrs.field(eq=False)
-    keywords: Mapping[str, Any] = attrs.field(eq=False)
-
-    def __call__(self, piece: Array) -> Any:
-        return scipy_ndimage().generic_filter(
-            piece,
-            self.function,
-            footprint=self.footprint.array,
-            output=self.dtype,
-            mode="nearest",
-            origin=self.origin,
-            extra_arguments=self.arguments,
-            extra_keywords=dict(self.keywords),
-        )
 
 
 @local_filter
@@ -74,40 +47,17 @@ def generic_filter(
     own = np.ones(each_of(size, len(chosen)), bool) if footprint is None else np.array(footprint, bool)
     own = in_rank(own, chosen, rank)
     origins = origins_in_rank(origin, chosen, rank)
-    step = _Window(
-        function, fixed(own), tuple(origins), output.dtype, tuple(extra_arguments), dict(extra_keywords or {})
+    given = step(
+        "generic_filter",
+        output,
+        function=function,
+        footprint=fixed(own),
+        origin=tuple(origins),
+        extra_arguments=tuple(extra_arguments),
+        extra_keywords=dict(extra_keywords or {}),
     )
     halo = tuple(map(window, own.shape, origins))
-    return applied(input, step, "generic_filter", output, halo=halo, modes=[mode] * rank, cval=cval)
-
-
-@attrs.frozen
-class _Lines:
-    """A function of whole lines."""
-
-    function: Any
-    size: int
-    axis: int
-    dtype: np.dtype[Any]
-    mode: str
-    cval: Any
-    origin: int
-    arguments: tuple[Any, ...] = attrs.field(eq=False)
-    keywords: Mapping[str, Any] = attrs.field(eq=False)
-
-    def __call__(self, lines: Array) -> Any:
-        return scipy_ndimage().generic_filter1d(
-            lines,
-            self.function,
-            self.size,
-            self.axis,
-            self.dtype,
-            self.mode,
-            self.cval,
-            self.origin,
-            self.arguments,
-            dict(self.keywords),
-        )
+    return applied(input, given, "generic_filter", output, halo=halo, modes=[mode] * rank, cval=cval)
 
 
 @local_filter
@@ -129,19 +79,21 @@ def generic_filter1d(
     """
     rank = rank_of(input)
     axis = axis % rank
-    lines = _Lines(
-        function,
-        int(filter_size),
+    kernel = of_lines(
+        "generic_filter1d",
+        output,
         axis,
-        output.dtype,
-        mode,
-        cval,
-        int(origin),
-        tuple(extra_arguments),
-        dict(extra_keywords or {}),
+        rank,
+        "generic",
+        function=function,
+        filter_size=int(filter_size),
+        mode=mode,
+        cval=cval,
+        origin=int(origin),
+        extra_arguments=tuple(extra_arguments),
+        extra_keywords=dict(extra_keywords or {}),
     )
-    name = axis_name("generic", axis, rank)
-    return run(Kernel(lines, name, whole=(axis,), dtype=output.dtype), (input,), output)
+    return run(kernel, (input,), output)
 
 
 __all__ = ["generic_filter", "generic_filter1d"]

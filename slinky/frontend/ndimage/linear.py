@@ -28,6 +28,7 @@ from slinky.frontend.ndimage.steps import (
     in_rank,
     is_filled,
     local_filter,
+    of_lines,
     on_axis,
     origins_in_rank,
     run,
@@ -440,23 +441,6 @@ def _placed(found: Any, output: Output, is_placed: bool) -> Any:
 # ----------------------------------------------------------------------------------------------------------------
 
 
-@attrs.frozen
-class _Lines:
-    """A mean along whole lines, which SciPy sums from their first element on."""
-
-    size: int
-    axis: int
-    dtype: np.dtype[Any]
-    mode: str
-    cval: Any
-    origin: int
-
-    def __call__(self, lines: Array) -> Any:
-        return scipy_ndimage().uniform_filter1d(
-            lines, self.size, self.axis, self.dtype, self.mode, self.cval, self.origin
-        )
-
-
 @local_filter
 def uniform_filter1d(
     input: Any,
@@ -494,8 +478,10 @@ def _mean_1d(
     alternative = None
     if outside is not None:
         alternative = Kernel(near, name, halo=halo, boundary=rules, value=outside, dtype=output.dtype)
-    lines = _Lines(int(size), axis, output.dtype, mode, cval, int(origin))
-    return run(Kernel(lines, name, whole=(axis,), dtype=output.dtype, near_form=alternative), (image,), output)
+    lines = of_lines(
+        "uniform_filter1d", output, axis, rank, "uniform", size=int(size), mode=mode, cval=cval, origin=int(origin)
+    )
+    return run(attrs.evolve(lines, near_form=alternative), (image,), output)
 
 
 def _is_whole_number(value: Any) -> bool:

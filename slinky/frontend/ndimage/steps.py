@@ -21,6 +21,7 @@ import numpy as np
 from slinky.errors import ArgumentError, GraphError, MissingExtraError
 from slinky.frontend.containers import labelled_like
 from slinky.frontend.kernels import Kernel, Pair, rank_of
+from slinky.frontend.nodes import exactly
 from slinky.graph.boundaries import RULES
 from slinky.graph.buffers import BufferExpr
 
@@ -76,11 +77,14 @@ def fixed(given: Any, dtype: Any = None) -> Fixed:
 
 @attrs.frozen
 class Step:
-    """A function of `scipy.ndimage` on a piece: `arguments` are its further arguments, by name."""
+    """A function of `scipy.ndimage` on a piece: `arguments` are its further arguments, by name.
+
+    Steps are equal if all of their arguments are, to the last bit, those of a user's function among them.
+    """
 
     name: str
     dtype: np.dtype[Any]
-    arguments: tuple[tuple[str, Any], ...]
+    arguments: tuple[tuple[str, Any], ...] = attrs.field(eq=exactly)
 
     def __call__(self, piece: Array) -> Any:
         arguments = {name: each.array if isinstance(each, Fixed) else each for name, each in self.arguments}
@@ -90,6 +94,12 @@ class Step:
 def step(name: str, output: Output, **arguments: Any) -> Step:
     """A function of `scipy.ndimage` that gives arrays as large as the piece, the edges of which are cut off."""
     return Step(name, output.dtype, tuple({"mode": NEAREST, **arguments}.items()))
+
+
+def of_lines(name: str, output: Output, axis: int, rank: int, of: str, **arguments: Any) -> Kernel:
+    """A function of `scipy.ndimage` that is given whole lines along an axis, and knows itself what is beyond them."""
+    own = Step(name, output.dtype, tuple({"axis": axis, **arguments}.items()))
+    return Kernel(own, axis_name(of, axis, rank), whole=(axis,), dtype=output.dtype)
 
 
 @attrs.frozen

@@ -12,6 +12,7 @@ class Pieces(enum.Enum):
     EXACT = "exact"
     ROUNDED = "exact; floats and integers of 64 bits along whole axes"
     WHOLE = "exact along whole axes"
+    NEAR = "near"
 
 
 PIECES: Mapping[str, Pieces] = {
