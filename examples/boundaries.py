@@ -2,7 +2,7 @@
 
 What lies beyond its borders is reflected, as `scipy.ndimage` does by default. Prints the pipeline as it was described
 and as it was scheduled, by strips of rows; checks each picture against SciPy's in every pixel; prints time and memory
-of both, and writes the picture.
+of both, and writes the picture. The same is then made of a function of arrays, by `sl.jit`.
 
     python examples/boundaries.py [IMAGE] [-o OUT.png]
 """
@@ -10,7 +10,7 @@ of both, and writes the picture.
 from __future__ import annotations
 
 import numpy as np
-from measure import compare, megabytes
+from measure import compare, compare_traced, megabytes
 from photograph import arguments, read, write
 
 import slinky as sl
@@ -112,6 +112,15 @@ def by_scipy(pixels: np.ndarray) -> np.ndarray:
     return np.where(right * right + down * down >= THRESHOLD**2, 255, 0).astype(np.uint8)
 
 
+@sl.jit
+def traced(pixels: np.ndarray) -> np.ndarray:
+    """The same as SciPy's code reads, with slinky's name for it: a pipeline is made of this."""
+    rows = sl.ndimage.correlate1d(pixels.astype(np.int32), WEIGHTS, axis=0, mode=RULE)
+    blurred = sl.ndimage.correlate1d(rows, WEIGHTS, axis=1, mode=RULE) >> 8
+    right, down = (sl.ndimage.sobel(blurred, axis=axis, mode=RULE) for axis in (1, 0))
+    return np.where(right * right + down * down >= THRESHOLD**2, 255, 0).astype(np.uint8)
+
+
 # The program ----------------------------------------------------------------------------------------------------------
 
 
@@ -138,6 +147,10 @@ def main() -> None:
     copied = [megabytes(each.run(pixels, out).bytes_copied) for each in (described, pipeline)]
     print(f"copied to extend them: {copied[0]} as described, {copied[1]} as scheduled")
     print(compare(lambda: by_scipy(pixels), out.nbytes, lambda: pipeline.run(pixels, out), "SciPy"), end="\n\n")
+    if not np.array_equal(traced(pixels), expected):
+        raise SystemExit("boundaries: the traced function and SciPy differ")
+    print("a function of arrays, traced by sl.jit: equal in every pixel")
+    print(compare_traced(traced, [pixels], out, by_scipy, "SciPy"), end="\n\n")
     write(out, output)
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
 
 import slinky as sl
 
@@ -53,6 +56,23 @@ def compare(
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ([cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)] for row in rows)
     return "\n".join("  ".join((row[0].ljust(widths[0]), *line)) for row, line in zip(rows, lines, strict=True))
+
+
+def compare_traced(
+    traced: Any,
+    arrays: Sequence[np.ndarray],
+    result: np.ndarray,
+    plain: Callable[[np.ndarray], object],
+    name: str = "plain NumPy",
+    **numbers: float,
+) -> str:
+    """A table of time and memory of a function as it stands, and of what `sl.jit` makes of it.
+
+    The pipeline is given the array of the function, and after it those that the function knows, which are its `arrays`;
+    the floats that it computes with are `numbers`, in their order.
+    """
+    pipeline, target = traced.pipeline(arrays[0]).auto(), np.empty_like(result)
+    return compare(lambda: plain(arrays[0]), target.nbytes, lambda: pipeline.run(*arrays, target, **numbers), name)
 
 
 def milliseconds(run: Callable[[], object], repeats: int = 5) -> str:

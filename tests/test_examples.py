@@ -189,8 +189,47 @@ def test_the_edges_of_the_photograph(tmp_path: Path) -> None:
     assert 0.02 < (edges == 255).mean() < 0.3
 
 
+def test_examples_in_their_numpy_form(sharpened: tuple[subprocess.CompletedProcess[str], Path]) -> None:
+    """The function of arrays itself, traced, gives the same picture in a small part of the memory."""
+    done, _ = sharpened
+    assert "plain NumPy, traced by sl.jit: equal in every pixel\n" in done.stdout
+    table = done.stdout.partition("traced by sl.jit")[2]
+    assert traced_bytes(table, "plain NumPy") > 4 * traced_bytes(table, "pipeline")
+
+
+def traced_bytes(table: str, row: str) -> float:
+    """The peak memory in a row of a table, in MB."""
+    found = re.search(rf"^{row} +[\d.]+ m?s +([\d.]+) MB", table, re.MULTILINE)
+    assert found is not None, table
+    return float(found[1])
+
+
+def test_a_spectrogram(warm: Warm) -> None:
+    done = run("spectrogram.py", 20)
+    assert done.returncode == 0, done.stderr
+    assert "320000 samples, 2497 frames of 257 frequencies: as plain NumPy, but for rounding\n" in done.stdout
+    assert "loudest at 94 Hz in the first frame, at 4000 Hz in the last one\n" in done.stdout
+    assert traced_bytes(done.stdout, "plain NumPy") > 4 * traced_bytes(done.stdout, "pipeline")
+    for seconds in ("0.032", "0.5"):
+        assert warm.run(EXAMPLES / "spectrogram.py", seconds).returncode == 0
+    refused = warm.run(EXAMPLES / "spectrogram.py", "0.01")
+    assert refused.returncode == 2
+    assert "a sound has one frame at least" in refused.stderr
+
+
+def test_a_segmentation(tmp_path: Path) -> None:
+    done = run("segmentation.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "512 x 512 pixels: equal to scipy.ndimage in every pixel\n" in done.stdout
+    found = re.search(r"(\d+) pixels are steep, (\d+) of them in parts that stand out", done.stdout)
+    assert found is not None
+    parts = pixels(tmp_path / "segmentation.png")
+    assert (parts == 255).sum() == int(found[2]) < int(found[1])
+    assert set(np.unique(parts)) == {0, 255}
+
+
 @pytest.mark.parametrize("size", [(1, 1), (1, 40), (40, 1), (3, 2), (2, 7)])
-@pytest.mark.parametrize("name", ["boundaries", "mosaic"])
+@pytest.mark.parametrize("name", ["boundaries", "mosaic", "segmentation"])
 def test_small_images(warm: Warm, tmp_path: Path, name: str, size: tuple[int, int]) -> None:
     photo = np.random.default_rng(1).integers(0, 256, (size[1], size[0], 3), np.uint8)
     Image.fromarray(photo).save(tmp_path / "given.png")
