@@ -127,7 +127,7 @@ from slinky.symbolic.intervals import interval
 
 if TYPE_CHECKING:
     from slinky import copies, reductions
-    from slinky.frontend import ndimage
+    from slinky.frontend import ndimage, skimage_filters
     from slinky.frontend.arrays import lazy
     from slinky.frontend.declaring import elementwise, rowwise, stencil
     from slinky.frontend.jitting import jit
@@ -213,6 +213,7 @@ else:
             "slinky.frontend.probe_reports": "ProbeReport",
             "slinky.frontend.probing": "probe",
             "slinky.frontend.reports": "FuncFinding FuncReport",
+            "slinky.frontend.skimage_filters": "",
             "slinky.frontend.tensors.dimensions": "Dims dims size",
             "slinky.frontend.tensors.tensor": "Tensor",
             "slinky.frontend.verifying_funcs": "verify_func",
@@ -424,6 +425,7 @@ __all__ = [
     "share_calls",
     "simplify",
     "size",
+    "skimage_filters",
     "slide_window",
     "specialize",
     "split_boundary",

@@ -1,0 +1,153 @@
+"""From a function of scikit-image to one that also takes what is described: buffers of a graph, and lazy arrays.
+
+Idea. The function is first tried on a few elements, with the same arguments: so scikit-image itself refuses what it
+refuses, and says what the dtype of the result is. What is then made of what is described, the table says.
+
+Invariant: a function made here has scikit-image's name, signature and documentation, and gives its results.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import attrs
+import numpy as np
+
+from slinky.errors import ArgumentError, GraphError, MissingExtraError
+from slinky.frontend.containers import labelled_like
+from slinky.frontend.kernels import Array, rank_of
+from slinky.frontend.ndimage.steps import Cast, Fixed, Output, applied, fixed, is_described
+from slinky.frontend.nodes import exactly
+from slinky.graph.buffers import BufferExpr
+
+
+@attrs.frozen(eq=False)
+class Call:
+    """A call of a function on something described: all its arguments by name, and the dtype that it would give."""
+
+    name: str
+    arguments: Mapping[str, Any]
+    image: Any
+    dtype: np.dtype[Any]
+
+    def __getitem__(self, name: str) -> Any:
+        return self.arguments[name]
+
+    @property
+    def rank(self) -> int:
+        """The rank of the image."""
+        return rank_of(self.image)
+
+    @property
+    def others(self) -> dict[str, Any]:
+        """All arguments but the image."""
+        return dict(list(self.arguments.items())[1:])
+
+
+@attrs.frozen
+class Entry:
+    """What is known of a function: its module, what is made of a call of it, and how many channels an image has.
+
+    `reason` says why a call needs the whole image; None where it does not.
+    """
+
+    module: str
+    made: Callable[[Call], Any]
+    channels: int | None = None
+    reason: Callable[[Call], str | None] | None = None
+
+
+@attrs.frozen
+class Delegated:
+    """A function of scikit-image on a piece, with its further arguments."""
+
+    module: str
+    name: str
+    arguments: tuple[tuple[str, Any], ...] = attrs.field(default=(), eq=exactly)
+
+    def __call__(self, piece: Array) -> Any:
+        arguments = {name: each.array if isinstance(each, Fixed) else each for name, each in self.arguments}
+        return getattr(module_of(self.module), self.name)(piece, **arguments)
+
+
+def delegated(module: str, name: str, **arguments: Any) -> Delegated:
+    """A function of scikit-image on a piece: arrays among its arguments are as they are now."""
+    held = {key: fixed(each) if isinstance(each, (np.ndarray, list)) else each for key, each in arguments.items()}
+    return Delegated(module, name, tuple(held.items()))
+
+
+def module_of(name: str) -> Any:
+    """A module of scikit-image. Raises `MissingExtraError` where that is not installed."""
+    try:
+        return importlib.import_module(f"skimage.{name}")
+    except ImportError:
+        raise MissingExtraError("sl.skimage_filters", "skimage", "scikit-image") from None
+
+
+def delegate(name: str) -> Callable[..., Any]:
+    """A function of scikit-image on arrays, buffers of a graph, and lazy arrays.
+
+    Raises `AttributeError` where the version of scikit-image that is installed does not have it.
+    """
+    from slinky.frontend.skimage_filters.table import TABLE, WHOLE
+
+    entry = TABLE.get(name)
+    module = module_of(WHOLE[name][0] if entry is None else entry.module)
+    function = getattr(module, name)
+    signature = inspect.signature(function)
+    first = next(iter(signature.parameters))
+
+    @functools.wraps(function)
+    def filtered(*args: Any, **kwargs: Any) -> Any:
+        image = args[0] if args else kwargs.get(first)
+        if not is_described(image):
+            result = function(*args, **kwargs)
+            return labelled_like([image])(result) if isinstance(result, np.ndarray) and image is not None else result
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        if entry is None:
+            return _whole(function, name, WHOLE[name][1], image, args, kwargs)
+        if bound.arguments.get("out") is not None:
+            raise ArgumentError(f"sl.skimage_filters.{name}: what is computed later cannot be written to an array")
+        call = Call(name, bound.arguments, image, _tried(function, bound.arguments, entry.channels))
+        reason = None if entry.reason is None else entry.reason(call)
+        if reason is not None:
+            return _whole(function, name, reason, image, args, kwargs)
+        found = entry.made(call)
+        return found if found.dtype == call.dtype else applied(found, Cast(call.dtype), "cast", Output(call.dtype))
+
+    return filtered
+
+
+def _tried(function: Callable[..., Any], arguments: Mapping[str, Any], channels: int | None) -> np.dtype[Any]:
+    """The dtype of what a function gives, of a few zeros. scikit-image's errors are those of this run."""
+    (_, image), *others = arguments.items()
+    rank = rank_of(image)
+    shape = [1] * rank
+    if channels is not None:
+        axis = arguments.get("channel_axis", -1)
+        if not -rank <= axis < rank:
+            raise np.exceptions.AxisError(axis, rank)
+        extent = image.shape[axis] if hasattr(image, "shape") else channels
+        shape[axis] = int(extent) if extent != channels else channels
+    given = {name: np.ones((1,) * rank, bool) if name == "mask" and each is not None else each for name, each in others}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return np.dtype(function(np.zeros(shape, image.dtype), **given).dtype)  # some move the axes of this alone
+
+
+def _whole(function: Callable[..., Any], name: str, reason: str, image: Any, args: Any, kwargs: Any) -> Any:
+    """What needs the whole image: on a lazy array it runs so, in a graph it is refused."""
+    if isinstance(image, BufferExpr):
+        raise GraphError(f"sl.skimage_filters.{name} cannot run by pieces: {reason}")
+    from slinky.frontend.calling import opaque
+
+    return opaque(function, args, kwargs)
+
+
+__all__ = ["Call", "Delegated", "Entry", "delegate", "delegated", "module_of"]
