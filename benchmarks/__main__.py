@@ -31,6 +31,7 @@ BENCHMARKS = {
     "stencils": "three 3x3 stencils in a row",
     "pyramid": "four levels down and up again",
     "matmul": "(a x b) x c",
+    "workloads": "array code of applications under sl.jit: options, distances, bodies, waves, currents",
     "apps": "twelve applications, as written and by schedules",
     "symbolic": "expressions, proofs and bounds",
     "rewrites": "primitives and forwarding: rates, and growth with the program",

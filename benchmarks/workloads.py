@@ -1,0 +1,118 @@
+"""Array code of applications under `sl.jit`, as people wrote it: options, distances, bodies, waves, currents.
+
+The first four are of the kinds that Mozart (Palkar and Zaharia, 2019) measured with NumPy: elementwise chains, sums
+over all pairs, and stencils by `np.roll`; the last one is the vorticity that oceanographers take of models on a
+staggered grid. Nothing is described or scheduled by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import slinky as sl
+from benchmarks.harness import Array, Case, Side
+
+Function = Callable[..., Array]
+
+RATE, VOLATILITY = 0.02, 0.3
+HERE = (0.7098, 1.2390)
+"""A latitude and a longitude, in radians."""
+RADIUS_OF_EARTH = 6371.0
+GRAVITY, DEPTH, STEP = 9.81, 100.0, 0.01
+SOFTENING = 1e-3
+
+# The functions --------------------------------------------------------------------------------------------------------
+
+
+def normal(x: Array) -> Array:
+    """The normal distribution up to x, by the polynomial of Abramowitz and Stegun, 26.2.17."""
+    k = 1 / (1 + 0.2316419 * np.abs(x))
+    tail = k * (0.319381530 + k * (-0.356563782 + k * (1.781477937 + k * (-1.821255978 + k * 1.330274429))))
+    below = 1 - np.exp(-0.5 * x * x) * 0.3989422804014327 * tail
+    return np.where(x >= 0, below, 1 - below)
+
+
+def black_scholes(price: Array, strike: Array, years: Array) -> Array:
+    """What options to buy are worth."""
+    spread = VOLATILITY * np.sqrt(years)
+    first = (np.log(price / strike) + (RATE + 0.5 * VOLATILITY * VOLATILITY) * years) / spread
+    return price * normal(first) - strike * np.exp(-RATE * years) * normal(first - spread)
+
+
+def haversine(latitude: Array, longitude: Array) -> Array:
+    """Distances on a sphere from here, in kilometres."""
+    half_y = np.sin((latitude - HERE[0]) / 2)
+    half_x = np.sin((longitude - HERE[1]) / 2)
+    a = half_y * half_y + np.cos(HERE[0]) * np.cos(latitude) * half_x * half_x
+    return np.asarray(RADIUS_OF_EARTH * 2 * np.arcsin(np.sqrt(a)))
+
+
+def n_body(x: Array, y: Array, z: Array, mass: Array) -> Array:
+    """The accelerations of bodies that attract each other, from all pairs."""
+    dx, dy, dz = (each - each[:, None] for each in (x, y, z))
+    squared = dx * dx + dy * dy + dz * dz + SOFTENING
+    force = mass / (squared * np.sqrt(squared))
+    return np.stack([(force * each).sum(axis=1) for each in (dx, dy, dz)])
+
+
+def shallow_water(height: Array, u: Array, v: Array) -> Array:
+    """One step of waves on water whose edges meet."""
+
+    def slope(field: Array, axis: int) -> Array:
+        return np.asarray((np.roll(field, -1, axis) - np.roll(field, 1, axis)) * 0.5)
+
+    new_u = u - STEP * (GRAVITY * slope(height, 1) + u * slope(u, 1) + v * slope(u, 0))
+    new_v = v - STEP * (GRAVITY * slope(height, 0) + u * slope(v, 1) + v * slope(v, 0))
+    new_height = height - STEP * (slope((DEPTH + height) * new_u, 1) + slope((DEPTH + height) * new_v, 0))
+    return np.stack([new_height, new_u, new_v])
+
+
+def vorticity(u: Array, v: Array, dx: Array, dy: Array, area: Array) -> Array:
+    """How much currents turn, at the corners of the cells of a grid, for each time."""
+    along_x, along_y = u * dx, v * dy
+    turning = (along_y - np.roll(along_y, 1, axis=-1)) - (along_x - np.roll(along_x, 1, axis=-2))
+    return np.asarray(turning / area)
+
+
+# The arrays -----------------------------------------------------------------------------------------------------------
+
+
+def _random(*shape: int, low: float = 0.0, high: float = 1.0, dtype: Any = np.float64) -> Array:
+    return np.random.default_rng(len(shape)).uniform(low, high, shape).astype(dtype)
+
+
+def sides(function: Function, *arrays: Array) -> list[Side]:
+    """NumPy as written, and what `sl.jit` makes of it: with NumPy's loops, on one thread and two, and in C."""
+    one, two = (sl.jit(workers=workers)(function) for workers in (1, 2))
+    native = sl.jit(native=True, workers=1)(function)
+    return [
+        Side("NumPy, as written", lambda: function(*arrays)),
+        Side("slinky, sl.jit", lambda: one(*arrays)),
+        Side("slinky, sl.jit, 2 threads", lambda: two(*arrays)),
+        Side("slinky, sl.jit, native", lambda: native(*arrays)),
+    ]
+
+
+def cases(quick: bool = False) -> list[Case]:
+    """Each workload, on arrays that no cache holds."""
+    n, bodies, grid, times = (100_000, 300, 300, 3) if quick else (4_000_000, 1500, 2000, 12)
+    options = (_random(n, low=50, high=150), _random(n, low=50, high=150), _random(n, low=0.1, high=2))
+    places = (_random(n, low=-1.5, high=1.5), _random(n, low=-3, high=3))
+    masses = tuple(_random(bodies, low=-1, high=1) + k for k in range(4))
+    waves = tuple(_random(grid, grid, low=-0.1, high=0.1) for _ in range(3))
+    lengths = tuple(_random(grid // 2, grid // 2, low=0.5, high=2) for _ in range(3))
+    currents = tuple(_random(times, grid // 2, grid // 2, low=-1) for _ in range(2))
+    given: dict[str, tuple[Function, tuple[Array, ...]]] = {
+        f"Black-Scholes, {n} options": (black_scholes, options),
+        f"haversine, {n} places": (haversine, places),
+        f"n-body, {bodies} bodies": (n_body, masses),
+        f"shallow water, {grid} x {grid}": (shallow_water, waves),
+        f"vorticity, {times} x {grid // 2} x {grid // 2}": (vorticity, (*currents, *lengths)),
+    }
+    return [
+        Case(name, lambda f=function, a=arrays: sides(f, *a), sum(each.nbytes for each in arrays))  # type: ignore[misc]
+        for name, (function, arrays) in given.items()
+    ]
