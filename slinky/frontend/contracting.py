@@ -207,7 +207,7 @@ def _looked_up(
     looking = _LookingUp(function, tuple(order), tuple(keywords.items()))
     rank = len(elements._shape)
     dtype = dtype_of(looking, [(rank, elements.dtype), *((len(t._shape), t.dtype) for t in known)], {})
-    labels = [list(range(rank)), *([None] * len(table._shape) for table in known)]
+    labels: list[Labels] = [range(rank), *([None] * len(table._shape) for table in known)]
     return contracted(function.__name__, looking, [elements, *known], labels, elements._shape, dtype)
 
 

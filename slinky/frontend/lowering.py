@@ -64,18 +64,17 @@ class Woven:
     lengths: tuple[int | None, ...]
 
     def __call__(self, piece: Array, made: tuple[int, ...]) -> Array:
-        shape = [n if k is None else made[k] for n, k in zip(self.lengths, self.along, strict=True)]
+        unknown = 0  # no axis of a piece is empty
+        shape = [(n or unknown) if k is None else made[k] for n, k in zip(self.lengths, self.along, strict=True)]
         strides, first = [0] * len(shape), []
         for terms, extent, stride in zip(self.terms, piece.shape, piece.strides, strict=True):
-            reach = sum(abs(step) * (n - 1) for step, axis in terms if (n := shape[axis]) is not None)
+            reach = sum(abs(step) * (shape[axis] - 1) for step, axis in terms if shape[axis])
             for step, axis in terms:
-                if shape[axis] is None:
-                    shape[axis] = (extent - 1 - reach) // abs(step) + 1
+                shape[axis] = shape[axis] or (extent - 1 - reach) // abs(step) + 1
                 strides[axis] = step * stride
-            first.append(sum(-step * (shape[axis] - 1) for step, axis in terms if step < 0))  # type: ignore[operator]
+            first.append(sum(-step * (shape[axis] - 1) for step, axis in terms if step < 0))
         start = piece[tuple(slice(at, at + 1) for at in first)]
-        counts = tuple(1 if n is None else n for n in shape)
-        return np.lib.stride_tricks.as_strided(start, counts, strides)
+        return np.lib.stride_tricks.as_strided(start, shape, strides)
 
 
 def adapter_of(index: Sequence[Index], rank: int, first: int) -> Adapter | None:

@@ -201,9 +201,10 @@ def _turned(array: Array) -> Array:
 
 
 @attrs.frozen
-class _RankOfFloats1d:
-    """A rank along single lines of floats. SciPy's function for these gives zeros of either sign, and what it makes of
-    NaNs, according to what came before; that for arrays of more axes looks at the window alone."""
+class _RankAlongLine:
+    """A rank along single lines. SciPy's function for these gives zeros of either sign, and what it makes of NaNs,
+    according to what came before, and writes beyond outputs of another dtype than the array; that for arrays of more
+    axes looks at the window alone, and converts."""
 
     rank: int
     footprint: Fixed
@@ -306,8 +307,8 @@ def _ranked(
         which = "minimum" if of == 0 else "maximum"
         return _extreme(image, None, own, None, output, mode, cval, origins, which, None)
     function: Any = step("rank_filter", output, rank=of, footprint=fixed(own), origin=tuple(origins))
-    if rank == 1 and image.dtype.kind == "f":
-        function = _RankOfFloats1d(of, fixed(own), origins[0], output.dtype)
+    if rank == 1 and (image.dtype.kind == "f" or image.dtype != output.dtype):
+        function = _RankAlongLine(of, fixed(own), origins[0], output.dtype)
     return applied(
         image,
         function,

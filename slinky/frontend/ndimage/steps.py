@@ -161,6 +161,9 @@ def _labelled(result: Any, image: Any) -> Any:
     return labelled_like([image])(result) if isinstance(result, np.ndarray) else result
 
 
+CONVERTING_NOTHING = frozenset({"median_filter", "percentile_filter", "rank_filter"})
+"""Filters that, of arrays of one axis, write beyond an output of another dtype than the array (SciPy 1.17)."""
+
 OWN_PARAMETERS = frozenset({"reassociate"})
 """Parameters that SciPy's functions have not."""
 
@@ -183,6 +186,10 @@ def _tried(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Output
             f"{_name(function)}: the output of what is computed later is a dtype or a buffer of the graph, got an array"
         )
     extra = given.pop("kwargs", {})
+    if rank == 1 and function.__name__ in CONVERTING_NOTHING and given.get("output") is not None:
+        dtype = np.dtype(given.pop("output") if target is None else target.dtype)
+        function(**given, **extra)
+        return Output(dtype, target)
     result = function(**given, **extra)
     return Output(np.dtype(result.dtype) if target is None else target.dtype, target)
 

@@ -138,7 +138,9 @@ def _tried(function: Callable[..., Any], arguments: Mapping[str, Any], channels:
     given = {name: np.ones((1,) * rank, bool) if name == "mask" and each is not None else each for name, each in others}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        return np.dtype(function(np.zeros(shape, image.dtype), **given).dtype)  # some move the axes of this alone
+        result = function(np.zeros(shape, image.dtype), **given)  # by position: some move axes of such alone
+    dtype: np.dtype[Any] = result.dtype
+    return dtype
 
 
 def _whole(function: Callable[..., Any], name: str, reason: str, image: Any, args: Any, kwargs: Any) -> Any:
