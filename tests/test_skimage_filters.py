@@ -238,3 +238,12 @@ def test_windows_and_filters_go_together() -> None:
     image = array_of((12, 9), "float64")
     want = sliding_window_view(expected("sobel", image, {}), (3, 3)).max((2, 3))
     np.testing.assert_array_equal(traced(image), want)
+
+
+def test_the_same_bits_where_they_are_asked_for() -> None:
+    image = np.random.default_rng(0).random((40, 30, 3))
+
+    def function(x: Any) -> Any:
+        return sl.skimage_filters.adjust_gamma(sl.skimage_filters.rgb2gray(sl.skimage_filters.rgb2lab(x) ** 2), 2.2)
+
+    np.testing.assert_array_equal(jit(function, exact=True, machine=PIECES)(image), function(image))

@@ -66,6 +66,8 @@ def _keeps_order(node: Node) -> bool:
 
 
 def is_turned_nowhere(view: View) -> bool:
-    """Whether a view has the axes of its result in their order, forwards."""
+    """Whether a view has the axes of its result in their order, forwards, and each once."""
+    if view.is_woven:
+        return False
     axes = [i.axis for i in view.index if i.axis is not None]
     return axes == sorted(axes) and all(i.step > 0 for i in view.index)

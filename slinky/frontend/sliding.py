@@ -187,9 +187,12 @@ def _summed(function: Callable[..., Any], a: Value, v: Value, mode: Any) -> Lazy
     if mode not in ("full", "same", "valid"):
         raise NotUnderstoodError("modes")
     before, after = {"full": (count - 1,) * 2, "same": (count // 2, count - count // 2 - 1), "valid": (0, 0)}[mode]
+    exactness = EXACT if dtype.kind in "biu" else TOLERANCE
+    if exactness not in array._trace.by_pieces:
+        raise NotUnderstoodError("floats, which are added in another order near the ends")
     padded = pad(array, ((before, after),)) if before or after else array
     kernel = Kernel(_Windows(function, weights), function.__name__, halo=((0, count - 1),), dtype=dtype)
-    return filtered(kernel, (padded,), {}, exactness=EXACT if dtype.kind in "biu" else TOLERANCE)
+    return filtered(kernel, (padded,), {}, exactness=exactness)
 
 
 @understood(np.convolve, how=WINDOWS, exactness=TOLERANCE)

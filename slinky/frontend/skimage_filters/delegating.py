@@ -22,7 +22,9 @@ from slinky.errors import ArgumentError, GraphError, MissingExtraError
 from slinky.frontend.containers import labelled_like
 from slinky.frontend.kernels import Array, rank_of
 from slinky.frontend.ndimage.steps import Cast, Fixed, Output, applied, fixed, is_described
+from slinky.frontend.ndimage.table import Pieces
 from slinky.frontend.nodes import exactly
+from slinky.frontend.tables import TOLERANCE
 from slinky.graph.buffers import BufferExpr
 
 
@@ -94,7 +96,7 @@ def delegate(name: str) -> Callable[..., Any]:
 
     Raises `AttributeError` where the version of scikit-image that is installed does not have it.
     """
-    from slinky.frontend.skimage_filters.table import TABLE, WHOLE
+    from slinky.frontend.skimage_filters.table import PIECES, TABLE, WHOLE
 
     entry = TABLE.get(name)
     module = module_of(WHOLE[name][0] if entry is None else entry.module)
@@ -118,6 +120,12 @@ def delegate(name: str) -> Callable[..., Any]:
         reason = None if entry.reason is None else entry.reason(call)
         if reason is not None:
             return _whole(function, name, reason, image, args, kwargs)
+        if (
+            PIECES[name] is Pieces.NEAR
+            and not isinstance(image, BufferExpr)
+            and TOLERANCE not in image._trace.by_pieces
+        ):
+            return _whole(function, name, "pieces are rounded otherwise", image, args, kwargs)
         found = entry.made(call)
         return found if found.dtype == call.dtype else applied(found, Cast(call.dtype), "cast", Output(call.dtype))
 
