@@ -111,6 +111,7 @@ def reduce(
             positions=is_extremum,
             exact=not is_rounded,
             reassociate=reassociate,
+            combine=ufunc,
         ),
     )
 

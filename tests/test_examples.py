@@ -58,6 +58,14 @@ def unsharp(photo: np.ndarray, sigma: float = 2, radius: int = 6, gain: float = 
     return np.clip(photo + gain * (photo - blurred), 0, 255)
 
 
+def test_tensors() -> None:
+    done = run("tensors.py", 20)
+    assert done.returncode == 0, done.stderr
+    assert "scratch positive: float32, 20 x 20 x 20 = 8,000 elements\n" in done.stdout
+    assert "    scratch positive: float32, 8 x 1 x 20 = 160 elements\n" in done.stdout
+    assert "20 x 20: equal to plain NumPy\n" in done.stdout
+
+
 def test_elementwise() -> None:
     done = run("elementwise.py", 1000)
     assert done.returncode == 0, done.stderr
@@ -155,7 +163,8 @@ def test_unsharp_that_cannot_write(warm: Warm, tmp_path: Path, name: str, reason
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments"), [("elementwise.py", ["-1"]), ("matmul.py", ["x"]), ("attention.py", ["0"])]
+    ("name", "arguments"),
+    [("elementwise.py", ["-1"]), ("matmul.py", ["x"]), ("attention.py", ["0"]), ("tensors.py", ["0"])],
 )
 def test_arguments_that_make_no_sense(warm: Warm, name: str, arguments: list[str]) -> None:
     done = warm.run(EXAMPLES / name, *arguments)

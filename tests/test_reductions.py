@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from typing import Any
 
@@ -481,3 +482,49 @@ def test_inputs_that_move_with_a_dimension_that_no_state_has() -> None:
     p = sums_in_two_shapes(lambda a, more: [a[Y, :], more[X]])
     with pytest.raises(sl.SchedulingError, match="what total reads moves with x, along which it has no state"):
         sl.split_reduction(p, "total", "k", 4)
+
+
+def test_what_combines_is_a_ufunc_of_one_state_and_one_input() -> None:
+    (y,) = sl.variables("y")
+    a, b, out = (sl.BufferExpr(name, np.int64, rank) for name, rank in (("a", 2), ("b", 2), ("out", 1)))
+
+    def made(inputs: list[Any], states: list[str], combine: Any) -> sl.Func:
+        return sl.Func(
+            lambda *arrays: None,
+            inputs,
+            [out[y]],
+            name="total",
+            reduction=sl.Reduction(
+                {"x": (1,) * len(inputs)},
+                [sl.BufferExpr(name, np.int64, 1)[y] for name in states],
+                init=lambda *arrays: None,
+                update=lambda *arrays: None,
+                finish=lambda *arrays: None,
+                combine=combine,
+            ),
+        )
+
+    for combine in (max, np.sin, np.matmul):
+        with pytest.raises(sl.GraphError, match="combine of a reduction must be a ufunc of two elements"):
+            made([a[y, :]], ["t"], combine)
+    with pytest.raises(sl.GraphError, match="combine is of one state and one input"):
+        made([a[y, :], b[y, :]], ["t"], np.add)
+    with pytest.raises(sl.GraphError, match="combine is of one state and one input"):
+        made([a[y, :]], ["t", "u"], np.add)
+
+
+def test_a_nest_of_sums_by_elements_is_one_function_in_c() -> None:
+    (y,), x = sl.variables("y"), sl.variables("x")[0]
+    a, t, s = (sl.BufferExpr(name, np.float32, rank) for name, rank in (("a", 2), ("t", 2), ("s", 1)))
+    sl.arithmetic(a[y, x] * 2, t[y, x], "twice")
+    sl.reductions.sum(t[y, :], s[y], name="total", reassociate=True)
+    p = sl.split_loop(sl.build_pipeline([a], [s]), "total.y", 4)
+    for factor, is_in_c in ((1, True), (2, False)):
+        q, pieces = sl.split_reduction(p, "total", "x", factor, rc=True)
+        q = sl.store_at(sl.compute_at(q, "twice", pieces.loop), "alloc t", pieces.loop)
+        plan = q.compile(backend="native")
+        if shutil.which("cc"):
+            assert ("# in C: total_init, twice, total_update, total_finish;" in plan.source) is is_in_c
+        for shape in ((9, 7), (4, 1), (1, 5), (3, 0)):
+            values = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+            np.testing.assert_array_equal(plan(values), (values * 2).sum(1))

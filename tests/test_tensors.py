@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+import functools
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from round_trips import again
 
 import slinky as sl
 
@@ -381,6 +383,44 @@ def test_reductions_by_pieces_and_parts(ufunc: np.ufunc, dtype: str, count: int)
     parts = sl.split_reduction_in_parts(total.pipeline, call, "k", 2, 2)
     for p in (total.pipeline, pieces, parts):
         np.testing.assert_allclose(p(a), ufunc.reduce(a, axis=1), rtol=1e-12, strict=True)
+
+
+@pytest.mark.parametrize(
+    ("ufunc", "given", "dtype"),
+    [
+        *((np.add, given, dtype) for given, dtype in ("bq", "ff", "dd", "?q", "BQ", "FF")),
+        *((np.multiply, given, dtype) for given, dtype in ("hq", "ff")),
+        *((ufunc, dtype, dtype) for ufunc in (np.maximum, np.minimum) for dtype in "bfd?"),
+        *((ufunc, "?", "?") for ufunc in (np.logical_and, np.logical_or, np.logical_xor)),
+        *((ufunc, "H", "H") for ufunc in (np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.gcd)),
+        *((ufunc, "d", "d") for ufunc in (np.hypot, np.logaddexp)),
+    ],
+    ids=lambda each: each if isinstance(each, str) else each.__name__,
+)
+def test_element_by_element_reductions_are_arithmetic(ufunc: np.ufunc, given: str, dtype: str) -> None:
+    """Every back end gives the bits of a loop, in C, too."""
+    source, out = sl.BufferExpr("source", given, 3), sl.BufferExpr("out", dtype, 2)
+    sl.reductions.reduce(ufunc, source[s.m, :, s.n], out[s.m, s.n], name="total", reassociate=True, over=["k"])
+    p = sl.split_reduction(sl.build_pipeline([source], [out]), "total", "k", 1)
+    p = again(p)
+    numbers = np.array([0, -0.0, 3, -2, 5, 1, -7, 0.5, np.inf, 2, np.nan, 4])
+    for m, k, n in ((1, 1, 1), (3, 5, 2), (2, 0, 3), (0, 4, 1)):
+        with np.errstate(all="ignore"):
+            values = np.resize(numbers if given in "fdF" else np.abs(numbers[:6]), (m, k, n)).astype(given)
+            if k:
+                expected = functools.reduce(
+                    lambda old, i: ufunc(old, values[:, i].astype(dtype)), range(1, k), values[:, 0].astype(dtype)
+                )
+            else:
+                expected = np.full((m, n), ufunc.identity or 0).astype(dtype)
+            for backend in ("python", "native", "interpreter"):
+                got = np.empty((m, n), dtype)
+                if k or ufunc.identity is not None or not m * n:
+                    p.run(values, got, backend=backend)
+                    np.testing.assert_array_equal(got, expected, strict=True)
+                else:
+                    with pytest.raises(ValueError, match="of no elements"):
+                        p.run(values, got, backend=backend)
 
 
 def test_places_of_extrema() -> None:

@@ -46,6 +46,9 @@ class Reduction:
       states are of, and how many its second. In a part, `start` counts from the beginning of the part.
     * `exact`: whether pieces give the very same bits as the whole. Sums of floats do not: they are rounded elsewhere.
     * `reassociate`: that this may be, where it is not exact. Nothing is taken to pieces without.
+    * `combine`: a ufunc, for one state of one input: with one element more, what is known is the ufunc of what was and
+      that element, in the dtype of the state; `init` writes the same number everywhere, and without `positions`,
+      `finish` copies. Pieces of one element are arithmetic then, which slinky understands.
 
     All of them take the func's `arguments`, too. Like callbacks, they write what comes last and return nothing; pieces
     come in order, and are not empty.
@@ -80,6 +83,7 @@ class Reduction:
         positions: bool = False,
         exact: bool = True,
         reassociate: bool = False,
+        combine: np.ufunc | None = None,
     ) -> None:
         named: object = over
         if not isinstance(named, Mapping) or not over:
@@ -99,6 +103,9 @@ class Reduction:
             if not isinstance(flag, (bool, np.bool_)):
                 raise GraphError(f"{what} of a reduction must be True or False, got {flag!r}")
         self.init, self.update, self.finish, self.merge = init, update, finish, merge
+        if combine is not None and (not isinstance(combine, np.ufunc) or combine.nin != 2 or combine.signature):
+            raise GraphError(f"combine of a reduction must be a ufunc of two elements, got {combine!r}")
+        self.combine = combine
         self.positions, self.exact, self.reassociate = bool(positions), bool(exact), bool(reassociate)
 
     def lowered(self, func: Func) -> LoweredReduction:
@@ -119,7 +126,14 @@ class Reduction:
             self.exact,
             self.reassociate,
             self.merge,
+            self._combine(func),
         )
+
+    def _combine(self, func: Func) -> np.ufunc | None:
+        """The ufunc that is declared. Raises `GraphError` where there are several states or inputs."""
+        if self.combine is not None and (len(self.state) != 1 or len(func.inputs) != 1):
+            raise GraphError(f"func {func.name!r}: combine is of one state and one input")
+        return self.combine
 
     @staticmethod
     def _axes(func: Func, name: str, given: int | Sequence[int | None]) -> tuple[int | None, ...]:

@@ -172,6 +172,9 @@ class Reduction:
     states of all of them to write; with `positions`, also `before` and `more`, how many elements these two are of. What
     comes before the part of the elements that a state is of does not matter to it: `start` counts from there.
 
+    With `combine`, the one state after an element more is that ufunc of the state before and the element; `init` writes
+    one number everywhere, and `finish`, without `positions`, copies.
+
     That this gives what the func gives is the word of its author: to the last bit if it `is_exact`, else but for
     rounding, which matters to nobody if it `may_reassociate`.
     """
@@ -185,6 +188,7 @@ class Reduction:
     is_exact: bool = True
     may_reassociate: bool = False
     merge: Callable[..., Any] | None = None
+    combine: np.ufunc | None = None
 
 
 class Stage(enum.Enum):

@@ -28,7 +28,7 @@ from typing import Any, cast
 
 import attrs
 
-from slinky.ir.operations import Expression
+from slinky.ir.combined import formula_of
 from slinky.native.carriers import converted, exception_bits, report
 from slinky.native.compiling import Compiler, library
 from slinky.native.integers import HELPERS, LARGEST, UnprintableError
@@ -297,7 +297,7 @@ class Nests:
             case Fetch(folds=folds, site=site):
                 return not folds and self._sites[site.text].layout is None
             case Run(callback=callback):
-                return isinstance(self._tree.callbacks[callback.text].operation, Expression)
+                return formula_of(self._tree.callbacks[callback.text]) is not None
             case Loop() | Guard():
                 return all(map(self._may_be_printed, (each for block in blocks_of_step(step) for each in block)))
         return False

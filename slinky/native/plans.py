@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from slinky.errors import MissingCompilerWarning
+from slinky.ir.combined import formula_of
 from slinky.ir.formulas import Formula
 from slinky.ir.operations import Expression
 from slinky.ir.statements import Program
@@ -58,11 +59,12 @@ class NativePlan(Plan):
         found: dict[str, Callable[..., Any]] = {}
         often = names_outside_nests(tree)
         for name, func in tree.callbacks.items():
-            if isinstance(func.operation, Expression):
+            formula = formula_of(func)
+            if formula is not None:
                 make = native_carrier if name in often else _made_later
-                carrier = make(func.operation.formula, self._made_by)
+                carrier = make(formula, self._made_by)
                 if carrier is not None:
-                    found[name] = carrier
+                    found[name] = carrier if isinstance(func.operation, Expression) else _without_arguments(carrier)
         return found
 
 
@@ -72,6 +74,15 @@ class FastNativePlan(NativePlan):
     def _compiler(self) -> Compiler | None:
         found = super()._compiler()
         return None if found is None else found.fast()
+
+
+def _without_arguments(carrier: Callable[..., Any]) -> Callable[..., Any]:
+    """The C function of a stage of a reduction: how long pieces are is in its formula."""
+
+    def stage(*operands: Any, piece_extent: int = 1) -> None:
+        carrier(*operands)
+
+    return stage
 
 
 def _made_later(formula: Formula, made_by: Compiler) -> Callable[..., Any]:

@@ -24,8 +24,8 @@ from typing import Any, assert_never
 import attrs
 import numpy as np
 
+from slinky.ir.combined import formula_of
 from slinky.ir.formulas import Element, Formula
-from slinky.ir.operations import Expression
 from slinky.ir.statements import LoweredFunc
 from slinky.native.integers import LARGEST, Integers, UnprintableError, Whole, known_within, literal
 from slinky.native.kernels import C_TYPES, KernelFunction, argument_types, kernel_function
@@ -116,10 +116,9 @@ class Kernels:
 
     def name_of(self, func: LoweredFunc) -> str:
         """The function for what a func computes, to be called once more. Raises `UnprintableError` if there is none."""
-        operation = func.operation
-        if not isinstance(operation, Expression):
+        formula = formula_of(func)
+        if formula is None:
             raise UnprintableError(f"{func.name} is a callback")
-        formula = operation.formula
         found = self._names.get(formula)
         if found is None:
             found = f"slinky_{in_ascii(func.name)}_{len(self._names) + 1}"
@@ -480,7 +479,8 @@ class Lines:
     def _run(self, run: Run) -> None:
         func = self._tree.callbacks[run.callback.text]
         kernel = self._kernels.name_of(func)
-        formula = func.operation.formula  # type: ignore[union-attr]  # it has a kernel
+        formula = formula_of(func)
+        assert formula is not None  # it has a kernel
         arrays = [self._array(value) for value in (*run.inputs, *run.outputs)]
         for array, size in zip(arrays, _sizes(formula), strict=True):
             self.sizes[array.root] = max(self.sizes.get(array.root, 1), size)
