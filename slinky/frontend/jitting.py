@@ -155,7 +155,7 @@ class Jit:
         if found is self:
             return self._function.__qualname__
         smallest = None if self._chooses else self._smallest
-        settings = (self._strict, smallest, self._options, self._native, self._donate, self._by_pieces)
+        settings = (self._strict, smallest, self._options, self._backend, self._donate, self._by_pieces)
         return Jit, (self._function, *settings)
 
     def _labelled(self, given: Any, named: Any, leaves: Sequence[Any]) -> Any:
