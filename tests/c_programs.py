@@ -50,7 +50,7 @@ def run_in_c(
     folder: Path,
 ) -> tuple[int, np.ndarray[Any, Any]]:
     """Compile a pipeline by a command, and run it in C: what it returned, and the output."""
-    numbers = [names[s.name] for s in (*p.program.scalars, *p.program.floats)]
+    numbers = [names[name] for name in (*(s.name for s in p.program.scalars), *(f.name for f in p.program.floats))]
     source, made = folder / "program.c", folder / "program"
     source.write_text(main_text(p.to_c(), [*inputs, out], numbers))
     done = subprocess.run([*command, "-o", str(made), str(source), "-lm"], capture_output=True, text=True, check=False)

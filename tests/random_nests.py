@@ -41,20 +41,19 @@ def _elsewhere(a: Any, choose: random.Random) -> list[Any]:
 
 def _combined(values: list[Any], choose: random.Random) -> Any:
     """Arithmetic on some values, in which integers stay small enough to be what they are."""
+    steps: list[Callable[[Any, Any], Any]] = [
+        lambda a, b: a + b,
+        lambda a, b: a - b,
+        lambda a, b: a * b,
+        np.maximum,
+        np.minimum,
+        lambda a, b: np.where(a > b, a, b * 2),
+        lambda a, b: a / b,
+        lambda a, b: np.sqrt(abs(a)) + b,
+    ]
     total = values[0] * 1
     for value in values[1:]:
-        total = choose.choice(
-            [
-                lambda a, b: a + b,
-                lambda a, b: a - b,
-                lambda a, b: a * b,
-                np.maximum,
-                np.minimum,
-                lambda a, b: np.where(a > b, a, b * 2),
-                lambda a, b: a / b,
-                lambda a, b: np.sqrt(abs(a)) + b,
-            ]
-        )(total, value)
+        total = choose.choice(steps)(total, value)
     return total
 
 
