@@ -26,7 +26,7 @@ def tensor(array: Array, *dims: sl.Expr) -> sl.Tensor:
 def values(t: sl.Tensor) -> Array:
     """What a tensor computes: by itself, and by its pipeline in checked mode, which must agree."""
     found = t.numpy()
-    if found.size and t.inputs[0].ndim != -1:
+    if found.size:
         checked = np.empty(t.shape, t.dtype)
         t.pipeline.run(*(each.numpy() for each in t.inputs), checked, checked=True)
         np.testing.assert_array_equal(checked, found)
