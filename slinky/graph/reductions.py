@@ -103,7 +103,8 @@ class Reduction:
             if not isinstance(flag, (bool, np.bool_)):
                 raise GraphError(f"{what} of a reduction must be True or False, got {flag!r}")
         self.init, self.update, self.finish, self.merge = init, update, finish, merge
-        if combine is not None and (not isinstance(combine, np.ufunc) or combine.nin != 2 or combine.signature):
+        combined: object = combine
+        if combined is not None and not _is_of_two_elements(combined):
             raise GraphError(f"combine of a reduction must be a ufunc of two elements, got {combine!r}")
         self.combine = combine
         self.positions, self.exact, self.reassociate = bool(positions), bool(exact), bool(reassociate)
@@ -179,3 +180,7 @@ class Reduction:
         if buffer.producer is not None or buffer.value is not None or buffer.is_read:
             raise GraphError(f"func {func.name!r}: its state {buffer.name!r} is a buffer of the graph; make one for it")
         return State(buffer.name, buffer.dtype, tuple(dims))
+
+
+def _is_of_two_elements(value: object) -> bool:
+    return isinstance(value, np.ufunc) and value.nin == 2 and not value.signature

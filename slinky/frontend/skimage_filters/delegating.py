@@ -19,6 +19,7 @@ import attrs
 import numpy as np
 
 from slinky.errors import ArgumentError, GraphError, MissingExtraError
+from slinky.frontend.arrays import LazyArray
 from slinky.frontend.containers import labelled_like
 from slinky.frontend.kernels import Array, rank_of
 from slinky.frontend.ndimage.steps import Cast, Fixed, Output, applied, fixed, is_described
@@ -120,11 +121,7 @@ def delegate(name: str) -> Callable[..., Any]:
         reason = None if entry.reason is None else entry.reason(call)
         if reason is not None:
             return _whole(function, name, reason, image, args, kwargs)
-        if (
-            PIECES[name] is Pieces.NEAR
-            and not isinstance(image, BufferExpr)
-            and TOLERANCE not in image._trace.by_pieces
-        ):
+        if PIECES[name] is Pieces.NEAR and isinstance(image, LazyArray) and TOLERANCE not in image._trace.by_pieces:
             return _whole(function, name, "pieces are rounded otherwise", image, args, kwargs)
         found = entry.made(call)
         return found if found.dtype == call.dtype else applied(found, Cast(call.dtype), "cast", Output(call.dtype))
