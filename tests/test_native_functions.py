@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import pickle
 import platform
 import subprocess
 import warnings
@@ -509,6 +510,13 @@ def test_functions_stay_what_they_are_in_fast_plans(name: str, dtype: str) -> No
         expected = abs(function(*arrays))
     assert kernel_text(formula) is not None
     assert steps_between(found, expected).max() <= (name not in EXACT)
+
+
+def test_copies_of_traced_functions_round_alike() -> None:
+    """One that has no name to be found by goes with all that was asked for, to another process, too."""
+    traced = sl.jit(native=True, fast=True, smallest=0, workers=1, machine=sl.Machine())(np.hypot)
+    again = pickle.loads(pickle.dumps(traced))
+    same_bits(again(A, B), traced(A, B))
 
 
 def test_fast_is_for_c() -> None:
