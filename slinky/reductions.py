@@ -561,12 +561,10 @@ def _reduced_axes(what: str, source: Access, target: Access) -> tuple[int, ...]:
 
 
 def _over(source: Access, axes: Sequence[int], given: Sequence[str] | None = None) -> dict[str, int]:
-    """What is reduced, by its names: those given, or those of the axes."""
     if given is not None:
-        found = dict(zip(given, axes, strict=False))
-        if isinstance(given, str) or len(given) != len(axes) or len(found) != len(axes):
+        if isinstance(given, str) or len(given) != len(axes) or len(set(given)) != len(axes):
             raise GraphError(f"what {source} reduces has {len(axes)} different names, got {given!r}")
-        return found
+        return dict(zip(given, axes, strict=True))
     rank = source.buffer.rank
     names = ("z", "y", "x")[-rank:] if rank <= 3 else tuple(f"d{d}" for d in range(rank))
     return {names[axis]: axis for axis in axes}

@@ -428,7 +428,7 @@ class Tensor:
         """
         own = self.pipeline
         found: object = schedule if isinstance(schedule, Pipeline) else schedule(own)
-        if not isinstance(found, Pipeline) or not _is_made_of(found, own):
+        if not isinstance(found, Pipeline) or not found._version.lineage.descends_from(own._version.lineage):
             raise TensorError(
                 f"{self._node.title} is computed by a pipeline made of its own, of tensor.pipeline by primitives, "
                 f"got {found!r}"
@@ -521,10 +521,6 @@ def _renamed_node(node: Node, name: str) -> Node:
     found = copy.copy(node)
     found.name = found.title = name
     return found
-
-
-def _is_made_of(p: Pipeline, own: Pipeline) -> bool:
-    return p._version.lineage.descends_from(own._version.lineage)
 
 
 def _elementwise(
