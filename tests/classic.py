@@ -255,7 +255,7 @@ TABLE: dict[str, Classic] = {
         strips=lambda s: 8 * (s * s + 2 * s * 7),
         states=8 * 2 * HEIGHT * 7,
         alone=(136, 0),
-        both=(136, 0),
+        both=(240, 0),
     ),
 }  # fmt: skip
 

@@ -5,6 +5,7 @@ Counted are elements, bytes and loops; what the model predicts is asked of a mac
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import sys
@@ -189,11 +190,11 @@ def test_of_heights_that_are_about_as_good_the_one_that_holds_least() -> None:
     relations, aims = sl.relations(p, *arrays), Aims(machine=SERVER)
     (group,) = grouped(relations, aims).groups
     grower = grouping._Grower(relations, aims, {})
-    choices = [c for t in group.tracks for c in grower._choices(t, grower._fixed(group.calls))]
+    choices = [c for t in group.tracks for c in grower._choices(t, grower._fixed(group.calls), math.inf)]
     least = min(map(grower._seconds, choices))
     good = [c for c in choices if grower._seconds(c) <= grouping.ABOUT_AS_GOOD * least]
     assert group.choice.live == min(c.live for c in good)
-    assert grower._seconds(group.choice) <= 1.03 * least
+    assert grower._seconds(group.choice) <= 1.051 * least
 
 
 def test_a_sobel_filter_holds_a_fiftieth() -> None:

@@ -366,12 +366,17 @@ class _Writer:
             self._decide(last.index, _place(choice), "in full", self.refused.get(last.index, ""))
         outside: set[int] = set()
         folded: list[tuple[sl.AllocCursor, int]] = []
+        pieces = None if choice.nest is None else self._pieces(choice, track.lasts)
         for member in track.members:
             if self._readers(member.index, outside):
                 self._decide(member.index, "at once", "in full", "what reads it is not in the loop")
                 outside.add(member.index)
                 continue
-            found = self._member(member, choice, loop, tasks)
+            found = None if pieces is None else self._in_pieces(member, choice, pieces)
+            if found is None:
+                found = self._member(member, choice, loop, tasks)
+            if pieces is None and choice.nest is not None:
+                pieces = self._pieces(choice, (member,))
             if found is None:
                 outside.add(member.index)
             else:
@@ -380,6 +385,37 @@ class _Writer:
             self.p = _attempted(sl.fold_storage, self.p, alloc, axis)
         if tasks is not None:
             self.p = _attempted(sl.parallelize_loop, self.p, tasks)
+
+    def _pieces(self, choice: Choice, among: Iterable[Last | Member]) -> sl.LoopCursor | None:
+        """The loop over pieces of the reduction in the strips of a group, if it is among some calls; None where that is
+        refused."""
+        nest = choice.nest
+        if nest is None or all(each.index != nest.index for each in among):
+            return None
+        call = self.relations.calls[nest.index].call
+        try:
+            self.p, pieces = sl.split_reduction(self.p, call, nest.strips.dim, choice.piece, rc=True)
+        except sl.REFUSALS:
+            return None
+        loop: sl.LoopCursor = pieces.loop
+        return loop
+
+    def _in_pieces(
+        self, member: Member, choice: Choice, pieces: sl.LoopCursor
+    ) -> list[tuple[sl.AllocCursor, int]] | None:
+        """Compute a producer for each piece of a reduction, and nothing of it is to be folded; None if it is not
+        computed for that alone, or that is refused."""
+        nest = choice.nest
+        if nest is None or member.index not in nest.calls:
+            return None
+        try:
+            p, computed = sl.compute_at(self.p, self.relations.calls[member.index].call, pieces, rc=True)
+        except sl.REFUSALS:
+            return None
+        self.p = _stored(p, computed.allocs, pieces)
+        words = f"{_place(choice)}, {choice.piece} of {nest.strips.extent} along {nest.strips.dim}"
+        self._decide(member.index, words, "a piece", f"saves {seconds_text(self.saved.get(member.index, 0.0))}")
+        return []
 
     def _loop(self, lasts: tuple[Last, ...], height: int) -> sl.LoopCursor:
         """A loop over strips of all of some calls. Raises what refuses it."""

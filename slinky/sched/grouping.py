@@ -24,25 +24,32 @@ import heapq
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from functools import partial
 from types import MappingProxyType
 from typing import TypeAlias
 
 import attrs
 
+from slinky.sched.costs import Costs, flow_of
 from slinky.sched.machines import Machine
+from slinky.sched.nests import Nest, nests_of
 from slinky.sched.relations import Relations, Strips
-from slinky.sched.tracks import Last, Spans, Track, heights_of, lines_of, row_bytes_of, steps_of, track_of
+from slinky.sched.tracks import (
+    Last,
+    Track,
+    heights_of,
+    heights_within,
+    lines_of,
+    row_bytes_of,
+    steps_of,
+    track_of,
+    work_of,
+)
 
 MOST_MEMBERS = 64
 """How large a group grows: what a rewrite costs grows with the loop that it changes."""
 
-PASSES = 3.0
-"""How often a NumPy callback goes over the data it is given, in slices and temporaries."""
-
-TEMPORARIES = 2
-"""How many times the bytes that calls hold these work on: their callbacks make as many again, of their own."""
-
-ABOUT_AS_GOOD = 1.02
+ABOUT_AS_GOOD = 1.05
 """Of heights that are about as good, the one that holds least is taken."""
 
 FEW_CALLS = 8
@@ -51,9 +58,6 @@ FEW_CALLS = 8
 MEMORY_WORTH = 6.0
 """How often a byte that need not be held could be written to memory in the time that this is worth. Seconds are not
 all: of schedules that take about as long, the one that holds less is the better one."""
-
-LINES_PER_CALL = 500
-"""How many lines NumPy begins in the time of a call: what makes strips of columns dearer than strips of rows."""
 
 MOST_REPEATED = 0.05
 """Which share of the work may be done twice so that strips are independent."""
@@ -76,6 +80,9 @@ class Choice:
     seconds: float
     live: float
     rows: int = 0
+    nest: Nest | None = None
+    piece: int = 0
+    """What is taken to pieces in the strips, and how long these are."""
 
     @property
     def is_whole(self) -> bool:
@@ -158,6 +165,8 @@ class _Grower:
         self.apart = apart
         self.calls = relations.calls
         self.aims = aims
+        self.costs = Costs(aims.machine)
+        self.works = [work_of(call, None) for call in self.calls]
         self.producers = {w.buffer: i for i, call in enumerate(self.calls) for w in call.writes}
         self.readers = self._readers()
         self.groups = {i: self._single(i) for i in range(len(self.calls))}
@@ -200,7 +209,8 @@ class _Grower:
                 self._offer(parts[0])  # what it would be merged with has changed
 
     def _unscheduled(self, i: int) -> float:
-        return self._fixed((i,)) + self._calls(steps_of(self.calls[i], None)) + self._line_seconds(1)
+        calls = self.costs.calls(steps_of(self.calls[i], None))
+        return self._fixed((i,)) + self.costs.again(self.works[i], self.works[i].bytes) + calls + self.costs.lines(1)
 
     # -- all groupings of a few calls ------------------------------------------------------------------------
 
@@ -394,7 +404,8 @@ class _Grower:
     def _last(self, i: int, strips: Strips) -> Last:
         call = self.calls[i]
         position, state = strips.position, sum(w.bytes for w in call.writes) if strips.is_reduced else 0.0
-        return Last(i, strips, row_bytes_of(call, strips), lines_of(call, position), steps_of(call, position), state)
+        lines, steps = lines_of(call, position), steps_of(call, position)
+        return Last(i, strips, row_bytes_of(call, strips), lines, steps, work_of(call, strips), state)
 
     # -- how a group is run ----------------------------------------------------------------------------------
 
@@ -404,6 +415,8 @@ class _Grower:
         fixed = self._fixed((*lasts, *members))
         for track in tracks:
             choices += self._choices(track, fixed, self._least(choices))
+            for nest in nests_of(track, self.calls, self.readers):
+                choices += self._nested(track, nest, fixed)
         small = [choice for choice in choices if choice.live <= self.aims.most_live]
         if small:
             about_as_good = ABOUT_AS_GOOD * self._least(small)
@@ -425,35 +438,35 @@ class _Grower:
         machine, extent, workers = self.aims.machine, track.strips.extent, self.aims.workers
         if not track.members and workers < 2:
             return []
-        flow, found = _Flow.of(track), list[Choice]()
+        flow, found = flow_of(track), list[Choice]()
         for height in reversed(heights_of(track, min(machine.most_live, self.aims.most_live))):
-            calls = self._calls(-(-extent // height) * track.steps)
-            seconds = fixed + calls + self._line_seconds(track.lines(height))
+            seconds = fixed + self.costs.calls(-(-extent // height) * track.steps)
+            seconds += self.costs.lines(track.lines(height))
             if seconds > _SURELY * ABOUT_AS_GOOD * workers * least:
                 break
             live = track.live(height)
-            seconds += self._inside(flow, height, live)
+            seconds += self.costs.inside(flow, height, live)
             own = [Choice(track, height, 1, seconds, live)] if track.members else []
             own += self._parallel(track, height, seconds, live)
             least = min(least, self._least(own))
             found += reversed(own)
         return found[::-1]
 
-    def _inside(self, flow: _Flow, height: int, live: float) -> float:
-        """How long it takes to write and to read what is held inside of a group, and what reductions hand on.
-
-        What is written takes the place of what the strip before has left, and windows reach back to that: all that is
-        live has been touched since. What is new is read when only the calls in between have computed something.
-        """
-        machine = self.aims.machine
-        bandwidth, near_bytes, near_bandwidth = machine.bandwidth(live), machine.near_bytes, machine.near_bandwidth
-        strips = -(-flow.extent // height)
-        seconds = 2 * PASSES * strips * flow.states / bandwidth
-        for (new, window), distance in zip(flow.moved, flow.spans.distances(height), strict=True):
-            touched = TEMPORARIES * distance
-            seconds += (new + window * strips) / bandwidth
-            seconds += new / (near_bandwidth if touched <= near_bytes else machine.bandwidth(touched))
-        return seconds
+    def _nested(self, track: Track, nest: Nest, fixed: float) -> Iterator[Choice]:
+        """A group in which a reduction is taken to pieces in the strips: in strips of each height, and pieces of each
+        length."""
+        machine, extent = self.aims.machine, track.strips.extent
+        for piece in nest.pieces():
+            live = partial(nest.live, track, piece=piece)
+            for height in heights_within(track, min(machine.most_live, self.aims.most_live), live):
+                held = live(height)
+                seconds = fixed + self.costs.calls(-(-extent // height) * nest.steps(track, piece))
+                seconds += self.costs.lines(track.lines(height)) + self.costs.nested(track, nest, height, piece)
+                choice = Choice(track, height, 1, seconds, held, 0, nest, piece)
+                yield choice
+                yield from (
+                    attrs.evolve(each, nest=nest, piece=piece) for each in self._parallel(track, height, seconds, held)
+                )
 
     def _parallel(self, track: Track, height: int, seconds: float, live: float) -> Iterator[Choice]:
         """The same by several workers, where there is enough to do for each, and little is done twice."""
@@ -468,10 +481,8 @@ class _Grower:
             yield Choice(track, height, tasks, seconds * rounds / tasks * (1 + repeated), live * workers, rows)
 
     def _fixed(self, calls: tuple[int, ...]) -> float:
-        """How long calls compute, read what others have computed, and write what others read."""
-        made = [(call.operations.count(), call.writes) for call in map(self.calls.__getitem__, calls)]
-        written = sum(operations * w.bytes for operations, writes in made for w in writes)
-        return written / self.aims.machine.near_bandwidth + self._outside(calls)
+        """How long the operations of calls take on what is near, and to have it there."""
+        return self.costs.operations(sum(self.works[i].operations for i in calls)) + self._outside(calls)
 
     def _outside(self, calls: tuple[int, ...]) -> float:
         """How long it takes to read what others have computed, and to write what others read.
@@ -486,34 +497,7 @@ class _Grower:
                     sizes[buffer] = max(size, sizes.get(buffer, 0))
             if not self.readers[i] or not self.readers[i] <= ours:
                 sizes.update((w.buffer, w.bytes) for w in self.calls[i].writes)
-        return sum(PASSES * size / self.aims.machine.bandwidth(2 * size) for size in sizes.values())
-
-    def _calls(self, count: float) -> float:
-        """How long so many calls take, but for the data."""
-        return count * self.aims.machine.call_seconds
-
-    def _line_seconds(self, count: float) -> float:
-        """What it takes to begin so many lines, in each pass of a callback: NumPy's loops are inside of lines."""
-        return PASSES * count * self.aims.machine.call_seconds / LINES_PER_CALL
-
-
-@attrs.frozen
-class _Flow:
-    """What goes through the memory of a group, whatever the height of its strips is."""
-
-    extent: int
-    states: float
-    moved: tuple[tuple[float, float], ...]
-    """Of each member, the bytes that are new over all strips, as often as callbacks go over them; and what each strip
-    reads again of the one before."""
-    spans: Spans
-
-    @classmethod
-    def of(cls, track: Track) -> _Flow:
-        """That of a track."""
-        extent = track.strips.extent
-        moved = [(PASSES * (m.row_bytes * m.slope * extent), m.row_bytes * m.window) for m in track.members]
-        return cls(extent, track.states, tuple(moved), track.spans())
+        return sum(size / self.aims.machine.bandwidth(2 * size) for size in sizes.values())
 
 
 _Merging: TypeAlias = tuple[tuple[Group, ...], Group]

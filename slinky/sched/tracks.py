@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
 import attrs
@@ -59,6 +59,26 @@ class Lines:
 
 
 @attrs.frozen
+class Work:
+    """What a call goes over: the bytes that its callback's operations write, in all; and the bytes that it reads and
+    writes, some for each coordinate of a strip, some whatever the strip is."""
+
+    operations: float
+    moving: float
+    still: float
+    extent: int
+
+    @property
+    def bytes(self) -> float:
+        """What is read and written if all is computed once."""
+        return self.still + self.moving * self.extent
+
+    def at_once(self, rows: float) -> float:
+        """What is read and written for so many coordinates."""
+        return self.still + self.moving * min(rows, self.extent)
+
+
+@attrs.frozen
 class Member:
     """A producer in a group: along which of its dimensions it goes with the strips, and how.
 
@@ -74,6 +94,7 @@ class Member:
     row_bytes: float
     lines: Lines
     steps: float
+    work: Work
     until: int
     """The last call that reads it."""
 
@@ -100,6 +121,7 @@ class Last:
     row_bytes: float
     lines: Lines
     steps: float
+    work: Work
     state: float
     """Where it is reduced, the bytes that each strip hands on to the next: as much as it writes."""
 
@@ -261,10 +283,15 @@ def heights_of(track: Track, most_live: float) -> tuple[int, ...]:
 
     Where windows of coarser rows are kept, each strip has two of the coarsest, if that fits: it takes long to show that
     single ones slide, if it is shown at all."""
+    return heights_within(track, most_live, track.live)
+
+
+def heights_within(track: Track, most_live: float, live: Callable[[int], float]) -> tuple[int, ...]:
+    """The same where strips hold as much as is said, which is linear in their height."""
     unit = 1 << max(math.ceil(-math.log2(track.slowest)), 0)
     unit = math.lcm(*[last.strips.multiple for last in track.lasts], unit)
-    constant = track.live(0)
-    each = track.live(1) - constant
+    constant = live(0)
+    each = live(1) - constant
     fitting = max(most_live - constant, 0.0) / each if each else math.inf
     most = int(min(track.strips.extent // 2, max(fitting, unit))) // unit
     if most < 1:
@@ -300,7 +327,9 @@ def _member(call: Related, i: int, needs: _Needs) -> Member | None:
     until = max([need.reader for need in found])
     lines, steps = lines_of(call, position), steps_of(call, position)
     lines = lines.of_window() if window >= _OVERLAP else lines
-    member = Member(i, position, slope, window, halo, row_bytes_of(call, strips), lines, steps, until)
+    member = Member(
+        i, position, slope, window, halo, row_bytes_of(call, strips), lines, steps, work_of(call, strips), until
+    )
     fresh = high + 1 - slope if member.keeps else low
     _note_reads(strips, _Need(i, 0, slope, fresh, high, far), needs)
     return member
@@ -349,6 +378,22 @@ def row_bytes_of(call: Related, strips: Strips) -> float:
     return size / max(strips.extent, 1)
 
 
+def work_of(call: Related, strips: Strips | None) -> Work:
+    """What a call goes over, in strips along one of its dimensions, or at once. A loop that goes plane by plane writes
+    one of them in each turn."""
+    size = sum(w.bytes for w in call.writes)
+    operations = float(size * call.operations.count(TURNS if call.whole == 1 else 1))
+    if strips is None:
+        return Work(operations, 0.0, float(size + sum(size for _, size in call.reads)), 1)
+    moving, still = (0, size) if strips.is_reduced else (size, 0)
+    for (_, motion), (_, size) in zip(strips.reads, call.reads, strict=True):
+        if motion is None:
+            still += size
+        else:
+            moving += size
+    return Work(operations, moving / strips.extent, float(still), strips.extent)
+
+
 def lines_of(call: Related, position: int | None) -> Lines:
     """The lines that a call begins, in strips along one of its dimensions, or at once."""
     written = call.writes[0]
@@ -364,8 +409,12 @@ def steps_of(call: Related, position: int | None) -> float:
     If its callback has loops, these may go along a dimension that it computes whole, or plane by plane along one that
     lies around the strips.
     """
-    written, planes = call.writes[0], 1
-    if position in written.dims:
-        around = written.shape[: written.dims.index(position)]
-        planes = math.prod(n for n in around if n <= FEW_PLANES)
+    planes = _planes(call, position)
     return (DISPATCH + call.operations.count(max(TURNS, planes, call.whole))) / OPERATIONS_OF_A_CALL
+
+
+def _planes(call: Related, position: int | None) -> int:
+    """Of how many planes what a call writes consists, around strips along one of its dimensions."""
+    written = call.writes[0]
+    around = written.shape[: written.dims.index(position)] if position in written.dims else ()
+    return math.prod(n for n in around if n <= FEW_PLANES)

@@ -1,0 +1,108 @@
+"""How long a group of calls takes on a machine, in strips of each height: what callbacks do, what calls cost, and what
+goes through the levels of memory.
+
+The operations of a callback take as long as on what lies near. Besides, all that it reads and writes has to come: once
+from where it lies, be that memory, or what a call before has left; and then again, as often as a callback goes over its
+data in slices and temporaries, from a level that has room for all that it works on in one go. So strips are faster than
+the whole even where nothing is held for others.
+
+Invariant: nothing here knows which calls may be together; times are sums over calls, linear in what the machine says.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from slinky.sched.machines import Machine
+from slinky.sched.nests import Nest, Share
+from slinky.sched.tracks import Spans, Track, Work
+
+PASSES = 2.0
+"""How often a NumPy callback goes over all that it reads and writes, in slices and temporaries, once that is near."""
+
+TEMPORARIES = 2
+"""How many times the bytes that calls read and write these work on: their callbacks make more, of their own."""
+
+LINES_PER_CALL = 100
+"""How many lines NumPy begins in the time of a call: what makes strips of columns dearer than strips of rows."""
+
+
+@attrs.frozen
+class Flow:
+    """What goes through the memory of a group, whatever the height of its strips is."""
+
+    extent: int
+    states: float
+    moved: tuple[tuple[float, float], ...]
+    """Of each member, the bytes that are new over all strips, and what each strip reads again of the one before."""
+    works: tuple[tuple[Work, float, float], ...]
+    """Of each call, what it goes over, and how many coordinates: for each of a strip, and beside these."""
+    spans: Spans
+
+
+def flow_of(track: Track) -> Flow:
+    """That of a track."""
+    extent = track.strips.extent
+    moved = [(m.row_bytes * m.slope * extent, m.row_bytes * m.window) for m in track.members]
+    works = [(last.work, 1.0, 0.0) for last in track.lasts]
+    works += [(member.work, member.slope, member.window) for member in track.members]
+    return Flow(extent, track.states, tuple(moved), tuple(works), track.spans())
+
+
+@attrs.frozen
+class Costs:
+    """What things take on a machine, in seconds."""
+
+    machine: Machine
+
+    def calls(self, count: float) -> float:
+        """So many calls, but for the data."""
+        return count * self.machine.call_seconds
+
+    def lines(self, count: float) -> float:
+        """To begin so many lines, in each pass of a callback: NumPy's loops are inside of lines."""
+        return PASSES * count * self.machine.call_seconds / LINES_PER_CALL
+
+    def operations(self, size: float) -> float:
+        """Operations that write so many bytes, on what is near."""
+        return size / self.machine.near_bandwidth
+
+    def again(self, work: Work, at_once: float) -> float:
+        """To go over what a call reads and writes, so many bytes in one go, once these are near."""
+        return PASSES * work.bytes / self.machine.bandwidth(TEMPORARIES * at_once)
+
+    def inside(self, flow: Flow, height: int, live: float) -> float:
+        """To write and to read what is held inside of a group, to go over it, and to hand on what is reduced.
+
+        What is written takes the place of what the strip before has left, and windows reach back to that: all that is
+        live has been touched since. What is new is read when only the calls in between have computed something.
+        """
+        machine = self.machine
+        bandwidth, near_bytes, near_bandwidth = machine.bandwidth(live), machine.near_bytes, machine.near_bandwidth
+        strips = -(-flow.extent // height)
+        seconds = 2 * PASSES * strips * flow.states / bandwidth
+        for (new, window), distance in zip(flow.moved, flow.spans.distances(height), strict=True):
+            touched = TEMPORARIES * distance
+            seconds += (new + window * strips) / bandwidth
+            seconds += new / (near_bandwidth if touched <= near_bytes else machine.bandwidth(touched))
+        for work, slope, window in flow.works:
+            seconds += self.again(work, work.at_once(slope * height + window))
+        return seconds
+
+    def nested(self, track: Track, nest: Nest, height: int, piece: int) -> float:
+        """The same where a reduction is taken to pieces in the strips."""
+        strips, live = -(-track.strips.extent // height), nest.live(track, height, piece)
+        seconds = PASSES * strips * nest.count(piece) * nest.states(height) / self.machine.bandwidth(live)
+        seconds += sum(self.again(last.work, last.work.at_once(height)) for last in track.lasts)
+        for share in nest.shares(track, height, piece):
+            seconds += self._share(share, track.strips.extent, live)
+        return seconds
+
+    def _share(self, share: Share, extent: int, live: float) -> float:
+        """To compute something in strips and pieces, to write it and to read it; operations count where they are done
+        once more."""
+        member = share.member
+        new = member.row_bytes * member.slope * extent
+        seconds = self.again(member.work, share.at_once) + new / self.machine.bandwidth(live)
+        seconds += new / self.machine.bandwidth(TEMPORARIES * share.distance)
+        return share.times * seconds + (share.times - 1) * self.operations(member.work.operations)
