@@ -66,7 +66,7 @@ def drawn(p: sl.Pipeline, arrays: Sequence[Any], machine: sl.Machine, count: int
 def as_asked(p: sl.Pipeline, arrays: Sequence[Any], machine: sl.Machine, members: int, height: int) -> sl.Pipeline:
     """The schedule of groups of up to so many calls in strips of about this height, good or bad: as if merging always
     saved something. What the model says of its time is what it says otherwise."""
-    usual = grouping.heights_of
+    usual = tracks.heights_of
 
     def heights(track: Any, most_live: float) -> tuple[int, ...]:
         unit = min(usual(track, math.inf), default=0)

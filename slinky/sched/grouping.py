@@ -49,13 +49,13 @@ from slinky.sched.tracks import (
 MOST_MEMBERS = 64
 """How large a group grows: what a rewrite costs grows with the loop that it changes."""
 
-ABOUT_AS_GOOD = 1.05
+ABOUT_AS_GOOD = 1.02
 """Of heights that are about as good, the one that holds least is taken."""
 
 FEW_CALLS = 8
 """Of so many calls all groupings are looked at, and none is missed that gets better only after it got worse."""
 
-MEMORY_WORTH = 6.0
+MEMORY_WORTH = 12.0
 """How often a byte that need not be held could be written to memory in the time that this is worth. Seconds are not
 all: of schedules that take about as long, the one that holds less is the better one."""
 

@@ -154,8 +154,8 @@ def _inner(
         along, found = longer, longer.members[-1]
         inside.add(i)
         size = max(sum(w.bytes for w in calls[i].writes), 1)
-        shares = (found.row_bytes * each / size for each in (found.window, found.slope))
-        yield Inner(member, *shares, (DISPATCH + calls[i].operations.once) / OPERATIONS_OF_A_CALL)
+        row, more = found.row_bytes / size, (DISPATCH + calls[i].operations.once) / OPERATIONS_OF_A_CALL
+        yield Inner(member, row * found.window, row * found.slope, more)
 
 
 _REDUCING = 2 * DISPATCH / OPERATIONS_OF_A_CALL
