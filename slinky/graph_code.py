@@ -278,7 +278,8 @@ class _Writer:
         over = {key: axes if isinstance(axes, int) else tuple(axes) for key, axes in given.over.items()}
         parts = [repr(over), self._accesses(given.state)]
         parts += [self._callback(each, owner) for each in (given.init, given.update, given.finish)]
-        parts += [] if given.merge is None else [f"merge={self._callback(given.merge, owner)}"]
+        further = (("merge", given.merge), ("combine", given.combine))
+        parts += [f"{what}={self._callback(each, owner)}" for what, each in further if each is not None]
         parts += [f"{flag}={getattr(given, flag)}" for flag in ("positions", "exact", "reassociate")]
         return f"sl.Reduction({', '.join(parts)})"
 
@@ -384,8 +385,10 @@ def _callbacks(func: Func) -> list[Callable[..., Any]]:
         return [step.ufunc for step in func.formula.steps if isinstance(step, Apply) and step.ufunc is not CLIP]
     operations = [*(each.operation for each in func.variants), *(each.operation for each in func.fusions)]
     reduction = func.declared_reduction
-    given = () if reduction is None else (reduction.init, reduction.update, reduction.finish, reduction.merge)
-    stages = [stage for stage in given if stage is not None]
+    stages: list[Callable[..., Any]] = []
+    if reduction is not None:
+        further = (each for each in (reduction.merge, reduction.combine) if each is not None)
+        stages = [reduction.init, reduction.update, reduction.finish, *further]
     return [func.callback, *(operation.function for operation in operations), *stages]
 
 

@@ -11,6 +11,7 @@ from scheduled import compare, copy, stencils, sum_3x3
 
 import slinky as sl
 from slinky.sched import grouping
+from slinky.sched.costs import Costs
 
 y, x = sl.variables("y x")
 Array = np.ndarray[Any, Any]
@@ -122,19 +123,19 @@ def _chain(count: int) -> sl.Pipeline:
 
 def test_calls_are_grouped_once_where_nothing_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[object] = []
-    grown, inside = grouping._Grower.grown, grouping._Grower._inside
+    grown, inside = grouping._Grower.grown, Costs.inside
     looked_at: list[int] = []
 
     def counted(grower: Any) -> Any:
         made.append(grower)
         return grown(grower)
 
-    def noted(grower: Any, flow: Any, height: int, live: float) -> float:
+    def noted(costs: Costs, flow: Any, height: int, live: float) -> float:
         looked_at.append(height)
-        return inside(grower, flow, height, live)
+        return inside(costs, flow, height, live)
 
     monkeypatch.setattr(grouping._Grower, "grown", counted)
-    monkeypatch.setattr(grouping._Grower, "_inside", noted)
+    monkeypatch.setattr(Costs, "inside", noted)
     sl.auto_schedule(_chain(24), (1048, 1000), machine=LAPTOP, workers=1)
     assert len(made) == 1
     assert len(looked_at) <= 24 * 25  # of each group along two dimensions; up to eight heights would be 78 each

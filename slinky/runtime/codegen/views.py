@@ -234,7 +234,8 @@ class Views:
     def _window(self, stored: Stored, ring: Name, buffer: str, crops: Sequence[DimCrop], target: CodeScope) -> Value:
         """The view of a folded buffer: made where it is used, or under a name of an outer scope."""
         key: tuple[object, ...] = ("window", ring, *(crop.key for crop in crops))
-        if not stored.moves and target.course is not None and len(crops) == 1:
+        is_before = stored.scope.level < target.level
+        if is_before and not stored.moves and target.course is not None and len(crops) == 1:
             known: Name | None = self._writer.scope.lookup(key)
             along = known or self._along(ring, crops[0], target, target.course)
             if along is not None:
