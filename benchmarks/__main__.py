@@ -21,7 +21,7 @@ BENCHMARKS = {
     "plans": "making and entering a plan, an allocation in a loop",
     "blur": "separable blurs, 3x3 and 9x9, of a float32 image",
     "elementwise": "a chain of eight operations on float32",
-    "functions": "Black-Scholes prices and distances on a sphere, of float64",
+    "functions": "functions that C has loops for: each alone, and among other steps",
     "boundaries": "separable blurs of a float32 image whose edges are mirrored",
     "assembling": "four functions of a float32 matrix, concatenated",
     "softmax": "softmax along the rows of a float32 matrix",

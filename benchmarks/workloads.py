@@ -8,12 +8,13 @@ staggered grid. Nothing is described or scheduled by hand.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 import slinky as sl
-from benchmarks.harness import Array, Case, Side
+from benchmarks.harness import Array, Case, Side, installed
 
 Function = Callable[..., Array]
 
@@ -84,16 +85,46 @@ def _random(*shape: int, low: float = 0.0, high: float = 1.0, dtype: Any = np.fl
     return np.random.default_rng(len(shape)).uniform(low, high, shape).astype(dtype)
 
 
+def by_elements(function: Function) -> Function | None:
+    """The same function as a loop over elements, by numba, where that is how one would write it."""
+    import math
+
+    import numba
+
+    @numba.vectorize(fastmath=True)  # type: ignore[untyped-decorator]
+    def prices(price: float, strike: float, years: float) -> float:
+        spread = VOLATILITY * math.sqrt(years)
+        first = (math.log(price / strike) + (RATE + 0.5 * VOLATILITY * VOLATILITY) * years) / spread
+        worth = 0.0
+        for x, factor in ((first, price), (first - spread, -strike * math.exp(-RATE * years))):
+            k = 1 / (1 + 0.2316419 * abs(x))
+            tail = k * (0.319381530 + k * (-0.356563782 + k * (1.781477937 + k * (-1.821255978 + k * 1.330274429))))
+            above = 0.3989422804014327 * math.exp(-0.5 * x * x) * tail
+            worth += factor * (1 - above if x >= 0 else above)
+        return worth
+
+    @numba.vectorize(fastmath=True)  # type: ignore[untyped-decorator]
+    def distances(latitude: float, longitude: float) -> float:
+        half_y, half_x = math.sin((latitude - HERE[0]) / 2), math.sin((longitude - HERE[1]) / 2)
+        a = half_y * half_y + math.cos(HERE[0]) * math.cos(latitude) * half_x * half_x
+        return RADIUS_OF_EARTH * 2 * math.asin(math.sqrt(a))
+
+    loops: dict[Function, Function] = {black_scholes: prices, haversine: distances}
+    return loops.get(function)
+
+
 def sides(function: Function, *arrays: Array) -> list[Side]:
     """NumPy as written, and what `sl.jit` makes of it: with NumPy's loops, on one thread and two, and in C."""
-    one, two = (sl.jit(workers=workers)(function) for workers in (1, 2))
-    native = sl.jit(native=True, workers=1)(function)
-    return [
-        Side("NumPy, as written", lambda: function(*arrays)),
-        Side("slinky, sl.jit", lambda: one(*arrays)),
-        Side("slinky, sl.jit, 2 threads", lambda: two(*arrays)),
-        Side("slinky, sl.jit, native", lambda: native(*arrays)),
-    ]
+    ours: dict[str, Function] = {
+        "sl.jit": sl.jit(workers=1)(function),
+        "sl.jit, 2 threads": sl.jit(workers=2)(function),
+        "sl.jit, native": sl.jit(workers=1, native=True)(function),
+        "sl.jit, native, fast": sl.jit(workers=1, native=True, fast=True)(function),
+    }
+    loop = by_elements(function) if installed("numba") else None
+    others = {} if loop is None else {"numba, a loop by hand": loop}
+    everyone = {"NumPy as written": function, **ours, **others}
+    return [Side(name, partial(each, *arrays)) for name, each in everyone.items()]
 
 
 def cases(quick: bool = False) -> list[Case]:
@@ -113,6 +144,6 @@ def cases(quick: bool = False) -> list[Case]:
         f"vorticity, {times} x {grid // 2} x {grid // 2}": (vorticity, (*currents, *lengths)),
     }
     return [
-        Case(name, lambda f=function, a=arrays: sides(f, *a), sum(each.nbytes for each in arrays))  # type: ignore[misc]
+        Case(name, partial(sides, function, *arrays), sum(each.nbytes for each in arrays))
         for name, (function, arrays) in given.items()
     ]
