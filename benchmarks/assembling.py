@@ -176,14 +176,14 @@ def cases(quick: bool) -> Iterator[Case]:
             ours("ours, not scheduled, with the copy", whole, source, target),
             ours("ours, not scheduled", sl.alias_copies(whole), source, target),
         ]
-        for rows in (16, 64):
+        for rows in (16, 128):
             sides.append(Side(f"NumPy tiled by hand, {rows} rows", partial(tiled_by_hand, source, target, rows)))
             sides.append(ours(f"ours, {rows} rows, with the copy", by_rows(whole, rows), source, target))
             sides.append(ours(f"ours, {rows} rows", sl.alias_copies(by_rows(whole, rows)), source, target))
-        by_hand = tiled_by_hand_on_threads(source, target, 64)
-        sides.append(Side("NumPy tiled by hand, 64 rows, 2 threads", by_hand))
-        in_parallel = sl.alias_copies(by_rows_in_parallel(whole, 64))
-        sides.append(ours("ours, 64 rows, 2 threads", in_parallel, source, target))
+        by_hand = tiled_by_hand_on_threads(source, target, 128)
+        sides.append(Side("NumPy tiled by hand, 128 rows, 2 threads", by_hand))
+        in_parallel = sl.alias_copies(by_rows_in_parallel(whole, 128))
+        sides.append(ours("ours, 128 rows, 2 threads", in_parallel, source, target))
         if installed("cv2"):
             sides.append(Side("OpenCV, 1 thread", with_opencv(source, target)))
         if installed("halide"):
