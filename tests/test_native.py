@@ -393,7 +393,7 @@ def test_the_text_is_readable() -> None:
     assert text is not None
     lines = [line.strip() for line in text.splitlines()]
     assert "const float t0 = a0_ * (float)0x1.0000000000000p-1;" in lines
-    assert "const float t1 = (slinky_lessf(a1_, t0) | (t0 != t0)) ? t0 : a1_;" in lines
+    assert "const float t1 = slinky_eitherf(slinky_lessf(a1_, t0) | (t0 != t0), t0, a1_);" in lines
     assert "v_o[i] = t1;" in lines
 
 

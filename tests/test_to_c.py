@@ -6,6 +6,7 @@ import platform
 import re
 import subprocess
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -169,11 +170,11 @@ def chain() -> sl.Pipeline:
     return p
 
 
-def packed(p: sl.Pipeline, folder: Path) -> set[str]:
+def packed(p: sl.Pipeline, folder: Path, *more: str) -> set[str]:
     """The instructions on packed floats in the assembly of a pipeline's nests."""
     source, made = folder / "nests.c", folder / "nests.s"
     source.write_text(p.to_c())
-    flags = ["-std=c11", "-O3", "-ffp-contract=off", "-fno-math-errno", "-fwrapv", "-S"]
+    flags = ["-std=c11", "-O3", "-ffp-contract=off", "-fno-math-errno", "-fwrapv", *more, "-S"]
     subprocess.run([*COMMAND, *flags, "-o", str(made), str(source)], check=True)
     return set(re.findall(r"\bv?(?:add|sub|mul|div)ps\b", made.read_text()))
 
@@ -182,3 +183,24 @@ def packed(p: sl.Pipeline, folder: Path) -> set[str]:
 def test_inner_loops_are_vector_instructions(tmp_path: Path) -> None:
     assert {word.lstrip("v") for word in packed(by_rows(1), tmp_path)} >= {"addps", "mulps"}
     assert {word.lstrip("v") for word in packed(chain(), tmp_path)} >= {"addps", "mulps"}
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="reads the assembly of another processor")
+@pytest.mark.parametrize("level", ["x86-64-v2", "x86-64-v3", "x86-64-v4"])
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        lambda a: np.maximum(a, np.float32(0.1)),
+        lambda a: np.minimum(np.float32(0.1), a),
+        lambda a: np.where(a > 2, np.float32(0.1), a),
+        lambda a: np.where(a > 2, a, np.where(a == 1, np.float32(3), np.float32(4))),
+        lambda a: np.sign(a) + 2,
+        lambda a: np.heaviside(a, np.float32(0.5)) + 2,
+    ],
+)
+def test_what_follows_a_choice_is_vector_instructions(level: str, chosen: Callable[[Any], Any], tmp_path: Path) -> None:
+    """A choice of a constant is no second way through the loop, on which all that follows is a constant."""
+    a, out = plane("a", np.float32), plane("out", np.float32)
+    sl.arithmetic(1 / chosen(a[y, x] * 2), out[y, x], name="f")
+    words = packed(sl.build_pipeline([a], [out]), tmp_path, f"-march={level}")
+    assert "divps" in {word.lstrip("v") for word in words}

@@ -391,7 +391,9 @@ def _values(step: FormulaStep, given: Sequence[tuple[str, np.dtype[Any]]]) -> li
         case Convert(dtype=dtype):
             return [_cast(*given[0], dtype)]
         case Choose():
-            return [f"{given[0][0]} ? {given[1][0]} : {given[2][0]}"]
+            of = step.dtype
+            chosen = f"slinky_either{_suffix(of)}({{}}, {{}}, {{}})" if of.kind == "f" else "{} ? {} : {}"
+            return [chosen.format(*(text for text, _ in given))]
         case Coordinate():
             return [""]
         case _:
@@ -522,10 +524,10 @@ _FLOAT = {
     "trunc": "trunc{f}({0})",
     "rint": "rint{f}({0})",
     "copysign": "copysign{f}({0}, {1})",
-    "sign": "{0} != {0} ? {0} : ({T})(slinky_less{f}(0, {0}) - slinky_less{f}({0}, 0))",
-    "heaviside": "{0} != {0} ? {0} : {0} == 0 ? {1} : ({T})slinky_less{f}(0, {0})",
-    "maximum": "(slinky_less{f}({1}, {0}) | ({0} != {0})) ? {0} : {1}",
-    "minimum": "(slinky_less{f}({0}, {1}) | ({0} != {0})) ? {0} : {1}",
+    "sign": "slinky_either{f}({0} != {0}, {0}, ({T})(slinky_less{f}(0, {0}) - slinky_less{f}({0}, 0)))",
+    "heaviside": "slinky_either{f}({0} != {0}, {0}, slinky_either{f}({0} == 0, {1}, ({T})slinky_less{f}(0, {0})))",
+    "maximum": "slinky_either{f}(slinky_less{f}({1}, {0}) | ({0} != {0}), {0}, {1})",
+    "minimum": "slinky_either{f}(slinky_less{f}({0}, {1}) | ({0} != {0}), {0}, {1})",
     "isnan": "(uint8_t)({0} != {0})",
     "isfinite": "(uint8_t)slinky_less_equal{f}(fabs{f}({0}), {largest})",
     "isinf": "(uint8_t)(fabs{f}({0}) == INFINITY)",
