@@ -14,7 +14,7 @@ import numpy as np
 
 import slinky as sl
 from benchmarks.harness import Array, Case, Side, installed, realised
-from benchmarks.rows import ours
+from benchmarks.rows import ours, under_jit
 
 Callback = Callable[[Array, Array], None]
 
@@ -253,6 +253,7 @@ def cases(quick: bool) -> Iterator[Case]:
                 sides.append(ours(f"ours, {rows} rows, 2 threads", by_rows_in_parallel(whole, rows), source, placed))
             by_hand = tiled_by_hand_on_threads(source, weights, target, 16)
             sides.append(Side("NumPy tiled by hand, 16 rows, 2 threads", by_hand))
+            sides += under_jit(lambda source: as_written(source, weights), source)
             if installed("scipy"):
                 sides.append(Side("SciPy ndimage", with_scipy(source, weights)))
             if installed("cv2"):

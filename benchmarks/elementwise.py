@@ -9,7 +9,7 @@ import numpy as np
 
 import slinky as sl
 from benchmarks.harness import Array, Case, Side, installed
-from benchmarks.rows import native, ours
+from benchmarks.rows import native, ours, under_jit
 
 Callback = Callable[[Array, Array], Any]
 
@@ -173,6 +173,7 @@ def cases(quick: bool) -> Iterator[Case]:
         sides.append(ours("ours, one term", term, x, target))
         sides.append(native("ours, one term, native", term, x, target))
         sides.append(native("ours, one term, native, 2 threads", halves, x, target))
+        sides += under_jit(as_written, x)
         if installed("numexpr"):
             sides.append(Side("numexpr, 1 thread", with_numexpr(x, target, 1)))
             sides.append(Side("numexpr, 2 threads", with_numexpr(x, target, 2)))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
 import slinky as sl
-from benchmarks.harness import Array, Case, Side, installed
-from benchmarks.rows import ours, some_rows
+from benchmarks.harness import Array, Case, Side, installed, realised
+from benchmarks.rows import ours, some_rows, under_jit
 
 K = np.float32(0.04)
 
@@ -131,6 +132,36 @@ def with_opencv(image: Array) -> Callable[[], Array]:
     return run
 
 
+def with_halide(image: Array, target: Array) -> Callable[[], Array]:
+    """Halide, scheduled by hand: the gradients in a sliding window over rows, vectorised, on one thread."""
+    import halide as hl
+
+    x, y = hl.Var("x"), hl.Var("y")
+    a = hl.Buffer(image)
+    gx, gy, corners = hl.Func("gx"), hl.Func("gy"), hl.Func("corners")
+    two = hl.f32(2)
+
+    def across(x: Any, y: Any) -> Any:
+        return a[x, y] + two * a[x, y + 1] + a[x, y + 2]
+
+    def down(x: Any, y: Any) -> Any:
+        return a[x, y] + two * a[x + 1, y] + a[x + 2, y]
+
+    gx[x, y] = across(x + 2, y) - across(x, y)
+    gy[x, y] = down(x, y + 2) - down(x, y)
+
+    def sums(one: Any, other: Any) -> Any:
+        rows = [sum((one[x + i, y + j] * other[x + i, y + j] for j in range(3)), hl.f32(0)) for i in range(3)]
+        return rows[0] + rows[1] + rows[2]
+
+    sxx, sxy, syy = sums(gx, gx), sums(gx, gy), sums(gy, gy)
+    corners[x, y] = sxx * syy - sxy * sxy - hl.f32(K) * (sxx + syy) * (sxx + syy)
+    corners.vectorize(x, 8)
+    gx.store_root().compute_at(corners, y).vectorize(x, 8)
+    gy.store_root().compute_at(corners, y).vectorize(x, 8).compute_with(gx, x)
+    return realised(corners, target)
+
+
 def cases(quick: bool) -> Iterator[Case]:
     """One size."""
     size = 1024 if quick else 4096
@@ -145,8 +176,11 @@ def cases(quick: bool) -> Iterator[Case]:
         sides += some_rows(
             (8, 32), lambda rows: tiled_by_hand(image, target, rows), lambda rows: by_rows(whole, rows), image, placed
         )
+        sides += under_jit(as_written, image)
         if installed("cv2"):
             sides.append(Side("OpenCV, 1 thread", with_opencv(image)))
+        if installed("halide"):
+            sides.append(Side("Halide, sliding window by hand", with_halide(image, target)))
         return sides
 
     yield Case(f"Harris corners of {size}² float32", make, tolerance=2e-2)

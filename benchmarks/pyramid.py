@@ -8,7 +8,7 @@ import numpy as np
 
 import slinky as sl
 from benchmarks.harness import Array, Case, Side
-from benchmarks.rows import ours, some_rows
+from benchmarks.rows import ours, some_rows, under_jit
 
 LEVELS = 4
 HALF = np.float32(0.5)
@@ -107,6 +107,6 @@ def cases(quick: bool) -> Iterator[Case]:
             source,
             target,
         )
-        return sides
+        return sides + under_jit(as_written, source)
 
     yield Case(f"pyramid on {size}² float32", make)

@@ -45,6 +45,17 @@ def native(name: str, p: sl.Pipeline, *operands: Array | sl.Buffer) -> Side:
     return Side(name, run, plan.release)
 
 
+def under_jit(function: Callable[..., Array], *arrays: Array, name: str = "NumPy as written, sl.jit") -> list[Side]:
+    """A function of NumPy under `sl.jit`, with nothing described or scheduled: by NumPy's loops, and in C."""
+    sides: list[Side] = []
+    for is_native in (False, True):
+        for workers in (1, 2):
+            faster = sl.jit(workers=workers, native=is_native)(function)
+            about = f"{name}{', native' if is_native else ''}{', 2 threads' if workers > 1 else ''}"
+            sides.append(Side(about, partial(faster, *arrays)))
+    return sides
+
+
 def some_rows(
     counts: Sequence[int],
     by_hand: Callable[[int], Array],

@@ -8,7 +8,7 @@ import numpy as np
 
 import slinky as sl
 from benchmarks.harness import Array, Case, Side, installed
-from benchmarks.rows import native, ours, some_rows
+from benchmarks.rows import native, ours, some_rows, under_jit
 
 STAGES = 3
 NINTH = np.float32(1 / 9)
@@ -144,6 +144,7 @@ def cases(quick: bool) -> Iterator[Case]:
             (8, 32), lambda rows: tiled_by_hand(source, target, rows), lambda rows: by_rows(whole, rows), source, placed
         )
         sides += [native(f"ours, native, {rows} rows", terms_by_rows(rows), source, placed) for rows in (1, 8)]
+        sides += under_jit(as_written, source)
         if installed("cv2"):
             sides.append(Side("OpenCV, 1 thread", with_opencv(source)))
         return sides

@@ -8,8 +8,8 @@ import numpy as np
 
 import slinky as sl
 from benchmarks.blur import constants, gaussian, weighted_sum
-from benchmarks.harness import Array, Case, Side, installed
-from benchmarks.rows import ours, some_rows
+from benchmarks.harness import Array, Case, Side, installed, realised
+from benchmarks.rows import ours, some_rows, under_jit
 
 RADIUS = 3
 WEIGHTS = gaussian(RADIUS)
@@ -120,6 +120,26 @@ def with_opencv(source: Array) -> Callable[[], Array]:
     return run
 
 
+def with_halide(source: Array, target: Array) -> Callable[[], Array]:
+    """Halide, scheduled by hand: the rows in a sliding window, the colours as columns, vectorised, on one thread."""
+    import halide as hl
+
+    x, y = hl.Var("x"), hl.Var("y")
+    given = hl.Buffer(source.reshape(len(source), -1))
+    image, rows, result = hl.Func("image"), hl.Func("rows"), hl.Func("result")
+    image[x, y] = hl.cast(hl.Float(32), given[x, y])
+    weights = [hl.f32(weight) for weight in WEIGHTS]
+    rows[x, y] = sum((image[x + 3 * k, y] * weight for k, weight in enumerate(weights)), hl.f32(0))
+    blurred = sum((rows[x, y + k] * weight for k, weight in enumerate(weights)), hl.f32(0))
+    inner = image[x + 3 * RADIUS, y + RADIUS]
+    sharp = hl.clamp(inner + hl.f32(GAIN) * (inner - blurred), hl.f32(0), hl.f32(255))
+    result[x, y] = hl.cast(hl.UInt(8), sharp)
+    result.vectorize(x, 32)
+    rows.store_root().compute_at(result, y).vectorize(x, 16)
+    run = realised(result, target.reshape(len(target), -1))
+    return lambda: run().reshape(target.shape)
+
+
 def cases(quick: bool) -> Iterator[Case]:
     """One size."""
     height, width = (600, 1200) if quick else (4000, 6000)
@@ -137,8 +157,11 @@ def cases(quick: bool) -> Iterator[Case]:
         sides += some_rows(
             (4, 16), lambda rows: tiled_by_hand(source, target, rows), lambda rows: by_rows(whole, rows), source, placed
         )
+        sides += under_jit(as_written, source)
         if installed("cv2"):
             sides.append(Side("OpenCV, 1 thread", with_opencv(source)))
+        if installed("halide"):
+            sides.append(Side("Halide, sliding window by hand", with_halide(source, target)))
         return sides
 
     # Rounding to uint8 may fall to either side of an integer.

@@ -15,6 +15,7 @@ import numpy as np
 
 import slinky as sl
 from benchmarks.harness import Array, Case, Side, installed
+from benchmarks.rows import under_jit
 
 Function = Callable[..., Array]
 
@@ -114,17 +115,17 @@ def by_elements(function: Function) -> Function | None:
 
 
 def sides(function: Function, *arrays: Array) -> list[Side]:
-    """NumPy as written, and what `sl.jit` makes of it: with NumPy's loops, on one thread and two, and in C."""
-    ours: dict[str, Function] = {
-        "sl.jit": sl.jit(workers=1)(function),
-        "sl.jit, 2 threads": sl.jit(workers=2)(function),
-        "sl.jit, native": sl.jit(workers=1, native=True)(function),
-        "sl.jit, native, fast": sl.jit(workers=1, native=True, fast=True)(function),
-    }
+    """NumPy as written, and what `sl.jit` makes of it: with NumPy's loops and in C."""
+    fast = sl.jit(workers=1, native=True, fast=True)(function)
+    everyone = [
+        Side("NumPy as written", partial(function, *arrays)),
+        *under_jit(function, *arrays, name="sl.jit"),
+        Side("sl.jit, native, fast", partial(fast, *arrays)),
+    ]
     loop = by_elements(function) if installed("numba") else None
-    others = {} if loop is None else {"numba, a loop by hand": loop}
-    everyone = {"NumPy as written": function, **ours, **others}
-    return [Side(name, partial(each, *arrays)) for name, each in everyone.items()]
+    if loop is not None:
+        everyone.append(Side("numba, a loop by hand", partial(loop, *arrays)))
+    return everyone
 
 
 def cases(quick: bool = False) -> list[Case]:
