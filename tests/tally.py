@@ -275,7 +275,9 @@ def tally(rewrites: int, workers: int, seed: int, seconds: float) -> Tally:
             if data is None:
                 working -= 1
             else:
-                total.add(Tally.of_data(data))
+                found = Tally.of_data(data)
+                print(*(f"wrong: {each}\n" for each in found.wrong), sep="", end="", file=sys.stderr)
+                total.add(found)
                 print(f"{total.applied.total():>8} rewrites, {len(total.wrong)} wrong", file=sys.stderr, flush=True)
     except KeyboardInterrupt:
         print("ended by hand", file=sys.stderr)

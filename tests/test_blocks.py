@@ -45,6 +45,26 @@ def split(p: sl.Pipeline, dim: str, factor: Any) -> sl.Pipeline:
     return sl.split_loop(sl.split_loop(p, f"make.{dim}", factor), f"more.{dim}", factor)
 
 
+def test_a_block_of_which_a_part_changes_in_a_loop_and_another_does_not() -> None:
+    """The part that does not is made before the loop, so the block it is a part of is known there, too."""
+    a, t, b, c = (sl.BufferExpr(name, np.float32, rank) for name, rank in zip("atbc", (1, 1, 2, 2), strict=True))
+    sl.Func(np.negative, [a[y]], [t[y]], name="make")
+    for window, target, name in (
+        (sl.interval(0, sl.maximum(0, sl.minimum(y, 3))), b, "some"),
+        (sl.interval(0, 2), c, "three"),
+    ):
+        sl.Func(lambda s, o: np.copyto(o, s.sum()), [t[window]], [target[y, x]], name=name)
+    sizes = [condition for d in (b.dim(0), b.dim(1)) for condition in (d.min >= 0, d.max >= 5, d.max <= 5)]
+    p = sl.build_pipeline([a], [b, c], require=[*sizes, sl.same_shape(b, c)])
+    for name in ("some", "three"):
+        p = sl.split_loop(sl.split_loop(p, f"{name}.y", 1), f"{name}.x", 1)
+    p = sl.divide_dim(sl.fuse_loops(p, "for y #0", "for y #1"), "alloc t", 0, 4)
+    some, three = np.zeros((2, 6, 6), np.float32)
+    p(np.arange(12, dtype=np.float32), some, three)
+    np.testing.assert_array_equal(some, np.repeat([[0], [-1], [-3], [-6], [-6], [-6]], 6, axis=1))
+    np.testing.assert_array_equal(three, np.full((6, 6), -3))
+
+
 SIZES = ((7, 5, (0, 0)), (1, 1, (-3, 2)), (0, 4, (0, 0)), (4, 0, (1, 1)), (5, 13, (-2, -7)), (3, 16, (9, -16)))
 
 

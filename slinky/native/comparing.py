@@ -4,8 +4,8 @@ Idea. C has such comparisons (`isless`), but compilers that make vector instruct
 is an exception, or take instructions for the larger of two. Only asking for equality is harmless everywhere. So numbers
 that are compared with a NaN are replaced by zeros first, by their bits, which no compiler sees through.
 
-One of two floats is chosen by its bits, too. Of `c ? a : 0.1f` compilers make two ways through the loop, on one of which
-what follows is a constant, and then no vectors, where the processor has no masks (GCC, AVX2).
+One of two floats is chosen by its bits, too. Of `c ? a : 0.1f` compilers make two ways through the loop, on one of
+which what follows is a constant, and then no vectors, where the processor has no masks (GCC, AVX2).
 
 Invariant: they give what the operators give, and raise nothing.
 """

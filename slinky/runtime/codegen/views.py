@@ -173,7 +173,8 @@ class Views:
             crops = [c for c in crops if c.dim not in stored.folded]
         if stored.blocks:
             blocks = [c for c in crops if c.block is not None]
-            base = max([base, *(c.home for c in blocks)], key=lambda scope: scope.level)
+            home = self._writer.home(*(c.block for c in blocks if c.block is not None))
+            base = max(base, home, key=lambda scope: scope.level)
             if not self._there_are_such_blocks(buffer, blocks, base.facts.known):
                 base = self._writer.scope
             array = self._block(name, buffer, blocks, self._around(base))
@@ -236,7 +237,7 @@ class Views:
         key: tuple[object, ...] = ("window", ring, *(crop.key for crop in crops))
         is_before = stored.scope.level < target.level
         if is_before and not stored.moves and target.course is not None and len(crops) == 1:
-            known: Name | None = self._writer.scope.lookup(key)
+            known: Name | None = target.lookup(key)
             along = known or self._along(ring, crops[0], target, target.course)
             if along is not None:
                 target.values[key] = along
@@ -289,9 +290,12 @@ class Views:
         make: Callable[[], Value],
         keep: bool = False,
     ) -> Value:
-        """A view, made in the target scope: named there, unless that is where it is used and it is not to be kept."""
+        """A view, made in the target scope: named there, unless that is where it is used and it is not to be kept.
+
+        One that is known in a scope within the target has no name there, where a crop of it may be made.
+        """
         writer = self._writer
-        known: Name | None = writer.scope.lookup(key)
+        known: Name | None = target.lookup(key)
         if known is not None:
             return known
         with writer.at(target) as current:
