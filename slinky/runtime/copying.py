@@ -6,9 +6,11 @@ Invariant: every element of the target is written once, with the element that th
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
+import attrs
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
@@ -16,9 +18,12 @@ from slinky.errors import ExecutionError
 from slinky.ir.operations import Copy
 from slinky.runtime.assembled_copies import assembled
 from slinky.runtime.buffers import Array, Buffer
-from slinky.runtime.copy_pieces import Form, Piece, pieces
+from slinky.runtime.copy_pieces import Form, pieces
 from slinky.runtime.separable_copies import separable
-from slinky.symbolic.expressions import Expr, variable
+from slinky.symbolic.expressions import variable
+
+_Lies: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
+"""The first coordinates of an array, and its shape."""
 
 
 @functools.lru_cache(maxsize=1024)
@@ -31,6 +36,20 @@ def carrier(copy: Copy) -> Callable[..., None]:
 
     by_dimensions, by_parts = separable(copy), assembled(copy)
 
+    @functools.lru_cache(maxsize=1024)
+    def moves(
+        values: tuple[int, ...], to: _Lies, *given: _Lies
+    ) -> tuple[tuple[_Place, int | None, _Place | None], ...]:
+        """For each piece its place in the target, which source gives it, and its place there. A loop asks for the same
+        ones in each run."""
+        box = tuple([(lo, lo + extent - 1) for lo, extent in zip(*to, strict=True)])
+        found: list[tuple[_Place, int | None, _Place | None]] = []
+        for piece in pieces(copy, box, dict(zip(parameters.values(), values, strict=True))):
+            extents, source = piece.space.extents, piece.source
+            place = _placed(piece.space.target, extents, to)
+            found.append((place, source, None if source is None else _placed(piece.index, extents, given[source])))
+        return tuple(found)
+
     def carry_out(*operands: Buffer, **values: Any) -> None:
         fill = values.pop("fill", copy.fill)
         if by_dimensions is not None and by_dimensions.carry_out(operands[0], operands[-1], values, fill):
@@ -38,12 +57,12 @@ def carrier(copy: Copy) -> Callable[..., None]:
         *sources, target = operands
         if by_parts is not None and by_parts.carry_out(sources, target, values):
             return
-        known: Mapping[Expr, int] = {parameters[name]: value for name, value in values.items()}
-        box = tuple([(lo, lo + extent - 1) for lo, extent in zip(target.min, target.array.shape, strict=True)])
-        for piece in pieces(copy, box, known):
-            place = _view(target, piece.space.target, piece)
-            if piece.source is not None:
-                place[...] = _view(sources[piece.source], piece.index, piece)
+        numbers = tuple([values[name] for name in parameters])
+        lie = [(operand.min, operand.array.shape) for operand in (target, *sources)]
+        for to, source, given in moves(numbers, *lie):
+            place = to.view(target.array)
+            if source is not None and given is not None:
+                place[...] = given.view(sources[source].array)
             else:  # without a fill there is nothing to copy, and nobody will read it
                 place[...] = np.zeros((), place.dtype) if fill is None else fill
 
@@ -59,18 +78,29 @@ def _of_user(implementation: Callable[..., Any]) -> Callable[..., Any]:
     return carry_out
 
 
-def _view(buffer: Buffer, index: Sequence[Form], piece: Piece) -> Array:
-    """The elements of a buffer at these coordinates, with an axis for each axis of the piece."""
-    array, extents = buffer.array, piece.space.extents
-    rank = len(extents)
-    strides = [0] * rank
-    first: list[Any] = []
-    for form, lo, stride, length in zip(index, buffer.min, array.strides, array.shape, strict=True):
+@attrs.frozen
+class _Place:
+    """Where the elements of a piece lie in an array: behind which first one, and how far along which dimensions the
+    axes of the piece go."""
+
+    first: tuple[Any, ...]
+    extents: tuple[int, ...]
+    factors: tuple[tuple[int, ...], ...]
+
+    def view(self, array: Array) -> Array:
+        """The elements, with an axis for each axis of the piece."""
+        strides = [sum(map(operator.mul, own, array.strides)) for own in self.factors]
+        return as_strided(array[self.first], self.extents, strides)
+
+
+def _placed(index: Sequence[Form], extents: tuple[int, ...], lies: _Lies) -> _Place:
+    """The elements at these coordinates of an array of which this is known."""
+    first: list[slice] = []
+    for form, lo, length in zip(index, *lies, strict=True):
         begin = form.constant - lo
         steps = [factor * (extent - 1) for factor, extent in zip(form.factors, extents, strict=True)]
         if begin + sum(n for n in steps if n < 0) < 0 or begin + sum(n for n in steps if n > 0) >= length:
             raise ExecutionError("a copy takes what it is not given: its func reads less than the copy says")
         first.append(slice(begin, None))
-        for axis in range(rank):
-            strides[axis] += form.factors[axis] * stride
-    return as_strided(array[(*first, ...)], extents, strides)
+    factors = tuple([tuple([form.factors[axis] for form in index]) for axis in range(len(extents))])
+    return _Place((*first, ...), extents, factors)
