@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from mutants import (
     AGREEMENT,
+    ALONG,
     AT_WORK,
     CASES,
     CHECKED,
@@ -15,6 +16,7 @@ from mutants import (
     IN_PLACE,
     LAYOUTS,
     LIMITS,
+    MOVING,
     MULTIPLES,
     OMITTED,
     PLAN,
@@ -163,10 +165,68 @@ MUTANTS += mutants(
 MUTANTS += mutants(
     "slinky/runtime/codegen/views.py",
     (HOISTING, PLAN, SOURCE, AGREEMENT),
-    ("plan: early windows", "            if not self._there_are_such_windows(buffer, folded, base.facts.known):\n", "            if False:\n"),
+    ("plan: early windows", "            if not are_there:\n", "            if False:\n"),
     ("plan: windows too long", " is not None and prove(c.extent <= fold, known)\n", " is not None\n"),
     ("plan: whole dimensions", "is_whole = constant_value(offset) == 0 and constant_value(rest) == 0", "is_whole = constant_value(offset) == 0"),
 )  # fmt: skip
+MUTANTS += mutants(
+    "slinky/runtime/codegen/views.py",
+    (ALONG,),
+    ("along: of what is there", " = may_go_along and stored.scope.level < target.level", " = may_go_along"),
+    ("along: windows that are shown", " = may_go_along and stored.scope.level < target.level", " = stored.scope.level < target.level"),
+    ("along: lengths that stay", "        if not rate or course.variable in symbols(crop.extent):\n", "        if not rate:\n"),
+    ("along: from the first iteration", "first = substitute(crop.first, {course.variable: course.first})", "first = substitute(crop.first, {course.variable: course.step})"),
+    ("along: by the step", "        step = rate * course.step\n", "        step = as_expr(rate)\n"),
+)  # fmt: skip
+MUTANTS += mutants(
+    "slinky/runtime/storage.py",
+    (ALONG,),
+    ("along: no such windows", "            if not 0 <= count <= rows:\n", "            if False:\n"),
+    (
+        "along: places",
+        "        key = first % starts, count, step % starts\n",
+        "        key = first % starts, count, 1\n",
+    ),
+)
+MUTANTS += mutants(
+    "slinky/runtime/compacting.py",
+    (MOVING,),
+    ("moving: what may be read", "begin = first + count - fold if", "begin = first if"),
+    ("moving: upwards", "else first + fold - rows\n", "else first\n"),
+    ("moving: what stays", "            if low < high:\n", "            if low < high - 1:\n"),
+    ("moving: longer than the fold", "            if count > fold:\n", "            if False:\n"),
+    (
+        "moving: one room for both",
+        "                if not begin <= first <= begin + rows - count:\n",
+        "                if not begin <= first:\n",
+    ),
+)
+MUTANTS += mutants(
+    "slinky/runtime/codegen/moving.py",
+    (MOVING,),
+    (
+        "moving: read and written",
+        "            if buffer in statement.reads and buffer in statement.writes:\n",
+        "            if False:\n",
+    ),
+    (
+        "moving: threads",
+        "            if not is_read_only and buffer in buffers_named_inside(statement):\n",
+        "            if False:\n",
+    ),
+    ("moving: hosts", "host_of(alloc) is not None or alloc.buffer in guests_in(block)", "False"),
+    ("moving: taken over", "    if alloc.id in shared or alloc.id in shared.values():\n", "    if False:\n"),
+)
+MUTANTS += mutants(
+    "slinky/runtime/codegen/views.py",
+    (MOVING,),
+    ("moving: views of before", "            key = (*key, object())  # whoever", "            pass  # whoever"),
+    (
+        "moving: loops that write",
+        "            if any(buffer in call.writes for call in calls_in(scope.facts.loops[-1].body)):\n                break\n",
+        "",
+    ),
+)
 MUTANTS += mutants(
     "slinky/runtime/codegen/allocations.py",
     (HOISTING, PLAN, LIMITS, IN_PLACE),

@@ -5,12 +5,17 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+import attrs
 import numpy as np
 import pytest
+from handmade import alloc, at, calls_of, out_x, out_y, over, picture, row, stencil, wide_x, with_body
 
 import slinky as sl
+from slinky.ir.statements import SERIAL, Alloc, Call, For, Statement
 from slinky.runtime import arena, mirrored, storage
 from slinky.runtime.storage import onward
+from slinky.symbolic.expressions import Expr, as_expr
+from slinky.symbolic.intervals import Interval
 
 needs_mirror = pytest.mark.skipif(not mirrored.available(), reason="this platform cannot map memory twice")
 
@@ -73,21 +78,25 @@ def test_the_windows_of_a_loop_are_those_that_are_asked_for_one_by_one(starts: i
         asked.append((at, count))
         return at % starts, count
 
-    windows = onward(window, starts)
+    windows = onward(window, 3, starts)
     for _ in range(2):
         given = [view for view, _ in zip(windows(first, 3, step), range(20), strict=False)]
         assert given == [((first + n * step) % starts, 3) for n in range(20)]
     assert len(asked) <= starts
-    by_one = onward(window)(first, 3, step)
+    by_one = onward(window, 3)(first, 3, step)
     assert [next(by_one) for _ in range(20)] == given
 
 
 def test_windows_of_a_loop_that_never_runs_need_not_exist() -> None:
-    def refuse(_first: int, _count: int) -> Any:
-        raise AssertionError
+    def refuse(_first: int, count: int) -> Any:
+        raise ValueError(f"no window has {count} rows")
 
-    assert list(onward(refuse, 4)(0, -2)) == []
-    onward(refuse)(0, -2)
+    for count in (-2, 4):
+        for starts in (4, None):
+            windows = onward(refuse, 3, starts)(0, count)
+            assert list(zip(range(0), windows, strict=False)) == []
+            with pytest.raises(ValueError, match=f"no window has {count} rows"):
+                next(windows)
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3])
@@ -113,3 +122,40 @@ def test_loops_in_loops_begin_where_their_tile_does(rows: int, tile: int) -> Non
         out.array[...] = 0
         run()
         np.testing.assert_array_equal(out.array, -source[:-2] - source[2:])
+
+
+def remade(reach: int, last: Expr) -> tuple[Alloc, tuple[Call, Call]]:
+    """By hand: a fold of three rows as far as the last, and the calls of a row: what it reads is made, and more."""
+    program = stencil().program
+    calls = calls_of(program)
+    folded = attrs.evolve(alloc(program), box=(Interval(out_y.min - 1, last), wide_x), folds=(as_expr(3), None))
+    return folded, (
+        over(calls["add"], (at(row - 1, row + reach), wide_x)),
+        over(calls["stencil"], (at(row), out_x)),
+    )
+
+
+def for_each_row(*body: Statement) -> For:
+    return For(row, out_y, as_expr(1), SERIAL, body)
+
+
+def test_a_buffer_of_the_loop_itself_gives_its_windows_there() -> None:
+    """Its bounds are others in each iteration: what a loop takes along has to be there before the first."""
+    folded, calls = remade(1, row + 1)
+    p = with_body(stencil().program, [for_each_row(folded, *calls)])
+    inp, out, right = picture(60, 600)
+    p(inp, out)
+    np.testing.assert_array_equal(out, right)
+    assert "onward" not in p.to_python()
+
+
+@pytest.mark.parametrize("backend", ["python", "interpreter"])
+@pytest.mark.parametrize("reach", [3, 40])
+def test_windows_that_no_ring_holds_are_refused_where_they_are_used(reach: int, backend: str) -> None:
+    """The rows of a loop by hand are more than the fold: no loop asks for such windows before something says so."""
+    folded, calls = remade(reach, out_y.max + reach)
+    p = with_body(stencil().program, [folded, for_each_row(*calls)])
+    source = sl.Buffer(np.zeros((100, 602), np.int64), min=(-1, -1))
+    with pytest.raises(sl.ExecutionError, match=r"^intm\[-1\.\..* is longer than its fold of [34]"):
+        p.run(source, np.zeros((50, 600), np.int64), backend=backend)
+    p.run(source, np.zeros((0, 600), np.int64), backend=backend)

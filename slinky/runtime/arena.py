@@ -265,7 +265,7 @@ def _window_giver(
     for each in (window, reading):
         each.whole = whole  # type: ignore[attr-defined]
         each.wraps = wraps  # type: ignore[attr-defined]
-        each.onward = onward(each, starts)  # type: ignore[attr-defined]
+        each.onward = onward(each, rows[0], starts)  # type: ignore[attr-defined]
     return window
 
 

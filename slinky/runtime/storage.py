@@ -125,23 +125,28 @@ Windows: TypeAlias = "Iterator[Array]"
 """The windows of a loop, one after the other."""
 
 
-def onward(window: Callable[[int, int], Array], starts: int | None = None) -> Callable[..., Windows]:
+def onward(window: Callable[[int, int], Array], rows: int, starts: int | None = None) -> Callable[..., Windows]:
     """A function that gives the windows of a loop: of the coordinate of the first row of the first, how many rows each
     has, and how many each lies behind the one before. With `starts`, coordinates that differ by so many have the same
     views, which are kept.
 
-    They are asked for before it is known whether the loop has any iteration: there may be no such windows then.
+    They are asked for before it is known whether the loop has any iteration. Where it has none, they may have any
+    length: a window of less than no rows, or of more than `rows`, is made when its iteration comes, and not before.
     """
+
+    def one_by_one(first: int, count: int, step: int = 1) -> Windows:
+        return map(window, itertools.count(first, step), itertools.repeat(count))
+
     if starts is None:
-        return lambda first, count, step=1: map(window, itertools.count(first, step), itertools.repeat(count))
+        return one_by_one
     rounds: dict[tuple[int, int, int], tuple[Array, ...]] = {}
 
     def windows(first: int, count: int, step: int = 1) -> Windows:
         key = first % starts, count, step % starts
         views = rounds.get(key)
         if views is None:
-            if count < 0:
-                return iter(())
+            if not 0 <= count <= rows:
+                return one_by_one(first, count, step)
             if len(rounds) >= _MOST_ROUNDS:
                 rounds.clear()
             number = starts // math.gcd(step, starts)

@@ -167,9 +167,10 @@ class Views:
             base = max([base, *(c.home for c in folded)], key=lambda scope: scope.level)
             if stored.moves:
                 base = max(base, self._where_it_lies_still(buffer), key=lambda scope: scope.level)
-            if not self._there_are_such_windows(buffer, folded, base.facts.known):
+            are_there = self._there_are_such_windows(buffer, folded, base.facts.known)
+            if not are_there:
                 base = self._writer.scope
-            array = self._window(stored, name, buffer, folded, self._around(base))
+            array = self._window(stored, name, buffer, folded, self._around(base), may_go_along=are_there)
             crops = [c for c in crops if c.dim not in stored.folded]
         if stored.blocks:
             blocks = [c for c in crops if c.block is not None]
@@ -232,10 +233,23 @@ class Views:
             scope = scope.around
         return scope
 
-    def _window(self, stored: Stored, ring: Name, buffer: str, crops: Sequence[DimCrop], target: CodeScope) -> Value:
-        """The view of a folded buffer: made where it is used, or under a name of an outer scope."""
+    def _window(
+        self,
+        stored: Stored,
+        ring: Name,
+        buffer: str,
+        crops: Sequence[DimCrop],
+        target: CodeScope,
+        *,
+        may_go_along: bool,
+    ) -> Value:
+        """The view of a folded buffer: made where it is used, or under a name of an outer scope.
+
+        It may go along with a loop only if it is shown that there are such windows: all are asked for before the body,
+        and so before what stops a run there. And the buffer must be there before the loop.
+        """
         key: tuple[object, ...] = ("window", ring, *(crop.key for crop in crops))
-        is_before = stored.scope.level < target.level
+        is_before = may_go_along and stored.scope.level < target.level
         if is_before and not stored.moves and target.course is not None and len(crops) == 1:
             known: Name | None = target.lookup(key)
             along = known or self._along(ring, crops[0], target, target.course)
