@@ -23,7 +23,7 @@ def sharpen(photo: Any, amount: float = 1.5) -> Any:
 
 
 def smaller(photo: Any) -> Any:
-    return photo[1:] - photo[:-1], photo * 2
+    return np.diff(np.pad(photo, 1), axis=0)[2:, 1:-1], photo * 2
 
 
 def labelled(values: Any = VALUES, first: int = 0) -> Any:
@@ -39,6 +39,7 @@ def test_xarray_in_and_xarray_out() -> None:
     assert "padded" in sharpen.explain(given)
     less, doubled = jit(smaller)(given)
     assert set(less.coords) == {"zone"}
+    np.testing.assert_array_equal(less, smaller(VALUES)[0])
     assert less.dims == given.dims
     assert doubled.identical(given.copy(data=VALUES * 2))
 
@@ -55,9 +56,68 @@ def test_several_containers_with_the_same_labels() -> None:
     lambda a: a.mean(axis=0),
     lambda a: a.mean("latitude"),
     lambda a: a.isel(longitude=1) + 1,
+    lambda a: a[1:] - a[:-1],
+    lambda a: a - a.mean(),
+    lambda a: a / np.std(a),
+    lambda a: a if float(a.max()) > 3 else -a,
 ])  # fmt: skip
-def test_where_labels_move_the_function_is_called_as_it_is(function: Any) -> None:
-    assert jit(function)(labelled()).identical(function(labelled()))
+@pytest.mark.filterwarnings("ignore::slinky.ForcedValueWarning")
+def test_where_labels_mean_something_the_function_is_called_as_it_is(function: Any) -> None:
+    for values in (VALUES, with_a_hole()):
+        assert jit(function)(labelled(values)).identical(function(labelled(values)))
+
+
+def with_a_hole() -> Any:
+    values = VALUES.copy()
+    values[2, 1] = np.nan
+    return values
+
+
+@pytest.mark.parametrize("function", [
+    lambda a: a - a.mean(),
+    lambda a: a / a.std(),
+    lambda a: a / np.max(a),
+    lambda a: a[1:] - a[:-1],
+    lambda a: a[:3] * 2,
+    lambda a: a.cumsum() if a.ndim == 1 else a.cumsum(0),
+    lambda a: a // 0,
+    lambda a: a % (a - a),
+])  # fmt: skip
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_tables_keep_their_own_rules(function: Any) -> None:
+    """They leave NaNs out, go along columns, divide by one less than the elements, and align what has other labels."""
+    pandas = pytest.importorskip("pandas")
+    for values in (VALUES, with_a_hole(), VALUES.astype(int)):
+        table = pandas.DataFrame(values, index=list("uvwxyz"))
+        pandas.testing.assert_frame_equal(jit(function)(table), function(table))
+        pandas.testing.assert_series_equal(jit(function)(table[1]), function(table[1]))
+    mixed = pandas.DataFrame({"one": [1, 2, 3], "two": [0.5, 1.5, 2.5]})
+    pandas.testing.assert_frame_equal(jit(lambda a: a * 2)(mixed), mixed * 2)
+
+
+@pytest.mark.parametrize(("function", "is_the_same"), [
+    (lambda a, b: np.clip(a * 2 + b, 0, 1), True),
+    (lambda a, b: np.pad(a, 1)[2:, 1:-1] - a, True),
+    (lambda a, b: a * np.pad(b, 1).max(), True),
+    (lambda a, b: a - b.sum(), True),
+    (lambda a, b: a - a.sum(), False),
+    (lambda a, b: a[1:] - a[:-1], False),
+    (lambda a, b: (a + b)[1:], False),
+    (lambda a, b: np.sort(a), False),
+    (lambda a, b: a.T + 1, False),
+    (lambda a, b: (a * 4).astype(int), False),
+    (lambda a, b: a.astype(int) // 2, False),
+    (lambda a, b: b.astype(int) // 2, True),
+    (lambda a, b: a + a[0], False),
+    (lambda a, b: a[None, 0] + b, False),
+    (lambda a, b: a if a.max() > 3 else b, False),
+])  # fmt: skip
+@pytest.mark.filterwarnings("ignore::slinky.ForcedValueWarning")
+def test_what_is_the_same_by_places(function: Any, is_the_same: bool) -> None:
+    """Asked of `a`, as if that had labels: no container is needed to tell."""
+    traced, _ = jit(function)._asked((VALUES, VALUES + 1), {})
+    assert traced is not None
+    assert traced.keeps_labels(2, {0}) == is_the_same
 
 
 def test_labels_that_differ_are_aligned_by_xarray() -> None:

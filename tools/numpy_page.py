@@ -76,8 +76,12 @@ the function sees.
 ## Containers, threads and processes
 
 Arrays of xarray and pandas may be arguments: results of as many axes get the labels of the first one, along the axes
-that are as long. Where labels would move (flips, transposes, reductions) or differ from each other, where a Dask array
-is inside, and where the function asks for what only containers have, it is called as it is, with xarray's own rules.
+that are as long. They have rules of their own: arithmetic aligns labels, reductions leave NaNs out, `df.std()` goes
+along columns and divides by one less than there are. So a function runs by pieces only where they meet as they are, in
+arithmetic of elements, filters, and functions such as `np.pad` that look at the elements alone. Where an argument is
+sliced, turned or reduced, where labels differ or columns have several dtypes, where a Dask array is inside, and where
+the function asks for what only containers have, it is called as it is, by xarray's and pandas' own rules. To run by
+pieces what these rules do not matter to, hand over the arrays: `f(x.to_numpy())`.
 
 A traced function may be called in several threads, stands inside `xr.apply_ufunc` and `dask.array.map_blocks`, and is
 pickled by its name, as functions are, for `joblib` and other processes.

@@ -42,9 +42,17 @@ def bare_values(value: Any) -> Any:
 
 
 def all_alike(labelled: Sequence[Any]) -> bool:
-    """Whether containers have the same labels along the same axes, so that arithmetic goes by place."""
+    """Whether containers have the same labels along the same axes, so that arithmetic goes by place, and elements of
+    one dtype of NumPy's."""
     first = labelled[0]
-    return all(type(each) is type(first) and _has_labels_of(each, first) for each in labelled[1:])
+    return all(map(_is_plain, labelled)) and all(
+        type(each) is type(first) and _has_labels_of(each, first) for each in labelled[1:]
+    )
+
+
+def _is_plain(container: Any) -> bool:
+    dtypes = set(container.dtypes) if hasattr(container, "columns") else {container.dtype}
+    return len(dtypes) == 1 and all(isinstance(dtype, np.dtype) for dtype in dtypes)
 
 
 def _has_labels_of(one: Any, other: Any) -> bool:

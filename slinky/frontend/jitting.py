@@ -159,7 +159,7 @@ class Jit:
         return Jit, (self._function, *settings)
 
     def _labelled(self, given: Any, named: Any, leaves: Sequence[Any]) -> Any:
-        """Run on what is in containers with labels, and put results into such, if the labels surely still fit."""
+        """Run on what is in containers with labels, and put results into such, if that is sure to be the same."""
         labelled = [leaf for leaf in leaves if is_labelled(leaf)]
         if not all_alike(labelled) or self._donate:
             return self._function(*given, **named)
@@ -168,7 +168,8 @@ class Jit:
             traced, _ = self._asked(bare, bare_named)
         except (AttributeError, TypeError):  # it asks for what only containers have
             return self._function(*given, **named)
-        if traced is None or not traced.keeps_axes(labelled[0].ndim):
+        numbers = {number for number, leaf in enumerate(leaves) if is_labelled(leaf)}
+        if traced is None or not traced.keeps_labels(labelled[0].ndim, numbers):
             return self._function(*given, **named)
         put = labelled_like(labelled)
         return with_leaves(self(*bare, **bare_named), lambda leaf: put(leaf) if isinstance(leaf, np.ndarray) else leaf)

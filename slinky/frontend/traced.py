@@ -9,7 +9,7 @@ Invariant: `given_back` gives the tree that the function returned, for other arr
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -17,6 +17,7 @@ import numpy as np
 
 from slinky.frontend.arrays import Cell, LazyArray
 from slinky.frontend.donating import GivenAsItIsError, Written, may_be_written, written
+from slinky.frontend.labels import goes_by_places
 from slinky.frontend.layouts import depends_on_layout, is_turned_nowhere, unlike_numpy
 from slinky.frontend.lowering import Lowered, floats_of, sources_of, untold
 from slinky.frontend.nodes import Array, Node, Source, View, in_order, whole_view
@@ -78,7 +79,7 @@ class Traced:
     def __init__(self, trace: Trace, result: Any, arguments: Arguments) -> None:
         self.trace = trace
         self.outputs: list[View] = []
-        numbers = arguments.numbers
+        self._numbers = numbers = arguments.numbers
         found = self._outputs(result, arguments)
         self.result = with_leaves(result, lambda leaf: self._leaf(leaf, found, arguments))
         writes = self._writes(arguments)
@@ -178,15 +179,19 @@ class Traced:
         """Whether some array on the way has no elements, for arguments of these sizes."""
         return self.is_empty or any(evaluate(extent, values) <= 0 for extent in self.extents)
 
-    def keeps_axes(self, rank: int) -> bool:
-        """Whether results have so many axes, in the order of the arguments' and forwards, or none at all."""
-        views = [*self.outputs, *(view for node in self.nodes for view in node.operands)]
-        ranks = {len(view.shape) for view in (*self.outputs, *self._arguments)}
-        return ranks <= {rank} and all(map(is_turned_nowhere, (*views, *self._arguments)))
-
-    @property
-    def _arguments(self) -> list[View]:
-        return [leaf.view for _, leaf in leaves_of(_plain(self.result)) if isinstance(leaf, _Argument)]
+    def keeps_labels(self, rank: int, labelled: Collection[int]) -> bool:
+        """Whether results are those of containers, where the arguments of some numbers are such: of so many axes, in
+        the order of the arguments' and forwards, and with the values that the function gives of containers."""
+        if self.trace.reasons or self.trace.fences:
+            return False
+        results = [leaf.view for _, leaf in leaves_of(_plain(self.result)) if isinstance(leaf, (_Argument, _Output))]
+        views = [*self.outputs, *results, *(view for node in self.nodes for view in node.operands)]
+        given = {node.results[0] for node, number in self._numbers.items() if number in labelled}
+        return (
+            {len(view.shape) for view in (*self.outputs, *results)} <= {rank}
+            and all(map(is_turned_nowhere, views))
+            and goes_by_places(self.nodes, given, [*self.outputs, *results])
+        )
 
     @property
     def unlike_numpy(self) -> str | None:
