@@ -152,3 +152,14 @@ def test_non_local_means(workers: int) -> None:
     assert q.memory(*arrays).program_bytes * 20 < p.memory(*arrays).program_bytes
     small = app.arrays((37, 41))
     np.testing.assert_allclose(q(small[0]), p(small[0]), rtol=app.tolerance, atol=app.tolerance)
+
+
+def test_a_reduction_of_what_is_seen_past_a_copy_has_no_strips_of_its_own() -> None:
+    """Windows as a view with a dimension more: of the buffer, other axes are read than the callback reduces."""
+    d = sl.dims("i m k w")
+    signal = sl.Tensor(d.i, d.m, dtype=np.int64).set(picture(303, 40))
+    windows = signal.to(d.k, d.w, d.m, constraints=[(d.i, d.k * 3 + d.w * 2), (sl.size(d.w), 2)])
+    largest = windows.max(d.w)
+    p, a = largest.pipeline, picture(303, 40)
+    assert not [strips for call in sl.relations(p, a, (101, 40)).calls for strips in call.strips if strips.is_reduced]
+    np.testing.assert_array_equal(largest.numpy(), np.maximum(a[:301:3], a[2::3]))

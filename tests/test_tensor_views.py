@@ -281,3 +281,25 @@ def test_a_size_with_several_answers_is_not_chosen() -> None:
     assert half.shape == (4,)
     with pytest.raises(sl.TensorSizeError, match="no sizes"):
         sl.Tensor(s.x).set_size(9)[2 * s.y].set_size(4)
+
+
+@pytest.mark.parametrize("said", [(0, 1), (1, 0)])
+def test_steps_fit_whichever_size_is_said_first(said: tuple[int, int]) -> None:
+    """Of seven elements, two steps of three with three each leave one over; which size fits is not asked before."""
+    a = sl.Tensor(s.i, dtype=np.int64).set(np.arange(7))
+    sizes = [(sl.size(s.n), 2), (sl.size(s.x), 3)]
+    v = a.to(s.n, s.x, constraints=[(s.i, 3 * s.n + s.x), *(sizes[k] for k in said)])
+    assert v.shape == (2, 3)
+    np.testing.assert_array_equal(v.numpy(), [[0, 1, 2], [3, 4, 5]])
+
+
+def test_steps_fit_what_is_said_later() -> None:
+    """One size is given, and the other that of a tensor which the view is multiplied by."""
+    a, weights = sl.Tensor(s.i, dtype=np.int64), sl.Tensor(s.x, dtype=np.int64)
+    windows = a.to(s.n, s.x, constraints=[(s.i, 3 * s.n + s.x), (sl.size(s.n), 2)])
+    sums = (windows * weights).sum(s.x)
+    a.set(np.arange(7))
+    assert windows.shape == (2, 4)
+    weights.set(np.array([1, 10, 100]))
+    assert windows.shape == (2, 3)
+    np.testing.assert_array_equal(sums.numpy(), [210, 543])

@@ -201,9 +201,12 @@ class _Prober:
         return [_motion(at, length, [box for _, box in one]) for one in each]
 
     def _reduced(self, call: Call) -> list[Strips]:
-        """Strips along the dimensions that a func reduces, where it may be taken to pieces."""
+        """Strips along the dimensions that a func reduces, where it may be taken to pieces. (Past a copy, it reduces
+        other axes than those of the buffer that it reads.)"""
         reduction = call.func.reduction
         if reduction is None or not (reduction.is_exact or reduction.may_reassociate):
+            return []
+        if any(port.view is not None for port in call.func.ports):
             return []
         found = []
         for name, axes in reduction.over:

@@ -13,7 +13,8 @@ Invariant: a size that is found is the only one for which all equations hold, an
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from typing import TypeAlias
@@ -67,6 +68,8 @@ class Equation:
     right: Expr
     unknowns: tuple[Unknown, ...]
     why: str
+    age: int = attrs.field(init=False, factory=lambda: next(_serial))
+    """Later equations have larger ones: so they come in the same order in every process."""
 
     def __attrs_post_init__(self) -> None:
         for unknown in self.unknowns:
@@ -88,7 +91,8 @@ class Equation:
 @attrs.frozen(eq=False)
 class Fit(Equation):
     """That dimensions are as long as fits: of some, in steps, the last elements are at most `room` apart from the
-    first ones, and a step more is none too many. Which of them that is, is the one whose size is not said elsewhere.
+    first ones, and a step more is none too many. Which of them that is, is the one whose size is not said elsewhere: so
+    it is asked for a size only where no other equation says one (see `said_before_fitting`).
 
     `left == right` says it of the one that takes the longest steps.
     """
@@ -125,18 +129,28 @@ def connected(start: Iterable[Unknown]) -> tuple[list[Unknown], list[Equation]]:
     unknowns: dict[Unknown, None] = dict.fromkeys(waiting)
     equations: dict[Equation, None] = {}
     while waiting:
-        for equation in sorted(waiting.pop().equations, key=_age):
+        for equation in sorted(waiting.pop().equations, key=AGE):
             if equation not in equations:
                 equations[equation] = None
                 new = [u for u in equation.unknowns if u not in unknowns]
                 unknowns.update(dict.fromkeys(new))
                 waiting += new
-    return list(unknowns), sorted(equations, key=_age)
+    return list(unknowns), sorted(equations, key=AGE)
 
 
-def _age(equation: Equation) -> int:
-    """Later operations have later unknowns; this order is the same in every process."""
-    return max((int(u.symbol.name.split()[1]) for u in equation.unknowns), default=0)
+AGE = operator.attrgetter("age")
+
+
+def said_before_fitting(equations: Iterable[Equation], says: Callable[[Equation], bool]) -> bool:
+    """Whether an equation says a size: all but those that fit are asked, and if none does, these until the first."""
+    found = False
+    fits: list[Equation] = []
+    for equation in tuple(equations):
+        if isinstance(equation, Fit):
+            fits.append(equation)
+        elif says(equation):
+            found = True
+    return found or any(map(says, fits))
 
 
 class Sizes:
@@ -152,7 +166,7 @@ class Sizes:
         for unknown in unknowns:
             if unknown.value is not None:
                 self._learn(unknown.symbol, Fraction(unknown.value), {unknown: None})
-        while self._propagated() or self._eliminated():
+        while said_before_fitting(self._open, self._says_one) or self._eliminated():
             pass
 
     def known(self, unknown: Unknown) -> int | None:
@@ -219,29 +233,28 @@ class Sizes:
         except ExpressionError as error:
             raise _impossible(self._grounds_of(equation), str(error)) from None
 
-    def _propagated(self) -> bool:
-        """Whether a size was found by an equation in which it is the only unknown."""
-        found = False
-        for equation in tuple(self._open):
-            if not self._unknown_in(equation):
-                if not self._holds(equation):
-                    raise _impossible(self._grounds_of(equation))
-                self._open.remove(equation)
-                continue
-            rest = self._rest(equation)
-            if rest is None:
-                continue
-            left = symbols(rest)
-            if not left and constant_value(rest) != 0:
+    def _says_one(self, equation: Equation) -> bool:
+        """Whether a size is found by an equation, in which it is the only unknown."""
+        if not self._unknown_in(equation):
+            if not self._holds(equation):
                 raise _impossible(self._grounds_of(equation))
-            if len(left) == 1:
-                (symbol,) = left
-                value = _only_root(rest, symbol)
-                if value is not None:
-                    self._learn(symbol, value, self._grounds_of(equation))
-                    self._open.remove(equation)
-                    found = True
-        return found
+            self._open.remove(equation)
+            return False
+        rest = self._rest(equation)
+        if rest is None:
+            return False
+        left = symbols(rest)
+        if not left and constant_value(rest) != 0:
+            raise _impossible(self._grounds_of(equation))
+        if len(left) != 1:
+            return False
+        (symbol,) = left
+        value = _only_root(rest, symbol)
+        if value is None:
+            return False
+        self._learn(symbol, value, self._grounds_of(equation))
+        self._open.remove(equation)
+        return True
 
     def _eliminated(self) -> bool:
         """Whether a size was found among linear equations of several unknowns."""

@@ -19,7 +19,7 @@ from slinky import reductions
 from slinky.build import build_pipeline
 from slinky.errors import GraphError, TensorError
 from slinky.frontend.tensors.dimensions import is_unnamed
-from slinky.frontend.tensors.equations import Equation, Unknown
+from slinky.frontend.tensors.equations import Equation, Unknown, said_before_fitting
 from slinky.frontend.tensors.nodes import Elementwise, Input, Node, Reduced, Viewed, in_order
 from slinky.frontend.tensors.views import multiples_of
 from slinky.graph.boundaries import fill_value
@@ -368,18 +368,17 @@ class _ByExtents:
         return scalar(name)
 
     def _solve(self) -> None:
-        is_new = True
-        while is_new:
-            is_new = False
-            for equation in tuple(self._open):
-                missing = [u.symbol for u in equation.unknowns if u.symbol not in self._found]
-                if len(missing) > 1:
-                    continue
-                if missing and not self._solve_for(missing[0], equation):
-                    continue
-                self._open.remove(equation)
-                self.conditions += equation.conditions(self._found)
-                is_new = True
+        while said_before_fitting(self._open, self._says_one):
+            pass
+
+    def _says_one(self, equation: Equation) -> bool:
+        """Whether an equation tells a size; what it requires is kept if it tells one, and if there is none to tell."""
+        missing = [u.symbol for u in equation.unknowns if u.symbol not in self._found]
+        if len(missing) > 1 or (missing and not self._solve_for(missing[0], equation)):
+            return False
+        self._open.remove(equation)
+        self.conditions += equation.conditions(self._found)
+        return bool(missing)
 
     def _solve_for(self, symbol: Expr, equation: Equation) -> bool:
         """Whether an equation tells a size: where it is a multiple of one, that it is that is checked with the rest."""
