@@ -174,7 +174,7 @@ MUTANTS += mutants(
     (ALONG,),
     ("along: of what is there", " = may_go_along and stored.scope.level < target.level", " = may_go_along"),
     ("along: windows that are shown", " = may_go_along and stored.scope.level < target.level", " = stored.scope.level < target.level"),
-    ("along: lengths that stay", "        if not rate or course.variable in symbols(crop.extent):\n", "        if not rate:\n"),
+    ("along: what stays", "if any(writer.home(e).level > around.level or not", "if any(not"),
     ("along: from the first iteration", "first = substitute(crop.first, {course.variable: course.first})", "first = substitute(crop.first, {course.variable: course.step})"),
     ("along: by the step", "        step = rate * course.step\n", "        step = as_expr(rate)\n"),
 )  # fmt: skip
@@ -192,7 +192,12 @@ MUTANTS += mutants(
     "slinky/runtime/compacting.py",
     (MOVING,),
     ("moving: what may be read", "begin = first + count - fold if", "begin = first if"),
-    ("moving: upwards", "else first + fold - rows\n", "else first\n"),
+    (
+        "moving: downwards",
+        "else first + fold - rows\n",
+        "else first\n",
+        "there is room for what may be read either way; only the next window that goes down moves all again",
+    ),
     ("moving: what stays", "            if low < high:\n", "            if low < high - 1:\n"),
     ("moving: longer than the fold", "            if count > fold:\n", "            if False:\n"),
     (

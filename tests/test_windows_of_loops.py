@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from typing import Any
 
@@ -83,6 +84,8 @@ def test_the_windows_of_a_loop_are_those_that_are_asked_for_one_by_one(starts: i
         given = [view for view, _ in zip(windows(first, 3, step), range(20), strict=False)]
         assert given == [((first + n * step) % starts, 3) for n in range(20)]
     assert len(asked) <= starts
+    further = windows(first, 3, step + 1)
+    assert [next(further) for _ in range(20)] == [((first + n * (step + 1)) % starts, 3) for n in range(20)]
     by_one = onward(window, 3)(first, 3, step)
     assert [next(by_one) for _ in range(20)] == given
 
@@ -159,3 +162,20 @@ def test_windows_that_no_ring_holds_are_refused_where_they_are_used(reach: int, 
     with pytest.raises(sl.ExecutionError, match=r"^intm\[-1\.\..* is longer than its fold of [34]"):
         p.run(source, np.zeros((50, 600), np.int64), backend=backend)
     p.run(source, np.zeros((0, 600), np.int64), backend=backend)
+
+
+@needs_mirror
+def test_the_memory_of_windows_goes_when_nobody_needs_it() -> None:
+    """At once, as all memory: what knows each other in a circle would wait for the collector."""
+    p = chain(2, 1)
+    source, out = np.zeros((304, 3000), np.int64), sl.Buffer(np.zeros((300, 3000), np.int64), min=(2, 0))
+    gc.collect()
+    gc.disable()
+    try:
+        before = mirrored.rings()
+        p(source, out)
+        assert len(mirrored.rings()) > len(before)
+        p.compile().release()
+        assert mirrored.rings() == before
+    finally:
+        gc.enable()

@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import heapq
 import math
+import weakref
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
-from typing import Any, TypeAlias, cast
+from types import FunctionType
+from typing import Any, Protocol, TypeAlias, cast
 
 import attrs
 import numpy as np
@@ -24,7 +26,7 @@ import numpy as np
 from slinky.runtime import mirrored
 from slinky.runtime.buffers import Array, read_only
 from slinky.runtime.compacting import Compacting, room
-from slinky.runtime.storage import MOST_STARTS, Ring, onward, reserve, ring_size, ring_stride, row_bytes
+from slinky.runtime.storage import MOST_STARTS, Ring, Windows, onward, reserve, ring_size, ring_stride, row_bytes
 from slinky.runtime.strided import Laid, Strided, array_at, bytes_at, laid
 
 ALIGNMENT = 64
@@ -158,13 +160,22 @@ def array_on(memory: Array, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Arr
         return np.ndarray(tuple(min(extent, 1) for extent in shape), dtype, memory)
 
 
-WindowGiver: TypeAlias = Callable[..., Array]
-"""Takes, for each folded dimension, the distance of the first coordinate from that of the buffer, and how many; gives
-a view that is cropped there. Its attribute `rows` says, per folded dimension, how many there may be; `read_only` is a
-function that gives read-only views of the same. `onward`, of both, gives the windows of a loop (see
-`storage.onward`). For who makes views by itself, `whole` is what the views are parts of, at distance 0, and `wraps`
-says, per folded dimension, how many bytes a distance is taken modulo; 0 where it is not. `whole` is None where that is
-not all that there is to do."""
+class WindowGiver(Protocol):
+    """Takes, for each folded dimension, the distance of the first coordinate from that of the buffer, and how many;
+    gives a view that is cropped there. (It is a function with attributes, for nothing is called sooner.)"""
+
+    rows: tuple[int, ...]
+    """How many coordinates there may be, per folded dimension."""
+    read_only: WindowGiver
+    """Gives read-only views of the same; has none itself."""
+    onward: Callable[..., Windows]
+    """Gives the windows of a loop (see `storage.onward`)."""
+    whole: Array | None
+    """For who makes views by itself, what they are parts of, at distance 0; None where there is more to do."""
+    wraps: tuple[int, ...]
+    """Per folded dimension, how many bytes a distance is taken modulo there; 0 where it is not."""
+
+    def __call__(self, *spans: int) -> Array: ...
 
 
 class RingSite(dict[tuple[int, ...], WindowGiver]):
@@ -177,7 +188,7 @@ class RingSite(dict[tuple[int, ...], WindowGiver]):
         super().__init__()
         self._kind = kind
         self._pool = pool
-        pool.sites.append(self)
+        pool.sites.append(weakref.ref(self))
 
     def __missing__(self, key: tuple[int, ...]) -> WindowGiver:
         pool = self._pool
@@ -198,7 +209,7 @@ class _Pool:
     """
 
     def __init__(self) -> None:
-        self.sites: list[RingSite] = []
+        self.sites: list[weakref.ref[RingSite]] = []  # they hold the pool: so nothing waits for the collector
         self._memories: dict[tuple[Callable[[int], Array], int], Array] = {}
         self._kept = Kept()
 
@@ -208,8 +219,10 @@ class _Pool:
         if memory is None:
             if self._kept.add((make, size), size):
                 self._memories.clear()
-                for site in self.sites:
-                    site.clear()
+                for reference in self.sites:
+                    site = reference()
+                    if site is not None:
+                        site.clear()
             memory = self._memories[make, size] = reserve(make, size, buffer)
         return memory
 
@@ -253,20 +266,27 @@ def _rows_in_full(kind: SiteKind, key: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _window_giver(
-    window: WindowGiver,
-    reading: WindowGiver,
+    window: Callable[..., Array],
+    reading: Callable[..., Array],
     rows: tuple[int, ...],
     whole: Array | None,
     wraps: tuple[int, ...],
     starts: int | None,
 ) -> WindowGiver:
-    window.rows = rows  # type: ignore[attr-defined]
-    window.read_only = reading  # type: ignore[attr-defined]
-    for each in (window, reading):
-        each.whole = whole  # type: ignore[attr-defined]
-        each.wraps = wraps  # type: ignore[attr-defined]
-        each.onward = onward(each, rows[0], starts)  # type: ignore[attr-defined]
-    return window
+    for function in (window, reading):
+        giver = cast(WindowGiver, function)
+        giver.rows, giver.whole, giver.wraps = rows, whole, wraps
+        giver.onward = onward(_without_attributes(function), rows[0], starts)
+    giver = cast(WindowGiver, window)
+    giver.read_only = cast(WindowGiver, reading)
+    return giver
+
+
+def _without_attributes(function: Callable[..., Array]) -> Callable[..., Array]:
+    """A function that does and knows the same. (What an attribute of a function holds that function by would keep its
+    memory until the collector comes.)"""
+    own = cast(FunctionType, function)
+    return FunctionType(own.__code__, own.__globals__, own.__name__, own.__defaults__, own.__closure__)
 
 
 def window_memory(kind: SiteKind, key: tuple[int, ...]) -> tuple[bool, int]:
@@ -299,7 +319,7 @@ def _place_of_window(kind: SiteKind, key: tuple[int, ...]) -> tuple[int | None, 
     return None, math.prod(shape) * kind.dtype.itemsize
 
 
-def _ring_window(kind: SiteKind, ring: Ring, position: int) -> WindowGiver:
+def _ring_window(kind: SiteKind, ring: Ring, position: int) -> Callable[..., Array]:
     """A window on a ring; further folded dimensions are stored in full."""
     take = ring.window()
     others = tuple(d for d in kind.folded if d != ring.dim)
@@ -313,7 +333,7 @@ def _ring_window(kind: SiteKind, ring: Ring, position: int) -> WindowGiver:
     return window
 
 
-def _crop_window(dims: Sequence[int], array: Array) -> WindowGiver:
+def _crop_window(dims: Sequence[int], array: Array) -> Callable[..., Array]:
     """A window on an array that is stored in full."""
     index: list[Any] = [slice(None)] * (max(dims) + 1)
 

@@ -27,7 +27,7 @@ from slinky.runtime.plan_tree import Assign, At, Crop, Located, Name, Onward, Ro
 from slinky.symbolic.expressions import Expr, constant, constant_value, maximum, minimum
 from slinky.symbolic.intervals import Box, Interval
 from slinky.symbolic.proofs import Facts, prove
-from slinky.symbolic.traversal import substitute, symbols
+from slinky.symbolic.traversal import substitute
 
 
 @attrs.frozen(eq=False)
@@ -270,7 +270,7 @@ class Views:
         writer, around = self._writer, target.around
         assert around is not None
         rate = steady_rate(crop.first, course.variable)
-        if not rate or course.variable in symbols(crop.extent):
+        if not rate:
             return None
         first = substitute(crop.first, {course.variable: course.first})
         step = rate * course.step
