@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
+import named_tensors
 import numpy as np
 import pytest
+from named_tensors import Array, s, tensor
 
 import slinky as sl
 
-s = sl.dims("b c d f h i j k m n o w x y z kh kw")
-Array = np.ndarray[Any, Any]
-
-
-def ramp(*shape: int, dtype: Any = np.int64) -> Array:
-    """An array of different numbers of both signs."""
-    count = int(np.prod(shape))
-    return (np.arange(count, dtype=np.int64) * 7 % 23 - 11).astype(dtype).reshape(shape)
-
-
-def tensor(array: Array, *dims: sl.Expr) -> sl.Tensor:
-    return sl.Tensor(array).to(*dims)
+ramp = functools.partial(named_tensors.ramp, dtype=np.int64)
 
 
 def values(t: sl.Tensor) -> Array:

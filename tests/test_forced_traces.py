@@ -1,0 +1,216 @@
+"""Traced functions that ask for values, do what is not understood, or are called as they are."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from traced import MACHINE, assert_same, assert_traced, image, jit, kept, sharpen
+
+import slinky as sl
+from slinky.frontend import tracing
+
+
+def test_forcing_computes_and_warns_once() -> None:
+    def normal(x: Any) -> Any:
+        if x.max() > 10:
+            x = x / float(x.max())
+        return x + x[x > 0].sum()
+
+    traced = jit(normal)
+    with pytest.warns(sl.ForcedValueWarning, match=r"bool\(\) asks for values in .*test_forced_traces.py, line"):
+        assert_same(traced(image(5, 5)), normal(image(5, 5)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for n in (5, 1):
+            assert_same(traced(image(n, 2) / 40), normal(image(n, 2) / 40))
+    assert kept(traced) == 0
+
+
+def test_what_is_not_understood_runs_whole_and_is_told() -> None:
+    traced = jit(lambda x: np.linalg.svd(x * 2, full_matrices=False)[1] + 1)
+    for n in (4, 4, 6):
+        assert_same(traced(image(n, 3)), traced.__wrapped__(image(n, 3)), rounded=True)
+    assert "at once: linalg.svd is not understood" in traced.explain(image(4, 3))
+    assert "linalg_svd" in str(traced.pipeline(image(4, 3)))
+
+
+def test_strict_refuses_with_name_and_line() -> None:
+    traced = jit(lambda x: np.linalg.inv(x), strict=True)
+    with pytest.raises(sl.TracingError, match=r"linalg.inv is not understood, in .*test_forced_traces.py, line \d+"):
+        traced(image(3, 3))
+
+
+def test_a_fence_whose_result_changes_shape_is_found() -> None:
+    def rare(x: Any) -> Any:
+        return np.kron(x, x[:2])
+
+    traced = jit(rare)
+    for n in (5, 5, 8):
+        assert_same(traced(image(n)), rare(image(n)))
+
+
+def test_what_changes_its_dtype_with_values_is_called_as_it_is() -> None:
+    traced = jit(lambda x: np.linalg.eigvals(x) * 2)
+    real, turning = np.array([[2.0, 0.0], [0.0, 3.0]]), np.array([[0.0, -1.0], [1.0, 0.0]])
+    for array in (real, turning, real, turning):
+        assert_same(traced(array), np.linalg.eigvals(array) * 2)
+    assert "when it was traced" in traced.explain(turning)
+
+
+def test_random_numbers_are_refused() -> None:
+    random = np.random.default_rng(0)
+    with pytest.raises(sl.TracingError, match="random numbers"):
+        jit(lambda x: x + np.random.default_rng(0).random(3))(image(3))
+    with pytest.raises(sl.TracingError, match="random numbers"):
+        jit(lambda x: x + random.random(3))(image(3))
+    with pytest.raises(sl.TracingError, match="random numbers"):
+        jit(lambda x, source: x + source.random(3))(image(3), random)
+
+
+def test_writing_to_an_argument_is_refused() -> None:
+    def zero(x: Any) -> Any:
+        x[0] = 0
+        return x
+
+    array = image(4)
+    before = array.copy()
+    with pytest.raises(sl.TracingError, match="writes to its argument x"):
+        jit(zero)(array)
+    with pytest.raises(sl.TracingError, match="writes to its argument x"):
+        jit(lambda x: np.add(x, 1, out=x.T))(array)
+    assert_same(array, before)
+
+
+def test_generators_are_refused() -> None:
+    def rows(x: Any) -> Any:
+        yield x
+
+    with pytest.raises(sl.TracingError, match="returns its results"):
+        sl.jit(rows)
+
+
+def test_what_it_cannot_return_lazily_is_called_as_it_is() -> None:
+    traced = jit(lambda x: (row * 2 for row in x))
+    assert_same(list(traced(image(3, 2))), list(image(3, 2) * 2))
+
+
+@pytest.mark.parametrize("array", [
+    np.array([1, 2], object), np.ma.masked_array([1.0, 2.0], [True, False]), np.arange(3).astype(">i4"),
+    np.array(["2020-01-01"], "M8[D]"), 3.0, [1.0, 2.0],
+])  # fmt: skip
+def test_arrays_of_other_kinds_are_given_as_they_are(array: Any) -> None:
+    given = []
+    jit(lambda x: given.append(x))(array)
+    assert given[0] is array
+
+
+def test_errors_of_the_function_propagate() -> None:
+    def fail(x: Any) -> Any:
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        jit(fail)(image(3))
+    with pytest.raises(IndexError, match="out of bounds"):
+        jit(lambda x: x[5])(image(3))
+    with pytest.raises(ValueError, match="diff requires input that is at least one dimensional"):
+        jit(lambda x: np.diff(np.squeeze(x)))(image(1))
+    with pytest.raises(np.exceptions.AxisError):
+        jit(lambda x: x.sum(axis=2))(image(3))
+    with pytest.raises(ValueError, match="Integers to negative integer powers"):
+        jit(lambda x: x**-1)(image(3, dtype=np.int64))
+
+
+def test_floating_point_errors_are_handled_as_where_the_operation_stands() -> None:
+    def divided(x: Any) -> Any:
+        with np.errstate(divide="raise"):
+            return 1 / x
+
+    traced = jit(divided)
+    with pytest.raises(FloatingPointError):
+        traced(np.array([1.0, 0.0]))
+    assert_same(traced(np.array([1.0, 2.0])), np.array([1.0, 0.5]))
+    ratio = jit(lambda x: 1 / x)
+    with np.errstate(divide="ignore"):
+        assert_same(ratio(np.array([0.0, 2.0])), np.array([np.inf, 0.5]))
+    with np.errstate(divide="raise"), pytest.raises(FloatingPointError):
+        ratio(np.array([0.0, 2.0]))
+
+
+def test_functions_call_each_other_and_themselves() -> None:
+    inner = jit(lambda x: x * 2)
+
+    @sl.jit(smallest=0, workers=1, machine=MACHINE)
+    def power(x: Any, n: int) -> Any:
+        return inner(x) if n == 0 else power(x, n - 1) + x
+
+    assert_same(power(image(3), 4), image(3) * 2 + image(3) + image(3) + image(3) + image(3))
+    assert kept(power) == 1
+
+
+def test_small_arrays_are_given_as_they_are() -> None:
+    given = []
+    sl.jit(lambda x: given.append(type(x)))(image(3))
+    assert given == [np.ndarray]
+
+
+@pytest.mark.filterwarnings("ignore::slinky.ForcedValueWarning")
+def test_a_loop_that_asks_for_values_computes_each_operation_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def settle(x: Any) -> Any:
+        count = 0
+        while True:
+            new = (np.roll(x, 1) + x) / 2
+            doubled = new * 2
+            if float(abs(new - x).max()) < 1:
+                return new, doubled, count
+            x, count = new, count + 1
+
+    graphs = []
+    in_order = tracing.in_order
+    monkeypatch.setattr(tracing, "in_order", lambda *a: graphs.append(len(found := in_order(*a))) or found)
+    assert_same(jit(settle)(image(9)), settle(image(9)))
+    assert len(graphs) > 20
+    assert max(graphs) < 12
+
+
+def test_functions_that_check_for_arrays() -> None:
+    def strict(x: Any) -> Any:
+        if not isinstance(x, np.ndarray) or not isinstance(x.sum(), np.floating) or not isinstance(x.shape[0], int):
+            raise TypeError("an array is needed")
+        return x + 1
+
+    assert_traced(jit(strict), image(3, 4))
+
+
+def test_programs_of_very_many_operations_are_called_as_they_are() -> None:
+    def rows(x: Any) -> Any:
+        return np.stack([row * 2 for row in x])
+
+    traced = jit(rows)
+    for n in (3, 900):
+        assert_same(traced(image(n, 2)), rows(image(n, 2)))
+    assert "more than 200" in traced.explain(image(900, 2))
+
+
+def test_the_function_is_called_where_nothing_is_gained() -> None:
+    calls = 0
+
+    def smooth(x: Any) -> Any:
+        return np.sqrt(x * x + 1) * 0.5 - x
+
+    def counted(x: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        return smooth(x)
+
+    counting = sl.jit(workers=1, machine=MACHINE)(counted)
+    for shape in [(4, 3), (4, 3), (100, 100), (400, 300)]:
+        before = calls
+        assert_same(counting(image(*shape)), smooth(image(*shape)))
+        assert calls > before
+    chosen = sl.jit(workers=1, machine=MACHINE)(sharpen)
+    assert "called as it is" in chosen.explain(image(400, 300))
+    assert "called as it is" not in chosen.explain(image(2500, 2000))
+    assert "called as it is" not in sl.jit(smallest=0, workers=1, machine=MACHINE)(sharpen).explain(image(400, 300))

@@ -1,0 +1,269 @@
+"""Which calls of a traced function one trace serves: what it asked of sizes, and what it read beside its arguments."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import types
+import weakref
+from typing import Any
+
+import numpy as np
+import pytest
+from traced import MACHINE, assert_same, assert_traced, image, jit, kept, sharpen
+
+import slinky as sl
+from slinky.frontend import tracing
+
+# Sizes and numbers ----------------------------------------------------------------------------------------------------
+
+
+def test_questions_to_sizes_are_guards() -> None:
+    def half(x: Any) -> Any:
+        return x[:4] * 2 if x.shape[0] > 4 else x + 1
+
+    traced = jit(half)
+    for n in (7, 3, 9, 4, 100):
+        assert_same(traced(image(n)), half(image(n)))
+    assert kept(traced) == 2
+
+
+def test_broadcasting_one_against_many_is_a_guard() -> None:
+    traced = jit(lambda a, b: a + b)
+    for a, b in [
+        ((3, 4), (3, 4)),
+        ((5, 4), (5, 4)),
+        ((3, 4), (1, 4)),
+        ((1, 4), (6, 4)),
+        ((3, 4), (4,)),
+        ((3, 1), (1, 7)),
+    ]:
+        assert_same(traced(image(*a), image(*b)), image(*a) + image(*b))
+    with pytest.raises(ValueError, match="could not be broadcast"):
+        traced(image(3, 4), image(3, 5))
+
+
+def test_lengths_count_in_arithmetic() -> None:
+    traced = jit(lambda x: (x.sum(axis=0) / x.shape[0], x[: x.shape[0] // 2], x * len(x), x / x.size))
+    for n in (6, 7, 6, 12):
+        assert_same(traced(image(n, 2)), traced.__wrapped__(image(n, 2)))
+
+
+def test_lengths_in_the_middle_of_arithmetic() -> None:
+    traced = jit(lambda x: np.sqrt(np.sum(np.square(x), axis=0) / x.shape[0]) + (x.shape[1] - 2) * x[0] ** 2 - 1)
+    for shape in [(4, 3), (7, 2), (1, 1)]:
+        assert_traced(traced, image(*shape, dtype=np.float64))
+
+
+def test_loops_over_lengths() -> None:
+    def rows(x: Any) -> Any:
+        total = x[0] * 0
+        for k in range(x.shape[0]):
+            total = total + x[k] * k
+        return total
+
+    traced = jit(rows)
+    for n in (3, 5, 3):
+        assert_same(traced(image(n, 4)), rows(image(n, 4)))
+    assert kept(traced) == 2
+
+
+def _helped(x: Any) -> Any:
+    return np.asarray(x) * np.ones(x.shape, np.float32)
+
+
+def _stencil_as_written(x: Any) -> Any:
+    x = np.asarray(x)
+    out = np.zeros(x.shape, dtype=x.dtype)
+    out[1:-1, 1:-1] = x[2:, 1:-1] + x[:-2, 1:-1] + x[1:-1, 2:] + x[1:-1, :-2] - 4 * x[1:-1, 1:-1]
+    rows = np.arange(x.shape[0])[:, None] * np.ones((1, x.shape[1]))
+    return _helped(out), rows, np.full(x.shape[:1], 2), np.arange(1, x.shape[1] + 1, 2), np.empty_like(x).shape
+
+
+def test_arrays_made_of_sizes_are_lazy() -> None:
+    traced = jit(_stencil_as_written)
+    for shape in [(5, 4), (9, 7), (3, 3), (4, 5)]:
+        assert_same(traced(image(*shape)), _stencil_as_written(image(*shape)))
+    assert kept(traced) == 1
+    assert "asks for values" not in traced.explain(image(5, 4))
+
+
+def test_numbers_are_part_of_the_kind_and_need_no_new_pipeline(monkeypatch: pytest.MonkeyPatch) -> None:
+    built = []
+    lowered = tracing.lowered
+    monkeypatch.setattr(tracing, "lowered", lambda *a: built.append(1) or lowered(*a))
+    traced = jit(lambda x, amount: np.exp2(x * amount) + 0.125)
+    for amount in (0.5, 1.5, -2.0, np.nan, -0.0):
+        assert_same(traced(image(5), amount), traced.__wrapped__(image(5), amount))
+    assert len(built) == 1
+
+
+def test_what_is_computed_twice_is_computed_once() -> None:
+    def function(x: Any, amount: float) -> Any:
+        return np.exp2(x * amount) - np.exp2(x * 0.5), np.exp2(x * amount).max(axis=0)
+
+    traced = jit(function)
+    for amount in (0.25, 0.5):
+        assert_same(traced(image(5, 3), amount), function(image(5, 3), amount))
+    assert traced.explain(image(5, 3), 0.25).splitlines()[0].count("exp2") == 2
+    assert traced.explain(image(5, 3), 0.5).splitlines()[0].count("exp2") == 1
+
+
+# What is outside ------------------------------------------------------------------------------------------------------
+
+FACTOR = 2
+
+WEIGHTS = np.array([1.0, 2.0, 3.0])
+
+TABLE = {"gain": 3.0}
+
+
+def _scaled(x: Any) -> Any:
+    return x * FACTOR + WEIGHTS.sum() * TABLE["gain"]
+
+
+def test_globals_are_watched(monkeypatch: pytest.MonkeyPatch) -> None:
+    traced = jit(lambda x: _scaled(x) + WEIGHTS)
+    assert_traced(traced, image(3))
+    assert_traced(traced, image(3))
+    monkeypatch.setitem(globals(), "FACTOR", 5)
+    assert_traced(traced, image(3))
+    WEIGHTS[1] += 1
+    assert_traced(traced, image(3))
+    monkeypatch.setitem(TABLE, "gain", 0.5)
+    assert_traced(traced, image(3))
+
+
+def test_closures_and_defaults_are_watched() -> None:
+    amount = 2.0
+
+    def scale(x: Any, offset: float = 1) -> Any:
+        return x * amount + offset
+
+    traced = jit(scale)
+    assert_traced(traced, image(3))
+    amount = 3.0
+    assert_traced(traced, image(3))
+    scale.__defaults__ = (7,)
+    assert_traced(traced, image(3))
+
+
+class Counter:
+    """Something with a state."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def next(self) -> int:
+        self.calls += 1
+        return self.calls
+
+
+def test_state_that_cannot_be_followed_is_traced_at_each_call() -> None:
+    counter = Counter()
+    traced = jit(lambda x: x * counter.next())
+    assert [int(traced(np.array([1.0, 1.0]))[0]) for _ in range(3)] == [1, 2, 3]
+    assert "traced at each call" in traced.explain(np.ones(2))
+
+
+def test_methods_can_be_decorated() -> None:
+    class Scaler:
+        def __init__(self, factor: float) -> None:
+            self.factor = factor
+
+        @sl.jit(smallest=0, workers=1, machine=MACHINE)
+        def scaled(self, x: Any) -> Any:
+            return x * self.factor
+
+    scaler = Scaler(2)
+    assert_same(scaler.scaled(image(3)), image(3) * 2)
+    scaler.factor = 3
+    assert_same(scaler.scaled(image(3)), image(3) * 3)
+
+
+def test_modules_of_closures_are_watched() -> None:
+    settings = types.ModuleType("settings")
+    settings.__dict__["gain"] = 2.0
+    library = np
+    traced = jit(lambda x: x * settings.gain)
+    assert_traced(traced, image(3))
+    settings.__dict__["gain"] = 3.0
+    assert_traced(traced, image(3))
+    with pytest.raises(sl.TracingError, match="random numbers"):
+        jit(lambda x: x + library.random.random(3))(image(3))
+
+
+def test_what_may_draw_random_numbers_is_traced_at_each_call() -> None:
+    stats = pytest.importorskip("scipy.stats")
+    noisy = jit(lambda x: x + stats.norm.rvs(size=3))
+    assert not np.array_equal(noisy(image(3)), noisy(image(3)))
+    assert kept(noisy) == 0
+
+
+MODE = 1
+
+
+def _set_mode(value: int) -> None:
+    global MODE
+    MODE = value
+
+
+def test_functions_that_set_globals_see_them() -> None:
+    def function(x: Any) -> Any:
+        _set_mode(3)
+        return np.asarray(x * MODE)
+
+    traced = jit(function)
+    with pytest.warns(sl.ForcedValueWarning):
+        assert_same(traced(image(3)), image(3) * 3)
+    _set_mode(1)
+    assert_same(traced(image(3)), image(3) * 3)
+
+
+# Traces that are kept -------------------------------------------------------------------------------------------------
+
+
+def test_a_trace_that_is_kept_calls_the_function_no_more() -> None:
+    calls = 0
+
+    def double(x: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        return x * 2
+
+    traced = jit(double)
+    for _ in range(3):
+        traced(image(4))
+    assert (calls, kept(traced)) == (3, 0)  # what it counts is state, so that it is called each time
+    kept_one = jit(lambda x: x * 2)
+    for _ in range(3):
+        kept_one(image(4))
+    assert kept(kept_one) == 1
+
+
+def test_what_is_kept_holds_no_arguments() -> None:
+    traced = jit(lambda x: x[1:] + 1)
+    photo = image(8, 8)
+    alive = weakref.ref(photo)
+    traced(photo)
+    del photo
+    gc.collect()
+    assert kept(traced) == 1
+    assert alive() is None
+
+
+def test_threads() -> None:
+    sharp = jit(sharpen)
+    photos = [image(n, 11) for n in range(3, 15)]
+    found: dict[int, Any] = {}
+
+    def work(k: int) -> None:
+        found[k] = sharp(photos[k])
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(len(photos))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for k, photo in enumerate(photos):
+        assert_same(found[k], sharpen(photo))
