@@ -138,6 +138,7 @@ if TYPE_CHECKING:
     from slinky.frontend.tensors.dimensions import Dims, dims, size
     from slinky.frontend.tensors.tensor import Tensor
     from slinky.frontend.verifying_funcs import verify_func
+    from slinky.native.c_functions import CFunction, c_function, c_kernel
     from slinky.runtime.estimates import Estimate, Work
     from slinky.sched.auto_pipeline import AutoPipeline
     from slinky.sched.automatic import AutoScheduleCursors, Explanation, auto_schedule, explain
@@ -217,6 +218,7 @@ else:
             "slinky.frontend.tensors.dimensions": "Dims dims size",
             "slinky.frontend.tensors.tensor": "Tensor",
             "slinky.frontend.verifying_funcs": "verify_func",
+            "slinky.native.c_functions": "CFunction c_function c_kernel",
             "slinky.reductions": "",
             "slinky.runtime.estimates": "Estimate Work",
             "slinky.sched.auto_pipeline": "AutoPipeline",
@@ -259,6 +261,7 @@ __all__ = [
     "BlockCursor",
     "Buffer",
     "BufferExpr",
+    "CFunction",
     "CallCursor",
     "CallbackError",
     "CheckCursor",
@@ -337,6 +340,8 @@ __all__ = [
     "batch",
     "bottom_up",
     "build_pipeline",
+    "c_function",
+    "c_kernel",
     "choose_variant",
     "clone_call",
     "common_loop",

@@ -16,6 +16,7 @@ from slinky.graph.reductions import Reduction
 from slinky.graph.variants import DeclaredVariant, Variant, require_within
 from slinky.ir.operations import Callback, Operation
 from slinky.ir.returning import Returning
+from slinky.ir.signatures import signature_of
 from slinky.symbolic.expressions import Expr, Metadata, Node, Scalar, Variable
 from slinky.symbolic.traversal import symbols
 
@@ -96,6 +97,7 @@ class Func:
             raise GraphError(f"func {self.name!r} produces nothing: give at least one output access")
         counts = len(self.inputs), len(self.outputs)
         _check_ufunc(callback, self.arguments, counts, self.pass_buffers, f"func {self.name!r}")
+        self._check_signature(callback, self.inputs, self.arguments, f"func {self.name!r}")
         self.dims = self._dims()
         self.whole = self._whole(whole)
         if reduction is not None and not isinstance(reduction, Reduction):
@@ -178,8 +180,23 @@ class Func:
             self.writable_inputs if given.writable_inputs is None else given.writable_inputs,
         )
         self._check_symbols(inputs, dict(operation.arguments), what)
+        self._check_signature(operation.function, inputs, dict(operation.arguments), what)
         require_within(inputs, self.inputs, what)
         return DeclaredVariant(name, inputs, operation)
+
+    def _check_signature(
+        self, callback: Callable[..., Any], inputs: Iterable[Access], arguments: Mapping[str, Any], what: str
+    ) -> None:
+        """A callback that declares what it takes is given that."""
+        signature = signature_of(callback)
+        if signature is None:
+            return
+        reads, writes = (
+            [(access.buffer.dtype, access.buffer.rank) for access in accesses] for accesses in (inputs, self.outputs)
+        )
+        complaint = signature.complaint(reads, writes, arguments)
+        if complaint is not None:
+            raise GraphError(f"{what}: {getattr(callback, '__name__', callback)} {complaint}")
 
     def _flag(self, given: object, what: str) -> bool:
         if not isinstance(given, (bool, np.bool_)):

@@ -23,19 +23,25 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import attrs
 
+from slinky.errors import CallbackError, ExecutionError, StorageError
 from slinky.ir.combined import formula_of
+from slinky.native.adapters import FAILED, TOO_LARGE
+from slinky.native.adapters import NO_MEMORY as NOT_PACKED
+from slinky.native.c_functions import CFunction, failure_text, too_large_text
 from slinky.native.carriers import converted, exception_bits, report
 from slinky.native.compiling import Compiler, library
-from slinky.native.integers import HELPERS, LARGEST, UnprintableError
+from slinky.native.embedding import c_function_of
+from slinky.native.integers import HELPERS, LARGEST, UnprintableError, Whole
 from slinky.native.kernels import C_TYPES, OCCURRED, without_unused
 from slinky.native.names import CNames
 from slinky.native.statements import (
     ARRAYS,
+    ENDED,
     Given,
     Kernels,
     Lines,
@@ -44,7 +50,9 @@ from slinky.native.statements import (
     sites_of,
 )
 from slinky.native.windows import with_windows_inside
+from slinky.runtime.arena import SiteKind
 from slinky.runtime.codegen.uses import names_assigned, names_used
+from slinky.runtime.failures import Ended, StopError
 from slinky.runtime.plan_tree import (
     Assign,
     At,
@@ -57,6 +65,7 @@ from slinky.runtime.plan_tree import (
     Nest,
     Node,
     ParallelLoop,
+    Place,
     PlanTree,
     Quotient,
     RecordBlock,
@@ -77,6 +86,9 @@ INTERRUPTED = -3
 """What a function returns that ends because Python has something to raise."""
 PATIENCE = 1 << 26
 """So many elements are computed before it is asked whether a signal has arrived."""
+
+MOST_TOLD = 62
+"""The values of so many variables are told, at most, of a call that failed."""
 
 HEAD = """\
 #include <fenv.h>
@@ -131,24 +143,56 @@ static int slinky_is_interrupted(int64_t *done)
 }}
 
 static inline int slinky_is_small(int64_t n) {{ return -{LARGEST}LL <= n && n <= {LARGEST}LL; }}
+
+/* What a function of somebody else returned that failed, which call of the nest it was, and the variables there. */
+static _Thread_local int64_t slinky_failure[{MOST_TOLD + 2}];
+int64_t *slinky_told(void) {{ return slinky_failure; }}
+
+/* Exceptions of floating point arithmetic are those of before. */
+static inline void slinky_forget(int before)
+{{
+    feclearexcept(FE_ALL_EXCEPT & ~before);
+}}
 """
 
 _TAKES = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_char_p)
 """What functions are called as: with the lock, which they give away themselves; what they leave raised is raised."""
 
-_ORDER = ("array", "ring", "site", "integer", "number")
+_ORDER = ("array", "ring", "site", "integer", "number", "address", "user_data")
+
+
+@attrs.frozen
+class Ending:
+    """A call in a nest of a function of somebody else, which may fail: the function, its place, and the variables of
+    which the nest tells the values."""
+
+    function: CFunction
+    place: Place
+    variables: tuple[str, ...]
+
+    def failure(self, code: int, values: Sequence[int]) -> Ended:
+        """What to say of a code."""
+        error: ExecutionError
+        if code == NOT_PACKED:
+            error = StorageError(f"there is no memory for a copy without gaps of an array of {self.function.name}")
+        elif code == TOO_LARGE:
+            error = CallbackError(too_large_text(self.function))
+        else:
+            error = CallbackError(failure_text(self.function, code - FAILED))
+        return Ended(error, self.place, dict(zip(self.variables, values, strict=True)))
 
 
 @attrs.frozen(eq=False)
 class NestText:
     """A nest: what it calls; what it is given, in this order; its function in C, and the one that Python calls, which
-    has the name."""
+    has the name; and the calls that may fail."""
 
     name: str
     remark: str
     given: tuple[Given, ...]
     text: str
     entry: str
+    endings: tuple[Ending, ...] = ()
 
 
 def with_nests(tree: PlanTree, made_by: Compiler) -> PlanTree:
@@ -172,7 +216,8 @@ def with_nests(tree: PlanTree, made_by: Compiler) -> PlanTree:
         ctypes.pythonapi.PyErr_CheckSignals,
     )
     loaded.slinky_python(*(ctypes.cast(each, ctypes.c_void_p) for each in told))
-    functions = {each.name: _function(each, _TAKES((each.name, loaded)), bits) for each in found.texts}
+    loaded.slinky_told.restype = ctypes.POINTER(ctypes.c_int64)
+    functions = {each.name: _function(each, loaded, bits) for each in found.texts}
     return attrs.evolve(changed, objects={**tree.objects, **functions})
 
 
@@ -190,7 +235,37 @@ def names_outside_nests(tree: PlanTree) -> set[str]:
 
 
 class WatchedLines(Lines):
-    """The lines of a function that looks out for signals."""
+    """The lines of a function that looks out for signals. `endings` are the calls in it that may fail."""
+
+    by_address = True
+
+    def __init__(self, tree: PlanTree, sites: Mapping[str, SiteKind], kernels: Kernels, names: CNames) -> None:
+        super().__init__(tree, sites, kernels, names)
+        self.endings: list[Ending] = []
+        self.is_mixed = False
+
+    def around(self, call: str) -> list[str]:
+        """What a function of somebody else leaves of exceptions of floating point arithmetic is not said, so it must
+        not be among those of formulas."""
+        if not self.is_mixed:
+            return [call]
+        return [
+            f"const int slinky_before = {OCCURRED};",
+            call,
+            f"if ({OCCURRED} != slinky_before) slinky_forget(slinky_before);",
+        ]
+
+    def ended(self, run: Run) -> None:
+        """The function says which call failed, how, and where."""
+        function = c_function_of(self._tree.callbacks[run.callback.text])
+        assert function is not None  # it was called
+        names = [n for n in dict.fromkeys(run.place.variables.values()) if isinstance(self._known.get(n), Whole)]
+        self.write("slinky_failure[0] = slinky_code;")
+        self.write(f"slinky_failure[1] = {len(self.endings)};")
+        for number, name in enumerate(names[:MOST_TOLD], 2):
+            self.write(f"slinky_failure[{number}] = {self._whole_named(name).text};")
+        self.endings.append(Ending(function, run.place, tuple(names[:MOST_TOLD])))
+        self.write(f"return {ENDED};")
 
     def called(self, output: str, rank: int) -> list[str]:
         """So many elements were computed."""
@@ -228,13 +303,14 @@ class Nests:
     def source(self) -> str:
         """One C file with all nests."""
         parts = [HEAD, HELPERS, "\n", ARRAYS.format(rank=self._kernels.rank), "\n", _GIVEN]
+        parts.append(self._kernels.buffers())
         parts += [f"\n{text}" for text in self._kernels.texts()]
         parts += [f"\n{each.text}\n{each.entry}".replace("{rank}", str(self._kernels.rank)) for each in self.texts]
         return "".join(parts)
 
     def portable_source(self) -> str:
         """One C file with the functions of all nests, without those that Python calls."""
-        parts = [HEAD, HELPERS, "\n", ARRAYS.format(rank=self._kernels.rank)]
+        parts = [HEAD, HELPERS, "\n", ARRAYS.format(rank=self._kernels.rank), self._kernels.buffers()]
         parts += [f"\n{text}" for text in self._kernels.texts()]
         parts += [f"\n/* {each.remark} */\n{each.text.removeprefix('static ')}" for each in self.texts]
         return "".join(parts)
@@ -297,7 +373,8 @@ class Nests:
             case Fetch(folds=folds, site=site):
                 return not folds and self._sites[site.text].layout is None
             case Run(callback=callback):
-                return formula_of(self._tree.callbacks[callback.text]) is not None
+                func = self._tree.callbacks[callback.text]
+                return formula_of(func) is not None or c_function_of(func) is not None
             case Loop() | Guard():
                 return all(map(self._may_be_printed, (each for block in blocks_of_step(step) for each in block)))
         return False
@@ -308,6 +385,10 @@ class Nests:
         """A nest of these steps; None where they have no text."""
         names = CNames()
         lines = self._lines(self._tree, self._sites, self._kernels, names)
+        runs = [self._tree.callbacks[each.callback.text] for each in every_step(steps) if isinstance(each, Run)]
+        has_formulas = any(formula_of(func) is not None for func in runs)
+        if isinstance(lines, WatchedLines):
+            lines.is_mixed = has_formulas
         try:
             with self._kernels.tried():
                 lines.steps(steps)
@@ -316,11 +397,10 @@ class Nests:
         name = next(n for k in range(1, len(self._taken) + 2) if (n := f"nest_{k}") not in self._taken)
         self._taken.add(name)
         given = tuple(sorted(lines.given.values(), key=lambda each: _ORDER.index(each.kind)))
-        called = dict.fromkeys(
-            self._tree.callbacks[step.callback.text].name for step in every_step(steps) if isinstance(step, Run)
-        )
-        named = ", ".join(called)
-        self.texts.append(NestText(name, named, given, _text(name, given, lines), _entry(name, given, lines)))
+        named = ", ".join(dict.fromkeys(func.name for func in runs))
+        endings = tuple(lines.endings) if isinstance(lines, WatchedLines) else ()
+        entry = _entry(name, given, lines, "occurred" if has_formulas else "0")
+        self.texts.append(NestText(name, named, given, _text(name, given, lines), entry, endings))
         remark = f"in C: {named}; what that declines is done here"
         return Nest(Name(name), tuple(each.value for each in given), steps, remark)
 
@@ -397,6 +477,8 @@ def _parameters(given: Sequence[Given]) -> str:
                 found.append(f"char *{each.name}")
             case "integer":
                 found.append(f"int64_t {each.name}")
+            case "address" | "user_data":
+                found.append(f"uintptr_t {each.name}")
             case _:
                 assert each.dtype is not None  # it is a number
                 found.append(f"{C_TYPES[each.dtype]} {each.name}")
@@ -410,8 +492,8 @@ def _text(name: str, given: Sequence[Given], lines: Lines) -> str:
     return f"static int {name}_steps({_parameters(given)})\n{{\n{body}\n}}\n"
 
 
-def _entry(name: str, given: Sequence[Given], lines: Lines) -> str:
-    """The function that is called with everything in one array."""
+def _entry(name: str, given: Sequence[Given], lines: Lines, told: str) -> str:
+    """The function that is called with everything in one array; what it says if all went well."""
     written: list[str] = []
     passed: list[str] = []
     slot = 0
@@ -431,6 +513,8 @@ def _entry(name: str, given: Sequence[Given], lines: Lines) -> str:
             case "integer":
                 written.append(f"const int64_t {each.name} = of[{slot}].integer;")
                 written.append(f"if (!slinky_is_small({each.name})) return {DECLINED};")
+            case "address" | "user_data":
+                passed[-1] = f"(uintptr_t)of[{slot}].natural"
             case _:
                 assert each.dtype is not None  # it is a number
                 field = {"f": "number", "u": "natural"}.get(each.dtype.kind, "integer")
@@ -439,17 +523,19 @@ def _entry(name: str, given: Sequence[Given], lines: Lines) -> str:
     if lines.divisors:
         written.append(f"if ({' || '.join(f'{each} == 0' for each in lines.divisors)}) return {DECLINED};")
     written.append("slinky_state = slinky_save();")
-    written.append("feclearexcept(FE_ALL_EXCEPT);")
+    asks = told != "0"
+    written += ["feclearexcept(FE_ALL_EXCEPT);"] * asks
     written.append(f"const int ended = {name}_steps({', '.join(passed)});")
-    written.append(f"const int occurred = {OCCURRED};")
+    written += [f"const int {told} = {OCCURRED};"] * asks
     written.append("slinky_restore(slinky_state);")
-    written.append("return ended ? ended : occurred;")
+    written.append(f"return ended ? ended : {told};")
     body = "\n".join(f"    {line}" for line in written)
     return f"int {name}(const given *of)\n{{\n{body}\n}}\n"
 
 
-def _function(nest: NestText, kernel: Any, bits: tuple[int, ...]) -> Callable[..., bool]:
+def _function(nest: NestText, loaded: ctypes.CDLL, bits: tuple[int, ...]) -> Callable[..., bool]:
     """The function that the plan calls: whether the steps are still to be done."""
+    kernel = _TAKES((nest.name, loaded))
     names, packed, form, questions = [], [], "", []
     space: dict[str, Any] = {"kernel": kernel, "converted": converted, "refused": _REFUSED}
     for number, each in enumerate(nest.given):
@@ -470,6 +556,9 @@ def _function(nest: NestText, kernel: Any, bits: tuple[int, ...]) -> Callable[..
             case "integer":
                 packed.append(name)
                 form += "q"
+            case "address" | "user_data":
+                packed.append(f"{name}.{each.kind}")
+                form += "Q"
             case _:
                 assert each.dtype is not None  # it is a number
                 space[f"d{number}"] = each.dtype
@@ -486,6 +575,10 @@ def _function(nest: NestText, kernel: Any, bits: tuple[int, ...]) -> Callable[..
     )
 
     def finish(result: int) -> bool:
+        if result == ENDED:
+            told = loaded.slinky_told()
+            ending = nest.endings[told[1]]
+            raise StopError(ending.failure(told[0], told[2 : 2 + len(ending.variables)]))
         if result < 0:
             return True
         report(result, bits)

@@ -5,7 +5,8 @@ included, so it is printed as it stands (see `statements`), with what only Pytho
 caller come as structs with the coordinates of their first elements; scratch is asked for from `malloc`, kept while the
 function runs, and given back at its end; loops that threads would share run their iterations one after the other. There
 is no mirrored memory: a folded buffer has as many rows as its fold, and a call on several rows of it is made for one
-after the other, with the row's pointer modulo the fold.
+after the other, with the row's pointer modulo the fold. A function of somebody else takes all rows at once, so a buffer
+that it would take several rows of is not folded.
 
 Of a program that is not all arithmetic, the nests are printed, each as a function of its own.
 
@@ -22,9 +23,12 @@ import attrs
 import numpy as np
 
 from slinky.errors import CompilationError
+from slinky.ir.copies import rewritten, with_folds, with_program_body
 from slinky.ir.formulas import Axis, Formula
 from slinky.ir.printer import program_header
-from slinky.ir.statements import Alloc, BufferParameter, Program, walk
+from slinky.ir.statements import Alloc, BufferParameter, Call, Program, Statement, walk
+from slinky.native.adapters import BUFFER
+from slinky.native.embedding import c_function_of
 from slinky.native.integers import HELPERS, LARGEST, SIZES, Sizes, UnprintableError, Whole, known_within
 from slinky.native.kernels import C_TYPES, without_unused
 from slinky.native.names import CNames
@@ -53,6 +57,7 @@ from slinky.runtime.plan_tree import (
     PlanTree,
     Reserve,
     Rows,
+    Run,
     StagedLoop,
     Step,
     Stop,
@@ -62,14 +67,8 @@ from slinky.runtime.plan_tree import (
     Value,
 )
 
-REFUSED, NO_MEMORY = 1, 2
+REFUSED, NO_MEMORY, NOT_DONE = 1, 2, 3
 _FAR = 1 << 60
-
-_BUFFER = """\
-/* An array of the caller: where its first element is; by dimension, the coordinate of that element, how many there are,
-   and how many bytes they lie apart. */
-typedef struct {{ void *data; int64_t min[{rank}], extent[{rank}], stride[{rank}]; }} slinky_buffer;
-"""
 
 _MEMORY = """\
 /* Scratch, all of it in a list, so that it can be given back at once. */
@@ -130,17 +129,42 @@ static inline int slinky_is_contiguous(array a, int rank, int64_t size)
 
 
 def c_source(program: Program) -> str:
-    """A program in C11: one function if all of its calls are arithmetic that has a text, else one for each nest.
+    """A program in C11: one function if all of its calls have a text, else one for each nest.
 
     Raises `CompilationError` if there is nothing that C could do.
     """
+    try:
+        return _whole_source(program)
+    except UnprintableError as reason:
+        said = str(reason)
+    unfolded = _unfolded(program)
+    try:
+        return _nests_source(program, said) if unfolded is program else _whole_source(unfolded)
+    except UnprintableError:
+        return _nests_source(program, said)
+
+
+def _unfolded(program: Program) -> Program:
+    """A program whose functions of others read and write no folded buffers."""
+    calls = [each for each in walk(program.body) if isinstance(each, Call) and c_function_of(each.func) is not None]
+    names = {name for call in calls for name in (*call.reads, *call.writes)}
+
+    def change(statement: Statement) -> Statement:
+        if isinstance(statement, Alloc) and statement.buffer in names and any(f is not None for f in statement.folds):
+            return with_folds(statement, (None,) * len(statement.folds))
+        return statement
+
+    body = tuple([rewritten(each, change) for each in program.body])
+    is_same = all(a is b for a, b in zip(body, program.body, strict=True))
+    return program if is_same else with_program_body(program, body)
+
+
+def _whole_source(program: Program) -> str:
+    """One function of all. Raises `UnprintableError` where something has no text."""
     tree = with_windows_inside(plan_tree(program, Kind(nonempty=False)))
     kernels = Kernels()
     lines = _ProgramLines(program, tree, kernels)
-    try:
-        lines.whole_tree()
-    except UnprintableError as reason:
-        return _nests_source(program, str(reason))
+    lines.whole_tree()
     rank = max([kernels.rank, *(p.rank for p in (*program.inputs, *program.outputs))])
     parts = [
         _comment(_description(program, lines)),
@@ -149,7 +173,7 @@ def c_source(program: Program) -> str:
         "\n",
         ARRAYS.format(rank=rank),
         "\n",
-        _BUFFER.format(rank=rank),
+        BUFFER.format(rank=rank),
         "\n",
         _ARRIVING.format(largest=LARGEST),
         f"\n{SIZES}\n{_MEMORY}" if lines.scratch else "",
@@ -172,9 +196,9 @@ def _nests_source(program: Program, reason: str) -> str:
         program_header(program).rstrip(":"),
         "",
         f"Not all of it is C: {reason}.",
-        "What is, is a function for each nest, which returns 0, or -2 where the plan ends with an error. It is given",
-        "arrays, and for folded ones after how many bytes they begin again; memory of buffers of its own; integers of",
-        "the plan, at most 2**31; and numbers.",
+        "What is, is a function for each nest, which returns 0, or -2 where the plan ends with an error, or -4 where a",
+        "function of others failed. It is given arrays, and for folded ones after how many bytes they begin again;",
+        "memory of buffers of its own; integers of the plan, at most 2**31; and numbers.",
     ]
     return f"{_comment(said)}{nests.portable_source()}"
 
@@ -200,11 +224,14 @@ def _description(program: Program, lines: _ProgramLines) -> list[str]:
             for i, fold in zip(alloc.box, alloc.folds, strict=True)
         )
         said.append(f"scratch {alloc.buffer}: {alloc.dtype.name}[{extents}], from malloc")
+    calls = [each.func for each in walk(program.body) if isinstance(each, Call)]
+    calls_others = any(c_function_of(func) is not None for func in calls)
     said += [
         "",
         f"{lines.name} returns 0 when it is done; {REFUSED} where a check of the program does not hold, an integer is",
         "too large, elements are not aligned, or something is divided by 0: if that is found at the beginning, nothing",
         f"has been written; {NO_MEMORY} where there is no memory. Arrays that are written overlap with no others.",
+        *[f"{NOT_DONE} says that a function which the file has from its author failed."] * calls_others,
         "Compile it without contraction (-ffp-contract=off) and with integers that wrap (-fwrapv) for NumPy's results.",
     ]
     return said
@@ -297,6 +324,11 @@ class _ProgramLines(Lines):
         if found.lo <= 0 <= found.hi:
             self.refuse(f"{found.atom} == 0")
         return found
+
+    def ended(self, run: Run) -> None:
+        """The function ends."""
+        self.write(f"slinky_status = {NOT_DONE};")
+        self.write("goto slinky_end;")
 
     # Steps --------------------------------------------------------------------------------------------------------
 

@@ -27,6 +27,9 @@ import numpy as np
 from slinky.ir.combined import formula_of
 from slinky.ir.formulas import Element, Formula
 from slinky.ir.statements import LoweredFunc
+from slinky.native.adapters import BUFFER
+from slinky.native.c_functions import CFunction
+from slinky.native.embedding import Adapter, CFunctions, c_function_of
 from slinky.native.integers import LARGEST, Integers, UnprintableError, Whole, known_within, literal
 from slinky.native.kernels import C_TYPES, KernelFunction, argument_types, kernel_function
 from slinky.native.names import CNames, in_ascii
@@ -63,6 +66,8 @@ from slinky.runtime.plan_tree import (
 
 STOPPED = -2
 """What a function returns that came to a question after which a run fails."""
+ENDED = -4
+"""What a function returns in which a function of somebody else failed."""
 
 ARRAYS = """\
 /* What is called from several places is compiled once, not for each of them. */
@@ -112,6 +117,7 @@ class Kernels:
         self._names: dict[Formula, str] = {}
         self._texts: dict[str, KernelFunction] = {}
         self._calls: Counter[str] = Counter()
+        self.functions = CFunctions()
         self.rank = 1
 
     def name_of(self, func: LoweredFunc) -> str:
@@ -131,6 +137,20 @@ class Kernels:
         self._calls[found] += 1
         return found
 
+    def adapter_of(self, func: LoweredFunc, function: CFunction, *, by_address: bool) -> Adapter:
+        """What calls a function in C that a func runs, to be called once more; by its address, if that is possible."""
+        complaint = function.signature.complaint(
+            [(port.dtype, port.rank) for port in func.inputs],
+            [(port.dtype, port.rank) for port in func.outputs],
+            dict(func.operation.arguments),
+        )
+        if complaint is not None:
+            raise UnprintableError(f"{func.name}: {function.name} {complaint}")
+        self.rank = max(self.rank, *(operand.rank for operand in function.operands))
+        found = self.functions.adapter(function, minima=func.operation.pass_buffers, by_address=by_address)
+        self._calls[found.name] += 1
+        return found
+
     @contextmanager
     def tried(self) -> Iterator[None]:
         """Calls that count only if there is a text for all that goes with them."""
@@ -141,11 +161,19 @@ class Kernels:
             self._calls = before
             raise
 
+    def _called(self) -> set[str]:
+        return {name for name, count in self._calls.items() if count}
+
+    def buffers(self) -> str:
+        """What is to stand before the functions: what an array is to those whose source is there."""
+        return f"\n{BUFFER.format(rank=self.rank)}" if self.functions.takes_buffers(self._called()) else ""
+
     def texts(self) -> list[str]:
         """The functions that are called. Those that are called from several places are compiled only once."""
         taken = {name: each for name, each in self._texts.items() if self._calls[name]}
         before = dict.fromkeys(each.called for each in taken.values() if each.called)
-        return [*before, *("slinky_shared " * (self._calls[n] > 1) + each.text for n, each in taken.items())]
+        others = self.functions.texts(self._called(), self.rank)
+        return [*others, *before, *("slinky_shared " * (self._calls[n] > 1) + each.text for n, each in taken.items())]
 
 
 def sites_of(tree: PlanTree) -> dict[str, SiteKind]:
@@ -230,8 +258,11 @@ class Lines:
     """The lines of one function. `given` is what they use that is not made here; `sizes` by the names of given arrays,
     of how many bytes elements are.
 
-    Where a step has no text, `UnprintableError` is raised.
+    Where a step has no text, `UnprintableError` is raised. Functions of others are called by their address only if the
+    lines are for one that is `given` it.
     """
+
+    by_address = False
 
     def __init__(self, tree: PlanTree, sites: Mapping[str, SiteKind], kernels: Kernels, names: CNames) -> None:
         self._tree = tree
@@ -478,6 +509,10 @@ class Lines:
 
     def _run(self, run: Run) -> None:
         func = self._tree.callbacks[run.callback.text]
+        function = c_function_of(func)
+        if function is not None:
+            self._run_function(run, func, function)
+            return
         kernel = self._kernels.name_of(func)
         formula = formula_of(func)
         assert formula is not None  # it has a kernel
@@ -507,6 +542,50 @@ class Lines:
         with self.block(""):
             for line in lines:
                 self.write(line)
+
+    def _run_function(self, run: Run, func: LoweredFunc, function: CFunction) -> None:
+        """Call a function that somebody else wrote."""
+        adapter = self._kernels.adapter_of(func, function, by_address=self.by_address)
+        lines, operands, minima = [], [], []
+        for number, (value, operand) in enumerate(zip((*run.inputs, *run.outputs), function.operands, strict=True)):
+            array = self._array(value)
+            if array.rows:
+                raise UnprintableError(f"{func.name} takes several rows of a folded buffer at once")
+            self.sizes[array.root] = max(self.sizes.get(array.root, 1), operand.dtype.alignment)
+            minima += [minimum.text for minimum in array.minima]
+            name = array.text
+            if not name.isidentifier():
+                name = f"slinky_{number}"
+                lines.append(f"const array {name} = {array.text};")
+            operands.append(f"&{name}")
+        given = dict(run.arguments)
+        numbers = [self._argument(given[each.name], each.dtype) for each in function.scalars]
+        addresses = [self._address(kind, run.callback) for kind in adapter.given]
+        called = f"{adapter.name}({', '.join([*operands, *addresses, *minima, *numbers])})"
+        with self.block(""):
+            for line in lines:
+                self.write(line)
+            for line in self.around(f"const int64_t slinky_code = {called};"):
+                self.write(line)
+            with self.block("if (slinky_code)"):
+                self.ended(run)
+            for line in self.called(operands[-1].removeprefix("&"), function.operands[-1].rank):
+                self.write(line)
+
+    def _address(self, kind: str, callback: Name) -> str:
+        """The address of a function, or of its data, from outside."""
+        key = (kind, callback.text)
+        if key not in self.given:
+            self.given[key] = Given(kind, callback, self._names.fresh(f"{callback.text}_{kind}"))
+        return self.given[key].name
+
+    def around(self, call: str) -> list[str]:
+        """The call of a function of somebody else, with what must stand around it."""
+        return [call]
+
+    def ended(self, run: Run) -> None:
+        """What is done where a function of somebody else has failed, as `slinky_code` says."""
+        self.write(f"return {ENDED};")
 
     def called(self, output: str, rank: int) -> list[str]:
         """What stands behind a call that wrote an array of this name."""

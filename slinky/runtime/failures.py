@@ -36,10 +36,20 @@ class BadResult:
     kind: str
 
 
+@attrs.frozen
+class Ended:
+    """A callback failed, with this error, at a place that no line of the generated code stands for; there, the
+    variables of the loops around that are not the code's own had these values, by name."""
+
+    error: ExecutionError
+    place: Place
+    variables: Mapping[str, int]
+
+
 class StopError(Exception):
     """A line of generated code found something wrong; `explain` says what, in terms of the program."""
 
-    def __init__(self, failure: Failure | BadResult) -> None:
+    def __init__(self, failure: Failure | BadResult | Ended) -> None:
         super().__init__(failure)
         self.failure = failure
 
@@ -136,6 +146,10 @@ def _where(error: BaseException, code: Code) -> tuple[Place | None, dict[Expr, i
                 variables = {symbol: known[name] for symbol, name in place.variables.items() if name in known}
                 return place, variables, traceback.tb_next is None
         traceback = traceback.tb_next
+    if isinstance(error, StopError) and isinstance(error.failure, Ended):
+        place = error.failure.place
+        known.update(error.failure.variables)
+        return place, {symbol: known[name] for symbol, name in place.variables.items() if name in known}, False
     return None, {}, own
 
 
@@ -164,9 +178,11 @@ class _Scene:
             raise failure from None
         raise error
 
-    def _stop(self, failure: Failure | BadResult) -> None:
+    def _stop(self, failure: Failure | BadResult | Ended) -> None:
         statement = self.place.statement
         match failure:
+            case Ended(error=error):
+                raise error
             case BadResult(kind=kind):
                 raise result_error(self._name(), kind)
             case BadRegion(operand=operand):
