@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import attrs
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,6 +21,8 @@ from scheduled import add_1, by_rows, stencil
 from test_json import CALLBACKS, SEVERAL, one_of_each_kind, with_arguments
 
 import slinky as sl
+
+y = sl.variables("y")[0]
 
 # ----------------------------------------------------------------------------------------------------------------
 # Texts that are refused
@@ -145,6 +148,23 @@ def test_a_text_that_says_something_wrong_is_refused_and_says_where(change: Any,
     assert message in str(caught.value)
     assert caught.value.where
     assert pickle.loads(pickle.dumps(caught.value)).where == caught.value.where
+
+
+@pytest.mark.parametrize(("given", "message"), [
+    ("sin", "what combines elements is a ufunc of two of them, got sin"),
+    ("divmod", "what combines elements is a ufunc of two of them, got divmod"),
+])  # fmt: skip
+def test_what_combines_elements_is_a_ufunc_of_two(given: str, message: str) -> None:
+    a, total = sl.BufferExpr("a", np.int64, 2), sl.BufferExpr("total", np.int64, 1)
+    sl.reductions.sum(a[y, :], total[y])
+    whole = sl.build_pipeline([a], [total])
+    for p in (whole, sl.split_reduction(whole, "sum", "x", 1)):
+        named = callbacks_of(p)
+        text = p.to_json(named)
+        assert sl.Pipeline.from_json(text, named).to_json(named) == text
+        assert '"combine": "add"' in text
+        with pytest.raises(sl.FormatError, match=message):
+            sl.Pipeline.from_json(text.replace('"combine": "add"', f'"combine": "{given}"'), named)
 
 
 @pytest.mark.parametrize(

@@ -504,7 +504,7 @@ def test_what_combines_is_a_ufunc_of_one_state_and_one_input() -> None:
             ),
         )
 
-    for combine in (max, np.sin, np.matmul):
+    for combine in (max, np.sin, np.matmul, np.divmod):
         with pytest.raises(sl.GraphError, match="combine of a reduction must be a ufunc of two elements"):
             made([a[y, :]], ["t"], combine)
     with pytest.raises(sl.GraphError, match="combine is of one state and one input"):

@@ -152,6 +152,16 @@ def test_a_buffer_of_the_loop_itself_gives_its_windows_there() -> None:
     assert "onward" not in p.to_python()
 
 
+def test_windows_that_change_their_length_are_asked_for_one_by_one() -> None:
+    """In every other row one is longer."""
+    folded, (made, read) = remade(1, out_y.max + 1)
+    again = over(made, (at(row - 1, row + row % 2), wide_x))
+    p = with_body(stencil().program, [folded, for_each_row(made, again, read)])
+    inp, out, right = picture(60, 600)
+    p(inp, out)
+    np.testing.assert_array_equal(out, right)
+
+
 @pytest.mark.parametrize("backend", ["python", "interpreter"])
 @pytest.mark.parametrize("reach", [3, 40])
 def test_windows_that_no_ring_holds_are_refused_where_they_are_used(reach: int, backend: str) -> None:

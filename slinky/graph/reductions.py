@@ -183,4 +183,4 @@ class Reduction:
 
 
 def _is_of_two_elements(value: object) -> bool:
-    return isinstance(value, np.ufunc) and value.nin == 2 and not value.signature
+    return isinstance(value, np.ufunc) and (value.nin, value.nout) == (2, 1) and not value.signature

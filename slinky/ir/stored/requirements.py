@@ -190,6 +190,18 @@ def _require_reduction(reading: Reading, func: LoweredFunc, reduction: Reduction
         _require_positions(reading, state.dims, len(func.dims), "the dims of a state")
         if not is_name(state.name):
             reading.fail(f"a state needs a name that is an identifier of Python, got {shown(state.name)}")
+    _require_combine(reading, reduction, len(func.inputs))
+
+
+def _require_combine(reading: Reading, reduction: Reduction, inputs: int) -> None:
+    """Refuse a ufunc that does not combine the one state with an element of the one input."""
+    ufunc = reduction.combine
+    if ufunc is None:
+        return
+    if (ufunc.nin, ufunc.nout) != (2, 1) or ufunc.signature is not None:
+        reading.fail(f"what combines elements is a ufunc of two of them, got {ufunc.__name__}")
+    if (len(reduction.states), inputs) != (1, 1):
+        reading.fail(f"a ufunc combines one state and one input, got {len(reduction.states)} and {inputs}")
 
 
 def _require_axes(reading: Reading, ports: Sequence[Port], axes: Sequence[int | None]) -> None:
@@ -231,6 +243,7 @@ def _require_stage(reading: Reading, func: LoweredFunc, stage: Accumulation) -> 
         reading.fail("of the stages of a reduction, those that ask for positions are given buffers, and no other")
     if is_update:
         _require_axes(reading, func.inputs[count:], stage.axes)
+        _require_combine(reading, stage.reduction, len(stage.axes))
     needed = {
         Stage.UPDATE: ("piece_extent", "part_pieces") if stage.parts else ("piece_extent",),
         Stage.KEEP: ("part_pieces", "extent"),
