@@ -131,6 +131,14 @@ class MissingCompilerWarning(UserWarning):
     """A native plan found no C compiler, and runs as a Python plan does."""
 
 
+class CompilationFailedWarning(UserWarning):
+    """A C compiler failed in the background: what was to move to C stays with NumPy's loops."""
+
+
+class ExportError(SlinkyError, ValueError):
+    """What a function was exported to cannot be used here, or something cannot be exported; the message says why."""
+
+
 class CallbackError(ExecutionError):
     """A callback broke its contract, for example by returning an array instead of writing to its output."""
 

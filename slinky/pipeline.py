@@ -137,8 +137,8 @@ class Pipeline:
     ) -> RunStatistics:
         """Run as by calling, and return what was used, with the `outputs`.
 
-        `backend` is `"python"`, the plan that `compile` makes, `"native"`, the same with arithmetic in C (see
-        `docs/native.md`), or `"interpreter"`, the reference. With `checked=True`,
+        `backend` is `"python"`, the plan that `compile` makes, `"native"`, `"auto"` or `"native-exact"`, the same with
+        arithmetic in C (see `docs/native.md`), or `"interpreter"`, the reference. With `checked=True`,
         the interpreter runs and checks every read to find what the program promises: slow, for tests. With
         `checked="first"`, the first call of each func must write all of its outputs, and nothing else is checked.
         `hooks` are told of calls and allocations. `threads` is how many threads a parallel loop uses that does not say
@@ -185,16 +185,18 @@ class Pipeline:
             return self._planned()
         found = self._others.get(backend)
         if found is None:
-            found = self._others.setdefault(backend, prepare(backend, self._program))
+            with collector_paused():
+                found = self._others.setdefault(backend, prepare(backend, self._program))
         return found
 
     def compile(self, *, backend: str = "python", fast: bool = False) -> Plan:
         """The plan that runs this pipeline, made at the first use. It may run in many threads at once.
 
         `plan(...)` runs as the pipeline does that is called. `backend` is `"python"`, whose plan the pipeline itself
-        uses, or `"native"`, whose arithmetic is C. `plan.release()` gives back the memory that a plan keeps for its
-        next run. With `fast`, C may round otherwise than NumPy does (`docs/native.md`), which is the back end
-        `"native-fast"`.
+        uses; `"native"`, whose arithmetic is C; `"auto"`, where C does what it does faster, if there is a compiler; or
+        `"native-exact"`, the same, where bits are those of `"python"` (`docs/native.md`). `plan.release()` gives back
+        the memory that a plan keeps for its next run. With `fast`, C may round otherwise than NumPy does, which is the
+        back end `"native-fast"`.
 
         Raises `ArgumentError` for a back end that has no plans, or that is not `"native"` and asked to be `fast`;
         `CompilationError` where a C compiler fails.
@@ -204,11 +206,10 @@ class Pipeline:
         require_backend(backend)
         if fast:
             backend = fast_backend(backend)
-        with collector_paused():
-            plan = self._prepared(backend)
-            if not isinstance(plan, Plan):
-                raise ArgumentError(f"the back end {backend!r} makes no plan: it looks at the program as it runs")
-            plan.make_ready()
+        plan = self._prepared(backend)
+        if not isinstance(plan, Plan):
+            raise ArgumentError(f"the back end {backend!r} makes no plan: it looks at the program as it runs")
+        plan.make_ready()
         return plan
 
     def _planned(self) -> Plan:

@@ -65,7 +65,8 @@ def test_one_can_be_registered(names: dict[str, str]) -> None:
         assert p.run(inp, out, backend="counting").calls == {"add": 1, "stencil": 1}
     assert Counting.made == [p.program]
     with pytest.raises(
-        sl.ArgumentError, match="there are 'python', 'native', 'native-fast', 'interpreter' and 'counting'"
+        sl.ArgumentError,
+        match="there are 'python', 'native', 'native-fast', 'native-exact', 'auto', 'interpreter' and 'counting'",
     ):
         p.run(inp, out, backend="fortran")
 

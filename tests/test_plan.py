@@ -34,7 +34,8 @@ def test_a_plan_is_made_once() -> None:
 def test_back_ends_have_names() -> None:
     with pytest.raises(
         sl.ArgumentError,
-        match="there is no back end 'fortran'; there are 'python', 'native', 'native-fast' and 'interpreter'",
+        match="there is no back end 'fortran'; there are 'python', 'native', 'native-fast', 'native-exact', 'auto' and "
+        "'interpreter'",
     ):
         chain(np.negative).run(np.zeros(3), np.zeros(3), backend="fortran")
 

@@ -136,6 +136,12 @@ pipeline does not read, such as all of an `out` that is only filled, is computed
 it, and copied. An array that shares memory with another argument, or that cannot be written to, is given to the
 function as it is.
 
+## In C
+
+What has run for a while moves to C, compiled in the background, without a change in any bit:
+[native.md](native.md#while-a-program-runs). `sl.jit(native=True)` waits for the compiler instead, and takes more to C;
+`native=False` never starts one.
+
 ## What is understood
 
 *Exact*: the same bits by pieces. *Exact along whole axes*: the same bits where an axis is read whole, of arrays in C

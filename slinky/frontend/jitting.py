@@ -14,6 +14,8 @@ import functools
 import inspect
 import re
 import sys
+import time
+import weakref
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
@@ -32,6 +34,7 @@ from slinky.frontend.reading import Reads
 from slinky.frontend.running import runner
 from slinky.frontend.sizes import Length, Size
 from slinky.frontend.tables import ANY_PIECES, EXACT_PIECES
+from slinky.frontend.to_native import Move, Runs, may_move, native_state
 from slinky.frontend.traced import Arguments, Traced
 from slinky.frontend.tracing import (
     MOST_FUNCS,
@@ -72,6 +75,7 @@ class Jit:
         backend: str = "python",
         donate: tuple[str, ...] = (),
         by_pieces: frozenset[str] = ANY_PIECES,
+        moves: bool = False,
     ) -> None:
         functools.update_wrapper(self, function)
         self.__slinky_function__ = function
@@ -83,6 +87,7 @@ class Jit:
         self._backend = backend
         self._donate = donate
         self._by_pieces = by_pieces
+        self._moves = moves
         self._reads: Reads | None = None
         self._traces: dict[Hashable, list[Traced]] = {}
         self._refused: dict[Hashable, str] = {}
@@ -155,7 +160,7 @@ class Jit:
         if found is self:
             return self._function.__qualname__
         smallest = None if self._chooses else self._smallest
-        settings = (self._strict, smallest, self._options, self._backend, self._donate, self._by_pieces)
+        settings = (self._strict, smallest, self._options, self._backend, self._donate, self._by_pieces, self._moves)
         return Jit, (self._function, *settings)
 
     def _labelled(self, given: Any, named: Any, leaves: Sequence[Any]) -> Any:
@@ -234,22 +239,36 @@ class Jit:
         outputs: Sequence[Array],
         scalars: dict[str, Any],
         of: Callable[[Length], int],
-    ) -> Callable[..., Any] | None:
-        """What runs a trace on arrays of these sizes: its schedule, or the native plan of that; None where the function
-        is called as it is."""
+    ) -> Runs | None:
+        """What runs a trace on arrays of these sizes: a plan of its schedule; None where the function is called as it
+        is."""
         key = tuple(array.shape for array in (*arrays, *outputs))
         if key in traced.scheduled:
             return traced.scheduled[key]
         scheduled = scheduled_for(plan.pipeline, arrays, outputs, scalars)
-        found: Callable[..., Any] | None = scheduled
+        found: Runs | None
         if self._chooses and not is_worth_while(scheduled, traced.nodes, of, self._machine):
             found = None
-        elif self._backend != "python":
+        elif self._moves and may_move():
+            found = self._moving(traced, key, scheduled)
+        else:
             found = scheduled.compile(backend=self._backend)
         if len(traced.scheduled) > KEPT_TRACES:
             traced.scheduled.clear()
         traced.scheduled[key] = found
         return found
+
+    def _moving(self, traced: Traced, key: Hashable, scheduled: Pipeline) -> Move:
+        """What runs a schedule by its Python plan, and by its native one when that is there."""
+        own, of = weakref.ref(self), weakref.ref(traced)
+
+        def settle(plan: Runs) -> None:
+            jit, trace = own(), of()
+            if jit is not None and trace is not None:
+                trace.scheduled[key] = plan
+                jit._ready.clear()  # they enter what chooses
+
+        return Move(scheduled, self._function.__name__, settle)
 
     def _key(self, given: Any, named: Any) -> Hashable | None:
         try:
@@ -358,6 +377,21 @@ class Jit:
 
     # What a person asks -------------------------------------------------------------------------------------------
 
+    def wait_native(self, seconds: float | None = None) -> bool:
+        """Have all schedules that run by NumPy's loops so far moved to C, and wait for that, or for so many seconds.
+
+        Without it, they move when they have run for a while. Returns whether all are where they stay: in C, as far as
+        that does what they do (`explain` says so), or as they are, where there is no compiler or it fails.
+        """
+        end = None if seconds is None else time.monotonic() + seconds
+        moves = [plan for traced in self._all_traced() for plan in traced.scheduled.values() if isinstance(plan, Move)]
+        are_begun = [move.begin() for move in moves]
+        return all([move.wait(None if end is None else max(end - time.monotonic(), 0)) for move in moves] + are_begun)
+
+    def _all_traced(self) -> list[Traced]:
+        """The traces that are kept."""
+        return [traced for kept in list(self._traces.values()) for traced in kept]
+
     def pipeline(self, /, *given: Any, **named: Any) -> Pipeline:
         """The pipeline that runs for such arguments, not scheduled: print it, check it, schedule it by hand.
 
@@ -417,10 +451,13 @@ class Jit:
         scheduled = scheduled_for(plan.pipeline, arrays, empty, scalars)
         is_used = not self._chooses or is_worth_while(scheduled, traced.nodes, _lengths(values), self._machine)
         head = "" if is_used else "called as it is: about as fast as this schedule\n"
+        plan_used = traced.scheduled.get(tuple(array.shape for array in (*arrays, *empty)))
+        if (told := native_state(plan_used)) is not None:
+            head += f"{told}\n"
         try:
             return head + str(explain(scheduled))
         except OperationError:
-            return "not scheduled: no schedule was found that keeps max_bytes"
+            return f"{head}not scheduled: no schedule was found that keeps max_bytes"
 
     @staticmethod
     def _arguments(
@@ -468,7 +505,7 @@ def jit(
     *,
     strict: bool = ...,
     smallest: int | None = ...,
-    native: bool = ...,
+    native: bool | None = ...,
     fast: bool = ...,
     exact: bool = ...,
     donate: str | Sequence[str] = ...,
@@ -482,7 +519,7 @@ def jit(
     *,
     strict: bool = False,
     smallest: int | None = None,
-    native: bool = False,
+    native: bool | None = None,
     fast: bool = False,
     exact: bool = False,
     donate: str | Sequence[str] = (),
@@ -512,7 +549,10 @@ def jit(
     * `strict`: refuse what is not understood, instead of computing it at once on whole arrays.
     * `smallest`: call the function as it is where all arrays take less than so many bytes, and nowhere else. Without
       it, it is called as it is where NumPy is predicted to be about as fast.
-    * `native`: run arithmetic in C (`docs/native.md`): the first call for a range of sizes compiles it.
+    * `native`: whether arithmetic runs in C (`docs/native.md`). True: always, so that the first call for a range of
+      sizes waits for the compiler. False: never. Without it, calls begin with NumPy's loops, and move to C when a
+      compiler in the background, if there is one, is done: where that gives the same bits, and they have run for long
+      enough. `function.wait_native()` waits for it.
     * `fast`: C may round otherwise than NumPy does; with `native`, and not with `exact`.
     * `exact`: the same results as NumPy's in every bit: what is nearly the same by pieces runs as one piece.
     * `donate`: the name of an argument that the function may write to, or several; to write to others is refused. The
@@ -536,7 +576,8 @@ def jit(
         given_function: object = own
         if not callable(given_function) or inspect.isgeneratorfunction(own) or inspect.iscoroutinefunction(own):
             raise TracingError(f"jit takes a function that returns its results, got {own!r}")
-        return Jit(own, strict, smallest, given, backend, names_given_away(own, donate), pieces)
+        away = names_given_away(own, donate)
+        return Jit(own, strict, smallest, given, backend, away, pieces, moves=native is None)
 
     return decorated if function is None else decorated(function)
 

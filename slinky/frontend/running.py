@@ -1,5 +1,8 @@
 """Running what was traced: what is given to the pipeline, and what comes back, in as few steps as can be.
 
+Plans are entered where they are (`enter`), with arrays and scalars as they take them. An entry does not keep its plan
+alive, so what enters does.
+
 Invariant: a run gives what `Traced.given_back` says, in new arrays.
 """
 
@@ -13,6 +16,7 @@ import numpy as np
 
 from slinky.frontend.donating import GivenAsItIsError
 from slinky.frontend.sizes import Length
+from slinky.frontend.to_native import Runs
 from slinky.frontend.traced import Traced
 
 Runner = Callable[[Any], Any]
@@ -21,44 +25,46 @@ Runner = Callable[[Any], Any]
 
 def runner(
     traced: Traced,
-    run: Callable[..., Any],
+    plan: Runs,
     shapes: Sequence[tuple[tuple[int, ...], Any]],
     scalars: dict[str, Any],
     of: Callable[[Length], int],
 ) -> Runner:
     """What runs a trace on arguments of just the sizes that `of` tells, whose outputs have these shapes and dtypes."""
-    sources, is_alone = traced.sources, traced.is_one_array
+    sources, is_alone, enter = traced.sources, traced.is_one_array, plan.enter
     numbers = [number for number, _ in sources if number is not None]
-    if is_alone and len(shapes) == 1 and numbers and not traced.written and len(numbers) == len(sources):
-        return _guarded(traced, _of_arguments(run, numbers, *shapes[0], scalars))
 
     def run_on(leaves: Any) -> Any:
         arrays = [array if number is None else leaves[number] for number, array in sources]
         outputs = [np.empty(shape, dtype) for shape, dtype in shapes]
-        run(*arrays, *outputs, **scalars)
+        enter((*arrays, *outputs), scalars)
         return outputs[0] if is_alone else traced.given_back(leaves, outputs, of)
 
     def write_on(leaves: Any) -> Any:
         arrays = [array if number is None else leaves[number] for number, array in sources]
         outputs = traced.targets(leaves, shapes, of)
-        run(*arrays, *outputs, **scalars)
+        enter((*arrays, *outputs), scalars)
         traced.hand_over(leaves, outputs, of)
         return traced.given_back(leaves, outputs, of)
 
-    return _guarded(traced, write_on if traced.written else run_on)
+    found: Runner = write_on if traced.written else run_on
+    if is_alone and len(shapes) == 1 and numbers and not traced.written and len(numbers) == len(sources):
+        found = _of_arguments(plan, numbers, *shapes[0], scalars)
+    vars(found)["plan"] = plan
+    return _guarded(traced, found)
 
 
 def _of_arguments(
-    run: Callable[..., Any], numbers: Sequence[int], shape: tuple[int, ...], dtype: Any, scalars: dict[str, Any]
+    plan: Runs, numbers: Sequence[int], shape: tuple[int, ...], dtype: Any, scalars: dict[str, Any]
 ) -> Runner:
     """What runs a pipeline whose inputs are all arguments, and that gives one array: calls as short as can be."""
-    empty = np.empty
+    empty, enter = np.empty, plan.enter
     if len(numbers) == 1:
         (number,) = numbers
 
         def run_on_one(leaves: Any) -> Any:
             output = empty(shape, dtype)
-            run(leaves[number], output, **scalars)
+            enter((leaves[number], output), scalars)
             return output
 
         return run_on_one
@@ -66,7 +72,7 @@ def _of_arguments(
 
     def run_on_many(leaves: Any) -> Any:
         output = empty(shape, dtype)
-        run(*read(leaves), output, **scalars)
+        enter((*read(leaves), output), scalars)
         return output
 
     return run_on_many

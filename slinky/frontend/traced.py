@@ -23,6 +23,7 @@ from slinky.frontend.lowering import Lowered, floats_of, sources_of, untold
 from slinky.frontend.nodes import Array, Node, Source, View, in_order, whole_view
 from slinky.frontend.sizes import Length, Size, are_same, expr_of
 from slinky.frontend.tables import EXACT_PIECES
+from slinky.frontend.to_native import Runs
 from slinky.frontend.tracing import Abandoned, Trace
 from slinky.frontend.trees import CONSTANTS, leaves_of, with_leaves
 from slinky.frontend.views import seen
@@ -98,7 +99,7 @@ class Traced:
         self.extents = {expr_of(n): None for shape in shapes for n in shape if type(n) is Size}
         self.is_empty = any(type(n) is int and n == 0 for shape in shapes for n in shape)
         self.plan: Lowered | None = None
-        self.scheduled: dict[Hashable, Callable[..., Any] | None] = {}
+        self.scheduled: dict[Hashable, Runs | None] = {}
 
     def _writes(self, arguments: Arguments) -> list[Written]:
         """What goes to arguments: outputs of their own."""

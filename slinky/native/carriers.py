@@ -67,13 +67,15 @@ _lock = forks.lock()
 def native_carrier(formula: Formula, made_by: Compiler) -> Callable[..., None] | None:
     """The function that computes a formula, called as that of `formula_carrier`; None where C cannot do it.
 
-    It is made once. Raises `CompilationError` if the compiler fails.
+    It is made once, or by several threads at the same time. Raises `CompilationError` if the compiler fails.
     """
     with _lock:
         found = _carriers.setdefault(formula, {})
-        if made_by not in found:
-            found[made_by] = _carrier(formula, made_by)
-        return found[made_by]
+        if made_by in found:
+            return found[made_by]
+    made = _carrier(formula, made_by)  # without the lock, for which a fork would wait
+    with _lock:
+        return found.setdefault(made_by, made)
 
 
 def _carrier(formula: Formula, made_by: Compiler) -> Callable[..., None] | None:

@@ -4,8 +4,9 @@ Idea. A library is named by a digest of all that it depends on (its text, the co
 processor), so one that is there is right, and is found without starting a compiler. The text is kept beside it and
 compared when it is found, so that not even a digest is trusted.
 
-Invariant: a library is there as a whole or not at all, also where several processes make it at the same time; and it is
-loaded from no folder that somebody else can write to.
+Invariants: a library is there as a whole or not at all, also where several processes make it at the same time; and it
+is loaded from no folder that somebody else can write to. Threads that want the same library compile it once, and while
+they do, no lock is held that a fork waits for.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import threading
 from functools import cache
 from pathlib import Path
 
@@ -29,6 +31,8 @@ import attrs
 
 from slinky.errors import CompilationError
 from slinky.kept import cache_folder
+from slinky.native.background import BACKGROUND
+from slinky.runtime import forks
 
 FLAGS = ("-std=c11", "-O3", "-march=native", "-fPIC", "-shared", "-ffp-contract=off", "-fno-math-errno", "-fwrapv")
 """No contraction and integers that wrap, as NumPy computes."""
@@ -52,6 +56,22 @@ class Compiler:
         """The same, asked for code that may round otherwise than NumPy does."""
         is_gcc = "gcc" in self.version.lower() or "free software foundation" in self.version.lower()
         return attrs.evolve(self, flags=(*FLAGS, *FAST_FLAGS, *(FAST_GCC_FLAGS if is_gcc else ())))
+
+    @property
+    def makes_more(self) -> bool:
+        """Whether it compiles what nobody has compiled before."""
+        return True
+
+    def digest(self, text: str) -> str:
+        """What a library of a text is named by: all that it depends on."""
+        words = "\0".join([text, *self.command, self.version, *self.flags, processor()])
+        return hashlib.sha256(words.encode()).hexdigest()
+
+    def file(self, text: str) -> Path:
+        """The library of a text, which is compiled if it is not kept. Raises `CompilationError`."""
+        path = _folder(os.environ.get("SLINKY_CACHE")) / f"{self.digest(text)}.so"
+        _under_way.compiled(text, self, path)
+        return path
 
 
 def compiler() -> Compiler | None:
@@ -80,13 +100,7 @@ def library(text: str, made_by: Compiler) -> ctypes.CDLL:
     Raises `CompilationError`, with what the compiler says, if it does not compile the text or what it made cannot be
     loaded.
     """
-    words = "\0".join([text, *made_by.command, made_by.version, *made_by.flags, _processor()])
-    folder = _folder(os.environ.get("SLINKY_CACHE"))
-    path = folder / f"{hashlib.sha256(words.encode()).hexdigest()}.so"
-    kept = path.with_suffix(".c")
-    if not (path.exists() and kept.exists() and kept.read_text() == text):
-        _compile(text, made_by, path)
-        _forget_old(folder)
+    path = made_by.file(text)
     try:
         with contextlib.suppress(OSError):
             os.utime(path)
@@ -95,13 +109,55 @@ def library(text: str, made_by: Compiler) -> ctypes.CDLL:
         raise CompilationError(f"what {made_by.command[0]} compiled cannot be loaded: {error}") from None
 
 
+class _UnderWay:
+    """The libraries that threads of this process compile now."""
+
+    def __init__(self) -> None:
+        self._lock = forks.lock()
+        self._ends: dict[Path, threading.Event] = {}
+
+    def compiled(self, text: str, made_by: Compiler, path: Path) -> None:
+        """Compile a library, or wait for another thread that does. Raises `CompilationError`."""
+        while not _is_kept(text, path):
+            with self._lock:
+                other = self._ends.get(path)
+                if other is None:
+                    own = self._ends[path] = threading.Event()
+            if other is not None:
+                other.wait()  # if it fails there, it is tried here, and says so
+                continue
+            try:
+                _compile(text, made_by, path)
+                _forget_old(path.parent)
+            finally:
+                with self._lock:
+                    self._ends.pop(path, None)
+                own.set()
+
+    def in_child(self) -> None:
+        """In a forked child, no other thread compiles."""
+        self._ends.clear()
+
+
+_under_way = _UnderWay()
+forks.after_fork_in_child(_under_way.in_child)
+
+
+def _is_kept(text: str, path: Path) -> bool:
+    kept = path.with_suffix(".c")
+    return path.exists() and kept.exists() and kept.read_text() == text
+
+
 def _compile(text: str, made_by: Compiler, path: Path) -> None:
     with tempfile.TemporaryDirectory(dir=path.parent, prefix="making-") as making:
         source, made = Path(making) / "kernel.c", Path(making) / "kernel.so"
         source.write_text(text)
         command = [*made_by.command, *made_by.flags, "-o", str(made), str(source), "-lm"]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if BACKGROUND.is_here():
+                done = BACKGROUND.run(command)
+            else:
+                done = subprocess.run(command, capture_output=True, text=True, check=False)
         except OSError as error:
             raise CompilationError(f"{shlex.join(command)} cannot be run: {error}") from None
         if done.returncode or not made.exists():
@@ -141,10 +197,11 @@ def _is_ours(folder: Path) -> bool:
 
 
 @cache
-def _processor() -> str:
+def processor() -> str:
     """What tells processors apart that share a folder: what they can do."""
-    told = [platform.machine(), platform.processor()]
-    with contextlib.suppress(OSError):
+    try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
-        told += next(([line] for line in lines if line.startswith(("flags", "Features"))), [])
-    return " ".join(told)
+    except OSError:
+        lines = []
+    told = next(([line] for line in lines if line.startswith(("flags", "Features"))), [])
+    return " ".join([platform.machine(), *(told or [platform.processor()])])  # the last one starts a process

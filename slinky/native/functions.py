@@ -32,11 +32,13 @@ class Function:
     """A C function: its name, and its text. It takes how many elements there are, what it reads, what it writes.
 
     Some are faster than NumPy's own by themselves, others only because what they read and write stays in the cache.
+    `is_exact` says that all bits are NumPy's.
     """
 
     name: str
     text: str
     is_faster_alone: bool = True
+    is_exact: bool = False
 
 
 BEGIN = """\
@@ -387,7 +389,9 @@ def _functions() -> Iterator[tuple[tuple[str, str], Function]]:
             given = {"NAME": name, "ONE": _ONE[name], "MANY": _MANY[name]}
             yield (
                 (name, dtype),
-                Function(f"slinky_strip_{name}{suffix}", _of_precision(_REMAINING + _DIVISION, dtype, **given)),
+                Function(
+                    f"slinky_strip_{name}{suffix}", _of_precision(_REMAINING + _DIVISION, dtype, **given), is_exact=True
+                ),
             )
     for name, shift in (("sin", "0"), ("cos", "1")):
         given = {"NAME": name, "SHIFT": shift}

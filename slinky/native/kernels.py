@@ -19,6 +19,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any, assert_never
 
 import attrs
@@ -127,6 +128,15 @@ def steps_apart(formula: Formula) -> set[int]:
         if is_small or not is_known(formula, number):
             found.add(number)
     return found
+
+
+@lru_cache(maxsize=4096)
+def is_exact(formula: Formula) -> bool:
+    """Whether C computes all of a formula, to the bits that NumPy gives."""
+    functions = [function_of_step(formula.steps[number]) for number in live_steps(formula)]
+    if not all(each is None or each.is_exact for each in functions):
+        return False
+    return kernel_function(formula, NAME) is not None
 
 
 def is_known(formula: Formula, number: int) -> bool:

@@ -24,12 +24,14 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import attrs
 
 from slinky.errors import CallbackError, ExecutionError, StorageError
 from slinky.ir.combined import formula_of
+from slinky.ir.formulas import Formula
+from slinky.ir.statements import LoweredFunc
 from slinky.native.adapters import FAILED, TOO_LARGE
 from slinky.native.adapters import NO_MEMORY as NOT_PACKED
 from slinky.native.c_functions import CFunction, failure_text, too_large_text
@@ -52,6 +54,7 @@ from slinky.native.statements import (
 from slinky.native.windows import with_windows_inside
 from slinky.runtime.arena import SiteKind
 from slinky.runtime.codegen.uses import names_assigned, names_used
+from slinky.runtime.collector import collector_paused
 from slinky.runtime.failures import Ended, StopError
 from slinky.runtime.plan_tree import (
     Assign,
@@ -195,7 +198,7 @@ class NestText:
     endings: tuple[Ending, ...] = ()
 
 
-def with_nests(tree: PlanTree, made_by: Compiler) -> PlanTree:
+def with_nests(tree: PlanTree, made_by: Compiler, formula: FormulaOf = formula_of) -> PlanTree:
     """A plan tree that calls C functions for its nests; the same one where there are none.
 
     Raises `CompilationError` if the compiler fails.
@@ -203,8 +206,9 @@ def with_nests(tree: PlanTree, made_by: Compiler) -> PlanTree:
     bits = exception_bits(made_by)
     if bits is None:
         return tree
-    found = Nests(with_windows_inside(tree), WatchedLines)
-    changed = found.tree()
+    with collector_paused():
+        found = Nests(with_windows_inside(tree), WatchedLines, formula)
+        changed = found.tree()
     if not found.texts:
         return tree
     loaded = library(found.source(), made_by)
@@ -281,12 +285,17 @@ class WatchedLines(Lines):
                 self.write(f"return {INTERRUPTED};")
 
 
+FormulaOf: TypeAlias = Callable[[LoweredFunc], Formula | None]
+"""Tells the formula of a func, if C may compute it."""
+
+
 class Nests:
     """The nests of a tree, of functions with such lines; `texts` has them once the changed `tree` was made."""
 
-    def __init__(self, tree: PlanTree, lines: type[Lines]) -> None:
+    def __init__(self, tree: PlanTree, lines: type[Lines], formula: FormulaOf = formula_of) -> None:
         self._tree = tree
         self._lines = lines
+        self._formula = formula
         self._sites = sites_of(tree)
         self._kernels = Kernels()
         self._taken = set(_texts(tree))
@@ -374,7 +383,7 @@ class Nests:
                 return not folds and self._sites[site.text].layout is None
             case Run(callback=callback):
                 func = self._tree.callbacks[callback.text]
-                return formula_of(func) is not None or c_function_of(func) is not None
+                return self._formula(func) is not None or c_function_of(func) is not None
             case Loop() | Guard():
                 return all(map(self._may_be_printed, (each for block in blocks_of_step(step) for each in block)))
         return False

@@ -5,7 +5,12 @@ Python plan with other functions for the calls that slinky understands: each is 
 of the interpreter released. Whole loops whose calls are all understood are C, too (see `nests`). A callback in between
 is called as ever.
 
-Invariant: results, counts and warnings are those of the Python plan.
+There are four kinds. `NativePlan` takes to C all that C knows; `FastNativePlan` lets it round otherwise. `AutoPlan` is
+asked for less: C where there is a compiler, and where it is faster. `ExactPlan` is one of these whose results are those
+of the Python plan in every bit, so that a program may move from the one to the other while it runs.
+
+Invariants: results, counts and warnings are those of the Python plan. While the compiler runs, no lock is held that a
+fork waits for.
 """
 
 from __future__ import annotations
@@ -14,55 +19,92 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from slinky.errors import MissingCompilerWarning
+from slinky.errors import CompilationError, MissingCompilerWarning
 from slinky.ir.combined import formula_of
 from slinky.ir.formulas import Formula
+from slinky.ir.nesting import funcs_in
 from slinky.ir.operations import Expression
-from slinky.ir.statements import Program
+from slinky.ir.statements import LoweredFunc, Program
 from slinky.native.carriers import native_carrier
 from slinky.native.compiling import Compiler, compiler
+from slinky.native.functions import function_of_step
+from slinky.native.kernels import is_exact
 from slinky.native.nests import names_outside_nests, with_nests
+from slinky.native.parts import live_steps
 from slinky.runtime.codegen.generator import Kind
-from slinky.runtime.plan import Plan
+from slinky.runtime.formulas import formula_carrier
+from slinky.runtime.plan import Parts, Plan, Variant
 from slinky.runtime.plan_tree import PlanTree
 
 
 class NativePlan(Plan):
     """A plan that runs arithmetic in C. Where there is no C compiler, all of it is Python, and a warning says so."""
 
-    def __init__(self, program: Program) -> None:
-        self._made_by = self._compiler()
-        if self._made_by is None:
-            warnings.warn(
-                "there is no C compiler, so arithmetic runs as NumPy's: install one, or pip install 'slinky[native]'",
-                MissingCompilerWarning,
-                stacklevel=2,
-            )
+    def __init__(self, program: Program, made_by: Compiler | None = None) -> None:
+        self._made_by = self._compiler() if made_by is None else made_by
+        self._made: dict[Kind, Parts] = {}
+        self.runs_c = False
+        """Whether C does anything, as far as variants are made."""
         super().__init__(program)
 
     def _compiler(self) -> Compiler | None:
-        return compiler()
+        found = compiler()
+        if found is None:
+            warnings.warn(
+                "there is no C compiler, so arithmetic runs as NumPy's: install one, or pip install 'slinky[native]'",
+                MissingCompilerWarning,
+                stacklevel=3,
+            )
+        return found
 
-    def refined(self, tree: PlanTree, kind: Kind) -> PlanTree:
-        """The tree with its nests in C, unless each call is to be seen: to count it, or to test it."""
-        if self._made_by is None or kind.recorded or kind.guarded:
-            return tree
-        return with_nests(tree, self._made_by)
+    def make_ready(self) -> None:
+        """Make the variant that runs when nobody counts, and the entry to it, if they are not made yet."""
+        self.variant(self._usual)
+        super().make_ready()
 
-    def carriers(self, tree: PlanTree) -> Mapping[str, Callable[..., Any]]:
+    def variant(self, kind: Kind) -> Variant:
+        """A variant of the function; made on the first use, and before it, what it needs of C."""
+        if kind not in self._variants and kind not in self._made:
+            self._made[kind] = self._compiled(kind)
+        found = super().variant(kind)
+        self._made.pop(kind, None)
+        return found
+
+    def parts(self, kind: Kind) -> Parts:
+        """What a variant is made of, with C for what C may do."""
+        return self._made.get(kind) or self._compiled(kind)
+
+    def _compiled(self, kind: Kind) -> Parts:
+        """What a variant is made of: with nests, unless each call is to be seen, to count it, or to test it."""
+        usual = super().parts(kind)
+        if self._made_by is None:
+            return usual
+        is_watched = kind.recorded or kind.guarded
+        tree = usual.tree if is_watched else with_nests(usual.tree, self._made_by, self._formula)
+        carriers = self._carriers(tree, self._made_by)
+        self.runs_c |= tree is not usual.tree or bool(carriers)
+        return Parts(tree, carriers)
+
+    def _formula(self, func: LoweredFunc) -> Formula | None:
+        """What C computes of a func, if it may."""
+        return formula_of(func)
+
+    def _is_better(self, formula: Formula) -> bool:
+        """Whether C computes calls of a formula that stand by themselves."""
+        return True
+
+    def _carriers(self, tree: PlanTree, made_by: Compiler) -> Mapping[str, Callable[..., Any]]:
         """The C functions of funcs that are arithmetic, where there are some. Raises `CompilationError`.
 
         Those that are called within nests only are made when a nest declines.
         """
-        if self._made_by is None:
-            return {}
         found: dict[str, Callable[..., Any]] = {}
         often = names_outside_nests(tree)
         for name, func in tree.callbacks.items():
-            formula = formula_of(func)
-            if formula is not None:
+            formula = self._formula(func)
+            if formula is not None and self._is_better(formula):
                 make = native_carrier if name in often else _made_later
-                carrier = make(formula, self._made_by)
+                carrier = make(formula, made_by)
                 if carrier is not None:
                     found[name] = carrier if isinstance(func.operation, Expression) else _without_arguments(carrier)
         return found
@@ -76,6 +118,41 @@ class FastNativePlan(NativePlan):
         return None if found is None else found.fast()
 
 
+class AutoPlan(NativePlan):
+    """A plan that runs in C what is faster so: all of it is Python, without a word, where there is no C compiler."""
+
+    def _compiler(self) -> Compiler | None:
+        return any_compiler()
+
+    def _is_better(self, formula: Formula) -> bool:
+        """Not for a single step, for which NumPy has a loop of its own, unless C has a faster one."""
+        own = [function_of_step(formula.steps[number]) for number in live_steps(formula)]
+        return len(own) > 1 or any(each is not None and each.is_faster_alone for each in own)
+
+
+class ExactPlan(AutoPlan):
+    """The same, whose results are those of the Python plan in every bit."""
+
+    def _formula(self, func: LoweredFunc) -> Formula | None:
+        """What C computes wholly, as NumPy does."""
+        found = formula_of(func)
+        return found if found is not None and is_exact(found) else None
+
+
+def any_compiler() -> Compiler | None:
+    """The C compiler, for those who do as well without: none if `$CC` is no compiler."""
+    try:
+        return compiler()
+    except CompilationError:
+        return None
+
+
+def has_exact_code(program: Program) -> bool:
+    """Whether there is a C compiler, and something that it may do in an `ExactPlan`."""
+    formulas = map(formula_of, funcs_in(program))
+    return any(each is not None and is_exact(each) for each in formulas) and any_compiler() is not None
+
+
 def _without_arguments(carrier: Callable[..., Any]) -> Callable[..., Any]:
     """The C function of a stage of a reduction: how long pieces are is in its formula."""
 
@@ -86,10 +163,11 @@ def _without_arguments(carrier: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _made_later(formula: Formula, made_by: Compiler) -> Callable[..., Any]:
-    """The C function of a formula that is known to have one, made when it is first called."""
+    """The C function of a formula that is known to have one, made when it is first called; NumPy's if that C was not
+    brought along, and there is none to make it."""
 
     def carrier(*operands: Any, **arguments: Any) -> None:
-        made = native_carrier(formula, made_by)
+        made = native_carrier(formula, made_by) if made_by.makes_more else formula_carrier(formula)
         assert made is not None  # a nest has it
         made(*operands, **arguments)
 

@@ -90,4 +90,6 @@ def written(language: str, program: Program) -> str:
 register("python", "slinky.runtime.plan:Plan")
 register("native", "slinky.native.plans:NativePlan")
 register("native-fast", "slinky.native.plans:FastNativePlan")
+register("native-exact", "slinky.native.plans:ExactPlan")
+register("auto", "slinky.native.plans:AutoPlan")
 register("interpreter", "slinky.runtime.interpreter:Interpreted")

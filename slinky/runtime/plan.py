@@ -10,7 +10,8 @@ from __future__ import annotations
 import itertools
 import linecache
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
@@ -81,37 +82,42 @@ def _alive(reference: weakref.ref[Plan]) -> Plan:
     return plan
 
 
+@contextmanager
+def _limits_explained(program: Program) -> Iterator[None]:
+    """Say what is wrong where Python's limits of nesting are met."""
+    try:
+        yield
+    except (RecursionError, SyntaxError) as error:
+        if isinstance(error, SyntaxError) and "too many" not in str(error.msg):
+            raise
+        raise ExecutionError(
+            f"pipeline {program.name} is nested too deeply for a plan, which Python limits; "
+            f"p.run(..., backend='interpreter') has no such limit"
+        ) from error
+
+
+@attrs.frozen(eq=False)
+class Parts:
+    """What a variant is made of: its tree, and other functions than the usual ones for what the funcs of the tree run,
+    by their names there."""
+
+    tree: PlanTree
+    carriers: Mapping[str, Callable[..., Any]]
+
+
 class Variant:
-    """One variant of the function of a plan, compiled; `function` is called as `codegen.generator.plan_tree` says.
+    """One variant of the function of a plan, compiled; `function` is called as `codegen.generator.plan_tree` says."""
 
-    `refined` may make another tree of it that does the same; `carriers` gives other functions than the usual ones for
-    what the funcs of a tree run, by their names there.
-    """
-
-    def __init__(
-        self,
-        program: Program,
-        kind: Kind,
-        refined: Callable[[PlanTree, Kind], PlanTree],
-        carriers: Callable[[PlanTree], Mapping[str, Any]],
-    ) -> None:
+    def __init__(self, program: Program, kind: Kind, parts: Parts) -> None:
         self.filename = f"<plan {next(_serial)}>"
-        try:
-            with limited_patience(_patience(program)):
-                self.tree = refined(plan_tree(program, kind), kind)
+        self.tree = parts.tree
+        with _limits_explained(program):
             self.text = python_text(self.tree)
             self.code: CodeType = compile(self.text.source, self.filename, "exec")
-        except (RecursionError, SyntaxError) as error:
-            if isinstance(error, SyntaxError) and "too many" not in str(error.msg):
-                raise
-            raise ExecutionError(
-                f"pipeline {program.name} is nested too deeply for a plan, which Python limits; "
-                f"p.run(..., backend='interpreter') has no such limit"
-            ) from error
         self.arenas = Arenas(self.tree.sites)
         self.inner_arenas = {name: Arenas(kinds) for name, kinds in self.tree.arenas.items()}
         self._first_calls = FirstCalls() if kind.guarded else None
-        callbacks = carriers(self.tree)
+        callbacks = parts.carriers
         if self._first_calls is not None:
             callbacks = self._guarded(self._first_calls)
         self.objects: dict[str, Any] = {**self.tree.objects, **self.inner_arenas, **callbacks}
@@ -186,13 +192,20 @@ class Plan:
         """The Python source of the function that runs when no input or output is empty and nobody counts."""
         return self.variant(self._usual).text.source
 
-    def refined(self, tree: PlanTree, kind: Kind) -> PlanTree:
-        """What runs instead of the tree of a variant, and does the same."""
-        return tree
+    def parts(self, kind: Kind) -> Parts:
+        """What a variant is made of. No lock is held where it takes long to make them: a fork would wait for it."""
+        return Parts(self._tree(kind), {})
 
-    def carriers(self, tree: PlanTree) -> Mapping[str, Callable[..., Any]]:
-        """Other functions than the usual ones for what funcs run, by the names of their callbacks in a tree."""
-        return {}
+    def _program_of(self, kind: Kind) -> Program:
+        program = self._at_origin if kind.at_origin else self.program
+        assert program is not None
+        return program
+
+    def _tree(self, kind: Kind) -> PlanTree:
+        """The tree of a variant."""
+        program = self._program_of(kind)
+        with _limits_explained(program), limited_patience(_patience(program)):
+            return plan_tree(program, kind)
 
     def variant(self, kind: Kind) -> Variant:
         """A variant of the function; made on the first use."""
@@ -201,9 +214,7 @@ class Plan:
             with collector_paused(), self._lock:
                 found = self._variants.get(kind)
                 if found is None:
-                    program = self._at_origin if kind.at_origin else self.program
-                    assert program is not None
-                    found = self._variants[kind] = Variant(program, kind, self.refined, self.carriers)
+                    found = self._variants[kind] = Variant(self._program_of(kind), kind, self.parts(kind))
                     weakref.finalize(self, linecache.cache.pop, found.filename, None)
         return found
 

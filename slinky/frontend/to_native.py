@@ -1,0 +1,125 @@
+"""From the Python plan of a schedule to its native one, while the program runs.
+
+Idea. A schedule runs by its Python plan at first. When that has taken about as long as a compiler would, its native
+plan is made in the background (`slinky.native.background`), and runs from the next call on. So what runs seldom starts
+no compiler; what has run for so long is likely to run as long again; and compiling never costs much more than running.
+
+Invariants: a call waits for nothing. Results are the same before and after, in every bit: of what C computes otherwise
+than NumPy, by a unit in the last place, nothing moves (`ExactPlan`).
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from typing import Any, Protocol
+
+from slinky.errors import CompilationFailedWarning
+from slinky.frontend.places import user_frame
+from slinky.pipeline import Pipeline
+
+PATIENCE = 0.25
+"""So many seconds a schedule runs by its Python plan before its native one is made: about what that takes, with gcc
+for ten operations."""
+
+SWITCH = "SLINKY_NATIVE"
+"""The environment variable that says `0` where no compiler is to be started unasked."""
+
+
+class Runs(Protocol):
+    """What runs a schedule: a plan, or what chooses one."""
+
+    @property
+    def enter(self) -> Callable[[Sequence[object], dict[str, Any]], Any]:
+        """Runs on arrays, inputs then outputs, and scalars by name."""
+
+
+def may_move() -> bool:
+    """Whether functions may start compilers by themselves."""
+    return os.environ.get(SWITCH) != "0"
+
+
+class Move:
+    """A schedule on its way to its native plan. `settle` is told what runs it in the end, and only then."""
+
+    def __init__(self, pipeline: Pipeline, title: str, settle: Callable[[Runs], None]) -> None:
+        self._pipeline = pipeline
+        self._title = title
+        self._settle = settle
+        self._plan: Runs = pipeline.compile()
+        self._spent = 0.0
+        self._job: Any = None
+        self._settled: Runs | None = None
+
+    def enter(self, arrays: Sequence[object], scalars: dict[str, Any]) -> Any:
+        """Run by the plan that there is."""
+        if self._job is not None:
+            return self._found().enter(arrays, scalars)
+        began = perf_counter()
+        result = self._plan.enter(arrays, scalars)
+        self._spent += perf_counter() - began
+        if self._spent >= PATIENCE:
+            self.begin()
+        return result
+
+    def begin(self) -> bool:
+        """Have the native plan made, if it is not yet; whether somebody does, or has done."""
+        if self._settled is None and (self._job is None or self._job.is_lost):
+            from slinky.native.background import BACKGROUND
+
+            pipeline = self._pipeline
+            self._spent = 0.0
+            self._job = BACKGROUND.take(lambda: _native_plan(pipeline))
+        return self._settled is not None or self._job is not None
+
+    def wait(self, seconds: float | None) -> bool:
+        """Have the native plan made, and wait until it is; whether it is."""
+        while self._settled is None:
+            if not self.begin() or not self._job.wait(seconds):
+                return False
+            self._found()
+        return True
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether the native plan is being made."""
+        return self._job is not None
+
+    def _found(self) -> Runs:
+        """What runs now."""
+        job = self._job
+        if self._settled is not None:
+            return self._settled
+        if job is None or not job.is_done:
+            return self._plan
+        if job.is_lost:  # this is a forked child, in which nobody compiles it
+            self._job = None
+            return self._plan
+        self._settled = found = job.result or self._plan
+        self._settle(found)
+        if job.error is not None:
+            warnings.warn(
+                f"{self._title} stays with NumPy's loops: {job.error}",
+                CompilationFailedWarning,
+                stacklevel=user_frame()[1],
+            )
+        return found
+
+
+def native_state(plan: Runs | None) -> str | None:
+    """How far a schedule is on its way to C, in words; None if it has not set out."""
+    if isinstance(plan, Move):
+        return "C is being compiled" if plan.is_under_way else f"moves to C when it has run for {PATIENCE} s"
+    return "runs in C as far as that is known" if getattr(plan, "runs_c", False) else None
+
+
+def _native_plan(pipeline: Pipeline) -> Any:
+    """The native plan of a schedule, ready to run; None if C does nothing in it. Raises `CompilationError`."""
+    from slinky.native.plans import has_exact_code
+
+    if not has_exact_code(pipeline.program):
+        return None
+    plan: Any = pipeline.compile(backend="native-exact")
+    return plan if plan.runs_c else None
