@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-import re
+import os
 import sys
 import time
 import weakref
@@ -21,11 +21,13 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 
-from slinky.errors import OperationError, SlinkyError, TracingError
+from slinky.errors import SlinkyError, TracingError
 from slinky.frontend.arrays import is_traceable, placed
 from slinky.frontend.calling import lazy_arrays
 from slinky.frontend.containers import all_alike, bare_values, is_labelled, labelled_like
 from slinky.frontend.donating import GivenAsItIsError, may_be_written, names_given_away, parameters_of
+from slinky.frontend.explaining import guards_in_words, schedule_in_words
+from slinky.frontend.exporting import Loaded, Settings, asked, export, settings_of
 from slinky.frontend.lowering import Lowered, count_of_funcs
 from slinky.frontend.namespaces import with_traced_numpy
 from slinky.frontend.nodes import Array, Source
@@ -34,7 +36,7 @@ from slinky.frontend.reading import Reads
 from slinky.frontend.running import runner
 from slinky.frontend.sizes import Length, Size
 from slinky.frontend.tables import ANY_PIECES, EXACT_PIECES
-from slinky.frontend.to_native import Move, Runs, may_move, native_state
+from slinky.frontend.to_native import Move, Runs, may_move
 from slinky.frontend.traced import Arguments, Traced
 from slinky.frontend.tracing import (
     MOST_FUNCS,
@@ -88,6 +90,7 @@ class Jit:
         self._donate = donate
         self._by_pieces = by_pieces
         self._moves = moves
+        self._loaded: Loaded | None = None
         self._reads: Reads | None = None
         self._traces: dict[Hashable, list[Traced]] = {}
         self._refused: dict[Hashable, str] = {}
@@ -245,17 +248,24 @@ class Jit:
         key = tuple(array.shape for array in (*arrays, *outputs))
         if key in traced.scheduled:
             return traced.scheduled[key]
-        scheduled = scheduled_for(plan.pipeline, arrays, outputs, scalars)
         found: Runs | None
+        if self._loaded is not None:
+            is_there, found = self._loaded.find(plan.pipeline, [*arrays, *outputs], scalars)
+            if is_there:
+                traced.scheduled[key] = found
+                return found
+        scheduled = scheduled_for(plan.pipeline, arrays, outputs, scalars)
         if self._chooses and not is_worth_while(scheduled, traced.nodes, of, self._machine):
             found = None
-        elif self._moves and may_move():
+        elif self._moves and self._loaded is None and may_move():
             found = self._moving(traced, key, scheduled)
         else:
-            found = scheduled.compile(backend=self._backend)
+            found = scheduled.compile(backend="python" if self._loaded is not None else self._backend)
         if len(traced.scheduled) > KEPT_TRACES:
             traced.scheduled.clear()
+            traced.asked.clear()
         traced.scheduled[key] = found
+        traced.asked[key] = asked(plan.pipeline, [*arrays, *outputs], scalars, None if found is None else scheduled)
         return found
 
     def _moving(self, traced: Traced, key: Hashable, scheduled: Pipeline) -> Move:
@@ -388,6 +398,34 @@ class Jit:
         are_begun = [move.begin() for move in moves]
         return all([move.wait(None if end is None else max(end - time.monotonic(), 0)) for move in moves] + are_begun)
 
+    def export(self, directory: str | os.PathLike[str]) -> tuple[str, ...]:
+        """Write what the function has been called for so far to a folder, for processes that must not compile (`load`):
+        schedules, compiled code with its C text, and for which arrays. Returns these, in words.
+
+        One folder takes any number of functions. `docs/native.md` says what it has to fit. Raises `ExportError` where
+        there is nothing to write, or no place for it; `CompilationError` where there is no C compiler, or it fails.
+        """
+        return export(directory, self._settings(), [each for t in self._all_traced() for each in t.asked.values()])
+
+    def load(self, directory: str | os.PathLike[str]) -> None:
+        """Use what `export` has written to a folder: for arrays as large as those, nothing is scheduled or compiled.
+        For others, schedules are made, and run by NumPy's loops: a function that was loaded starts no compiler.
+
+        Raises `ExportError` for what does not fit (another slinky, processor, source or decorator), is not as it was
+        written, or lies where others can write.
+        """
+        self._loaded = Loaded(directory, self._settings())
+        self._ready.clear()
+        for traced in self._all_traced():
+            traced.scheduled.clear()
+            traced.asked.clear()
+
+    def _settings(self) -> Settings:
+        """What is exported depends on, beside the arrays."""
+        others = (self._strict, self._smallest, self._chooses, self._donate, sorted(self._by_pieces))
+        backend = "native-exact" if self._moves else self._backend
+        return settings_of(self._function, backend, self._options, others)
+
     def _all_traced(self) -> list[Traced]:
         """The traces that are kept."""
         return [traced for kept in list(self._traces.values()) for traced in kept]
@@ -419,7 +457,7 @@ class Jit:
         lines += [f"at once: {fence}" for fence in traced.trace.fences]
         whole = [n.name for n in traced.nodes if n.operation.exactness not in self._by_pieces]
         lines += [f"as one piece: {', '.join(whole)}"] if whole else []
-        lines += self._guards(traced, given, named)
+        lines += guards_in_words(traced.trace, [n for _, n, _ in parameters_of(self._function, given, named)])
         reads = Reads(self._function)
         against = [*traced.trace.reasons, *([reads.reason] if reads.reason else [])]
         lines += [f"traced at each call: {why}" for why in against]
@@ -431,33 +469,15 @@ class Jit:
             lines.append(self._schedule(traced, given, named, values))
         return "\n".join(lines)
 
-    def _guards(self, traced: Traced, given: Any, named: Any) -> list[str]:
-        """What sizes the trace is good for, and which lines asked."""
-        names = [name for _, name, _ in parameters_of(self._function, given, named)]
-        extents = {str(s): f"{names[number]}.shape[{d}]" for s, (number, d) in traced.trace.symbols.items()}
-        found = []
-        for condition, line in traced.trace.questions.held.items():
-            text = re.sub(r"size_[0-9]+", lambda symbol: extents.get(symbol[0], symbol[0]), str(condition))
-            found.append(f"good where {text}, asked in {line}")
-        return found
-
     def _schedule(self, traced: Traced, given: Any, named: Any, values: Mapping[Expr, int]) -> str:
         """What the schedule for such arguments is, and why."""
-        from slinky.sched.automatic import explain
-
         leaves = [leaf for _, leaf in leaves_of((given, named))]
         plan = self._plan(traced)
         arrays, empty, scalars = self._arguments(traced, plan, leaves, values)
+        key = tuple(array.shape for array in (*arrays, *empty))
         scheduled = scheduled_for(plan.pipeline, arrays, empty, scalars)
         is_used = not self._chooses or is_worth_while(scheduled, traced.nodes, _lengths(values), self._machine)
-        head = "" if is_used else "called as it is: about as fast as this schedule\n"
-        plan_used = traced.scheduled.get(tuple(array.shape for array in (*arrays, *empty)))
-        if (told := native_state(plan_used)) is not None:
-            head += f"{told}\n"
-        try:
-            return head + str(explain(scheduled))
-        except OperationError:
-            return f"{head}not scheduled: no schedule was found that keeps max_bytes"
+        return schedule_in_words(scheduled, traced.scheduled.get(key), is_used=is_used)
 
     @staticmethod
     def _arguments(

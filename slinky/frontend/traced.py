@@ -17,6 +17,7 @@ import numpy as np
 
 from slinky.frontend.arrays import Cell, LazyArray
 from slinky.frontend.donating import GivenAsItIsError, Written, may_be_written, written
+from slinky.frontend.exporting import Asked
 from slinky.frontend.labels import goes_by_places
 from slinky.frontend.layouts import depends_on_layout, is_turned_nowhere, unlike_numpy
 from slinky.frontend.lowering import Lowered, floats_of, sources_of, untold
@@ -100,6 +101,7 @@ class Traced:
         self.is_empty = any(type(n) is int and n == 0 for shape in shapes for n in shape)
         self.plan: Lowered | None = None
         self.scheduled: dict[Hashable, Runs | None] = {}
+        self.asked: dict[Hashable, Asked] = {}
 
     def _writes(self, arguments: Arguments) -> list[Written]:
         """What goes to arguments: outputs of their own."""

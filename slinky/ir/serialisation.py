@@ -20,7 +20,7 @@ from slinky.ir.stored.expressions import read_table
 from slinky.ir.stored.reading import Reading
 from slinky.ir.stored.records import read_funcs, read_program, write_program
 from slinky.ir.stored.requirements import require_program, require_that_it_runs
-from slinky.ir.stored.writing import Writing, checked_names
+from slinky.ir.stored.writing import Numbering, Writing, checked_names
 
 FORMAT = "slinky pipeline"
 VERSION = 1
@@ -28,7 +28,21 @@ VERSION = 1
 
 def program_to_json(program: Program, callbacks: object) -> str:
     """The text of a program. `callbacks` names some of its callbacks; the others go by their own names."""
-    writing = Writing(checked_names(callbacks, "to_json()"))
+    return _written(Writing(checked_names(callbacks, "to_json()")), program)
+
+
+def program_to_numbered_json(
+    program: Program, known: Mapping[str, Callable[..., Any]] | None = None
+) -> tuple[str, dict[str, Callable[..., Any]]]:
+    """The text of a program whose callbacks are numbered, and these by their names; `known` have names already.
+
+    Raises `FormatError` for arguments of callbacks that cannot be written.
+    """
+    writing = Numbering(known)
+    return _written(writing, program), writing.numbered
+
+
+def _written(writing: Writing, program: Program) -> str:
     written = write_program(writing, program)
     document = {
         "format": FORMAT,

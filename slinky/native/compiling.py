@@ -74,6 +74,50 @@ class Compiler:
         return path
 
 
+@attrs.frozen(eq=False)
+class Noting(Compiler):
+    """A compiler that notes what it is asked for: the libraries by their texts. It is like no other one, so that it is
+    asked for what another one has made, too."""
+
+    files: dict[str, Path] = attrs.field(factory=dict)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def file(self, text: str) -> Path:
+        """The library of a text, which is noted."""
+        path = self.files[text] = super().file(text)
+        return path
+
+
+@attrs.frozen
+class Shipped(Compiler):
+    """What a compiler has made elsewhere, in a folder: nothing more is compiled."""
+
+    folder: Path = Path()
+    digests: frozenset[str] = frozenset()
+
+    @property
+    def makes_more(self) -> bool:
+        """Never."""
+        return False
+
+    def file(self, text: str) -> Path:
+        """The library of a text. Raises `NotShippedError` where there is none."""
+        name = self.digest(text)
+        path = self.folder / f"{name}.so"
+        if name not in self.digests or not _is_kept(text, path):
+            raise NotShippedError(f"{self.folder} has no library for what is to be computed")
+        return path
+
+
+class NotShippedError(CompilationError):
+    """A library is asked for that was not compiled before."""
+
+
 def compiler() -> Compiler | None:
     """The C compiler of this machine: `$CC`, else `cc`, `gcc` or `clang`, else that of the extra `native`."""
     return _compiler(os.environ.get("CC", ""))
@@ -102,8 +146,9 @@ def library(text: str, made_by: Compiler) -> ctypes.CDLL:
     """
     path = made_by.file(text)
     try:
-        with contextlib.suppress(OSError):
-            os.utime(path)
+        if made_by.makes_more:
+            with contextlib.suppress(OSError):
+                os.utime(path)
         return ctypes.CDLL(str(path))
     except OSError as error:
         raise CompilationError(f"what {made_by.command[0]} compiled cannot be loaded: {error}") from None
@@ -181,19 +226,22 @@ def _folder(given: str | None) -> Path:
     folder = cache_folder(given) / "native"
     with contextlib.suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if _is_ours(folder):
+        if os.access(folder, os.W_OK) and is_of(folder, this_user()):
             return folder
     return Path(tempfile.mkdtemp(prefix="slinky-native-"))
 
 
-def _is_ours(folder: Path) -> bool:
-    """Whether nobody else can put a library there."""
-    if not os.access(folder, os.W_OK):
-        return False
+def this_user() -> frozenset[int]:
+    """Who runs this process; nobody where there are no users."""
+    return frozenset([os.getuid()]) if hasattr(os, "getuid") else frozenset()
+
+
+def is_of(path: Path, owners: frozenset[int]) -> bool:
+    """Whether a file or folder belongs to one of these users, and nobody else can write to it."""
     if not hasattr(os, "getuid"):
         return True
-    found = folder.stat()
-    return found.st_uid == os.getuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    found = path.stat()
+    return found.st_uid in owners and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 @cache

@@ -26,7 +26,7 @@ from slinky.ir.nesting import funcs_in
 from slinky.ir.operations import Expression
 from slinky.ir.statements import LoweredFunc, Program
 from slinky.native.carriers import native_carrier
-from slinky.native.compiling import Compiler, compiler
+from slinky.native.compiling import Compiler, NotShippedError, compiler
 from slinky.native.functions import function_of_step
 from slinky.native.kernels import is_exact
 from slinky.native.nests import names_outside_nests, with_nests
@@ -80,8 +80,11 @@ class NativePlan(Plan):
         if self._made_by is None:
             return usual
         is_watched = kind.recorded or kind.guarded
-        tree = usual.tree if is_watched else with_nests(usual.tree, self._made_by, self._formula)
-        carriers = self._carriers(tree, self._made_by)
+        try:
+            tree = usual.tree if is_watched else with_nests(usual.tree, self._made_by, self._formula)
+            carriers = self._carriers(tree, self._made_by)
+        except NotShippedError:
+            return usual
         self.runs_c |= tree is not usual.tree or bool(carriers)
         return Parts(tree, carriers)
 

@@ -9,6 +9,7 @@ Invariant: runs give what the program gives.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import slinky as sl
@@ -43,7 +44,7 @@ class AutoPipeline(sl.Pipeline):
 
     def scheduled_for(self, /, *arrays: object, **scalars: Any) -> sl.Pipeline:
         """The pipeline that runs on arrays like these, or of these shapes. Raises what `auto_schedule` raises."""
-        key = (tuple(map(_range, arrays)), tuple((name, _range(scalars[name])) for name in sorted(scalars)))
+        key = range_of(arrays, scalars)
         found = self._found.get(key)
         if found is None:
             with collector_paused():
@@ -99,6 +100,11 @@ def scheduled_by_itself(p: sl.Pipeline, arrays: tuple[object, ...], options: dic
 
 def _again(version: Any, options: dict[str, Any]) -> AutoPipeline:
     return AutoPipeline(sl.Pipeline(version), **options)
+
+
+def range_of(arrays: Sequence[object], scalars: Mapping[str, object]) -> _Key:
+    """In which range of sizes arguments lie, all of which have one schedule."""
+    return tuple(map(_range, arrays)), tuple((name, _range(scalars[name])) for name in sorted(scalars))
 
 
 def _range(given: object) -> object:

@@ -92,6 +92,23 @@ class Writing:
         return own
 
 
+class Numbering(Writing):
+    """A text in which callbacks are called `callback_0`, `callback_1` and so on, as they come: one program has one
+    text, whatever its callbacks are called. `known` are those that have their names already."""
+
+    def __init__(self, known: Mapping[str, Callable[..., Any]] | None = None) -> None:
+        super().__init__({})
+        self.numbered: dict[str, Callable[..., Any]] = dict(known or {})
+
+    def _name_of(self, callback: Any) -> str:
+        for name, known in self.numbered.items():
+            if is_same(known, callback):
+                return name
+        name = f"callback_{len(self.numbered)}"
+        self.numbered[name] = callback
+        return name
+
+
 def is_same(a: object, b: object) -> bool:
     """Whether two callbacks are one: the same object, or one that says so of itself, as a method of an object does."""
     return a is b or (type(a) is type(b) and (a == b) is True)

@@ -1,0 +1,38 @@
+"""What becomes of a traced function, in words: what sizes a trace is good for, and what its schedule is.
+
+Invariant: nothing is decided here. What is said is what a call does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from slinky.errors import OperationError
+from slinky.frontend.to_native import Runs, native_state
+from slinky.frontend.tracing import Trace
+from slinky.pipeline import Pipeline
+
+
+def guards_in_words(trace: Trace, names: Sequence[str]) -> list[str]:
+    """What sizes a trace is good for, and which lines asked; `names` are those of the arguments."""
+    extents = {str(s): f"{names[number]}.shape[{d}]" for s, (number, d) in trace.symbols.items()}
+    found = []
+    for condition, line in trace.questions.held.items():
+        text = re.sub(r"size_[0-9]+", lambda symbol: extents.get(symbol[0], symbol[0]), str(condition))
+        found.append(f"good where {text}, asked in {line}")
+    return found
+
+
+def schedule_in_words(scheduled: Pipeline, plan: Runs | None, *, is_used: bool) -> str:
+    """What a schedule is, and why; `plan` is what runs it, if it has run."""
+    from slinky.sched.automatic import explain
+
+    lines = [] if is_used else ["called as it is: about as fast as this schedule"]
+    if (state := native_state(plan)) is not None:
+        lines.append(state)
+    try:
+        lines.append(str(explain(scheduled)))
+    except OperationError:
+        lines.append("not scheduled: no schedule was found that keeps max_bytes")
+    return "\n".join(lines)
