@@ -57,8 +57,11 @@ def _combined(values: list[Any], choose: random.Random) -> Any:
     return total
 
 
-def pipeline(seed: int, *, callbacks: float = 0.2) -> sl.Pipeline:
-    """A pipeline of a few funcs, arithmetic but for this share of callbacks, without a schedule."""
+def pipeline(
+    seed: int, *, callbacks: float = 0.2, negated: Callable[[np.dtype[Any], np.dtype[Any]], Any] | None = None
+) -> sl.Pipeline:
+    """A pipeline of a few funcs, arithmetic but for this share of callbacks, without a schedule. `negated` gives the
+    callback for the dtypes of what it reads and writes."""
     choose = random.Random(seed)
     buffers = [sl.BufferExpr(f"in{n}", choose.choice(DTYPES), 2) for n in range(choose.randint(1, 2))]
     inputs, funcs = list(buffers), []
@@ -80,7 +83,8 @@ def pipeline(seed: int, *, callbacks: float = 0.2) -> sl.Pipeline:
         if choose.random() < callbacks:
             middle = sl.BufferExpr(f"m{n}", value.dtype, 2)
             funcs.append(sl.arithmetic(value, middle[y, x], name=f"f{n}"))
-            sl.Func(_negated, [middle[y, x]], [result[y, x]], name=f"g{n}")
+            callback = _negated if negated is None else negated(value.dtype, dtype)
+            sl.Func(callback, [middle[y, x]], [result[y, x]], name=f"g{n}")
         else:
             funcs.append(sl.arithmetic(value.astype(dtype), result[y, x], name=f"f{n}"))
         buffers.append(result)

@@ -47,8 +47,8 @@ Declared = Mapping[str, tuple[npt.DTypeLike, int]]
 
 SOURCE_HEAD = """\
 #include <math.h>
+#include <stddef.h>
 #include <stdint.h>
-
 """
 """What stands before a source, wherever it is compiled."""
 
@@ -285,7 +285,7 @@ def _c_kernel_again(
 def _alone(function: CFunction) -> str:
     """A file with a source alone."""
     rank = max([1, *(each.rank for each in function.operands)])
-    parts = [SOURCE_HEAD, BUFFER.format(rank=rank), '#line 1 "as declared"\n', f"static {prototype(function)};\n"]
+    parts = [SOURCE_HEAD, "\n", BUFFER.format(rank=rank), '#line 1 "as declared"\n', f"static {prototype(function)};\n"]
     parts += [f'#line 1 "{function.name}"\n', function.source or "", "\n", flat_text(function, _FLAT)]
     return "".join(parts)
 

@@ -16,7 +16,7 @@ import attrs
 from slinky.ir.operations import Callback
 from slinky.ir.statements import LoweredFunc
 from slinky.native.adapters import PACKING, adapter_text, prototype
-from slinky.native.c_functions import CFunction
+from slinky.native.c_functions import SOURCE_HEAD, CFunction
 from slinky.native.integers import UnprintableError
 from slinky.native.scanning import file_scope
 
@@ -92,8 +92,8 @@ class CFunctions:
 
     def texts(self, called: Collection[str], rank: int) -> list[str]:
         """The adapters of these names, with what they call, for arrays of so many dimensions at most."""
-        texts: list[str] = []
         found = [each for name, each in self._texts.items() if name in called]
+        texts = [SOURCE_HEAD] if found else []
         for source in self._here(called):
             texts += dict.fromkeys(f"static {prototype(f)};\n" for f, _ in found if f.source == source)
             macros = "".join(f"#undef {name}\n" for name in sorted(file_scope(source).macros))

@@ -146,7 +146,7 @@ def is_known(formula: Formula, number: int) -> bool:
         for operand in step.operands:
             _type(formula.dtype_of(operand))
             if isinstance(operand, Constant):
-                _constant(operand.value)
+                constant_text(operand.value)
         return function_of_step(step) is not None or bool(
             _values(step, [("", formula.dtype_of(each)) for each in step.operands])
         )
@@ -381,7 +381,7 @@ class _Kernel:
             case Argument(name=name, dtype=dtype):
                 return self.arguments[name, dtype]
             case Constant(value=value):
-                return _constant(value)
+                return constant_text(value)
             case _:
                 assert_never(operand)
 
@@ -449,7 +449,8 @@ def _power(text: str, exponent: Operand, dtypes: tuple[np.dtype[Any], ...]) -> s
     return power
 
 
-def _constant(value: Any) -> str:
+def constant_text(value: Any) -> str:
+    """A number of NumPy."""
     dtype = value.dtype
     of = _type(dtype)
     if dtype.kind != "f":

@@ -189,8 +189,8 @@ def _nests_source(program: Program, reason: str) -> str:
     nests.tree()
     if not nests.texts:
         raise CompilationError(
-            f"nothing in pipeline {program.name} is a nest of arithmetic that C could do: {reason}. "
-            f"Describe what its callbacks compute by sl.arithmetic"
+            f"nothing in pipeline {program.name} is a nest that C could do: {reason}. "
+            f"Describe what its callbacks compute by sl.arithmetic, or give their source: sl.c_kernel"
         )
     said = [
         program_header(program).rstrip(":"),

@@ -31,7 +31,7 @@ from slinky.native.adapters import BUFFER
 from slinky.native.c_functions import CFunction
 from slinky.native.embedding import Adapter, CFunctions, c_function_of
 from slinky.native.integers import LARGEST, Integers, UnprintableError, Whole, known_within, literal
-from slinky.native.kernels import C_TYPES, KernelFunction, argument_types, kernel_function
+from slinky.native.kernels import C_TYPES, KernelFunction, argument_types, constant_text, kernel_function
 from slinky.native.names import CNames, in_ascii
 from slinky.runtime.arena import SiteKind
 from slinky.runtime.plan_tree import (
@@ -559,7 +559,7 @@ class Lines:
                 lines.append(f"const array {name} = {array.text};")
             operands.append(f"&{name}")
         given = dict(run.arguments)
-        numbers = [self._argument(given[each.name], each.dtype) for each in function.scalars]
+        numbers = [self._number(given[each.name], each.dtype) for each in function.scalars]
         addresses = [self._address(kind, run.callback) for kind in adapter.given]
         called = f"{adapter.name}({', '.join([*operands, *addresses, *minima, *numbers])})"
         with self.block(""):
@@ -571,6 +571,16 @@ class Lines:
                 self.ended(run)
             for line in self.called(operands[-1].removeprefix("&"), function.operands[-1].rank):
                 self.write(line)
+
+    def _number(self, value: Value, dtype: np.dtype[Any]) -> str:
+        """A number that a function takes, as it is where it is known."""
+        if not isinstance(value, Name) or value.text not in self._tree.objects:
+            return self._argument(value, dtype)
+        try:
+            number = dtype.type(self._tree.objects[value.text])
+        except (TypeError, ValueError, OverflowError) as error:
+            raise UnprintableError(f"{value.text} is no {dtype}: {error}") from error
+        return constant_text(number) if number == number else f"({C_TYPES[dtype]})NAN"
 
     def _address(self, kind: str, callback: Name) -> str:
         """The address of a function, or of its data, from outside."""

@@ -1,0 +1,513 @@
+"""Functions of others in C: what callbacks in Python would give, in every plan; what is refused, and said of errors."""
+
+from __future__ import annotations
+
+import ctypes
+import pickle
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import c_sources
+import numpy as np
+import pytest
+from c_programs import FLAGS, SANITIZED, is_whole, run_in_c
+from c_sources import PLANE, across, blur, down, negated, where
+from random_arithmetic import numbers, plane, same_bits
+from random_nests import LAYOUTS, arguments, pipeline, scheduled
+from test_nests import SHAPES, blurred
+from test_nests import told as told  # a fixture
+from test_plan_properties import ring_wherever_possible
+
+import slinky as sl
+from slinky.native import compiling
+from slinky.native.scanning import file_scope
+from slinky.runtime import arena, storage
+
+y, x = sl.variables("y x")
+Array = np.ndarray[Any, Any]
+compiler = compiling.compiler()
+pytestmark = pytest.mark.skipif(compiler is None, reason="there is no C compiler")
+COMMAND = () if compiler is None else compiler.command
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _own_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Libraries of tests are no other's, and quickly made."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SLINKY_CACHE", str(tmp_path_factory.mktemp("compiled")))
+        patch.setattr(compiling, "FLAGS", tuple("-O1" if flag == "-O3" else flag for flag in compiling.FLAGS))
+        yield
+
+
+def run_by(p: sl.Pipeline, backend: str) -> Callable[..., Any]:
+    """What runs a pipeline by a back end, as a whole where that is a plan."""
+    if backend == "interpreter":
+        return lambda *given, **names: p.run(*given, backend=backend, **names)
+    return p.compile(backend=backend)
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Results
+# ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(100, 108))
+def test_kernels_give_what_callbacks_give(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Among random arithmetic under random schedules, on arrays of many layouts."""
+    if seed % 2:
+        monkeypatch.setattr(storage, "ring_size", ring_wherever_possible)
+        monkeypatch.setattr(arena, "ring_size", ring_wherever_possible)
+    usual = pipeline(seed, callbacks=0.6)
+    p = scheduled(pipeline(seed, callbacks=0.6, negated=negated), seed, 10)
+    plan = p.compile(backend="native")
+    with np.errstate(all="ignore"):
+        for shape in SHAPES[seed % 2 :: 2]:
+            results = []
+            for run in (lambda *given, **names: usual.run(*given, backend="interpreter", **names), p, plan):
+                inputs, out, names = arguments(p, shape, seed)
+                run(*inputs, out, **names)
+                results.append(out.array)
+            same_bits(results[1], results[0])
+            same_bits(results[2], results[0])
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("height", [1, 3])
+@pytest.mark.parametrize("shape", [(13, 7), (1, 1), (0, 4), (4, 0)])
+def test_windows_that_slide_are_given_as_they_lie(
+    shape: tuple[int, int], height: int, layout: Callable[[Array], Array], told: list[bool]
+) -> None:
+    p = blur(by_rows=height)
+    values = sl.Buffer(layout(numbers((shape[0] + 2, shape[1] + 2), np.float32)), min=(-5, -9))
+    found = sl.Buffer(layout(np.zeros(shape, np.float32)), min=(-4, -8))
+    p.compile(backend="native")(values, found)
+    same_bits(found.array, blurred(values.array))
+    assert not any(told)
+    if min(shape):
+        assert told
+    counted, usual = (p.run(values, found, backend=backend) for backend in ("native", "interpreter"))
+    assert (counted.calls, counted.elements) == (usual.calls, usual.elements)
+
+
+def test_iterations_of_a_parallel_loop(told: list[bool]) -> None:
+    p = sl.compute_at(sl.split_loop(blur(by_rows=0), "down.y", 4), "across", "for y")
+    p = sl.parallelize_loop(sl.store_at(p, "alloc mid", "for y"), "for y")
+    values, found = numbers((42, 19), np.float32), sl.Buffer(np.zeros((40, 17), np.float32), min=(1, 1))
+    p.compile(backend="native")(values, found)
+    same_bits(found.array, blurred(values))
+    assert told == [False] * 10
+
+
+@pytest.mark.parametrize("backend", ["python", "native", "interpreter"])
+def test_coordinates_are_known_with_pass_buffers_alone(backend: str) -> None:
+    for knows in (True, False):
+        out = plane("out", np.int64)
+        sl.Func(where(), [], [out[y, x]], name="where", arguments={"fails_at": -99}, pass_buffers=knows)
+        p = sl.split_loop(sl.build_pipeline([], [out]), "where.y", 1)
+        found = sl.Buffer(np.zeros((3, 4), np.int64), min=(-2, 5))
+        run_by(p, backend)(found)
+        rows, columns = (np.arange(-2, 1)[:, None], np.arange(5, 9)) if knows else (np.zeros((3, 1)), np.arange(4))
+        assert (found.array == 1000 * rows + columns).all()
+
+
+@pytest.mark.parametrize("dense", [1, 2])
+def test_arrays_with_gaps_are_copied_for_those_that_know_of_none(dense: int) -> None:
+    source = c_sources.DOWN.replace("x * b->stride[1]", "x * (int64_t)sizeof(float)")
+    if dense == 2:
+        source = source.replace("y * b->stride[0]", "y * b->extent[1] * (int64_t)sizeof(float)")
+    kernel = sl.c_kernel(
+        source, "down", inputs={"a": PLANE}, outputs={"out": PLANE}, scalars={"by": np.float32}, dense=dense
+    )
+    p = blur(second=kernel)
+    for layout in LAYOUTS:
+        values = layout(numbers((12, 9), np.float32))
+        for run in (p.compile(backend="native"), p):
+            found = sl.Buffer(layout(np.zeros((10, 7), np.float32)), min=(1, 1))
+            run(values, found)
+            same_bits(found.array, blurred(values))
+
+
+def test_elements_that_are_not_where_their_dtype_wants_them() -> None:
+    values = np.zeros(12 * 9 * 4 + 1, np.uint8)[1:].view(np.float32).reshape(12, 9)
+    values[...] = numbers((12, 9), np.float32)
+    for backend in ("native", "python"):
+        found = np.zeros(10 * 7 * 4 + 1, np.uint8)[1:].view(np.float32).reshape(10, 7)
+        blur().compile(backend=backend)(values, sl.Buffer(found, min=(1, 1)))
+        same_bits(found, blurred(values))
+
+
+def test_exceptions_of_floats_are_those_of_arithmetic() -> None:
+    """What a function of somebody else divides by 0 is its own affair; what arithmetic beside it does is told."""
+    source = c_sources.NEGATED.format(of="float", to="float").replace("(-*", "(1 / *")
+    kernel = sl.c_kernel(source, "negated", inputs={"a": PLANE}, outputs={"out": PLANE})
+    a, mid, out = (plane(name, np.float32) for name in ("a", "mid", "out"))
+    sl.Func(kernel, [a[y, x]], [mid[y, x]], name="inverse")
+    sl.arithmetic(mid[y, x] * 2, out[y, x], name="twice")
+    p = sl.compute_at(sl.split_loop(sl.build_pipeline([a], [out]), "twice.y", 1), "inverse", "for y")
+    plan, found = p.compile(backend="native"), np.zeros((3, 4), np.float32)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        plan(np.zeros((3, 4), np.float32), found)
+    assert np.isinf(found).all()
+    with pytest.warns(RuntimeWarning, match="overflow encountered"):
+        plan(np.full((3, 4), 4e-39, np.float32), found)
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Functions that are compiled already
+# ----------------------------------------------------------------------------------------------------------------
+
+ITEMS = ["a", "out", "a.extent[0]: int", "out.extent[1]: size_t", "a.step[0]", "out.stride[0]: ptrdiff_t", "by"]
+
+
+def of_ctypes() -> Any:
+    """A function that takes what C functions like to take: pointers, sizes as `int`, leading dimensions."""
+    source = """
+    #include <stddef.h>
+    int bare(const float *a, float *out, int rows, size_t columns, int64_t lead, ptrdiff_t bytes, float by)
+    {
+        for (int y = 0; y + 2 < rows; y++)
+            for (size_t x = 0; x < columns; x++) {
+                const float *from = a + y * lead + x;
+                float *to = (float *)((char *)out + y * bytes) + x;
+                *to = (from[0] + from[lead] * 2 + from[2 * lead]) * by;
+            }
+        return rows > 0 ? 1 : 0;
+    }
+    int unused(const slinky_buffer *out) { (void)out; return 0; }
+    """
+    made = compiling.compiler()
+    assert made is not None
+    text = f"#include <stdint.h>\ntypedef struct {{ int x; }} slinky_buffer;\n{source}"
+    return compiling.library(text, made).bare
+
+
+@pytest.mark.parametrize("wrap", ["ctypes", "address", "capsule", "cffi"])
+def test_compiled_functions(wrap: str, told: list[bool]) -> None:
+    """They are called in the nest, with what they ask for, and stay what they are."""
+    given = function = of_ctypes()
+    address = ctypes.cast(function, ctypes.c_void_p).value
+    if wrap == "address":
+        given = address
+    elif wrap == "capsule":
+        make = ctypes.pythonapi.PyCapsule_New
+        make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+        given = make(address, b"signature", None)
+    elif wrap == "cffi":
+        cffi = pytest.importorskip("cffi").FFI()
+        given = cffi.cast("int(*)(float *, float *, int, size_t, int64_t, ptrdiff_t, float)", address)
+    kernel = sl.c_function(
+        given, inputs={"a": PLANE}, outputs={"out": PLANE}, scalars={"by": np.float32}, parameters=ITEMS, success=1
+    )
+    p = blur(second=kernel)
+    values = numbers((14, 9), np.float32)
+    for layout in LAYOUTS:
+        for run in (p.compile(backend="native"), p):
+            found = sl.Buffer(layout(np.zeros((12, 7), np.float32)), min=(1, 1))
+            run(layout(values), found)
+            same_bits(found.array, blurred(values))
+    assert told == [False] * len(LAYOUTS)
+
+
+def test_low_level_callables_have_data_of_their_own() -> None:
+    scipy = pytest.importorskip("scipy")
+    source = """
+    int shifted(const double *line, intptr_t length, double *out, const double *data)
+    {
+        for (intptr_t x = 0; x < length; x++) out[x] = line[x] + *data;
+        return 1;
+    }
+    """
+    made = compiling.compiler()
+    assert made is not None
+    function = compiling.library(f"#include <stdint.h>\n{source}", made).shifted
+    function.restype = ctypes.c_int
+    function.argtypes = [ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_void_p, ctypes.c_void_p]
+    amount = ctypes.c_double(2.5)
+    low_level = scipy.LowLevelCallable(function, ctypes.cast(ctypes.pointer(amount), ctypes.c_void_p))
+    kernel = sl.c_function(
+        low_level,
+        inputs={"a": (np.float64, 1)},
+        outputs={"out": (np.float64, 1)},
+        parameters=["a", "a.extent[0]: intptr_t", "out", "user_data"],
+        success=1,
+        name="shifted",
+    )
+    a, mid, out = (plane(name, np.float64, 1) for name in ("a", "mid", "out"))
+    sl.Func(kernel, [a[x]], [mid[x]], name="first")
+    sl.Func(kernel, [mid[x]], [out[x]], name="second")
+    p = sl.compute_at(sl.split_loop(sl.build_pipeline([a], [out]), "second.x", 3), "first", "for x")
+    for backend in ("native", "python"):
+        found = np.zeros(10)
+        p.compile(backend=backend)(np.arange(10.0), found)
+        assert (found == np.arange(10.0) + 5).all()
+
+
+def test_functions_of_numba(told: list[bool]) -> None:
+    numba = pytest.importorskip("numba")
+
+    @numba.njit
+    def down(a: Array, out: Array, by: float) -> None:
+        if a.shape[0] != out.shape[0] + 2:
+            raise ValueError("another shape")
+        for i in range(out.shape[0]):
+            for j in range(out.shape[1]):
+                out[i, j] = (a[i, j] + a[i + 1, j] * np.float32(2) + a[i + 2, j]) * by
+
+    kernel = sl.c_function(down, inputs={"a": PLANE}, outputs={"out": PLANE}, scalars={"by": np.float32})
+    p = blur(second=kernel, by_rows=2)
+    values = numbers((14, 9), np.float32)
+    for layout in LAYOUTS[:3]:
+        for run in (p.compile(backend="native"), p):
+            found = sl.Buffer(layout(np.zeros((12, 7), np.float32)), min=(1, 1))
+            run(layout(values), found)
+            same_bits(found.array, blurred(values))
+    assert told == [False] * 3
+    with pytest.raises(sl.CallbackError, match="down failed: it returned 1"):
+        kernel(values, values, by=1)
+    signature = "int32(CPointer(uint8), CPointer(uint8), int64)"
+
+    @numba.cfunc(signature)
+    def twice(a: Any, out: Any, n: int) -> int:
+        for i in range(n):
+            out[i] = 2 * a[i]
+        return 0
+
+    line = (np.uint8, 1)
+    doubled = sl.c_function(twice, inputs={"a": line}, outputs={"out": line}, parameters=["a", "out", "a.extent[0]"])
+    result = np.zeros(5, np.uint8)
+    doubled(np.arange(5, dtype=np.uint8), result)
+    assert list(result) == [0, 2, 4, 6, 8]
+    with pytest.raises(sl.GraphError, match="is not compiled by numba for such arrays"):
+        sl.c_function(down, inputs={"a": (np.float32, 1)}, outputs={"out": line}, scalars={"by": np.float32})
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Errors
+# ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("schedule", ["rows", "parallel", "none"])
+def test_a_function_that_fails_ends_the_run(schedule: str) -> None:
+    """With an error that says which call it was, the same by every back end; nothing is computed behind it."""
+    mid, out = plane("mid", np.int64), plane("out", np.int64)
+    sl.Func(where(), [], [mid[y, x]], name="where", arguments={"fails_at": sl.scalar("n")}, pass_buffers=True)
+    sl.Func(negated(np.dtype(np.int64), np.dtype(np.int64)), [mid[y, x]], [out[y, x]], name="turned")
+    p = sl.build_pipeline([], [out])
+    if schedule != "none":
+        p = sl.compute_at(sl.split_loop(p, "turned.y", 1), "where", "for y")
+    if schedule == "parallel":
+        p = sl.parallelize_loop(sl.store_at(p, "alloc mid", "for y"), "for y", workers=1)
+    said = []
+    for backend in ("native", "python", "interpreter"):
+        run, found = run_by(p, backend), sl.Buffer(np.ones((6, 4), np.int64), min=(-3, 2))
+        with pytest.raises(sl.CallbackError) as caught:
+            run(found, n=1)
+        said.append((str(caught.value), caught.value.__notes__))
+        if schedule == "rows":
+            assert (found.array[4:] == 1).all()
+            assert (found.array[:4] != 1).all()
+        run(found, n=99)
+        assert (found.array[4] == -1000 - np.arange(2, 6)).all()
+    row = "1" if schedule != "none" else "-3..2"
+    note = f"in the call where[{row}, 2..5] of pipeline {p.program.name}"
+    assert said[0] == ("where failed: it returned 7, where 0 says that all went well", [note])
+    assert said[1] == said[2] == said[0]
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("int f(const slinky_buffer *a, const slinky_buffer *out) { return nothing_is_called_so; }", "f:1:.*error"),
+        ("int f(const slinky_buffer *a) { return 0; }", "conflicting types"),
+        ("void f(const slinky_buffer *a, const slinky_buffer *out) {}", "conflicting types"),
+        ("int g(const slinky_buffer *a, const slinky_buffer *out) { return 0; }", "f"),
+    ],
+)
+def test_sources_that_are_no_such_function(source: str, words: str) -> None:
+    with pytest.raises(sl.CompilationError, match=f"(?s){words}"):
+        sl.c_kernel(source, "f", inputs={"a": PLANE}, outputs={"out": PLANE})
+
+
+def test_without_a_compiler_there_is_no_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("slinky.native.c_functions.compiler", lambda: None)
+    with pytest.raises(sl.CompilationError, match="'across' needs a C compiler"):
+        sl.c_kernel(c_sources.ACROSS, "across", inputs={"a": PLANE}, outputs={"out": PLANE})
+
+
+def test_funcs_that_would_give_it_something_else() -> None:
+    a, wide, out = plane("a", np.float32), plane("wide", np.float64), plane("out", np.float32)
+    line = plane("line", np.float32, 1)
+    for inputs, named, words in (
+        ([wide[y, x]], {"by": 1}, r"takes float32\[2\] as its input 0, got float64\[2\]"),
+        ([line[x]], {"by": 1}, r"takes float32\[2\] as its input 0, got float32\[1\]"),
+        ([a[y, x], a[y, x]], {"by": 1}, "takes 1 input, got 2"),
+        ([a[y, x]], {}, "takes the arguments by, got no arguments"),
+    ):
+        with pytest.raises(sl.GraphError, match=f"func 'down': down {words}"):
+            sl.Func(down(), inputs, [out[y, x]], arguments=named)
+    array = np.zeros((3, 3), np.float32)
+    with pytest.raises(sl.CallbackError, match=r"down takes float32\[2\] as its output 0, got int16\[2\]"):
+        down()(array, np.zeros((3, 3), np.int16), by=1)
+    with pytest.raises(sl.CallbackError, match=r"takes arrays of NumPy, got list"):
+        down()([[1.0]], array, by=1)  # type: ignore[arg-type]
+    array.flags.writeable = False
+    with pytest.raises(sl.CallbackError, match=r"writes out, but was given a read-only array"):
+        down()(array, array, by=1)
+    with pytest.raises(sl.CallbackError, match=r"its number by as float32"):
+        down()(array, array.copy(), by="x")
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"outputs": {}}, "writes nothing"),
+        ({"inputs": [PLANE]}, "inputs must be a dictionary"),
+        ({"inputs": {"a": np.float32}}, "'a' must be a dtype and a rank"),
+        ({"inputs": {"a": (object, 1)}}, "is of object, which C has not"),
+        ({"inputs": {"a": ("nothing", 1)}}, "the dtype of 'a'"),
+        ({"inputs": {"out": PLANE}}, "'out' must be the name of one array"),
+        ({"scalars": {"by": np.complex64}}, "its number by is complex64"),
+        ({"parameters": ["a", "out", "b.extent[0]"]}, "of none of a, out"),
+        ({"parameters": ["a", "out", "a.extent[2]"]}, "of dimension 2, but a has 2"),
+        ({"parameters": ["a", "out", "a.extent[0]: char"]}, "is of type 'char'"),
+        ({"parameters": ["a", "out", "a.step"]}, r"passed by dimension: a\.step\[0\]"),
+        ({"parameters": ["a", "out.extent[0]"]}, "no parameter is 'out'"),
+        ({"parameters": ["a", "out", "a+1"]}, "a parameter is the name"),
+        ({"parameters": ["a", "out", "user_data"]}, "has no user_data"),
+        ({"parameters": "a out"}, "parameters must be a list"),
+        ({"success": "yes"}, "success is an integer or None"),
+        ({"name": "no name"}, "Python identifier"),
+    ],
+)
+def test_declarations_that_cannot_be(changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(sl.GraphError, match=words):
+        sl.c_function(**{"pointer": down().address, "inputs": {"a": PLANE}, "outputs": {"out": PLANE}, **changes})
+
+
+@pytest.mark.parametrize("given", [np.sin, len, "f", 0, -4, True])
+def test_what_is_no_compiled_function(given: object) -> None:
+    with pytest.raises(sl.GraphError, match="no compiled function|where no function is"):
+        sl.c_function(given, outputs={"out": PLANE})
+
+
+def test_integers_that_a_parameter_does_not_hold() -> None:
+    """The 300 columns are no `uint8_t`, and the rows go backwards, which no `size_t` says."""
+    for item, words in (("out.extent[1]: uint8_t", "cannot hold"), ("out.stride[0]: size_t", "cannot hold")):
+        kernel = sl.c_function(
+            of_ctypes(), inputs={"a": PLANE}, outputs={"out": PLANE}, parameters=["a", "out", item], name="f"
+        )
+        a, mid, out = (plane(name, np.float32) for name in ("a", "mid", "out"))
+        sl.Func(across(), [a[y, sl.interval(x - 1, x + 1)]], [mid[y, x]], name="across")
+        sl.Func(kernel, [mid[y, x]], [out[y, x]], name="f")
+        p = sl.split_loop(sl.build_pipeline([a], [out]), "f.y", 1)
+        p = sl.compute_at(p, "across", "for y")
+        found = sl.Buffer(np.zeros((5, 300), np.float32)[::-1], min=(0, 1))
+        for backend in ("native", "python"):
+            with pytest.raises(sl.CallbackError, match=words):
+                p.compile(backend=backend)(np.zeros((5, 302), np.float32), found)
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Files
+# ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sanitized", [False, True])
+@pytest.mark.parametrize("height", [1, 3])
+def test_sources_stand_in_the_file_of_a_program(height: int, sanitized: bool, tmp_path: Path) -> None:
+    """A buffer of which a kernel takes several rows at once is not folded there: rows lie apart where it is."""
+    p = blur(by_rows=height, second=down(1 if sanitized else 0))
+    text = p.to_c()
+    assert is_whole(text)
+    assert "static float sum3(float a" in text
+    assert "3 says that a function which the file has from its author failed" in text
+    values = sl.Buffer(numbers((13, 9), np.float32), min=(-4, 2))
+    found = sl.Buffer(np.zeros((11, 7), np.float32), min=(-3, 3))
+    flags = [*FLAGS, *(SANITIZED if sanitized and height == 1 else ())]
+    status, result = run_in_c(p, [values], found, {}, [*COMMAND, *flags], tmp_path)
+    assert status == 0
+    same_bits(result, blurred(values.array))
+
+
+def test_a_function_that_fails_in_a_program(tmp_path: Path) -> None:
+    out = plane("out", np.int64)
+    sl.Func(where(), [], [out[y, x]], name="where", arguments={"fails_at": 2}, pass_buffers=True)
+    p = sl.split_loop(sl.build_pipeline([], [out]), "where.y", 1)
+    found = sl.Buffer(np.zeros((4, 3), np.int64))
+    status, result = run_in_c(p, [], found, {}, [*COMMAND, *FLAGS], tmp_path)
+    assert status == 3
+    assert (result[3] == 0).all()
+
+
+def test_a_file_cannot_hold_an_address() -> None:
+    named = sl.c_function(
+        of_ctypes(),
+        inputs={"a": PLANE},
+        outputs={"out": PLANE},
+        scalars={"by": np.float32},
+        parameters=ITEMS,
+        name="bare",
+    )
+    with pytest.raises(sl.CompilationError, match=r"bare is known by its address alone\. Describe .* sl\.c_kernel"):
+        blur(second=named).to_c()
+    a, out = plane("a", np.float32), plane("out", np.float32)
+    sl.Func(named, [a[sl.interval(y, y + 2), x]], [out[y, x]], arguments={"by": 1})
+    with pytest.raises(sl.CompilationError, match="bare is known by its address alone"):
+        sl.build_pipeline([a], [out]).to_c()
+
+
+def test_sources_that_give_the_same_names(told: list[bool]) -> None:
+    """One is called by its address, as a file of C cannot."""
+    other = sl.c_kernel(
+        c_sources.DOWN + "static int sum3;\nint unused(void) { return sum3; }",
+        "down",
+        inputs={"a": PLANE},
+        outputs={"out": PLANE},
+        scalars={"by": np.float32},
+    )
+    p = blur(second=other)
+    values, found = numbers((9, 8), np.float32), sl.Buffer(np.zeros((7, 6), np.float32), min=(1, 1))
+    p.compile(backend="native")(values, found)
+    same_bits(found.array, blurred(values))
+    assert told == [False]
+    with pytest.raises(sl.CompilationError, match="the source of down has a name sum3, as has that of across"):
+        p.to_c()
+
+
+def test_names_at_file_scope() -> None:
+    found = file_scope(r"""
+        #define WIDTH 5
+        #define LONG(a) \
+            static int not_here(int)
+        /* static int nor(int here); */ // int nor_here;
+        static inline int64_t least(int64_t a, int64_t b) { int local = 3, other = 4; return a < b ? a : b; }
+        typedef struct { int field; } thing;
+        struct tag { int field; };
+        enum colour { RED, GREEN = 2, BLUE };
+        typedef int (*pointer)(int);
+        static const float weights[3] = {1, 2, 3}, further = 2;
+        static const char *text = "int hidden; { \" (";
+        __attribute__((noinline)) int kernel(const slinky_buffer *a) { return 0; }
+    """)
+    names = "least thing tag colour RED GREEN BLUE pointer weights further text kernel"
+    assert found.names == set(names.split())
+    assert found.macros == {"WIDTH", "LONG"}
+
+
+def test_json_and_pickles_know_kernels_by_name_and_source() -> None:
+    p = blur()
+    again = sl.Pipeline.from_json(p.to_json(), callbacks={"across": across(), "down": down()})
+    pickled = pickle.loads(pickle.dumps(p))
+    values = numbers((9, 8), np.float32)
+    for q in (again, pickled):
+        found = sl.Buffer(np.zeros((7, 6), np.float32), min=(1, 1))
+        q.compile(backend="native")(values, found)
+        same_bits(found.array, blurred(values))
+    kernel = sl.c_function(
+        of_ctypes(), inputs={"a": PLANE}, outputs={"out": PLANE}, parameters=["a", "out"], name="bare"
+    )
+    with pytest.raises(pickle.PicklingError, match="known by its address"):
+        pickle.dumps(kernel)
