@@ -329,9 +329,9 @@ ROW = np.random.default_rng(3).uniform(0.1, 3, 41)
 
 def test_a_step_that_c_does_not_know_costs_itself_alone() -> None:
     def make(a: Any, b: Any) -> Any:
-        return np.arctan(a * 2 + b) * b + np.where(a > b, a, b - 1)
+        return np.sinh(a * 2 + b) * b + np.where(a > b, a, b - 1)
 
-    assert names_of(lines_of(make, A, B)) == ["kernel", "arctan", "kernel"]
+    assert names_of(lines_of(make, A, B)) == ["kernel", "sinh", "kernel"]
     same_bits(computed(make, A, B, whole=False), make(A, B))
 
 
@@ -339,12 +339,12 @@ def test_the_fewest_kernels() -> None:
     """Steps that wait for no other go together, whatever the order in which they are written."""
 
     def make(a: Any, b: Any) -> Any:
-        first, second = np.tan(a * b + 1), np.arcsin(np.sqrt(b) / 2)
-        third = np.arctan(first * second - a)
+        first, second = np.sinh(a * b + 1), np.arctanh(np.sqrt(b) / 2)
+        third = np.arcsinh(first * second - a)
         return third * third + (a * 2 + b)
 
     lines = lines_of(make, A, B)
-    assert names_of(lines) == ["kernel", "tan", "arcsin", "kernel", "arctan", "kernel"]
+    assert names_of(lines) == ["kernel", "sinh", "arctanh", "kernel", "arcsinh", "kernel"]
     same_bits(computed(make, A, B, whole=False), make(A, B))
 
 
@@ -361,10 +361,10 @@ def test_what_is_the_same_along_a_dimension_is_computed_once() -> None:
 def test_too_little_for_c_is_left_to_numpy() -> None:
     made_by = compiling.compiler()
     assert made_by is not None
-    assert native_carrier(of(lambda a: np.tan(a) * 2, A)[1], made_by) is None
-    assert names_of(lines_of(lambda a, b: np.tan(a) * 2 * b + np.sqrt(np.arctan(b)), A, B)) == [
-        "tan",
-        "arctan",
+    assert native_carrier(of(lambda a: np.sinh(a) * 2, A)[1], made_by) is None
+    assert names_of(lines_of(lambda a, b: np.sinh(a) * 2 * b + np.sqrt(np.arcsinh(b)), A, B)) == [
+        "sinh",
+        "arcsinh",
         "kernel",
     ]
 
@@ -380,13 +380,13 @@ def test_results_of_several_outputs_and_types_without_c() -> None:
 
 def test_numbers_of_the_run_and_coordinates() -> None:
     amount, a, out = sl.scalar("amount", float), plane("a", np.float64), plane("out", np.float64)
-    sl.arithmetic(np.tan(a[y, x] * amount + x) * y + (a[y, x] * 2 + x) * amount, out[y, x], name="term")
+    sl.arithmetic(np.sinh(a[y, x] * amount + x) * y + (a[y, x] * 2 + x) * amount, out[y, x], name="term")
     p = sl.build_pipeline([a], [out])
     rows, columns = np.arange(50)[:, None] - 3, np.arange(41) + 2
     for q in in_pieces(p, "term"):
         found = sl.Buffer(np.zeros((50, 41)), min=(-3, 2))
         q.run(sl.Buffer(A, min=(-3, 2)), found, amount=0.3, backend="native")
-        same_bits(found.array, np.tan(A * 0.3 + columns) * rows + (A * 2 + columns) * 0.3)
+        same_bits(found.array, np.sinh(A * 0.3 + columns) * rows + (A * 2 + columns) * 0.3)
 
 
 def test_elements_that_are_not_where_their_dtype_wants_them() -> None:
@@ -394,7 +394,7 @@ def test_elements_that_are_not_where_their_dtype_wants_them() -> None:
     odd[...] = A
 
     def make(a: Any, b: Any) -> Any:
-        return np.tan(a * b + 1) * b + a
+        return np.sinh(a * b + 1) * b + a
 
     p, _ = of(make, odd, B)
     target = np.zeros(8 * A.size + 1, np.uint8)[1:].view(np.float64).reshape(A.shape)
@@ -407,7 +407,7 @@ def test_many_elements_and_threads() -> None:
     a = np.random.default_rng(0).uniform(0.1, 3, (300, 401))
 
     def make(a: Any) -> Any:
-        return np.tan(a * 2 + 1) * a + np.arctan(a * a - 1)
+        return np.sinh(a * 2 + 1) * a + np.arcsinh(a * a - 1)
 
     p, _ = of(make, a)
     for q in (p, sl.parallelize_loop(sl.split_loop(p, "term.y", 70), "for y")):
@@ -417,7 +417,7 @@ def test_many_elements_and_threads() -> None:
 
 
 def test_exceptions_of_all_parts_are_told() -> None:
-    p, _ = of(lambda a: np.log1p(1 / a - 5) * 2 + np.sqrt(a) * a, A)
+    p, _ = of(lambda a: np.log10(1 / a - 5) * 2 + np.sqrt(a) * a, A)
     plan, found = p.compile(backend="native"), np.zeros_like(A)
     for value, words in ((0.0, "divide by zero"), (-1.0, "invalid value")):
         values = np.full_like(A, value)
@@ -429,15 +429,15 @@ def test_exceptions_of_all_parts_are_told() -> None:
 
 
 def in_c(function: np.ufunc) -> Callable[..., Any]:
-    """A function whose results, of planes of float64, are those of C: by itself."""
+    """A function whose results, of planes of floats, are those of C: by itself."""
 
     def applied(*operands: Any) -> Any:
         if not all(isinstance(each, np.ndarray) for each in operands[:1]):
             return function(*operands)
         expected = function(*operands)
-        if expected.dtype != np.float64 or expected.ndim < 2:
+        if (function.__name__, expected.dtype.char) not in FUNCTIONS or expected.ndim < 2:
             return expected
-        given_ = [np.broadcast_to(np.asarray(each, np.float64), expected.shape) for each in operands]
+        given_ = [np.broadcast_to(np.asarray(each, expected.dtype), expected.shape) for each in operands]
         if not expected.size:
             return expected
         p, _ = of(function, *given_)
@@ -448,7 +448,7 @@ def in_c(function: np.ufunc) -> Callable[..., Any]:
     return applied
 
 
-FUNCTIONS_OF_ONE = [np.tan, in_c(np.sin), in_c(np.cos), np.arctan]
+FUNCTIONS_OF_ONE = [np.sinh, in_c(np.sin), in_c(np.arctan), np.arcsinh]
 FUNCTIONS_OF_TWO = [np.fmod, in_c(np.hypot), np.floor_divide, np.remainder, np.heaviside, np.fmax]
 
 
