@@ -211,6 +211,20 @@ def test_compiled_functions(wrap: str, told: list[bool]) -> None:
     assert told == [False] * len(LAYOUTS)
 
 
+def test_without_a_compiler_functions_are_called_by_ctypes(monkeypatch: pytest.MonkeyPatch) -> None:
+    arrays = {"inputs": {"a": PLANE}, "outputs": {"out": PLANE}}
+    function = of_ctypes()
+    monkeypatch.setattr("slinky.native.entries.compiler", lambda: None)
+    kernel = sl.c_function(function, **arrays, scalars={"by": np.float32}, parameters=ITEMS, success=1)
+    values = numbers((12, 9), np.float32)
+    for layout in LAYOUTS:
+        found = layout(np.zeros((10, 9), np.float32))
+        kernel(layout(values), found, by=0.5)
+        same_bits(found, (values[:-2] + values[1:-1] * np.float32(2) + values[2:]) * np.float32(0.5))
+    with pytest.raises(sl.CallbackError, match="bare failed: it returned 0, where 1 says that all went well"):
+        kernel(values[:0], np.zeros((0, 9), np.float32), by=1)
+
+
 def test_low_level_callables_have_data_of_their_own() -> None:
     scipy = pytest.importorskip("scipy")
     source = """
@@ -389,7 +403,7 @@ def test_declarations_that_cannot_be(changes: dict[str, Any], words: str) -> Non
 
 @pytest.mark.parametrize("given", [np.sin, len, "f", 0, -4, True])
 def test_what_is_no_compiled_function(given: object) -> None:
-    with pytest.raises(sl.GraphError, match="no compiled function|where no function is"):
+    with pytest.raises(sl.GraphError, match=r"no compiled function|where no function is"):
         sl.c_function(given, outputs={"out": PLANE})
 
 

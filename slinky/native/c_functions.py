@@ -23,10 +23,10 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from slinky.errors import CallbackError, CompilationError, GraphError
+from slinky.errors import CallbackError, CompilationError, ExecutionError, GraphError, StorageError
 from slinky.graph.buffers import valid_name
 from slinky.ir.signatures import Signature
-from slinky.native.adapters import BUFFER, flat_text, prototype
+from slinky.native.adapters import BUFFER, FAILED, NO_MEMORY, TOO_LARGE, flat_text, prototype
 from slinky.native.compiling import compiler, library
 from slinky.native.kernels import C_TYPES
 from slinky.native.parameters import (
@@ -51,6 +51,9 @@ SOURCE_HEAD = """\
 #include <stdint.h>
 """
 """What stands before a source, wherever it is compiled."""
+
+NOT_DONE = -1
+"""What the quick way to a function returns that has done nothing."""
 
 _FLAT = "slinky_flat"
 
@@ -116,6 +119,28 @@ class CFunction:
 
         Raises `CallbackError` for arrays and numbers that are other ones than it takes, and where it fails.
         """
+        if self._quick is not None and len(operands) == len(self.operands):
+            if isinstance(operands[0], Buffer):
+                given = [each.array if isinstance(each, Buffer) else each for each in operands]
+                minima = [each.min if isinstance(each, Buffer) else (0,) * each.ndim for each in operands]
+                code = self._quick(*given, arguments, minima)
+            else:
+                code = self._quick(*operands, arguments, None)
+            if code == 0:
+                return
+            if code != NOT_DONE:
+                raise failure_of(self, code)
+        self._call_by_ctypes(operands, arguments)
+
+    @cached_property
+    def _quick(self) -> Callable[..., int] | None:
+        """The quick way to the function, if there is one."""
+        from slinky.native.entries import entry_of
+
+        return entry_of(self)
+
+    def _call_by_ctypes(self, operands: Sequence[Array | Buffer], arguments: Mapping[str, Any]) -> None:
+        """Call it by `ctypes`, with copies of arrays that it cannot take, after a closer look at all of them."""
         arrays = [each.array if isinstance(each, Buffer) else each for each in operands]
         self._require(arrays, arguments)
         minima = [each.min if isinstance(each, Buffer) else (0,) * each.ndim for each in operands]
@@ -129,7 +154,7 @@ class CFunction:
             if copy is not array:
                 array[...] = copy
         if self.success is not None and code != self.success:
-            raise CallbackError(failure_text(self, code))
+            raise failure_of(self, FAILED + code)
 
     @cached_property
     def _called(self) -> Callable[..., Any]:
@@ -167,7 +192,7 @@ class CFunction:
         bits = 8 * ctypes.sizeof(INTEGER_TYPES[each.type])
         lowest, end = (0, 1 << bits) if is_unsigned(each.type) else (-(1 << bits - 1), 1 << bits - 1)
         if not lowest <= value < end:
-            raise CallbackError(too_large_text(self))
+            raise failure_of(self, TOO_LARGE)
         return value
 
     def _require(self, arrays: Sequence[object], arguments: Mapping[str, Any]) -> None:
@@ -184,14 +209,18 @@ class CFunction:
                 raise CallbackError(f"{self.name} writes {operand.name}, but was given a read-only array for it")
 
 
-def failure_text(function: CFunction, code: int) -> str:
-    """What to say of a function that returned this."""
-    return f"{function.name} failed: it returned {code}, where {function.success} says that all went well"
-
-
-def too_large_text(function: CFunction) -> str:
-    """What to say of an extent, stride or coordinate that a function cannot be passed."""
-    return f"{function.name} takes integers that cannot hold an extent, a stride or a coordinate of its arrays"
+def failure_of(function: CFunction, told: int) -> ExecutionError:
+    """What to raise for a call that failed, of which an adapter told this (see `adapters`)."""
+    if told == NO_MEMORY:
+        return StorageError(f"there is no memory for a copy without gaps of an array of {function.name}")
+    if told == TOO_LARGE:
+        return CallbackError(
+            f"{function.name} takes integers that cannot hold an extent, a stride or a coordinate of its arrays"
+        )
+    code = told - FAILED
+    return CallbackError(
+        f"{function.name} failed: it returned {code}, where {function.success} says that all went well"
+    )
 
 
 def _is_passable(array: Array, operand: Operand) -> bool:

@@ -28,13 +28,11 @@ from typing import Any, TypeAlias, cast
 
 import attrs
 
-from slinky.errors import CallbackError, ExecutionError, StorageError
 from slinky.ir.combined import formula_of
 from slinky.ir.formulas import Formula
 from slinky.ir.statements import LoweredFunc
-from slinky.native.adapters import FAILED, TOO_LARGE
-from slinky.native.adapters import NO_MEMORY as NOT_PACKED
-from slinky.native.c_functions import CFunction, failure_text, too_large_text
+from slinky.native.arrivals import ARRIVALS
+from slinky.native.c_functions import CFunction, failure_of
 from slinky.native.carriers import converted, exception_bits, report
 from slinky.native.compiling import Compiler, library
 from slinky.native.embedding import c_function_of
@@ -101,24 +99,7 @@ HEAD = """\
 """
 
 _GIVEN = f"""\
-/* An array as NumPy keeps it, and what a function is given. */
-typedef struct {{ intptr_t references; void *type; char *data; int rank; intptr_t *extents, *strides; }} object;
-typedef union {{ const object *array; int64_t integer; uint64_t natural; double number; }} given;
-
-/* Whether elements of an array lie at multiples of so many bytes; how it is laid out. */
-static inline int slinky_take(const object *from, int most, uintptr_t size, array *to)
-{{
-    uintptr_t places = (uintptr_t)from->data;
-    if (from->rank > most) return 0;
-    to->data = from->data;
-    for (int d = 0; d < from->rank; d++) {{
-        to->extents[d] = from->extents[d];
-        to->strides[d] = from->strides[d];
-        places |= (uintptr_t)from->strides[d];
-    }}
-    return places % size == 0;
-}}
-
+{ARRIVALS}
 /* How to give Python's lock away and take it again, and to let it look after signals: what a function is told. */
 static void *(*slinky_save)(void);
 static void (*slinky_restore)(void *);
@@ -175,13 +156,7 @@ class Ending:
 
     def failure(self, code: int, values: Sequence[int]) -> Ended:
         """What to say of a code."""
-        error: ExecutionError
-        if code == NOT_PACKED:
-            error = StorageError(f"there is no memory for a copy without gaps of an array of {self.function.name}")
-        elif code == TOO_LARGE:
-            error = CallbackError(too_large_text(self.function))
-        else:
-            error = CallbackError(failure_text(self.function, code - FAILED))
+        error = failure_of(self.function, code)
         return Ended(error, self.place, dict(zip(self.variables, values, strict=True)))
 
 
