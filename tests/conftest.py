@@ -100,6 +100,14 @@ def forget() -> Iterator[None]:
                     value.cache_clear()
 
 
+@pytest.fixture(scope="module")
+def own_libraries(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What a module compiles is no other's."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SLINKY_CACHE", str(tmp_path_factory.mktemp("compiled")))
+        yield
+
+
 # ----------------------------------------------------------------------------------------------------------------
 # The second judge
 # ----------------------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from natively import of_dtypes as of
 from random_arithmetic import ELSEWHERE, in_pieces, numbers, plane, programs, same_bits
 
 import slinky as sl
@@ -26,21 +27,7 @@ Array = np.ndarray[Any, Any]
 needs_compiler = pytest.mark.skipif(compiling.compiler() is None, reason="there is no C compiler")
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _own_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Libraries of tests are no other's."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SLINKY_CACHE", str(tmp_path_factory.mktemp("compiled")))
-        yield
-
-
-def of(make: Callable[..., Any], *dtypes: Any, result: Any = None) -> tuple[sl.Pipeline, Any]:
-    """A pipeline of one step of arithmetic on planes of these dtypes, and the formula."""
-    inputs = [plane(name, dtype) for name, dtype in zip("abc", dtypes, strict=False)]
-    value = make(*(each[y, x] for each in inputs))
-    out = plane("out", value.dtype if result is None else result)
-    func = sl.arithmetic(value, out[y, x], name="term")
-    return sl.build_pipeline(inputs, [out]), func.formula
+pytestmark = pytest.mark.usefixtures("own_libraries")
 
 
 # ----------------------------------------------------------------------------------------------------------------
