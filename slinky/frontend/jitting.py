@@ -231,7 +231,8 @@ class Jit:
         """The pipeline of a trace."""
         if traced.plan is None:
             name = func_title(self._function.__name__)
-            traced.plan = PLANS.of(traced.nodes, traced.outputs, name, self._options, self._by_pieces)
+            options = self._options if self._backend == "python" else {**self._options, "backend": self._backend}
+            traced.plan = PLANS.of(traced.nodes, traced.outputs, name, options, self._by_pieces)
         return traced.plan
 
     def _scheduled(

@@ -22,7 +22,7 @@ import numpy as np
 
 from slinky.build import build_pipeline
 from slinky.errors import GraphError
-from slinky.frontend.fusing import inlined, term_of
+from slinky.frontend.fusing import inlined, is_arithmetic, term_of
 from slinky.frontend.nodes import Array, Index, Node, Result, Shape, View
 from slinky.frontend.nodes import Source as Given
 from slinky.frontend.operations import Assembled
@@ -274,7 +274,8 @@ class Lowering:
     def lower(self, node: Node, inside: Collection[Node]) -> None:
         """Make the funcs of a node, and of the nodes inside of it: one func for all if that can be."""
         before = [own for own in dict.fromkeys(view.result.node for view in node.operands) if own in inside]
-        if before:
+        is_exact = node.operation.exactness in self._by_pieces
+        if before or (is_exact and is_arithmetic(node)):
             try:
                 self.arithmetic(node, inside)
                 return

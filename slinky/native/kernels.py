@@ -154,6 +154,11 @@ def is_known(formula: Formula, number: int) -> bool:
         return False
 
 
+def is_in_c(formula: Formula) -> bool:
+    """Whether C computes all of a formula as NumPy does."""
+    return all(is_known(formula, number) for number in live_steps(formula))
+
+
 class _UnknownError(Exception):
     """There is no line that is known to compute a step."""
 

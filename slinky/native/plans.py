@@ -28,7 +28,7 @@ from slinky.ir.statements import LoweredFunc, Program
 from slinky.native.carriers import native_carrier
 from slinky.native.compiling import Compiler, NotShippedError, compiler
 from slinky.native.functions import function_of_step
-from slinky.native.kernels import is_exact
+from slinky.native.kernels import is_exact, is_in_c
 from slinky.native.nests import names_outside_nests, with_nests
 from slinky.native.parts import live_steps
 from slinky.runtime.codegen.generator import Kind
@@ -61,6 +61,12 @@ class NativePlan(Plan):
         """Make the variant that runs when nobody counts, and the entry to it, if they are not made yet."""
         self.variant(self._usual)
         super().make_ready()
+
+    @staticmethod
+    def makes_loops_of(func: LoweredFunc) -> bool:
+        """Whether what a func computes is C as a whole, here where a compiler is."""
+        formula = formula_of(func)
+        return formula is not None and is_in_c(formula) and compiler() is not None
 
     def variant(self, kind: Kind) -> Variant:
         """A variant of the function; made on the first use, and before it, what it needs of C."""
@@ -135,6 +141,12 @@ class AutoPlan(NativePlan):
 
 class ExactPlan(AutoPlan):
     """The same, whose results are those of the Python plan in every bit."""
+
+    @staticmethod
+    def makes_loops_of(func: LoweredFunc) -> bool:
+        """Whether what a func computes is C as a whole, and the same in every bit."""
+        formula = formula_of(func)
+        return formula is not None and is_exact(formula) and compiler() is not None
 
     def _formula(self, func: LoweredFunc) -> Formula | None:
         """What C computes wholly, as NumPy does."""

@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import Any, Protocol
 
 from slinky.errors import ArgumentError
-from slinky.ir.statements import Program
+from slinky.ir.statements import LoweredFunc, Program
 from slinky.runtime.run_options import RunOptions
 from slinky.runtime.statistics import RunStatistics
 
@@ -75,6 +75,17 @@ def prepare(name: str, program: Program) -> Prepared:
     module, _, attribute = _registered[name].partition(":")
     made: Prepared = getattr(import_module(module), attribute)(program)
     return made
+
+
+def makes_loops_of(name: str, func: LoweredFunc) -> bool:
+    """Whether the back end of this name runs what a func computes in loops of its own, instead of calling Python.
+
+    Nothing rests on it but how good a schedule is. Raises `ArgumentError` if there is no such back end.
+    """
+    require_backend(name)
+    module, _, attribute = _registered[name].partition(":")
+    asked = getattr(getattr(import_module(module), attribute), "makes_loops_of", None)
+    return asked is not None and bool(asked(func))
 
 
 _WRITERS = {"C": "slinky.native.programs:c_source"}

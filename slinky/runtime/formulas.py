@@ -3,7 +3,8 @@
 Idea. A formula becomes the text of a Python function, once: a line for each step, which writes into an array that is
 made for it, or into one whose contents nobody needs any more, and the last step writes the output itself. What is the
 same along a dimension is computed once for it, as NumPy's broadcasting has it. Where many elements are asked for, it
-runs block after block, so that what the steps hand on stays in the cache, whatever the schedule.
+runs block after block, so that what the steps hand on stays in the cache, whatever the schedule; a single step hands
+nothing on.
 
 Invariant: a step writes into an array only if it is the last that reads what was there; the output is written by the
 very last step alone, so it may be the memory of an input.
@@ -54,6 +55,9 @@ def _carrier(formula: Formula) -> Callable[..., None]:
     exec(compile(text.whole(), "<formula>", "exec"), space)
     steps: Callable[..., None] = space["formula"]
     views = [_view(axes, formula.rank) for axes in formula.inputs]
+    if len(text.lines) == 1 and not any(views) and not formula.has_coordinates():
+        steps.__doc__ = text.whole()
+        return steps
 
     def by_blocks(arrays: Sequence[Array], output: Array, first: Sequence[int], arguments: dict[str, Any]) -> None:
         for place in blocks(output.shape):

@@ -2,7 +2,8 @@
 
 One is the program as it was, to print and to rewrite; what runs is what `auto_schedule` makes of it at the first run.
 Sizes are counted in ranges, from one power of two to the next, and a schedule is kept for each range that a run came
-in: what is good for 1,000 rows is good for 1,023. The first run of a range decides.
+in: what is good for 1,000 rows is good for 1,023. The first run of a range decides. Each back
+end that runs ask for has schedules of its own.
 
 Invariant: runs give what the program gives.
 """
@@ -42,26 +43,42 @@ class AutoPipeline(sl.Pipeline):
     def __reduce__(self) -> tuple[Any, ...]:
         return _again, (self._version, self._options)
 
+    @property
+    def _backend(self) -> str:
+        """What it runs by where nobody says otherwise."""
+        return str(self._options.get("backend", "python"))
+
     def scheduled_for(self, /, *arrays: object, **scalars: Any) -> sl.Pipeline:
         """The pipeline that runs on arrays like these, or of these shapes. Raises what `auto_schedule` raises."""
-        key = range_of(arrays, scalars)
+        return self._scheduled(self._backend, arrays, scalars)
+
+    def _scheduled(self, backend: str, arrays: tuple[object, ...], scalars: dict[str, Any]) -> sl.Pipeline:
+        """The same for a back end."""
+        key = (backend, *range_of(arrays, scalars))
         found = self._found.get(key)
         if found is None:
+            options = {**self._options, "backend": backend}
             with collector_paused():
-                scheduled = auto_schedule(sl.Pipeline(self._version), *arrays, **scalars, **self._options)
+                scheduled = auto_schedule(sl.Pipeline(self._version), *arrays, **scalars, **options)
             found = self._found.setdefault(key, scheduled)
         return found
 
     def __call__(self, /, *arrays: object, **scalars: float) -> Any:
-        """Run as `Pipeline` does, by the schedule for arrays like these."""
-        return self.scheduled_for(*arrays, **scalars)(*arrays, **scalars)
+        """Run as `Pipeline` does, by the schedule for arrays like these, and by the back end that it was made for."""
+        found = self.scheduled_for(*arrays, **scalars)
+        run = found if self._backend == "python" else found.compile(backend=self._backend)
+        return run(*arrays, **scalars)
 
     def bind(self, /, *arrays: object, **scalars: float) -> Any:
         """Fix the arguments, as `Pipeline.bind` does, of the schedule for arrays like these."""
-        return self.scheduled_for(*arrays, **scalars).bind(*arrays, **scalars)
+        found = self.scheduled_for(*arrays, **scalars)
+        if self._backend == "python":
+            return found.bind(*arrays, **scalars)
+        return found.compile(backend=self._backend).bind(arrays, scalars)
 
     def run(self, /, *arrays: object, **options: Any) -> Any:
-        """Run and count as `Pipeline.run` does, by the schedule for arrays like these."""
+        """Run and count as `Pipeline.run` does, by the schedule for arrays like these and for the back end."""
+        options.setdefault("backend", self._backend)
         return self._for(arrays, options).run(*arrays, **options)
 
     def trace(self, /, *arrays: object, **options: Any) -> Any:
@@ -79,7 +96,9 @@ class AutoPipeline(sl.Pipeline):
     def _for(self, arrays: tuple[object, ...], options: dict[str, Any]) -> sl.Pipeline:
         """The schedule for a run with these options, among which are the scalars."""
         names = {p.name for p in self.program.parameters()}
-        return self.scheduled_for(*arrays, **{name: value for name, value in options.items() if name in names})
+        backend = options.get("backend", self._backend)
+        require_options(None, None, None, backend)
+        return self._scheduled(backend, arrays, {name: value for name, value in options.items() if name in names})
 
 
 def scheduled_by_itself(p: sl.Pipeline, arrays: tuple[object, ...], options: dict[str, Any]) -> sl.Pipeline:
@@ -90,11 +109,11 @@ def scheduled_by_itself(p: sl.Pipeline, arrays: tuple[object, ...], options: dic
     if arrays:
         found: sl.Pipeline = auto_schedule(p, *arrays, **options)
         return found
-    known = ("max_bytes", "workers", "machine")
+    known = ("max_bytes", "workers", "machine", "backend")
     for name in options:
         if name not in known:
             raise sl.OperationError(f"auto: without arrays it takes {', '.join(known)}, got {name}={options[name]!r}")
-    require_options(*map(options.get, known))
+    require_options(*map(options.get, known[:3]), options.get("backend", "python"))
     return AutoPipeline(p, **options)
 
 

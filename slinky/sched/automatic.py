@@ -20,11 +20,12 @@ from weakref import WeakKeyDictionary
 import attrs
 
 import slinky as sl
+from slinky.runtime.backends import require_backend
 from slinky.runtime.collector import collector_paused
 from slinky.sched.grouping import Aims, Choice, Group, Grouping, grouping, seconds_text
-from slinky.sched.machines import Machine, this_machine
+from slinky.sched.machines import Machine, this_machine_for
 from slinky.sched.recomputing import Recomputed, recomputed
-from slinky.sched.relations import Relations, relations
+from slinky.sched.relations import Relations, relations_for
 from slinky.sched.tracks import Last, Member
 
 
@@ -97,9 +98,12 @@ class Explanation:
     decisions: tuple[Decision, ...]
     measured: tuple[Candidate, ...] = ()
     """What `tune` has measured, the fastest first."""
+    backend: str = "python"
+    """The back end that it is for."""
 
     def __str__(self) -> str:
         workers = "1 worker" if self.workers == 1 else f"{self.workers} workers"
+        workers += "" if self.backend == "python" else f", back end {self.backend}"
         predicted, unscheduled = (
             "" if math.isnan(seconds) else f"{seconds_text(seconds)} and "
             for seconds in (self.seconds, self.unscheduled_seconds)
@@ -130,6 +134,7 @@ def auto_schedule(
     max_bytes: int | None = None,
     workers: int | None = None,
     machine: Machine | None = None,
+    backend: str = "python",
     rc: bool = False,
     **scalars: Any,
 ) -> Any:
@@ -144,6 +149,8 @@ def auto_schedule(
         max_bytes: what its intermediates may take at most in a run on these arrays, as `p.memory` counts it.
         workers: how many threads it is made for; as many as the machine has cores without it.
         machine: the machine it is made for; the one that this process runs on without it (`sl.this_machine()`).
+        backend: which back end it is to run by, as of `p.run`. What `"native"` makes loops of costs less there: a
+            call of these next to nothing, an operation what C takes, so that strips get as low as the caches like.
 
     Returns:
         The new pipeline. With `rc=True` also an AutoScheduleCursors, of:
@@ -154,9 +161,11 @@ def auto_schedule(
     """
     if not isinstance(p, sl.Pipeline):
         raise sl.OperationError(f"auto_schedule: the first argument must be a Pipeline, got {type(p).__name__}")
-    require_options(max_bytes, workers, machine)
+    require_options(max_bytes, workers, machine, backend)
+    machine = machine or this_machine_for(backend)
+    aims = Aims(machine=machine, workers=machine.cores if workers is None else workers, backend=backend)
     with collector_paused():
-        return _auto_schedule(p, arrays, scalars, max_bytes, workers, machine or this_machine(), rc)
+        return _auto_schedule(p, arrays, scalars, max_bytes, aims, rc)
 
 
 def _auto_schedule(
@@ -164,17 +173,15 @@ def _auto_schedule(
     arrays: tuple[object, ...],
     scalars: dict[str, Any],
     max_bytes: int | None,
-    workers: int | None,
-    machine: Machine,
+    aims: Aims,
     rc: bool,
 ) -> Any:
     """What `auto_schedule` returns, for options that make sense."""
-    found = relations(p, *arrays, **scalars)
-    aims = Aims(machine=machine, workers=machine.cores if workers is None else workers)
+    found = relations_for(aims.backend, p, arrays, scalars)
     before = p.estimate(*arrays, threads=aims.workers, **scalars).program_bytes
     least: tuple[int, sl.Pipeline] | None = None
     for each in _aims(aims, max_bytes):
-        again = recomputed(p, found, each, lambda new: relations(new, *arrays, **scalars))
+        again = recomputed(p, found, each, lambda new: relations_for(aims.backend, new, arrays, scalars))
         writer, scheduled, loops = _written(again, each)
         after = scheduled.estimate(*arrays, threads=each.workers, **scalars).program_bytes
         if max_bytes is None or after <= max_bytes:
@@ -185,7 +192,7 @@ def _auto_schedule(
     assert max_bytes is not None
     for rows in _STRIPS:
         try:
-            scheduled, told = in_strips(p, rows, 1, machine, arrays, scalars)
+            scheduled, told = in_strips(p, rows, 1, aims.machine, arrays, scalars)
         except sl.REFUSALS:
             continue
         if told.program_bytes <= max_bytes:
@@ -215,13 +222,16 @@ def explain(p: sl.Pipeline) -> Explanation:
 # ----------------------------------------------------------------------------------------------------------------
 
 
-def require_options(max_bytes: object, workers: object, machine: object) -> None:
-    """Raise `OperationError` for options that make no sense."""
+def require_options(max_bytes: object, workers: object, machine: object, backend: object) -> None:
+    """Raise `OperationError` for options that make no sense, and `ArgumentError` for a back end that is not there."""
     for name, value, least in (("max_bytes", max_bytes, 0), ("workers", workers, 1)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
             raise sl.OperationError(f"auto_schedule: {name} must be an integer of at least {least}, got {value!r}")
     if machine is not None and not isinstance(machine, Machine):
         raise sl.OperationError(f"auto_schedule: machine must be a Machine, got {machine!r}")
+    if not isinstance(backend, str):
+        raise sl.OperationError(f"auto_schedule: backend must be the name of a back end, got {backend!r}")
+    require_backend(backend)
 
 
 def _aims(aims: Aims, max_bytes: int | None) -> Iterator[Aims]:
@@ -340,7 +350,9 @@ class _Writer:
         """What was decided, call by call in program order."""
         seconds = sum(group.choice.seconds for group in self.grouping.groups)
         decisions = tuple(self.decisions[i] for i in sorted(self.decisions))
-        return Explanation(aims.machine, aims.workers, seconds, unscheduled, after, before, decisions)
+        return Explanation(
+            aims.machine, aims.workers, seconds, unscheduled, after, before, decisions, backend=aims.backend
+        )
 
     def _decide(self, i: int, computed: str, stored: str, reason: str) -> None:
         self.decisions[i] = Decision(self.relations.calls[i].call.name(), computed, stored, reason)

@@ -6,6 +6,10 @@ from where it lies, be that memory, or what a call before has left; and then aga
 data in slices and temporaries, from a level that has room for all that it works on in one go. So strips are faster than
 the whole even where nothing is held for others.
 
+What a back end runs in loops of its own goes over everything once, and keeps what is on the way in registers. Where all
+calls of a group do, these loops are one function, whose calls cost next to nothing; where Python makes one of the
+calls, it makes the others, too.
+
 Invariant: nothing here knows which calls may be together; times are sums over calls, linear in what the machine says.
 """
 
@@ -15,7 +19,7 @@ import attrs
 
 from slinky.sched.machines import Machine
 from slinky.sched.nests import Nest, Share
-from slinky.sched.tracks import Spans, Track, Work
+from slinky.sched.tracks import DISPATCH, OPERATIONS_OF_A_CALL, Spans, Track, Work
 
 PASSES = 2.0
 """How often a NumPy callback goes over all that it reads and writes, in slices and temporaries, once that is near."""
@@ -26,6 +30,12 @@ TEMPORARIES = 2
 LINES_PER_CALL = 100
 """How many lines NumPy begins in the time of a call: what makes strips of columns dearer than strips of rows."""
 
+LINES_PER_LOOP_CALL = 2
+"""The same of C, where a call has little else to do."""
+
+_DISPATCHED = DISPATCH / OPERATIONS_OF_A_CALL
+"""For how many calls one counts that Python makes of a loop of the back end's own."""
+
 
 @attrs.frozen
 class Flow:
@@ -33,8 +43,9 @@ class Flow:
 
     extent: int
     states: float
-    moved: tuple[tuple[float, float], ...]
-    """Of each member, the bytes that are new over all strips, and what each strip reads again of the one before."""
+    moved: tuple[tuple[float, float, bool], ...]
+    """Of each member, the bytes that are new over all strips, what each strip reads again of the one before, and
+    whether loops of the back end's own do so."""
     works: tuple[tuple[Work, float, float], ...]
     """Of each call, what it goes over, and how many coordinates: for each of a strip, and beside these."""
     spans: Spans
@@ -43,7 +54,7 @@ class Flow:
 def flow_of(track: Track) -> Flow:
     """That of a track."""
     extent = track.strips.extent
-    moved = [(m.row_bytes * m.slope * extent, m.row_bytes * m.window) for m in track.members]
+    moved = [(m.row_bytes * m.slope * extent, m.row_bytes * m.window, m.work.in_loops) for m in track.members]
     works = [(last.work, 1.0, 0.0) for last in track.lasts]
     works += [(member.work, member.slope, member.window) for member in track.members]
     return Flow(extent, track.states, tuple(moved), tuple(works), track.spans())
@@ -55,21 +66,32 @@ class Costs:
 
     machine: Machine
 
-    def calls(self, count: float) -> float:
-        """So many calls, but for the data."""
-        return count * self.machine.call_seconds
+    def calls(self, strips: float, steps: float, loops: int) -> float:
+        """So many strips, but for the data: the calls of each that Python makes, and those of loops in C."""
+        machine = self.machine
+        if loops and not steps:
+            return _DISPATCHED * machine.call_seconds + strips * loops * machine.loop_call_seconds
+        return strips * (steps + loops * _DISPATCHED) * machine.call_seconds
 
-    def lines(self, count: float) -> float:
-        """To begin so many lines, in each pass of a callback: NumPy's loops are inside of lines."""
+    def lines(self, count: float, steps: float) -> float:
+        """To begin so many lines: in each pass of a callback, for NumPy's loops are inside of lines; in C, where Python
+        makes none of the calls."""
+        if not steps:
+            return count * self.machine.loop_call_seconds / LINES_PER_LOOP_CALL
         return PASSES * count * self.machine.call_seconds / LINES_PER_CALL
 
-    def operations(self, size: float) -> float:
-        """Operations that write so many bytes, on what is near."""
-        return size / self.machine.near_bandwidth
+    def operations(self, work: Work) -> float:
+        """The operations of a call, on what is near."""
+        machine = self.machine
+        return work.operations / (machine.loop_operations if work.in_loops else machine.near_bandwidth)
 
     def again(self, work: Work, at_once: float) -> float:
         """To go over what a call reads and writes, so many bytes in one go, once these are near."""
-        return PASSES * work.bytes / self.machine.bandwidth(TEMPORARIES * at_once)
+        return 0.0 if work.in_loops else PASSES * work.bytes / self.machine.bandwidth(TEMPORARIES * at_once)
+
+    def most_live(self, track: Track) -> int:
+        """How many bytes strips hold at most: where calls cost nothing, none need be larger than the nearer cache."""
+        return self.machine.most_live if track.steps else self.machine.near_bytes
 
     def inside(self, flow: Flow, height: int, live: float) -> float:
         """To write and to read what is held inside of a group, to go over it, and to hand on what is reduced.
@@ -79,9 +101,13 @@ class Costs:
         """
         machine = self.machine
         bandwidth, near_bytes, near_bandwidth = machine.bandwidth(live), machine.near_bytes, machine.near_bandwidth
+        in_loops = machine.bandwidth_of_loops(live)
         strips = -(-flow.extent // height)
         seconds = 2 * PASSES * strips * flow.states / bandwidth
-        for (new, window), distance in zip(flow.moved, flow.spans.distances(height), strict=True):
+        for (new, window, is_in_loops), distance in zip(flow.moved, flow.spans.distances(height), strict=True):
+            if is_in_loops:
+                seconds += (new + window * strips) / in_loops + new / machine.bandwidth_of_loops(distance)
+                continue
             touched = TEMPORARIES * distance
             seconds += (new + window * strips) / bandwidth
             seconds += new / (near_bandwidth if touched <= near_bytes else machine.bandwidth(touched))
@@ -105,4 +131,4 @@ class Costs:
         new = member.row_bytes * member.slope * extent
         seconds = self.again(member.work, share.at_once) + new / self.machine.bandwidth(live)
         seconds += new / self.machine.bandwidth(TEMPORARIES * share.distance)
-        return share.times * seconds + (share.times - 1) * self.operations(member.work.operations)
+        return share.times * seconds + (share.times - 1) * self.operations(member.work)

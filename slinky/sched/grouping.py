@@ -147,6 +147,8 @@ class Aims:
     spare_memory: bool = False
     most_live: float = math.inf
     """What a group may hold at most, as far as its strips can be made lower."""
+    backend: str = "python"
+    """What it runs by."""
 
 
 def grouping(relations: Relations, aims: Aims, apart: Mapping[int, str] = MappingProxyType({})) -> Grouping:
@@ -209,8 +211,9 @@ class _Grower:
                 self._offer(parts[0])  # what it would be merged with has changed
 
     def _unscheduled(self, i: int) -> float:
-        calls = self.costs.calls(steps_of(self.calls[i], None))
-        return self._fixed((i,)) + self.costs.again(self.works[i], self.works[i].bytes) + calls + self.costs.lines(1)
+        steps = steps_of(self.calls[i], None)
+        calls = self.costs.calls(1, steps, self.works[i].in_loops) + self.costs.lines(1, steps)
+        return self._fixed((i,)) + self.costs.again(self.works[i], self.works[i].bytes) + calls
 
     # -- all groupings of a few calls ------------------------------------------------------------------------
 
@@ -435,13 +438,13 @@ class _Grower:
         `fixed` is how long it takes whatever the strips are, `least` what is reached already. Lower strips are more
         calls and lines: where these alone take longer, no lower strips are looked at.
         """
-        machine, extent, workers = self.aims.machine, track.strips.extent, self.aims.workers
+        extent, workers = track.strips.extent, self.aims.workers
         if not track.members and workers < 2:
             return []
         flow, found = flow_of(track), list[Choice]()
-        for height in reversed(heights_of(track, min(machine.most_live, self.aims.most_live))):
-            seconds = fixed + self.costs.calls(-(-extent // height) * track.steps)
-            seconds += self.costs.lines(track.lines(height))
+        for height in reversed(heights_of(track, min(self.costs.most_live(track), self.aims.most_live))):
+            seconds = fixed + self.costs.calls(-(-extent // height), track.steps, track.loops)
+            seconds += self.costs.lines(track.lines(height), track.steps)
             if seconds > _SURELY * ABOUT_AS_GOOD * workers * least:
                 break
             live = track.live(height)
@@ -460,8 +463,10 @@ class _Grower:
             live = partial(nest.live, track, piece=piece)
             for height in heights_within(track, min(machine.most_live, self.aims.most_live), live):
                 held = live(height)
-                seconds = fixed + self.costs.calls(-(-extent // height) * nest.steps(track, piece))
-                seconds += self.costs.lines(track.lines(height)) + self.costs.nested(track, nest, height, piece)
+                steps = nest.steps(track, piece)
+                seconds = fixed + self.costs.calls(-(-extent // height), steps, track.loops)
+                seconds += self.costs.lines(track.lines(height), steps)
+                seconds += self.costs.nested(track, nest, height, piece)
                 choice = Choice(track, height, 1, seconds, held, 0, nest, piece)
                 yield choice
                 yield from (
@@ -482,7 +487,7 @@ class _Grower:
 
     def _fixed(self, calls: tuple[int, ...]) -> float:
         """How long the operations of calls take on what is near, and to have it there."""
-        return self.costs.operations(sum(self.works[i].operations for i in calls)) + self._outside(calls)
+        return sum(self.costs.operations(self.works[i]) for i in calls) + self._outside(calls)
 
     def _outside(self, calls: tuple[int, ...]) -> float:
         """How long it takes to read what others have computed, and to write what others read.

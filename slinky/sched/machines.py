@@ -1,8 +1,9 @@
 """The machine that a schedule is made for: how much its caches hold, how fast they are, what a call costs.
 
 The bandwidth of each level and the time of a call are measured, once for each machine, and kept in the user's cache
-folder, so that each process finds the same. A `Machine` written by hand makes schedules for another machine, or the
-same ones everywhere.
+folder, so that each process finds the same. What loops in C take is measured the first time that somebody schedules for
+these, for that takes a compiler. A `Machine` written by hand makes schedules for another machine, or the same ones
+everywhere.
 
 Invariant: a machine never changes, and whoever schedules knows nothing of this one that is not in it.
 """
@@ -41,6 +42,9 @@ class Machine:
       own cache, in the last level, and in memory.
     * `call_seconds`: what a call of a callback costs that computes next to nothing: a few NumPy calls.
     * `cores`: how many there are.
+    * `first_bytes`: what the first level of cache holds; `loop_bandwidth`: bytes a second that loops in C read and
+      write there; `loop_operations`: bytes a second that an operation on elements gives in them, whose results stay in
+      registers; `loop_call_seconds`: what a call costs that C makes of another loop.
 
     Raises `OperationError` for a value that is not above 0.
     """
@@ -52,6 +56,10 @@ class Machine:
     memory_bandwidth: float = attrs.field(default=5e9, validator=_require_positive)
     call_seconds: float = attrs.field(default=1e-5, validator=_require_positive)
     cores: int = attrs.field(default=2, validator=_require_positive)
+    first_bytes: int = attrs.field(default=32 << 10, validator=_require_positive)
+    loop_bandwidth: float = attrs.field(default=5e10, validator=_require_positive)
+    loop_operations: float = attrs.field(default=5e10, validator=_require_positive)
+    loop_call_seconds: float = attrs.field(default=1e-8, validator=_require_positive)
 
     def bandwidth(self, live: float) -> float:
         """Bytes a second of one core that works on so many bytes, over and over.
@@ -69,6 +77,13 @@ class Machine:
         if live <= high:
             return _between(live, (low, self.shared_bandwidth), (high, self.memory_bandwidth))
         return self.memory_bandwidth
+
+    def bandwidth_of_loops(self, live: float) -> float:
+        """The same for loops in C: what fits the first level is faster than what is in the second."""
+        fast, first, near = max(self.loop_bandwidth, self.near_bandwidth), self.first_bytes, self.near_bytes
+        if live > first < near:
+            return self.bandwidth(live) if live >= near else _between(live, (first, fast), (near, self.near_bandwidth))
+        return fast if live <= first else self.bandwidth(live)
 
     @property
     def most_live(self) -> int:
@@ -91,15 +106,39 @@ def this_machine() -> Machine:
     return _this_machine(os.environ.get("SLINKY_CACHE"))
 
 
+def this_machine_for(backend: str) -> Machine:
+    """The same for a back end: of one that makes loops in C, what these take is measured, too."""
+    folder = os.environ.get("SLINKY_CACHE")
+    return _this_machine(folder) if backend in ("python", "interpreter") else _this_machine_in_c(folder)
+
+
 @cache
 def _this_machine(folder: str | None) -> Machine:
-    path = cache_folder(folder) / f"machine-{_MEASURED}-{_name()}.json"
-    kept = _read(path)
+    return _kept(folder, "machine", Machine(), measure)
+
+
+@cache
+def _this_machine_in_c(folder: str | None) -> Machine:
+    from slinky.sched.measured_loops import measured_loops  # a pipeline that is run, made of public names
+
+    machine = _this_machine(folder)
+    return _kept(folder, "loops", machine, lambda: measured_loops(machine))
+
+
+def _kept(folder: str | None, what: str, given: Machine, measured: Callable[[], Machine]) -> Machine:
+    """What was kept of a machine, else measured and kept; of what is said of it already, what differs is."""
+    path = cache_folder(folder) / f"{what}-{_MEASURED}-{_name()}.json"
+    kept = _read(path, given)
     if kept is None:
-        kept = measure()
+        kept = measured()
         with contextlib.suppress(OSError):  # it is measured again next time
-            replace_json(path, attrs.asdict(kept))
+            replace_json(path, {name: value for name, value in attrs.asdict(kept).items() if name in _FIELDS[what]})
     return kept
+
+
+_LOOPS = ("first_bytes", "loop_bandwidth", "loop_operations", "loop_call_seconds")
+_FIELDS = {"machine": {f.name for f in attrs.fields(Machine)}.difference(_LOOPS), "loops": set(_LOOPS)}
+"""What is kept under which name."""
 
 
 _MEASURED = 3
@@ -112,11 +151,11 @@ def _name() -> str:
     return "".join(c if c.isalnum() else "-" for c in words)
 
 
-def _read(path: Path) -> Machine | None:
-    """What was kept; None where there is nothing, or nothing that makes sense."""
+def _read(path: Path, given: Machine) -> Machine | None:
+    """A machine with what was kept; None where there is nothing, or nothing that makes sense."""
     try:
         kept = json.loads(path.read_text())
-        return Machine(**kept) if isinstance(kept, dict) else None
+        return attrs.evolve(given, **kept) if isinstance(kept, dict) else None
     except (OSError, ValueError, TypeError, OperationError):
         return None
 
@@ -133,10 +172,10 @@ def measure() -> Machine:
     return Machine(
         near_bytes=near,
         shared_bytes=shared,
-        near_bandwidth=_rounded(nearest),
-        shared_bandwidth=_rounded(middle),
-        memory_bandwidth=_rounded(farthest),
-        call_seconds=_rounded(_NUMPY_CALLS / calls),
+        near_bandwidth=rounded(nearest),
+        shared_bandwidth=rounded(middle),
+        memory_bandwidth=rounded(farthest),
+        call_seconds=rounded(_NUMPY_CALLS / calls),
         cores=os.cpu_count() or 1,
     )
 
@@ -156,10 +195,15 @@ def _cache_sizes() -> tuple[int, int]:
     return near, max(_cache_size(3) or usual.shared_bytes, 4 * near)
 
 
+def first_level() -> int:
+    """Bytes of the first level, as the system says it; those of `Machine` where it does not."""
+    return _cache_size(1) or Machine().first_bytes
+
+
 def _cache_size(level: int) -> int:
     """Bytes of a level, as the C library or the Linux kernel says it; 0 where neither does."""
     try:
-        found = os.sysconf(f"SC_LEVEL{level}_CACHE_SIZE")
+        found = os.sysconf(f"SC_LEVEL{level}_{'DCACHE' if level == 1 else 'CACHE'}_SIZE")
         if found > 0:
             return found
     except (AttributeError, ValueError, OSError):
@@ -181,7 +225,7 @@ def _bandwidth(size: int) -> float:
         for _ in range(repeats):
             np.add(a, b, out=c)
 
-    return 12 * n * repeats / _least_seconds(run)
+    return 12 * n * repeats / least_seconds(run)
 
 
 def _seconds_of_a_call() -> float:
@@ -191,10 +235,11 @@ def _seconds_of_a_call() -> float:
         for _ in range(1000):
             np.add(a, a, out=c)
 
-    return _least_seconds(run) / 1000
+    return least_seconds(run) / 1000
 
 
-def _least_seconds(run: Callable[[], None]) -> float:
+def least_seconds(run: Callable[[], None]) -> float:
+    """The least that a function takes of several times."""
     clock = _clock()
     run()
     times = []
@@ -211,6 +256,6 @@ def _clock() -> Callable[[], float]:
     return time.thread_time if time.get_clock_info("thread_time").resolution <= 1e-6 else time.perf_counter
 
 
-def _rounded(value: float) -> float:
+def rounded(value: float) -> float:
     """Two digits: nobody knows more."""
     return float(f"{value:.1e}")

@@ -154,7 +154,8 @@ def _inner(
         along, found = longer, longer.members[-1]
         inside.add(i)
         size = max(sum(w.bytes for w in calls[i].writes), 1)
-        row, more = found.row_bytes / size, (DISPATCH + calls[i].operations.once) / OPERATIONS_OF_A_CALL
+        operations = 0 if calls[i].in_loops else calls[i].operations.once
+        row, more = found.row_bytes / size, (DISPATCH + operations) / OPERATIONS_OF_A_CALL
         yield Inner(member, row * found.window, row * found.slope, more)
 
 

@@ -22,6 +22,7 @@ from slinky.ir.effects import clamped_numbers, numeric_reads, numeric_writes
 from slinky.ir.regions import global_boxes, global_dtypes
 from slinky.ir.statements import Alloc, Call
 from slinky.pipeline import Pipeline
+from slinky.runtime.backends import makes_loops_of
 from slinky.runtime.stand_ins import values_of
 from slinky.sched.callbacks import Operations, operations_of
 from slinky.symbolic.expressions import Expr
@@ -107,6 +108,8 @@ class Related:
     """What its callback does, as far as its code tells."""
     whole: int
     """How many coordinates the dimensions have that it computes whole, along which a callback may go step by step."""
+    in_loops: bool = False
+    """Whether the back end runs it in loops of its own: then it goes over everything once, and Python calls nothing."""
 
 
 @attrs.frozen
@@ -128,6 +131,16 @@ def relations(p: Pipeline, *arrays: object, **scalars: Any) -> Relations:
     if not isinstance(p, Pipeline):
         raise OperationError(f"relations: the first argument must be a Pipeline, got {type(p).__name__}")
     return _Prober(p, values_of(p._completing(), arrays, scalars)).relations()
+
+
+def relations_for(backend: str, p: Pipeline, arrays: tuple[object, ...], scalars: Mapping[str, Any]) -> Relations:
+    """The same, with which calls a back end runs in loops of its own."""
+    found = relations(p, *arrays, **scalars)
+    if backend == "python":
+        return found
+    funcs = {call.call._id: call.call._call.func for call in found.calls}
+    told = {i: makes_loops_of(backend, func) for i, func in funcs.items()}
+    return attrs.evolve(found, calls=tuple(attrs.evolve(call, in_loops=told[call.call._id]) for call in found.calls))
 
 
 class _Prober:

@@ -67,6 +67,8 @@ class Work:
     moving: float
     still: float
     extent: int
+    in_loops: bool = False
+    """Whether that is done in loops of the back end's own, once."""
 
     @property
     def bytes(self) -> float:
@@ -145,7 +147,9 @@ class _Totals:
     cut_lines: tuple[tuple[Lines, float], ...]
     """Those that do, each with its slope."""
     steps: float
-    """For how many calls all count."""
+    """For how many calls all count that Python makes, but for those in loops of the back end's own."""
+    loops: int
+    """How many calls there are in these."""
     states: float
     """The bytes that reductions hand on."""
 
@@ -172,7 +176,10 @@ class _Totals:
             else:
                 lines += member.lines.count(math.inf)
         steps = self.steps + sum([member.steps for member in members])
-        return _Totals(self.last_bytes, moving, window, slopes, slowest, halos, lines, tuple(cut), steps, self.states)
+        loops = self.loops + sum([member.work.in_loops for member in members])
+        return _Totals(
+            self.last_bytes, moving, window, slopes, slowest, halos, lines, tuple(cut), steps, loops, self.states
+        )
 
 
 @attrs.frozen
@@ -227,8 +234,13 @@ class Track:
 
     @property
     def steps(self) -> float:
-        """How many calls it takes to compute a strip, where one that goes step by step counts for several."""
+        """How many calls of Python's it takes to compute a strip: one that goes step by step counts for several."""
         return self._totals.steps
+
+    @property
+    def loops(self) -> int:
+        """How many calls it takes of what runs in loops of the back end's own."""
+        return self._totals.loops
 
     @property
     def states(self) -> float:
@@ -270,7 +282,8 @@ def track_of(lasts: tuple[Last, ...]) -> Track:
     """A track without members."""
     needs: _Needs = {}
     size, steps, states = (sum(each) for each in zip(*[(n.row_bytes, n.steps, n.state) for n in lasts], strict=True))
-    totals = _Totals(size, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, (), steps, states)
+    loops = sum(last.work.in_loops for last in lasts)
+    totals = _Totals(size, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, (), steps, loops, states)
     for last in lasts:
         _note_reads(last.strips, _Need(last.index, 0, 1.0, 0.0, 0.0, 0.0), needs)
         totals = totals.and_lines(last.lines, 1.0)
@@ -384,14 +397,14 @@ def work_of(call: Related, strips: Strips | None) -> Work:
     size = sum(w.bytes for w in call.writes)
     operations = float(size * call.operations.count(TURNS if call.whole == 1 else 1))
     if strips is None:
-        return Work(operations, 0.0, float(size + sum(size for _, size in call.reads)), 1)
+        return Work(operations, 0.0, float(size + sum(size for _, size in call.reads)), 1, call.in_loops)
     moving, still = (0, size) if strips.is_reduced else (size, 0)
     for (_, motion), (_, size) in zip(strips.reads, call.reads, strict=True):
         if motion is None:
             still += size
         else:
             moving += size
-    return Work(operations, moving / strips.extent, float(still), strips.extent)
+    return Work(operations, moving / strips.extent, float(still), strips.extent, call.in_loops)
 
 
 def lines_of(call: Related, position: int | None) -> Lines:
@@ -404,11 +417,13 @@ def lines_of(call: Related, position: int | None) -> Lines:
 
 
 def steps_of(call: Related, position: int | None) -> float:
-    """For how many calls one counts, in strips along one of its dimensions, or at once.
+    """For how many calls of Python's one counts, in strips along one of its dimensions, or at once.
 
     If its callback has loops, these may go along a dimension that it computes whole, or plane by plane along one that
     lies around the strips.
     """
+    if call.in_loops:
+        return 0.0
     planes = _planes(call, position)
     return (DISPATCH + call.operations.count(max(TURNS, planes, call.whole))) / OPERATIONS_OF_A_CALL
 
