@@ -285,6 +285,16 @@ def test_steps_fit_whichever_size_is_said_first(said: tuple[int, int]) -> None:
     np.testing.assert_array_equal(v.numpy(), [[0, 1, 2], [3, 4, 5]])
 
 
+def test_a_view_is_as_small_as_its_sizes_say() -> None:
+    """Each by an equation of its own: then nothing says that the view ends where the tensor does."""
+    a = sl.Tensor(s.i, dtype=np.int64).set(np.arange(8))
+    v = a.to(s.y, s.k, constraints=[(s.i, s.y + s.k), (sl.size(s.y), 3), (sl.size(s.k), 2)])
+    np.testing.assert_array_equal(v.numpy(), [[0, 1], [1, 2], [2, 3]])
+    large = a.to(s.y, s.k, constraints=[(s.i, s.y + s.k), (sl.size(s.y), 9), (sl.size(s.k), 2)])
+    with pytest.raises(sl.CheckFailedError):
+        large.numpy()
+
+
 def test_steps_fit_what_is_said_later() -> None:
     """One size is given, and the other that of a tensor which the view is multiplied by."""
     a, weights = sl.Tensor(s.i, dtype=np.int64), sl.Tensor(s.x, dtype=np.int64)

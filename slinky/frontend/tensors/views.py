@@ -232,13 +232,14 @@ class _View:
         node, within = self.node, []
         for pair in lengths:
             self.say(*pair, f"given of {node.title}")
-        given = [set(symbols(pair[0]) | symbols(pair[1])) for pair in lengths]
+        given = [symbols(left) | symbols(right) for left, right in lengths]
+        all_given = frozenset[Expr]().union(*given)
         for length, place in ranges:
             total = length.symbol if isinstance(length, Unknown) else length
             moving = [dim for dim in self.sizes if dim in symbols(place)]
             own = {u.symbol for u in self.source.sizes} & symbols(total)
             views = {self.sizes[dim].symbol for dim in moving}
-            is_said = bool(moving) and any(views <= pair or (views & pair and own & pair) for pair in given)
+            is_said = views <= all_given or any(views & pair and own & pair for pair in given)
             if not is_said and moving:
                 self._say_as_large_as_can_be(place, total, moving)
             within.append((place, total))
