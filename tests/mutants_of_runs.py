@@ -207,6 +207,33 @@ MUTANTS += mutants(
     ),
 )
 MUTANTS += mutants(
+    "slinky/frontend/labels.py",
+    ("tests/test_labelled_traces.py",),
+    ("labels: what meets whole", "        if not all(view.is_whole for view in met):\n            return False\n", ""),
+    ("labels: parts of results", "all(view.is_whole for view in results if view.result in labelled)", "True"),
+    (
+        "labels: reductions",
+        "            case _:\n                return False\n",
+        "            case _:\n                pass\n",
+    ),
+    ("labels: divided integers", "or operation.name in _OF_INTEGERS)", ")"),
+    ("labels: floats made integers", 'view.dtype.kind not in "biu" or ', ""),
+)
+MUTANTS += mutants(
+    "slinky/frontend/tensors/equations.py",
+    ("tests/test_tensor_views.py",),
+    ("sizes: what fits comes last", "        if isinstance(equation, Fit):\n", "        if False:\n"),
+)
+MUTANTS += mutants(
+    "slinky/sched/relations.py",
+    ("tests/test_automatic_nests.py::test_a_reduction_of_what_is_seen_past_a_copy_has_no_strips_of_its_own",),
+    (
+        "relations: past a copy",
+        "        if any(port.view is not None for port in call.func.ports):\n            return []\n",
+        "",
+    ),
+)
+MUTANTS += mutants(
     "slinky/runtime/codegen/moving.py",
     (MOVING,),
     (

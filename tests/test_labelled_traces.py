@@ -158,6 +158,15 @@ def test_joblib() -> None:
         assert_same(list(found), [sharpen.__wrapped__(VALUES + k) for k in range(3)])
 
 
+@pytest.mark.parametrize(("function", "is_the_same"), [
+    (lambda a: a * 2 - a / 3, True), (lambda a: a // 2, False), (lambda a: a % 2, False),
+])  # fmt: skip
+def test_integers_are_divided_by_rules_of_their_own(function: Any, is_the_same: bool) -> None:
+    traced, _ = jit(function)._asked((VALUES.astype(int),), {})
+    assert traced is not None
+    assert traced.keeps_labels(2, {0}) == is_the_same
+
+
 def test_it_is_pickled_by_name_as_functions_are() -> None:
     assert pickle.loads(pickle.dumps(sharpen)) is sharpen
     assert copy.deepcopy(sharpen) is sharpen
