@@ -26,6 +26,7 @@ from slinky.errors import GraphError
 from slinky.graph.buffers import Access, BufferExpr
 from slinky.graph.funcs import Func
 from slinky.graph.reductions import Reduction
+from slinky.ir.reducing import Reducing
 from slinky.symbolic.expressions import Expr, Scalar, Variable, linear
 from slinky.symbolic.intervals import box_symbols
 
@@ -97,7 +98,7 @@ def reduce(
     is_extremum = ufunc in (np.maximum, np.minimum)
     is_rounded = dtype.kind in "fc" and not is_extremum
     return Func(
-        combine.whole,
+        Reducing(_REDUCED[ufunc], ufunc.reduce, axes, (("axis", axes), ("dtype", dtype))),
         [source],
         [target],
         _REDUCED[ufunc] if name is None else name,
@@ -136,9 +137,6 @@ class _Combine:
     ufunc: np.ufunc
     axes: tuple[int, ...]
     identity: Any
-
-    def whole(self, source: Array, out: Array) -> None:
-        self.ufunc.reduce(source, axis=self.axes, dtype=out.dtype, out=out)
 
     def init(self, state: Array) -> None:
         state[...] = self.identity
@@ -207,7 +205,7 @@ def mean(
     dtype = _float_target("mean", target)
     combine = _Combine(np.add, axes, 0)
     return Func(
-        lambda given, out: np.mean(given, axis=axes, dtype=dtype, out=out),
+        Reducing("mean", np.mean, axes, (("axis", axes), ("dtype", dtype))),
         [source],
         [target],
         "mean" if name is None else name,
@@ -280,7 +278,7 @@ def var(source: Access, target: Access, *, ddof: int = 0, name: str | None = "va
         np.divide(squares, max(count - ddof, 0), out=out)
 
     return Func(
-        lambda given, out: np.var(given, axis=axes, dtype=dtype, ddof=ddof, out=out),
+        Reducing("var", np.var, axes, (("axis", axes), ("ddof", int(ddof)), ("dtype", dtype))),
         [source],
         [target],
         "var" if name is None else name,

@@ -31,7 +31,6 @@ from slinky.frontend.exporting import Loaded, Settings, asked, export, settings_
 from slinky.frontend.lowering import Lowered, count_of_funcs
 from slinky.frontend.namespaces import with_traced_numpy
 from slinky.frontend.nodes import Array, Source
-from slinky.frontend.operations import ChangedResultError
 from slinky.frontend.reading import Reads
 from slinky.frontend.running import runner
 from slinky.frontend.sizes import Length, Size
@@ -50,6 +49,7 @@ from slinky.frontend.tracing import (
 )
 from slinky.frontend.trees import exact_kind, kind_of, leaves_of, with_leaves
 from slinky.frontend.worth import is_worth_while
+from slinky.ir.reducing import ChangedResultError
 from slinky.pipeline import Pipeline
 from slinky.symbolic.expressions import Expr
 from slinky.symbolic.traversal import evaluate

@@ -136,7 +136,8 @@ class Lowering:
         by_pieces: Container[str] = ANY_PIECES,
     ) -> None:
         self._by_pieces = by_pieces
-        self._as_one_piece = False
+        self.as_one_piece = False
+        """Whether the node that is lowered now is computed at once."""
         self._symbols = symbols
         self._first_float = dict(
             zip(nodes, itertools.accumulate((len(floats_of([n])) for n in nodes), initial=0), strict=False)
@@ -215,7 +216,7 @@ class Lowering:
         return self._read(view, places, dims, 0)
 
     def _read(self, view: View, places: Sequence[Expr | None], dims: Sequence[Expr], first: int) -> Read:
-        if self._as_one_piece:
+        if self.as_one_piece:
             places = [None] * len(places)
         adapter = self._woven(view, places, dims) if view.is_woven else None
         return Read(self._access(view, places), adapter or adapter_of(view.index, len(view.shape), first))
@@ -255,7 +256,7 @@ class Lowering:
         pass_buffers: bool = False,
     ) -> Func:
         """The func of a node whose results all have the same dimensions."""
-        whole = dims if self._as_one_piece else whole
+        whole = dims if self.as_one_piece else whole
         for result in node.results:
             for d, dim in enumerate(dims):
                 if dim in whole:
@@ -282,11 +283,11 @@ class Lowering:
             except GraphError:  # a number that arithmetic takes otherwise than the function does
                 for each in before:
                     self.lower(each, inside)
-        self._as_one_piece = node.operation.exactness not in self._by_pieces
+        self.as_one_piece = node.operation.exactness not in self._by_pieces
         try:
             node.operation.lower(node, self)
         finally:
-            self._as_one_piece = False
+            self.as_one_piece = False
 
     def func_of_all(
         self, node: Node, callback: Callable[..., Any], inputs: Sequence[Access], dims: Sequence[Sequence[Variable]]

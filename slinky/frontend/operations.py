@@ -17,21 +17,17 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import numpy as np
 
-from slinky.errors import CallbackError
 from slinky.frontend.nodes import Array, Index, Node, Operation, Shape, View, exactly, numbers
 from slinky.frontend.sizes import Length, are_same, expr_of, value_of
 from slinky.frontend.views import seen
 from slinky.graph.copying import Source
 from slinky.ir.operations import Boundary
+from slinky.ir.reducing import Reducing, write_result
 from slinky.symbolic.expressions import Expr
 from slinky.symbolic.intervals import Interval, point
 
 if TYPE_CHECKING:
     from slinky.frontend.lowering import Lowering
-
-
-class ChangedResultError(CallbackError):
-    """A function gave another shape or dtype than when it was traced: these depend on values."""
 
 
 def as_it_is(value: Any) -> Any:
@@ -241,7 +237,12 @@ class Along(Operation):
             places.append(None if axis in self.axes else kept)
         whole = [dim for dim, axis in zip(dims, self._kept(rank), strict=True) if axis in self.axes]
         reads = [lowering.read(view, places, dims) for view in node.operands]
-        callback = Calling(self.name, self.function, dict(self.keywords), tuple(read.adapter for read in reads))
+        callback: Callable[..., Any]
+        is_plain = len(reads) == 1 and reads[0].adapter is None and self.axes == self.removed
+        if is_plain and not lowering.as_one_piece:
+            callback = Reducing(self.name, self.function, self.removed, self.keywords)
+        else:
+            callback = Calling(self.name, self.function, dict(self.keywords), tuple(read.adapter for read in reads))
         lowering.func(node, callback, [read.access for read in reads], dims, whole=whole)
 
     def _kept(self, rank: int) -> list[int]:
@@ -285,13 +286,7 @@ class Calling:
             return
         result = self.function(*sources, **self.keywords)
         for target, each in zip(targets, result if len(targets) > 1 else (result,), strict=True):
-            array = np.asarray(each)
-            if array.shape != target.shape or array.dtype != target.dtype:
-                raise ChangedResultError(
-                    f"{self.name} gave an array of shape {array.shape} and dtype {array.dtype} where it gave "
-                    f"{target.shape} and {target.dtype} when it was traced"
-                )
-            target[...] = array
+            write_result(self.name, each, target)
 
 
 @attrs.frozen(eq=False)

@@ -109,7 +109,7 @@ def _division(number: str, bits: int, *, is_signed: bool) -> str:
         "T": f"{number}_t",
         "W": {8: "float", 16: "float", 32: "double"}.get(bits, f"{number}_t"),
     }
-    return _with_words(_DIVISION, words)
+    return with_words(_DIVISION, words)
 
 
 def _conversion(bits: int, own: str) -> str:
@@ -125,10 +125,11 @@ def _conversion(bits: int, own: str) -> str:
         "N": f"int{bits}",
         "F": own,
     }
-    return _with_words(_CONVERSION, words)
+    return with_words(_CONVERSION, words)
 
 
-def _with_words(text: str, words: dict[str, str]) -> str:
+def with_words(text: str, words: dict[str, str]) -> str:
+    """A text in which words stand for what begins with @."""
     for name in sorted(words, key=len, reverse=True):
         text = text.replace(f"@{name}", words[name])
     return text

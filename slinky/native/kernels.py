@@ -82,10 +82,12 @@ def kernel_text(formula: Formula, results: Sequence[Result] = ()) -> str | None:
 
 @attrs.frozen
 class KernelFunction:
-    """A function of other C code, and the functions that it calls, to stand before it. These may be there already."""
+    """A function of other C code, the functions that it calls, to stand before it, which may be there already, and
+    further ones that nobody else calls."""
 
     called: str
     text: str
+    own: str = ""
 
 
 def kernel_function(formula: Formula, name: str) -> KernelFunction | None:

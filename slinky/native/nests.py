@@ -29,7 +29,6 @@ from typing import Any, TypeAlias, cast
 import attrs
 
 from slinky.ir.combined import formula_of
-from slinky.ir.formulas import Formula
 from slinky.ir.statements import LoweredFunc
 from slinky.native.arrivals import ARRIVALS
 from slinky.native.c_functions import CFunction, failure_of
@@ -358,7 +357,7 @@ class Nests:
                 return not folds and self._sites[site.text].layout is None
             case Run(callback=callback):
                 func = self._tree.callbacks[callback.text]
-                return self._formula(func) is not None or c_function_of(func) is not None
+                return c_function_of(func) is not None or (self._may(func) and self._kernels.knows(func))
             case Loop() | Guard():
                 return all(map(self._may_be_printed, (each for block in blocks_of_step(step) for each in block)))
         return False

@@ -60,7 +60,6 @@ from slinky.runtime.plan_tree import (
     Run,
     StagedLoop,
     Step,
-    Stop,
     Stride,
     TakeArena,
     Unpack,
@@ -314,7 +313,7 @@ class _ProgramLines(Lines):
         """The function ends where a number is not what it must be."""
         self._end(condition, REFUSED)
 
-    def stop(self, step: Stop) -> None:
+    def stop(self) -> None:
         """The function ends."""
         self.write(f"slinky_status = {REFUSED};")
         self.write("goto slinky_end;")

@@ -26,6 +26,7 @@ import numpy as np
 
 from slinky.ir.combined import formula_of
 from slinky.ir.formulas import Element, Formula
+from slinky.ir.reducing import Combined, combined_of
 from slinky.ir.statements import LoweredFunc
 from slinky.native.adapters import BUFFER
 from slinky.native.c_functions import CFunction
@@ -33,6 +34,7 @@ from slinky.native.embedding import Adapter, CFunctions, c_function_of
 from slinky.native.integers import LARGEST, Integers, UnprintableError, Whole, known_within, literal
 from slinky.native.kernels import C_TYPES, KernelFunction, argument_types, constant_text, kernel_function
 from slinky.native.names import CNames, in_ascii
+from slinky.native.reducing import EXTREMA, Reducer, reducer
 from slinky.runtime.arena import SiteKind
 from slinky.runtime.plan_tree import (
     Assign,
@@ -115,6 +117,7 @@ class Kernels:
 
     def __init__(self) -> None:
         self._names: dict[Formula, str] = {}
+        self._reducers: dict[object, Reducer] = {}
         self._texts: dict[str, KernelFunction] = {}
         self._calls: Counter[str] = Counter()
         self.functions = CFunctions()
@@ -127,7 +130,7 @@ class Kernels:
             raise UnprintableError(f"{func.name} is a callback")
         found = self._names.get(formula)
         if found is None:
-            found = f"slinky_{in_ascii(func.name)}_{len(self._names) + 1}"
+            found = f"slinky_{in_ascii(func.name)}_{len(self._texts) + 1}"
             text = kernel_function(formula, found)
             if text is None:
                 raise UnprintableError(f"{func.name} has no text in C")
@@ -148,6 +151,25 @@ class Kernels:
             raise UnprintableError(f"{func.name}: {function.name} {complaint}")
         self.rank = max(self.rank, *(operand.rank for operand in function.operands))
         found = self.functions.adapter(function, minima=func.operation.pass_buffers, by_address=by_address)
+        self._calls[found.name] += 1
+        return found
+
+    def reducer_of(self, func: LoweredFunc) -> Reducer:
+        """The function for a reduction, to be called once more. Raises `UnprintableError` if there is none."""
+        combined = combined_of(func)
+        if combined is None:
+            raise UnprintableError(f"{func.name} is a callback")
+        ranks, dtypes = (func.inputs[0].rank,), (func.inputs[0].dtype, func.outputs[0].dtype)
+        key = (combined, *ranks, *dtypes)
+        found = self._reducers.get(key)
+        if found is None:
+            name = f"slinky_{in_ascii(func.name)}_{len(self._texts) + 1}"
+            found = reducer(combined, *ranks, *dtypes, name)
+            if found is None:
+                raise UnprintableError(f"{func.name} has no text in C")
+            self._reducers[key] = found
+            self._texts[name] = found.function
+        self.rank = max(self.rank, *ranks)
         self._calls[found.name] += 1
         return found
 
@@ -173,7 +195,8 @@ class Kernels:
         taken = {name: each for name, each in self._texts.items() if self._calls[name]}
         before = dict.fromkeys(each.called for each in taken.values() if each.called)
         others = self.functions.texts(self._called(), self.rank)
-        return [*others, *before, *("slinky_shared " * (self._calls[n] > 1) + each.text for n, each in taken.items())]
+        own = (each.own + "slinky_shared " * (self._calls[n] > 1) + each.text for n, each in taken.items())
+        return [*others, *before, *own]
 
 
 def sites_of(tree: PlanTree) -> dict[str, SiteKind]:
@@ -304,7 +327,7 @@ class Lines:
                 self._assign(name, value)
             case Stop(condition=condition):
                 with self.block(f"if ({self._integers.whole(condition).text})"):
-                    self.stop(step)
+                    self.stop()
             case Guard(condition=condition, body=body, orelse=orelse):
                 with self.block(f"if ({self._integers.whole(condition).text})"):
                     self.steps(body)
@@ -328,7 +351,7 @@ class Lines:
             case _:
                 raise UnprintableError(f"{type(step).__name__} is done in Python")
 
-    def stop(self, step: Stop) -> None:
+    def stop(self) -> None:
         """What is done where a run fails."""
         self.write(f"return {STOPPED};")
 
@@ -509,9 +532,12 @@ class Lines:
 
     def _run(self, run: Run) -> None:
         func = self._tree.callbacks[run.callback.text]
-        function = c_function_of(func)
+        function, combined = c_function_of(func), combined_of(func)
         if function is not None:
             self._run_function(run, func, function)
+            return
+        if combined is not None:
+            self._reduce(run, func, combined)
             return
         kernel = self._kernels.name_of(func)
         formula = formula_of(func)
@@ -522,6 +548,22 @@ class Lines:
         given = dict(run.arguments)
         numbers = [self._argument(given[name], dtype) for name, dtype in argument_types(formula)]
         self.call(kernel, formula, arrays, numbers)
+
+    def _reduce(self, run: Run, func: LoweredFunc, combined: Combined) -> None:
+        """Call the function of a reduction; where there is nothing to be the extremum of, the run fails."""
+        found = self._kernels.reducer_of(func)
+        source, target = self._array(run.inputs[0]), self._array(run.outputs[0])
+        if any(d in combined.axes for d, _ in source.rows):
+            raise UnprintableError(f"{func.name} reduces rows of a folded buffer")
+        for array, size in zip((source, target), found.sizes, strict=True):
+            self.sizes[array.root] = max(self.sizes.get(array.root, 1), size)
+        if combined.ufunc in EXTREMA:
+            text = source.text
+            for d, _ in source.rows:
+                text = text.replace(f"@{d}", "0")
+            with self.block(f"if ({' || '.join(f'!({text}).extents[{d}]' for d in combined.axes)})"):
+                self.stop()
+        self.call(found.name, found.shape, [source, target], [])
 
     def call(self, kernel: str, formula: Formula, arrays: Sequence[ArrayText], numbers: Sequence[str]) -> None:
         """Call the function of a formula."""

@@ -1,0 +1,118 @@
+"""NumPy's functions that reduce whole axes, as callbacks of which it is known what they compute.
+
+Idea. A sum, an extremum, a mean, a variance, a norm: each combines, by a ufunc, elements, or their squares, or the
+squares of what is above or below the mean; then it may divide by how many there are, and take the root. So a few words
+say all of them (`Combined`), and a back end that prints them as loops looks at these alone.
+
+Invariant: what is run is NumPy's own function. Where there is a `Combined`, it says what that function computes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import attrs
+import numpy as np
+
+from slinky.errors import CallbackError
+from slinky.ir.operations import Callback
+from slinky.ir.statements import LoweredFunc
+
+_OF_ELEMENTS: dict[Callable[..., Any], np.ufunc] = {
+    np.sum: np.add,
+    np.prod: np.multiply,
+    np.max: np.maximum,
+    np.min: np.minimum,
+    np.amax: np.maximum,
+    np.amin: np.minimum,
+    np.any: np.logical_or,
+    np.all: np.logical_and,
+}
+_UFUNCS = (
+    np.add, np.multiply, np.maximum, np.minimum, np.logical_or, np.logical_and, np.bitwise_or, np.bitwise_and,
+    np.bitwise_xor,
+)  # fmt: skip
+
+
+@attrs.frozen
+class Combined:
+    """What a reduction of some `axes` computes: its elements, combined by a ufunc, one after the other.
+
+    If `centred`, the elements are taken less their mean; if `squared`, times themselves. What comes out is divided by
+    how many there are less `fewer`, if that is a number; and if `rooted`, the root is taken.
+    """
+
+    ufunc: np.ufunc
+    axes: tuple[int, ...]
+    centred: bool = False
+    squared: bool = False
+    fewer: int | None = None
+    rooted: bool = False
+
+
+class ChangedResultError(CallbackError):
+    """A function gave another shape or dtype than when it was traced: these depend on values."""
+
+
+@attrs.frozen
+class Reducing:
+    """A callback that writes what a function of NumPy gives that reduces some `axes` of its operand: called with these
+    `keywords`, which say the axes, too."""
+
+    name: str
+    function: Callable[..., Any]
+    axes: tuple[int, ...]
+    keywords: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def __name__(self) -> str:
+        return self.name
+
+    def __call__(self, source: Any, target: Any) -> None:
+        write_result(self.name, self.function(source, **dict(self.keywords)), target)
+
+    def combined(self) -> Combined | None:
+        """What it computes, if that is known."""
+        given = dict(self.keywords)
+        given.pop("axis", None)
+        given.pop("dtype", None)  # that of the result, in which all is computed
+        fewer = given.pop("ddof", 0) if self.function in (np.var, np.std) else 0
+        if given or type(fewer) is not int:
+            return None
+        if self.function in _OF_ELEMENTS:
+            return Combined(_OF_ELEMENTS[self.function], self.axes)
+        if self.function is np.mean:
+            return Combined(np.add, self.axes, fewer=0)
+        if self.function in (np.var, np.std):
+            rooted = self.function is np.std
+            return Combined(np.add, self.axes, centred=True, squared=True, fewer=fewer, rooted=rooted)
+        if self.function is np.linalg.norm and len(self.axes) == 1:
+            return Combined(np.add, self.axes, squared=True, rooted=True)
+        ufunc = getattr(self.function, "__self__", None)
+        if ufunc in _UFUNCS and self.function == ufunc.reduce:
+            return Combined(ufunc, self.axes)
+        return None
+
+
+def write_result(name: str, result: Any, target: Any) -> None:
+    """Write what a function gave. Raises `ChangedResultError` if that is no such array."""
+    array = np.asarray(result)
+    if array.shape != target.shape or array.dtype != target.dtype:
+        raise ChangedResultError(
+            f"{name} gave an array of shape {array.shape} and dtype {array.dtype} where it gave "
+            f"{target.shape} and {target.dtype} when it was traced"
+        )
+    target[...] = array
+
+
+@lru_cache(maxsize=4096)
+def combined_of(func: LoweredFunc) -> Combined | None:
+    """What a func combines, if it is a reduction of whole axes that is understood."""
+    operation = func.operation
+    if not isinstance(operation, Callback) or not isinstance(operation.function, Reducing):
+        return None
+    if operation.pass_buffers or operation.arguments or len(func.inputs) != 1 or len(func.outputs) != 1:
+        return None
+    return operation.function.combined()

@@ -1,0 +1,216 @@
+"""Reductions of whole axes in C: the bits that NumPy gives, over layouts, dtypes, shapes and axes."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from c_programs import FLAGS, SANITIZED, run_in_c
+from random_arithmetic import same_bits
+
+import slinky as sl
+from slinky.ir.reducing import Reducing
+from slinky.native import compiling
+
+Array = np.ndarray[Any, Any]
+compiler = compiling.compiler()
+pytestmark = pytest.mark.skipif(compiler is None, reason="there is no C compiler")
+COMMAND = () if compiler is None else compiler.command
+z, y, x = sl.variables("z y x")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _own_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SLINKY_CACHE", str(tmp_path_factory.mktemp("compiled")))
+        yield
+
+
+def of(function: Callable[..., Any], dtype: Any, rank: int, axes: tuple[int, ...], **keywords: Any) -> sl.Pipeline:
+    """A pipeline of what a function of NumPy gives along some axes, and of that times 1: a nest of two calls."""
+    axis = axes if len(axes) > 1 else axes[0]
+    result = np.asarray(function(np.ones((2,) * rank, dtype), axis=axis, **keywords)).dtype
+    dims = (z, y, x)[:rank]
+    kept = tuple(dim for d, dim in enumerate(dims) if d not in axes)
+    source = sl.BufferExpr("a", np.dtype(dtype), rank)
+    reduced, out = (sl.BufferExpr(name, result, len(kept)) for name in ("reduced", "out"))
+    access = source[tuple(slice(None) if d in axes else dim for d, dim in enumerate(dims))]
+    callback = Reducing("reduce", function, axes, (("axis", axis), *keywords.items()))
+    sl.Func(callback, [access], [reduced[kept]])
+    sl.arithmetic(reduced[kept] * result.type(1), out[kept], name="copy")
+    return sl.build_pipeline([source], [out])
+
+
+def layouts(rank: int) -> list[Callable[[Array], Array]]:
+    """The same elements, otherwise in memory."""
+    return [
+        lambda a: a,
+        np.asfortranarray,
+        lambda a: np.repeat(a, 2, axis=rank - 1)[..., ::2],
+        lambda a: np.ascontiguousarray(a[..., ::-1])[..., ::-1],
+        lambda a: np.moveaxis(np.ascontiguousarray(np.moveaxis(a, 0, -1)), -1, 0),
+    ]
+
+
+def arrays(dtype: np.dtype[Any], rank: int) -> Iterator[Array]:
+    """Numbers in all kinds of shapes: short rows, those that are no multiple of 8 or 128, and long ones."""
+    random = np.random.default_rng([rank, dtype.num])
+    lengths = itertools.cycle([1, 3, 7, 8, 9, 130, 5, 512, 2, 1000, 40, 129, 2053])
+    for _ in range(12):
+        shape = tuple(itertools.islice(lengths, rank))
+        if np.prod(shape) > 1 << 20:
+            continue
+        if dtype.kind == "f":
+            numbers = random.standard_normal(shape).astype(dtype)
+            yield numbers
+            numbers.flat[:: 1 + numbers.size // 3] = np.nan
+        elif dtype.kind == "b":
+            numbers = random.random(shape) < 0.98
+        else:
+            limits = np.iinfo(dtype)
+            numbers = random.integers(limits.min, limits.max, shape, dtype, endpoint=True)
+        yield numbers
+
+
+def check(function: Callable[..., Any], dtype: Any, rank: int, axes: tuple[int, ...], **keywords: Any) -> None:
+    """It is C that runs, and gives what NumPy gives, in all layouts."""
+    plan = of(function, dtype, rank, axes, **keywords).compile(backend="native")
+    assert "# in C: reduce, copy" in plan.source
+    for a in arrays(np.dtype(dtype), rank):
+        for layout in layouts(rank):
+            given = layout(a)
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                expected = np.asarray(function(given, axis=axes if len(axes) > 1 else axes[0], **keywords))
+                found = np.zeros_like(expected)
+                plan(given, found)
+            same_bits(found, expected)
+
+
+FUNCTIONS = [np.sum, np.prod, np.max, np.min, np.any, np.all, np.mean, np.var, np.std]
+ALONG = [(1, (0,)), (2, (1,)), (2, (0,)), (3, (1,)), (3, (0, 2)), (3, (2,))]
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("number", range(len(FUNCTIONS)))
+def test_floats(number: int, dtype: str) -> None:
+    rank, axes = ALONG[(number + (dtype == "f8")) % len(ALONG)]
+    if len(axes) > 1 and FUNCTIONS[number] in (np.var, np.std):
+        axes = axes[:1]
+    check(FUNCTIONS[number], dtype, rank, axes)
+    check(FUNCTIONS[number], dtype, 2, (1,))
+
+
+@pytest.mark.parametrize("dtype", ["b1", "u2", "i8"])
+@pytest.mark.parametrize("number", range(6))
+def test_integers_and_truths(number: int, dtype: str) -> None:
+    check(FUNCTIONS[number], dtype, *ALONG[(number + ord(dtype[1])) % len(ALONG)])
+
+
+@pytest.mark.parametrize(
+    ("function", "dtype", "keywords"),
+    [
+        (np.linalg.norm, "f4", {}),
+        (np.var, "f4", {"ddof": 1}),
+        (np.std, "i2", {}),
+        (np.mean, "u1", {}),
+        (np.add.reduce, "f8", {}),
+        (np.bitwise_and.reduce, "u2", {}),
+        (np.bitwise_xor.reduce, "i8", {}),
+    ],
+)
+def test_others(function: Callable[..., Any], dtype: str, keywords: dict[str, Any]) -> None:
+    check(function, dtype, 2, (1,), **keywords)
+
+
+@pytest.mark.parametrize("function", [np.sum, np.min, np.mean])
+def test_zeros_of_one_sign(function: Callable[..., Any]) -> None:
+    plan = of(function, "f4", 2, (1,)).compile(backend="native")
+    for sign, extent in itertools.product((0.0, -0.0), (1, 7, 20, 600)):
+        given, found = np.full((3, extent), sign, np.float32), np.ones(3, np.float32)
+        plan(given, found)
+        same_bits(found, function(given, axis=1))
+
+
+def test_a_nan_is_no_exception() -> None:
+    """Nor does a comparison with one make one, while a sum that overflows does."""
+    given, found = np.full((2, 100), np.nan, np.float32), np.zeros(2, np.float32)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        of(np.max, "f4", 2, (1,)).compile(backend="native")(given, found)
+    assert np.isnan(found).all()
+    with pytest.warns(RuntimeWarning, match="overflow"):
+        of(np.sum, "f4", 2, (1,)).compile(backend="native")(np.full((2, 100), 3e38, np.float32), found)
+
+
+def test_what_is_not_known_stays_numpy() -> None:
+    """Arguments that say more, and functions that C does not know."""
+    for function, keywords in ((np.sum, {"initial": 2.0}), (np.median, {}), (np.ptp, {})):
+        p = of(function, "f8", 2, (1,), **keywords)
+        plan, given, found = p.compile(backend="native"), np.random.default_rng(0).random((4, 9)), np.zeros(4)
+        assert "# in C" not in plan.source
+        plan(given, found)
+        same_bits(found, function(given, axis=1, **keywords))
+
+
+def test_of_no_elements() -> None:
+    """There is no extremum, as the plan in Python says; a sum is 0."""
+    found = np.ones(3, np.float32)
+    of(np.sum, "f4", 2, (1,)).compile(backend="native")(np.zeros((3, 0), np.float32), found)
+    same_bits(found, np.zeros(3, np.float32))
+    with pytest.raises(ValueError, match="no identity"):
+        of(np.max, "f4", 2, (1,)).compile(backend="native")(np.zeros((3, 0), np.float32), found)
+
+
+def softmax(a: Array) -> Any:
+    e = np.exp(a - a.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def layer_norm(a: Array, gain: Array, offset: Array) -> Any:
+    mean = a.mean(axis=-1, keepdims=True)
+    variance = ((a - mean) ** 2).mean(axis=-1, keepdims=True)
+    return (a - mean) / np.sqrt(variance + a.dtype.type(1e-5)) * gain + offset
+
+
+def test_a_row_at_a_time() -> None:
+    """A schedule that computes all on some rows is one nest, and NumPy's result but for the exponentials."""
+    a = np.random.default_rng(1).standard_normal((64, 300)) * 5
+    p = sl.jit(softmax).pipeline(a)
+    p, (loop, _, _) = sl.split_loop(p, "divide.y", 1, rc=True)
+    for name in ("sum", "e", "max"):
+        p = sl.compute_at(p, name, loop)
+    plan, found = p.compile(backend="native"), np.zeros_like(a)
+    assert "# in C: max, e, sum, divide;" in plan.source
+    plan(a, found)
+    np.testing.assert_allclose(found, softmax(a), rtol=1e-15)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_traced_functions(dtype: str) -> None:
+    random = np.random.default_rng(2)
+    a, gain, offset = (random.standard_normal(shape).astype(dtype) for shape in ((50, 700), 700, 700))
+    same_bits(sl.jit(layer_norm, native=True, smallest=0)(a, gain, offset), layer_norm(a, gain, offset))
+
+
+def test_in_a_file_of_c(tmp_path: Path) -> None:
+    """Without Python, and watched for addresses and undefined behaviour if the compiler can do that."""
+    probe = tmp_path / "probe.c"
+    probe.write_text("int main(void) { return 0; }\n")
+    made = subprocess.run([*COMMAND, *SANITIZED, "-o", str(tmp_path / "probe"), str(probe)], check=False)
+    flags = SANITIZED if not made.returncode else ()
+    for function, dtype, rank, axes in ((np.var, "f4", 3, (1,)), (np.max, "f8", 2, (1,)), (np.sum, "f4", 2, (1,))):
+        p = of(function, dtype, rank, axes)
+        a = np.random.default_rng(3).standard_normal((5, 700, 3)[:rank]).astype(dtype)
+        expected = function(a, axis=axes[0])
+        status, found = run_in_c(
+            p, [sl.Buffer(a)], sl.Buffer(np.zeros_like(expected)), {}, [*COMMAND, *FLAGS, *flags], tmp_path
+        )
+        assert status == 0
+        same_bits(found, expected)
