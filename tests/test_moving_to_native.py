@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pytest
@@ -44,6 +45,7 @@ def _moves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("SLINKY_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(to_native, "PATIENCE", 0.0)
     monkeypatch.setattr(jitting, "PLANS", Plans())
+    monkeypatch.setattr(to_native, "_progress", WeakKeyDictionary())
     compiling._folder.cache_clear()
     yield
     compiling._folder.cache_clear()
@@ -170,6 +172,27 @@ def test_what_has_not_run_long_starts_no_compiler(monkeypatch: pytest.MonkeyPatc
             assert len(taken) == calls // 4  # nobody took it: it is asked again when as much time has gone by
     assert "moves to C when it has run for 0.35 s" in function.explain(image)
     assert not (tmp_path / "cache").exists()
+
+
+def test_traces_of_one_pipeline_move_together() -> None:
+    """A function that is traced at each call moves, too; and another one of the same structure has moved already."""
+
+    def centered(image: Array) -> Any:
+        return np.maximum(image - float(image.max()), -1) * 2 + 1
+
+    function, image = jit(centered), numbers((20, 30), np.float32)
+    with pytest.warns(sl.ForcedValueWarning):
+        expected = jit(centered, native=False)(image)
+    with pytest.warns(sl.ForcedValueWarning):
+        function(image)
+    pipelines = list(to_native._progress)
+    for pipeline in pipelines:
+        progress = to_native._progress[pipeline]
+        assert progress.job is not None
+        assert progress.job.wait(SECONDS)
+    same_bits(function(image), expected)
+    assert len(pipelines) == 1
+    assert list(to_native._progress) == pipelines
 
 
 @pytest.mark.parametrize(("said", "native"), [("0", None), ("1", False)])

@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any, Protocol
+from weakref import WeakKeyDictionary
 
 from slinky.errors import CompilationFailedWarning
 from slinky.frontend.places import user_frame
@@ -41,43 +42,56 @@ def may_move() -> bool:
     return os.environ.get(SWITCH) != "0"
 
 
+class _Progress:
+    """How far a schedule is: the seconds that it has run by its Python plan, and who makes the native one. It is the
+    same for all traces that come to the same pipeline, and lives as long as that: it does not keep it alive."""
+
+    def __init__(self) -> None:
+        self.spent = 0.0
+        self.job: Any = None
+
+
+_progress: WeakKeyDictionary[Pipeline, _Progress] = WeakKeyDictionary()
+
+
 class Move:
-    """A schedule on its way to its native plan. `settle` is told what runs it in the end, and only then."""
+    """A schedule on its way to its native plan. `settle` is told what runs it in the end."""
 
     def __init__(self, pipeline: Pipeline, title: str, settle: Callable[[Runs], None]) -> None:
         self._pipeline = pipeline
         self._title = title
         self._settle = settle
         self._plan: Runs = pipeline.compile()
-        self._spent = 0.0
-        self._job: Any = None
+        self._progress = _progress.setdefault(pipeline, _Progress())
         self._settled: Runs | None = None
 
     def enter(self, arrays: Sequence[object], scalars: dict[str, Any]) -> Any:
         """Run by the plan that there is."""
-        if self._job is not None:
+        progress = self._progress
+        if progress.job is not None:
             return self._found().enter(arrays, scalars)
         began = perf_counter()
         result = self._plan.enter(arrays, scalars)
-        self._spent += perf_counter() - began
-        if self._spent >= PATIENCE:
+        progress.spent += perf_counter() - began
+        if progress.spent >= PATIENCE:
             self.begin()
         return result
 
     def begin(self) -> bool:
         """Have the native plan made, if it is not yet; whether somebody does, or has done."""
-        if self._settled is None and (self._job is None or self._job.is_lost):
+        progress = self._progress
+        if progress.job is None or progress.job.is_lost:
             from slinky.native.background import BACKGROUND
 
             pipeline = self._pipeline
-            self._spent = 0.0
-            self._job = BACKGROUND.take(lambda: _native_plan(pipeline))
-        return self._settled is not None or self._job is not None
+            progress.spent = 0.0
+            progress.job = BACKGROUND.take(lambda: _native_plan(pipeline))
+        return progress.job is not None
 
     def wait(self, seconds: float | None) -> bool:
         """Have the native plan made, and wait until it is; whether it is."""
         while self._settled is None:
-            if not self.begin() or not self._job.wait(seconds):
+            if not self.begin() or not self._progress.job.wait(seconds):
                 return False
             self._found()
         return True
@@ -85,23 +99,24 @@ class Move:
     @property
     def is_under_way(self) -> bool:
         """Whether the native plan is being made."""
-        return self._job is not None
+        return self._progress.job is not None
 
     def _found(self) -> Runs:
         """What runs now."""
-        job = self._job
+        job = self._progress.job
         if self._settled is not None:
             return self._settled
         if job is None or not job.is_done:
             return self._plan
         if job.is_lost:  # this is a forked child, in which nobody compiles it
-            self._job = None
+            self._progress.job = None
             return self._plan
         self._settled = found = job.result or self._plan
         self._settle(found)
-        if job.error is not None:
+        error, job.error = job.error, None
+        if error is not None:
             warnings.warn(
-                f"{self._title} stays with NumPy's loops: {job.error}",
+                f"{self._title} stays with NumPy's loops: {error}",
                 CompilationFailedWarning,
                 stacklevel=user_frame()[1],
             )

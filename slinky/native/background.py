@@ -40,13 +40,14 @@ class Job:
         self.error: BaseException | None = None
         self.is_done = False
         self.is_lost = False
-        self._work = work
+        self._work: Callable[[], Any] | None = work
         self._ended = threading.Event()
 
     def run(self) -> None:
         """Do the work."""
+        work, self._work = self._work, None
         try:
-            self.result = self._work()
+            self.result = None if work is None else work()
         except BaseException as error:  # whatever it is, it is said by who asked for the work
             self.error = error
         finally:

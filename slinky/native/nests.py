@@ -24,7 +24,7 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 import attrs
 
@@ -172,8 +172,13 @@ class NestText:
     endings: tuple[Ending, ...] = ()
 
 
-def with_nests(tree: PlanTree, made_by: Compiler, formula: FormulaOf = formula_of) -> PlanTree:
-    """A plan tree that calls C functions for its nests; the same one where there are none.
+def _any(func: LoweredFunc) -> bool:
+    """Whether C may compute a func, if it knows how: it may do all."""
+    return True
+
+
+def with_nests(tree: PlanTree, made_by: Compiler, may_do: Callable[[LoweredFunc], bool] = _any) -> PlanTree:
+    """A plan tree that calls C functions for its nests, of funcs that C `may_do`; the same one where there are none.
 
     Raises `CompilationError` if the compiler fails.
     """
@@ -181,7 +186,7 @@ def with_nests(tree: PlanTree, made_by: Compiler, formula: FormulaOf = formula_o
     if bits is None:
         return tree
     with collector_paused():
-        found = Nests(with_windows_inside(tree), WatchedLines, formula)
+        found = Nests(with_windows_inside(tree), WatchedLines, may_do)
         changed = found.tree()
     if not found.texts:
         return tree
@@ -259,17 +264,13 @@ class WatchedLines(Lines):
                 self.write(f"return {INTERRUPTED};")
 
 
-FormulaOf: TypeAlias = Callable[[LoweredFunc], Formula | None]
-"""Tells the formula of a func, if C may compute it."""
-
-
 class Nests:
     """The nests of a tree, of functions with such lines; `texts` has them once the changed `tree` was made."""
 
-    def __init__(self, tree: PlanTree, lines: type[Lines], formula: FormulaOf = formula_of) -> None:
+    def __init__(self, tree: PlanTree, lines: type[Lines], may_do: Callable[[LoweredFunc], bool] = _any) -> None:
         self._tree = tree
         self._lines = lines
-        self._formula = formula
+        self._may_do = may_do
         self._sites = sites_of(tree)
         self._kernels = Kernels()
         self._taken = set(_texts(tree))
@@ -357,7 +358,7 @@ class Nests:
                 return not folds and self._sites[site.text].layout is None
             case Run(callback=callback):
                 func = self._tree.callbacks[callback.text]
-                return c_function_of(func) is not None or (self._may(func) and self._kernels.knows(func))
+                return c_function_of(func) is not None or (self._may_do(func) and self._kernels.knows(func))
             case Loop() | Guard():
                 return all(map(self._may_be_printed, (each for block in blocks_of_step(step) for each in block)))
         return False

@@ -87,16 +87,16 @@ class NativePlan(Plan):
             return usual
         is_watched = kind.recorded or kind.guarded
         try:
-            tree = usual.tree if is_watched else with_nests(usual.tree, self._made_by, self._formula)
+            tree = usual.tree if is_watched else with_nests(usual.tree, self._made_by, self._may_do)
             carriers = self._carriers(tree, self._made_by)
         except NotShippedError:
             return usual
         self.runs_c |= tree is not usual.tree or bool(carriers)
         return Parts(tree, carriers)
 
-    def _formula(self, func: LoweredFunc) -> Formula | None:
-        """What C computes of a func, if it may."""
-        return formula_of(func)
+    def _may_do(self, func: LoweredFunc) -> bool:
+        """Whether C computes a func, if it knows how."""
+        return True
 
     def _is_better(self, formula: Formula) -> bool:
         """Whether C computes calls of a formula that stand by themselves."""
@@ -110,7 +110,7 @@ class NativePlan(Plan):
         found: dict[str, Callable[..., Any]] = {}
         often = names_outside_nests(tree)
         for name, func in tree.callbacks.items():
-            formula = self._formula(func)
+            formula = formula_of(func) if self._may_do(func) else None
             if formula is not None and self._is_better(formula):
                 make = native_carrier if name in often else _made_later
                 carrier = make(formula, made_by)
@@ -148,10 +148,10 @@ class ExactPlan(AutoPlan):
         formula = formula_of(func)
         return formula is not None and is_exact(formula) and compiler() is not None
 
-    def _formula(self, func: LoweredFunc) -> Formula | None:
-        """What C computes wholly, as NumPy does."""
-        found = formula_of(func)
-        return found if found is not None and is_exact(found) else None
+    def _may_do(self, func: LoweredFunc) -> bool:
+        """Of formulas, those that C computes wholly, as NumPy does. All else that C knows keeps the bits."""
+        formula = formula_of(func)
+        return formula is None or is_exact(formula)
 
 
 def any_compiler() -> Compiler | None:
