@@ -1,4 +1,4 @@
-"""What plans cost beside the callbacks: making one, entering it, an allocation in a loop."""
+"""What plans cost beside the callbacks: making one, in C, too, entering it, an allocation in a loop."""
 
 from __future__ import annotations
 
@@ -54,6 +54,37 @@ def one_call() -> sl.Pipeline:
     return sl.build_pipeline([a], [b])
 
 
+def ten_operations(number: float) -> sl.Pipeline:
+    """Two funcs of ten operations together by 8 rows, slid and folded; its C text is like no other number's."""
+    y, x = sl.variables("y x")
+    image, mid, out = (sl.BufferExpr(name, np.float32, 2) for name in ("image", "mid", "out"))
+    sl.arithmetic(image[y, x - 1] + image[y, x] * number + image[y, x + 1], mid[y, x], name="across")
+    down = (mid[y - 1, x] + mid[y, x] * 2 + mid[y + 1, x]) / 16
+    sl.arithmetic(np.maximum(down - 0.5, 0) * 2, out[y, x], name="down")
+    p, (loop, _, _) = sl.split_loop(sl.build_pipeline([image], [out]), "down.y", 8, rc=True)
+    p, across = sl.compute_at(p, "across", loop, rc=True)
+    return sl.fold_storage(sl.slide_window(p, across.call, loop), across.alloc, "y")
+
+
+def to_native(rounds: int) -> dict[str, float]:
+    """Median seconds to a native plan, with a compiler and without. What all C needs is compiled before."""
+    from slinky.native.compiling import compiler
+
+    if compiler() is None:
+        return {}
+    numbers = np.random.default_rng().random(rounds + 1).tolist()  # no cache has them
+    pipelines = list(map(ten_operations, numbers))
+    again = [sl.Pipeline(p.program) for p in pipelines]
+    compiled, kept = [], []
+    for first, second in zip(pipelines, again, strict=True):
+        compiled.append(_seconds(lambda p=first: p.compile(backend="native")))  # type: ignore[misc]
+        kept.append(_seconds(lambda p=second: p.compile(backend="native")))  # type: ignore[misc]
+    return {
+        "a native plan of ten operations": statistics.median(compiled[1:]),
+        "the same, compiled before": statistics.median(kept[1:]),
+    }
+
+
 def allocate_in_a_loop() -> float:
     """Seconds of what the source of a plan does for an `alloc` whose size changes from iteration to iteration."""
     (arrays,) = Arena([SiteKind(np.dtype(np.float32), 2, 0, 1)])[4 * 40 * 64]
@@ -81,6 +112,7 @@ def run(quick: bool) -> dict[str, float]:
         "a run of one empty callback": entering,
         "the same, bound to its arrays": entering_bound,
         "an allocation in a loop": allocating,
+        **to_native(3 if quick else 9),
     }
 
 

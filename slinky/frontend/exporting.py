@@ -84,7 +84,8 @@ def settings_of(function: Callable[..., Any], backend: str, options: Mapping[str
         code = getattr(function, "__code__", None)
         source = repr((getattr(code, "co_code", b""), getattr(code, "co_names", ()), getattr(code, "co_consts", ())))
         source = re.sub(r" at 0x[0-9a-f]+", "", source)
-    name = f"{function.__module__}.{function.__qualname__}"
+    own = getattr(function, "__qualname__", type(function).__qualname__)
+    name = f"{getattr(function, '__module__', None)}.{own}"
     said = {key: str(value) for key, value in sorted(options.items())}
     return Settings(name, _digest(source), backend, f"{said} {others}")
 

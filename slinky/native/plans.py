@@ -92,7 +92,7 @@ class NativePlan(Plan):
         except NotShippedError:
             return usual
         self.runs_c |= tree is not usual.tree or bool(carriers)
-        return Parts(tree, carriers)
+        return Parts(self.program, tree, carriers)
 
     def _may_do(self, func: LoweredFunc) -> bool:
         """Whether C computes a func, if it knows how."""

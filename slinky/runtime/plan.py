@@ -98,11 +98,16 @@ def _limits_explained(program: Program) -> Iterator[None]:
 
 @attrs.frozen(eq=False)
 class Parts:
-    """What a variant is made of: its tree, and other functions than the usual ones for what the funcs of the tree run,
-    by their names there."""
+    """What a variant of the plan of a program is made of: its tree, and other functions than the usual ones for what
+    the funcs of the tree run, by their names there."""
 
+    program: Program
     tree: PlanTree
     carriers: Mapping[str, Callable[..., Any]]
+
+
+_usual_parts: weakref.WeakValueDictionary[tuple[int, Kind], Parts] = weakref.WeakValueDictionary()
+"""By the identity of a program, which lives as long as its parts do: plans of several back ends have one tree."""
 
 
 class Variant:
@@ -110,6 +115,7 @@ class Variant:
 
     def __init__(self, program: Program, kind: Kind, parts: Parts) -> None:
         self.filename = f"<plan {next(_serial)}>"
+        self.parts = parts
         self.tree = parts.tree
         with _limits_explained(program):
             self.text = python_text(self.tree)
@@ -194,7 +200,11 @@ class Plan:
 
     def parts(self, kind: Kind) -> Parts:
         """What a variant is made of. No lock is held where it takes long to make them: a fork would wait for it."""
-        return Parts(self._tree(kind), {})
+        found = _usual_parts.get((id(self.program), kind))
+        if found is None:
+            found = Parts(self.program, self._tree(kind), {})
+            found = _usual_parts.setdefault((id(self.program), kind), found)
+        return found
 
     def _program_of(self, kind: Kind) -> Program:
         program = self._at_origin if kind.at_origin else self.program
