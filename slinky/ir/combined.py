@@ -1,4 +1,4 @@
-"""What a func computes as arithmetic: formulas, and stages of reductions that combine elements one by one.
+"""What a func computes as arithmetic: formulas, ufuncs, and stages of reductions that combine elements one by one.
 
 Idea. Where an author says that one element more is combined by a ufunc (`Reduction.combine`), an update by pieces of
 one element is that ufunc of what there is and the element, the beginning is a number, and the end is what there is. A
@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 
 from slinky.ir.formulas import Apply, Axis, Constant, Convert, Element, Formula, Result, Step
-from slinky.ir.operations import Accumulation, Expression, Stage
+from slinky.ir.operations import Accumulation, Callback, Expression, Stage
 from slinky.ir.statements import InputPort, LoweredFunc
 from slinky.symbolic.expressions import as_expr, linear
 
@@ -25,6 +25,8 @@ def formula_of(func: LoweredFunc) -> Formula | None:
     operation = func.operation
     if isinstance(operation, Expression):
         return operation.formula
+    if isinstance(operation, Callback) and isinstance(operation.function, np.ufunc):
+        return _alone(func, operation.function)
     if not isinstance(operation, Accumulation) or operation.parts or operation.pass_buffers:
         return None
     reduction = operation.reduction
@@ -42,6 +44,28 @@ def formula_of(func: LoweredFunc) -> Formula | None:
         case Stage.FINISH:
             return _last(func)
     return None
+
+
+def _alone(func: LoweredFunc, ufunc: np.ufunc) -> Formula | None:
+    """A ufunc as a callback, of elements each of which is read at one place."""
+    if ufunc.signature is not None or ufunc.nout != 1 or func.operation.arguments or len(func.inputs) != ufunc.nin:
+        return None
+    (output,) = func.outputs
+    if output.dims != tuple(range(len(func.dims))) or any(port.view is not None for port in func.ports):
+        return None
+    found = [_axes(func, port, None) for port in func.inputs]
+    axes = tuple([each for each in found if each == tuple(map(Axis, range(len(func.dims))))])
+    if len(axes) != len(found):
+        return None
+    operands = tuple([Element(number, port.dtype) for number, port in enumerate(func.inputs)])
+    try:
+        dtypes = ufunc.resolve_dtypes((*(port.dtype for port in func.inputs), output.dtype), casting="same_kind")
+    except TypeError:
+        return None
+    steps: list[Step] = [Apply(ufunc, operands, dtypes)]
+    if dtypes[-1] != output.dtype:
+        steps.append(Convert(Result(0), output.dtype))
+    return Formula(len(func.dims), axes, tuple(steps), Result(len(steps) - 1))
 
 
 def _first(func: LoweredFunc, operation: Accumulation) -> Formula:

@@ -29,6 +29,7 @@ from typing import Any, cast
 import attrs
 
 from slinky.ir.combined import formula_of
+from slinky.ir.reducing import combined_of
 from slinky.ir.statements import LoweredFunc
 from slinky.native.arrivals import ARRIVALS
 from slinky.native.c_functions import CFunction, failure_of
@@ -170,6 +171,11 @@ class NestText:
     text: str
     entry: str
     endings: tuple[Ending, ...] = ()
+
+
+def _is_understood(func: LoweredFunc) -> bool:
+    """Whether it is known what a func computes."""
+    return formula_of(func) is not None or combined_of(func) is not None
 
 
 def _any(func: LoweredFunc) -> bool:
@@ -370,7 +376,7 @@ class Nests:
         names = CNames()
         lines = self._lines(self._tree, self._sites, self._kernels, names)
         runs = [self._tree.callbacks[each.callback.text] for each in every_step(steps) if isinstance(each, Run)]
-        has_formulas = any(formula_of(func) is not None for func in runs)
+        has_formulas = any(map(_is_understood, runs))
         if isinstance(lines, WatchedLines):
             lines.is_mixed = has_formulas
         try:

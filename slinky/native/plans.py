@@ -23,7 +23,8 @@ from slinky.errors import CompilationError, MissingCompilerWarning
 from slinky.ir.combined import formula_of
 from slinky.ir.formulas import Formula
 from slinky.ir.nesting import funcs_in
-from slinky.ir.operations import Expression
+from slinky.ir.operations import Callback, Expression
+from slinky.ir.reducing import combined_of
 from slinky.ir.statements import LoweredFunc, Program
 from slinky.native.carriers import native_carrier
 from slinky.native.compiling import Compiler, NotShippedError, compiler
@@ -31,6 +32,7 @@ from slinky.native.functions import function_of_step
 from slinky.native.kernels import is_exact, is_in_c
 from slinky.native.nests import names_outside_nests, with_nests
 from slinky.native.parts import live_steps
+from slinky.native.reducing import is_exact_reduction
 from slinky.runtime.codegen.generator import Kind
 from slinky.runtime.formulas import formula_carrier
 from slinky.runtime.plan import Parts, Plan, Variant
@@ -111,7 +113,9 @@ class NativePlan(Plan):
         often = names_outside_nests(tree)
         for name, func in tree.callbacks.items():
             formula = formula_of(func) if self._may_do(func) else None
-            if formula is not None and self._is_better(formula):
+            if formula is None or isinstance(func.operation, Callback):  # whose loop is NumPy's own
+                continue
+            if self._is_better(formula):
                 make = native_carrier if name in often else _made_later
                 carrier = make(formula, made_by)
                 if carrier is not None:
@@ -149,7 +153,10 @@ class ExactPlan(AutoPlan):
         return formula is not None and is_exact(formula) and compiler() is not None
 
     def _may_do(self, func: LoweredFunc) -> bool:
-        """Of formulas, those that C computes wholly, as NumPy does. All else that C knows keeps the bits."""
+        """Of formulas, those that C computes wholly, as NumPy does; of reductions, those in NumPy's order; all else."""
+        combined = combined_of(func)
+        if combined is not None:
+            return is_exact_reduction(combined, func.inputs[0].dtype, func.outputs[0].dtype)
         formula = formula_of(func)
         return formula is None or is_exact(formula)
 

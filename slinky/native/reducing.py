@@ -24,7 +24,7 @@ import numpy as np
 from slinky.ir.formulas import Axis, Element, Formula
 from slinky.ir.reducing import Combined
 from slinky.native.dividing import with_words
-from slinky.native.functions import BEGIN, COMMON, END
+from slinky.native.functions.texts import BEGIN, COMMON, END
 from slinky.native.kernels import C_TYPES, KernelFunction
 
 STRIP = 1024
@@ -35,6 +35,15 @@ _SHORT = 8
 _AXES = """\
 #ifndef SLINKY_AXES
 #define SLINKY_AXES
+/* How many bytes the processor works on at once. */
+#if defined(__AVX512F__)
+#define SLINKY_VECTOR 64
+#elif defined(__AVX2__)
+#define SLINKY_VECTOR 32
+#else
+#define SLINKY_VECTOR 16
+#endif
+
 /* An axis: how many elements, how far apart in what is read, and in what is written; 0 there: it is reduced. */
 typedef struct { int64_t extent, from, to; int is_kept; } slinky_axis;
 
@@ -163,28 +172,27 @@ _EXTREMUM = """\
 /* The extremum of elements that follow each other: of the largest number there is, NaN is larger. */
 static @T @NAME_dense(@T before, const @E *p, int64_t n)
 {
-    typedef @T lanes __attribute__((vector_size(64)));
-    typedef @I masks __attribute__((vector_size(64)));
-    enum { count = 64 / sizeof(@T) };
+    typedef @T lanes __attribute__((vector_size(SLINKY_VECTOR)));
+    typedef @I masks __attribute__((vector_size(SLINKY_VECTOR)));
+    enum { count = SLINKY_VECTOR / sizeof(@T) };
     int64_t i = 0;
-    if (n >= 2 * count) {
-        lanes best[2];
+    if (n >= 4 * count) {
+        lanes best[4];
         masks is_none = {0};
         memcpy(best, p, sizeof best);
-        for (int k = 0; k < 2; k++) is_none |= (masks)(best[k] != best[k]);
-        for (i = 2 * count; i + 2 * count <= n; i += 2 * count) {
-            lanes x[2];
-            memcpy(x, p + i, sizeof x);
-            for (int k = 0; k < 2; k++) {
-                const masks is_better = (masks)(x[k] @BETTER best[k]);
-                is_none |= (masks)(x[k] != x[k]);
-                best[k] = (lanes)(((masks)x[k] & is_better) | ((masks)best[k] & ~is_better));
+        for (int k = 0; k < 4; k++) is_none |= (masks)(best[k] != best[k]);
+        for (i = 4 * count; i + 4 * count <= n; i += 4 * count) {
+            for (int k = 0; k < 4; k++) {
+                lanes x;
+                memcpy(&x, p + i + k * count, sizeof x);
+                const masks is_better = (masks)(x @BETTER best[k]);
+                is_none |= (masks)(x != x);
+                best[k] = (lanes)(((masks)x & is_better) | ((masks)best[k] & ~is_better));
             }
         }
         for (int k = 0; k < count; k++) {
             if (is_none[k]) return NAN;
-            before = @NAME_of(before, best[0][k]);
-            before = @NAME_of(before, best[1][k]);
+            for (int v = 0; v < 4; v++) before = @NAME_of(before, best[v][k]);
         }
     }
     for (; i < n; i++) before = @NAME_of(before, p[i]);
@@ -382,6 +390,13 @@ def reducer(combined: Combined, rank: int, given: np.dtype[Any], result: np.dtyp
     return Reducer(
         name, KernelFunction(head, with_words(_FUNCTION, words), own), shape, (given.itemsize, result.itemsize)
     )
+
+
+def is_exact_reduction(combined: Combined, given: np.dtype[Any], result: np.dtype[Any]) -> bool:
+    """Whether the function gives NumPy's bits in any case, for arrays of one dtype and results of another."""
+    if result.kind != "f":
+        return True
+    return combined.ufunc not in EXTREMA and given == result and len(combined.axes) == 1
 
 
 @attrs.frozen

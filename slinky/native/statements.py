@@ -173,6 +173,22 @@ class Kernels:
         self._calls[found.name] += 1
         return found
 
+    def knows(self, func: LoweredFunc) -> bool:
+        """Whether there is a text for what a func computes."""
+        before = self._calls.copy()
+        try:
+            if formula_of(func) is not None:
+                self.name_of(func)
+            elif combined_of(func) is not None:
+                self.reducer_of(func)
+            else:
+                return c_function_of(func) is not None
+        except UnprintableError:
+            return False
+        finally:
+            self._calls = before
+        return True
+
     @contextmanager
     def tried(self) -> Iterator[None]:
         """Calls that count only if there is a text for all that goes with them."""

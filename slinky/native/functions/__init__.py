@@ -22,7 +22,7 @@ import attrs
 import numpy as np
 
 from slinky.ir.formulas import Apply, Constant, Step
-from slinky.native.functions import angles, arcs, division, exponentials, lengths, logarithms
+from slinky.native.functions import angles, arcs, division, exponentials, lengths, logarithms, single_exponentials
 from slinky.native.functions.texts import BEGIN, COMMON, END, Function
 
 __all__ = ["FUNCTIONS", "Function", "function_of_step", "texts_of"]
@@ -45,6 +45,7 @@ def _functions() -> Iterator[tuple[tuple[str, str], Function]]:
                 yield (name, dtype), function
             elif dtype == "d":
                 yield (name, dtype), attrs.evolve(function, is_faster_alone=False)
+    yield from single_exponentials.functions()
 
 
 FUNCTIONS = dict(_functions())
