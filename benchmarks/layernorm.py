@@ -8,7 +8,7 @@ import numpy as np
 
 import slinky as sl
 from benchmarks.harness import Array, Case, Side, installed
-from benchmarks.rows import ours, some_rows_at_a_time
+from benchmarks.rows import ours, some_rows_at_a_time, under_jit
 
 EPSILON = 1e-5
 
@@ -121,6 +121,7 @@ def cases(quick: bool) -> Iterator[Case]:
             sides.append(ours(f"ours, {rows} rows", p, *arrays))
         p = sl.parallelize_loop(some_rows_at_a_time(whole, "normalise", others, 16), "for y", workers=2)
         sides.append(ours("ours, 16 rows, 2 threads", p, *arrays))
+        sides += under_jit(as_written, x, gain, offset)
         if installed("numba"):
             sides.append(Side("numba, fused by hand", with_numba(*arrays)))
         return sides

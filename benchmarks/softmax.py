@@ -8,7 +8,7 @@ import numpy as np
 
 import slinky as sl
 from benchmarks.harness import Array, Case, Side, installed
-from benchmarks.rows import ours, some_rows_at_a_time
+from benchmarks.rows import ours, some_rows_at_a_time, under_jit
 
 
 def largest(x: Array, target: Array) -> None:
@@ -111,6 +111,7 @@ def cases(quick: bool) -> Iterator[Case]:
             sides.append(ours(f"ours, {rows} rows", p, x, target))
         p = sl.parallelize_loop(some_rows_at_a_time(whole, "quotient", others, 16), "for y", workers=2)
         sides.append(ours("ours, 16 rows, 2 threads", p, x, target))
+        sides += under_jit(as_written, x)
         if installed("scipy"):
             sides.append(Side("SciPy", with_scipy(x)))
         if installed("numba"):
