@@ -37,7 +37,7 @@ float32 not within 1.5 units in the last place."""
 
 def _functions() -> Iterator[tuple[tuple[str, str], Function]]:
     told = np.show_config(mode="dicts")
-    found = told.get("SIMD Extensions", {}).get("found", []) if told else []
+    found = told.get("SIMD Extensions", {}).get("found", [])
     has_vectors = not {"X86_V4", "AVX512_SKX"}.isdisjoint(found)
     for subject in (division, angles, arcs, exponentials, logarithms, lengths):
         for (name, dtype), function in subject.functions():
