@@ -25,7 +25,7 @@ from slinky.ir.formulas import Apply, Constant, Step
 from slinky.native.functions import angles, arcs, division, exponentials, lengths, logarithms, single_exponentials
 from slinky.native.functions.texts import BEGIN, COMMON, END, Function
 
-__all__ = ["FUNCTIONS", "Function", "function_of_step", "texts_of"]
+__all__ = ["BEGIN", "COMMON", "END", "FUNCTIONS", "Function", "function_of_step", "texts_of"]
 
 _VECTORS_OF_INTEL = {
     *("tan", "arcsin", "arccos", "arctan", "arctan2", "exp", "exp2", "expm1", "cosh"),
