@@ -70,7 +70,8 @@ SLINKY_STRIPS void slinky_strip_expf(intptr_t n, const float *restrict x, float 
 
 def functions() -> Iterator[tuple[tuple[str, str], Function]]:
     """By name of the ufunc, and dtype: where NumPy computes it so on this processor."""
-    simd = np.show_config(mode="dicts").get("SIMD Extensions", {})
+    told = np.show_config(mode="dicts")
+    simd = told.get("SIMD Extensions", {})
     found = {*simd.get("baseline", []), *simd.get("found", [])}
     if not found.isdisjoint({"X86_V3", "X86_V4", "FMA3", "AVX512F"}):
         own = "slinky_strip_expf"
