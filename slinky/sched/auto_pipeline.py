@@ -109,11 +109,12 @@ def scheduled_by_itself(p: sl.Pipeline, arrays: tuple[object, ...], options: dic
     if arrays:
         found: sl.Pipeline = auto_schedule(p, *arrays, **options)
         return found
+    given = {"max_bytes": None, "workers": None, "machine": None, "backend": "python", **options}
     known = ("max_bytes", "workers", "machine", "backend")
     for name in options:
         if name not in known:
             raise sl.OperationError(f"auto: without arrays it takes {', '.join(known)}, got {name}={options[name]!r}")
-    require_options(*map(options.get, known[:3]), options.get("backend", "python"))
+    require_options(given["max_bytes"], given["workers"], given["machine"], given["backend"])
     return AutoPipeline(p, **options)
 
 
