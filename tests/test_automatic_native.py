@@ -145,6 +145,21 @@ def test_traced_functions_that_run_in_c_are_scheduled_for_it() -> None:
     assert explanation.program_bytes * 200 < 5 * given.size * 2
 
 
+def test_reductions_that_c_computes_do_not_keep_strips_high() -> None:
+    def steep_rows(image: Array) -> Array:
+        rows = image[1:] - image[:-1]
+        found: Array = np.abs(rows).max(axis=1)
+        return found
+
+    given = np.random.default_rng(0).random((2000, 1500))
+    p = sl.jit(steep_rows).pipeline(given)
+    for_python, for_c = (scheduled(p, (given,), backend=backend) for backend in ("python", "native"))  # type: ignore[arg-type]
+    assert 4 * sl.explain(for_c).program_bytes < sl.explain(for_python).program_bytes
+    result = np.empty(1999)
+    for_c.compile(backend="native")(given, result)
+    assert np.array_equal(result, steep_rows(given))
+
+
 @pytest.mark.parametrize(
     ("backend", "error", "words"),
     [

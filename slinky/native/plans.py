@@ -33,6 +33,7 @@ from slinky.native.kernels import is_exact, is_in_c
 from slinky.native.nests import names_outside_nests, with_nests
 from slinky.native.parts import live_steps
 from slinky.native.reducing import is_exact_reduction
+from slinky.native.statements import Kernels
 from slinky.runtime.codegen.generator import Kind
 from slinky.runtime.formulas import formula_carrier
 from slinky.runtime.plan import Parts, Plan, Variant
@@ -68,7 +69,8 @@ class NativePlan(Plan):
     def makes_loops_of(func: LoweredFunc) -> bool:
         """Whether what a func computes is C as a whole, here where a compiler is."""
         formula = formula_of(func)
-        return formula is not None and is_in_c(formula) and compiler() is not None
+        is_known = Kernels().knows(func) if formula is None else is_in_c(formula)
+        return is_known and compiler() is not None
 
     def variant(self, kind: Kind) -> Variant:
         """A variant of the function; made on the first use, and before it, what it needs of C."""
@@ -149,16 +151,20 @@ class ExactPlan(AutoPlan):
     @staticmethod
     def makes_loops_of(func: LoweredFunc) -> bool:
         """Whether what a func computes is C as a whole, and the same in every bit."""
-        formula = formula_of(func)
-        return formula is not None and is_exact(formula) and compiler() is not None
+        return NativePlan.makes_loops_of(func) and _keeps_bits(func)
 
     def _may_do(self, func: LoweredFunc) -> bool:
         """Of formulas, those that C computes wholly, as NumPy does; of reductions, those in NumPy's order; all else."""
-        combined = combined_of(func)
-        if combined is not None:
-            return is_exact_reduction(combined, func.inputs[0].dtype, func.outputs[0].dtype)
-        formula = formula_of(func)
-        return formula is None or is_exact(formula)
+        return _keeps_bits(func)
+
+
+def _keeps_bits(func: LoweredFunc) -> bool:
+    """Whether C gives the bits that NumPy does, of what it knows."""
+    combined = combined_of(func)
+    if combined is not None:
+        return is_exact_reduction(combined, func.inputs[0].dtype, func.outputs[0].dtype)
+    formula = formula_of(func)
+    return formula is None or is_exact(formula)
 
 
 def any_compiler() -> Compiler | None:
