@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 
 import slinky as sl
@@ -84,9 +86,7 @@ def programs() -> Any:
 
 
 @st.composite
-def programs_with(
-    draw: Any, unary: list[Callable[[Any], Any]], binary: list[Callable[[Any, Any], Any]]
-) -> tuple[list[np.dtype[Any]], Callable[..., Any]]:
+def programs_with(draw: Any, unary: list[Callable[[Any], Any]], binary: list[Callable[[Any, Any], Any]]) -> Program:
     """The same, with further operations of one and of two operands, which are drawn as often as all others together."""
     dtypes = [draw(st.sampled_from(DTYPES)) for _ in range(3)]
     steps = draw(
@@ -116,6 +116,53 @@ def programs_with(
 
 
 y, x = sl.variables("y x")
+
+
+Program = tuple[list[np.dtype[Any]], Callable[..., Any]]
+"""Dtypes of three inputs, and a function of these."""
+
+
+class Term(NamedTuple):
+    """A function as a pipeline of one func, the arrays that this is given, and what NumPy computes of them."""
+
+    pipeline: sl.Pipeline
+    arrays: list[Array]
+    expected: Array
+
+
+def term(program: Program, shape: tuple[int, int]) -> Term | None:
+    """A drawn function, of two planes and a row; None where NumPy refuses it, and then accesses refuse it, too."""
+    dtypes, function = program
+    a, b, row = plane("a", dtypes[0]), plane("b", dtypes[1]), plane("row", dtypes[2], 1)
+    arrays = [numbers(shape, dtypes[0]), numbers(shape, dtypes[1], 1), numbers(shape[1:], dtypes[2], 2)]
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore", RuntimeWarning)
+        try:
+            expected = np.broadcast_to(function(*arrays), shape)
+        except (TypeError, OverflowError, AttributeError):
+            with pytest.raises(sl.GraphError):
+                function(a[y, x], b[y, x], row[x])
+            return None
+    out = plane("out", expected.dtype)
+    func = sl.arithmetic(function(a[y, x], b[y, x], row[x]), out[y, x], name="term")
+    read = {access.buffer for access in func.inputs}
+    p = sl.build_pipeline([each for each in (a, b, row) if each in read], [out])
+    return Term(p, [array for array, each in zip(arrays, (a, b, row), strict=True) if each in read], expected)
+
+
+def compare_drawn(program: Program, shape: tuple[int, int], **options: Any) -> None:
+    """Compare what a drawn function gives, run with such options as a whole and by pieces, with what NumPy does."""
+    drawn = term(program, shape)
+    if drawn is None:
+        return
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore", RuntimeWarning)
+        for q in in_pieces(drawn.pipeline, "term"):
+            found = np.zeros(shape, drawn.expected.dtype)
+            q.run(*drawn.arrays, found, **options)
+            same_bits(found, drawn.expected)
+
+
 ELSEWHERE: list[tuple[Callable[..., Any], Callable[..., Any]]] = [
     (lambda a: a[x, y], lambda a: a[:6, :5].T),
     (lambda a: a[2 * y, x + 1], lambda a: a[0:10:2, 1:7]),

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from natively import of_dtypes as of
-from random_arithmetic import ELSEWHERE, in_pieces, numbers, plane, programs, same_bits
+from random_arithmetic import ELSEWHERE, compare_drawn, in_pieces, numbers, plane, programs, same_bits
 
 import slinky as sl
 from slinky.native import carriers, compiling
@@ -37,26 +37,9 @@ pytestmark = pytest.mark.usefixtures("own_libraries")
 
 @needs_compiler
 @given(programs(), st.sampled_from([(5, 7), (1, 1), (0, 4), (33, 18)]))
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=settings().max_examples * 5 // 12, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 def test_what_numpy_gives(program: Any, shape: tuple[int, int]) -> None:
-    dtypes, function = program
-    a, b, row = plane("a", dtypes[0]), plane("b", dtypes[1]), plane("row", dtypes[2], 1)
-    arrays = [numbers(shape, dtypes[0]), numbers(shape, dtypes[1], 1), numbers(shape[1:], dtypes[2], 2)]
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore", RuntimeWarning)
-        try:
-            expected = np.broadcast_to(function(*arrays), shape)
-        except (TypeError, OverflowError, AttributeError):
-            return
-        out = plane("out", expected.dtype)
-        func = sl.arithmetic(function(a[y, x], b[y, x], row[x]), out[y, x], name="term")
-        read = {access.buffer for access in func.inputs}
-        p = sl.build_pipeline([each for each in (a, b, row) if each in read], [out])
-        given_ = [array for array, each in zip(arrays, (a, b, row), strict=True) if each in read]
-        for q in in_pieces(p, "term"):
-            found = np.zeros(shape, expected.dtype)
-            q.run(*given_, found, backend="native")
-            same_bits(found, expected)
+    compare_drawn(program, shape, backend="native")
 
 
 SPECIAL = [0.0, -0.0, 1.0, -1.5, 2.5, np.inf, -np.inf, np.nan, 1e-320, 3e38, -7.0, 0.1]

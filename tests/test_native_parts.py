@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from natively import Array, computed, of
-from random_arithmetic import in_pieces, numbers, plane, programs_with, same_bits
+from random_arithmetic import compare_drawn, in_pieces, plane, programs_with, same_bits
 
 import slinky as sl
 from slinky.native import compiling
@@ -168,24 +168,7 @@ FUNCTIONS_OF_TWO = [np.fmod, in_c(np.hypot), np.floor_divide, np.remainder, np.h
 
 
 @given(programs_with(FUNCTIONS_OF_ONE, FUNCTIONS_OF_TWO), st.sampled_from([(5, 7), (1, 1), (2, 600), (33, 18)]))
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=settings().max_examples * 5 // 12, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 def test_random_arithmetic_with_functions(program: Any, shape: tuple[int, int]) -> None:
     """Whatever stands around a function, its results are those that it has by itself, and all else is NumPy's."""
-    dtypes, function = program
-    a, b, row = plane("a", dtypes[0]), plane("b", dtypes[1]), plane("row", dtypes[2], 1)
-    arrays = [numbers(shape, dtypes[0]), numbers(shape, dtypes[1], 1), numbers(shape[1:], dtypes[2], 2)]
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore", RuntimeWarning)
-        try:
-            expected = np.broadcast_to(function(*arrays), shape)
-        except (TypeError, OverflowError, AttributeError):
-            return
-        out = plane("out", expected.dtype)
-        func = sl.arithmetic(function(a[y, x], b[y, x], row[x]), out[y, x], name="term")
-        read = {access.buffer for access in func.inputs}
-        p = sl.build_pipeline([each for each in (a, b, row) if each in read], [out])
-        given_ = [array for array, each in zip(arrays, (a, b, row), strict=True) if each in read]
-        for q in in_pieces(p, "term"):
-            found = np.zeros(shape, expected.dtype)
-            q.run(*given_, found, backend="native")
-            same_bits(found, expected)
+    compare_drawn(program, shape, backend="native")
