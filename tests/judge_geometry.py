@@ -28,6 +28,7 @@ All that the judge knows of the fields of calls, funcs and loops stands in "What
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import zlib
@@ -395,8 +396,10 @@ class Geometry:
         for row, point in enumerate(points):
             for dim, c in zip(dims, point, strict=True):
                 place[dim] = c
-            for element, number in weighted(self.needed_at(port, place)):
-                matrix[(row, *(c - lo for c, (lo, _) in zip(element, hull, strict=True)))] = number
+            needed = self.needed_at(port, place)
+            if all(lo <= hi for lo, hi in needed):
+                at = (slice(lo - first, hi - first + 1) for (lo, hi), (first, _) in zip(needed, hull, strict=True))
+                matrix[(row, *at)] = _weights_of(tuple([hi - lo + 1 for lo, hi in needed]))
         extents = tuple(box[dim][1] - box[dim][0] + 1 for dim in dims)
         return PortPlan(hull, (matrix.reshape(len(points), -1),), True, dims, extents)
 
@@ -511,6 +514,13 @@ def weighted(box: NumericBox) -> Iterator[tuple[Coordinates, int]]:
     along = [[(c, weight(d, c - lo)) for c in range(lo, hi + 1)] for d, (lo, hi) in enumerate(box)]
     for element in itertools.product(*along):
         yield tuple(c for c, _ in element), math.prod(w for _, w in element) & _MASK
+
+
+@functools.lru_cache(1000)
+def _weights_of(extents: Coordinates) -> Hashes:
+    """The weights that `weighted` gives to the elements of a box of these extents."""
+    along = [np.array([weight(d, n) for n in range(extent)], np.uint64) for d, extent in enumerate(extents)]
+    return functools.reduce(np.multiply.outer, along, np.ones((), np.uint64))
 
 
 def read_through(plan: PortPlan, found: Hashes) -> Hashes:

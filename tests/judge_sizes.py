@@ -7,7 +7,7 @@ or more. The checks are met by a small search on numbers, which knows nothing of
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -37,6 +37,9 @@ LONG_LINE = 17
 """The extent of the second pattern where no output has more than one dimension: there it costs little."""
 
 MOST_ELEMENTS = 40_000
+KEPT_SIZES = 200
+"""For how many parameters and checks, which are all that the search looks at, the sizes that were found are kept."""
+
 _ROUNDS = 60
 _MOVES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64)
 _FAR = 10_000
@@ -46,6 +49,8 @@ Distance: TypeAlias = Callable[[Values], float]
 _distances: WeakKeyDictionary[Node, Distance] = WeakKeyDictionary()
 """The functions from values to how far conditions are from holding."""
 
+_found: dict[Hashable, list[Values]] = {}
+
 
 def sizes_of(program: Program) -> list[Values]:
     """Sizes with which all checks at the top of a program pass: the first two patterns, and one of the next two, or
@@ -53,6 +58,17 @@ def sizes_of(program: Program) -> list[Values]:
 
     Fewer, or none, where the search does not find them.
     """
+    given = (tuple((p.name, p.rank, p.dtype) for p in each) for each in (program.outputs, program.inputs))
+    asked = (*given, tuple(s.name for s in program.scalars), tuple(top_checks(program)))
+    found = _found.get(asked)
+    if found is None:
+        if len(_found) >= KEPT_SIZES:
+            _found.clear()
+        found = _found[asked] = _search(program)
+    return [dict(values) for values in found]
+
+
+def _search(program: Program) -> list[Values]:
     conditions = top_checks(program)
     small = 2 + len(conditions) // 2 % 2
     enough = 3 if len(program.outputs) == 1 else 4
