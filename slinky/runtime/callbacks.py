@@ -206,11 +206,17 @@ class Poison:
         for number, (operand, noise) in enumerate(zip(outputs, self._before, strict=True)):
             if noise is None:
                 continue
-            now, before = (a.reshape(-1, 1).view(np.uint8) for a in (array_of(operand), noise))
-            kept = np.flatnonzero((now == before).all(axis=1))
+            now, before = (_as_bits(a) for a in (array_of(operand), noise))
+            kept = np.flatnonzero(now == before if now.ndim == 1 else (now == before).all(axis=1))
             if len(kept) and _is_no_chance(len(kept), noise.size, 8 * noise.itemsize):
                 return UnwrittenError(number, tuple(int(k) for k in np.unravel_index(kept[0], noise.shape)))
         return None
+
+
+def _as_bits(array: Array) -> Array:
+    """The elements in row-major order, each as an integer, or as a row of bytes where no integer is so long."""
+    flat = array.reshape(-1)
+    return flat.view(f"u{flat.itemsize}") if flat.itemsize <= 8 else flat.reshape(-1, 1).view(np.uint8)
 
 
 def _is_no_chance(kept: int, count: int, bits: int) -> bool:

@@ -18,7 +18,9 @@ import attrs
 import numpy as np
 
 from slinky.ir.stages import Task, are_in_order
-from slinky.runtime.races import Places
+
+Places: TypeAlias = tuple[np.ndarray[Any, Any], ...]
+"""The places along each dimension, whose product is what is touched."""
 
 
 @attrs.frozen(eq=False)

@@ -29,8 +29,8 @@ class LoopRun:
 Iteration: TypeAlias = tuple[tuple[LoopRun, int], ...]
 """The runs of parallel loops around a place, outermost first, each with the value of its variable."""
 
-Places: TypeAlias = tuple[np.ndarray[Any, Any], ...]
-"""Index arrays of elements."""
+Places: TypeAlias = tuple[np.ndarray[Any, Any] | slice, ...]
+"""An index of elements: an array of places or a slice for each dimension."""
 
 
 def _parting(a: Iteration, b: Iteration) -> int | None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from slinky.errors import OverwrittenReadError, RaceError, UninitializedReadError
 from slinky.runtime.overlaps import Tasks
-from slinky.runtime.races import Accesses, Iteration, Race
+from slinky.runtime.races import Accesses, Iteration, Places, Race
 from slinky.runtime.storage import NumericBox, box_text, shape_of
 
 
@@ -55,6 +55,15 @@ class Shadow:
         stored = [extent if f is None else f for f, extent in zip(self.folds, self.shape, strict=True)]
         self.held = np.full(stored, -1, np.int64)
         self.accesses = Accesses(stored)
+        self._in_order = None if any(self.folds) else np.arange(self.held.size).reshape(stored)
+        """The number of each point, where each has a place of its own."""
+
+    def _at(self, box: NumericBox) -> Places:
+        """Where the points of a box are stored, as an index: slices where there is no fold, which take no copies."""
+        if self._in_order is None:
+            return self._places(box)
+        bounds = zip(box, self.box, strict=True)
+        return tuple([slice(lo - first, max(lo, hi + 1) - first) for (lo, hi), (first, _) in bounds])
 
     def _places(self, box: NumericBox) -> tuple[np.ndarray[Any, Any], ...]:
         """Index arrays of where the points of a box are stored."""
@@ -66,6 +75,8 @@ class Shadow:
 
     def _numbers(self, box: NumericBox) -> np.ndarray[Any, Any]:
         """The number of each point of a box: its place in row-major order of the bounds."""
+        if self._in_order is not None:
+            return self._in_order[self._at(box)]
         numbers = np.zeros((1,) * len(box), np.int64)
         for d, ((lo, hi), (first, _)) in enumerate(zip(box, self.box, strict=True)):
             along = np.arange(lo - first, hi - first + 1).reshape([-1 if k == d else 1 for k in range(len(box))])
@@ -85,7 +96,7 @@ class Shadow:
         Raises `RaceError`, naming the writer, buffer and coordinate, if another iteration touched one of them, or a
         stage of a pipelined loop that may overlap.
         """
-        places = self._places(box)
+        places = self._at(box)
         self._check_tasks(tasks, box, writer, writes=True)
         race = self.accesses.write(places, iteration)
         if race is not None:
@@ -122,16 +133,16 @@ class Shadow:
         Raises `UninitializedReadError`, `OverwrittenReadError` or `RaceError`, naming reader, buffer and coordinate.
         """
         self._check_tasks(tasks, box, reader, writes=False)
-        race = self.accesses.read(self._places(box), iteration)
+        places = self._at(box)
+        race = self.accesses.read(places, iteration)
         if race is not None:
             raise self._error(race, f"{reader} reads", box)
-        expected = np.broadcast_to(self._numbers(box), shape_of(box))
-        held = np.broadcast_to(self.held[self._places(box)], expected.shape)
-        wrong = np.argwhere(held != expected)
-        if len(wrong) == 0:
+        held = self.held[places]
+        wrong = held != self._numbers(box)
+        if not np.any(wrong):
             self._check_shared(box, reader)
             return
-        at = tuple(wrong[0])
+        at = tuple(np.argwhere(wrong)[0])
         point = tuple(int(lo + offset) for (lo, _), offset in zip(box, at, strict=True))
         where = f"{reader} reads {self.name}{box_text(box)}: element {list(point)}"
         if held[at] < 0:
