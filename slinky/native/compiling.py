@@ -34,7 +34,17 @@ from slinky.kept import cache_folder
 from slinky.native.background import BACKGROUND
 from slinky.runtime import forks
 
-FLAGS = ("-std=c11", "-O3", "-march=native", "-fPIC", "-shared", "-ffp-contract=off", "-fno-math-errno", "-fwrapv")
+FLAGS = (
+    "-std=c11",
+    "-O3",
+    "-march=native",
+    "-fPIC",
+    "-shared",
+    "-ffp-contract=off",
+    "-fno-math-errno",
+    "-fwrapv",
+    "-fopenmp-simd",
+)
 """No contraction and integers that wrap, as NumPy computes."""
 FAST_FLAGS = ("-DSLINKY_FAST", "-ffp-contract=fast")
 """What is asked for beside these where results may be rounded otherwise: contraction."""

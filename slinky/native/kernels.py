@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, assert_never
 
@@ -52,6 +52,9 @@ C_TYPES = {
 }
 """The dtypes that kernels know."""
 
+SIMD_LENGTHS = (2, 4, 8, 16, 32)
+"""Lengths of vectors: a loop of so many elements is asked to be one."""
+
 OCCURRED = "fetestexcept(FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW | FE_INVALID)"
 """What tells which exceptions of floating point arithmetic there were."""
 
@@ -82,7 +85,7 @@ def kernel_text(formula: Formula, results: Sequence[Result] = ()) -> str | None:
 
 @attrs.frozen
 class KernelFunction:
-    """A function of other C code, the functions that it calls, to stand before it, which may be there already, and
+    """A function of other C code, or lines of one, the functions that it calls, to stand before it, which may be there already, and
     further ones that nobody else calls."""
 
     called: str
@@ -101,17 +104,45 @@ def kernel_function(formula: Formula, name: str) -> KernelFunction | None:
         return None
 
 
+def inlined(formula: Formula, extents: Sequence[int], dense: Collection[int]) -> KernelFunction | None:
+    """Lines that compute a formula of so many elements; None if there are none that may stand among others.
+
+    They use the arrays `slinky_0`, `slinky_1`, ..., of the inputs and then the output; the numbers `slinky_k0`, ..., in
+    the order of `argument_types`; and the coordinates `slinky_first0`, ..., if the formula asks for them. Of the arrays
+    that are `dense`, by number, elements follow each other along the last dimension.
+    """
+    try:
+        return _Kernel(formula, (formula.result,)).inlined(extents, dense)
+    except _UnknownError:
+        return None
+
+
 def without_unused(lines: Sequence[str]) -> list[str]:
-    """Lines without variables that nothing uses: the plan in Python needs some that C does not."""
-    counts = Counter(word for line in lines for word in re.findall(r"[A-Za-z_]\w*", line))
+    """Lines without variables that nothing in their block uses: the plan in Python needs some that C does not."""
+    blocks: list[Counter[str]] = [Counter()]
     kept: list[str] = []
     for line in reversed(lines):
-        declared = re.match(r" *(?:const )?(?:int64_t|intptr_t|array) (\w+) = ", line)
-        if declared and counts[declared[1]] == 1:
-            counts.subtract(re.findall(r"[A-Za-z_]\w*", line))
-        else:
-            kept.append(line)
+        declared = _DECLARED.match(line)
+        name = declared[1] or declared[2] if declared else ""
+        if declared and not blocks[-1][name]:
+            continue
+        if declared:
+            del blocks[-1][name]
+        kept.append(line)
+        if line.lstrip().startswith("}"):
+            blocks.append(Counter())
+        if line.endswith("{") and len(blocks) > 1:
+            inside = blocks.pop()
+            blocks[-1] += inside
+        blocks[-1].update(word for word in _WORD.findall(line) if word != name)
     return kept[::-1]
+
+
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_DECLARED = re.compile(
+    r" *(?:(?:const )?(?:int64_t|intptr_t|array|char \*) ?(\w+) = |_Alignas\(64\) \w+ (\w+)\[\d+\];$)"
+)
+"""A line that makes a variable."""
 
 
 def argument_types(formula: Formula) -> list[tuple[str, np.dtype[Any]]]:
@@ -167,10 +198,12 @@ class _UnknownError(Exception):
 
 @attrs.frozen
 class _Place:
-    """Where along the innermost dimension an element is, and whether elements follow each other there in all arrays."""
+    """Where along the innermost dimension an element is, and whether elements follow each other there in all arrays, or
+    in which."""
 
     text: str
     is_dense: bool
+    dense: frozenset[str] = frozenset()
 
 
 class _Kernel:
@@ -206,6 +239,51 @@ class _Kernel:
         body = "\n".join(f"    {line}" for line in without_unused(lines))
         text = f"static void {name}({', '.join(self._parameters())})\n{{\n{body}\n}}\n"
         return KernelFunction("\n".join(self._called(body)), text)
+
+    def inlined(self, extents: Sequence[int], dense: Collection[int]) -> KernelFunction | None:
+        """Lines for so many elements, in loops of which compilers know how long they are."""
+        if self.functions:
+            return None
+        counts = tuple(extents) or (1,)
+        inner = self.rank - 1
+        is_alone = counts[inner] == 1
+        moving = {name for k, name in enumerate(self.names) if inner in self._axes(k) and not is_alone}
+        place = _Place("0" if is_alone else "i", is_alone, frozenset(self.names[k] for k in dense))
+        lines = [f"const {_type(dtype)} {name} = slinky_{name};" for (_, dtype), name in self.arguments.items()]
+        around = [d for d in range(inner) if counts[d] > 1]
+        if self.formula.has_coordinates():
+            lines += [f"const int64_t first{d} = slinky_first{d};" for d in range(self.formula.rank)]
+            lines += [f"const intptr_t i{d} = 0;" for d in range(inner) if d not in around]
+        for k, name in enumerate(self.names):
+            axes = self._axes(k)
+            from_end = [f"{(counts[d] - 1) * -s} * slinky_{k}.strides[{a}]" for d, (a, s) in axes.items() if s < 0]
+            lines.append(f"char *p_{name} = {' + '.join([f'slinky_{k}.data', *from_end])};")
+            for d in [*around, *([] if is_alone else [inner])]:
+                axis, step = axes.get(d, (0, 0))
+                stride = f"{step} * slinky_{k}.strides[{axis}]" if step not in (0, 1) else f"slinky_{k}.strides[{axis}]"
+                lines.append(f"const intptr_t s_{name}_{d} = {stride if step else 0};")
+        for depth, d in enumerate(around):
+            lines.append(f"{'    ' * depth}for (intptr_t i{d} = 0; i{d} < {counts[d]}; i{d}++) {{")
+        body: list[str] = []
+        for k, name in enumerate(self.names):
+            of = _type(self._dtype(k))
+            body.append(f"char *r_{name} = {' + '.join([f'p_{name}', *(f'i{d} * s_{name}_{d}' for d in around)])};")
+            is_output = name in self.outputs
+            if not is_output and name not in moving:
+                body.append(f"const {of} {name}_ = *(const {of} *)r_{name};")
+            elif place.is_dense or name in place.dense:
+                body.append(f"{of} *v_{name} = ({of} *)r_{name};")
+        steps = [*self._steps(self.live, moving, place, self.results), *self._stores(place)]
+        if is_alone:
+            body += steps
+        else:
+            vectors = [f"slinky_vectors({counts[inner]})"] if counts[inner] in SIMD_LENGTHS else []
+            body += [*(vectors or ["#pragma GCC ivdep"]), f"for (intptr_t i = 0; i < {counts[inner]}; i++) {{"]
+            body += [*(f"    {line}" for line in steps), "}"]
+        lines += [f"{'    ' * len(around)}{line}" for line in body]
+        lines += [f"{'    ' * depth}}}" for depth in reversed(range(len(around)))]
+        text = "\n".join(without_unused(lines))
+        return None if RAISED in text else KernelFunction("\n".join(self._called(text)), text)
 
     def _called(self, body: str) -> list[str]:
         return [*texts_of(self.functions.values()), *texts_in(body), *comparisons_in(body)]
@@ -366,7 +444,7 @@ class _Kernel:
     def _element(self, k: int, place: _Place) -> str:
         """The element of an array at a place along the innermost dimension."""
         name = self.names[k]
-        if place.is_dense:
+        if place.is_dense or name in place.dense:
             return f"v_{name}[{place.text}]"
         of = f"const {_type(self._dtype(k))}" if k < len(self.inputs) else _type(self._dtype(k))
         along = place.text if place.text.isidentifier() else f"({place.text})"

@@ -22,20 +22,22 @@ name values, and cannot fail. A function that has begun ends, or comes to a ques
 from __future__ import annotations
 
 import ctypes
+import re
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import attrs
 
 from slinky.ir.combined import formula_of
 from slinky.ir.reducing import combined_of
-from slinky.ir.statements import LoweredFunc
+from slinky.ir.statements import LoweredFunc, Program
 from slinky.native.arrivals import ARRIVALS
 from slinky.native.c_functions import CFunction, failure_of
 from slinky.native.carriers import converted, exception_bits, report
 from slinky.native.compiling import Compiler, library
 from slinky.native.embedding import c_function_of
+from slinky.native.fetching import loops_around_own, with_fetches_inside
 from slinky.native.integers import HELPERS, LARGEST, UnprintableError, Whole
 from slinky.native.kernels import C_TYPES, OCCURRED, without_unused
 from slinky.native.names import CNames
@@ -49,6 +51,8 @@ from slinky.native.statements import (
     every_step,
     sites_of,
 )
+from slinky.native.states import states_in_place
+from slinky.native.tiles import TileLines, integers_assigned, loop_variables
 from slinky.native.windows import with_windows_inside
 from slinky.runtime.arena import SiteKind
 from slinky.runtime.codegen.uses import names_assigned, names_used
@@ -114,10 +118,9 @@ void slinky_python(void *(*save)(void), void (*restore)(void *), int (*signals)(
 }}
 
 /* Whether a signal that has arrived ends the run. */
-static int slinky_is_interrupted(int64_t *done)
+static int slinky_is_interrupted(void)
 {{
     fexcept_t occurred;
-    *done = 0;
     fegetexceptflag(&occurred, FE_ALL_EXCEPT);
     slinky_restore(slinky_state);
     const int raised = slinky_signals();
@@ -183,8 +186,11 @@ def _any(func: LoweredFunc) -> bool:
     return True
 
 
-def with_nests(tree: PlanTree, made_by: Compiler, may_do: Callable[[LoweredFunc], bool] = _any) -> PlanTree:
-    """A plan tree that calls C functions for its nests, of funcs that C `may_do`; the same one where there are none.
+def with_nests(
+    tree: PlanTree, made_by: Compiler, program: Program, may_do: Callable[[LoweredFunc], bool] = _any
+) -> PlanTree:
+    """The plan tree of a program that calls C functions for its nests, of funcs that C `may_do`; the same one where
+    there are none.
 
     Raises `CompilationError` if the compiler fails.
     """
@@ -192,7 +198,7 @@ def with_nests(tree: PlanTree, made_by: Compiler, may_do: Callable[[LoweredFunc]
     if bits is None:
         return tree
     with collector_paused():
-        found = Nests(with_windows_inside(tree), WatchedLines, may_do)
+        found = Nests(tree, WatchedLines, program, may_do)
         changed = found.tree()
     if not found.texts:
         return tree
@@ -223,13 +229,21 @@ def names_outside_nests(tree: PlanTree) -> set[str]:
     return found
 
 
-class WatchedLines(Lines):
+class WatchedLines(TileLines):
     """The lines of a function that looks out for signals. `endings` are the calls in it that may fail."""
 
     by_address = True
 
-    def __init__(self, tree: PlanTree, sites: Mapping[str, SiteKind], kernels: Kernels, names: CNames) -> None:
-        super().__init__(tree, sites, kernels, names)
+    def __init__(
+        self,
+        tree: PlanTree,
+        sites: Mapping[str, SiteKind],
+        kernels: Kernels,
+        names: CNames,
+        states: frozenset[str],
+        own: Collection[str],
+    ) -> None:
+        super().__init__(tree, sites, kernels, names, states, own)
         self.endings: list[Ending] = []
         self.is_mixed = False
 
@@ -261,22 +275,53 @@ class WatchedLines(Lines):
         extents = [f"{output}.extents[{d}]" for d in range(rank)]
         return [f"slinky_done += {' * '.join(extents) or 1};"]
 
-    def iterated(self, body: Steps) -> None:
+    def iteration_ended(self, body: Steps) -> None:
         """An iteration has ended: ask, if it was long ago, where the loop itself makes calls."""
         inner = [each for step in body for each in ((*step.body, *step.orelse) if isinstance(step, Guard) else (step,))]
         if any(isinstance(step, Run) for step in inner):
-            asked = f"slinky_done > {PATIENCE} && slinky_is_interrupted(&slinky_done)"
-            with self.block(f"if ({asked})"):
-                self.write(f"return {INTERRUPTED};")
+            self.asked()
+
+    def spent(self, work: str) -> None:
+        """So many elements were computed."""
+        self.write(f"slinky_done += {work};")
+
+    def worked(self, first: int, work: int) -> None:
+        """The loop is cut into pieces, after which it is asked."""
+        at = next(n for n in range(first, len(self.lines)) if self.lines[n].lstrip().startswith("for ("))
+        loop, self.lines = self.lines[at:], self.lines[:at]
+        header = re.fullmatch(r" *for \(int64_t (\w+) = (.+); \1 < (\w+); \1(?:\+\+| \+= (\w+))\) \{", loop[0])
+        assert header is not None  # so loops begin
+        name, begin, stop, step = header.groups()
+        start, end = self._names.fresh(f"{name}_from"), self._names.fresh(f"{name}_to")
+        length = f"{max(1, PATIENCE // work)} * {step or 1}".removesuffix(" * 1")
+        with self.block(f"for (int64_t {start} = {begin}; {start} < {stop}; {start} += {length})"):
+            self.write(f"const int64_t {end} = slinky_min({stop}, {start} + {length});")
+            loop[0] = loop[0].replace(f"= {begin};", f"= {start};", 1).replace(f"< {stop};", f"< {end};", 1)
+            self.lines += [f"    {line}" for line in loop]
+            self.write(f"slinky_done += ({end} - {start}) * {work};")
+            self.asked()
+
+    def asked(self) -> None:
+        """Ask, if it was long ago."""
+        with self.block(f"if (slinky_done > {PATIENCE})"):
+            self.write("slinky_done = 0;")
+            self.write(f"if (slinky_is_interrupted()) return {INTERRUPTED};")
 
 
 class Nests:
-    """The nests of a tree, of functions with such lines; `texts` has them once the changed `tree` was made."""
+    """The nests of the tree of a program, of functions with such lines; `texts` has them once the changed `tree` was
+    made."""
 
-    def __init__(self, tree: PlanTree, lines: type[Lines], may_do: Callable[[LoweredFunc], bool] = _any) -> None:
-        self._tree = tree
+    def __init__(
+        self, tree: PlanTree, lines: type[TileLines], program: Program, may_do: Callable[[LoweredFunc], bool] = _any
+    ) -> None:
+        self._own = loops_around_own(program)
+        self._states = states_in_place(program)
+        tree = self._tree = with_fetches_inside(with_windows_inside(tree), self._own)
         self._lines = lines
         self._may_do = may_do
+        self._integers = integers_assigned(tree)
+        self._variables = loop_variables(tree)
         self._sites = sites_of(tree)
         self._kernels = Kernels()
         self._taken = set(_texts(tree))
@@ -361,7 +406,8 @@ class Nests:
             case Assign() | Stop() | FetchWithin():
                 return True
             case Fetch(folds=folds, site=site):
-                return not folds and self._sites[site.text].layout is None
+                kind = self._sites[site.text]
+                return kind.layout is None and (not folds or kind.buffer in self._states)
             case Run(callback=callback):
                 func = self._tree.callbacks[callback.text]
                 return c_function_of(func) is not None or (self._may_do(func) and self._kernels.knows(func))
@@ -374,19 +420,22 @@ class Nests:
     def _nest(self, steps: Steps) -> Nest | None:
         """A nest of these steps; None where they have no text."""
         names = CNames()
-        lines = self._lines(self._tree, self._sites, self._kernels, names)
+        lines = self._lines(self._tree, self._sites, self._kernels, names, self._states, self._own)
         runs = [self._tree.callbacks[each.callback.text] for each in every_step(steps) if isinstance(each, Run)]
         has_formulas = any(map(_is_understood, runs))
         if isinstance(lines, WatchedLines):
             lines.is_mixed = has_formulas
         try:
             with self._kernels.tried():
+                lines.look_around(steps, self._integers, self._variables)
                 lines.steps(steps)
         except UnprintableError:
             return None
         name = next(n for k in range(1, len(self._taken) + 2) if (n := f"nest_{k}") not in self._taken)
         self._taken.add(name)
-        given = tuple(sorted(lines.given.values(), key=lambda each: _ORDER.index(each.kind)))
+        used = {*re.findall(r"[A-Za-z_]\w*", "\n".join(without_unused(lines.lines))), *lines.divisors}
+        asked = [each for each in lines.given.values() if each.kind != "integer" or each.name in used]
+        given = tuple(sorted(asked, key=lambda each: _ORDER.index(each.kind)))
         named = ", ".join(dict.fromkeys(func.name for func in runs))
         endings = tuple(lines.endings) if isinstance(lines, WatchedLines) else ()
         entry = _entry(name, given, lines, "occurred" if has_formulas else "0")

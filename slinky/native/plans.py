@@ -91,7 +91,7 @@ class NativePlan(Plan):
             return usual
         is_watched = kind.recorded or kind.guarded
         try:
-            tree = usual.tree if is_watched else with_nests(usual.tree, self._made_by, self._may_do)
+            tree = usual.tree if is_watched else with_nests(usual.tree, self._made_by, self.program, self._may_do)
             carriers = self._carriers(tree, self._made_by)
         except NotShippedError:
             return usual

@@ -16,7 +16,7 @@ first: where a check of the program fails, it has written nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -29,6 +29,7 @@ from slinky.ir.printer import program_header
 from slinky.ir.statements import Alloc, BufferParameter, Call, Program, Statement, walk
 from slinky.native.adapters import BUFFER
 from slinky.native.embedding import c_function_of
+from slinky.native.fetching import loops_around_own, with_fetches_inside
 from slinky.native.integers import HELPERS, LARGEST, SIZES, Sizes, UnprintableError, Whole, known_within
 from slinky.native.kernels import C_TYPES, without_unused
 from slinky.native.names import CNames
@@ -37,11 +38,12 @@ from slinky.native.statements import (
     ARRAYS,
     ArrayText,
     Kernels,
-    Lines,
     sites_of,
     size_text,
     strides_text,
 )
+from slinky.native.states import states_in_place
+from slinky.native.tiles import TileLines
 from slinky.native.windows import with_windows_inside
 from slinky.runtime.arena import SiteKind
 from slinky.runtime.codegen.generator import Kind, plan_tree
@@ -160,9 +162,10 @@ def _unfolded(program: Program) -> Program:
 
 def _whole_source(program: Program) -> str:
     """One function of all. Raises `UnprintableError` where something has no text."""
-    tree = with_windows_inside(plan_tree(program, Kind(nonempty=False)))
+    own = loops_around_own(program)
+    tree = with_fetches_inside(with_windows_inside(plan_tree(program, Kind(nonempty=False))), own)
     kernels = Kernels()
-    lines = _ProgramLines(program, tree, kernels)
+    lines = _ProgramLines(program, tree, kernels, own)
     lines.whole_tree()
     rank = max([kernels.rank, *(p.rank for p in (*program.inputs, *program.outputs))])
     parts = [
@@ -183,8 +186,7 @@ def _whole_source(program: Program) -> str:
 
 
 def _nests_source(program: Program, reason: str) -> str:
-    tree = with_windows_inside(plan_tree(program, Kind()))
-    nests = Nests(tree, Lines)
+    nests = Nests(plan_tree(program, Kind()), TileLines, program)
     nests.tree()
     if not nests.texts:
         raise CompilationError(
@@ -236,13 +238,13 @@ def _description(program: Program, lines: _ProgramLines) -> list[str]:
     return said
 
 
-class _ProgramLines(Lines):
+class _ProgramLines(TileLines):
     """The lines of the function of a whole program. `scratch` are its sites, in C."""
 
-    def __init__(self, program: Program, tree: PlanTree, kernels: Kernels) -> None:
-        super().__init__(tree, sites_of(tree), kernels, CNames())
+    def __init__(self, program: Program, tree: PlanTree, kernels: Kernels, own: Collection[str]) -> None:
+        super().__init__(tree, sites_of(tree), kernels, CNames(), states_in_place(program), own)
         self._program = program
-        self._bytes = Sizes(self._whole_named, self._divisor, self._told)
+        self._bytes = Sizes(self._whole_named, self._divisor, self._told, self._facts)
         self._used = names_used((*tree.body,))
         self._parameters: list[str] = []
         self._dtypes: dict[str, BufferParameter] = {}
@@ -424,6 +426,8 @@ class _ProgramLines(Lines):
         return f"{name}.data"
 
     def _fetch(self, step: Fetch) -> None:
+        if self.made_here(step):
+            return
         kind = self._sites[step.site.text]
         if not step.folds:
             super()._fetch(step)
@@ -444,6 +448,8 @@ class _ProgramLines(Lines):
 
     def window(self, ring: str, spans: Sequence[tuple[Whole, Whole]]) -> ArrayText:
         """A row of a folded buffer, for each row of a window of it."""
+        if ring in self._own:
+            return super().window(ring, spans)
         text, kind = self._rings[ring]
         name, rows = text, []
         for d, (first, count) in zip(kind.folded, spans, strict=True):

@@ -28,6 +28,7 @@ from slinky.ir.combined import formula_of
 from slinky.ir.formulas import Element, Formula
 from slinky.ir.reducing import Combined, combined_of
 from slinky.ir.statements import LoweredFunc
+from slinky.native import sums
 from slinky.native.adapters import BUFFER
 from slinky.native.c_functions import CFunction
 from slinky.native.embedding import Adapter, CFunctions, c_function_of
@@ -35,6 +36,7 @@ from slinky.native.integers import LARGEST, Integers, UnprintableError, Whole, k
 from slinky.native.kernels import C_TYPES, KernelFunction, argument_types, constant_text, kernel_function
 from slinky.native.names import CNames, in_ascii
 from slinky.native.reducing import EXTREMA, Reducer, reducer
+from slinky.native.sums import Facts, Sum
 from slinky.runtime.arena import SiteKind
 from slinky.runtime.plan_tree import (
     Assign,
@@ -79,6 +81,14 @@ ARRAYS = """\
 #define slinky_shared
 #endif
 
+/* A loop of so many iterations is a vector: for compilers that are asked by -fopenmp-simd. */
+#ifdef SLINKY_SIMD
+#define slinky_pragma(words) _Pragma(#words)
+#define slinky_vectors(length) slinky_pragma(omp simd simdlen(length))
+#else
+#define slinky_vectors(length)
+#endif
+
 /* An array: where its elements are, how many, and how many bytes they lie apart along each dimension. */
 typedef struct {{ char *data; int64_t extents[{rank}]; int64_t strides[{rank}]; }} array;
 
@@ -121,6 +131,7 @@ class Kernels:
         self._texts: dict[str, KernelFunction] = {}
         self._calls: Counter[str] = Counter()
         self.functions = CFunctions()
+        self._before: dict[str, None] = {}
         self.rank = 1
 
     def name_of(self, func: LoweredFunc) -> str:
@@ -189,6 +200,20 @@ class Kernels:
             self._calls = before
         return True
 
+    def see(self, formula: Formula, called: str) -> None:
+        """A formula stands in the place of a call; its lines call some functions."""
+        self.rank = max(self.rank, formula.rank, *(len(axes) for axes in formula.inputs), 1)
+        if called:
+            self._before[called] = None
+
+    def count(self) -> Counter[str]:
+        """How often each function is called so far."""
+        return self._calls.copy()
+
+    def set_count(self, count: Counter[str]) -> None:
+        """Forget calls since then."""
+        self._calls = count.copy()
+
     @contextmanager
     def tried(self) -> Iterator[None]:
         """Calls that count only if there is a text for all that goes with them."""
@@ -209,7 +234,7 @@ class Kernels:
     def texts(self) -> list[str]:
         """The functions that are called. Those that are called from several places are compiled only once."""
         taken = {name: each for name, each in self._texts.items() if self._calls[name]}
-        before = dict.fromkeys(each.called for each in taken.values() if each.called)
+        before = self._before | dict.fromkeys(each.called for each in taken.values() if each.called)
         others = self.functions.texts(self._called(), self.rank)
         own = (each.own + "slinky_shared " * (self._calls[n] > 1) + each.text for n, each in taken.items())
         return [*others, *before, *own]
@@ -279,9 +304,19 @@ class RangeText:
 
 
 @attrs.frozen
+class AxisText:
+    """A dimension of an array in C, as far as it is known: how many positions it has, how many bytes these lie apart,
+    and which dimension it is of the array from outside, of which it has the stride then."""
+
+    extent: Sum | None = None
+    stride: int | None = None
+    origin: int | None = None
+
+
+@attrs.frozen
 class ArrayText:
-    """An array in C; the name of the array from outside that it is of, if it is; and the coordinates of its first
-    element, if these are asked for.
+    """An array in C; the name of the array from outside that it is of, if it is; the coordinates of its first element,
+    if these are asked for; and what is known of its `axes`, of which so many of that array were dropped.
 
     With `rows`, its text is that of one of the rows along each of these dimensions, of which there are so many: how far
     it lies behind the first stands there as `@` and the number of the dimension.
@@ -291,6 +326,23 @@ class ArrayText:
     root: str
     rows: tuple[tuple[int, Whole], ...] = ()
     minima: tuple[Whole, ...] = ()
+    axes: tuple[AxisText, ...] = ()
+    dropped: int = 0
+
+    def axis(self, d: int) -> AxisText:
+        """What is known of a dimension."""
+        return self.axes[d] if d < len(self.axes) else AxisText(origin=d + self.dropped)
+
+    def cropped(self, d: int, extent: Sum) -> ArrayText:
+        """The same, of so many positions in a dimension."""
+        axes = [self.axis(e) for e in range(max(d + 1, len(self.axes)))]
+        axes[d] = attrs.evolve(axes[d], extent=extent)
+        return attrs.evolve(self, axes=tuple(axes))
+
+    def without(self, d: int) -> ArrayText:
+        """The same without a dimension."""
+        axes = [self.axis(e) for e in range(max(d + 1, len(self.axes)))]
+        return attrs.evolve(self, axes=(*axes[:d], *axes[d + 1 :]), dropped=self.dropped + 1)
 
 
 class Lines:
@@ -309,7 +361,8 @@ class Lines:
         self._kernels = kernels
         self._names = names
         self._known: dict[str, Whole | RangeText | ArrayText] = {}
-        self._integers = Integers(self._whole_named, self._divisor, self._told)
+        self._facts = Facts()
+        self._integers = Integers(self._whole_named, self._divisor, self._told, self._facts)
         self.given: dict[object, Given] = {}
         self.sizes: dict[str, int] = {}
         self.divisors: dict[str, None] = {}
@@ -345,10 +398,10 @@ class Lines:
                 with self.block(f"if ({self._integers.whole(condition).text})"):
                     self.stop()
             case Guard(condition=condition, body=body, orelse=orelse):
-                with self.block(f"if ({self._integers.whole(condition).text})"):
+                with self.block(f"if ({self._integers.whole(condition).text})"), self._facts.scope():
                     self.steps(body)
                 if orelse:
-                    with self.block("else"):
+                    with self.block("else"), self._facts.scope():
                         self.steps(orelse)
             case Loop(variable=variable, iterations=iterations, body=body, remark=remark):
                 self._loop(variable, iterations, body, remark)
@@ -363,7 +416,8 @@ class Lines:
                 whole, found = self._integers.whole(is_contiguous), self._array(part)
                 self.sizes[found.root] = max(self.sizes.get(found.root, 1), kind.dtype.itemsize)
                 self.write(f"const array {self._names.of(name)} = {whole.atom} ? {found.text} : {own};")
-                self._name_array(name, step.reading, self._names.of(name), found.root)
+                unknown = (AxisText(),) * kind.rank
+                self.name_array(name, step.reading, ArrayText(self._names.of(name), found.root, axes=unknown))
             case _:
                 raise UnprintableError(f"{type(step).__name__} is done in Python")
 
@@ -417,7 +471,7 @@ class Lines:
                 found = self._array(value)
                 if not found.rows:
                     self.write(f"const array {self._names.of(name)} = {found.text};")
-                    found = ArrayText(self._names.of(name), found.root)
+                    found = attrs.evolve(found, text=self._names.of(name), minima=())
                 self._known[name] = found
             case Range(first=first, stop=stop, step=step):
                 ends = [self._kept(f"{name}_{w}", v) for w, v in (("first", first), ("stop", stop), ("step", step))]
@@ -431,24 +485,43 @@ class Lines:
         if isinstance(value, Integer):
             return whole
         self.write(f"const int64_t {self._names.of(name)} = {whole.text};")
-        return known_within(self._names.of(name), whole.lo, whole.hi)
+        return attrs.evolve(known_within(self._names.of(name), whole.lo, whole.hi), known_sum=whole.sum)
 
     # Loops --------------------------------------------------------------------------------------------------------
 
     def _loop(self, variable: str, iterations: Range | Portion, body: Steps, remark: str) -> None:
         given = self._range(iterations)
         name = self._names.of(variable)
-        self._known[variable] = known_within(name, given.first.lo, max(given.first.lo, given.stop.hi - 1))
         step = "++" if given.step.text == "1" else f" += {given.step.text}"
         stop = given.stop
         if not stop.text.isidentifier() and not stop.text.isdigit():
-            stop = attrs.evolve(stop, text=self._names.fresh(f"{name}_end"), is_atom=True)
-            self.write(f"const int64_t {stop.text} = {given.stop.text};")
+            text = self._names.fresh(f"{name}_end")
+            self.write(f"const int64_t {text} = {stop.text};")
+            stop = attrs.evolve(stop, text=text, is_atom=True, known_sum=stop.sum)
         if remark:
             self.write(f"/* {remark} */")
-        with self.block(f"for (int64_t {name} = {given.first.text}; {name} < {stop.text}; {name}{step})"):
-            self.steps(body)
+        with (
+            self._facts.scope(),
+            self.block(f"for (int64_t {name} = {given.first.text}; {name} < {stop.text}; {name}{step})"),
+        ):
+            self._known[variable] = known_within(name, given.first.lo, max(given.first.lo, stop.hi - 1))
+            self._know_range(name, given)
+            self.body(variable, body)
             self.iterated(body)
+
+    def _know_range(self, name: str, given: RangeText) -> None:
+        """Where a variable of a loop is: between the first and, as far as that is known, the last iteration."""
+        variable, step = sums.name(name), given.step.sum.number()
+        self._facts.know(variable - given.first.sum)
+        last = given.stop.sum - sums.number(1)
+        length = self._facts.exact(last - given.first.sum)
+        if step and length is not None:
+            last = given.first.sum + sums.number(length // step * step)
+        self._facts.know(last - variable)
+
+    def body(self, variable: str, body: Steps) -> None:
+        """The steps of an iteration of a loop over a variable."""
+        self.steps(body)
 
     def iterated(self, body: Steps) -> None:
         """An iteration of a loop of these steps ends."""
@@ -464,7 +537,7 @@ class Lines:
                     raise UnprintableError("a range that is made in Python")
                 return RangeText(
                     known.first if begin is None else _further(known, whole(begin)),
-                    known.stop if end is None else _least(known.stop, _further(known, whole(end))),
+                    known.stop if end is None else self._integers.least([known.stop, _further(known, whole(end))]),
                     known.step,
                 )
             case _:
@@ -483,9 +556,12 @@ class Lines:
                 for d, span in reversed(list(enumerate(spans))):
                     match span:
                         case Span(first=first, stop=stop):
-                            text = f"slinky_crop({text}, {d}, {whole(first).text}, {whole(stop).text})"
+                            ends = whole(first), whole(stop)
+                            text = f"slinky_crop({text}, {d}, {ends[0].text}, {ends[1].text})"
+                            found = found.cropped(d, ends[1].sum - ends[0].sum)
                         case At(position=position):
                             text = f"slinky_at({text}, {d}, {whole(position).text})"
+                            found = found.without(d)
                 return attrs.evolve(found, text=text)
             case Sealed(array=array):
                 return self._array(array)
@@ -518,31 +594,40 @@ class Lines:
         text = name
         for position, (d, (first, count)) in enumerate(zip(kind.folded, spans, strict=True)):
             text = f"slinky_rows({text}, {d}, {name}_wraps{position or ''}, {first.text}, {count.text})"
-        return ArrayText(text, name)
+        return self._cropped_to(ArrayText(text, name), kind, spans)
+
+    @staticmethod
+    def _cropped_to(array: ArrayText, kind: SiteKind, spans: Sequence[tuple[Whole, Whole]]) -> ArrayText:
+        """What is known of a window."""
+        for d, (_, count) in zip(kind.folded, spans, strict=True):
+            array = array.cropped(d, count.sum)
+        return array
 
     def _fetch(self, step: Fetch) -> None:
         kind = self._sites[step.site.text]
         if step.folds or kind.layout is not None or kind.folded:
             raise UnprintableError("a buffer that only Python lays out")
-        self._array_at(self._names.of(step.name), step.site, kind, step.extents)
-        self._name_array(step.name, step.reading, self._names.of(step.name), "")
+        axes = self._array_at(self._names.of(step.name), step.site, kind, step.extents)
+        self.name_array(step.name, step.reading, ArrayText(self._names.of(step.name), "", axes=axes))
 
-    def _array_at(self, name: str, site: Name, kind: SiteKind, extents: Sequence[Value]) -> None:
-        """The array of a site, by a name of C."""
+    def _array_at(self, name: str, site: Name, kind: SiteKind, extents: Sequence[Value]) -> tuple[AxisText, ...]:
+        """The array of a site, by a name of C; what is known of its axes."""
         sizes = [self._integers.whole(extent) for extent in extents]
         self._kernels.rank = max(self._kernels.rank, len(sizes))
         place = self.place_of(site, size_text(sizes, kind.dtype.itemsize))
         inside = ", ".join(size.text for size in sizes), ", ".join(strides_text(sizes, kind.dtype.itemsize))
         shape = f", {{{inside[0]}}}, {{{inside[1]}}}" if sizes else ", {0}, {0}"
         self.write(f"const array {name} = {{{place}{shape}}};")
+        return axes_of(sizes, kind.dtype.itemsize)
 
     def place_of(self, site: Name, size: str) -> str:
         """Where a site is that has room for so many bytes: a pointer in C."""
         return self.given.setdefault(("site", site.text), Given("site", site, self._names.of(site.text))).name
 
-    def _name_array(self, name: str, reading: str | None, text: str, root: str) -> None:
+    def name_array(self, name: str, reading: str | None, array: ArrayText) -> None:
+        """An array that was fetched by these names of the plan."""
         for each in filter(None, (name, reading)):
-            self._known[each] = ArrayText(text, root)
+            self._known[each] = array
 
     # Calls --------------------------------------------------------------------------------------------------------
 
@@ -555,15 +640,20 @@ class Lines:
         if combined is not None:
             self._reduce(run, func, combined)
             return
-        kernel = self._kernels.name_of(func)
         formula = formula_of(func)
-        assert formula is not None  # it has a kernel
+        if formula is None:
+            raise UnprintableError(f"{func.name} is a callback")
         arrays = [self._array(value) for value in (*run.inputs, *run.outputs)]
-        for array, size in zip(arrays, _sizes(formula), strict=True):
+        for array, size in zip(arrays, operand_sizes(formula), strict=True):
             self.sizes[array.root] = max(self.sizes.get(array.root, 1), size)
         given = dict(run.arguments)
         numbers = [self._argument(given[name], dtype) for name, dtype in argument_types(formula)]
-        self.call(kernel, formula, arrays, numbers)
+        if not self.inline(formula, arrays, numbers):
+            self.call(self._kernels.name_of(func), formula, arrays, numbers)
+
+    def inline(self, formula: Formula, arrays: Sequence[ArrayText], numbers: Sequence[str]) -> bool:
+        """Write a call in its place, if that is better; whether it is."""
+        return False
 
     def _reduce(self, run: Run, func: LoweredFunc, combined: Combined) -> None:
         """Call the function of a reduction; where there is nothing to be the extremum of, the run fails."""
@@ -678,6 +768,17 @@ class Lines:
         return f"({C_TYPES[dtype]}){whole.atom}"
 
 
+def axes_of(extents: Sequence[Whole], itemsize: int) -> tuple[AxisText, ...]:
+    """What is known of the dimensions of an array without gaps."""
+    found: list[AxisText] = []
+    stride: int | None = itemsize
+    for extent in reversed(extents):
+        found.append(AxisText(extent.sum, stride))
+        count = extent.sum.number()
+        stride = None if stride is None or count is None else stride * count
+    return tuple(found[::-1])
+
+
 def strides_text(extents: Sequence[Whole], itemsize: int) -> list[str]:
     """How many bytes elements of an array without gaps lie apart along each dimension."""
     steps = [str(itemsize)]
@@ -694,7 +795,7 @@ def size_text(extents: Sequence[Whole], itemsize: int) -> str:
     return text
 
 
-def _sizes(formula: Formula) -> list[int]:
+def operand_sizes(formula: Formula) -> list[int]:
     """The bytes of an element of each input, and of the output."""
     found = [1] * len(formula.inputs)
     operands = [*(operand for step in formula.steps for operand in step.operands), formula.result]
@@ -710,8 +811,6 @@ def _further(known: RangeText, count: Whole) -> Whole:
     lo, hi = known.first.lo + min(ends), known.first.hi + max(ends)
     if max(abs(lo), abs(hi)) >= 1 << 62:
         raise UnprintableError("a range may be too large")
-    return Whole(f"{known.first.atom} + {count.atom} * {known.step.atom}", lo, hi, is_atom=False)
-
-
-def _least(a: Whole, b: Whole) -> Whole:
-    return Whole(f"slinky_min({a.text}, {b.text})", min(a.lo, b.lo), min(a.hi, b.hi))
+    step = known.step.sum.number()
+    total = None if step is None else known.first.sum.plus(count.sum, step)
+    return Whole(f"{known.first.atom} + {count.atom} * {known.step.atom}", lo, hi, is_atom=False, known_sum=total)

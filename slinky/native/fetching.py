@@ -1,0 +1,122 @@
+"""Plan trees in which buffers are fetched where the program makes them.
+
+In Python a buffer is fetched as far out as its extents are known, once. In C that costs nothing, and a buffer that is
+seen in few lines only can be an array of the function there (see `tiles`).
+
+Invariant: a step moves into a loop only if the program makes the buffer in that loop, anew in each iteration: so what
+it holds is never taken from one to the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import attrs
+
+from slinky.ir.sharing import guests_in, host_of
+from slinky.ir.statements import Alloc, Block, For, Program, blocks_of
+from slinky.native.statements import every_step, sites_of
+from slinky.runtime.arena import SiteKind
+from slinky.runtime.codegen.uses import names_used
+from slinky.runtime.in_place import taken_over
+from slinky.runtime.plan_tree import (
+    Assign,
+    Fetch,
+    Guard,
+    Loop,
+    ParallelLoop,
+    PlanTree,
+    RecordBlock,
+    RecordCall,
+    Run,
+    StagedLoop,
+    Step,
+    Steps,
+)
+from slinky.symbolic.expressions import Expr
+
+
+def loops_around_own(program: Program) -> dict[str, frozenset[Expr]]:
+    """By the names of buffers that share their memory with no others: the variables of the loops around them."""
+    found: dict[str, frozenset[Expr]] = {}
+    others: set[str] = set()
+
+    def visit(block: Block, loops: tuple[Expr, ...]) -> None:
+        first = taken_over(block)
+        shared = {*first, *first.values()}
+        hosts = guests_in(block)
+        for statement in block:
+            if isinstance(statement, Alloc):
+                name = statement.buffer
+                if statement.id in shared or name in hosts or host_of(statement) is not None or name in found:
+                    others.add(name)
+                found[name] = frozenset(loops)
+            for _, inner in blocks_of(statement):
+                visit(inner, (*loops, statement.variable) if isinstance(statement, For) else loops)
+
+    visit(program.body, ())
+    return {name: loops for name, loops in found.items() if name not in others}
+
+
+def with_fetches_inside(tree: PlanTree, made_in: Mapping[str, frozenset[Expr]]) -> PlanTree:
+    """A tree that fetches each of these buffers in the innermost loop in which it is made and used."""
+    moving = _Moving(made_in, sites_of(tree))
+    body = moving.steps(tree.body)
+    again = None if tree.again is None else attrs.evolve(tree.again, body=moving.steps(tree.again.body))
+    return attrs.evolve(tree, body=body, again=again)
+
+
+class _Moving:
+    def __init__(self, made_in: Mapping[str, frozenset[Expr]], sites: Mapping[str, SiteKind]) -> None:
+        self._made_in = made_in
+        self._sites = sites
+
+    def steps(self, steps: Steps) -> Steps:
+        """The steps of a block."""
+        found = list(steps)
+        for step in steps:
+            if isinstance(step, Fetch) and not step.folds and self._sites[step.site.text].buffer in self._made_in:
+                found = self._moved(found, step)
+        return tuple([self._inside(step) for step in found])
+
+    def _moved(self, steps: list[Step], fetch: Fetch) -> list[Step]:
+        """The steps of a block, the fetch and views of what it fetches in the loops that use them, if they may be."""
+        names = {name for name in (fetch.name, fetch.reading) if name is not None}
+        group: list[Step] = [fetch]
+        users: list[Loop] = []
+        variables = self._made_in[self._sites[fetch.site.text].buffer]
+        for step in steps[steps.index(fetch) + 1 :]:
+            if not names_used((step,)) & names:
+                continue
+            if isinstance(step, Assign):
+                names.add(step.name)
+                group.append(step)
+            elif isinstance(step, Loop) and _variable_of(step) in variables:
+                users.append(step)
+            else:
+                return steps
+        kept = [step for step in steps if not any(step is each for each in group)]
+        inside = [any(step is each for each in users) for step in kept]
+        return [
+            attrs.evolve(step, body=(*group, *step.body)) if is_user and isinstance(step, Loop) else step
+            for step, is_user in zip(kept, inside, strict=True)
+        ]
+
+    def _inside(self, step: Step) -> Step:
+        match step:
+            case Loop() | ParallelLoop() | RecordBlock() | RecordCall():
+                return attrs.evolve(step, body=self.steps(step.body))
+            case Guard():
+                return attrs.evolve(step, body=self.steps(step.body), orelse=self.steps(step.orelse))
+            case StagedLoop():
+                stages = tuple([attrs.evolve(stage, body=self.steps(stage.body)) for stage in step.stages])
+                return attrs.evolve(step, stages=stages)
+            case _:
+                return step
+
+
+def _variable_of(loop: Loop) -> Expr | None:
+    """The variable of the program that a loop goes along, as a call in it knows it."""
+    run = next((step for step in every_step(loop.body) if isinstance(step, Run)), None)
+    names = {} if run is None else {name: variable for variable, name in run.place.variables.items()}
+    return names.get(loop.variable)

@@ -1,0 +1,222 @@
+"""Calls of few elements in C: loops of known length in their place, small buffers in registers, states updated in
+place; tails, and schedules that may not have it."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from c_programs import FLAGS, is_whole, run_in_c
+
+import slinky as sl
+from slinky.native import compiling
+from slinky.native.states import states_in_place
+
+Array = np.ndarray[Any, Any]
+pytestmark = pytest.mark.skipif(compiling.compiler() is None, reason="there is no C compiler")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _own_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Libraries of tests are no other's, and quickly made."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SLINKY_CACHE", str(tmp_path_factory.mktemp("compiled")))
+        patch.setattr(compiling, "FLAGS", tuple("-O1" if flag == "-O3" else flag for flag in compiling.FLAGS))
+        yield
+
+
+def product(dtype: Any = np.float32) -> sl.Pipeline:
+    """A product of matrices, as products and their sums."""
+    s = sl.dims("m k n")
+    a, b = sl.Tensor(s.m, s.k, dtype=dtype, name="a"), sl.Tensor(s.k, s.n, dtype=dtype, name="b")
+    return (a * b).named("product").sum(s.k, reassociate=True).named("c").pipeline
+
+
+def tiled(p: sl.Pipeline, rows: int, columns: int, width: int, *, tail: str = "clamp") -> sl.Pipeline:
+    """Tiles of sums, in which one product at a time is added to each."""
+    p, (outer, _, _) = sl.split_loop(p, "sum.m", rows, rc=True)
+    p = sl.reorder_loops(sl.split_loop(p, "sum.n", columns), outer)
+    p = sl.split_reduction(p, "sum", "k", 1)
+    p = sl.split_loop(p, "sum_update.m", 1)
+    p, (inner, _, _) = sl.split_loop(p, "sum_update.n", width, tail=tail, rc=True)
+    return sl.store_at(sl.compute_at(p, "multiply", inner), "alloc product", inner)
+
+
+def operands(m: int, k: int, n: int, dtype: Any = np.float32) -> list[Array]:
+    generator = np.random.default_rng([m, k, n])
+    return [generator.integers(-4, 5, shape).astype(dtype) for shape in ((m, k), (k, n))]
+
+
+def summed_in_order(a: Array, b: Array) -> Array:
+    """The sums of products, one after the other."""
+    total = np.zeros((a.shape[0], b.shape[1]), np.result_type(a, b))
+    for k in range(a.shape[1]):
+        total = (total + a[:, k : k + 1] * b[k : k + 1]).astype(total.dtype)
+    return total
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32])
+def test_tiles_of_a_product_and_their_tails(dtype: Any) -> None:
+    p = tiled(product(dtype), 3, 8, 4)
+    plan = p.compile(backend="native")
+    for m, k, n in itertools.product((1, 3, 7), (1, 5), (3, 4, 8, 21)):
+        a, b = operands(m, k, n, dtype)
+        out = np.full((m, n), -7, a.dtype if dtype != np.int32 else p.program.outputs[0].dtype)
+        plan(a, b, out)
+        assert np.array_equal(out, summed_in_order(a, b)), (m, k, n)
+
+
+def test_floats_are_added_in_the_order_of_the_program() -> None:
+    """Bit for bit what the program says, though compilers might like another order."""
+    p = tiled(product(), 3, 8, 4)
+    generator = np.random.default_rng(3)
+    a, b = (generator.normal(size=shape).astype(np.float32) for shape in ((10, 33), (33, 19)))
+    outs = [np.empty((10, 19), np.float32) for _ in range(2)]
+    p.compile(backend="native")(a, b, outs[0])
+    p(a, b, outs[1])
+    assert outs[0].tobytes() == outs[1].tobytes() == summed_in_order(a, b).tobytes()
+
+
+def test_whole_tiles_are_loops_of_known_length() -> None:
+    """The text has a function of calls for the edges alone, and the tile is an array of the function."""
+    text = tiled(product(), 6, 16, 8).to_c()
+    assert "_Alignas(64) float partial_window_here[96];" in text
+    assert "_Alignas(64) float product_here[8];" in text
+    assert "slinky_vectors(8)" in text
+    assert "#pragma GCC unroll 6" in text
+    tile = text[text.index("partial_window_here[96]") : text.index("else {", text.index("partial_window_here[96]"))]
+    assert "slinky_sum_update" not in tile
+    assert "slinky_min" not in tile
+
+
+def test_elements_that_do_not_follow_each_other() -> None:
+    p = tiled(product(), 3, 8, 4)
+    plan = p.compile(backend="native")
+    a, b = operands(9, 6, 17)
+    for left, right in ((np.asfortranarray(a), b), (a, np.asfortranarray(b)), (a[::-1], b[:, ::-1]), (a, b[::2, ::3])):
+        right = right if len(right) == left.shape[1] else np.repeat(right, 2, 0)[: left.shape[1], ::2]
+        out = np.zeros((right.shape[1], len(left)), np.float32).T
+        plan(left, right, out)
+        assert np.array_equal(out, summed_in_order(left, right))
+
+
+def test_tiles_on_threads() -> None:
+    """Tiles of an iteration that a thread runs know as much as others."""
+    p = tiled(product(), 3, 8, 4)
+    p = sl.parallelize_loop(p, "for n", 2)
+    a, b = operands(11, 7, 45)
+    out = np.empty((11, 45), np.float32)
+    p.compile(backend="native")(a, b, out)
+    assert np.array_equal(out, summed_in_order(a, b))
+
+
+def test_an_update_that_is_done_twice_keeps_two_states() -> None:
+    """Where tails shift, some sums are made twice of the same state: one state would be added to twice."""
+    p = sl.split_reduction(product(), "sum", "k", 1)
+    twice = sl.split_loop(p, "sum_update.n", 8, tail="shift")
+    assert states_in_place(p.program) == {"partial"}
+    assert states_in_place(twice.program) == set()
+    a, b = operands(5, 6, 13)
+    out = np.empty((5, 13), np.float32)
+    twice.compile(backend="native")(a, b, out)
+    assert np.array_equal(out, summed_in_order(a, b))
+
+
+def test_a_loop_that_repeats_updates_keeps_two_states() -> None:
+    """What is proved is that no iteration comes to an element again."""
+    p = tiled(product(), 4, 8, 4)
+    assert states_in_place(p.program) == {"partial"}
+    overlapping = sl.split_reduction(product(), "sum", "k", 1)
+    overlapping = sl.split_loop(overlapping, "sum_init.n", 8, tail="shift")
+    assert states_in_place(overlapping.program) == set()
+
+
+def test_buffers_that_are_taken_over_share_their_memory() -> None:
+    """A call that works in place takes the array of what it reads: neither is an array of the function alone."""
+    (x,) = sl.variables("x")
+    a, b, c, d = (sl.BufferExpr(name, np.float64, 1) for name in "abcd")
+    sl.arithmetic(a[x] + 1, b[x], name="first")
+    sl.arithmetic(b[x] * 2, c[x], name="second")
+    sl.arithmetic(c[x] - b[x], d[x], name="third")
+    p = sl.build_pipeline([a], [d])
+    p, (loop, _, _) = sl.split_loop(p, "third.x", 4, rc=True)
+    for name, buffer in (("second", "c"), ("first", "b")):
+        p = sl.store_at(sl.compute_at(p, name, loop), f"alloc {buffer}", loop)
+    for n in (1, 4, 10, 33):
+        values, out = np.arange(n, dtype=float), np.empty(n)
+        p.compile(backend="native")(values, out)
+        assert np.array_equal(out, values + 1)
+
+
+def test_windows_that_go_on_are_kept_from_one_iteration_to_the_next() -> None:
+    """A buffer that the program makes before a loop is not made anew in it."""
+    y, x = sl.variables("y x")
+    a, mid, out = (sl.BufferExpr(name, np.float32, 2) for name in ("a", "mid", "out"))
+    sl.arithmetic(a[y, x] * 2 + 1, mid[y, x], name="first")
+    sl.arithmetic(mid[y - 1, x] + mid[y + 1, x], out[y, x], name="last")
+    p = sl.build_pipeline([a], [out])
+    p, (tiles, _, _) = sl.split_loop(p, "last.x", 4, rc=True)
+    p, (rows, _, _) = sl.split_loop(p, "last.y", 1, rc=True)
+    p = sl.slide_window(sl.compute_at(p, "first", rows), "first", rows)
+    p = sl.store_at(p, "alloc mid", tiles)
+    values = np.random.default_rng(0).random((12, 11), np.float32)
+    result = np.empty((10, 11), np.float32)
+    p.compile(backend="native")(values, sl.Buffer(result, min=(1, 0)))
+    assert np.array_equal(result, (values[:-2] * 2 + 1) + (values[2:] * 2 + 1))
+
+
+def any_schedule(seed: int) -> tuple[sl.Pipeline, tuple[int, int, int]]:
+    """Sums of products in tiles drawn at random, or in none, and sizes for it."""
+    choose = random.Random(seed)
+    dtype = choose.choice([np.float32, np.float64, np.int16])
+    p = sl.split_reduction(product(dtype), "sum", "k", 1) if choose.random() < 0.4 else None
+    if p is None:
+        p, (loop, _, _) = sl.split_loop(
+            product(dtype), choose.choice(["sum.m", "sum.n"]), choose.randint(1, 9), rc=True
+        )
+        if choose.random() < 0.5:
+            p = sl.parallelize_loop(p, loop, 2)
+        p = sl.split_reduction(p, "sum", "k", 1)
+    for _ in range(choose.randint(1, 4)):
+        func = choose.choice(["sum_update", "sum_update", "sum_init", "sum_finish", "multiply"])
+        where = choose.choice([f"{func}.m", f"{func}.n", "for k", "for m", "for n"])
+        try:
+            p, cursors = sl.split_loop(
+                p, where, choose.randint(1, 6), tail=choose.choice(["clamp", "cut", "shift"]), rc=True
+            )
+            if choose.random() < 0.5:
+                p = sl.store_at(sl.compute_at(p, "multiply", cursors.outer), "alloc product", cursors.outer)
+            elif choose.random() < 0.3:
+                p = sl.unroll_loop(p, cursors.inner)
+        except sl.SlinkyError:
+            continue
+    return p, tuple(choose.randint(1, 14) for _ in range(3))  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_any_schedule_gives_what_the_interpreter_gives(seed: int) -> None:
+    p, (m, k, n) = any_schedule(seed)
+    a, b = operands(m, k, n, p.program.inputs[0].dtype)
+    outs = [np.zeros((m, n), p.program.outputs[0].dtype) for _ in range(2)]
+    p.run(a, b, outs[0], backend="interpreter", checked=True)
+    p.compile(backend="native")(a, b, outs[1])
+    assert outs[0].tobytes() == outs[1].tobytes(), str(p)
+
+
+@pytest.mark.parametrize("seed", range(100, 106))
+def test_any_schedule_as_a_file_of_c(seed: int, tmp_path: Path) -> None:
+    p, (m, k, n) = any_schedule(seed)
+    if not is_whole(p.to_c()):
+        pytest.skip("not all of it is C")
+    a, b = operands(m, k, n, p.program.inputs[0].dtype)
+    out = np.zeros((m, n), p.program.outputs[0].dtype)
+    p.run(a, b, out)
+    given = [sl.Buffer(each) for each in (a, b)]
+    status, found = run_in_c(p, given, sl.Buffer(np.zeros_like(out)), {}, ["gcc", *FLAGS], tmp_path)
+    assert status == 0
+    assert np.array_equal(found, out), str(p)
