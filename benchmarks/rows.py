@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -34,9 +35,17 @@ def ours(name: str, p: sl.Pipeline, *operands: Array | sl.Buffer) -> Side:
 
 def native(name: str, p: sl.Pipeline, *operands: Array | sl.Buffer) -> Side:
     """A side that runs a pipeline whose arithmetic is C; the last operand is its output."""
+    return _native(name, p.compile(backend="native"), *operands)
+
+
+def fast(name: str, p: sl.Pipeline, *operands: Array | sl.Buffer) -> Side:
+    """The same, rounded otherwise."""
+    return _native(name, p.compile(backend="native", fast=True), *operands)
+
+
+def _native(name: str, plan: Any, *operands: Array | sl.Buffer) -> Side:
     target = operands[-1]
     result = target.array if isinstance(target, sl.Buffer) else target
-    plan = p.compile(backend="native")
 
     def run() -> Array:
         plan(*operands)
