@@ -123,6 +123,7 @@ from slinky.sched import (
     unroll_buffer,
     unroll_loop,
     unslide_window,
+    vectorize,
 )
 from slinky.symbolic.expressions import Expr, equal, maximum, minimum, select, unequal
 from slinky.symbolic.intervals import interval
@@ -456,6 +457,7 @@ __all__ = [
     "unroll_loop",
     "unslide_window",
     "variables",
+    "vectorize",
     "verify_func",
     "verify_variant",
     "when",

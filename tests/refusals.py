@@ -115,6 +115,14 @@ REFUSALS: dict[str, dict[str, str]] = {
         "a parallel loop": r"is parallel: its iterations would come one after the other",
         "a buffer out of scope": SCOPE,
     },
+    "vectorize": {
+        "no arithmetic": r"is no arithmetic that C knows",
+        "another dimension": r"elements of .* follow each other along",
+        "a reduced dimension": r"goes on from the one before it",
+        "not one call": r"is not just one call",
+        "not one element": r"is not one element of",
+        "a part of a dimension that is computed whole": WHOLE,
+    },
     "remove_loop": {
         "no iteration": r"runs at all|never runs",
         "several iterations": r"and its body depends on",

@@ -232,6 +232,7 @@ COUNTS: dict[str, CountRule] = {
     "fuse_loops": same_elements,
     "fission_loop": same_calls,
     "unroll_loop": same_calls,
+    "vectorize": same_elements,
     "remove_loop": no_more_elements,
     "absorb_loop": no_more_elements,
     "lift_call": same_of_others,

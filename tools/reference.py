@@ -23,6 +23,7 @@ GROUPS = {
     "fusion": "Loops put together",
     "fission": "Loops taken apart",
     "unrolling": "Loops that end",
+    "vectors": "Vectors",
     "conditions": "Conditions",
     "pipelining": "Stages that overlap",
     "placement": "Where a call stands",

@@ -56,6 +56,7 @@ from slinky.sched.primitives import (
     unroll_buffer,
     unroll_loop,
     unslide_window,
+    vectorize,
 )
 from slinky.sched.records import ReturnedCursors
 from slinky.sched.returned import (
@@ -294,5 +295,6 @@ __all__ = [
     "unroll_buffer",
     "unroll_loop",
     "unslide_window",
+    "vectorize",
     "when",
 ]

@@ -109,6 +109,13 @@ class UnrollLoopCursors(ReturnedCursors):
     block: BlockCursor
 
 
+class VectorizeCursors(ReturnedCursors):
+    """Returned by `vectorize`."""
+
+    loop: LoopCursor
+    call: CallCursor
+
+
 class RemoveLoopCursors(ReturnedCursors):
     """Returned by `remove_loop`."""
 

@@ -24,6 +24,7 @@ from slinky.sched.primitives.staging import stage_buffer
 from slinky.sched.primitives.storage import fold_storage, lift_alloc, store_at, unfold_storage
 from slinky.sched.primitives.unrolling import absorb_loop, remove_loop, unroll_loop
 from slinky.sched.primitives.variants import choose_variant, fuse_calls
+from slinky.sched.primitives.vectors import vectorize
 
 __all__ = [
     "absorb_loop",
@@ -76,4 +77,5 @@ __all__ = [
     "unroll_buffer",
     "unroll_loop",
     "unslide_window",
+    "vectorize",
 ]

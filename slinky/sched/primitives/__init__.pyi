@@ -57,6 +57,7 @@ from slinky.sched.returned import (
     UnrollBufferCursors,
     UnrollLoopCursors,
     UnslideWindowCursors,
+    VectorizeCursors,
 )
 from slinky.symbolic.expressions import Condition, ExprLike
 from slinky.symbolic.intervals import Interval
@@ -165,6 +166,22 @@ def remove_loop(p: Pipeline, loop: LoopCursor | str, *, rc: Literal[False] = Fal
 def absorb_loop(p: Pipeline, loop: LoopCursor | str, *, rc: Literal[True]) -> tuple[Pipeline, AbsorbLoopCursors]: ...
 @overload
 def absorb_loop(p: Pipeline, loop: LoopCursor | str, *, rc: Literal[False] = False) -> Pipeline: ...
+@overload
+def vectorize(
+    p: Pipeline,
+    loop: LoopCursor | DimCursor | str,
+    width: int,
+    *,
+    rc: Literal[True],
+) -> tuple[Pipeline, VectorizeCursors]: ...
+@overload
+def vectorize(
+    p: Pipeline,
+    loop: LoopCursor | DimCursor | str,
+    width: int,
+    *,
+    rc: Literal[False] = False,
+) -> Pipeline: ...
 @overload
 def lift_if(p: Pipeline, if_: IfCursor | str, *, rc: Literal[True]) -> tuple[Pipeline, LiftIfCursors]: ...
 @overload
