@@ -9,7 +9,7 @@ it holds is never taken from one to the next.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import attrs
 
@@ -58,18 +58,27 @@ def loops_around_own(program: Program) -> dict[str, frozenset[Expr]]:
     return {name: loops for name, loops in found.items() if name not in others}
 
 
-def with_fetches_inside(tree: PlanTree, made_in: Mapping[str, frozenset[Expr]]) -> PlanTree:
-    """A tree that fetches each of these buffers in the innermost loop in which it is made and used."""
-    moving = _Moving(made_in, sites_of(tree))
+def with_fetches_inside(
+    tree: PlanTree, made_in: Mapping[str, frozenset[Expr]], is_printed: Callable[[Loop], bool]
+) -> PlanTree:
+    """A tree that fetches each of these buffers in the innermost loop in which it is made and used, as far as loops are
+    printed."""
+    moving = _Moving(made_in, sites_of(tree), is_printed)
     body = moving.steps(tree.body)
     again = None if tree.again is None else attrs.evolve(tree.again, body=moving.steps(tree.again.body))
     return attrs.evolve(tree, body=body, again=again)
 
 
 class _Moving:
-    def __init__(self, made_in: Mapping[str, frozenset[Expr]], sites: Mapping[str, SiteKind]) -> None:
+    def __init__(
+        self,
+        made_in: Mapping[str, frozenset[Expr]],
+        sites: Mapping[str, SiteKind],
+        is_printed: Callable[[Loop], bool],
+    ) -> None:
         self._made_in = made_in
         self._sites = sites
+        self._is_printed = is_printed
 
     def steps(self, steps: Steps) -> Steps:
         """The steps of a block."""
@@ -91,7 +100,7 @@ class _Moving:
             if isinstance(step, Assign):
                 names.add(step.name)
                 group.append(step)
-            elif isinstance(step, Loop) and _variable_of(step) in variables:
+            elif isinstance(step, Loop) and _variable_of(step) in variables and self._is_printed(step):
                 users.append(step)
             else:
                 return steps

@@ -317,13 +317,15 @@ class Nests:
     ) -> None:
         self._own = loops_around_own(program)
         self._states = states_in_place(program)
-        tree = self._tree = with_fetches_inside(with_windows_inside(tree), self._own)
         self._lines = lines
         self._may_do = may_do
+        self._kernels = Kernels()
+        tree = self._tree = with_windows_inside(tree)
+        self._sites = sites_of(tree)
+        tree = self._tree = with_fetches_inside(tree, self._own, self._may_be_printed)
         self._integers = integers_assigned(tree)
         self._variables = loop_variables(tree)
         self._sites = sites_of(tree)
-        self._kernels = Kernels()
         self._taken = set(_texts(tree))
         self.texts: list[NestText] = []
 

@@ -163,7 +163,7 @@ def _unfolded(program: Program) -> Program:
 def _whole_source(program: Program) -> str:
     """One function of all. Raises `UnprintableError` where something has no text."""
     own = loops_around_own(program)
-    tree = with_fetches_inside(with_windows_inside(plan_tree(program, Kind(nonempty=False))), own)
+    tree = with_fetches_inside(with_windows_inside(plan_tree(program, Kind(nonempty=False))), own, lambda _: True)
     kernels = Kernels()
     lines = _ProgramLines(program, tree, kernels, own)
     lines.whole_tree()
@@ -270,6 +270,7 @@ class _ProgramLines(TileLines):
         for name in names[len(program.scalars) :]:
             self._parameters.append(f"double {self._names.of(name)}")
             self._known[name] = Whole(self._names.of(name), -_FAR * _FAR, _FAR * _FAR)  # which fits nowhere
+        self.consider(tree.body)
         self.steps(tree.body)
 
     def function(self) -> str:

@@ -66,10 +66,15 @@ class Facts:
     def __init__(self) -> None:
         self._by_name: dict[str, dict[Sum, None]] = {}
         self._order: list[Sum] = []
+        self._is_ignored = False
+
+    def ignore(self) -> None:
+        """Know nothing from now on: where nobody asks, that costs nothing."""
+        self._is_ignored = True
 
     def know(self, positive: Sum) -> None:
         """A sum is at least 0."""
-        if positive.terms and positive not in self._by_name.get(positive.terms[0][0], ()):
+        if not self._is_ignored and positive.terms and positive not in self._by_name.get(positive.terms[0][0], ()):
             self._order.append(positive)
             for each, _ in positive.terms:
                 self._by_name.setdefault(each, {})[positive] = None

@@ -25,6 +25,7 @@ from typing import Any, cast
 import attrs
 
 from slinky.ir.formulas import Axis, Formula
+from slinky.ir.statements import Call
 from slinky.native import sums
 from slinky.native.integers import UnprintableError, Whole, known_within
 from slinky.native.kernels import C_TYPES, argument_types, inlined
@@ -57,11 +58,13 @@ from slinky.runtime.plan_tree import (
     Portion,
     Quotient,
     Range,
+    Run,
     StagedLoop,
     Step,
     Steps,
     Value,
 )
+from slinky.symbolic.expressions import Max, Min, constant_value
 
 MOST_ELEMENTS = 1024
 """A call of more is a call of a function: that costs little then."""
@@ -138,7 +141,7 @@ class TileLines(Lines):
     def _either(self, steady: Sequence[_Steady], write: Callable[[], None]) -> None:
         """Lines for whole tiles, where these conditions hold, and for others; these alone, if no call is inlined."""
         before, outside = self._state(), self._is_whole is None
-        count, depth = self._inlined, self._depth
+        count, depth, loops = self._inlined, self._depth, self._loops
         self._is_whole = True
         self._depth = depth + 1
         try:
@@ -152,7 +155,7 @@ class TileLines(Lines):
             self._spend()
         except UnprintableError:
             self._inlined = count
-        self._depth = depth
+        self._depth, self._loops = depth, loops
         done, asked = self.lines[before.lines :], [each.text for each in steady]
         if outside:
             asked += self._assumed
@@ -183,9 +186,20 @@ class TileLines(Lines):
                 self._facts.know(now.sum - before.sum)
                 self._facts.know(before.sum - now.sum)
 
+    def consider(self, steps: Steps) -> bool:
+        """Whether there may be calls of few elements in some steps: if not, nothing else is asked."""
+        runs = [step.place.statement for step in every_step(steps) if isinstance(step, Run)]
+        if any(_may_be_of_few(call) for call in runs if isinstance(call, Call)):
+            return True
+        self._is_whole = False
+        self._facts.ignore()
+        return False
+
     def look_around(self, steps: Steps, outside: Mapping[str, Value], variables: Collection[str]) -> None:
         """What is known of integers that these steps use, of which some have values outside, and some are the variables
         of loops."""
+        if not self.consider(steps):
+            return
         waiting = sorted(names_used(steps))
         seen = {name for step in every_step(steps) for name in names_assigned(step)}
         while waiting:
@@ -449,6 +463,22 @@ class _State:
     divisors: dict[str, None]
     calls: Any
     work: int
+
+
+def _may_be_of_few(call: Call) -> bool:
+    """Whether the box of a call has so many elements in some iterations, whatever the sizes are."""
+    count = 1
+    for i in call.box:
+        ends = [
+            length
+            for hi in (i.max.operands if isinstance(i.max, Min) else (i.max,))
+            for lo in (i.min.operands if isinstance(i.min, Max) else (i.min,))
+            if (length := constant_value(hi - lo)) is not None
+        ]
+        if not ends:
+            return False
+        count *= max(1, 1 + min(ends))
+    return count <= MOST_ELEMENTS
 
 
 def loop_variables(tree: PlanTree) -> set[str]:
