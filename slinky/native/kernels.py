@@ -85,8 +85,8 @@ def kernel_text(formula: Formula, results: Sequence[Result] = ()) -> str | None:
 
 @attrs.frozen
 class KernelFunction:
-    """A function of other C code, or lines of one, the functions that it calls, to stand before it, which may be there already, and
-    further ones that nobody else calls."""
+    """A function of other C code, or lines of one; the functions that these call, to stand before, which may be there
+    already; and further ones that nobody else calls."""
 
     called: str
     text: str
