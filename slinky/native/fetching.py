@@ -100,16 +100,25 @@ class _Moving:
             if isinstance(step, Assign):
                 names.add(step.name)
                 group.append(step)
-            elif isinstance(step, Loop) and _variable_of(step) in variables and self._is_printed(step):
+            elif isinstance(step, Loop) and _variable_of(step) in variables:
                 users.append(step)
             else:
                 return steps
+        entered = [self._entered(user, group, fetch) for user in users]
+        if None in entered:
+            return steps
         kept = [step for step in steps if not any(step is each for each in group)]
-        inside = [any(step is each for each in users) for step in kept]
-        return [
-            attrs.evolve(step, body=(*group, *step.body)) if is_user and isinstance(step, Loop) else step
-            for step, is_user in zip(kept, inside, strict=True)
-        ]
+        for user, changed in zip(users, entered, strict=True):
+            assert changed is not None  # see above
+            kept[next(n for n, step in enumerate(kept) if step is user)] = changed
+        return kept
+
+    def _entered(self, loop: Loop, group: list[Step], fetch: Fetch) -> Loop | None:
+        """A loop with these steps in it, or further inside; None where no loop there is printed."""
+        if self._is_printed(loop):
+            return attrs.evolve(loop, body=(*group, *loop.body))
+        inside = self._moved([*group, *loop.body], fetch)
+        return None if any(step is fetch for step in inside) else attrs.evolve(loop, body=tuple(inside))
 
     def _inside(self, step: Step) -> Step:
         match step:
