@@ -199,6 +199,19 @@ def test_traced_functions(dtype: str) -> None:
     same_bits(sl.jit(layer_norm, native=True, smallest=0)(a, gain, offset), layer_norm(a, gain, offset))
 
 
+def test_parts_of_a_result() -> None:
+    """What is stacked is written where it belongs, backwards where that is asked for."""
+
+    def stacked(a: Array) -> Any:
+        return np.stack([(a * 2).sum(axis=1), (a + 1).max(axis=1)[::-1], a.T.min(axis=0)])
+
+    a = np.random.default_rng(4).standard_normal((40, 300))
+    plan, found = sl.jit(stacked).pipeline(a).compile(backend="native"), np.zeros((3, 40))
+    assert "# in C: " in plan.source
+    plan(a, found)
+    same_bits(found, stacked(a))
+
+
 def test_in_a_file_of_c(tmp_path: Path) -> None:
     """Without Python, and watched for addresses and undefined behaviour if the compiler can do that."""
     probe = tmp_path / "probe.c"

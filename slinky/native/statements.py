@@ -58,6 +58,7 @@ from slinky.runtime.plan_tree import (
     Rows,
     Run,
     Sealed,
+    Seen,
     Span,
     Step,
     Steps,
@@ -467,7 +468,7 @@ class Lines:
 
     def _assign(self, name: str, value: Value) -> None:
         match value:
-            case Crop() | Window() | ReadOnly():
+            case Crop() | Window() | ReadOnly() | Seen():
                 found = self._array(value)
                 if not found.rows:
                     self.write(f"const array {self._names.of(name)} = {found.text};")
@@ -565,11 +566,31 @@ class Lines:
                 return attrs.evolve(found, text=text)
             case Sealed(array=array):
                 return self._array(array)
+            case Seen(array=array, factors=factors, extents=extents):
+                return self._seen(self._array(array), factors, [whole(extent) for extent in extents])
             case Window(ring=ring, spans=spans):
                 return self.window(ring.text, [(whole(first), whole(count)) for first, count in spans])
             case Located(array=array, minima=minima):
                 return attrs.evolve(self._array(array), minima=tuple([whole(m) for m in minima]))
         raise UnprintableError(f"{type(value).__name__} is no array of C")
+
+    def _seen(self, found: ArrayText, factors: Sequence[Sequence[int]], extents: Sequence[Whole]) -> ArrayText:
+        """An array as it is seen along other axes: a struct of its own."""
+        if found.rows or not extents:
+            raise UnprintableError("rows of a folded buffer, or a single element, seen otherwise")
+        self._kernels.rank = max(self._kernels.rank, len(factors), len(extents))
+        base, name = self._names.fresh("whole"), self._names.fresh("seen")
+        self.write(f"const array {base} = {found.text};")
+        terms = [(factor, axis, d) for d, own in enumerate(factors) for axis, factor in enumerate(own) if factor]
+        place = [f"{base}.data"]
+        place += [f"{-f} * ({extents[axis].atom} - 1) * {base}.strides[{d}]" for f, axis, d in terms if f < 0]
+        strides = [
+            " + ".join(f"{f} * {base}.strides[{d}]" for f, own, d in terms if own == axis) or "0"
+            for axis in range(len(extents))
+        ]
+        shape = ", ".join(extent.text for extent in extents), ", ".join(strides)
+        self.write(f"const array {name} = {{{' + '.join(place)}, {{{shape[0]}}}, {{{shape[1]}}}}};")
+        return ArrayText(name, found.root)
 
     def _array_named(self, name: str) -> ArrayText:
         found = self._known.get(name)
