@@ -1,9 +1,8 @@
 """Settings for all tests, and the second judge on every rewrite that they make.
 
 Property tests try the same examples on every run, so that a change of the code is the only thing that can turn a test
-red. `HYPOTHESIS_PROFILE=searching` tries twice as many: so many find every mistake that `mutations.py` makes.
-`HYPOTHESIS_PROFILE=thorough` tries a hundred times as many, and other ones each time. How many a property needs is said
-as a multiple of the profile's.
+red. `HYPOTHESIS_PROFILE=thorough` tries many more, and other ones each time. How many a property needs is said as a
+multiple of the profile's.
 
 Many tests collect garbage, to see that memory is given back. That takes as long as there are objects to look at, so
 what stays anyway is not looked at, and what one module left in caches is forgotten before the next one. By itself,
@@ -34,8 +33,7 @@ from hypothesis import HealthCheck, settings
 
 _COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
 
-settings.register_profile("default", derandomize=True, database=None, max_examples=30, **_COMMON)
-settings.register_profile("searching", derandomize=True, database=None, max_examples=60, **_COMMON)
+settings.register_profile("default", derandomize=True, database=None, max_examples=60, **_COMMON)
 settings.register_profile("thorough", derandomize=False, max_examples=3000, print_blob=True, **_COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 

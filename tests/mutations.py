@@ -69,7 +69,7 @@ def first_failure(place: Path, tests: Sequence[str]) -> str | None:
 def failure(place: Path, test: str) -> str | None:
     """The first test of a file that fails in a copy; None if all pass."""
     command = [sys.executable, "-m", "pytest", "-q", "-x", "--tb=no", "-p", "no:cacheprovider", "-p", "no:randomly"]
-    environment = {"HYPOTHESIS_PROFILE": "searching", **os.environ, "PYTHONPATH": str(place)}
+    environment = {**os.environ, "PYTHONPATH": str(place)}
     try:
         run = subprocess.run(
             [*command, test], cwd=place, env=environment, capture_output=True, text=True, timeout=LONGEST, check=False
