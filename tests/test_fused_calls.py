@@ -292,3 +292,26 @@ def test_what_cannot_be_declared() -> None:
     sl.fuse(turn, scan, np.cumsum, "square")
     with pytest.raises(sl.GraphError, match="two funcs are called 'square': a fused func needs a name of its own"):
         sl.build_pipeline([a], [out])
+
+
+def test_what_a_fused_func_stands_for_goes_along_into_a_pipeline() -> None:
+    """Inside, `a` is what the call reads of it; the ends of all of `a`, which `c` has, are scalars."""
+    a, c, t, out = (sl.BufferExpr(name, np.int64, 1) for name in ("a", "c", "t", "out"))
+
+    def add_all(point: Any, everything: Any, target: Any) -> None:
+        np.add(point, everything.sum(), out=target)
+
+    sl.Func(np.negative, [a[x]], [c[x]], name="turn")
+    c.dim(0).bounds = a.dim(0).bounds
+    square = sl.Func(np.square, [a[x]], [t[x]], name="square")
+    add = sl.Func(add_all, [t[x], c[:]], [out[x]], name="add")
+    sl.fuse(square, add, lambda s, e, o: add_all(s * s, e, o), "add_square")
+    before = sl.build_pipeline([a], [out])
+    p, (call,) = sl.fuse_calls(before, "square", "add", "add_square", rc=True)
+    p = sl.extract_pipeline(p, call, "both")
+    values, window = np.arange(9) ** 2, (sl.Buffer(np.empty(2, np.int64), min=(k,)) for k in (3, 3))
+    expected, found = (each(values, target) for each, target in zip((before, p), window, strict=True))
+    np.testing.assert_array_equal(found.array, expected.array)
+    inner = sl.inner_pipeline(p, "both").find("add_square")._call.func
+    assert inner.fused is not None
+    assert "a_min_0" in str(inner.fused.second.inputs[1])

@@ -64,7 +64,9 @@ def symbols_of_func(func: LoweredFunc) -> list[Expr]:
     ends += [e for limit in func.part for e in (limit.first, limit.last) if e is not None]
     ends += [e for view in views for e in view.index]
     found = union_of_symbols([*ends, *func.known, *func.operation.expressions()])
-    return [s for s in found if isinstance(s, (Metadata, Scalar))]
+    parts = () if func.fused is None else (func.fused.first, func.fused.second)
+    own = [s for s in found if isinstance(s, (Metadata, Scalar))]
+    return list(dict.fromkeys([*own, *(s for part in parts for s in symbols_of_func(part))]))
 
 
 def read_regions(program: Program) -> dict[str, Box]:

@@ -19,6 +19,7 @@ from slinky.ir.statements import (
     Block,
     Call,
     For,
+    Fused,
     InputPort,
     Limit,
     LoweredFunc,
@@ -116,7 +117,8 @@ def _substituted_func(func: LoweredFunc, replacements: Mapping[Expr, Expr]) -> L
     ends = (e for i in intervals for e in (i.min, i.max))
     index = (e for view in views for e in view.index)
     named = union_of_symbols((*func.known, *func.operation.expressions(), *ends, *index, *_limits(func)))
-    if not any(symbol in replacements for symbol in named):
+    fused = _fused(func.fused, replacements)
+    if fused is func.fused and not any(symbol in replacements for symbol in named):
         return func
     return attrs.evolve(
         func,
@@ -127,7 +129,16 @@ def _substituted_func(func: LoweredFunc, replacements: Mapping[Expr, Expr]) -> L
         known=tuple(substitute(c, replacements) for c in func.known),
         whole=tuple((d, substitute_interval(i, replacements)) for d, i in func.whole),
         fusions=(),
+        fused=fused,
     )
+
+
+def _fused(fused: Fused | None, replacements: Mapping[Expr, Expr]) -> Fused | None:
+    """What a fused func stands for, in the same terms as the func itself."""
+    if fused is None:
+        return None
+    first, second = (substitute_func(each, replacements) for each in (fused.first, fused.second))
+    return fused if (first, second) == (fused.first, fused.second) else Fused(first, second, fused.ports)
 
 
 def _input(port: InputPort, replacements: Mapping[Expr, Expr]) -> InputPort:
