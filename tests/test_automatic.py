@@ -536,6 +536,6 @@ def test_with_arrays_it_is_auto_schedule() -> None:
 
 def test_options_without_arrays() -> None:
     with pytest.raises(
-        sl.OperationError, match="auto: without arrays it takes max_bytes, workers, machine, got rows=3"
+        sl.OperationError, match="auto: without arrays it takes max_bytes, workers, machine, backend, got rows=3"
     ):
         examples.blur().auto(rows=3)

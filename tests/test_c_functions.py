@@ -100,6 +100,30 @@ def test_iterations_of_a_parallel_loop(told: list[bool]) -> None:
     assert told == [False] * 10
 
 
+def test_a_bound_plan_keeps_what_runs_again_uses() -> None:
+    """A buffer that is made in a loop is fetched there only where nothing that runs again has it from outside."""
+    copied = sl.c_kernel(
+        "int copied(const slinky_buffer *from_, const slinky_buffer *to) {"
+        " for (int64_t i = 0; i < to->extent[1]; i++) ((uint8_t *)to->data)[i] = ((const uint8_t *)from_->data)[i];"
+        " return 0; }",
+        "copied",
+        inputs={"from_": (np.uint8, 2)},
+        outputs={"to": (np.uint8, 2)},
+        dense=1,
+    )
+    source, middle, target = (plane(name, np.uint8) for name in ("source", "middle", "target"))
+    sl.Func(copied, [source[y, x]], [middle[y, x]], name="load")
+    sl.Func(copied, [middle[y, x]], [target[y, x]], name="store")
+    p = sl.split_loop(sl.build_pipeline([source], [target]), "store.y", 1)
+    p = sl.store_at(sl.compute_at(p, "load", "for y"), "alloc middle", "for y")
+    values, found = numbers((4, 16), np.uint8), np.zeros((4, 16), np.uint8)
+    bound = p.compile(backend="native").bind([values, found], {})
+    for _ in range(2):
+        found[...] = 0
+        bound()
+        same_bits(found, values)
+
+
 @pytest.mark.parametrize("backend", ["python", "native", "interpreter"])
 def test_coordinates_are_known_with_pass_buffers_alone(backend: str) -> None:
     for knows in (True, False):

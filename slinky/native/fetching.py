@@ -63,9 +63,11 @@ def with_fetches_inside(
 ) -> PlanTree:
     """A tree that fetches each of these buffers in the innermost loop in which it is made and used, as far as loops are
     printed."""
-    moving = _Moving(made_in, sites_of(tree), is_printed)
-    body = moving.steps(tree.body)
-    again = None if tree.again is None else attrs.evolve(tree.again, body=moving.steps(tree.again.body))
+    again = tree.again
+    kept = frozenset() if again is None else frozenset(names_used(again.body))
+    body = _Moving(made_in, sites_of(tree), is_printed, kept).steps(tree.body)
+    if again is not None:
+        again = attrs.evolve(again, body=_Moving(made_in, sites_of(tree), is_printed).steps(again.body))
     return attrs.evolve(tree, body=body, again=again)
 
 
@@ -75,10 +77,12 @@ class _Moving:
         made_in: Mapping[str, frozenset[Expr]],
         sites: Mapping[str, SiteKind],
         is_printed: Callable[[Loop], bool],
+        kept: frozenset[str] = frozenset(),
     ) -> None:
         self._made_in = made_in
         self._sites = sites
         self._is_printed = is_printed
+        self._kept = kept  # names that what runs again finds where they are
 
     def steps(self, steps: Steps) -> Steps:
         """The steps of a block."""
@@ -104,6 +108,8 @@ class _Moving:
                 users.append(step)
             else:
                 return steps
+        if not names.isdisjoint(self._kept):
+            return steps
         entered = [self._entered(user, group, fetch) for user in users]
         if None in entered:
             return steps

@@ -34,7 +34,7 @@ static inline float slinky_exponential_part(float x, float *shifted)
 static float slinky_one_expf(float x)
 {
     float shifted;
-    if (!(x <= 0x1.62e42ep+6f && x >= -0x1.9fe368p+6f)) return expf(x);
+    if (!(islessequal(x, 0x1.62e42ep+6f) && isgreaterequal(x, -0x1.9fe368p+6f))) return expf(x);
     const float part = slinky_exponential_part(x, &shifted);
     return ldexpf(part, (int)(shifted - 0x1.8p23f));
 }
