@@ -1,4 +1,4 @@
-"""The figure that the README opens with: a blur and an elementwise chain, as written and scheduled.
+"""The figure that the README opens with: a blur and an elementwise chain, as written, scheduled, and under `sl.jit`.
 
 The pipeline and its schedules are those of the benchmarks `blur` and `elementwise`, which compare them with more.
 """
@@ -6,6 +6,7 @@ The pipeline and its schedules are those of the benchmarks `blur` and `elementwi
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import groupby
 
 import numpy as np
@@ -21,7 +22,8 @@ PIECE = 65536
 
 
 def cases(quick: bool) -> Iterator[Case]:
-    """The two, four sides each."""
+    """The two, five sides each."""
+    in_c = sl.jit(workers=1, native=True)
     size = 1536 if quick else 6144
     count = 1 << (21 if quick else 24)
 
@@ -36,6 +38,7 @@ def cases(quick: bool) -> Iterator[Case]:
             ours("pipeline, not scheduled", whole, source, placed),
             ours("pipeline, scheduled", blur.by_rows(whole, ROWS), source, placed),
             ours("scheduled, 2 threads", blur.by_rows_in_parallel(whole, ROWS), source, placed),
+            Side("as written, sl.jit, native", partial(in_c(lambda a: blur.as_written(a, weights)), source)),
         ]
 
     def make_chain() -> list[Side]:
@@ -47,6 +50,7 @@ def cases(quick: bool) -> Iterator[Case]:
             ours("pipeline, not scheduled", whole, x, target),
             ours("pipeline, scheduled", elementwise.in_pieces(whole, PIECE), x, target),
             ours("scheduled, 2 threads", elementwise.in_pieces_in_parallel(whole, PIECE), x, target),
+            Side("as written, sl.jit, native", partial(in_c(elementwise.as_written), x)),
         ]
 
     yield Case(f"3x3 blur of {size} x {size} float32", make_blur)

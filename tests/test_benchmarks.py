@@ -84,21 +84,22 @@ def test_the_figure_of_the_readme(tmp_path: Path) -> None:
     done = python("-m", "benchmarks", "readme", "--quick", "--json", "--picture", tmp_path / "bars.svg")
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)["benchmarks"]["readme"]
-    sides = ["NumPy as written", "pipeline, not scheduled", "pipeline, scheduled", "scheduled, 2 threads"]
+    ours = ["pipeline, not scheduled", "pipeline, scheduled", "scheduled, 2 threads", "as written, sl.jit, native"]
+    sides = ["NumPy as written", *ours]
     assert [row["side"] for row in rows] == 2 * sides
-    for written, _, *scheduled in (rows[:4], rows[4:]):
+    for written, _, *scheduled in (rows[:5], rows[5:]):
         for row in scheduled:
             assert row["peak_bytes"] is None or row["peak_bytes"] < written["peak_bytes"] / 5
 
     picture = ElementTree.parse(tmp_path / "bars.svg").getroot()
     drawn = texts(picture)
     assert [text for text in drawn if text in sides] == 2 * sides
-    assert [text for text in drawn if text in (rows[0]["case"], rows[4]["case"])] == [rows[0]["case"], rows[4]["case"]]
+    assert [text for text in drawn if text in (rows[0]["case"], rows[5]["case"])] == [rows[0]["case"], rows[5]["case"]]
     columns = ["seconds"] if rows[0]["peak_bytes"] is None else ["seconds", "peak_bytes"]
     for number, column in enumerate(columns, start=1):
         found = bars(picture, number)
-        assert len(found) == 8
-        for group, (first, *others) in ((rows[:4], found[:4]), (rows[4:], found[4:])):
+        assert len(found) == 10
+        for group, (first, *others) in ((rows[:5], found[:5]), (rows[5:], found[5:])):
             values = [row[column] for row in group]
             longest = max(length for length, _ in (first, *others))
             for value, (length, _) in zip(values, (first, *others), strict=True):

@@ -66,7 +66,7 @@ def test_the_figure_of_the_readme_is_that_of_its_picture() -> None:
     drawn = re.findall(r"<text [^>]*>(\d[^ <]* (?:s|ms|µs|ns|MB|KB)\b[^<]*)</text>", picture)
     assert len(table) == 4
     times, sizes = (" | ".join(table[start::2]).split(" | ") for start in (0, 1))
-    assert len(times) == len(sizes) == 8
+    assert len(times) == len(sizes) == 10
     assert drawn == times + sizes
 
 

@@ -158,7 +158,7 @@ One array of integers as an index chooses elements along its axis, by pieces; se
 def page() -> str:
     """The text of the page."""
     ufuncs = sorted(
-        (n for n in dir(np) if isinstance(getattr(np, n), np.ufunc) and getattr(np, n).signature is None),
+        (n for n in np.__all__ if isinstance(getattr(np, n), np.ufunc) and getattr(np, n).signature is None),
         key=str.lower,
     )
     rows = {}
