@@ -108,6 +108,16 @@ def own_libraries(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="module")
+def quick_libraries(own_libraries: None) -> Iterator[None]:
+    """The same, made quickly: no test of these asks how fast they are."""
+    from slinky.native import compiling
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiling, "FLAGS", tuple("-O1" if flag == "-O3" else flag for flag in compiling.FLAGS))
+        yield
+
+
 # ----------------------------------------------------------------------------------------------------------------
 # The second judge
 # ----------------------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import pickle
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,17 +28,11 @@ from slinky.runtime import arena, storage
 y, x = sl.variables("y x")
 Array = np.ndarray[Any, Any]
 compiler = compiling.compiler()
-pytestmark = pytest.mark.skipif(compiler is None, reason="there is no C compiler")
+pytestmark = [
+    pytest.mark.skipif(compiler is None, reason="there is no C compiler"),
+    pytest.mark.usefixtures("quick_libraries"),
+]
 COMMAND = () if compiler is None else compiler.command
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _own_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Libraries of tests are no other's, and quickly made."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SLINKY_CACHE", str(tmp_path_factory.mktemp("compiled")))
-        patch.setattr(compiling, "FLAGS", tuple("-O1" if flag == "-O3" else flag for flag in compiling.FLAGS))
-        yield
 
 
 def run_by(p: sl.Pipeline, backend: str) -> Callable[..., Any]:

@@ -20,16 +20,12 @@ from slinky.native import compiling
 
 Array = np.ndarray[Any, Any]
 compiler = compiling.compiler()
-pytestmark = pytest.mark.skipif(compiler is None, reason="there is no C compiler")
+pytestmark = [
+    pytest.mark.skipif(compiler is None, reason="there is no C compiler"),
+    pytest.mark.usefixtures("own_libraries"),
+]
 COMMAND = () if compiler is None else compiler.command
 z, y, x = sl.variables("z y x")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _own_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SLINKY_CACHE", str(tmp_path_factory.mktemp("compiled")))
-        yield
 
 
 def of(function: Callable[..., Any], dtype: Any, rank: int, axes: tuple[int, ...], **keywords: Any) -> sl.Pipeline:

@@ -6,7 +6,7 @@ import signal
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import attrs
@@ -24,16 +24,10 @@ from slinky.symbolic.intervals import Interval
 
 y, x = sl.variables("y x")
 Array = np.ndarray[Any, Any]
-pytestmark = pytest.mark.skipif(compiling.compiler() is None, reason="there is no C compiler")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _own_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Libraries of tests are no other's, and quickly made."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SLINKY_CACHE", str(tmp_path_factory.mktemp("compiled")))
-        patch.setattr(compiling, "FLAGS", tuple("-O1" if flag == "-O3" else flag for flag in compiling.FLAGS))
-        yield
+pytestmark = [
+    pytest.mark.skipif(compiling.compiler() is None, reason="there is no C compiler"),
+    pytest.mark.usefixtures("quick_libraries"),
+]
 
 
 @pytest.fixture

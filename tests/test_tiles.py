@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +17,10 @@ from slinky.native import compiling
 from slinky.native.states import states_in_place
 
 Array = np.ndarray[Any, Any]
-pytestmark = pytest.mark.skipif(compiling.compiler() is None, reason="there is no C compiler")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _own_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Libraries of tests are no other's, and quickly made."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SLINKY_CACHE", str(tmp_path_factory.mktemp("compiled")))
-        patch.setattr(compiling, "FLAGS", tuple("-O1" if flag == "-O3" else flag for flag in compiling.FLAGS))
-        yield
+pytestmark = [
+    pytest.mark.skipif(compiling.compiler() is None, reason="there is no C compiler"),
+    pytest.mark.usefixtures("quick_libraries"),
+]
 
 
 def product(dtype: Any = np.float32) -> sl.Pipeline:

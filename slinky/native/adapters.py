@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from slinky.native.kernels import C_TYPES
+from slinky.native.operators import C_TYPES
 from slinky.native.parameters import Operand, Parameter, is_unsigned
 
 if TYPE_CHECKING:

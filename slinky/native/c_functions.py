@@ -28,7 +28,7 @@ from slinky.graph.buffers import valid_name
 from slinky.ir.signatures import Signature
 from slinky.native.adapters import BUFFER, FAILED, NO_MEMORY, TOO_LARGE, flat_text, prototype
 from slinky.native.compiling import compiler, library
-from slinky.native.kernels import C_TYPES
+from slinky.native.operators import C_TYPES
 from slinky.native.parameters import (
     INTEGER_TYPES,
     Operand,

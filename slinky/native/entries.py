@@ -22,7 +22,7 @@ from slinky.native.c_functions import NOT_DONE, SOURCE_HEAD, CFunction
 from slinky.native.carriers import converted, exception_bits
 from slinky.native.compiling import compiler, library
 from slinky.native.integers import HELPERS
-from slinky.native.kernels import C_TYPES
+from slinky.native.operators import C_TYPES
 from slinky.native.statements import ARRAYS
 
 _NAME = "slinky_entry"

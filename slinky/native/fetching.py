@@ -15,7 +15,7 @@ import attrs
 
 from slinky.ir.sharing import guests_in, host_of
 from slinky.ir.statements import Alloc, Block, For, Program, blocks_of
-from slinky.native.statements import every_step, sites_of
+from slinky.native.walking import every_step, sites_of
 from slinky.runtime.arena import SiteKind
 from slinky.runtime.codegen.uses import names_used
 from slinky.runtime.in_place import taken_over

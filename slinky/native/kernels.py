@@ -15,7 +15,6 @@ without contraction, with integers that wrap.
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
@@ -28,8 +27,17 @@ import numpy as np
 from slinky.ir.formulas import Apply, Argument, Choose, Constant, Convert, Coordinate, Element, Formula, Operand, Result
 from slinky.ir.formulas import Step as FormulaStep
 from slinky.native.comparing import comparisons_in
-from slinky.native.dividing import DIVIDED, RAISED, converted, divided, is_converted, texts_in
+from slinky.native.dividing import RAISED, texts_in
 from slinky.native.functions import function_of_step, texts_of
+from slinky.native.operators import (
+    UnknownError,
+    applied,
+    cast_text,
+    constant_text,
+    power_text,
+    suffix_of,
+    type_of,
+)
 from slinky.native.parts import live_steps
 from slinky.native.strips import MOST_STRIPS, STRIP, Strips
 
@@ -37,20 +45,6 @@ NAME = "slinky_kernel"
 """What the C function is called."""
 MISALIGNED = -1
 """What it returns, having done nothing, for arrays of which elements are not where their dtype wants them."""
-
-SMALL_EXPONENTS = (1, 2, 3, 4)
-"""Powers of integers that are products in C."""
-
-C_TYPES = {
-    np.dtype(name): text
-    for name, text in {
-        "bool": "uint8_t",
-        **{f"{sign}int{bits}": f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)},
-        "float32": "float",
-        "float64": "double",
-    }.items()
-}
-"""The dtypes that kernels know."""
 
 SIMD_LENGTHS = (2, 4, 8, 16, 32)
 """Lengths of vectors: a loop of so many elements is asked to be one."""
@@ -79,7 +73,7 @@ def kernel_text(formula: Formula, results: Sequence[Result] = ()) -> str | None:
     """
     try:
         return _Kernel(formula, results or (formula.result,)).text()
-    except _UnknownError:
+    except UnknownError:
         return None
 
 
@@ -100,7 +94,7 @@ def kernel_function(formula: Formula, name: str) -> KernelFunction | None:
     """
     try:
         return _Kernel(formula, (formula.result,)).function(name)
-    except _UnknownError:
+    except UnknownError:
         return None
 
 
@@ -113,7 +107,7 @@ def inlined(formula: Formula, extents: Sequence[int], dense: Collection[int]) ->
     """
     try:
         return _Kernel(formula, (formula.result,)).inlined(extents, dense)
-    except _UnknownError:
+    except UnknownError:
         return None
 
 
@@ -177,23 +171,19 @@ def is_known(formula: Formula, number: int) -> bool:
     step = formula.steps[number]
     try:
         for operand in step.operands:
-            _type(formula.dtype_of(operand))
+            type_of(formula.dtype_of(operand))
             if isinstance(operand, Constant):
                 constant_text(operand.value)
         return function_of_step(step) is not None or bool(
             _values(step, [("", formula.dtype_of(each)) for each in step.operands])
         )
-    except _UnknownError:
+    except UnknownError:
         return False
 
 
 def is_in_c(formula: Formula) -> bool:
     """Whether C computes all of a formula as NumPy does."""
     return all(is_known(formula, number) for number in live_steps(formula))
-
-
-class _UnknownError(Exception):
-    """There is no line that is known to compute a step."""
 
 
 @attrs.frozen
@@ -218,7 +208,7 @@ class _Kernel:
         self.outputs = ["o", *(f"o{k}" for k in range(1, len(results)))]
         self.names = [*self.inputs, *self.outputs]
         if steps_apart(formula):
-            raise _UnknownError
+            raise UnknownError
         self.live = live_steps(formula) if results == (formula.result,) else list(range(len(formula.steps)))
         self.functions = {n: found for n in self.live if (found := function_of_step(formula.steps[n])) is not None}
 
@@ -249,7 +239,7 @@ class _Kernel:
         is_alone = counts[inner] == 1
         moving = {name for k, name in enumerate(self.names) if inner in self._axes(k) and not is_alone}
         place = _Place("0" if is_alone else "i", is_alone, frozenset(self.names[k] for k in dense))
-        lines = [f"const {_type(dtype)} {name} = slinky_{name};" for (_, dtype), name in self.arguments.items()]
+        lines = [f"const {type_of(dtype)} {name} = slinky_{name};" for (_, dtype), name in self.arguments.items()]
         around = [d for d in range(inner) if counts[d] > 1]
         if self.formula.has_coordinates():
             lines += [f"const int64_t first{d} = slinky_first{d};" for d in range(self.formula.rank)]
@@ -266,7 +256,7 @@ class _Kernel:
             lines.append(f"{'    ' * depth}for (intptr_t i{d} = 0; i{d} < {counts[d]}; i{d}++) {{")
         body: list[str] = []
         for k, name in enumerate(self.names):
-            of = _type(self._dtype(k))
+            of = type_of(self._dtype(k))
             body.append(f"char *r_{name} = {' + '.join([f'p_{name}', *(f'i{d} * s_{name}_{d}' for d in around)])};")
             is_output = name in self.outputs
             if not is_output and name not in moving:
@@ -292,7 +282,7 @@ class _Kernel:
         parameters = [f"const array *{name}" for name in self.names]
         if self.formula.has_coordinates():
             parameters += [f"int64_t first{d}" for d in range(self.formula.rank)]
-        return parameters + [f"{_type(dtype)} {name}" for (_, dtype), name in self.arguments.items()]
+        return parameters + [f"{type_of(dtype)} {name}" for (_, dtype), name in self.arguments.items()]
 
     # Around the loops ---------------------------------------------------------------------------------------------
 
@@ -342,7 +332,7 @@ class _Kernel:
         operands = [*(operand for step in self.formula.steps for operand in step.operands), self.formula.result]
         found = [each.dtype for each in operands if isinstance(each, Element) and each.input == k]
         if not found:
-            raise _UnknownError
+            raise UnknownError
         return found[0]
 
     # Loops --------------------------------------------------------------------------------------------------------
@@ -375,7 +365,7 @@ class _Kernel:
         """What is done along the innermost dimension: one loop, or a strip at a time, if functions take strips."""
         inner = self.rank - 1
         for k, name in enumerate(self.names):
-            of = _type(self._dtype(k))
+            of = type_of(self._dtype(k))
             if name in self.outputs:
                 if is_dense:
                     yield f"{of} *v_{name} = ({of} *)r_{name};"
@@ -397,9 +387,9 @@ class _Kernel:
         there = {k: f"v_{name} + at" for k, name in enumerate(self.inputs) if is_dense and name in moving}
         strips = Strips(self.formula, self.results, self.live, self.functions, there)
         if len(strips.buffers) > MOST_STRIPS:
-            raise _UnknownError
+            raise UnknownError
         for name, dtype in strips.buffers.items():
-            yield f"_Alignas(64) {_type(dtype)} {name}[{STRIP}];"
+            yield f"_Alignas(64) {type_of(dtype)} {name}[{STRIP}];"
         extent = f"n{self.rank - 1}"
         yield f"for (intptr_t at = 0; at < {extent}; at += {STRIP}) {{"
         yield f"    const intptr_t m = {extent} - at < {STRIP} ? {extent} - at : {STRIP};"
@@ -415,12 +405,12 @@ class _Kernel:
                 yield "#pragma GCC ivdep"
             yield "for (intptr_t i = 0; i < m; i++) {"
             for result, buffer in strips.read(stage).items():
-                yield f"    const {_type(self.formula.dtype_of(result))} {_name(result)} = {buffer}[i];"
+                yield f"    const {type_of(self.formula.dtype_of(result))} {_name(result)} = {buffer}[i];"
             wanted = [operand for operand, _, _ in strips.stored[stage]]
             steps = self._steps(strips.loops[stage], moving, place, wanted + [*self.results] * is_last)
             yield from (f"    {line}" for line in steps)
             for operand, dtype, buffer in strips.stored[stage]:
-                yield f"    {buffer}[i] = {_cast(self._operand(operand), self.formula.dtype_of(operand), dtype)};"
+                yield f"    {buffer}[i] = {cast_text(self._operand(operand), self.formula.dtype_of(operand), dtype)};"
             if is_last:
                 yield from (f"    {line}" for line in self._stores(place))
             yield "}"
@@ -433,20 +423,20 @@ class _Kernel:
         taken = {f"a{each.input}" for each in operands if isinstance(each, Element)}
         for k, name in enumerate(self.inputs):
             if name in taken & moving:
-                yield f"const {_type(self._dtype(k))} {name}_ = {self._element(k, place)};"
+                yield f"const {type_of(self._dtype(k))} {name}_ = {self._element(k, place)};"
         for number in steps:
             step = self.formula.steps[number]
             given = [(self._operand(operand), self.formula.dtype_of(operand)) for operand in step.operands]
             values = [self._coordinate(step, place)] if isinstance(step, Coordinate) else _values(step, given)
             for output, (value, dtype) in enumerate(zip(values, step.results, strict=True)):
-                yield f"const {_type(dtype)} {_name(Result(number, output))} = {value};"
+                yield f"const {type_of(dtype)} {_name(Result(number, output))} = {value};"
 
     def _element(self, k: int, place: _Place) -> str:
         """The element of an array at a place along the innermost dimension."""
         name = self.names[k]
         if place.is_dense or name in place.dense:
             return f"v_{name}[{place.text}]"
-        of = f"const {_type(self._dtype(k))}" if k < len(self.inputs) else _type(self._dtype(k))
+        of = f"const {type_of(self._dtype(k))}" if k < len(self.inputs) else type_of(self._dtype(k))
         along = place.text if place.text.isidentifier() else f"({place.text})"
         return f"*({of} *)(r_{name} + {along} * s_{name}_{self.rank - 1})"
 
@@ -479,184 +469,17 @@ def _values(step: FormulaStep, given: Sequence[tuple[str, np.dtype[Any]]]) -> li
     """What a step of one element gives; its operands as they stand, with their dtypes."""
     match step:
         case Apply(ufunc=ufunc, dtypes=dtypes):
-            operands = [_cast(text, own, to) for (text, own), to in zip(given, dtypes, strict=False)]
+            operands = [cast_text(text, own, to) for (text, own), to in zip(given, dtypes, strict=False)]
             if ufunc is np.power:
-                return [_power(operands[0], step.operands[1], dtypes)]
-            return _applied(ufunc, operands, dtypes)
+                return [power_text(operands[0], step.operands[1], dtypes)]
+            return applied(ufunc, operands, dtypes)
         case Convert(dtype=dtype):
-            return [_cast(*given[0], dtype)]
+            return [cast_text(*given[0], dtype)]
         case Choose():
             of = step.dtype
-            chosen = f"slinky_either{_suffix(of)}({{}}, {{}}, {{}})" if of.kind == "f" else "{} ? {} : {}"
+            chosen = f"slinky_either{suffix_of(of)}({{}}, {{}}, {{}})" if of.kind == "f" else "{} ? {} : {}"
             return [chosen.format(*(text for text, _ in given))]
         case Coordinate():
             return [""]
         case _:
             assert_never(step)
-
-
-def _type(dtype: np.dtype[Any]) -> str:
-    if not dtype.isnative or dtype not in C_TYPES:
-        raise _UnknownError
-    return C_TYPES[dtype]
-
-
-def _suffix(dtype: np.dtype[Any]) -> str:
-    """What the names of functions of a dtype end with."""
-    return "f" if dtype == np.dtype(np.float32) else ""
-
-
-def _cast(text: str, own: np.dtype[Any], to: np.dtype[Any]) -> str:
-    """A value as another dtype."""
-    if own == to:
-        return text
-    if to.kind == "b":
-        return f"(uint8_t)({text} != 0)"
-    if own.kind == "f" and to.kind != "f":
-        if not is_converted(own, to):
-            raise _UnknownError
-        return converted(text, own, to, _type(to))
-    return f"({_type(to)}){text}"
-
-
-def _power(text: str, exponent: Operand, dtypes: tuple[np.dtype[Any], ...]) -> str:
-    """A power that NumPy computes by multiplying: of integers, which wrap, and the square of floats."""
-    to = dtypes[-1]
-    if not isinstance(exponent, Constant) or exponent.value not in SMALL_EXPONENTS or set(dtypes) != {to}:
-        raise _UnknownError
-    if to.kind == "f" and exponent.value == 2:
-        return f"{text} * {text}"
-    if to.kind not in "iu":
-        raise _UnknownError
-    power = text
-    for _ in range(1, int(exponent.value)):
-        power = f"({_type(to)})({power} * {text})"
-    return power
-
-
-def constant_text(value: Any) -> str:
-    """A number of NumPy."""
-    dtype = value.dtype
-    of = _type(dtype)
-    if dtype.kind != "f":
-        whole = int(value)
-        return f"({of})INT64_MIN" if whole == -(1 << 63) else f"({of}){whole}{'ULL' if whole > 0 else 'LL'}"
-    number = float(value)
-    if math.isnan(number):
-        if value.tobytes() not in (dtype.type("nan").tobytes(), (-dtype.type("nan")).tobytes()):
-            raise _UnknownError
-        return f"({of}){'-' if math.copysign(1, number) < 0 else ''}NAN"
-    if math.isinf(number):
-        return f"({of}){'-' if number < 0 else ''}INFINITY"
-    return f"({of}){number.hex()}"
-
-
-# ----------------------------------------------------------------------------------------------------------------
-# What ufuncs compute
-# ----------------------------------------------------------------------------------------------------------------
-
-_COMPARED = {
-    "less": ("<", "slinky_less{f}({0}, {1})"),
-    "less_equal": ("<=", "slinky_less_equal{f}({0}, {1})"),
-    "greater": (">", "slinky_less{f}({1}, {0})"),
-    "greater_equal": (">=", "slinky_less_equal{f}({1}, {0})"),
-    "equal": ("==", ""),
-    "not_equal": ("!=", ""),
-}
-"""Comparisons: of integers, and of floats where a NaN is no exception."""
-_ANY = {
-    "logical_and": "(uint8_t)({0} & {1})",
-    "logical_or": "(uint8_t)({0} | {1})",
-    "logical_xor": "(uint8_t)({0} ^ {1})",
-    "logical_not": "(uint8_t)(!{0})",
-}
-_BOOL = {
-    "add": "(uint8_t)({0} | {1})",
-    "multiply": "(uint8_t)({0} & {1})",
-    "maximum": "(uint8_t)({0} | {1})",
-    "minimum": "(uint8_t)({0} & {1})",
-    "bitwise_and": "(uint8_t)({0} & {1})",
-    "bitwise_or": "(uint8_t)({0} | {1})",
-    "bitwise_xor": "(uint8_t)({0} ^ {1})",
-    "invert": "(uint8_t)(!{0})",
-    "absolute": "{0}",
-}
-_INTEGER = {
-    "add": "({T})({0} + {1})",
-    "subtract": "({T})({0} - {1})",
-    "multiply": "({T})({0} * {1})",
-    "negative": "({T})(-{0})",
-    "positive": "{0}",
-    "absolute": "({T})({0} < 0 ? -{0} : {0})",
-    "square": "({T})({0} * {0})",
-    "sign": "({T})({0} > 0 ? 1 : {0} < 0 ? -1 : 0)",
-    "maximum": "({0} > {1} ? {0} : {1})",
-    "minimum": "({0} < {1} ? {0} : {1})",
-    "fmax": "({0} > {1} ? {0} : {1})",
-    "fmin": "({0} < {1} ? {0} : {1})",
-    "bitwise_and": "({T})({0} & {1})",
-    "bitwise_or": "({T})({0} | {1})",
-    "bitwise_xor": "({T})({0} ^ {1})",
-    "invert": "({T})(~{0})",
-    "clip": "(({0} > {1} ? {0} : {1}) < {2} ? ({0} > {1} ? {0} : {1}) : {2})",
-    "floor": "{0}",
-    "ceil": "{0}",
-    "trunc": "{0}",
-}
-_FLOAT = {
-    "add": "{0} + {1}",
-    "subtract": "{0} - {1}",
-    "multiply": "{0} * {1}",
-    "divide": "{0} / {1}",
-    "negative": "-{0}",
-    "positive": "{0}",
-    "absolute": "fabs{f}({0})",
-    "fabs": "fabs{f}({0})",
-    "sqrt": "sqrt{f}({0})",
-    "square": "{0} * {0}",
-    "reciprocal": "1 / {0}",
-    "floor": "floor{f}({0})",
-    "ceil": "ceil{f}({0})",
-    "trunc": "trunc{f}({0})",
-    "rint": "rint{f}({0})",
-    "copysign": "copysign{f}({0}, {1})",
-    "sign": "slinky_either{f}({0} != {0}, {0}, ({T})(slinky_less{f}(0, {0}) - slinky_less{f}({0}, 0)))",
-    "heaviside": "slinky_either{f}({0} != {0}, {0}, slinky_either{f}({0} == 0, {1}, ({T})slinky_less{f}(0, {0})))",
-    "maximum": "slinky_either{f}(slinky_less{f}({1}, {0}) | ({0} != {0}), {0}, {1})",
-    "minimum": "slinky_either{f}(slinky_less{f}({0}, {1}) | ({0} != {0}), {0}, {1})",
-    "isnan": "(uint8_t)({0} != {0})",
-    "isfinite": "(uint8_t)slinky_less_equal{f}(fabs{f}({0}), {largest})",
-    "isinf": "(uint8_t)(fabs{f}({0}) == INFINITY)",
-}
-
-
-def _applied(ufunc: np.ufunc, operands: list[str], dtypes: tuple[np.dtype[Any], ...]) -> list[str]:
-    """What a ufunc of operands of these dtypes gives."""
-    name, result = ufunc.__name__, dtypes[-1]
-    if getattr(np, name, None) is not ufunc and name != "clip":
-        raise _UnknownError
-    kinds = {dtype.kind for dtype in dtypes[: ufunc.nin]}
-    if name in _COMPARED and len(set(dtypes[: ufunc.nin])) == 1 and result.kind == "b":
-        sign, quiet = _COMPARED[name]
-        if quiet and kinds == {"f"}:
-            return [f"(uint8_t){quiet.format(*operands, f=_suffix(dtypes[0]))}"]
-        return [f"(uint8_t)({f' {sign} '.join(operands)})"]
-    if name in _ANY and result.kind == "b":
-        truths = [
-            text if dtype.kind == "b" else f"({text} != 0)" for text, dtype in zip(operands, dtypes, strict=False)
-        ]
-        return [_ANY[name].format(*truths)]
-    if name in DIVIDED and kinds <= {"i", "u"} and set(dtypes) == {result} and result in C_TYPES:
-        return divided(name, result, operands)
-    if name == "divide" and kinds <= {"i", "u"} and result == np.dtype(np.float64):
-        return ["(double){} / (double){}".format(*operands)]
-    tables: dict[str, dict[str, str]] = {"b": _BOOL, "i": _INTEGER, "u": _INTEGER, "f": _FLOAT}
-    (kind,) = kinds if len(kinds) == 1 else ("",)
-    same = set(dtypes) == {result} or name in ("isnan", "isfinite", "isinf")
-    form = tables.get(kind, {}).get(name)
-    if form is None or not same or not all(each in C_TYPES for each in dtypes):
-        raise _UnknownError
-    if kind == "u" and name in ("absolute", "sign"):
-        form = "{0}" if name == "absolute" else "({T})({0} > 0)"
-    largest = float(np.finfo(dtypes[0]).max).hex() if kind == "f" else ""
-    return [form.format(*operands, T=_type(result), f=_suffix(dtypes[0]), largest=largest)]

@@ -39,20 +39,14 @@ from slinky.native.compiling import Compiler, library
 from slinky.native.embedding import c_function_of
 from slinky.native.fetching import loops_around_own, with_fetches_inside
 from slinky.native.integers import HELPERS, LARGEST, UnprintableError, Whole
-from slinky.native.kernels import C_TYPES, OCCURRED, without_unused
+from slinky.native.kernel_sets import Kernels
+from slinky.native.kernels import OCCURRED, without_unused
 from slinky.native.names import CNames
-from slinky.native.statements import (
-    ARRAYS,
-    ENDED,
-    Given,
-    Kernels,
-    Lines,
-    blocks_of_step,
-    every_step,
-    sites_of,
-)
+from slinky.native.operators import C_TYPES
+from slinky.native.statements import ARRAYS, ENDED, Given, Lines
 from slinky.native.states import states_in_place
 from slinky.native.tiles import TileLines, integers_assigned, loop_variables
+from slinky.native.walking import blocks_of_step, every_step, sites_of
 from slinky.native.windows import with_windows_inside
 from slinky.runtime.arena import SiteKind
 from slinky.runtime.codegen.uses import names_assigned, names_used

@@ -19,7 +19,7 @@ import attrs
 import numpy as np
 
 from slinky.errors import GraphError
-from slinky.native.kernels import C_TYPES
+from slinky.native.operators import C_TYPES
 
 INTEGER_TYPES: dict[str, Any] = {
     "short": ctypes.c_short,

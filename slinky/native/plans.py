@@ -29,11 +29,11 @@ from slinky.ir.statements import LoweredFunc, Program
 from slinky.native.carriers import native_carrier
 from slinky.native.compiling import Compiler, NotShippedError, compiler
 from slinky.native.functions import function_of_step
+from slinky.native.kernel_sets import Kernels
 from slinky.native.kernels import is_exact, is_in_c
 from slinky.native.nests import names_outside_nests, with_nests
 from slinky.native.parts import live_steps
 from slinky.native.reducing import is_exact_reduction
-from slinky.native.statements import Kernels
 from slinky.runtime.codegen.generator import Kind
 from slinky.runtime.formulas import formula_carrier
 from slinky.runtime.plan import Parts, Plan, Variant

@@ -28,22 +28,19 @@ from slinky.ir.formulas import Axis, Formula
 from slinky.ir.printer import program_header
 from slinky.ir.statements import Alloc, BufferParameter, Call, Program, Statement, walk
 from slinky.native.adapters import BUFFER
+from slinky.native.array_texts import ArrayText, size_text, strides_text
 from slinky.native.embedding import c_function_of
 from slinky.native.fetching import loops_around_own, with_fetches_inside
 from slinky.native.integers import HELPERS, LARGEST, SIZES, Sizes, UnprintableError, Whole, known_within
-from slinky.native.kernels import C_TYPES, without_unused
+from slinky.native.kernel_sets import Kernels
+from slinky.native.kernels import without_unused
 from slinky.native.names import CNames
 from slinky.native.nests import HEAD, Nests
-from slinky.native.statements import (
-    ARRAYS,
-    ArrayText,
-    Kernels,
-    sites_of,
-    size_text,
-    strides_text,
-)
+from slinky.native.operators import C_TYPES
+from slinky.native.statements import ARRAYS
 from slinky.native.states import states_in_place
 from slinky.native.tiles import TileLines
+from slinky.native.walking import sites_of
 from slinky.native.windows import with_windows_inside
 from slinky.runtime.arena import SiteKind
 from slinky.runtime.codegen.generator import Kind, plan_tree

@@ -25,7 +25,8 @@ from slinky.ir.formulas import Axis, Element, Formula
 from slinky.ir.reducing import Combined
 from slinky.native.dividing import with_words
 from slinky.native.functions.texts import BEGIN, COMMON, END
-from slinky.native.kernels import C_TYPES, KernelFunction
+from slinky.native.kernels import KernelFunction
+from slinky.native.operators import C_TYPES
 
 STRIP = 1024
 """So many results are made side by side."""

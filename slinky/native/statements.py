@@ -16,7 +16,6 @@ place.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, assert_never
@@ -25,18 +24,20 @@ import attrs
 import numpy as np
 
 from slinky.ir.combined import formula_of
-from slinky.ir.formulas import Element, Formula
+from slinky.ir.formulas import Formula
 from slinky.ir.reducing import Combined, combined_of
 from slinky.ir.statements import LoweredFunc
 from slinky.native import sums
-from slinky.native.adapters import BUFFER
+from slinky.native.array_texts import ArrayText, AxisText, axes_of, size_text, strides_text
 from slinky.native.c_functions import CFunction
-from slinky.native.embedding import Adapter, CFunctions, c_function_of
+from slinky.native.embedding import c_function_of
 from slinky.native.integers import LARGEST, Integers, UnprintableError, Whole, known_within, literal
-from slinky.native.kernels import C_TYPES, KernelFunction, argument_types, constant_text, kernel_function
-from slinky.native.names import CNames, in_ascii
-from slinky.native.reducing import EXTREMA, Reducer, reducer
-from slinky.native.sums import Facts, Sum
+from slinky.native.kernel_sets import Kernels, operand_sizes
+from slinky.native.kernels import argument_types
+from slinky.native.names import CNames
+from slinky.native.operators import C_TYPES, constant_text
+from slinky.native.reducing import EXTREMA
+from slinky.native.sums import Facts
 from slinky.runtime.arena import SiteKind
 from slinky.runtime.plan_tree import (
     Assign,
@@ -54,7 +55,6 @@ from slinky.runtime.plan_tree import (
     Portion,
     Range,
     ReadOnly,
-    Reserve,
     Rows,
     Run,
     Sealed,
@@ -64,7 +64,6 @@ from slinky.runtime.plan_tree import (
     Steps,
     Stop,
     Stride,
-    TakeArena,
     Value,
     Window,
 )
@@ -123,164 +122,6 @@ static inline array slinky_rows(array a, int d, int64_t wraps, int64_t first, in
 """The struct, for so many dimensions, and what gives views."""
 
 
-class Kernels:
-    """The functions of formulas, each once, for arrays of so many dimensions at most, its `rank`."""
-
-    def __init__(self) -> None:
-        self._names: dict[Formula, str] = {}
-        self._reducers: dict[object, Reducer] = {}
-        self._texts: dict[str, KernelFunction] = {}
-        self._calls: Counter[str] = Counter()
-        self.functions = CFunctions()
-        self._before: dict[str, None] = {}
-        self.rank = 1
-
-    def name_of(self, func: LoweredFunc) -> str:
-        """The function for what a func computes, to be called once more. Raises `UnprintableError` if there is none."""
-        formula = formula_of(func)
-        if formula is None:
-            raise UnprintableError(f"{func.name} is a callback")
-        found = self._names.get(formula)
-        if found is None:
-            found = f"slinky_{in_ascii(func.name)}_{len(self._texts) + 1}"
-            text = kernel_function(formula, found)
-            if text is None:
-                raise UnprintableError(f"{func.name} has no text in C")
-            self._names[formula] = found
-            self._texts[found] = text
-        self.rank = max(self.rank, formula.rank, *(len(axes) for axes in formula.inputs), 1)
-        self._calls[found] += 1
-        return found
-
-    def adapter_of(self, func: LoweredFunc, function: CFunction, *, by_address: bool) -> Adapter:
-        """What calls a function in C that a func runs, to be called once more; by its address, if that is possible."""
-        complaint = function.signature.complaint(
-            [(port.dtype, port.rank) for port in func.inputs],
-            [(port.dtype, port.rank) for port in func.outputs],
-            dict(func.operation.arguments),
-        )
-        if complaint is not None:
-            raise UnprintableError(f"{func.name}: {function.name} {complaint}")
-        self.rank = max(self.rank, *(operand.rank for operand in function.operands))
-        found = self.functions.adapter(function, minima=func.operation.pass_buffers, by_address=by_address)
-        self._calls[found.name] += 1
-        return found
-
-    def reducer_of(self, func: LoweredFunc) -> Reducer:
-        """The function for a reduction, to be called once more. Raises `UnprintableError` if there is none."""
-        combined = combined_of(func)
-        if combined is None:
-            raise UnprintableError(f"{func.name} is a callback")
-        ranks, dtypes = (func.inputs[0].rank,), (func.inputs[0].dtype, func.outputs[0].dtype)
-        key = (combined, *ranks, *dtypes)
-        found = self._reducers.get(key)
-        if found is None:
-            name = f"slinky_{in_ascii(func.name)}_{len(self._texts) + 1}"
-            found = reducer(combined, *ranks, *dtypes, name)
-            if found is None:
-                raise UnprintableError(f"{func.name} has no text in C")
-            self._reducers[key] = found
-            self._texts[name] = found.function
-        self.rank = max(self.rank, *ranks)
-        self._calls[found.name] += 1
-        return found
-
-    def knows(self, func: LoweredFunc) -> bool:
-        """Whether there is a text for what a func computes."""
-        before = self._calls.copy()
-        try:
-            if formula_of(func) is not None:
-                self.name_of(func)
-            elif combined_of(func) is not None:
-                self.reducer_of(func)
-            else:
-                return c_function_of(func) is not None
-        except UnprintableError:
-            return False
-        finally:
-            self._calls = before
-        return True
-
-    def see(self, formula: Formula, called: str) -> None:
-        """A formula stands in the place of a call; its lines call some functions."""
-        self.rank = max(self.rank, formula.rank, *(len(axes) for axes in formula.inputs), 1)
-        if called:
-            self._before[called] = None
-
-    def count(self) -> Counter[str]:
-        """How often each function is called so far."""
-        return self._calls.copy()
-
-    def set_count(self, count: Counter[str]) -> None:
-        """Forget calls since then."""
-        self._calls = count.copy()
-
-    @contextmanager
-    def tried(self) -> Iterator[None]:
-        """Calls that count only if there is a text for all that goes with them."""
-        before = self._calls.copy()
-        try:
-            yield
-        except UnprintableError:
-            self._calls = before
-            raise
-
-    def _called(self) -> set[str]:
-        return {name for name, count in self._calls.items() if count}
-
-    def buffers(self) -> str:
-        """What is to stand before the functions: what an array is to those whose source is there."""
-        return f"\n{BUFFER.format(rank=self.rank)}" if self.functions.takes_buffers(self._called()) else ""
-
-    def texts(self) -> list[str]:
-        """The functions that are called. Those that are called from several places are compiled only once."""
-        taken = {name: each for name, each in self._texts.items() if self._calls[name]}
-        before = self._before | dict.fromkeys(each.called for each in taken.values() if each.called)
-        others = self.functions.texts(self._called(), self.rank)
-        own = (each.own + "slinky_shared " * (self._calls[n] > 1) + each.text for n, each in taken.items())
-        return [*others, *before, *own]
-
-
-def sites_of(tree: PlanTree) -> dict[str, SiteKind]:
-    """What is known of the sites and the buffers of a tree, by the names that stand for them."""
-    kinds: dict[str, tuple[SiteKind, ...]] = {tree.parameters[0]: tree.sites}
-    found: dict[str, SiteKind] = {}
-    again = () if tree.again is None else tree.again.body
-    for step in every_step((*tree.body, *again)):
-        match step:
-            case TakeArena(arena=arena, idle=idle):
-                kinds[arena] = tree.arenas[idle.text]
-            case Reserve(arena=arena, heap=heap, rings=rings):
-                own = kinds[arena.text]
-                found.update(zip((room.site for room in heap), (k for k in own if not k.folded), strict=True))
-                found.update(zip(rings, (k for k in own if k.folded), strict=True))
-            case Fetch(name=name, site=site, reading=reading):
-                found.update(dict.fromkeys(filter(None, (name, reading)), found[site.text]))
-    return found
-
-
-def every_step(steps: Sequence[Step]) -> Iterator[Step]:
-    """Steps and all steps inside, in the order in which they stand."""
-    waiting: list[Step] = list(reversed(steps))
-    while waiting:
-        step = waiting.pop()
-        yield step
-        inner = [each for block in blocks_of_step(step) for each in block]
-        waiting += reversed(inner)
-
-
-def blocks_of_step(step: Step) -> tuple[Steps, ...]:
-    """The blocks of steps in a step."""
-    found: list[Steps] = []
-    for field in attrs.fields(type(step)):
-        value = getattr(step, field.name)
-        if field.name in ("body", "orelse"):
-            found.append(value)
-        elif field.name == "stages":
-            found += [stage.body for stage in value]
-    return tuple(found)
-
-
 @attrs.frozen
 class Given:
     """Something that a function is given from outside, as a value of the plan, with its name in C.
@@ -302,48 +143,6 @@ class RangeText:
     first: Whole
     stop: Whole
     step: Whole
-
-
-@attrs.frozen
-class AxisText:
-    """A dimension of an array in C, as far as it is known: how many positions it has, how many bytes these lie apart,
-    and which dimension it is of the array from outside, of which it has the stride then."""
-
-    extent: Sum | None = None
-    stride: int | None = None
-    origin: int | None = None
-
-
-@attrs.frozen
-class ArrayText:
-    """An array in C; the name of the array from outside that it is of, if it is; the coordinates of its first element,
-    if these are asked for; and what is known of its `axes`, of which so many of that array were dropped.
-
-    With `rows`, its text is that of one of the rows along each of these dimensions, of which there are so many: how far
-    it lies behind the first stands there as `@` and the number of the dimension.
-    """
-
-    text: str
-    root: str
-    rows: tuple[tuple[int, Whole], ...] = ()
-    minima: tuple[Whole, ...] = ()
-    axes: tuple[AxisText, ...] = ()
-    dropped: int = 0
-
-    def axis(self, d: int) -> AxisText:
-        """What is known of a dimension."""
-        return self.axes[d] if d < len(self.axes) else AxisText(origin=d + self.dropped)
-
-    def cropped(self, d: int, extent: Sum) -> ArrayText:
-        """The same, of so many positions in a dimension."""
-        axes = [self.axis(e) for e in range(max(d + 1, len(self.axes)))]
-        axes[d] = attrs.evolve(axes[d], extent=extent)
-        return attrs.evolve(self, axes=tuple(axes))
-
-    def without(self, d: int) -> ArrayText:
-        """The same without a dimension."""
-        axes = [self.axis(e) for e in range(max(d + 1, len(self.axes)))]
-        return attrs.evolve(self, axes=(*axes[:d], *axes[d + 1 :]), dropped=self.dropped + 1)
 
 
 class Lines:
@@ -787,43 +586,6 @@ class Lines:
         if whole.lo < lowest or whole.hi > highest:
             self.refuse(f"{whole.atom} < {literal(lowest).text} || {whole.atom} > {literal(highest).text}")
         return f"({C_TYPES[dtype]}){whole.atom}"
-
-
-def axes_of(extents: Sequence[Whole], itemsize: int) -> tuple[AxisText, ...]:
-    """What is known of the dimensions of an array without gaps."""
-    found: list[AxisText] = []
-    stride: int | None = itemsize
-    for extent in reversed(extents):
-        found.append(AxisText(extent.sum, stride))
-        count = extent.sum.number()
-        stride = None if stride is None or count is None else stride * count
-    return tuple(found[::-1])
-
-
-def strides_text(extents: Sequence[Whole], itemsize: int) -> list[str]:
-    """How many bytes elements of an array without gaps lie apart along each dimension."""
-    steps = [str(itemsize)]
-    for extent in reversed(extents[1:]):
-        steps.insert(0, f"{extent.atom} * {steps[0]}")
-    return steps[: len(extents)]
-
-
-def size_text(extents: Sequence[Whole], itemsize: int) -> str:
-    """How many bytes an array takes, computed by `integers.SIZES`."""
-    text = str(itemsize)
-    for extent in extents:
-        text = f"slinky_size({extent.text}, {text})"
-    return text
-
-
-def operand_sizes(formula: Formula) -> list[int]:
-    """The bytes of an element of each input, and of the output."""
-    found = [1] * len(formula.inputs)
-    operands = [*(operand for step in formula.steps for operand in step.operands), formula.result]
-    for each in operands:
-        if isinstance(each, Element):
-            found[each.input] = each.dtype.itemsize
-    return [*found, formula.dtype_of(formula.result).itemsize]
 
 
 def _further(known: RangeText, count: Whole) -> Whole:

@@ -27,20 +27,15 @@ import attrs
 from slinky.ir.formulas import Axis, Formula
 from slinky.ir.statements import Call
 from slinky.native import sums
+from slinky.native.array_texts import ArrayText, axes_of, strides_text
 from slinky.native.integers import UnprintableError, Whole, known_within
-from slinky.native.kernels import C_TYPES, argument_types, inlined
+from slinky.native.kernel_sets import Kernels, operand_sizes
+from slinky.native.kernels import argument_types, inlined
 from slinky.native.names import CNames
-from slinky.native.statements import (
-    ArrayText,
-    Kernels,
-    Lines,
-    RangeText,
-    axes_of,
-    every_step,
-    operand_sizes,
-    strides_text,
-)
+from slinky.native.operators import C_TYPES
+from slinky.native.statements import Lines, RangeText
 from slinky.native.sums import Sum
+from slinky.native.walking import every_step
 from slinky.runtime.arena import SiteKind
 from slinky.runtime.codegen.uses import names_assigned, names_used
 from slinky.runtime.plan_tree import (

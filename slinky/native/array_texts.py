@@ -1,0 +1,82 @@
+"""Arrays in C: what stands for one in a line, and what is known of its dimensions.
+
+Invariant: what is known of a dimension holds wherever its text stands; None is what is not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+
+from slinky.native.integers import Whole
+from slinky.native.sums import Sum
+
+
+@attrs.frozen
+class AxisText:
+    """A dimension of an array in C, as far as it is known: how many positions it has, how many bytes these lie apart,
+    and which dimension it is of the array from outside, of which it has the stride then."""
+
+    extent: Sum | None = None
+    stride: int | None = None
+    origin: int | None = None
+
+
+@attrs.frozen
+class ArrayText:
+    """An array in C; the name of the array from outside that it is of, if it is; the coordinates of its first element,
+    if these are asked for; and what is known of its `axes`, of which so many of that array were dropped.
+
+    With `rows`, its text is that of one of the rows along each of these dimensions, of which there are so many: how far
+    it lies behind the first stands there as `@` and the number of the dimension.
+    """
+
+    text: str
+    root: str
+    rows: tuple[tuple[int, Whole], ...] = ()
+    minima: tuple[Whole, ...] = ()
+    axes: tuple[AxisText, ...] = ()
+    dropped: int = 0
+
+    def axis(self, d: int) -> AxisText:
+        """What is known of a dimension."""
+        return self.axes[d] if d < len(self.axes) else AxisText(origin=d + self.dropped)
+
+    def cropped(self, d: int, extent: Sum) -> ArrayText:
+        """The same, of so many positions in a dimension."""
+        axes = [self.axis(e) for e in range(max(d + 1, len(self.axes)))]
+        axes[d] = attrs.evolve(axes[d], extent=extent)
+        return attrs.evolve(self, axes=tuple(axes))
+
+    def without(self, d: int) -> ArrayText:
+        """The same without a dimension."""
+        axes = [self.axis(e) for e in range(max(d + 1, len(self.axes)))]
+        return attrs.evolve(self, axes=(*axes[:d], *axes[d + 1 :]), dropped=self.dropped + 1)
+
+
+def axes_of(extents: Sequence[Whole], itemsize: int) -> tuple[AxisText, ...]:
+    """What is known of the dimensions of an array without gaps."""
+    found: list[AxisText] = []
+    stride: int | None = itemsize
+    for extent in reversed(extents):
+        found.append(AxisText(extent.sum, stride))
+        count = extent.sum.number()
+        stride = None if stride is None or count is None else stride * count
+    return tuple(found[::-1])
+
+
+def strides_text(extents: Sequence[Whole], itemsize: int) -> list[str]:
+    """How many bytes elements of an array without gaps lie apart along each dimension."""
+    steps = [str(itemsize)]
+    for extent in reversed(extents[1:]):
+        steps.insert(0, f"{extent.atom} * {steps[0]}")
+    return steps[: len(extents)]
+
+
+def size_text(extents: Sequence[Whole], itemsize: int) -> str:
+    """How many bytes an array takes, computed by `integers.SIZES`."""
+    text = str(itemsize)
+    for extent in extents:
+        text = f"slinky_size({extent.text}, {text})"
+    return text

@@ -1,0 +1,200 @@
+"""What ufuncs, conversions and constants of one element are in C.
+
+Invariant: each text computes what NumPy's loop of these dtypes computes, to the last bit: a ufunc of which that is not
+known has none (`UnknownError`).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from slinky.ir.formulas import Constant, Operand
+from slinky.native.dividing import DIVIDED, converted, divided, is_converted
+
+SMALL_EXPONENTS = (1, 2, 3, 4)
+"""Powers of integers that are products in C."""
+
+C_TYPES = {
+    np.dtype(name): text
+    for name, text in {
+        "bool": "uint8_t",
+        **{f"{sign}int{bits}": f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)},
+        "float32": "float",
+        "float64": "double",
+    }.items()
+}
+"""The dtypes that kernels know."""
+
+
+class UnknownError(Exception):
+    """There is no line that is known to compute a step."""
+
+
+def type_of(dtype: np.dtype[Any]) -> str:
+    if not dtype.isnative or dtype not in C_TYPES:
+        raise UnknownError
+    return C_TYPES[dtype]
+
+
+def suffix_of(dtype: np.dtype[Any]) -> str:
+    """What the names of functions of a dtype end with."""
+    return "f" if dtype == np.dtype(np.float32) else ""
+
+
+def cast_text(text: str, own: np.dtype[Any], to: np.dtype[Any]) -> str:
+    """A value as another dtype."""
+    if own == to:
+        return text
+    if to.kind == "b":
+        return f"(uint8_t)({text} != 0)"
+    if own.kind == "f" and to.kind != "f":
+        if not is_converted(own, to):
+            raise UnknownError
+        return converted(text, own, to, type_of(to))
+    return f"({type_of(to)}){text}"
+
+
+def power_text(text: str, exponent: Operand, dtypes: tuple[np.dtype[Any], ...]) -> str:
+    """A power that NumPy computes by multiplying: of integers, which wrap, and the square of floats."""
+    to = dtypes[-1]
+    if not isinstance(exponent, Constant) or exponent.value not in SMALL_EXPONENTS or set(dtypes) != {to}:
+        raise UnknownError
+    if to.kind == "f" and exponent.value == 2:
+        return f"{text} * {text}"
+    if to.kind not in "iu":
+        raise UnknownError
+    power = text
+    for _ in range(1, int(exponent.value)):
+        power = f"({type_of(to)})({power} * {text})"
+    return power
+
+
+def constant_text(value: Any) -> str:
+    """A number of NumPy."""
+    dtype = value.dtype
+    of = type_of(dtype)
+    if dtype.kind != "f":
+        whole = int(value)
+        return f"({of})INT64_MIN" if whole == -(1 << 63) else f"({of}){whole}{'ULL' if whole > 0 else 'LL'}"
+    number = float(value)
+    if math.isnan(number):
+        if value.tobytes() not in (dtype.type("nan").tobytes(), (-dtype.type("nan")).tobytes()):
+            raise UnknownError
+        return f"({of}){'-' if math.copysign(1, number) < 0 else ''}NAN"
+    if math.isinf(number):
+        return f"({of}){'-' if number < 0 else ''}INFINITY"
+    return f"({of}){number.hex()}"
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# What ufuncs compute
+# ----------------------------------------------------------------------------------------------------------------
+
+_COMPARED = {
+    "less": ("<", "slinky_less{f}({0}, {1})"),
+    "less_equal": ("<=", "slinky_less_equal{f}({0}, {1})"),
+    "greater": (">", "slinky_less{f}({1}, {0})"),
+    "greater_equal": (">=", "slinky_less_equal{f}({1}, {0})"),
+    "equal": ("==", ""),
+    "not_equal": ("!=", ""),
+}
+"""Comparisons: of integers, and of floats where a NaN is no exception."""
+_ANY = {
+    "logical_and": "(uint8_t)({0} & {1})",
+    "logical_or": "(uint8_t)({0} | {1})",
+    "logical_xor": "(uint8_t)({0} ^ {1})",
+    "logical_not": "(uint8_t)(!{0})",
+}
+_BOOL = {
+    "add": "(uint8_t)({0} | {1})",
+    "multiply": "(uint8_t)({0} & {1})",
+    "maximum": "(uint8_t)({0} | {1})",
+    "minimum": "(uint8_t)({0} & {1})",
+    "bitwise_and": "(uint8_t)({0} & {1})",
+    "bitwise_or": "(uint8_t)({0} | {1})",
+    "bitwise_xor": "(uint8_t)({0} ^ {1})",
+    "invert": "(uint8_t)(!{0})",
+    "absolute": "{0}",
+}
+_INTEGER = {
+    "add": "({T})({0} + {1})",
+    "subtract": "({T})({0} - {1})",
+    "multiply": "({T})({0} * {1})",
+    "negative": "({T})(-{0})",
+    "positive": "{0}",
+    "absolute": "({T})({0} < 0 ? -{0} : {0})",
+    "square": "({T})({0} * {0})",
+    "sign": "({T})({0} > 0 ? 1 : {0} < 0 ? -1 : 0)",
+    "maximum": "({0} > {1} ? {0} : {1})",
+    "minimum": "({0} < {1} ? {0} : {1})",
+    "fmax": "({0} > {1} ? {0} : {1})",
+    "fmin": "({0} < {1} ? {0} : {1})",
+    "bitwise_and": "({T})({0} & {1})",
+    "bitwise_or": "({T})({0} | {1})",
+    "bitwise_xor": "({T})({0} ^ {1})",
+    "invert": "({T})(~{0})",
+    "clip": "(({0} > {1} ? {0} : {1}) < {2} ? ({0} > {1} ? {0} : {1}) : {2})",
+    "floor": "{0}",
+    "ceil": "{0}",
+    "trunc": "{0}",
+}
+_FLOAT = {
+    "add": "{0} + {1}",
+    "subtract": "{0} - {1}",
+    "multiply": "{0} * {1}",
+    "divide": "{0} / {1}",
+    "negative": "-{0}",
+    "positive": "{0}",
+    "absolute": "fabs{f}({0})",
+    "fabs": "fabs{f}({0})",
+    "sqrt": "sqrt{f}({0})",
+    "square": "{0} * {0}",
+    "reciprocal": "1 / {0}",
+    "floor": "floor{f}({0})",
+    "ceil": "ceil{f}({0})",
+    "trunc": "trunc{f}({0})",
+    "rint": "rint{f}({0})",
+    "copysign": "copysign{f}({0}, {1})",
+    "sign": "slinky_either{f}({0} != {0}, {0}, ({T})(slinky_less{f}(0, {0}) - slinky_less{f}({0}, 0)))",
+    "heaviside": "slinky_either{f}({0} != {0}, {0}, slinky_either{f}({0} == 0, {1}, ({T})slinky_less{f}(0, {0})))",
+    "maximum": "slinky_either{f}(slinky_less{f}({1}, {0}) | ({0} != {0}), {0}, {1})",
+    "minimum": "slinky_either{f}(slinky_less{f}({0}, {1}) | ({0} != {0}), {0}, {1})",
+    "isnan": "(uint8_t)({0} != {0})",
+    "isfinite": "(uint8_t)slinky_less_equal{f}(fabs{f}({0}), {largest})",
+    "isinf": "(uint8_t)(fabs{f}({0}) == INFINITY)",
+}
+
+
+def applied(ufunc: np.ufunc, operands: list[str], dtypes: tuple[np.dtype[Any], ...]) -> list[str]:
+    """What a ufunc of operands of these dtypes gives."""
+    name, result = ufunc.__name__, dtypes[-1]
+    if getattr(np, name, None) is not ufunc and name != "clip":
+        raise UnknownError
+    kinds = {dtype.kind for dtype in dtypes[: ufunc.nin]}
+    if name in _COMPARED and len(set(dtypes[: ufunc.nin])) == 1 and result.kind == "b":
+        sign, quiet = _COMPARED[name]
+        if quiet and kinds == {"f"}:
+            return [f"(uint8_t){quiet.format(*operands, f=suffix_of(dtypes[0]))}"]
+        return [f"(uint8_t)({f' {sign} '.join(operands)})"]
+    if name in _ANY and result.kind == "b":
+        truths = [
+            text if dtype.kind == "b" else f"({text} != 0)" for text, dtype in zip(operands, dtypes, strict=False)
+        ]
+        return [_ANY[name].format(*truths)]
+    if name in DIVIDED and kinds <= {"i", "u"} and set(dtypes) == {result} and result in C_TYPES:
+        return divided(name, result, operands)
+    if name == "divide" and kinds <= {"i", "u"} and result == np.dtype(np.float64):
+        return ["(double){} / (double){}".format(*operands)]
+    tables: dict[str, dict[str, str]] = {"b": _BOOL, "i": _INTEGER, "u": _INTEGER, "f": _FLOAT}
+    (kind,) = kinds if len(kinds) == 1 else ("",)
+    same = set(dtypes) == {result} or name in ("isnan", "isfinite", "isinf")
+    form = tables.get(kind, {}).get(name)
+    if form is None or not same or not all(each in C_TYPES for each in dtypes):
+        raise UnknownError
+    if kind == "u" and name in ("absolute", "sign"):
+        form = "{0}" if name == "absolute" else "({T})({0} > 0)"
+    largest = float(np.finfo(dtypes[0]).max).hex() if kind == "f" else ""
+    return [form.format(*operands, T=type_of(result), f=suffix_of(dtypes[0]), largest=largest)]
