@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import stat
 import subprocess
 import sys
@@ -55,6 +56,12 @@ FLOATS: list[Callable[..., Any]] = [
     *(lambda a, b: np.where(np.isnan(a), b, np.reciprocal(b)), lambda a, b: np.isinf(a) | np.isfinite(b)),
     *(lambda a, b: (a * b + a) * b - a / b, lambda a, b: np.square(-a) + (+b), lambda a, b: a.astype(np.float64) * b),
     *(lambda a, b: np.fabs(a) < b, lambda a, b: ~(a > b)),
+    *(lambda a, b: np.clip(a, 0, 2.5) * b, lambda a, b: np.clip(a, -0.0, 1) + b, lambda a, b: np.clip(b - a, 3, 1)),
+    *(
+        lambda a, b: np.clip(a, None, 0.0) - b,
+        lambda a, b: np.clip(b, 0.0, -0.0) - a,
+        lambda a, b: np.clip(a, 0, np.inf) / b,
+    ),
 ]
 INTEGERS: list[Callable[..., Any]] = [
     *(np.add, np.subtract, np.multiply, np.true_divide, np.maximum, np.minimum),
@@ -166,9 +173,62 @@ def test_elements_that_are_not_where_their_dtype_wants_them() -> None:
     same_bits(found, values * 2 + 1)
 
 
+@needs_compiler
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_bounds_given_when_it_runs(dtype: Any) -> None:
+    """NaN among them: all elements are it then."""
+    a, out = plane("a", dtype), plane("out", dtype)
+    low, high = sl.scalar("low", float), sl.scalar("high", float)
+    func = sl.arithmetic(np.clip(a[y, x], low, high), out[y, x], name="clipped")
+    assert kernel_text(func.formula) is not None
+    plan = sl.build_pipeline([a], [out]).compile(backend="native")
+    values = np.array(SPECIAL * 4).astype(dtype).reshape(4, 12)
+    for bounds in ((0.0, 1.0), (-0.0, 0.5), (2.0, -1.0), (np.nan, 1.0), (-1.0, -np.nan), (np.nan, -np.nan)):
+        found = np.zeros_like(values)
+        plan(values, found, low=bounds[0], high=bounds[1])
+        same_bits(found, np.clip(values, *map(dtype, bounds)))
+
+
+@needs_compiler
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="NumPy leaves it to the processor")
+@pytest.mark.parametrize("dtype", ["u1", "i1", "u2", "i2", "i4", "i8"])
+@pytest.mark.parametrize("own", [np.float32, np.float64])
+@pytest.mark.parametrize("bounds", [None, (0, 255), (-(2.0**31), 2**31 - 256), (-1e30, 7), (3, 1)])
+def test_floats_as_integers(own: Any, dtype: str, bounds: tuple[float, float] | None) -> None:
+    """Also those that are none, of which NumPy tells."""
+
+    def make(a: Any) -> Any:
+        return (a if bounds is None else np.clip(a, *bounds)).astype(dtype)
+
+    p, formula = of(make, own)
+    assert kernel_text(formula) is not None
+    plan = p.compile(backend="native")
+    numbers = np.array([0.0, -0.9, 1.5, 254.7, 255.0, 3e9, -3e9, 2.0**31, -(2.0**31), 1e30, -1e30, 70000.5, -128.5])
+    for values in (numbers, np.array([1.0, np.nan]), np.array([np.inf]), np.array([-np.inf])):
+        array = np.resize(values, (3, 37)).astype(own)
+        with np.errstate(all="ignore"):
+            expected = make(array)
+            found = np.zeros_like(expected)
+            plan(array, found)
+        same_bits(found, expected)
+        assert complaint(plan, array, found) == complaint(make, array)
+
+
+def complaint(run: Callable[..., Any], *arrays: Array) -> str:
+    """What a run tells of exceptions of floating point arithmetic."""
+    try:
+        with np.errstate(all="raise"):
+            run(*arrays)
+    except FloatingPointError as error:
+        return str(error).partition(" encountered")[0]
+    return ""
+
+
 @pytest.mark.parametrize(
     "make",
     [
+        lambda a: np.clip(a, a - 1, 3),
+        lambda a: np.clip(a, 1, a + 2),
         lambda a: np.arcsinh(a),
         lambda a: np.sinh(a),
         lambda a: a.astype(np.uint32),
@@ -242,6 +302,7 @@ def test_comparing_with_nan_is_no_exception() -> None:
         *(np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.maximum, np.minimum),
         *(lambda a, b: np.sign(a) + np.sign(b), lambda a, b: np.isfinite(a) | np.isinf(b) | np.isnan(a)),
         *(lambda a, b: np.where(a > b, a, b), lambda a, b: np.heaviside(a, b), lambda a, b: np.where(b < 1, b, a)),
+        lambda a, b: np.clip(a, 0, 2) + b,
     ],
 )
 def test_nan_is_no_exception_in_vectors(make: Callable[..., Any], dtype: Any) -> None:

@@ -204,3 +204,15 @@ def test_what_follows_a_choice_is_vector_instructions(level: str, chosen: Callab
     sl.arithmetic(1 / chosen(a[y, x] * 2), out[y, x], name="f")
     words = packed(sl.build_pipeline([a], [out]), tmp_path, f"-march={level}")
     assert "divps" in {word.lstrip("v") for word in words}
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="reads the assembly of another processor")
+@pytest.mark.parametrize("level", ["x86-64-v2", "x86-64-v3", "x86-64-v4"])
+@pytest.mark.parametrize(("dtype", "limited"), [(np.uint8, True), (np.int16, False), (np.int32, False)])
+def test_conversions_to_integers_are_vector_instructions(level: str, dtype: Any, limited: bool, tmp_path: Path) -> None:
+    """What is computed before and after, too: a loop is all vectors, or none."""
+    a, out = plane("a", np.float32), plane("out", dtype)
+    value = a[y, x] * 3
+    sl.arithmetic((np.clip(value, 0, 255) if limited else value).astype(dtype) + dtype(1), out[y, x], name="f")
+    words = packed(sl.build_pipeline([a], [out]), tmp_path, f"-march={level}")
+    assert "mulps" in {word.lstrip("v") for word in words}

@@ -46,12 +46,36 @@ static inline @T slinky_either@F(int first, @T a, @T b)
     memcpy(&a, &bits, sizeof bits);
     return a;
 }
+static inline @T slinky_zero_for_nan@F(@T a)
+{
+    return slinky_masked@F(a, -(@I)(a == a));
+}
+/* The nearest number to a within bounds; NaN if one of the three is. A zero as large as a bound keeps its sign. */
+static inline @T slinky_clip@F(@T a, @T low, @T high)
+{
+    const @T least = slinky_zero_for_nan@F(low), most = slinky_zero_for_nan@F(high);
+    @T found = slinky_zero_for_nan@F(a);
+    found = slinky_either@F(found < least, least, found);
+    found = slinky_either@F(most < found, most, found);
+    found = slinky_either@F(a == a, found, a);
+    found = slinky_either@F(high == high, found, high);
+    return slinky_either@F(low == low, found, low);
+}
 #endif
 """
 
 
 def comparisons_in(body: str) -> Iterator[str]:
     """The texts of the comparisons and choices that lines call."""
-    for suffix, own, bits in (("f", "float", "int32_t"), ("", "double", "int64_t")):
-        if any(f"slinky_{name}{suffix}(" in body for name in ("less", "less_equal", "either")):
-            yield _TEXT.replace("@T", own).replace("@I", bits).replace("@F", suffix)
+    for suffix in _TYPES:
+        if any(f"slinky_{name}{suffix}(" in body for name in ("less", "less_equal", "either", "clip")):
+            yield comparisons_of(suffix)
+
+
+def comparisons_of(suffix: str) -> str:
+    """The text of the comparisons and choices of a type, by what the names of its functions end with."""
+    own, bits = _TYPES[suffix]
+    return _TEXT.replace("@T", own).replace("@I", bits).replace("@F", suffix)
+
+
+_TYPES = {"f": ("float", "int32_t"), "": ("double", "int64_t")}

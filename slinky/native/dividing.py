@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from slinky.native.comparing import comparisons_of
+
 DIVIDED = ("floor_divide", "remainder", "fmod", "divmod")
 """The ufuncs of integers that are here."""
 RAISED = "raised"
@@ -59,10 +61,17 @@ _CONVERSION = """\
 /* A float without its fraction as an integer; the least one, and an exception, if there is no such integer. */
 static inline @N_t slinky_@N_of_@F(@F x, int *raised)
 {
-    const int is_held = (isgreater(x, @BELOW) != 0) & (isless(x, @ABOVE) != 0);
-    const @N_t held = (@N_t)(is_held ? x : 0);
+    const int is_held = slinky_less@S(@BELOW, x) & slinky_less@S(x, @ABOVE);
+    const @N_t held = (@N_t)slinky_either@S(is_held, x, 0);
     *raised |= is_held ? 0 : FE_INVALID;
     return is_held ? held : @LEAST;
+}
+/* The same of one within the bounds of such integers, or NaN. */
+static inline @N_t slinky_@N_of_limited_@F(@F x, int *raised)
+{
+    const @N_t held = (@N_t)slinky_zero_for_nan@S(x);
+    *raised |= x == x ? 0 : FE_INVALID;
+    return x == x ? held : @LEAST;
 }
 #endif
 """
@@ -80,10 +89,11 @@ def is_converted(own: np.dtype[Any], to: np.dtype[Any]) -> bool:
     return platform.machine() in ("x86_64", "AMD64") and (to.kind == "i" or (to.kind == "u" and to.itemsize <= 2))
 
 
-def converted(text: str, own: np.dtype[Any], to: np.dtype[Any], c_type: str) -> str:
-    """A float as an integer, by way of one of 32 bits if it has no more."""
+def converted(text: str, own: np.dtype[Any], to: np.dtype[Any], c_type: str, *, is_limited: bool) -> str:
+    """A float as an integer, by way of one of 32 bits if it has no more; or one that is limited to such, or NaN."""
     way = "int64" if to.itemsize == 8 else "int32"
-    return f"({c_type})slinky_{way}_of_{_float(own)}({text}, &{RAISED})"
+    function = f"slinky_{way}_of_{'limited_' if is_limited else ''}{_float(own)}"
+    return f"({c_type}){function}({text}, &{RAISED})"
 
 
 def texts_in(body: str) -> list[str]:
@@ -96,7 +106,7 @@ def texts_in(body: str) -> list[str]:
                 found.append(_division(number, bits, is_signed=not sign))
     for way in (32, 64):
         for own in ("float", "double"):
-            if f"slinky_int{way}_of_{own}(" in body:
+            if any(f"slinky_int{way}_of_{limited}{own}(" in body for limited in ("", "limited_")):
                 found.append(_conversion(way, own))
     return found
 
@@ -124,8 +134,9 @@ def _conversion(bits: int, own: str) -> str:
         "LEAST": f"INT{bits}_MIN",
         "N": f"int{bits}",
         "F": own,
+        "S": suffix,
     }
-    return with_words(_CONVERSION, words)
+    return comparisons_of(suffix) + with_words(_CONVERSION, words)
 
 
 def with_words(text: str, words: dict[str, str]) -> str:

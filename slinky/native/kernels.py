@@ -24,7 +24,19 @@ from typing import Any, assert_never
 import attrs
 import numpy as np
 
-from slinky.ir.formulas import Apply, Argument, Choose, Constant, Convert, Coordinate, Element, Formula, Operand, Result
+from slinky.ir.formulas import (
+    CLIP,
+    Apply,
+    Argument,
+    Choose,
+    Constant,
+    Convert,
+    Coordinate,
+    Element,
+    Formula,
+    Operand,
+    Result,
+)
 from slinky.ir.formulas import Step as FormulaStep
 from slinky.native.comparing import comparisons_in
 from slinky.native.dividing import RAISED, texts_in
@@ -33,6 +45,7 @@ from slinky.native.operators import (
     UnknownError,
     applied,
     cast_text,
+    clip_text,
     constant_text,
     power_text,
     suffix_of,
@@ -427,7 +440,12 @@ class _Kernel:
         for number in steps:
             step = self.formula.steps[number]
             given = [(self._operand(operand), self.formula.dtype_of(operand)) for operand in step.operands]
-            values = [self._coordinate(step, place)] if isinstance(step, Coordinate) else _values(step, given)
+            if isinstance(step, Coordinate):
+                values = [self._coordinate(step, place)]
+            elif isinstance(step, Convert) and _is_limited(self.formula, step.operand):
+                values = [cast_text(*given[0], step.dtype, is_limited=True)]
+            else:
+                values = _values(step, given)
             for output, (value, dtype) in enumerate(zip(values, step.results, strict=True)):
                 yield f"const {type_of(dtype)} {_name(Result(number, output))} = {value};"
 
@@ -465,6 +483,15 @@ def _name(result: Result) -> str:
     return f"t{result.step}" + (f"_{result.output}" if result.output else "")
 
 
+def _is_limited(formula: Formula, operand: Operand) -> bool:
+    """Whether a float is clipped to what integers of 32 bits hold."""
+    step = formula.steps[operand.step] if isinstance(operand, Result) else None
+    if not isinstance(step, Apply) or step.ufunc is not CLIP:
+        return False
+    bounds = [each.value for each in step.operands[1:] if isinstance(each, Constant)]
+    return len(bounds) == 2 and all(-(2**31) <= value <= 2**31 - 2**8 for value in bounds)
+
+
 def _values(step: FormulaStep, given: Sequence[tuple[str, np.dtype[Any]]]) -> list[str]:
     """What a step of one element gives; its operands as they stand, with their dtypes."""
     match step:
@@ -472,6 +499,8 @@ def _values(step: FormulaStep, given: Sequence[tuple[str, np.dtype[Any]]]) -> li
             operands = [cast_text(text, own, to) for (text, own), to in zip(given, dtypes, strict=False)]
             if ufunc is np.power:
                 return [power_text(operands[0], step.operands[1], dtypes)]
+            if ufunc is CLIP and dtypes[-1].kind == "f" and set(dtypes) == {dtypes[-1]}:
+                return [clip_text(operands, step.operands[1:], dtypes[-1])]
             return applied(ufunc, operands, dtypes)
         case Convert(dtype=dtype):
             return [cast_text(*given[0], dtype)]

@@ -7,11 +7,12 @@ known has none (`UnknownError`).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from slinky.ir.formulas import Constant, Operand
+from slinky.ir.formulas import Argument, Constant, Operand
 from slinky.native.dividing import DIVIDED, converted, divided, is_converted
 
 SMALL_EXPONENTS = (1, 2, 3, 4)
@@ -44,8 +45,8 @@ def suffix_of(dtype: np.dtype[Any]) -> str:
     return "f" if dtype == np.dtype(np.float32) else ""
 
 
-def cast_text(text: str, own: np.dtype[Any], to: np.dtype[Any]) -> str:
-    """A value as another dtype."""
+def cast_text(text: str, own: np.dtype[Any], to: np.dtype[Any], *, is_limited: bool = False) -> str:
+    """A value as another dtype; of a float it may be known that it `is_limited` to integers of 32 bits, or NaN."""
     if own == to:
         return text
     if to.kind == "b":
@@ -53,7 +54,7 @@ def cast_text(text: str, own: np.dtype[Any], to: np.dtype[Any]) -> str:
     if own.kind == "f" and to.kind != "f":
         if not is_converted(own, to):
             raise UnknownError
-        return converted(text, own, to, type_of(to))
+        return converted(text, own, to, type_of(to), is_limited=is_limited)
     return f"({type_of(to)}){text}"
 
 
@@ -70,6 +71,16 @@ def power_text(text: str, exponent: Operand, dtypes: tuple[np.dtype[Any], ...]) 
     for _ in range(1, int(exponent.value)):
         power = f"({type_of(to)})({power} * {text})"
     return power
+
+
+def clip_text(texts: list[str], bounds: Sequence[Operand], dtype: np.dtype[Any]) -> str:
+    """A float within bounds that are the same for all elements: NumPy takes another loop for them, which leaves a zero
+    that is as large as a bound the sign it has."""
+    if not all(isinstance(each, (Argument, Constant)) for each in bounds) or dtype not in C_TYPES:
+        raise UnknownError
+    if any(isinstance(each, Constant) and np.isnan(each.value) for each in bounds):
+        raise UnknownError  # one of several NaNs, which bounds given as numbers may be, too
+    return f"slinky_clip{suffix_of(dtype)}({', '.join(texts)})"
 
 
 def constant_text(value: Any) -> str:
