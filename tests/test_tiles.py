@@ -202,6 +202,36 @@ def test_a_loop_over_part_of_a_row_ends_where_it_did() -> None:
     assert np.array_equal(out, values * 2 + 1)
 
 
+@pytest.mark.parametrize(
+    ("index", "expected"),
+    [
+        (lambda y, x: (x, y), lambda a: a.T),
+        (lambda y, x: (19 - x, y), lambda a: a[::-1].T),
+        (lambda y, x: (y, 19 - x), lambda a: a[:, ::-1]),
+        (lambda y, x: (y, 2 * x), lambda a: a[:, ::2]),
+        (lambda y, x: (x, x), lambda a: np.broadcast_to(a.diagonal(), a.shape)),
+        (lambda y, x: (y, 3), lambda a: np.broadcast_to(a[:, 3:4], a.shape)),
+        (lambda y, x: (y, x), lambda a: a),
+    ],
+)
+def test_vectors_of_what_is_seen_along_other_axes(index: Any, expected: Any) -> None:
+    """That elements follow each other in an array does not say that they do where it is seen otherwise."""
+    y, x = sl.variables("y x")
+    a, seen, out = (sl.BufferExpr(name, np.float32, 2) for name in ("a", "seen", "out"))
+    sl.copies.copy(a[index(y, x)], seen[y, x], name="look")
+    sl.arithmetic(seen[y, x] * 2 + 1, out[y, x], name="line")
+    p = sl.build_pipeline([a], [out])
+    assert "look(" not in str(p)
+    p = sl.vectorize(sl.split_loop(p, "line.y", 1), "line.x", 8)
+    values = np.random.default_rng(0).standard_normal((20, 20), np.float32)
+    right = expected(values) * 2 + 1
+    for order in "CF":
+        for layout in "CF":
+            found = np.zeros(right.shape, np.float32, layout)  # type: ignore[call-overload]
+            p.compile(backend="native")(np.asarray(values, order=order), found)  # type: ignore[call-overload]
+            assert np.array_equal(found, right)
+
+
 def _turned(given: Array, result: Array) -> None:
     result[...] = -given
 

@@ -54,6 +54,18 @@ class ArrayText:
         axes = [self.axis(e) for e in range(max(d + 1, len(self.axes)))]
         return attrs.evolve(self, axes=(*axes[:d], *axes[d + 1 :]), dropped=self.dropped + 1)
 
+    def seen(self, text: str, factors: Sequence[Sequence[int]], extents: Sequence[Whole]) -> ArrayText:
+        """The same along other axes of these extents, as a text: `factors` say, for each of its own dimensions, how far
+        a step along each axis goes in it."""
+        axes: list[AxisText] = []
+        for number, extent in enumerate(extents):
+            terms = [(own[number], self.axis(d)) for d, own in enumerate(factors) if own[number]]
+            strides = [factor * axis.stride for factor, axis in terms if axis.stride is not None]
+            stride = sum(strides) if len(strides) == len(terms) else None
+            origin = terms[0][1].origin if stride is None and [factor for factor, _ in terms] == [1] else None
+            axes.append(AxisText(extent.sum, stride, origin))
+        return ArrayText(text, self.root, axes=tuple(axes))
+
 
 def axes_of(extents: Sequence[Whole], itemsize: int) -> tuple[AxisText, ...]:
     """What is known of the dimensions of an array without gaps."""

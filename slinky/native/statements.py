@@ -389,7 +389,7 @@ class Lines:
         ]
         shape = ", ".join(extent.text for extent in extents), ", ".join(strides)
         self.write(f"const array {name} = {{{' + '.join(place)}, {{{shape[0]}}}, {{{shape[1]}}}}};")
-        return ArrayText(name, found.root)
+        return found.seen(name, factors, extents)
 
     def _array_named(self, name: str) -> ArrayText:
         found = self._known.get(name)
