@@ -115,7 +115,11 @@ def quick_libraries(own_libraries: None) -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compiling, "FLAGS", tuple("-O1" if flag == "-O3" else flag for flag in compiling.FLAGS))
+        compiling._compiler.cache_clear()
+        found = compiling.compiler()
+        assert found is None or "-O1" in found.flags
         yield
+    compiling._compiler.cache_clear()
 
 
 # ----------------------------------------------------------------------------------------------------------------

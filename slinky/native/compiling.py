@@ -60,7 +60,7 @@ class Compiler:
 
     command: tuple[str, ...]
     version: str
-    flags: tuple[str, ...] = FLAGS
+    flags: tuple[str, ...] = attrs.field(factory=lambda: FLAGS)
 
     def fast(self) -> Compiler:
         """The same, asked for code that may round otherwise than NumPy does."""
