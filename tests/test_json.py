@@ -67,6 +67,20 @@ def test_what_is_read_can_be_scheduled_and_written_again() -> None:
     assert len(scheduled.history()) == len(expected.history())
 
 
+def test_arithmetic_that_writes_what_it_sees_along_other_axes_comes_back() -> None:
+    """What its formula says of the dimensions is of those that it sees, not of those of the buffer."""
+    y, x = sl.variables("y x")
+    a, turned, out = (sl.BufferExpr(name, np.float32, 2) for name in ("a", "turned", "out"))
+    sl.arithmetic(a[y, x] + a[y - 1, 2 * x] * a[2, x], turned[y, x], name="term")
+    sl.copies.copy(turned[x, 2 - y], out[y, x])
+    p = sl.build_pipeline([a], [out])
+    assert "view(out[:, :], [-x + 2, y]) = term(" in str(p)
+    again(p)
+    text = p.to_json()
+    with pytest.raises(sl.FormatError, match="how an axis of a formula moves is not what its port reads"):
+        sl.Pipeline.from_json(text.replace('{"dim": 1, "step": 2}', '{"dim": 1, "step": 3}'), {})
+
+
 SEVERAL = (graphs(max_stages=4), image_graphs(max_stages=4), many_dimensions(max_stages=2))
 
 

@@ -23,7 +23,7 @@ from slinky.symbolic.bounds import bounds
 from slinky.symbolic.expressions import Expr, Scalar, Variable, linear, variable
 from slinky.symbolic.intervals import Interval, box_symbols
 from slinky.symbolic.proofs import facts, prove
-from slinky.symbolic.traversal import symbols, union_of_symbols
+from slinky.symbolic.traversal import substitute, symbols, union_of_symbols
 
 
 def require_program(reading: Reading, program: Program) -> None:
@@ -299,11 +299,17 @@ def _require_formula(reading: Reading, func: LoweredFunc, operation: Expression)
 
 
 def _is_along(func: LoweredFunc, i: Interval | None, axis: Axis | None) -> bool:
-    """Whether what a port reads along an axis moves as a formula says."""
+    """Whether what a port reads along an axis moves as a formula says: with the dimensions of the array that it
+    writes, which are those of the func, or of what the func sees of its output."""
     if i is None or i.min is not i.max:
         return False
-    moving = [(atom, step) for atom, step in linear(i.min)[1] if not symbols(atom).isdisjoint(func.dims)]
-    return moving == ([] if axis is None else [(func.dims[axis.dim], axis.step)])
+    (output,) = func.outputs
+    dims, place = func.dims, i.min
+    if output.view is not None:
+        dims = output.view.dims
+        place = substitute(place, {func.dims[d]: e for d, e in zip(output.dims, output.view.index, strict=True)})
+    moving = [(atom, step) for atom, step in linear(place)[1] if not symbols(atom).isdisjoint(dims)]
+    return moving == ([] if axis is None else [(dims[axis.dim], axis.step)])
 
 
 def _require_steps(reading: Reading, func: LoweredFunc, formula: Formula) -> None:
