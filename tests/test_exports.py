@@ -154,9 +154,9 @@ def elsewhere(folder: Path) -> None:
     change(page(folder), files={**files, "../evil.so": "0" * 64})
 
 
-def unscheduled(folder: Path) -> None:
+def unscheduled(folder: Path, schedule: object = "0" * 64 + ".json") -> None:
     entries = json.loads(page(folder).read_text())["entries"]
-    change(page(folder), entries=[{**each, "schedule": "0" * 64 + ".json"} for each in entries])
+    change(page(folder), entries=[{**each, "schedule": schedule} for each in entries])
 
 
 CHANGES: dict[str, tuple[Any, str]] = {
@@ -171,6 +171,7 @@ CHANGES: dict[str, tuple[Any, str]] = {
     "a list": (lambda f: page(f).write_text("[]"), "no export that this slinky reads"),
     "a file elsewhere": (elsewhere, "it names the file '../evil.so'"),
     "no such schedule": (unscheduled, "names a schedule that is not there"),
+    "a schedule that is no name": (lambda f: unscheduled(f, []), "names a schedule that is not there"),
     "no files": (lambda f: change(page(f), files=3), "files is 3"),
     "no entries": (lambda f: change(page(f), entries=None), "entries is None"),
     "an entry of nothing": (lambda f: change(page(f), entries=[3]), "names a schedule that is not there"),
@@ -189,6 +190,44 @@ def test_what_does_not_fit(exported: Path, name: str) -> None:
     with pytest.raises(sl.ExportError, match=why):
         function.load(exported)
     np.testing.assert_array_equal(function(VALUES), curve(VALUES))
+
+
+@needs_compiler
+def test_a_compiler_called_otherwise_has_made_other_libraries(exported: Path) -> None:
+    """Also by a name that is no text: of none of these is one loaded."""
+    for command in (["another"], ["\udcff"]):
+        compiler = json.loads(page(exported).read_text())["compiler"]
+        change(page(exported), compiler={**compiler, "command": command})
+        function = jit()
+        function.load(exported)
+        np.testing.assert_array_equal(function(VALUES), curve(VALUES))
+        assert "runs in C" not in function.explain(VALUES)
+
+
+def replaced(folder: Path) -> None:
+    next(folder.glob("*.so")).write_bytes(b"anything")
+
+
+SINCE = {
+    "another library": replaced,
+    "a library missing": missing,
+    "open to others": lambda f: f.chmod(0o777),
+    "a library open to others": lambda f: next(f.glob("*.so")).chmod(0o666),
+}
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", SINCE)
+def test_what_is_changed_after_it_was_looked_at_is_not_loaded(exported: Path, name: str) -> None:
+    """Libraries are loaded when they are first needed, which may be long after `load`."""
+    function = jit()
+    function.load(exported)
+    SINCE[name](exported)
+    np.testing.assert_array_equal(function(VALUES), curve(VALUES))
+    assert "runs in C" not in function.explain(VALUES)
+    again = jit()
+    with pytest.raises(sl.ExportError):
+        again.load(exported)
 
 
 @needs_compiler

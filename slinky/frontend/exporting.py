@@ -244,7 +244,7 @@ class Loaded:
         self._entries: dict[tuple[str, str], str | None] = {}
         for entry in _of_type(contents, "entries", list):
             name = entry["schedule"] if isinstance(entry, dict) and "schedule" in entry else ""
-            if name is not None and name not in self._texts:
+            if name is not None and not (isinstance(name, str) and name in self._texts):
                 raise ExportError(f"{self._page} is damaged: it names a schedule that is not there")
             self._entries[_of_type(entry, "program", str), _of_type(entry, "sizes", str)] = name
 
@@ -298,9 +298,9 @@ class Loaded:
         self._require("processor", contents.get("processor"), _processor(), "it was compiled for another processor")
         given = _of_type(contents, "compiler", dict)
         command, flags = (tuple(map(str, _of_type(given, key, list))) for key in ("command", "flags"))
-        digests = frozenset(name[:-3] for name in _of_type(contents, "files", dict) if name.endswith(".so"))
+        libraries = frozenset(item for item in _of_type(contents, "files", dict).items() if item[0].endswith(".so"))
         shipped: Any = import_module("slinky.native.compiling").Shipped
-        return shipped(command, _of_type(given, "version", str), flags, self._folder, digests)
+        return shipped(command, _of_type(given, "version", str), flags, self._folder, libraries)
 
     def find(self, pipeline: Pipeline, arrays: Sequence[Any], scalars: Mapping[str, Any]) -> tuple[bool, Runs | None]:
         """Whether there is something for a pipeline and such arrays; and what runs it, None where the function is
