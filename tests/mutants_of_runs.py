@@ -242,7 +242,14 @@ MUTANTS += mutants(
         "            if not is_read_only and buffer in buffers_named_inside(statement):\n",
         "            if False:\n",
     ),
-)
+    ("moving: several folds", "    if len(folds) != 1:\n", "    if not folds:\n"),
+    ("moving: a single row", "    if constant_value(folds[0]) == 1:\n", "    if False:\n"),
+    ("moving: read and written", "            if buffer in statement.reads and buffer in statement.writes:\n", "            if False:\n"),
+    ("moving: only read", "            if not is_read_only and buffer", "            if buffer"),
+    ("moving: loops in loops", "        elif any(_is_shared(inner, buffer) for _, inner in blocks_of(statement)):\n", "        elif False:\n"),
+    ("moving: no room to try", "        return True  # there is no room", "        return False  # there is no room"),
+    ("moving: where memory is mapped twice", "    return not _is_mapped_twice() and", "    return"),
+)  # fmt: skip
 MUTANTS += mutants(
     "slinky/runtime/codegen/allocations.py",
     (HOISTING, PLAN, LIMITS, IN_PLACE),

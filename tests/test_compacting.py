@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+import attrs
 import numpy as np
 import pytest
 from handmade import by_rows, picture
@@ -14,8 +15,11 @@ from random_graphs import Graph, graphs, many_dimensions
 from test_plan_properties import check_agreement
 
 import slinky as sl
+from slinky.ir.statements import Alloc, Block, Call, For, blocks_of
 from slinky.runtime import arena, compacting, mirrored, storage
+from slinky.runtime.codegen.moving import moves
 from slinky.runtime.compacting import Compacting
+from slinky.symbolic.expressions import constant
 
 Array = np.ndarray
 
@@ -216,6 +220,99 @@ def test_stages_that_share_a_buffer_leave_it_where_it_is(monkeypatch: pytest.Mon
         statistics = staged.run(inp, out)
     assert statistics.peak_bytes == 62 * 4098 * 8
     np.testing.assert_array_equal(out, right)
+
+
+def buffers_of(p: sl.Pipeline) -> dict[str, tuple[Alloc, Block]]:
+    """The allocations of a pipeline by their names, each with its block."""
+    found: dict[str, tuple[Alloc, Block]] = {}
+
+    def visit(block: Block) -> None:
+        for statement in block:
+            if isinstance(statement, Alloc):
+                found[statement.buffer] = statement, block
+            for _, inner in blocks_of(statement):
+                visit(inner)
+
+    visit(p.program.body)
+    return found
+
+
+def test_two_folds_leave_a_buffer_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What moves on are the rows along one dimension."""
+    y, x = sl.variables("y x")
+    a, b, out = (sl.BufferExpr(name, np.int64, 2) for name in ("a", "b", "out"))
+    sl.Func(np.negative, [a[y, x]], [b[y, x]], name="first")
+
+    def add(source: Array, target: Array) -> None:
+        target[...] = source[1:, 1:] + source[:-1, :-1]
+
+    sl.Func(add, [b[sl.interval(y - 1, y), sl.interval(x - 1, x)]], [out[y, x]], name="second")
+    p = sl.split_loop(sl.build_pipeline([a], [out]), "second.y", 1)
+    p, (loop, _, _) = sl.split_loop(p, "second.x", 1, rc=True)
+    p = sl.compute_at(p, "first", loop)
+    folds = (constant(2), constant(2))
+    body = [attrs.evolve(each, folds=folds) if isinstance(each, Alloc) else each for each in p.program.body]
+    p = sl.Pipeline(attrs.evolve(p.program, body=tuple(body)))
+    monkeypatch.setattr(mirrored, "available", lambda: False)
+    monkeypatch.setattr(storage, "_warned", True)
+    assert not moves(*buffers_of(p)["b"])
+    image, found = np.arange(42).reshape(6, 7), np.zeros((5, 6), np.int64)
+    p(sl.Buffer(image, min=(-1, -1)), found)
+    np.testing.assert_array_equal(found, -image[1:, 1:] - image[:-1, :-1])
+
+
+@pytest.mark.usefixtures("unmapped")
+def test_a_buffer_that_a_call_reads_and_writes_stays_where_it_is() -> None:
+    """The windows that the call has been given of what it reads would be void when what it writes moves on."""
+    s = sl.dims("m k")
+    p = sl.Tensor(s.m, s.k, dtype=np.int64, name="t").sum(s.k).named("sums").pipeline
+    alloc, block = buffers_of(sl.split_reduction(p, "sum", "k", 1))["partial"]
+    assert alloc.folds[0] is not None
+    assert not moves(alloc, block)
+
+
+@pytest.mark.usefixtures("unmapped")
+def test_stages_in_a_loop_share_a_buffer_too() -> None:
+    """Wherever the loop stands behind the allocation."""
+    p, (_, rows, _) = sl.split_loop(by_rows(), "for row", 4, rc=True)
+    whole = sl.unfold_storage(p, "alloc intm", "y")
+    alloc, block = buffers_of(sl.pipeline_loop(whole, rows))["intm"]
+    folded = attrs.evolve(alloc, folds=(constant(8), None))
+    assert not moves(folded, tuple([folded if each is alloc else each for each in block]))
+    assert moves(*buffers_of(p)["intm"])
+
+
+@pytest.mark.usefixtures("unmapped")
+def test_stages_that_only_read_a_buffer_let_it_move() -> None:
+    """Nobody writes it meanwhile, so it lies still."""
+    p = sl.line_buffer(stencils((-1, 1), True, 3), "s2", "y", 1)
+    alloc, block = buffers_of(sl.pipeline_loop(sl.unfold_storage(p, "alloc b2", "y"), "for y"))["b2"]
+    stages = [each for each in block if isinstance(each, For)]
+    (loop,) = stages
+    readers = tuple([each for each in loop.body if isinstance(each, Call) and alloc.buffer not in each.writes])
+    folded = attrs.evolve(alloc, folds=(constant(8), None))
+    assert not moves(folded, (folded, loop))
+    assert moves(folded, (folded, attrs.evolve(loop, body=readers)))
+
+
+def test_one_row_has_nowhere_to_move(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever writes it: so it takes one row, and not all of them."""
+    monkeypatch.setattr(mirrored, "available", lambda: False)
+    p = sl.pipeline_loop(sl.unfold_storage(by_rows(), "alloc intm", "y"), "for row")
+    alloc, block = buffers_of(p)["intm"]
+    for rows in (1, 2):
+        folded = attrs.evolve(alloc, folds=(constant(rows), None))
+        assert moves(folded, tuple([folded if each is alloc else each for each in block])) == (rows == 1)
+
+
+def test_where_there_is_no_room_to_try_nothing_moves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who asks for the memory says that there is none."""
+
+    def no_room() -> bool:
+        raise OSError("no room")
+
+    monkeypatch.setattr(mirrored, "available", no_room)
+    assert not moves(*buffers_of(by_rows())["intm"])
 
 
 def every_room_is_small(dtype: np.dtype, shape: tuple[int, ...], dim: int, fold: int) -> int | None:

@@ -3,16 +3,15 @@
 Where rows move, views of them that were given out are void (see `compacting`). They move only where a window is written
 that reaches rows beyond all others: what is read has been written, and what may still be read is in the room. So a view
 of what is read is good until the next write, and a buffer may move if it has memory of its own, and if nobody holds a
-view of it while it is written: no other thread, nor the call that writes it.
+view of it while it is written: no other thread, nor the call that writes it. (What is folded has memory of its own:
+nothing else lies in it, and no call takes it over.)
 """
 
 from __future__ import annotations
 
 from slinky.ir.effects import calls_in
-from slinky.ir.sharing import guests_in, host_of
-from slinky.ir.statements import SERIAL, Alloc, Block, Call, For, Parallel, blocks_of
+from slinky.ir.statements import SERIAL, Alloc, Block, Call, For, blocks_of
 from slinky.runtime import mirrored
-from slinky.runtime.in_place import taken_over
 from slinky.runtime.lifetimes import buffers_named_inside
 from slinky.symbolic.expressions import constant_value
 
@@ -32,13 +31,9 @@ def _is_mapped_twice() -> bool:
 def may_move(alloc: Alloc, block: Block) -> bool:
     """Whether the rows of a folded buffer of a block may move between one call and the next."""
     folds = [fold for fold in alloc.folds if fold is not None]
-    if len(folds) != 1 or host_of(alloc) is not None or alloc.buffer in guests_in(block):
+    if len(folds) != 1:
         return False
-    (fold,) = folds
-    shared = taken_over(block)
-    if alloc.id in shared or alloc.id in shared.values():
-        return False
-    if constant_value(fold) == 1:
+    if constant_value(folds[0]) == 1:
         return True  # there is but one row, and nowhere to move
     return not _is_shared(block, alloc.buffer)
 
@@ -50,9 +45,7 @@ def _is_shared(block: Block, buffer: str) -> bool:
             if buffer in statement.reads and buffer in statement.writes:
                 return True
         elif isinstance(statement, For) and statement.mode != SERIAL:
-            is_read_only = isinstance(statement.mode, Parallel) and not any(
-                buffer in call.writes for call in calls_in(statement.body)
-            )
+            is_read_only = not any(buffer in call.writes for call in calls_in(statement.body))
             if not is_read_only and buffer in buffers_named_inside(statement):
                 return True
         elif any(_is_shared(inner, buffer) for _, inner in blocks_of(statement)):
