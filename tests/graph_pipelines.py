@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -22,6 +24,7 @@ from graphs_as_data import (
     Window,
     Write,
     extent_of,
+    taps_of,
     volume,
 )
 from random_copies import Copying, build_copy, build_extension, taken
@@ -69,29 +72,44 @@ class Mix:
         return (operand.array, operand.min) if isinstance(operand, sl.Buffer) else (operand, (0,) * operand.ndim)
 
     def reduction(self, dims: Sequence[Any]) -> sl.Reduction | None:
-        """How it can be taken to pieces along what it reads whole, where it computes a sum of just one read."""
+        """How it can be taken to pieces along what it reads whole, where it computes a sum of just one read. The weight
+        of an element grows with its place, so that a part counts anew: its sum without weights says what is missing."""
         stage = self.stage
         (read, *others), (write, *more) = stage.reads or (Read("", ()),), stage.writes
         axis = next((d for d, a in enumerate(read.along) if not isinstance(a, Window)), None)
         if others or more or axis is None or stage.pass_buffers or not read.dims() <= set(write.dims):
             return None
 
-        def update(old: np.ndarray, piece: np.ndarray, new: np.ndarray, *, start: int, **scalars: int) -> None:
-            box = {dim: (0, extent - 1) for dim, extent in zip(write.dims, new.shape, strict=True)}
-            radius = scalars.get(RADIUS, 0)
-            new[...] = old + self._read(read, (piece, (0,) * piece.ndim), write, box, radius, {axis: start})
+        def init(*states: np.ndarray, **scalars: int) -> None:
+            for state in states:
+                state.fill(0)
 
-        def finish(state: np.ndarray, out: np.ndarray, *, count: int, **scalars: int) -> None:
+        def update(*operands: np.ndarray, start: int, **scalars: int) -> None:
+            old, old_plain, piece, new, new_plain = operands
+            box = {dim: (0, extent - 1) for dim, extent in zip(write.dims, new.shape, strict=True)}
+            source, radius = (piece, (0,) * piece.ndim), scalars.get(RADIUS, 0)
+            here, further = (self._read(read, source, write, box, radius, {axis: n}) for n in (start, start + 1))
+            new[...] = old + here
+            new_plain[...] = old_plain + (further - here)
+
+        def merge(*operands: np.ndarray, before: int, more: int, **scalars: int) -> None:
+            first, first_plain, second, second_plain, new, new_plain = operands
+            new[...] = first + second + before * second_plain
+            new_plain[...] = first_plain + second_plain
+
+        def finish(state: np.ndarray, plain: np.ndarray, out: np.ndarray, *, count: int, **scalars: int) -> None:
             out[...] = (3 + state) % MODULUS
 
-        state = sl.BufferExpr("state", DTYPE, len(write.dims))
+        states = [sl.BufferExpr(name, DTYPE, len(write.dims)) for name in ("state", "plain")]
         return sl.Reduction(
             {"r": axis},
-            [state[tuple(dims[d] for d in write.dims)]],
-            lambda state, **scalars: state.fill(0),
+            [state[tuple(dims[d] for d in write.dims)] for state in states],
+            init,
             update,
             finish,
+            merge=None if stage.reduction == "alone" else merge,
             positions=True,
+            exact=stage.reduction != "rounded",
         )
 
     def _read(
@@ -117,13 +135,34 @@ class Mix:
                 places = access.origin(v)[:, None] + np.array(access.steps(radius))[None, :] - first
             elif isinstance(access, Fixed) and before is None:
                 assert extent == access.last - access.first + 1, f"{self.stage.name}: region of {read} is off"
-            weights = 1 + (np.arange(places.shape[1]) + (before or {}).get(d, 0)) % 5
+            weights = weights_of(places.shape[1], (before or {}).get(d, 0))
             taps = np.take(values, places, axis=d)
             values = np.moveaxis(taps, d + 1, -1) @ weights
         followed = [access.dim for access in read.along if isinstance(access, Window)]
         values = values.reshape([extent_of(box[dim]) for dim in followed])
         values = values.transpose(sorted(range(len(followed)), key=lambda n: write.dims.index(followed[n])))
         return values.reshape([extent_of(box[dim]) if dim in followed else 1 for dim in write.dims])
+
+
+def weights_of(taps: int, before: int = 0) -> np.ndarray:
+    """What the taps along a dimension count for in a sum, where there are some before them."""
+    return 1 + before + np.arange(taps)
+
+
+def term_of(stage: Stage, buffers: Mapping[str, sl.BufferExpr], dims: Sequence[Any]) -> Any:
+    """What `Mix` computes of an element, as arithmetic."""
+    term: Any = 1
+    for k, read in enumerate(stage.reads):
+        total: Any = 0
+        for taps in itertools.product(*(enumerate(taps_of(access)) for access in read.along)):
+            at = tuple(
+                step + (a.origin(dims[a.dim]) if isinstance(a, Window) else a.first)
+                for a, (_, step) in zip(read.along, taps, strict=True)
+                if not isinstance(a, Whole)
+            )
+            total = total + math.prod(n + 1 for n, _ in taps) * buffers[read.buffer][at]
+        term = term * 3 + (2 * k + 1) * total
+    return term % MODULUS
 
 
 class Both:
@@ -137,6 +176,8 @@ class Both:
     def can_be(first: Stage, second: Stage) -> bool:
         """Whether the second reads just one thing that the first gives, and not whole."""
         if first.copying is not None or second.copying is not None or len(first.writes) != 1:
+            return False
+        if first.arithmetic or second.arithmetic:
             return False
         reads = [read for read in second.reads if read.buffer == first.writes[0].buffer]
         return bool(reads) and not any(isinstance(access, Whole) for read in reads for access in read.along)
@@ -207,6 +248,9 @@ def build(graph: Graph, *, alias: bool = False) -> sl.Pipeline:
         dims = sl.variables(" ".join(_NAMES[-stage.rank :])) if stage.rank else ()
         if stage.copying is not None:
             _build_copy(stage, stage.copying, buffers, interval, dims)
+            continue
+        if stage.arithmetic:
+            sl.arithmetic(term_of(stage, buffers, dims), buffers[stage.writes[0].buffer][tuple(dims)], stage.name)
             continue
         mix = Mix(stage)
         func = sl.Func(

@@ -23,6 +23,9 @@ DTYPE = np.dtype(np.int64)
 MODULUS = 10_007
 """Elements stay below it, so that sums never overflow."""
 
+MOST_ELEMENTS = 9
+"""A term of more elements is left to a callback."""
+
 # ----------------------------------------------------------------------------------------------------------------
 # Graphs as data
 # ----------------------------------------------------------------------------------------------------------------
@@ -118,6 +121,21 @@ class Stage:
     in_place: bool = False
     copying: Copying | None = None
     """A stage that copies has no callback."""
+    arithmetic: bool = False
+    """Whether it is arithmetic, which slinky understands, and no callback (see `is_elementwise`)."""
+    reduction: str = "merged"
+    """What it declares where it sums something whole: that states of parts can be merged, or "alone", or that it is
+    "rounded", so that it may not be taken to pieces."""
+
+    def is_elementwise(self) -> bool:
+        """Whether an element is a term of a few elements at known distances: it can be arithmetic."""
+        (write, *more) = self.writes
+        accesses = [access for read in self.reads for access in read.along]
+        if more or self.copying is not None or not self.reads or write.dims != tuple(range(self.rank)):
+            return False
+        if any(isinstance(a, Whole) or (isinstance(a, Window) and (a.radius or a.divide != 1)) for a in accesses):
+            return False
+        return sum(math.prod(len(taps_of(a)) for a in read.along) for read in self.reads) <= MOST_ELEMENTS
 
     def needs_coordinates(self) -> bool:
         """Whether its callback must know where its box is."""
@@ -126,6 +144,16 @@ class Stage:
     def uses_radius(self) -> bool:
         """Whether a window depends on the scalar."""
         return any(isinstance(a, Window) and a.radius for read in self.reads for a in read.along)
+
+
+def taps_of(access: Access) -> range:
+    """The distances of what is read from the first element, where a window has no radius."""
+    match access:
+        case Window():
+            return access.steps(0)
+        case Fixed(first=first, last=last):
+            return range(last - first + 1)
+    return range(0)
 
 
 @dataclass(frozen=True)

@@ -73,9 +73,10 @@ class AnyChain:
                 return
 
     def _try(self, name: str) -> None:
-        self._apply(name, self.primitives[name][0])
+        self.apply(name, self.primitives[name][0])
 
-    def _apply(self, name: str, primitive: Primitive) -> None:
+    def apply(self, name: str, primitive: Primitive) -> None:
+        """Go on from what a primitive makes, as which it counts, unless it is refused."""
         try:
             new = primitive(self)
         except SchedulingError as error:
@@ -147,7 +148,7 @@ class AnyChain:
         name, primitive = (step, self.primitives[step][0]) if isinstance(step, str) else (self.preparing[step], step)
         self.depth += 1
         try:
-            self._apply(name, primitive)
+            self.apply(name, primitive)
         except NothingToDoError:
             pass
         finally:

@@ -8,7 +8,8 @@ Everything about it is computed here with plain integers and NumPy, apart from s
 * `arguments(graph)` are new input and output arrays, the same for the same graph;
 * `expected(graph)` are the arrays of all outputs, by running the callbacks by hand over whole buffers;
 * `run_and_compare(graph, pipeline)` runs a pipeline, scheduled or not, and compares;
-* `graphs()`, `image_graphs()` and `many_dimensions()` are the hypothesis strategies.
+* `graphs()`, `image_graphs()` and `many_dimensions()` are the hypothesis strategies;
+* `in_arithmetic(graph)` is the same with arithmetic, which slinky understands, in place of callbacks.
 
 Graphs are chains, diamonds and trees; a buffer may have several readers and be an output of the pipeline, too. Funcs
 have up to three dimensions (those of `many_dimensions` seven or eight) and up to two outputs, which may be transposed
@@ -124,6 +125,11 @@ def _forwards(access: Access) -> Access:
     return access
 
 
+def in_arithmetic(graph: Graph) -> Graph:
+    """The same graph, with arithmetic for all stages that can be."""
+    return replace(graph, stages=tuple(replace(s, arithmetic=s.is_elementwise()) for s in graph.stages))
+
+
 @st.composite
 def _graphs(draw: st.DrawFn, max_stages: int) -> Graph:
     ranks: dict[str, int] = {f"in{n}": draw(st.sampled_from((2, 1, 3))) for n in range(draw(st.integers(1, 2)))}
@@ -158,7 +164,10 @@ def _graphs(draw: st.DrawFn, max_stages: int) -> Graph:
             writes.append(Write(f"c{n}", kept))
         stage = Stage(f"f{n}", rank, tuple(reads), tuple(writes))
         with_coordinates = stage.needs_coordinates() or draw(st.booleans())
-        stages.append(replace(stage, pass_buffers=with_coordinates, in_place=draw(st.booleans())))
+        stage = replace(stage, pass_buffers=with_coordinates, in_place=draw(st.booleans()))
+        stages.append(
+            replace(stage, reduction=draw(st.sampled_from(("merged", "merged", "merged", "alone", "rounded"))))
+        )
         for write in writes:
             ranks[write.buffer] = len(write.dims)
             if draw(st.integers(0, 4)) == 4:

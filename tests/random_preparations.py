@@ -8,7 +8,9 @@ from typing import Any
 from random_chains import AnyChain, NothingToDoError, Primitive
 
 import slinky as sl
+from slinky.symbolic.expressions import constant_value
 from slinky.symbolic.intervals import box_symbols
+from slinky.symbolic.traversal import symbols
 
 
 def statements_around(statement: Any) -> list[Any]:
@@ -110,6 +112,62 @@ def cut_where_nothing_is(chain: AnyChain) -> sl.Pipeline:
     return sl.cut_call(chain.pipeline, dim, chain.choose([i.min, i.max + 1]))
 
 
+def dims_along(call: sl.CallCursor, buffer: str, d: int) -> list[sl.DimCursor]:
+    """The dimensions of a call along a dimension of a buffer that it uses, of which it computes more than a point."""
+    statement = call._call
+    func = statement.func
+    along = {func.dims[p.dims[d]] for b, p in zip(statement.writes, func.outputs, strict=True) if b == buffer}
+    for name, port in zip(statement.reads, func.inputs, strict=True):
+        if name == buffer:
+            along |= symbols(port.box[d].min) & set(func.dims)
+    return [
+        dim for dim in call.dims() if func.dims[dim.position()] in along and constant_value(dim.bounds().extent) != 1
+    ]
+
+
+def in_blocks(chain: AnyChain) -> sl.Pipeline:
+    """An intermediate stored by blocks, which the calls that use it compute and read one by one."""
+    places = [(a, d) for a in chain.pipeline.find_all("alloc _") for d, n in enumerate(a.blocks()) if n is None]
+    if not places:
+        raise NothingToDoError
+    alloc, d = chain.choose(places)
+    factor = chain.choose([1, 2, 3, 4])
+    for call in chain.pipeline.find_all("_ = _"):
+        for dim in dims_along(call, alloc.name(), d):
+            chain.take("split_loop of a dimension", sl.split_loop(chain.pipeline, dim, factor))
+    return sl.divide_dim(chain.pipeline, alloc, d, factor)
+
+
+def in_memory(chain: AnyChain) -> sl.Pipeline:
+    """An intermediate whose dimensions lie in memory in another order."""
+    alloc = chain.pick("alloc _")
+    return sl.set_layout(chain.pipeline, alloc, [*range(alloc.rank())][::-1], alignment=chain.choose([1, 64]))
+
+
+def of_few_elements(chain: AnyChain) -> sl.Pipeline:
+    """A producer in a loop over single elements of a reader that takes some of what it makes one by one: there are so
+    many of these at a time."""
+    p = chain.pipeline
+    own = {a.name() for a in p.find_all("alloc _")}
+    found = []
+    for reader in p.find_all("_ = _"):
+        func, statement = reader._call.func, reader._call
+        for name in own.intersection(reader.inputs()):
+            boxes = [q.box for b, q in zip(statement.reads, func.inputs, strict=True) if b == name]
+            for d in range(len(boxes[0])):
+                places = {box[d].min for box in boxes if box[d].min is box[d].max}
+                moving = {s for place in places for s in symbols(place)} & set(func.dims)
+                if len(places) > 1 and len(moving) == 1:
+                    found += [(reader, name, dim) for dim in reader.dims() if func.dims[dim.position()] in moving]
+    if not found:
+        raise NothingToDoError
+    reader, name, dim = chain.choose(found)
+    p, made = sl.split_loop(p, dim, 1, rc=True)
+    chain.take("split_loop of a dimension", p)
+    p = chain.take("compute_at", sl.compute_at(p, chain.choose(p.find_all(f"{name} = _")), made.outer))
+    return sl.store_at(p, f"alloc {name}", made.outer)
+
+
 PREPARING: dict[Primitive, str] = {
     split_reader: "split_loop of a dimension",
     split_in_a_loop: "split_loop of a dimension",
@@ -119,6 +177,9 @@ PREPARING: dict[Primitive, str] = {
     stage_all_in_a_loop: "lift_alloc",
     specialize_in_a_loop: "specialize",
     cut_where_nothing_is: "cut_call",
+    in_blocks: "divide_dim",
+    in_memory: "set_layout",
+    of_few_elements: "store_at",
 }
 """What prepares the way for others alone, as which of the primitives it counts."""
 
@@ -127,19 +188,34 @@ WEIGHTS_WHERE_PREPARED = {
     "compute_at": 5,
     "slide_window": 5,
     "prefetch": 4,
-    "alias_copy": 4,
-    "fuse_loops": 3,
+    "alias_copy": 5,
+    "fuse_loops": 5,
     "remove_loop": 2,
     "absorb_loop": 2,
     "compute_once": 6,
-    "unslide_window": 3,
+    "unslide_window": 8,
     "lift_if": 3,
-    "split_reduction": 8,
-    "share_calls": 3,
-    "remove_call": 3,
-    "fuse_calls": 4,
-    "compute_in_place": 16,
+    "split_reduction": 16,
+    "share_calls": 8,
+    "remove_call": 4,
+    "fuse_calls": 12,
+    "compute_in_place": 40,
     "reorder_statements": 2,
     "unfold_storage": 3,
+    "compute_root": 3,
+    "pipeline_loop": 4,
+    "split_boundary": 6,
+    "inline_pipeline": 4,
+    "merge_dims": 5,
+    "unroll_buffer": 16,
+    "fission_loop": 4,
+    "split_reduction_in_parts": 18,
+    "vectorize": 9,
+    "set_layout": 1,
+    "resize_dim": 2,
+    "reorder_loops": 3,
+    "simplify": 2,
+    "assume_shape": 2,
+    "reuse_buffer": 4,
 }
 """How often some are drawn, instead, where others prepare the way for them: these need not be drawn for that."""

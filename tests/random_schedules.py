@@ -11,6 +11,9 @@ from random_preparations import (
     WEIGHTS_WHERE_PREPARED,
     compute_where_nothing_moves,
     cut_where_nothing_is,
+    dims_along,
+    in_blocks,
+    of_few_elements,
     specialize_in_a_loop,
     split_by_one,
     split_evenly,
@@ -19,8 +22,10 @@ from random_preparations import (
     stage_all_in_a_loop,
     statements_around,
 )
+from random_provocations import provoke
 
 import slinky as sl
+from slinky.ir.combined import formula_of
 from slinky.ir.copies import symbols_of
 from slinky.ir.families import original
 from slinky.ir.operations import Copy, Nested
@@ -51,12 +56,17 @@ def _compute_at(chain: Chain) -> sl.Pipeline:
 
 
 def _compute_root(chain: Chain) -> sl.Pipeline:
-    inside = [c for c in chain.pipeline.find_all("_ = _") if c.parent()]
+    """Of a call in a loop that writes what is there outside of it, or any."""
     if chain.is_careless():
         return sl.compute_root(chain.pipeline, chain.pick("_ = _"))
-    if not inside:
-        raise NothingToDoError
-    return sl.compute_root(chain.pipeline, chain.choose(inside))
+
+    def inside() -> list[Any]:
+        outer = {a.name() for a in chain.pipeline.find_all("alloc _") if not a.parent()}
+        calls = [c for c in chain.pipeline.find_all("_ = _") if c.parent()]
+        return [c for c in calls if outer.issuperset(c.outputs())] if chain.prepares else calls
+
+    call = chain.prepared(inside, "compute_at")
+    return sl.compute_root(chain.pipeline, call)
 
 
 def _slide_window(chain: Chain) -> sl.Pipeline:
@@ -147,39 +157,30 @@ def _align_dim(chain: Chain) -> sl.Pipeline:
 def _unroll_buffer(chain: Chain) -> sl.Pipeline:
     """Of an intermediate that has a few coordinates of a dimension in every run, most often after the calls that use
     several have been unrolled; or any."""
-    p = chain.pipeline
     if chain.is_careless():
-        return sl.unroll_buffer(p, *_alloc_and_dim(chain))
-    places = []
-    for alloc in p.find_all("alloc _"):
-        counts = [constant_value(i.extent) for i in alloc.bounds()]
-        few = [d for d, count in enumerate(counts) if count is not None and 2 <= count <= 4]
-        readers = [c._call for c in p.find_all(f"_({alloc.name()})")]
-        ports = [port for c in readers for b, port in zip(c.reads, c.func.inputs, strict=True) if b == alloc.name()]
-        places += [(alloc, d) for d in few if all(port.box[d].min is port.box[d].max for port in ports)]
-    if not places or str(p).count("\n") > 40:
+        return sl.unroll_buffer(chain.pipeline, *_alloc_and_dim(chain))
+
+    def places() -> list[tuple[Any, int]]:
+        p, found = chain.pipeline, []
+        for alloc in p.find_all("alloc _"):
+            counts = [constant_value(i.extent) for i in alloc.bounds()]
+            few = [d for d, count in enumerate(counts) if count is not None and 2 <= count <= 4]
+            readers = [c._call for c in p.find_all(f"_({alloc.name()})")]
+            ports = [port for c in readers for b, port in zip(c.reads, c.func.inputs, strict=True) if b == alloc.name()]
+            found += [(alloc, d) for d in few if all(port.box[d].min is port.box[d].max for port in ports)]
+        return found
+
+    alloc, d = chain.prepared(places, of_few_elements, of_few_elements, of_few_elements)
+    p = chain.pipeline
+    if str(p).count("\n") > 40:
         raise NothingToDoError
-    alloc, d = chain.choose(places)
     if chain.choose([True, True, False]):
         for call in p.find_all("_ = _"):
-            for dim in _dims_along(call, alloc.name(), d):
+            for dim in dims_along(call, alloc.name(), d):
                 p, (outer, _, _) = sl.split_loop(p, dim, 1, rc=True)
                 chain.take("split_loop of a dimension", p)
                 p = chain.take("unroll_loop", sl.unroll_loop(p, outer))
     return sl.unroll_buffer(p, alloc, d)
-
-
-def _dims_along(call: sl.CallCursor, buffer: str, d: int) -> list[sl.DimCursor]:
-    """The dimensions of a call along a dimension of a buffer that it uses, of which it computes more than a point."""
-    statement = call._call
-    func = statement.func
-    along = {func.dims[p.dims[d]] for b, p in zip(statement.writes, func.outputs, strict=True) if b == buffer}
-    for name, port in zip(statement.reads, func.inputs, strict=True):
-        if name == buffer:
-            along |= symbols(port.box[d].min) & set(func.dims)
-    return [
-        dim for dim in call.dims() if func.dims[dim.position()] in along and constant_value(dim.bounds().extent) != 1
-    ]
 
 
 def _divide_dim(chain: Chain) -> sl.Pipeline:
@@ -189,7 +190,7 @@ def _divide_dim(chain: Chain) -> sl.Pipeline:
     if str(p).count("\n") < 25 and chain.choose([True, True, False]) and alloc.blocks()[d] is None:
         factor = chain.choose([1, 2, 3, 4])
         for call in p.find_all("_ = _"):
-            for dim in _dims_along(call, alloc.name(), d):
+            for dim in dims_along(call, alloc.name(), d):
                 p = chain.take("split_loop of a dimension", sl.split_loop(p, dim, factor))
         return sl.divide_dim(p, alloc, d, factor)
     if not chain.is_careless() and alloc.blocks()[d] is not None:
@@ -200,12 +201,20 @@ def _divide_dim(chain: Chain) -> sl.Pipeline:
 
 
 def _merge_dims(chain: Chain) -> sl.Pipeline:
-    places = [(a, d) for a in chain.pipeline.find_all("alloc _") for d, n in enumerate(a.blocks()) if n is not None]
+    def divided() -> list[tuple[Any, int]]:
+        return [(a, d) for a in chain.pipeline.find_all("alloc _") for d, n in enumerate(a.blocks()) if n is not None]
+
     if chain.is_careless():
         return sl.merge_dims(chain.pipeline, *_alloc_and_dim(chain))
-    if not places:
-        raise NothingToDoError
-    return sl.merge_dims(chain.pipeline, *chain.choose(places))
+    alloc, d = chain.prepared(divided, in_blocks)
+    return sl.merge_dims(chain.pipeline, alloc, d)
+
+
+def _set_layout(chain: Chain) -> sl.Pipeline:
+    """With the dimensions in any order, as close as they can be or with room for whole vectors behind rows."""
+    alloc = chain.pick("alloc _")
+    order = sorted(range(alloc.rank()), key=lambda d: (chain.choose([0, 1]), d))
+    return sl.set_layout(chain.pipeline, alloc, order, alignment=chain.choose([1, 1, 16, 64]))
 
 
 def _reorder_loops(chain: Chain) -> sl.Pipeline:
@@ -287,6 +296,8 @@ def _copy(chain: Chain) -> sl.CallCursor:
 
 
 def _alias_copy(chain: Chain) -> sl.Pipeline:
+    if not any(isinstance(c._call.func.operation, Copy) for c in chain.pipeline.find_all("_ = _")):
+        chain.prepare("stage_buffer")
     return sl.alias_copy(chain.pipeline, _copy(chain))
 
 
@@ -343,6 +354,22 @@ def _known_loop(chain: Chain, most: int) -> sl.LoopCursor:
 def _unroll_loop(chain: Chain) -> sl.Pipeline:
     loop = _known_loop(chain, 3)
     return sl.unroll_loop(chain.pipeline, loop)
+
+
+def _vectorize(chain: Chain) -> sl.Pipeline:
+    """The last dimension of a call of arithmetic, or a loop over single elements; now and then any."""
+    width = chain.choose([2, 2, 4, 8])
+    if chain.is_careless():
+        return sl.vectorize(
+            chain.pipeline, chain.pick("_._") if chain.choose([True, False]) else chain.pick("for _"), width
+        )
+    p = chain.pipeline
+    calls = [c for c in p.find_all("_ = _") if c.dims() and formula_of(c._call.func) is not None]
+    parents = [c.parent() for c in calls if isinstance(c.parent(), sl.LoopCursor)]
+    loops = [loop for loop in parents if len(loop.body()) == 1 and constant_value(loop.step()) == 1]
+    if not calls:
+        raise NothingToDoError
+    return sl.vectorize(p, chain.choose([*loops, *(c.dims()[-1] for c in calls)]), width)
 
 
 def _remove_loop(chain: Chain) -> sl.Pipeline:
@@ -583,12 +610,14 @@ def _extract_pipeline(chain: Chain) -> sl.Pipeline:
 
 def _inline_pipeline(chain: Chain) -> sl.Pipeline:
     """A call of what is a pipeline; now and then any."""
-    calls = [c for c in chain.pipeline.find_all("_ = _") if isinstance(c._call.func.operation, Nested)]
     if chain.is_careless():
         return sl.inline_pipeline(chain.pipeline, chain.pick("_ = _"))
-    if not calls:
-        raise NothingToDoError
-    return sl.inline_pipeline(chain.pipeline, chain.choose(calls))
+
+    def pipelines() -> list[Any]:
+        return [c for c in chain.pipeline.find_all("_ = _") if isinstance(c._call.func.operation, Nested)]
+
+    call = chain.prepared(pipelines, "extract_pipeline", "extract_pipeline")
+    return sl.inline_pipeline(chain.pipeline, call)
 
 
 def _stage_buffer(chain: Chain) -> sl.Pipeline:
@@ -665,6 +694,7 @@ PRIMITIVES: dict[str, tuple[Primitive, int]] = {
     "resize_dim": (_resize_dim, 1),
     "align_dim": (_align_dim, 1),
     "unroll_buffer": (_unroll_buffer, 2),
+    "set_layout": (_set_layout, 1),
     "divide_dim": (_divide_dim, 2),
     "merge_dims": (_merge_dims, 1),
     "reorder_loops": (_reorder_loops, 2),
@@ -678,6 +708,7 @@ PRIMITIVES: dict[str, tuple[Primitive, int]] = {
     "fuse_loops": (_fuse_loops, 2),
     "fission_loop": (_fission_loop, 2),
     "unroll_loop": (_unroll_loop, 2),
+    "vectorize": (_vectorize, 2),
     "remove_loop": (_remove_loop, 1),
     "absorb_loop": (_absorb_loop, 1),
     "lift_call": (_lift_call, 2),
@@ -710,6 +741,8 @@ class Chain(AnyChain):
     """A chain of all primitives."""
 
     primitives: dict[str, tuple[Primitive, int]] = field(default_factory=lambda: dict(PRIMITIVES))
+    provokes: bool = False
+    """Whether primitives are tried where they are likely to be refused, too (see `random_provocations`)."""
 
     def __post_init__(self) -> None:
         self.preparing = PREPARING
@@ -717,3 +750,10 @@ class Chain(AnyChain):
             weights = WEIGHTS_WHERE_PREPARED
             self.primitives = {n: (step, weights.get(n, weight)) for n, (step, weight) in self.primitives.items()}
         super().__post_init__()
+
+    def step(self) -> None:
+        """Draw a primitive, as ever; now and then many of them where they are likely to be refused."""
+        if self.provokes and self.choose(range(6)) == 5:
+            provoke(self)
+        else:
+            super().step()

@@ -297,6 +297,7 @@ REFUSALS: dict[str, dict[str, str]] = {
     "stage_buffer": {
         "not touched": r"the block neither reads nor writes",
         "not there": r"there is no buffer",
+        "a check": r"a check must stay as it is",
         **KEPT,
         "shared folds": SHARED_FOLD,
         "parallel iterations": READ_BY_OTHERS,
@@ -389,6 +390,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "a factor that is too small": FOLD,
         "not forward": PRODUCED_FORWARD,
         "a parallel loop": PARALLEL_FOLD,
+        "a layout": r"has strides or an alignment that are asked for",
     },
     "unfold_storage": {},
     "alias_copy": {
@@ -442,6 +444,11 @@ REFUSALS: dict[str, dict[str, str]] = {
     "align_dim": {
         "strides that are asked for": r"has strides that are asked for",
         "a multiple that is not positive": r"the multiple must be 1 or more|not shown that the multiple is 1 or more",
+    },
+    "set_layout": {
+        "folded": r"is folded along .*, so its rows lie one behind the other",
+        "strides": r"leaves (no )?room for what lies within|multiple of",
+        "in the memory of another": r"lies in the memory of .* strides or an alignment that are asked for",
     },
     "divide_dim": {
         "an access of several blocks": BLOCKS,

@@ -2,7 +2,7 @@
 
     python tests/tally.py --rewrites 100000 --workers 2 --seed 0    # hours; the same numbers each time
     python tests/tally.py --seconds 120                             # what there is by then
-    python tests/tally.py --seconds 600 --seed 1 --save one.json    # kept, to be added up
+    python tests/tally.py --seconds 600 --seed 1 --save one.json    # kept as it grows, to be added up
     python tests/tally.py --rewrites 0 --merge one.json two.json    # the table of those
 
 Each rewrite comes before the second judge, and what a schedule ends in is compared with the callbacks run by hand, by
@@ -118,7 +118,7 @@ def _chain(graph: Graph, seed: int) -> Chain:
     p = build(graph, alias=seed % 2 == 0)
     outputs = zip(p.program.outputs, arguments(graph)[1], strict=True)
     shapes = {parameter.name: tuple(map(sl.interval, buffer.min, buffer.max)) for parameter, buffer in outputs}
-    return Chain(p, random.Random(seed).choice, shapes=shapes, prepares=True)
+    return Chain(p, random.Random(seed).choice, shapes=shapes, prepares=True, provokes=True)
 
 
 def _follow(chain: Chain, graph: Graph, seed: int, steps: int) -> None:
@@ -166,12 +166,14 @@ def graphs_of(seed: int, batch: int) -> list[Graph]:
     """The graphs of a batch."""
     import hypothesis
     from hypothesis import strategies as st
-    from random_graphs import graphs, image_graphs, many_dimensions
+    from random_graphs import graphs, image_graphs, in_arithmetic, many_dimensions
 
     found: list[Graph] = []
     any_graph, few = graphs(max_stages=5), graphs(max_stages=3)
     rare = (few.filter(_has_a_reduction), few.filter(_stands_still), image_graphs().filter(_works_in_place))
+    arithmetic = (image_graphs(), image_graphs(max_stages=3), few)
     kinds = (image_graphs(), image_graphs(), any_graph, any_graph, *rare, many_dimensions())
+    kinds = (*kinds, *(strategy.map(in_arithmetic) for strategy in arithmetic), rare[0], rare[0], rare[0])
 
     @hypothesis.seed(f"{seed} {batch}")
     @hypothesis.settings(
@@ -249,8 +251,9 @@ def _prepare() -> None:
     judge_hook.install()
 
 
-def tally(rewrites: int, workers: int, seed: int, seconds: float) -> Tally:
-    """What comes of schedules with so many rewrites, or for so many seconds; of fewer where Ctrl-C ends it."""
+def tally(rewrites: int, workers: int, seed: int, seconds: float, file: Path | None = None) -> Tally:
+    """What comes of schedules with so many rewrites, or for so many seconds; of fewer where Ctrl-C ends it. What there
+    is so far is in the file all the time."""
     total = Tally()
     context = multiprocessing.get_context("spawn")
     results: Queue[Any] = context.Queue()
@@ -278,12 +281,21 @@ def tally(rewrites: int, workers: int, seed: int, seconds: float) -> Tally:
                 found = Tally.of_data(data)
                 print(*(f"wrong: {each}\n" for each in found.wrong), sep="", end="", file=sys.stderr)
                 total.add(found)
+                save(total, file)
                 print(f"{total.applied.total():>8} rewrites, {len(total.wrong)} wrong", file=sys.stderr, flush=True)
     except KeyboardInterrupt:
         print("ended by hand", file=sys.stderr)
     for process in processes:
         process.kill()
     return total
+
+
+def save(total: Tally, file: Path | None) -> None:
+    """Write the numbers, all at once: who reads the file finds all that there was, now or before."""
+    if file is not None:
+        new = file.with_name(f"{file.name}.new")
+        new.write_text(json.dumps(total.as_data(), indent=1))
+        new.replace(file)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -293,17 +305,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so many seconds")
     parser.add_argument("--workers", type=int, default=1, help="processes that share the work")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--save", type=Path, metavar="FILE", help="write the numbers, as JSON")
+    parser.add_argument("--save", type=Path, metavar="FILE", help="write the numbers, as JSON, all the time")
     parser.add_argument("--merge", type=Path, nargs="*", default=[], metavar="FILE", help="add what was saved")
     given = parser.parse_args(arguments)
     if given.workers < 1:
         parser.error("at least one worker is needed")
     earlier = [Tally.of_data(json.loads(file.read_text())) for file in given.merge]
-    total = tally(given.rewrites, given.workers, given.seed, given.seconds) if given.rewrites > 0 else Tally()
+    total = Tally()
+    if given.rewrites > 0:
+        total = tally(given.rewrites, given.workers, given.seed, given.seconds, given.save)
     for each in earlier:
         total.add(each)
-    if given.save:
-        given.save.write_text(json.dumps(total.as_data(), indent=1))
+    save(total, given.save)
     _prepare()
     from random_schedules import PRIMITIVES
     from refusals import REFUSALS
