@@ -105,6 +105,28 @@ def test_at_another_place() -> None:
     assert str(q.find("square").bounds("x")) == "x - 3"
 
 
+@pytest.mark.parametrize("cut", ["inside", "behind", "before"])
+@pytest.mark.parametrize("factor", [1, 2, 4])
+def test_pieces_on_the_grid_of_the_first_are_no_more_than_there_were(cut: str, factor: int) -> None:
+    """The second loop begins somewhere in a piece of the first: what it computes begins and ends where it did, also
+    where that is nowhere."""
+    a, b = (sl.BufferExpr(name, np.int64, 1) for name in "ab")
+    sl.Func(np.negative, [a[x]], [b[x]], name="turn")
+    whole = sl.build_pipeline([a], [b])
+    i = b.dim(0)
+    at = {"inside": i.min + 5, "behind": i.max + 2, "before": i.min - 3}[cut]
+    p, parts = sl.cut_call(whole, "turn.x", at, rc=True)
+    for part in (parts.first, parts.second):
+        p = sl.split_loop(p, p.forward(part).dims()[0], factor)
+    q = sl.fuse_loops(p, "for x", "for x #1")
+    values = np.arange(14)
+    for n in (0, 1, 4, 5, 6, 14):
+        out = np.zeros(n, np.int64)
+        statistics = q.run(values[:n], out, checked=True)
+        np.testing.assert_array_equal(out, -values[:n])
+        assert statistics.elements.get("turn", 0) == n
+
+
 def test_parallel_loops() -> None:
     whole = shared()
     p = sl.split_loop(sl.split_loop(whole, "add.x", 4), "square.x", 4)

@@ -13,7 +13,7 @@ from slinky.cursors.cursors import LoopCursor, statement_cursor
 from slinky.cursors.editing import Edit, Gap
 from slinky.cursors.versions import Version
 from slinky.errors import SchedulingError
-from slinky.ir.copies import with_body, with_range
+from slinky.ir.copies import rewritten, with_body, with_box, with_range
 from slinky.ir.statements import Alloc, Block, Call, For, If, Statement, walk
 from slinky.ir.substitution import substitute_block
 from slinky.pipeline import Pipeline
@@ -96,7 +96,8 @@ def fuse_loops(p: Pipeline, first: LoopCursor, second: LoopCursor, at: Expr | No
     for alloc in between:
         edit.move(alloc, Gap.before(one.id))
     inside = known.also(range_.min <= one.variable, one.variable <= range_.max)
-    bodies = (*_guarded(version, one, one.variable, inside), *_guarded(version, other, place, inside))
+    moved = _on_other_grid(version, other, substitute(place, {one.variable: range_.min}), known)
+    bodies = (*_guarded(version, one, one.variable, inside), *_guarded(version, moved, place, inside))
     edit.merge(one.id, other.id, with_body(with_range(one, range_), bodies))
     new = settle(edit, "fuse_loops")
     return new, (LoopCursor(new._version, one.id),)
@@ -149,6 +150,33 @@ def _hull(version: Version, first: For, second: For, place: Expr, known: Facts) 
         else:
             low = low + step * minimum((begin.value - low) // step, 0)
     return Interval(low, high if prove(end.value <= high, known) else maximum(high, end.value))
+
+
+def _on_other_grid(version: Version, loop: For, start: Expr, known: Facts) -> For:
+    """A loop that does the same on the grid of `start`, on which pieces begin and end elsewhere: its calls compute
+    nothing before what they compute in its first iteration, and nothing behind what they do in its last one."""
+    first, last = loop.range.min, loop.range.min + loop.step * ((loop.range.max - loop.range.min) // loop.step)
+    if is_one(loop.step) or prove(equal((start - first) % loop.step, 0), known):
+        return loop
+    ends: list[dict[Expr, Expr]] = [{loop.variable: first}, {loop.variable: last}]
+    onward: dict[Expr, Expr] = {loop.variable: loop.variable + loop.step}
+    around = known.also(first - loop.step + 1 <= loop.variable, loop.variable <= loop.range.max)
+
+    def within(call: Call) -> Call:
+        box, limits = list(call.box), effective_box(version, call)
+        for d, (i, limit) in enumerate(zip(call.box, limits, strict=True)):
+            if loop.variable not in symbols(i.min) | symbols(i.max):
+                continue
+            if not all(prove(end <= substitute(end, onward), around) for end in (i.min, i.max)):
+                continue
+            low, high = substitute(i.min, ends[0]), substitute(i.max, ends[1])
+            box[d] = Interval(
+                i.min if prove(low <= limit.min, around) else maximum(i.min, low),
+                i.max if prove(limit.max <= high, around) else minimum(i.max, high),
+            )
+        return with_box(call, tuple(box))
+
+    return with_body(loop, tuple(rewritten(s, lambda s: within(s) if isinstance(s, Call) else s) for s in loop.body))
 
 
 def _guarded(version: Version, loop: For, place: Expr, known: Facts) -> Block:
