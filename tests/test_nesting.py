@@ -238,6 +238,23 @@ def test_a_block_of_two_pieces_computes_each_once() -> None:
         assert q.run(values).elements["total"] == shape[0] - 1
 
 
+def test_a_call_of_a_pipeline_that_gives_nothing_gives_nothing_where_it_stood() -> None:
+    """What follows from there being something to give does not hold there."""
+    (x,) = sl.variables("x")
+    a, b = (sl.BufferExpr(name, np.int64, 1) for name in "ab")
+    sl.Func(np.negative, [a[x]], [b[x]], name="turn")
+    begin = b.dim(0).min
+    p, (first, _) = sl.cut_call(sl.build_pipeline([a], [b]), "turn.x", begin + 1, rc=True)
+    p = sl.extract_pipeline(p, first, "inner")
+    p, (_, nothing) = sl.cut_call(p, "inner.x", begin + 2, rc=True)
+    p = sl.inline_pipeline(p, nothing)
+    for n in (0, 1, 2, 9):
+        values, found = np.arange(n), np.zeros(n, np.int64)
+        statistics = p.run(values, found, checked=True)
+        np.testing.assert_array_equal(found, -values)
+        assert statistics.elements.get("turn", 0) == n
+
+
 # Refusals -------------------------------------------------------------------------------------------------------------
 
 

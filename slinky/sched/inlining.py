@@ -58,12 +58,12 @@ def inlined(version: Version, call: Call, program: Program, place: CallCursor) -
             )
     written = dict(zip(call.writes, (output_region(port, box) for port in call.func.outputs), strict=True))
     bounds = dict(zip(call.writes, map(version.box_at(call.id), call.writes), strict=True))
-    block = _within(changed.body, written, bounds, running)
     around = {loop.variable for loop in version.loops_around(call.id)}
-    if prove(not_empty(box), known) or box_symbols(box).isdisjoint(around):
-        yield tuple(map(with_fresh_identities, block))
-    wrapped = If(not_empty(box), tuple(map(with_fresh_identities, block)))
-    yield (wrapped,)
+    if prove(not_empty(box), known) or box_symbols(box).isdisjoint(
+        around
+    ):  # they run where the call gives nothing, too
+        yield tuple(map(with_fresh_identities, _within(changed.body, written, bounds, known)))
+    yield (If(not_empty(box), tuple(map(with_fresh_identities, _within(changed.body, written, bounds, running)))),)
 
 
 def _within(block: Block, written: Mapping[str, Box], bounds: Mapping[str, Box], known: Facts) -> Block:
