@@ -14,6 +14,7 @@ from scheduled import refusal
 
 import slinky as sl
 from slinky.ir.copies import with_func, with_operands
+from slinky.ir.families import relatives
 from slinky.ir.operations import Callback
 
 y, x = sl.variables("y x")
@@ -294,7 +295,8 @@ def test_what_cannot_be_declared() -> None:
         sl.build_pipeline([a], [out])
 
 
-def test_what_a_fused_func_stands_for_goes_along_into_a_pipeline() -> None:
+@pytest.mark.parametrize("variants", [{}, {"same": lambda point, everything, target: None}])
+def test_what_a_fused_func_stands_for_goes_along_into_a_pipeline(variants: dict[str, Any]) -> None:
     """Inside, `a` is what the call reads of it; the ends of all of `a`, which `c` has, are scalars."""
     a, c, t, out = (sl.BufferExpr(name, np.int64, 1) for name in ("a", "c", "t", "out"))
 
@@ -304,7 +306,7 @@ def test_what_a_fused_func_stands_for_goes_along_into_a_pipeline() -> None:
     sl.Func(np.negative, [a[x]], [c[x]], name="turn")
     c.dim(0).bounds = a.dim(0).bounds
     square = sl.Func(np.square, [a[x]], [t[x]], name="square")
-    add = sl.Func(add_all, [t[x], c[:]], [out[x]], name="add")
+    add = sl.Func(add_all, [t[x], c[:]], [out[x]], name="add", variants=variants)
     sl.fuse(square, add, lambda s, e, o: add_all(s * s, e, o), "add_square")
     before = sl.build_pipeline([a], [out])
     p, (call,) = sl.fuse_calls(before, "square", "add", "add_square", rc=True)
@@ -314,4 +316,6 @@ def test_what_a_fused_func_stands_for_goes_along_into_a_pipeline() -> None:
     np.testing.assert_array_equal(found.array, expected.array)
     inner = sl.inner_pipeline(p, "both").find("add_square")._call.func
     assert inner.fused is not None
-    assert "a_min_0" in str(inner.fused.second.inputs[1])
+    second = inner.fused.second
+    assert len(relatives(second)) == 1 + len(variants)
+    assert all("a_min_0" in str(each.inputs[1]) for each in relatives(second).values())

@@ -99,7 +99,7 @@ def with_fusions(funcs: Mapping[Func, LoweredFunc], order: Sequence[Func]) -> di
 
 
 def _with_declared(func: LoweredFunc, fused: tuple[LoweredFunc, ...]) -> LoweredFunc:
-    """A func, and its variants, with fused funcs."""
+    """A func, and its variants, with these fused funcs and no others."""
     new = with_all_changed(func, lambda member: attrs.evolve(member, fusions=fused))
     assert new is not None
     return new
@@ -133,5 +133,5 @@ def _fused(first: LoweredFunc, second: LoweredFunc, fusion: DeclaredFusion, func
         variant=None,
         family=None,
         fusions=(),
-        fused=Fused(first, attrs.evolve(second, fusions=()), ports),
+        fused=Fused(first, _with_declared(second, ()), ports),
     )
