@@ -69,6 +69,19 @@ def test_split_a_dimension_and_cut_the_rest_off() -> None:
     assert inner.call() == p.find("blur #0")
 
 
+@pytest.mark.parametrize("tail", ["clamp", "cut", "shift", "perfect"])
+def test_a_number_is_less_than_1_also_where_nothing_runs(tail: str) -> None:
+    """Where a loop has no iteration, anything can be proved of what is in it."""
+    a, b = (sl.BufferExpr(name, np.int64, 1) for name in "ab")
+    (x,) = sl.variables("x")
+    sl.Func(np.negative, [a[x]], [b[x]], name="turn")
+    p, (_, nothing) = sl.cut_call(sl.build_pipeline([a], [b]), "turn.x", b.dim(0).max + 2, rc=True)
+    p, (loop, dim, _) = sl.split_loop(p, p.forward(nothing).dims()[0], 4, rc=True)
+    for place in (loop, dim):
+        with pytest.raises(sl.SchedulingError, match="the factor must be 1 or more, got 0"):
+            sl.split_loop(p, place, 0, tail=tail)
+
+
 def test_split_a_dimension_and_shift_the_last_piece() -> None:
     p, (_, _, tail) = sl.split_loop(examples.blur(), "blur.x", 8, tail="shift", rc=True)
     same(

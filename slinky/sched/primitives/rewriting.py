@@ -192,12 +192,14 @@ def require_positive(edit: Edit, value: Expr, what: str, known: Facts) -> None:
     """Make sure that a step or factor is at least 1: by proof, or by a check if it is made of scalars.
 
     What it divides by is made sure of first. Raises `SchedulingError` if it is shown not to be, or depends on a loop or
-    on the bounds of arrays: a check would then refuse arrays that the pipeline takes.
+    on the bounds of arrays: a check would then refuse arrays that the pipeline takes. A number is what it is also where
+    nothing runs, of which anything can be proved.
     """
     require_divisors(edit, value, what, known)
-    if prove(value >= 1, known):
+    number = constant_value(value)
+    if prove(value >= 1, known) if number is None else number >= 1:
         return
-    if prove(value < 1, known):
+    if number is not None or prove(value < 1, known):
         raise SchedulingError(f"{what} must be 1 or more, got {brief(value, dimension_names(edit.version.program))}")
     if not all(isinstance(s, Scalar) for s in symbols(value)):
         condition = Unproved(edit.version, value >= 1, known)
