@@ -103,6 +103,8 @@ class Run:
     elements: Counter[str] = field(default_factory=Counter)
     inside: Counter[str] = field(default_factory=Counter)
     """The elements that pipelines compute in calls of them."""
+    idle: Counter[str] = field(default_factory=Counter)
+    """How often a call had nothing to compute."""
     origins: dict[int, Origin] | None = None
     """With a dictionary here, the origin of each element by its hash: slow."""
     has_parallel_loops: bool = False
@@ -299,6 +301,7 @@ class Run:
         count = 1
         for lo, hi in box:
             if lo > hi:
+                self.idle[func.name] += 1
                 return
             count *= hi - lo + 1
         self._count += 1

@@ -88,6 +88,8 @@ class Outcome:
     elements: Counter[str] = field(default_factory=Counter)
     inside: Counter[str] = field(default_factory=Counter)
     """The elements that pipelines compute in calls of them."""
+    idle: Counter[str] = field(default_factory=Counter)
+    """How often a call had nothing to compute."""
     wrong: str = ""
     """What the program did that no program may do."""
     is_too_long: bool = False
@@ -145,7 +147,11 @@ def run(program: Program, values: Values, order: str) -> Outcome:
     except (TooMuchWorkError, RecursionError):
         return Outcome(is_too_long=True)
     return Outcome(
-        {p.name: machine.output(p.name) for p in program.outputs}, machine.calls, machine.elements, machine.inside
+        {p.name: machine.output(p.name) for p in program.outputs},
+        machine.calls,
+        machine.elements,
+        machine.inside,
+        machine.idle,
     )
 
 
@@ -206,11 +212,18 @@ def same_of_what_there_was(before: Outcome, after: Outcome, arguments: Arguments
     return _differing("elements", before.elements, others)
 
 
-def same_in_and_out(before: Outcome, after: Outcome, arguments: Arguments) -> str:
-    """Each func computes as many elements, whether in a pipeline or not, but for the one that is a pipeline."""
+def same_taken_in(before: Outcome, after: Outcome, arguments: Arguments) -> str:
+    """Each func computes as many elements, whether in a pipeline or not, but for the one that is a pipeline now. Where
+    that has nothing to give, nothing in it runs, though the statements that it is made of might have."""
     were, are = (outcome.elements + outcome.inside for outcome in (before, after))
-    changed = [name for name in were.keys() | are.keys() if were[name] != are[name]]
+    changed = are - were if after.idle - before.idle else (are - were) | (were - are)
     return _differing("elements", were, are) if len(changed) > 1 else ""
+
+
+def same_taken_out(before: Outcome, after: Outcome, arguments: Arguments) -> str:
+    """The same the other way round."""
+    is_wrong = same_taken_in(after, before, arguments)
+    return _differing("elements", before.elements + before.inside, after.elements + after.inside) if is_wrong else ""
 
 
 def as_the_tail_says(before: Outcome, after: Outcome, arguments: Arguments) -> str:
@@ -248,8 +261,8 @@ COUNTS: dict[str, CountRule] = {
     "share_calls": same_of_others,
     "remove_call": no_more_elements,
     "choose_variant": same_calls,
-    "extract_pipeline": same_in_and_out,
-    "inline_pipeline": same_in_and_out,
+    "extract_pipeline": same_taken_in,
+    "inline_pipeline": same_taken_out,
     "fuse_calls": three_changed,
     "stage_buffer": same_of_what_there_was,
     "parallelize_loop": same_calls,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from judge_running import MOST_CALLS, ORDERS, Run
 from judge_scripts import Step, script_of
 from judge_sizes import holds, sizes_of, top_checks
 from random_graphs import Graph, build, graphs, image_graphs
-from second_judge import TALLY, WrongRewriteError, judge
+from second_judge import TALLY, Outcome, WrongRewriteError, judge, same_taken_in, same_taken_out
 
 import slinky as sl
 from slinky.cursors.editing import Edit
@@ -296,6 +297,18 @@ def lie(p: sl.Pipeline, call: sl.CallCursor) -> sl.Pipeline:
     assert isinstance(old, Call)
     edit.update(part_of(old, 0, at(old.box[0].min, old.box[0].max - 1)))
     return sl.Pipeline(edit.finish("lie"))
+
+
+def test_in_a_pipeline_that_has_nothing_to_give_nothing_runs() -> None:
+    """Whose statements would have computed what nobody needs. Where it gives something, they do what they did."""
+    plain = Outcome(elements=Counter(turn=5))
+    idle = Outcome(idle=Counter(inner=1))
+    some = Outcome(elements=Counter(inner=2), inside=Counter(turn=4))
+    all_ = Outcome(elements=Counter(inner=2), inside=Counter(turn=5))
+    assert same_taken_in(plain, idle, {}) == same_taken_in(plain, all_, {}) == ""
+    assert same_taken_out(idle, plain, {}) == same_taken_out(all_, plain, {}) == ""
+    assert "turn: 5 elements became 4" in same_taken_in(plain, some, {})
+    assert "turn: 4 elements became 5" in same_taken_out(some, plain, {})
 
 
 def test_operations_of_users_are_judged() -> None:
