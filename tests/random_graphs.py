@@ -9,7 +9,8 @@ Everything about it is computed here with plain integers and NumPy, apart from s
 * `expected(graph)` are the arrays of all outputs, by running the callbacks by hand over whole buffers;
 * `run_and_compare(graph, pipeline)` runs a pipeline, scheduled or not, and compares;
 * `graphs()`, `image_graphs()` and `many_dimensions()` are the hypothesis strategies;
-* `in_arithmetic(graph)` is the same with arithmetic, which slinky understands, in place of callbacks.
+* `in_arithmetic(graph)` is the same with arithmetic, which slinky understands, in place of callbacks;
+* `reducing(graph, way)` is the same with other declarations of how sums can be taken to pieces.
 
 Graphs are chains, diamonds and trees; a buffer may have several readers and be an output of the pipeline, too. Funcs
 have up to three dimensions (those of `many_dimensions` seven or eight) and up to two outputs, which may be transposed
@@ -128,6 +129,11 @@ def _forwards(access: Access) -> Access:
 def in_arithmetic(graph: Graph) -> Graph:
     """The same graph, with arithmetic for all stages that can be."""
     return replace(graph, stages=tuple(replace(s, arithmetic=s.is_elementwise()) for s in graph.stages))
+
+
+def reducing(graph: Graph, way: str) -> Graph:
+    """The same graph, of which all stages that sum something whole declare so much of it (see `Stage.reduction`)."""
+    return replace(graph, stages=tuple(replace(s, reduction=way) for s in graph.stages))
 
 
 @st.composite

@@ -84,7 +84,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "not forward": PRODUCED_FORWARD,
         "a race": f"{READ_BY_OTHERS}|{WRITTEN_TWICE}|{SHARED_FOLD}",
     },
-    "cut_loop": {},
+    "cut_loop": {"a buffer out of scope": SCOPE},
     "fuse_loops": {
         "not neighbours": r"does not follow loop|something else stands between",
         "not alike": r"do not run alike",
@@ -121,6 +121,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "a reduced dimension": r"goes on from the one before it",
         "not one call": r"is not just one call",
         "not one element": r"is not one element of",
+        "something read is not written": UNWRITTEN,
         "a part of a dimension that is computed whole": WHOLE,
     },
     "remove_loop": {
@@ -228,6 +229,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "a check": r"what the pipeline .* checks (holds|does not hold) here",
         "a constant": r"has a constant .*, and this one not",
         "a loop around": r"which moves with a loop around the call",
+        "another of the same name": r"an enclosing loop has the variable",
         "something read is not written": UNWRITTEN,
         "an output is not written": OUTPUT,
         "a part of a dimension that is computed whole": WHOLE,
@@ -247,6 +249,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "a fold": FOLD,
         "shared folds": SHARED_FOLD,
         "parallel iterations": READ_BY_OTHERS,
+        "written twice": WRITTEN_TWICE,
     },
     "share_calls": {
         "one call": r"there is but one call of",
@@ -333,6 +336,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "one stage": r"has one stage only",
         "not in the body": r"begins with a statement of its body",
         "no order": r"come in the order of its body",
+        "shared memory": r"would share the memory of",
         "a buffer of another stage": r"allocates anew in each iteration",
         "written over": OVERLAP,
         "a fold": FOLD,
@@ -431,6 +435,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "more levels than there are": r"cannot be lifted out of",
         "a parallel loop": r"the iterations of the parallel loop .* would share",
         "a fold that depends on the loop": r"the fold of .* depends on loop",
+        "an end that depends on the loop": r"means nothing here",
         "another of the same name": r"is allocated in the same scope, in a copy of the loop",
     },
     "resize_dim": {

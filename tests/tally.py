@@ -166,14 +166,15 @@ def graphs_of(seed: int, batch: int) -> list[Graph]:
     """The graphs of a batch."""
     import hypothesis
     from hypothesis import strategies as st
-    from random_graphs import graphs, image_graphs, in_arithmetic, many_dimensions
+    from random_graphs import graphs, image_graphs, in_arithmetic, many_dimensions, reducing
 
     found: list[Graph] = []
     any_graph, few = graphs(max_stages=5), graphs(max_stages=3)
-    rare = (few.filter(_has_a_reduction), few.filter(_stands_still), image_graphs().filter(_works_in_place))
-    arithmetic = (image_graphs(), image_graphs(max_stages=3), few)
-    kinds = (image_graphs(), image_graphs(), any_graph, any_graph, *rare, many_dimensions())
-    kinds = (*kinds, *(strategy.map(in_arithmetic) for strategy in arithmetic), rare[0], rare[0], rare[0])
+    ways = st.sampled_from(("merged", "merged", "merged", "alone", "rounded"))
+    sums = st.builds(reducing, few.filter(_has_a_reduction), ways)
+    rare = (sums, few.filter(_stands_still), image_graphs().filter(_works_in_place), sums, sums, sums)
+    arithmetic = (strategy.map(in_arithmetic) for strategy in (image_graphs(), image_graphs(max_stages=3), few))
+    kinds = (image_graphs(), image_graphs(), any_graph, any_graph, *rare, many_dimensions(), *arithmetic)
 
     @hypothesis.seed(f"{seed} {batch}")
     @hypothesis.settings(
