@@ -14,7 +14,7 @@ from scheduled import refusal
 
 import slinky as sl
 from slinky.ir.copies import with_func, with_operands
-from slinky.ir.families import relatives
+from slinky.ir.families import is_member, relatives
 from slinky.ir.operations import Callback
 
 y, x = sl.variables("y x")
@@ -223,13 +223,17 @@ def test_a_fused_func_reads_and_writes_past_copies() -> None:
     a, b, c, t, u, out = (sl.BufferExpr(name, np.int64, 1) for name in ("a", "b", "c", "t", "u", "out"))
     sl.copies.copy(b[x + 3], c[x], name="shift")
     turn = sl.Func(np.negative, [a[x]], [t[x]], name="turn")
-    join = sl.Func(add, [t[sl.interval(x - 2, x + 1)], c[sl.interval(x - 1, x)]], [u[x]], name="add")
+    window = t[sl.interval(x - 2, x + 1)]
+    join = sl.Func(add, [window, c[sl.interval(x - 1, x)]], [u[x]], name="add", variants={"same": add})
     sl.fuse(turn, join, add_turned, "add_turned")
     sl.copies.copy(u[x - 5], out[x], name="back")
     before = sl.build_pipeline([a, b], [out], alias=False)
     p = sl.alias_copy(sl.alias_copy(fused(before), "shift"), "back")
     assert "alloc" not in str(p)
     agree(before, p)
+    stands_for = p.find("add_turned")._call.func.fused
+    assert stands_for is not None
+    assert is_member(stands_for.second)
 
 
 def test_a_source_that_a_fold_has_let_go_of() -> None:

@@ -186,8 +186,8 @@ def _fused_reading_through(fused: Fused | None, ports: Sequence[int], passage: P
         return None
     count = len(fused.first.inputs)
     others = [k for k in range(len(fused.second.inputs)) if k not in fused.ports]
-    first = _reading_through(fused.first, [k for k in ports if k < count], passage)
-    second = _reading_through(fused.second, [others[k - count] for k in ports if k >= count], passage)
+    first = reading_through(fused.first, [k for k in ports if k < count], passage)
+    second = reading_through(fused.second, [others[k - count] for k in ports if k >= count], passage)
     return None if first is None or second is None else attrs.evolve(fused, first=first, second=second)
 
 
@@ -313,7 +313,7 @@ def _writing_through(func: LoweredFunc, passage: Passage, parts: Sequence[Limit]
 
 def _fused_writing_through(fused: Fused | None, passage: Passage, parts: Sequence[Limit]) -> Fused | None:
     """What a fused func that writes the other buffer of a passage computes."""
-    second = None if fused is None else _writing_through(fused.second, passage, parts)
+    second = None if fused is None else writing_through(fused.second, passage, parts)
     return None if fused is None or second is None else attrs.evolve(fused, second=second.func)
 
 
