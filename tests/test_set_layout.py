@@ -119,3 +119,31 @@ def test_what_cannot_be_is_refused() -> None:
     p = sl.fold_storage(sl.slide_window(p, made.call, made.loop), made.alloc, "y")
     with pytest.raises(sl.SchedulingError, match="t is folded along y, so its rows lie one behind the other"):
         sl.set_layout(p, "alloc t", ("x", "y"))
+
+
+def in_rows() -> sl.Pipeline:
+    """With the intermediate in a loop over rows, of which it holds one."""
+    p, loop = sl.split_loop(pipeline(), "square.y", 1, rc=True)
+    p, made = sl.compute_at(p, "make", loop.outer, rc=True)
+    return sl.store_at(p, made.alloc, loop.outer)
+
+
+def test_strides_that_were_made_for_one_row_are_none_for_all() -> None:
+    p = sl.set_layout(in_rows(), "alloc t", ("x", "y"))
+    assert "strides (4, 4)" in str(p)
+    with pytest.raises(sl.SchedulingError, match="strides that are asked for t are not shown to leave room"):
+        sl.lift_alloc(p, "alloc t")
+    with pytest.raises(sl.SchedulingError, match="over any box, .* strides that are asked for t may not leave room"):
+        sl.extract_pipeline(p, p.find("for y").body(), "row")
+
+
+@pytest.mark.parametrize("order", [("x", "y"), ("y", "x")])
+def test_strides_with_room_for_all_rows_stay(order: tuple[str, str]) -> None:
+    whole = sl.set_layout(pipeline(), "alloc t", order)
+    p, loop = sl.split_loop(whole, "square.y", 1, rc=True)
+    p, made = sl.compute_at(p, "make", loop.outer, rc=True)
+    p = sl.lift_alloc(sl.store_at(p, made.alloc, loop.outer), made.alloc)
+    assert str(p.find("alloc t").strides()) == str(whole.find("alloc t").strides())
+    p = sl.extract_pipeline(p, p.find("alloc t").expand(after=1), "both")
+    image = np.arange(12, dtype=np.int32).reshape(3, 4)
+    np.testing.assert_array_equal(p(image, np.empty_like(image)), image**2)

@@ -62,7 +62,7 @@ from slinky.sched.legality.reasons import COMPOSED, Kept, Obligation
 from slinky.sched.legality.touches import writes_of_call
 from slinky.sched.operation import sched_op
 from slinky.sched.passing import named_dims
-from slinky.sched.primitives.rewriting import numbered, require_name
+from slinky.sched.primitives.rewriting import leave_room, numbered, require_name
 from slinky.sched.returned import ExtractPipelineCursors, InlinePipelineCursors
 from slinky.symbolic.bounds import simplify
 from slinky.symbolic.expressions import (
@@ -364,6 +364,13 @@ class _Extraction:
         ]
         program = self._program(first.body, checks)
         version = Version(program, origin("extract_pipeline"))
+        for s in walk(program.body):
+            if isinstance(s, Alloc) and not leave_room(s, s.box, version.facts_at(s.id)):
+                raise SchedulingError(
+                    "as a pipeline over any box, the block is not shown to be right: the strides that are asked for "
+                    f"{s.buffer} may not leave room",
+                    place=self.place,
+                )
         try:
             check_complete(version)
         except SlinkyError as error:

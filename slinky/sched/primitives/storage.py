@@ -35,6 +35,7 @@ from slinky.sched.operation import sched_op
 from slinky.sched.primitives.rewriting import (
     at_least_one,
     keep_clamped,
+    leave_room,
     levels_around,
     require_known_symbols,
     require_positive,
@@ -339,7 +340,8 @@ def lift_alloc(p: Pipeline, alloc: AllocCursor, levels: int = 1) -> Any:
         levels: out of how many loops (or ifs), at least 1.
 
     Refused: more levels than there are; a parallel loop whose iterations would share elements of the buffer, or a fold;
-    a fold whose factor depends on a loop.
+    a fold whose factor depends on a loop; a buffer with strides that are asked for, which might not leave room for
+    all iterations.
 
     Cursors:
         alloc: the allocation.
@@ -357,6 +359,12 @@ def lift_alloc(p: Pipeline, alloc: AllocCursor, levels: int = 1) -> Any:
     outside = version.facts_at(outermost)
     grown = tuple(over_loops(i, loops, known) for i in old.box)
     box = tuple(Interval(simplify(i.min, outside), simplify(i.max, outside)) for i in grown)
+    if not leave_room(old, box, outside):
+        raise SchedulingError(
+            f"the strides that are asked for {old.buffer} are not shown to leave room for what it would hold",
+            place=alloc,
+            hint="lift it first, and set its layout then",
+        )
     edit = Edit(version)
     edit.delete(old.id)
     # A fold is evaluated where the buffer is allocated, now also where the loops around it never ran.
