@@ -436,6 +436,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "a parallel loop": r"the iterations of the parallel loop .* would share",
         "a fold that depends on the loop": r"the fold of .* depends on loop",
         "an end that depends on the loop": r"means nothing here",
+        "strides that are asked for": r"the strides that are asked for",
         "another of the same name": r"is allocated in the same scope, in a copy of the loop",
     },
     "resize_dim": {
