@@ -133,7 +133,7 @@ def test_strides_that_were_made_for_one_row_are_none_for_all() -> None:
     assert "strides (4, 4)" in str(p)
     with pytest.raises(sl.SchedulingError, match="strides that are asked for t are not shown to leave room"):
         sl.lift_alloc(p, "alloc t")
-    with pytest.raises(sl.SchedulingError, match="over any box, .* strides that are asked for t may not leave room"):
+    with pytest.raises(sl.SchedulingError, match=r"over any box, .* strides that are asked for t may not leave room"):
         sl.extract_pipeline(p, p.find("for y").body(), "row")
 
 
