@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,6 +17,8 @@ from random_schedules import Chain
 
 import examples
 import slinky as sl
+from slinky.cursors.versions import Touched
+from slinky.ir.statements import Alloc
 from slinky.sched import gate
 from slinky.sched.legality import reasons
 from slinky.sched.legality.reasons import Kept, Obligation, Reason
@@ -36,6 +39,8 @@ class WithoutReasons(gate._Gate):
     def pass_(self) -> None:
         """Accept what the gate accepts; fail where an example shows that a reason is wrong."""
         super().pass_()
+        if self.spared.get(Obligation.CHECKS) is reasons.FOLD_ALONE:
+            require_fold_alone(self.touched)
         for obligation, reason in self.spared.items():
             if obligation in (Obligation.CHECKS, Obligation.VALUES):  # of values the judge says more
                 continue
@@ -45,6 +50,19 @@ class WithoutReasons(gate._Gate):
             except sl.SchedulingError as error:
                 if error.example:
                     pytest.fail(f"{reason.name!r} does not keep {obligation}: {error}")
+
+
+def require_fold_alone(touched: Touched) -> None:
+    """Fail unless nothing but a fold factor of one allocation changed."""
+    ((before, now),) = touched.values()
+    assert before is not None
+    assert now is not None
+    old, new = before.statement, now.statement
+    assert isinstance(old, Alloc)
+    assert isinstance(new, Alloc)
+    assert (before.parent, before.field) == (now.parent, now.field)
+    assert attrs.evolve(old, folds=new.folds) == new
+    assert sum(a is not b for a, b in zip(old.folds, new.folds, strict=True)) <= 1
 
 
 def schedule(graph: Graph, seed: int, steps: int) -> None:

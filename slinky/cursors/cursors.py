@@ -49,6 +49,7 @@ from slinky.ir.statements import (
 from slinky.symbolic.expressions import Condition, Expr, constant_value
 from slinky.symbolic.intervals import Box, Interval
 
+S = TypeVar("S", bound="StatementCursor")
 T = TypeVar("T", bound="Cursor")
 
 
@@ -78,8 +79,7 @@ class StatementCursor(Cursor):
 
         return show(self._version, {self._id})
 
-    def forward_to(self: T, version: Version) -> T:
-        assert isinstance(self, StatementCursor)
+    def forward_to(self: S, version: Version) -> S:
         if version is self._version:
             return self
         version.require_descent(self._version)

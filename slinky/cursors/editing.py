@@ -110,13 +110,15 @@ class Edit:
 
     def changes(self) -> Touched:
         """What was touched, in the order of identities."""
-        were, are = self.version.entries, self.entries
-        return {i: (were.get(i), are.get(i)) for i in sorted(self.touched)}
+        these = sorted(self.touched)
+        pairs = zip(map(self.version.entries.get, these), map(self.entries.get, these), strict=True)
+        return dict(zip(these, pairs, strict=True))
 
     def finish_with(self, operation: str, changes: Touched) -> Version:
         """The same, for those who have asked for `changes` after the last edit."""
-        lineage = self.version.lineage.child(operation, self.ended)
-        return self.version.derived(self.program, lineage, self.entries, changes, self.reordered)
+        version = self.version
+        lineage = version.lineage.child(operation, self.ended)
+        return version.derived(self.program, lineage, self.entries, changes, self.reordered)
 
     def statement(self, identity: int) -> Statement:
         """A statement as it stands now."""
@@ -126,16 +128,17 @@ class Edit:
         """Put a changed statement in the place of the one with its identity."""
         identity = statement.id
         entry = self.entries[identity]
-        if has_blocks(statement) or has_blocks(entry.statement):
+        if has_blocks(statement, entry.statement):
             if not _is_same_inside(entry.statement, statement):
                 self.replace(identity, (statement,))
                 return
             self.headers.add(identity)
         self.touched.add(identity)
-        self.entries[identity] = Entry(statement, entry.parent, entry.field)
-        block = self._block(entry.parent, entry.field)
+        parent, field = entry.parent, entry.field
+        block = self._block(parent, field)
         at = self._index(block, identity)
-        self._set_block(entry.parent, entry.field, (*block[:at], statement, *block[at + 1 :]))
+        self.entries[identity] = Entry(statement, parent, field)
+        self._set_block(parent, field, (*block[:at], statement, *block[at + 1 :]))
 
     def replace(self, identity: int, statements: Sequence[Statement], note: str = "replaced it") -> None:
         """Put statements in the place of one. Identities that occur again live on; the others end with the note."""
@@ -287,7 +290,7 @@ class Edit:
     def _index(self, block: Block, identity: int) -> int:
         """Where in its block a statement stands: most often where it stood in the version, or a place beside."""
         entry, before = self.entries[identity], self.version.entries.get(identity)
-        if before is not None and before.parent == entry.parent and before.field == entry.field:
+        if before is not None and (before is entry or (before.parent == entry.parent and before.field == entry.field)):
             guess = self.version.position(identity)
             if guess < len(block) and block[guess].id == identity:
                 return guess

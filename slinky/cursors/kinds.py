@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import TypeAlias, assert_never
+from typing import Protocol, TypeAlias, assert_never
 
 from slinky.ir.blocks import is_stored_by_blocks
 from slinky.ir.statements import Alloc, Call, Check, For, If, Pass, Pipelined, Statement, Within, workers_of
@@ -34,6 +34,9 @@ BLOCKED: Key = ("blocked", "")
 PIPELINED: Key = ("pipelined", "")
 """The key of all pipelined loops."""
 
+RARE = frozenset((GUESTS, INSEPARABLE, BLOCKED, PIPELINED))
+"""The keys of statements that are asked about in each rewrite of a program that has any."""
+
 Names: TypeAlias = Mapping[Key, tuple[int, ...]]
 
 
@@ -49,6 +52,8 @@ def keys_of(statement: Statement) -> tuple[Key, ...]:
             return (*keys, INSEPARABLE) if func.whole or func.multiples else keys
         case Alloc(buffer=buffer, memory=memory):
             own = ("alloc", buffer)
+            if statement.layout is None and not isinstance(memory, Within):
+                return (own,)
             blocked = (BLOCKED,) if is_stored_by_blocks(statement) else ()
             return (own, *blocked, ("within", memory.host), GUESTS) if isinstance(memory, Within) else (own, *blocked)
         case For(variable=variable, mode=mode):
@@ -99,10 +104,19 @@ def names_in(statements: Iterable[Statement]) -> Names:
     return names
 
 
-def with_changes(names: Names, changes: Iterable[tuple[int, Statement | None, Statement | None]]) -> Names:
-    """The index after an edit: identities with the statement before it and behind it, None where there is none."""
+class Placed(Protocol):
+    """What tells where a statement stands."""
+
+    @property
+    def statement(self) -> Statement: ...
+
+
+def with_changes(names: Names, changes: Mapping[int, tuple[Placed | None, Placed | None]]) -> Names:
+    """The index after an edit: what stood in a place before, by identity, and what does now; None for nothing."""
     new: dict[Key, tuple[int, ...]] | None = None
-    for identity, old, now in changes:
+    for identity, (was, is_now) in changes.items():
+        old = was.statement if was is not None else None
+        now = is_now.statement if is_now is not None else None
         if old is now or (old is not None and now is not None and _has_same_keys(old, now)):
             continue
         before = keys_of(old) if old is not None else ()

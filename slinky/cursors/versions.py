@@ -11,12 +11,12 @@ pointers of Myers, "An applicative random-access stack" (1983).
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Set
 from typing import Any, TypeAlias
 
 import attrs
 
-from slinky.cursors.kinds import BLOCKED, GUESTS, INSEPARABLE, PIPELINED, Key, Names, names_in, with_changes
+from slinky.cursors.kinds import BLOCKED, GUESTS, PIPELINED, RARE, Key, Names, names_in, with_changes
 from slinky.errors import InvalidCursorError, ProgramError
 from slinky.ir.copies import with_fresh_identities
 from slinky.ir.regions import global_boxes
@@ -115,8 +115,10 @@ class Lineage:
     def descends_from(self, other: Lineage) -> bool:
         """Whether the other is this one or one of its ancestors."""
         node: Lineage | None = self
-        while node is not None and node.depth > other.depth:
-            node = node.jump if node.jump is not None and node.jump.depth >= other.depth else node.parent
+        depth = other.depth
+        while node is not None and node.depth > depth:
+            jump = node.jump
+            node = jump if jump is not None and jump.depth >= depth else node.parent
         return node is other
 
     def since(self, other: Lineage) -> Iterator[Lineage]:
@@ -430,16 +432,13 @@ class Version:
         """
         names = self._names
         if names is not None:
-            names = with_changes(names, [(i, _statement(old), _statement(now)) for i, (old, now) in touched.items()])
+            names = with_changes(names, touched)
         # Of a block that changed, most statements stand where they stood, or next to that: no need to count them all.
-        positions, guesses = {}, dict(self._guesses)
+        guesses, positions = dict(self._guesses), dict(self._positions)  # copies: another thread may ask for more
         if lineage.ended:
             guesses = {key: at for key, at in guesses.items() if key[0] in entries or key[0] == ROOT}
-        for key, at in dict(self._positions).items():  # a copy: another thread may ask this version for more
-            if key in reordered or key[0] in touched:
-                guesses[key] = at
-            else:
-                positions[key] = at
+        for key in [key for key in positions if key in reordered or key[0] in touched]:
+            guesses[key] = positions.pop(key)
         return Version(program, lineage, entries, names, positions, self._globals, guesses, self._leading, self.lasting)
 
     def named(self, *keys: Key) -> list[int]:
@@ -452,6 +451,10 @@ class Version:
         """The allocations of buffers of this name, in no particular order."""
         return self.names().get(("alloc", buffer), ())
 
+    def rare(self) -> Set[Key]:
+        """Which of the keys `RARE` any statement has."""
+        return self.names().keys() & RARE
+
     def guests(self) -> tuple[int, ...]:
         """The allocations that lie in the memory of others, in no particular order."""
         return self.names().get(GUESTS, ())
@@ -459,10 +462,6 @@ class Version:
     def stored_by_blocks(self) -> tuple[int, ...]:
         """The allocations that are stored by blocks, in no particular order."""
         return self.names().get(BLOCKED, ())
-
-    def inseparable(self) -> tuple[int, ...]:
-        """The calls whose funcs compute a dimension whole, or in whole pieces, in no particular order."""
-        return self.names().get(INSEPARABLE, ())
 
     def pipelined_loops(self) -> tuple[int, ...]:
         """The pipelined loops, in no particular order."""
@@ -528,10 +527,6 @@ class Version:
 
 def _unpickled(program: Program, past: tuple[Any, ...] = ()) -> Version:
     return Version(attrs.evolve(program, body=tuple(map(with_fresh_identities, program.body))), origin(UNPICKLED, past))
-
-
-def _statement(entry: Entry | None) -> Statement | None:
-    return entry.statement if entry is not None else None
 
 
 def _root(lineage: Lineage) -> Lineage:

@@ -134,8 +134,11 @@ def plain_pattern(version: Version, cursor: object) -> str | None:
 
 def _plain_name(version: Version, identity: int) -> str | None:
     """The pattern of a statement whose name nothing else has."""
-    keys, names = keys_of(version.entries[identity].statement), version.names()
-    return _named(names, keys[0]) if keys and len(names[keys[0]]) == 1 else None
+    keys = keys_of(version.entries[identity].statement)
+    if not keys:
+        return None
+    key, names = keys[0], version.names()
+    return _named(names, key) if len(names[key]) == 1 else None
 
 
 def _base(version: Version, statement: Statement) -> str:

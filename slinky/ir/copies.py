@@ -7,7 +7,9 @@ a field that a kind of statement gains is never lost on the way. Nobody else tak
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Mapping, Sequence
+from itertools import compress, starmap
 from typing import Any, TypeAlias, TypeVar, assert_never, cast
 
 import attrs
@@ -143,7 +145,7 @@ _LISTED: dict[Apply, Callable[[Any], Sequence[Any]]] = {
 
 _SYMBOLS_IN: dict[Apply, Callable[[Any], frozenset[Expr]]] = {
     _of_one: symbols,
-    _of_some: lambda values: union_of_symbols(_listed_some(values)),
+    _of_some: lambda values: frozenset().union(*[symbols(value) for value in values if value is not None]),
     _of_interval: lambda i: symbols(i.min) | symbols(i.max),
     _of_box: box_symbols,
     _of_mode: lambda mode: frozenset() if type(mode) is Serial else union_of_symbols(_listed_mode(mode)),
@@ -174,10 +176,19 @@ def _fields_holding(holds: dict[str, Apply]) -> dict[type, tuple[tuple[str, Appl
     }
 
 
+def _reader(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
+    """What reads some fields of a statement, however many they are."""
+    if len(names) > 1:
+        return operator.attrgetter(*names)
+    return lambda statement: tuple([getattr(statement, name) for name in names])
+
+
 _EXPRESSIONS = _fields_holding(_HOLDS_EXPRESSIONS)
 _NAMES = _fields_holding(_HOLDS_NAMES)
 _LISTS = {kind: tuple((name, _LISTED[apply]) for name, apply in fields) for kind, fields in _EXPRESSIONS.items()}
 _SYMBOLS = {kind: tuple((name, _SYMBOLS_IN[apply]) for name, apply in fields) for kind, fields in _EXPRESSIONS.items()}
+_SAID = {kind: (_reader([name for name, _ in fields]), [of for _, of in fields]) for kind, fields in _SYMBOLS.items()}
+"""What reads all these fields at once, and how the symbols in each are found."""
 
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -214,7 +225,7 @@ def with_fields(statement: S, **fields: Any) -> S:
 
 def with_program_body(program: Program, body: Block) -> Program:
     """A program with another body."""
-    return _changed(program, body=body)
+    return _copier(Program, ("body",))(program, body)  # type: ignore[no-any-return]
 
 
 def with_program_name(program: Program, name: str) -> Program:
@@ -264,7 +275,7 @@ def with_bounds(alloc: Alloc, box: Box, folds: tuple[Expr | None, ...]) -> Alloc
 
 def with_folds(alloc: Alloc, folds: tuple[Expr | None, ...]) -> Alloc:
     """An allocation that is folded by other factors."""
-    return _changed(alloc, folds=folds)
+    return _copier(Alloc, ("folds",))(alloc, folds)  # type: ignore[no-any-return]
 
 
 def with_memory(alloc: Alloc, memory: Memory) -> Alloc:
@@ -326,12 +337,10 @@ def symbols_of(statement: Statement) -> frozenset[Expr]:
 
 def symbols_of_changes(before: S, now: S) -> frozenset[Expr]:
     """The symbols in what a statement says otherwise than one of the same kind."""
-    found = frozenset[Expr]()
-    for name, of in _SYMBOLS[type(now)]:
-        value = getattr(now, name)
-        if value is not getattr(before, name):
-            found = found | of(value)
-    return found
+    read, symbols_in = _SAID[type(now)]
+    said = read(now)
+    others = compress(zip(symbols_in, said, strict=True), map(operator.is_not, said, read(before)))
+    return frozenset().union(*starmap(operator.call, others))
 
 
 def with_names(statement: Statement, buffers: Mapping[str, str]) -> Statement:

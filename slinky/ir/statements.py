@@ -472,9 +472,9 @@ def blocks_of(statement: Statement) -> tuple[tuple[str, Block], ...]:
 _WITHOUT_BLOCKS = frozenset((Alloc, Call, Check, Pass))
 
 
-def has_blocks(statement: Statement) -> bool:
-    """Whether statements stand inside of a statement of this kind."""
-    return type(statement) not in _WITHOUT_BLOCKS
+def has_blocks(*statements: Statement) -> bool:
+    """Whether statements stand inside of statements of the kind of any of these."""
+    return not _WITHOUT_BLOCKS.issuperset(map(type, statements))
 
 
 def has_calls_alone(block: Block) -> bool:

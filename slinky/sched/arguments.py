@@ -87,10 +87,12 @@ class Arguments:
     ) -> tuple[list[object], dict[str, object]]:
         """Arguments as the function gets them. Raises what names the one that is wrong."""
         count = len(self.positional)
-        given = [self._convert(p, key, value) for key, value in zip(self.positional, args, strict=False)]
+        given = list(map(self._convert, repeat(p), self.positional, args))
         if len(args) > count:
             given += [self._convert(p, self.rest, value) for value in args[count:]]
         named: dict[str, object] = {}
+        if not kwargs and not self.defaults:
+            return given, named
         for key, value in kwargs.items():
             named[key] = self._convert(p, key if key in self.converters else self.extra, value)
         for key, at, default in self.defaults:
@@ -108,20 +110,16 @@ class Arguments:
         given: tuple[Sequence[Any], Mapping[str, Any]],
     ) -> tuple[tuple[object, ...], Mapping[str, object]]:
         """Arguments as a history remembers them: patterns as they were given, places as what finds them again."""
+        (found, found_by_name), (values, named) = converted, given
         keys = self.positional
-        if len(given[0]) > len(keys):
-            keys = (*keys, *repeat(self.rest, len(given[0]) - len(keys)))
-        by_position = tuple(
-            [
-                value if type(value) is str else self._remembered(version, key, found, value)
-                for key, found, value in zip(keys, converted[0], given[0], strict=False)
-            ]
-        )
-        if not given[1]:
+        if len(values) > len(keys):
+            keys = (*keys, *repeat(self.rest, len(values) - len(keys)))
+        by_position = tuple(map(self._remembered, repeat(version), keys, found, values))
+        if not named:
             return by_position, _NOTHING
-        names = {key: key if key in self.converters else self.extra for key in given[1]}
+        names = {key: key if key in self.converters else self.extra for key in named}
         by_name = {
-            key: self._remembered(version, names[key], converted[1][key], value) for key, value in given[1].items()
+            key: self._remembered(version, names[key], found_by_name[key], value) for key, value in named.items()
         }
         return by_position, by_name
 

@@ -27,6 +27,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from slinky.cursors.cursors import statement_cursor
 from slinky.cursors.editing import Edit
+from slinky.cursors.kinds import BLOCKED, INSEPARABLE, PIPELINED
 from slinky.cursors.versions import IDENTITY, ROOT, Touched, Version, changes_of
 from slinky.errors import SchedulingError
 from slinky.ir.effects import made_by, written_by
@@ -82,6 +83,9 @@ def _asked(kept: tuple[tuple[tuple[Obligation, ...], bool], ...]) -> tuple[Oblig
 class _Gate:
     """What is asked of one edit."""
 
+    _elsewhere: Elsewhere = {}  # noqa: RUF012
+    """The calls that may see other buffers than before."""
+
     def __init__(
         self,
         edit: Edit,
@@ -101,7 +105,6 @@ class _Gate:
         self.remedies = remedies
         self.hint = hint
         self.touched = touched
-        self._elsewhere: Elsewhere = {}
         self._used_as_before: dict[str, bool] = {}
 
     def pass_(self) -> None:
@@ -111,25 +114,27 @@ class _Gate:
         self._ask(Obligation.VALUES)  # by which it is known what a call is
         if Obligation.VALUES in self.kept:
             check_fitting(version, self._elsewhere)  # the names of their operands may stand for other buffers
-        if version.inseparable():
+        rare = version.rare()
+        if INSEPARABLE in rare:
             check_whole(version, self._and_inside)
             check_multiples(version, self._and_inside)
         for obligation in self.asked:
             self._ask(obligation)
         check_sources(version, self._elsewhere)
+        if not rare:
+            return
         check_memory(version)
-        if version.pipelined_loops():
+        if PIPELINED in rare:
             check_stages(version)
-        if version.stored_by_blocks():
+        if BLOCKED in rare:
             check_blocks(version)
 
     def _ask(self, obligation: Obligation) -> None:
         """Prove an obligation of all statements of which no reason says that it is kept."""
-        kept, (subjects, prove) = self.kept.get(obligation), _PROOFS[obligation]
-        if kept is None:
-            prove(self, subjects(self))
-        elif kept.but_for:
-            prove(self, kept.but_for)
+        kept = self.kept.get(obligation)
+        if kept is None or kept.but_for:
+            subjects, prove = _PROOFS[obligation]
+            prove(self, subjects(self) if kept is None else kept.but_for)
 
     # How each obligation is proved of statements, given by identity ------------------------------------------------
 

@@ -227,11 +227,11 @@ def _parts(name: str, result: Any, record: type[ReturnedCursors]) -> tuple[Pipel
     count = len(fields)
     if count == 0 and isinstance(result, Pipeline):
         return result, ()
-    if not (isinstance(result, tuple) and len(result) == 2 and isinstance(result[0], Pipeline)):
+    new, found = result if isinstance(result, tuple) and len(result) == 2 else (None, None)
+    if not isinstance(new, Pipeline):
         raise OperationError(
             f"{name}: an operation returns a pipeline and a tuple of its {count} cursors, got {result!r}"
         )
-    new, found = result
     if type(found) is tuple and len(found) == count:  # as primitives return them
         require_cursors(name, found)
         return new, found
@@ -267,11 +267,12 @@ def _recorded(
     before, after = p._version, new._version
     if before is after:
         return new
-    step = Applied(operation, *taken.remembered(before, converted, given), before.lineage)
-    if after.lineage.parent is before.lineage and after.lineage.step is None:
-        after.lineage.record(step)
+    start, end = before.lineage, after.lineage
+    step = Applied(operation, *taken.remembered(before, converted, given), start)
+    if end.parent is start and end.step is None:
+        end.record(step)
         return new
-    lineage = after.lineage.child(operation.__name__, {})
+    lineage = end.child(operation.__name__, {})
     lineage.record(step)
     return new._continued(lineage)
 

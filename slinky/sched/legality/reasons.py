@@ -53,6 +53,7 @@ class Kept:
     but_for: tuple[int, ...] = ()
 
 
+ALL = tuple(Obligation)
 ALL_BUT_CHECKS = tuple(o for o in Obligation if o not in (Obligation.VALUES, Obligation.CHECKS))
 
 SAME_ORDER = Reason(
@@ -153,9 +154,10 @@ SWAPPED = Reason(
 
 FOLD_ALONE = Reason(
     "a fold alone",
-    "Nothing but a fold factor of one allocation changes, and the fold is proved by itself: that it keeps each element "
-    "until it was read last, and that no parallel loop shares it between its iterations.",
-    "Everything else speaks of coordinates, whatever their place in memory.",
+    "Nothing but a fold factor of one allocation changes. Where one is left, the fold is proved by itself: that it "
+    "keeps each element until it was read last, and that no parallel loop shares it between its iterations.",
+    "Everything else speaks of coordinates, whatever their place in memory. Where no factor is left, each element has "
+    "a place of its own. Calls and checks are the very ones that there were, where they were.",
 )
 
 COPIES_SAY = Reason(

@@ -6,7 +6,7 @@ distinct and hide no buffer or scalar, each buffer that is named is there, and e
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Set
 from typing import Any, TypeAlias, assert_never
 
 import numpy as np
@@ -32,7 +32,7 @@ def check_scopes(
     old: Version,
     new: Version,
     touched: Touched,
-    reordered: Container[tuple[int, str]],
+    reordered: Set[tuple[int, str]],
 ) -> Elsewhere:
     """Check the names in the statements, given by identity, that an edit put, changed or took away.
 
@@ -64,13 +64,14 @@ def check_scopes(
                 if is_other or is_moved:
                     asked[identity] = None
             case Alloc(buffer=buffer):
-                name = None if earlier is None else made_by(earlier)
+                was = earlier if isinstance(earlier, Alloc) else None
+                name = was.buffer if was is not None else None
                 if is_moved or name != buffer:
                     _require_not_hidden(new, statement)
                     _ask_users(new, buffer, asked)
                     if name is not None and name != buffer:
                         _ask_users(new, name, asked)
-                if not isinstance(earlier, Alloc) or not _holds_the_same(earlier, statement):
+                if was is None or was.dtype != statement.dtype or len(was.box) != len(statement.box):
                     unlike.update(dict.fromkeys(_users(new, buffer)))
             case For():
                 _require_room(new, identity)
@@ -81,7 +82,7 @@ def check_scopes(
                 pass
             case _:
                 assert_never(statement)
-        if before is not None and statement is earlier and before.parent == ROOT and entry.parent == ROOT:
+        if statement is earlier and before is not None and before.parent == ROOT and entry.parent == ROOT:
             continue  # no loop was around it, and none is: its symbols have the values that they had
         used = _to_be_asked(earlier, statement, is_moved=is_moved)
         if used:
@@ -120,11 +121,6 @@ def _users(version: Version, buffer: str) -> tuple[int, ...]:
 def _is_same_work(before: Call, now: Call) -> bool:
     """Whether a call runs the same func on operands of the same names."""
     return before.func is now.func and before.reads == now.reads and before.writes == now.writes
-
-
-def _holds_the_same(before: Alloc, now: Alloc) -> bool:
-    """Whether an allocation holds as many dimensions of the same elements."""
-    return before.dtype == now.dtype and len(before.box) == len(now.box)
 
 
 def check_fitting(version: Version, statements: Iterable[int]) -> None:
@@ -183,15 +179,16 @@ def _require_buffers(version: Version, identity: int, buffers: Iterable[str], na
 
 
 def _is_moved(
-    old: Version, new: Version, before: Entry, now: Entry, reordered: Container[tuple[int, str]], known: dict[int, bool]
+    old: Version, new: Version, before: Entry, now: Entry, reordered: Set[tuple[int, str]], known: dict[int, bool]
 ) -> bool:
     """Whether a statement may see other names than before: it, or a statement around it, is new, stands in another
     block or in one that was changed, or is a loop with another variable."""
     parent, field = now.parent, now.field
-    if before.parent != parent or before.field != field or (parent, field) in reordered:
+    if before.parent != parent or before.field != field or (reordered and (parent, field) in reordered):
         return True
-    if before is not now and _variable(before.statement) is not _variable(now.statement):
-        return True
+    if type(now.statement) is For or type(before.statement) is For:
+        if _variable(before.statement) is not _variable(now.statement):
+            return True
     if parent == ROOT:
         return False
     found = known.get(parent)

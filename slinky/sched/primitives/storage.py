@@ -28,7 +28,7 @@ from slinky.ir.statements import Alloc, Call, For, is_in_order, walk
 from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
 from slinky.sched.legality.folds import Usage, check_fold, usage_of
-from slinky.sched.legality.reasons import ALL_BUT_CHECKS, FOLD_ALONE, LESS_LIFE, MORE_ROOM, Kept, Obligation
+from slinky.sched.legality.reasons import ALL, ALL_BUT_CHECKS, FOLD_ALONE, LESS_LIFE, MORE_ROOM, Kept, Obligation
 from slinky.sched.legality.stages import folds_needed
 from slinky.sched.legality.touches import touches
 from slinky.sched.operation import sched_op
@@ -50,6 +50,8 @@ from slinky.symbolic.proofs import Facts, prove
 from slinky.symbolic.traversal import symbols
 
 _KEPT_BY_MORE_ROOM = Kept(MORE_ROOM, ALL_BUT_CHECKS)
+
+_KEPT_IN_FULL = Kept(FOLD_ALONE, ALL)
 
 _KEPT_BUT_SHARED = Kept(MORE_ROOM, tuple(o for o in ALL_BUT_CHECKS if o not in (Obligation.FOLDS, Obligation.RACES)))
 """What is kept where iterations of a parallel loop come to share a buffer that each had for itself."""
@@ -222,7 +224,7 @@ def unfold_storage(p: Pipeline, alloc: AllocCursor, dim: str | int) -> Any:
     d = dim_position(old.dims, dim, f"buffer {old.buffer}")
     edit = Edit(p._version)
     edit.update(with_folds(old, (*old.folds[:d], None, *old.folds[d + 1 :])))
-    new = settle(edit, "unfold_storage", _KEPT_BY_MORE_ROOM)
+    new = settle(edit, "unfold_storage", _KEPT_IN_FULL)
     return new, (AllocCursor(new._version, old.id),)
 
 
