@@ -83,7 +83,20 @@ class _Bounder:
     def bounds(self, expr: Expr) -> Interval:
         if symbols(expr).isdisjoint(self.names):
             return point(expr)
-        return self._plain_sum(expr) or cast(Interval, fold(expr, self._visit, self.results, self._parts))
+        return self._plain(expr) or cast(Interval, fold(expr, self._visit, self.results, self._parts))
+
+    def _plain(self, expr: Expr) -> Interval | None:
+        """The bounds of a plain sum, or of a choice between such: what the long way finds, too."""
+        kind = type(expr)
+        if kind is not Min and kind is not Max:
+            return self._plain_sum(expr)
+        parts: list[Interval] = []
+        for operand in expr.operands:  # type: ignore[attr-defined]
+            part = self._plain_sum(operand)
+            if part is None:
+                return None
+            parts.append(part)
+        return self._of(expr, parts)
 
     def _plain_sum(self, expr: Expr) -> Interval | None:
         """The bounds of a sum whose ranging terms are ranging symbols: what the long way finds, too."""

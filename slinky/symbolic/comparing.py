@@ -44,11 +44,23 @@ def at_most(a: Expr, b: Expr, known: Facts, deepest: int = _DEEPEST) -> bool:
             if at_most(e, b, known, deeper):
                 return True
     if other is Max:
+        # An operand that a fact tells about is found sooner than it is found out that another one does not do.
+        if kind is not Min and _is_told(a, b.operands, known):  # type: ignore[attr-defined]
+            return True
         for e in b.operands:  # type: ignore[attr-defined]  # noqa: SIM110  # asked most of all: written out
             if at_most(a, e, known, deeper):
                 return True
         return False
     return kind is not Min and _follows(a, b, known)
+
+
+def _is_told(a: Expr, upper: Sequence[Expr], known: Facts) -> bool:
+    """Whether a is at most any of some expressions, as constants or one fact tell."""
+    for b in upper:
+        offset, terms = difference(b, a)
+        if offset >= 0 if not terms else known.tightest.get(terms, offset + 1) <= offset:
+            return True
+    return False
 
 
 def _all_at_most(lower: Sequence[Expr], upper: Sequence[Expr], known: Facts, deepest: int) -> bool:

@@ -139,18 +139,18 @@ class Coverage:
 
     def covers_at_a_glance(self, region: Box) -> bool:
         """Whether one call before the reader, in no loop that is not around both, covers a region whatever the facts
-        are, as constants tell: in the iteration at hand, or with all earlier ones of the loop around both.
+        are, as constants tell: in the iteration at hand, or with all earlier ones of the loop right around the call.
 
-        What is computed in full before all loops does, and so does a window that slides.
+        What is computed in full does, before all loops or for each iteration, and so does a window that slides. Nothing
+        is asked of what else is written, nor of earlier iterations of other loops.
         """
         for contribution in self.straight:
             if contribution.around:
                 continue
-            if not self.loops:
-                written = self._written(contribution, NO_FACTS)
-                if written is not None and _plainly_contains(written, region, range(len(region))):
-                    return True
-            elif len(self.loops) == 1 and self._slides_over(contribution.call, self.loops[0], region):
+            written = self._written(contribution, NO_FACTS)
+            if written is not None and _plainly_contains(written, region, range(len(region))):
+                return True
+            if any(self._slides_over(contribution.call, loop, region) for loop in self.loops):
                 return True
         return False
 

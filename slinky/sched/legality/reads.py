@@ -121,11 +121,12 @@ def check_reads(version: Version, calls: Iterable[int], remedies: RemediesFor | 
 
     Raises `SchedulingError` for the first that does not.
     """
+    found: _Found = {}
     for identity in calls:
         call = version.statement(identity)
         assert isinstance(call, Call)
         for buffer, touch in reads_of_call(version, call):
-            gap = _uncovered(version, buffer, touch)
+            gap = _uncovered(version, buffer, touch, found)
             if gap is not None:
                 raise gap.refuse(version, remedies)
 
@@ -135,9 +136,10 @@ def check_readers_of(version: Version, buffers: Iterable[str], remedies: Remedie
 
     What the readers read of other buffers is as it was. Raises `SchedulingError` for the first read that is not shown.
     """
+    found: _Found = {}
     for buffer in buffers:
         for touch in touches(version, buffer, version.readers(buffer), writing=False):
-            gap = _uncovered(version, buffer, touch)
+            gap = _uncovered(version, buffer, touch, found)
             if gap is not None:
                 raise gap.refuse(version, remedies)
 
@@ -170,15 +172,19 @@ def check_outputs(version: Version, names: Iterable[str]) -> None:
             raise _Unwritten(version, name, box, known).refuse()
 
 
-def _uncovered(version: Version, buffer: str, touch: Touch) -> Uncovered | None:
+_Found: TypeAlias = dict[tuple[str, int], Coverage]
+"""What was found out about what is written of a buffer before a call: it is the same for all that the call reads."""
+
+
+def _uncovered(version: Version, buffer: str, touch: Touch, found: _Found) -> Uncovered | None:
     """The read as a gap, if it is not shown to find what it needs; remembered with the version."""
     key = ("gap", buffer, touch.call.id, touch.region)
     if key not in version.remembered:
-        version.remembered[key] = _find_gap(version, buffer, touch)
+        version.remembered[key] = _find_gap(version, buffer, touch, found)
     return cast("Uncovered | None", version.remembered[key])
 
 
-def _find_gap(version: Version, buffer: str, touch: Touch) -> Uncovered | None:
+def _find_gap(version: Version, buffer: str, touch: Touch, found: _Found) -> Uncovered | None:
     writers = version.writers(buffer)
     alloc = version.alloc_of(buffer, touch.call.id)
     if alloc is None and version.global_box(buffer) is None:
@@ -186,7 +192,10 @@ def _find_gap(version: Version, buffer: str, touch: Touch) -> Uncovered | None:
         return Uncovered(buffer, touch.region, touch.call)
     if alloc is None and not writers:
         return None  # an input or constant: the checks guarantee it for all that the outputs' bounds let a call compute
-    coverage = Coverage(version, buffer, alloc, touch.call.id)
+    key = (buffer, touch.call.id)
+    coverage = found.get(key)
+    if coverage is None:
+        coverage = found[key] = Coverage(version, buffer, alloc, touch.call.id)
     if coverage.covers_at_a_glance(touch.region) or coverage.covers(touch.region, touch.known):
         return None
     return Uncovered(buffer, touch.region, touch.call)
