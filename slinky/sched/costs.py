@@ -46,8 +46,9 @@ class Flow:
     moved: tuple[tuple[float, float, bool], ...]
     """Of each member, the bytes that are new over all strips, what each strip reads again of the one before, and
     whether loops of the back end's own do so."""
-    works: tuple[tuple[Work, float, float], ...]
-    """Of each call, what it goes over, and how many coordinates: for each of a strip, and beside these."""
+    works: tuple[tuple[float, Work, float, float], ...]
+    """Of each call that Python makes, the bytes that its passes go over, of what, and how many coordinates: for each of
+    a strip, and beside these."""
     spans: Spans
 
 
@@ -55,8 +56,8 @@ def flow_of(track: Track) -> Flow:
     """That of a track."""
     extent = track.strips.extent
     moved = [(m.row_bytes * m.slope * extent, m.row_bytes * m.window, m.work.in_loops) for m in track.members]
-    works = [(last.work, 1.0, 0.0) for last in track.lasts]
-    works += [(member.work, member.slope, member.window) for member in track.members]
+    works = [(PASSES * n.work.bytes, n.work, 1.0, 0.0) for n in track.lasts if not n.work.in_loops]
+    works += [(PASSES * m.work.bytes, m.work, m.slope, m.window) for m in track.members if not m.work.in_loops]
     return Flow(extent, track.states, tuple(moved), tuple(works), track.spans())
 
 
@@ -111,8 +112,9 @@ class Costs:
             touched = TEMPORARIES * distance
             seconds += (new + window * strips) / bandwidth
             seconds += new / (near_bandwidth if touched <= near_bytes else machine.bandwidth(touched))
-        for work, slope, window in flow.works:
-            seconds += self.again(work, work.at_once(slope * height + window))
+        for passes, work, slope, window in flow.works:
+            touched = TEMPORARIES * work.at_once(slope * height + window)
+            seconds += passes / (near_bandwidth if touched <= near_bytes else machine.bandwidth(touched))
         return seconds
 
     def nested(self, track: Track, nest: Nest, height: int, piece: int) -> float:

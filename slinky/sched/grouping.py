@@ -69,10 +69,10 @@ LEAST_TASK_SECONDS = 2e-4
 """What a worker must have to do in one go, so that it is worth being told."""
 
 
-@attrs.frozen
+@attrs.define
 class Choice:
     """How a group is run, along which dimension and in strips of which height, in how many tasks of how many rows; and
-    what that takes by the model."""
+    what that takes by the model. (It never changes; it is not frozen, as of many one is taken.)"""
 
     track: Track | None
     height: int
@@ -170,6 +170,7 @@ class _Grower:
         self.costs = Costs(aims.machine)
         self.works = [work_of(call, None) for call in self.calls]
         self.producers = {w.buffer: i for i, call in enumerate(self.calls) for w in call.writes}
+        self.reducing = frozenset(i for i, call in enumerate(self.calls) if any(s.is_reduced for s in call.strips))
         self.readers = self._readers()
         self.groups = {i: self._single(i) for i in range(len(self.calls))}
         self.group_of = list(range(len(self.calls)))
@@ -418,13 +419,14 @@ class _Grower:
         fixed = self._fixed((*lasts, *members))
         for track in tracks:
             choices += self._choices(track, fixed, self._least(choices))
-            for nest in nests_of(track, self.calls, self.readers):
-                choices += self._nested(track, nest, fixed)
-        small = [choice for choice in choices if choice.live <= self.aims.most_live]
+            if not self.reducing.isdisjoint(track.calls):
+                for nest in nests_of(track, self.calls, self.readers):
+                    choices += self._nested(track, nest, fixed)
+        small = [(self._seconds(choice), choice) for choice in choices if choice.live <= self.aims.most_live]
         if small:
-            about_as_good = ABOUT_AS_GOOD * self._least(small)
-            small = [choice for choice in small if self._seconds(choice) <= about_as_good]
-        best = min(small or choices, key=lambda choice: (choice.live, choice.seconds), default=None)
+            about_as_good = ABOUT_AS_GOOD * min([seconds for seconds, _ in small])
+            choices = [choice for seconds, choice in small if seconds <= about_as_good]
+        best = min(choices, key=lambda choice: (choice.live, choice.seconds), default=None)
         return None if best is None else Group(lasts, members, tracks, best)
 
     def _least(self, choices: Iterable[Choice]) -> float:
@@ -441,16 +443,18 @@ class _Grower:
         extent, workers = track.strips.extent, self.aims.workers
         if not track.members and workers < 2:
             return []
-        flow, found = flow_of(track), list[Choice]()
+        flow, found = None, list[Choice]()
         for height in reversed(heights_of(track, min(self.costs.most_live(track), self.aims.most_live))):
             seconds = fixed + self.costs.calls(-(-extent // height), track.steps, track.loops)
             seconds += self.costs.lines(track.lines(height), track.steps)
             if seconds > _SURELY * ABOUT_AS_GOOD * workers * least:
                 break
+            flow = flow_of(track) if flow is None else flow
             live = track.live(height)
             seconds += self.costs.inside(flow, height, live)
             own = [Choice(track, height, 1, seconds, live)] if track.members else []
-            own += self._parallel(track, height, seconds, live)
+            if workers > 1:
+                own += self._parallel(track, height, seconds, live)
             least = min(least, self._least(own))
             found += reversed(own)
         return found[::-1]

@@ -110,6 +110,8 @@ class Related:
     """How many coordinates the dimensions have that it computes whole, along which a callback may go step by step."""
     in_loops: bool = False
     """Whether the back end runs it in loops of its own: then it goes over everything once, and Python calls nothing."""
+    remembered: dict[object, Any] = attrs.field(factory=dict, init=False, eq=False, repr=False)
+    """What was found out about it, by question."""
 
 
 @attrs.frozen

@@ -80,12 +80,13 @@ class Work:
         return self.still + self.moving * min(rows, self.extent)
 
 
-@attrs.frozen
+@attrs.define
 class Member:
     """A producer in a group: along which of its dimensions it goes with the strips, and how.
 
     A strip of height h needs `slope*h + window` coordinates of it, of which `slope*h` are new. What it writes takes
-    `row_bytes` for each. A strip that shares nothing with others must compute `halo` more than what is new.
+    `row_bytes` for each. A strip that shares nothing with others must compute `halo` more than what is new. (It never
+    changes; it is not frozen, as each group that is tried makes many.)
     """
 
     index: int
@@ -310,7 +311,7 @@ def heights_within(track: Track, most_live: float, live: Callable[[int], float])
     if most < 1:
         return (unit,) if unit < track.strips.extent else ()
     largest = most.bit_length() - 1
-    is_coarse = any(member.keeps and member.slope * unit <= 1 < unit for member in track.members)
+    is_coarse = unit > 1 and any(member.keeps and member.slope * unit <= 1 for member in track.members)
     return tuple(unit << k for k in range(max(largest - HEIGHTS + 1, min(is_coarse, largest)), largest + 1))
 
 
@@ -338,14 +339,33 @@ def _member(call: Related, i: int, needs: _Needs) -> Member | None:
     far = min([need.far for need in found])
     window, halo = max(high - low + 1 - slope, 0.0), max(high - far + 1 - slope, 0.0)
     until = max([need.reader for need in found])
-    lines, steps = lines_of(call, position), steps_of(call, position)
-    lines = lines.of_window() if window >= _OVERLAP else lines
-    member = Member(
-        i, position, slope, window, halo, row_bytes_of(call, strips), lines, steps, work_of(call, strips), until
-    )
+    alone = _alone(call, strips)
+    lines = alone.window_lines if window >= _OVERLAP else alone.lines
+    member = Member(i, position, slope, window, halo, alone.row_bytes, lines, alone.steps, alone.work, until)
     fresh = high + 1 - slope if member.keeps else low
     _note_reads(strips, _Need(i, 0, slope, fresh, high, far), needs)
     return member
+
+
+@attrs.frozen
+class _Alone:
+    """What a call is in strips along one of its dimensions, whatever else is in the group."""
+
+    row_bytes: float
+    lines: Lines
+    window_lines: Lines
+    steps: float
+    work: Work
+
+
+def _alone(call: Related, strips: Strips) -> _Alone:
+    """The same, found out once."""
+    found: _Alone | None = call.remembered.get(strips.position)
+    if found is None:
+        lines, steps = lines_of(call, strips.position), steps_of(call, strips.position)
+        found = _Alone(row_bytes_of(call, strips), lines, lines.of_window(), steps, work_of(call, strips))
+        call.remembered[strips.position] = found
+    return found
 
 
 def _note_reads(strips: Strips, own: _Need, needs: _Needs) -> None:
@@ -354,11 +374,11 @@ def _note_reads(strips: Strips, own: _Need, needs: _Needs) -> None:
         needs[buffer] = (*needs.get(buffer, ()), None if motion is None else own.through(motion))
 
 
-@attrs.frozen
+@attrs.define
 class _Need:
     """What a strip of the last call needs along an axis; `far` is where that begins if no strip is left to others.
 
-    `reader` is the call that reads it.
+    `reader` is the call that reads it. (It never changes; it is not frozen, as each group that is tried makes many.)
     """
 
     reader: int
