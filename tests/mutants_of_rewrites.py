@@ -259,6 +259,7 @@ MUTANTS += mutants(
         "a read of what another iteration wrote is refused as a race, too; this stands guard",
     ),
     ("coverage: since it was allocated", "if path[depth] in shared and isinstance", "if isinstance"),
+    ("coverage: what moves back", "if all(c > 0 if atom is v", "if all(True if atom is v"),
     ("coverage: this buffer", "if alloc is None or version.alloc_of(buffer, identity) is alloc:", "if True:"),
     ("coverage: else", "return statement.condition if in_body else negate(statement.condition)",
      "return statement.condition"),

@@ -19,11 +19,13 @@ from second_judge import WrongRewriteError
 
 import slinky as sl
 from slinky.ir.scopes import leading_checks
-from slinky.ir.statements import Alloc, Call, For, Program, Statement, fresh_identity
+from slinky.ir.statements import Alloc, Call, For, Program, Serial, Statement, fresh_identity
 from slinky.sched import gate
+from slinky.sched.legality.coverage import _furthest
 from slinky.sched.primitives import storage
-from slinky.symbolic.expressions import as_expr, metadata, variable
+from slinky.symbolic.expressions import Expr, as_expr, maximum, metadata, minimum, scalar, variable
 from slinky.symbolic.intervals import Interval
+from slinky.symbolic.traversal import evaluate
 
 y, x = sl.variables("y x")
 
@@ -510,3 +512,20 @@ def handmade(program: Program, *body: Statement) -> sl.Pipeline:
     p = sl.Pipeline(attrs.evolve(program, body=(*leading_checks(program), *body)))
     p.verify()
     return p
+
+
+V, LAST = variable("v"), scalar("last")
+
+
+@pytest.mark.parametrize(
+    "end",
+    [V + 3, 2 - V, minimum(V + 1, 4), minimum(5 - V, 2 * V), minimum(V // 2, V), minimum(maximum(V, 3 - V), V + 2)],
+    ids=str,
+)
+def test_an_end_with_what_it_keeps_to_in_a_loop_is_where_it_was(end: Expr) -> None:
+    """What moves back, or neither way, keeps to nothing because the loop ends."""
+    loop = For(V, Interval(as_expr(-4), LAST), as_expr(1), Serial(), ())
+    for last in range(-4, 8):
+        for v in range(-4, last + 1):
+            values: dict[Expr, int] = {V: v, LAST: last}
+            assert evaluate(_furthest(end, loop), values) == evaluate(end, values)

@@ -76,7 +76,7 @@ def test_a_slide_hardly_looks_at_calls_that_rest_before_the_loop_as_they_did() -
 @pytest.mark.parametrize(
     ("rewrite", "most"),
     [
-        (lambda p: sl.unfold_storage(p, p.find("alloc b3"), "y"), 163),
+        (lambda p: sl.unfold_storage(p, p.find("alloc b3"), "y"), 135),
         (lambda p: sl.reorder_statements(p, p.find("b1 = _").expand(after=1)), 320),
         (lambda p: sl.split_loop(p, p.find("f1").dim("y"), 2), 357),
     ],
@@ -90,6 +90,26 @@ def test_small_rewrites_take_few_calls(rewrite: Callable[[sl.Pipeline], sl.Pipel
         rewrite(p)
         _, count = _counted(rewrite, p)
     assert count <= most
+
+
+def _slide(name: str, strips: int | None) -> int:
+    """How many functions it takes to slide what the output reads, in a loop over rows or in tasks of some strips."""
+    p = _chain(2, name)
+    p, (loop, _, _) = sl.split_loop(p, "f1.y", 4, rc=True)
+    tasks = None
+    if strips is not None:
+        p, (tasks, loop, _) = sl.split_loop(p, loop, strips, rc=True)
+    p, at = sl.compute_at(p, "f0", loop, rc=True)
+    if tasks is not None:
+        p = sl.store_at(p, at.alloc, tasks)
+    return _counted(sl.slide_window, p, at.call, loop)[1]
+
+
+def test_a_window_slides_in_tasks_about_as_fast_as_in_one_loop() -> None:
+    with resting():
+        _slide("warm", 8)
+        alone, in_tasks = _slide("alone", None), _slide("tasks", 8)
+    assert in_tasks < 2 * alone
 
 
 def test_allocations_that_move_are_asked_for_where_they_are_used_alone() -> None:

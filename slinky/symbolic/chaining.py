@@ -29,7 +29,12 @@ def follows(known: Facts, offset: int, terms: Terms) -> bool:
     least = known.tightest.get(terms)
     if least is not None and least <= offset:
         return True
-    return _Chain(known).reaches(offset, dict(terms), _DEPTH)
+    goal = offset, terms
+    found = known.chains.get(goal)
+    if found is None:
+        found = _Chain(known).reaches(offset, dict(terms), _DEPTH)
+        known.remember_chain(goal, found)
+    return found
 
 
 class _Chain:

@@ -74,6 +74,8 @@ class Facts:
     answers: dict[Condition, bool] = attrs.field(factory=dict, init=False)
     costs: dict[Condition, int] = attrs.field(factory=dict, init=False)
     """What the answers cost that took a search (see `patience`)."""
+    chains: dict[Linear, bool] = attrs.field(factory=dict, init=False)
+    """Of goals that take more than one fact, whether they are found to follow (see `chaining`)."""
     witnesses: list[Mapping[Expr, int]] = attrs.field(factory=list, init=False)
     """Integers for some atoms that agree with everything known of them: what they refute cannot be proved."""
 
@@ -118,6 +120,12 @@ class Facts:
         self.answers[goal] = answer
         if cost:
             self.costs[goal] = cost
+
+    def remember_chain(self, goal: Linear, is_found: bool) -> None:
+        """Keep whether a goal is found to follow."""
+        if len(self.chains) >= _ANSWERS:
+            self.chains.clear()
+        self.chains[goal] = is_found
 
     def remember_witness(self, witness: Mapping[Expr, int]) -> None:
         """Keep integers that refute goals; only the latest few."""

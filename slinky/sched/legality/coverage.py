@@ -161,7 +161,8 @@ class Coverage:
         from `w(f).min` on, in the first iteration f, to the end of `w(v - s)` without a gap. The region ends where w
         does, or before, and begins where e does, or behind, by what does not move: so w covers it in iteration f.
         Later, what lies in it before w is in e: each operand of the start of w is at most the region's, which leaves
-        nothing, or follows the end of e, but for limits of e that the region keeps to.
+        nothing, or follows the end of e, but for limits of e that the region keeps to. It keeps to those, too, that its
+        end keeps to in the last iteration, if it only moves forward.
         """
         if not any(each.call is call and not each.around for each in self.prior[loop.id]):
             return False
@@ -172,13 +173,16 @@ class Coverage:
         v, box = loop.variable, effect.box
         d = next(d for d, i in enumerate(box) if moves_with(i, v))
         now, needed, earlier = box[d], region[d], before[d]
-        if not plainly_at_most(needed.max, now.max):
-            return False
+        furthest = needed.max
+        if not plainly_at_most(furthest, now.max):
+            furthest = _furthest(needed.max, loop)
+            if not plainly_at_most(furthest, now.max):
+                return False
         still = [e for e in (needed.min.operands if type(needed.min) is Max else (needed.min,)) if v not in symbols(e)]
         if not still or not plainly_at_most(earlier.min, maximum(*still)):
             return False
         ends = earlier.max.operands if type(earlier.max) is Min else (earlier.max,)
-        ends = tuple([end for end in ends if not plainly_at_most(needed.max, end)])
+        ends = tuple([end for end in ends if not plainly_at_most(furthest, end)])
         for start in now.min.operands if type(now.min) is Max else (now.min,):
             if not plainly_at_most(start, needed.min) and not (ends and plainly_at_most(start, minimum(*ends), 1)):
                 return False
@@ -443,6 +447,14 @@ def _parts(end: Expr, kind: type[Min] | type[Max], v: Variable) -> tuple[list[Ex
     """The operands of an end that depend on v, and those that do not."""
     operands = end.operands if isinstance(end, kind) else (end,)
     return [e for e in operands if v in symbols(e)], [e for e in operands if v not in symbols(e)]
+
+
+def _furthest(end: Expr, loop: For) -> Expr:
+    """An end, with what it keeps to in all iterations of a loop: what moves forward is furthest in the last."""
+    v = loop.variable
+    operands = end.operands if type(end) is Min else (end,)
+    forward = [e for e in operands if all(c > 0 if atom is v else v not in symbols(atom) for atom, c in linear(e)[1])]
+    return minimum(*operands, *[substitute(e, {v: loop.range.max}) for e in forward])
 
 
 def inside(inner: Interval, outer: Interval, known: Facts) -> bool:
