@@ -270,6 +270,9 @@ class _Writer:
         parts.append(f"arguments={{{', '.join(arguments)}}}")
         flags = ("pass_buffers", "in_place", "writable_inputs")
         parts += [f"{flag}={getattr(operation, flag)}" for flag in flags]
+        if variant.dtypes:
+            dtypes = (f"{self.buffers[each.name]}: {_dtype_code(dtype)}" for each, dtype in variant.dtypes.items())
+            parts.append(f"dtypes={{{', '.join(dtypes)}}}")
         return f"sl.Variant({', '.join(parts)})"
 
     def _reduction(self, func: Func, owner: str) -> str:

@@ -1,13 +1,14 @@
 """Tests of what authors of funcs declare, on random data.
 
-Idea. A func with a variant is put into a pipeline of its own, and run with and without it, over boxes of several sizes
-and places. A difference shows that the declaration is wrong; that none is found does not show that it is right.
+Idea. A func is put into a pipeline of its own, and so is what its variant runs, on buffers of the dtypes in which that
+takes them; both run over boxes of several sizes and places. A difference shows that the declaration is wrong; that none
+is found does not show that it is right.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,12 @@ from slinky.graph.buffers import Access, BufferExpr
 from slinky.graph.built import Built
 from slinky.graph.collecting import Graph
 from slinky.graph.funcs import Func
-from slinky.graph.variants import DeclaredVariant, Variant
+from slinky.graph.variants import DeclaredVariant
 from slinky.ir.effects import NumericBox, numeric_reads, numeric_writes
-from slinky.ir.statements import Call
+from slinky.ir.operations import Callback
+from slinky.ir.statements import Call, FloatParameter, ScalarParameter
 from slinky.pipeline import Pipeline
 from slinky.runtime.buffers import Buffer
-from slinky.sched.primitives.variants import choose_variant
 from slinky.symbolic.expressions import Expr, as_expr, metadata
 from slinky.symbolic.expressions import scalar as scalar_symbol
 
@@ -45,7 +46,8 @@ def verify_variant(
 
     * `sizes`: how many elements to compute along a dimension, all of them along each in turn.
     * `seeds`: of the random data, each with other data and another place of the box.
-    * `rtol`: by how much results may differ, as for `numpy.isclose`; by default, not at all.
+    * `rtol`: by how much results may differ, as for `numpy.isclose`; by default, not at all. What a variant computes in
+      another dtype is compared in that of the func; what it reads, both dtypes hold.
     * `scalars`: values of the func's scalars, by name. Those that are not given are small random numbers.
 
     Raises `DeclarationError` at the first element that differs; `GraphError` if there is no such variant, or the func
@@ -53,18 +55,18 @@ def verify_variant(
     """
     if not isinstance(func, Func):
         raise GraphError(f"verify_variant takes a Func, got {func!r}")
-    if name not in {variant.name for variant in func.variants}:
+    variant = next((each for each in func.variants if each.name == name), None)
+    if variant is None:
         names = ", ".join(variant.name for variant in func.variants) or "none"
         raise GraphError(f"func {func.name!r} has no variant {name!r}; it declares {names}")
-    p = alone(func, [name])
-    q = choose_variant(p, p.find("_ = _"), name)
+    p, q = alone(func), alone(func, variant)
     extents = list(sizes)
     refused: CheckFailedError | None = None
     count = 0
     for seed, shift in itertools.product(seeds, range(len(extents))):
         rng = np.random.default_rng([seed, shift])
         values: dict[str, int | float] = {}
-        values |= random_scalars(p, rng) | dict(scalars or {})
+        values |= random_scalars(p, rng) | random_scalars(q, rng) | dict(scalars or {})
         try:
             shape = [extents[(shift + d) % len(extents)] for d in range(len(func.dims))]
             _compare(p, q, name, shape, rng, values, rtol)
@@ -77,8 +79,10 @@ def verify_variant(
         raise GraphError(f"func {func.name!r} could not be run on any of the sizes {extents}{why}")
 
 
-def alone(func: Func, variants: Collection[str] = ()) -> Pipeline:
-    """A pipeline of a func with these of its variants, of buffers of its own."""
+def alone(func: Func, variant: DeclaredVariant | None = None) -> Pipeline:
+    """A pipeline of a func, of buffers of its own; or of what a variant of it runs, of buffers that this takes."""
+    operation = func.lowered_operation() if variant is None else variant.operation
+    assert isinstance(operation, Callback)
     buffers: dict[BufferExpr, BufferExpr] = {}
 
     def own(access: Access) -> Access:
@@ -86,33 +90,23 @@ def alone(func: Func, variants: Collection[str] = ()) -> Pipeline:
         if buffer.value is not None:
             return access
         if buffer not in buffers:
-            buffers[buffer] = BufferExpr(buffer.name, buffer.dtype, buffer.rank)
+            dtype = buffer.dtype if variant is None else variant.dtype_of(buffer)
+            buffers[buffer] = BufferExpr(buffer.name, dtype, buffer.rank)
             buffers[buffer].multiples.update(buffer.multiples)
         return Access(buffers[buffer], access.box)
 
-    def declared(variant: DeclaredVariant) -> Variant:
-        operation = variant.operation
-        return Variant(
-            operation.function,
-            tuple(map(own, variant.inputs)),
-            arguments=dict(operation.arguments),
-            pass_buffers=operation.pass_buffers,
-            in_place=operation.in_place,
-            writable_inputs=operation.writable_inputs,
-        )
-
-    inputs, outputs = tuple(map(own, func.inputs)), tuple(map(own, func.outputs))
+    inputs = tuple(map(own, func.inputs if variant is None else variant.inputs))
+    outputs = tuple(map(own, func.outputs))
     Func(
-        func.callback,
+        operation.function,
         inputs,
         outputs,
         func.name,
-        arguments=func.arguments,
-        pass_buffers=func.pass_buffers,
-        in_place=func.in_place,
-        writable_inputs=func.writable_inputs,
+        arguments=dict(operation.arguments),
+        pass_buffers=operation.pass_buffers,
+        in_place=operation.in_place,
+        writable_inputs=operation.writable_inputs,
         whole=func.whole,
-        variants={variant.name: declared(variant) for variant in func.variants if variant.name in variants},
     )
     given = dict.fromkeys(access.buffer for access in inputs if access.buffer.value is None)
     return build_pipeline(list(given), [access.buffer for access in outputs])
@@ -132,17 +126,22 @@ def _compare(
     box = random_box(call, extents, rng)
     regions = dict(numeric_writes(call, box))
     read = input_boxes(p, call, box, regions, scalars)
-    arrays = [Buffer(random_elements(rng, i.dtype, read[i.name]), min=start_of(read[i.name])) for i in p.program.inputs]
+    given = [random_elements(rng, i.dtype, read[i.name]) for i in p.program.inputs]
+    with np.errstate(invalid="ignore", over="ignore"):
+        taken = [array.astype(i.dtype) for array, i in zip(given, q.program.inputs, strict=True)]
+        given = [array.astype(i.dtype) for array, i in zip(taken, p.program.inputs, strict=True)]
     found = []
-    for pipeline in (p, q):
+    for pipeline, elements in ((p, given), (q, taken)):
+        starts = [start_of(read[parameter.name]) for parameter in p.program.inputs]
+        arrays = [Buffer(array, min=start) for array, start in zip(elements, starts, strict=True)]
         outputs = [
             Buffer(random_elements(rng, o.dtype, regions[o.name]), min=start_of(regions[o.name]))
-            for o in p.program.outputs
+            for o in pipeline.program.outputs
         ]
-        pipeline(*arrays, *outputs, **scalars)
+        pipeline(*arrays, *outputs, **_own_scalars(pipeline, q if pipeline is p else p, scalars))
         found.append([output.array for output in outputs])
     for parameter, ours, theirs in zip(p.program.outputs, *found, strict=True):
-        place = _first_difference(ours, theirs, rtol)
+        place = _first_difference(ours, theirs.astype(ours.dtype), rtol)
         if place is not None:
             at = ", ".join(str(lo + int(k)) for (lo, _), k in zip(regions[parameter.name], place, strict=True))
             whole = ", ".join(f"{lo}..{hi}" for lo, hi in regions[parameter.name])
@@ -150,6 +149,16 @@ def _compare(
                 f"variant {name!r} of func {call.func.name!r} computes {theirs[place]} for {parameter.name}[{at}], and "
                 f"the func {ours[place]}, where {parameter.name}[{whole}] is computed"
             )
+
+
+def _own_scalars(p: Pipeline, other: Pipeline, scalars: Mapping[str, int | float]) -> dict[str, int | float]:
+    """The scalars of a pipeline, without those that only another one has."""
+    own, others = ({*_names(each.program.scalars), *_names(each.program.floats)} for each in (p, other))
+    return {name: value for name, value in scalars.items() if name in own or name not in others}
+
+
+def _names(parameters: Iterable[ScalarParameter | FloatParameter]) -> list[str]:
+    return [parameter.name for parameter in parameters]
 
 
 def call_in(p: Pipeline) -> Call:

@@ -243,6 +243,11 @@ def build(graph: Graph, *, alias: bool = False) -> sl.Pipeline:
                 extra = dilation * radius if access.radius else 0
                 return sl.interval(origin - extra, origin + (access.taps - 1) * dilation + extra)
 
+    def short_dtypes(stage: Stage) -> dict[sl.BufferExpr, Any]:
+        """The intermediates of a stage, in another dtype that holds all there is."""
+        names = {each.buffer for each in (*stage.reads, *stage.writes)}.difference(graph.inputs, graph.outputs)
+        return {buffers[name]: np.int32 for name in sorted(names)}
+
     made: list[tuple[Stage, sl.Func]] = []
     for stage in graph.stages:
         dims = sl.variables(" ".join(_NAMES[-stage.rank :])) if stage.rank else ()
@@ -262,7 +267,10 @@ def build(graph: Graph, *, alias: bool = False) -> sl.Pipeline:
             pass_buffers=stage.pass_buffers,
             in_place=stage.in_place,
             reduction=mix.reduction(dims),
-            variants={"again": sl.Variant(Mix(stage), in_place=stage.in_place)},
+            variants={
+                "again": sl.Variant(Mix(stage), in_place=stage.in_place),
+                "short": sl.Variant(Mix(stage), in_place=stage.in_place, dtypes=short_dtypes(stage)),
+            },
         )
         for other, first in made:
             if Both.can_be(other, stage):
@@ -398,9 +406,11 @@ def run_and_compare(graph: Graph, pipeline: sl.Pipeline, **options: Any) -> sl.R
     right = expected(graph)
     for name, buffer in zip((*graph.inputs, *graph.outputs), (*inputs, *outputs), strict=True):
         np.testing.assert_array_equal(buffer.array, right[name], err_msg=f"buffer {name}")
-    copies = {stage.name for stage in graph.stages if stage.copying is not None}
-    copies |= {func.name for func in funcs_of(pipeline.program) if isinstance(func.operation, Copy)}
-    assert statistics.bytes_copied == DTYPE.itemsize * sum(statistics.elements.get(name, 0) for name in copies)
+    copies = {stage.name: DTYPE for stage in graph.stages if stage.copying is not None}
+    copied = (func for func in funcs_of(pipeline.program) if isinstance(func.operation, Copy))
+    copies |= {func.name: func.outputs[0].dtype for func in copied}
+    elements = statistics.elements
+    assert statistics.bytes_copied == sum(dtype.itemsize * elements.get(name, 0) for name, dtype in copies.items())
     return statistics
 
 

@@ -66,6 +66,12 @@ def operands_written(call: Call) -> list[str]:
     return [*call.writes]
 
 
+def operands_with_dtypes(call: Call) -> list[tuple[str, object]]:
+    """Each buffer that a call reads or writes, with the dtype in which its func takes it."""
+    ports = zip((*call.reads, *call.writes), call.func.ports, strict=True)
+    return [(name, port.dtype) for name, port in ports]
+
+
 def read_boxes(func: LoweredFunc) -> list[tuple[Any, ...]]:
     """Which intervals the operation of a func is given of each input port, in terms of the func's dimensions."""
     return [port.box if port.view is None else port.view.box for port in func.inputs]

@@ -34,7 +34,7 @@ class Room:
 class Memory:
     """What a buffer holds. Arrays have one more axis than the buffer, of extent 1, so that none is without axes."""
 
-    __slots__ = ("box", "folds", "held", "itemsize", "name", "number", "room", "values", "writers")
+    __slots__ = ("box", "dtype", "folds", "held", "itemsize", "name", "number", "room", "values", "writers")
 
     def __init__(self, name: str, box: NumericBox, folds: Sequence[int | None], values: Hashes | None = None) -> None:
         self.name = name
@@ -55,8 +55,15 @@ class Memory:
         self.room: Room | None = None
         self.number = 0
         self.itemsize = 1
+        self.dtype: object = None
+        """What the program says that its elements are, where it says it."""
         self.writers: dict[int, np.ndarray[Any, Any]] = {}
         """For each run of a parallel loop, the number of the iteration that wrote to a place; 0: none."""
+
+    def of(self, dtype: object) -> Memory:
+        """The same, of elements of this dtype."""
+        self.dtype = dtype
+        return self
 
     def enter(self, room: Room, itemsize: int) -> None:
         """Lie in memory that others lie in, too."""

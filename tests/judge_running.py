@@ -46,6 +46,7 @@ from judge_geometry import (
     named,
     of_coordinates,
     operands_read,
+    operands_with_dtypes,
     operands_written,
     parts_of,
     program_of,
@@ -118,13 +119,15 @@ class Run:
         """Run the program. Raises `WrongProgramError` and `TooMuchWorkError`."""
         for parameter in self.program.inputs:
             box = self._bounds(parameter.name, parameter.rank)
-            self.memories[parameter.name] = Memory(parameter.name, box, (), _given(parameter.name, box))
+            given = Memory(parameter.name, box, (), _given(parameter.name, box))
+            self.memories[parameter.name] = given.of(parameter.dtype)
         for constant in self.program.constants:
             box = tuple((lo, lo + n - 1) for lo, n in zip(constant.min, constant.array.shape, strict=True))
-            self.memories[constant.name] = Memory(constant.name, box, (), _given(constant.name, box))
+            given = Memory(constant.name, box, (), _given(constant.name, box))
+            self.memories[constant.name] = given.of(constant.array.dtype)
         for parameter in self.program.outputs:
             box = self._bounds(parameter.name, parameter.rank)
-            self.memories[parameter.name] = Memory(parameter.name, box, ())
+            self.memories[parameter.name] = Memory(parameter.name, box, ()).of(parameter.dtype)
         try:
             for _ in self._block(self.program.body, dict(self.memories), dict(self.values), ()):
                 pass
@@ -168,7 +171,7 @@ class Run:
         folds = [None if fold is None else evaluation(fold)(values) for fold in alloc.folds]
         if any(fold is not None and fold < 1 for fold in folds):
             raise WrongProgramError(f"{alloc.buffer} is folded by {folds}")
-        memory = Memory(alloc.buffer, numeric(alloc.box, values), folds)
+        memory = Memory(alloc.buffer, numeric(alloc.box, values), folds).of(alloc.dtype)
         if isinstance(alloc.memory, Within):
             host = scope.get(alloc.memory.host)
             if host is None:
@@ -309,6 +312,9 @@ class Run:
         self.elements[func.name] += count
         if self._count > MOST_CALLS or count > MOST_ELEMENTS:
             raise TooMuchWorkError
+        for name, dtype in operands_with_dtypes(call):
+            if name in scope and scope[name].dtype != dtype:
+                raise WrongProgramError(f"{func.name} takes {name} as {dtype}, whose dtype is {scope[name].dtype}")
         geometry = geometry_of(func, self.values)
         if any(target.room is not None for target in targets):
             self._check_in_place(call, geometry, tuple(box), targets, scope)
@@ -441,9 +447,9 @@ class Run:
                 raise WrongProgramError(f"{text_of(call.func, box)} reads {name}, which is not in scope")
             is_empty = any(lo > hi for lo, hi in region)
             values = None if is_empty else self._read(call.func, box, scope[name], region).copy()
-            inner.memories[parameter.name] = Memory(parameter.name, region, (), values)
+            inner.memories[parameter.name] = Memory(parameter.name, region, (), values).of(parameter.dtype)
         for parameter, output in zip(program.outputs, outputs, strict=True):
-            inner.memories[parameter.name] = Memory(parameter.name, output.region, ())
+            inner.memories[parameter.name] = Memory(parameter.name, output.region, ()).of(parameter.dtype)
         for constant in program.constants:
             limits = tuple((lo, lo + n - 1) for lo, n in zip(constant.min, constant.array.shape, strict=True))
             inner.memories[constant.name] = Memory(constant.name, limits, (), _given(constant.name, limits))

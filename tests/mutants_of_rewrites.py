@@ -15,6 +15,7 @@ from mutants import (
     LAYOUTS,
     LEGALITY,
     MULTIPLES,
+    OTHER_DTYPES,
     PRIMITIVES,
     REFUSALS,
     REFUSED_EDITS,
@@ -109,6 +110,41 @@ MUTANTS += mutants(
      "the primitive asks for it before; this is for edits"),
     ("values: sources of what is fused", "_firsts(expected, same) == _firsts(reads, same)", "True"),
     ("values: equal sources", "frozenset((func, port, _firsts(sources, same))", "frozenset((func, port)"),
+)  # fmt: skip
+MUTANTS += mutants(
+    "slinky/sched/legality/values.py",
+    (OTHER_DTYPES,),
+    (
+        "values: other dtypes",
+        "firsts.setdefault((key, _dtype(version, alloc)), alloc)",
+        "firsts.setdefault(key, alloc)",
+    ),
+)
+MUTANTS += mutants(
+    "slinky/sched/legality/scopes.py",
+    (OTHER_DTYPES,),
+    ("scopes: variants that move", "if is_other or (is_moved and statement.func.family is not None):", "if is_other:"),
+    ("scopes: what does not fit a variant", "    check_fitting(new, unlike)\n", ""),
+)
+MUTANTS += mutants(
+    "slinky/sched/passing.py",
+    (OTHER_DTYPES,),
+    ("passing: read in another dtype", "if any(member.inputs[k].dtype != func.inputs[k].dtype for k in ports):",
+     "if False:"),
+    ("passing: written in another dtype", "_writing_through(member, passage, parts) if is_alike else None",
+     "_writing_through(member, passage, parts)"),
+)  # fmt: skip
+MUTANTS += mutants(
+    "slinky/sched/primitives/variants.py",
+    (OTHER_DTYPES,),
+    ("variants: what callers hold", "            if given == dtype:\n", "            if True:\n"),
+    ("variants: strides in bytes", "if alloc.layout is not None and not is_stored_by_blocks(alloc):", "if False:"),
+    ("variants: who was asked already", "            if user in self.funcs:\n", "            if False:\n"),
+    ("variants: what was chosen already", "        if not _takes(_call(self._version, identity), func, buffer, dtype):",
+     "        if False:"),
+    ("variants: all ports", "return all(port.dtype == dtype for", "return any(port.dtype == dtype for"),
+    ("variants: the same name", "        if self._name in able:\n", "        if False:\n"),
+    ("variants: several", "        if len(able) == 1:\n", "        if able:\n"),
 )  # fmt: skip
 MUTANTS += mutants(
     "slinky/ir/families.py",

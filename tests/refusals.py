@@ -276,7 +276,11 @@ REFUSALS: dict[str, dict[str, str]] = {
         "parallel iterations": READ_BY_OTHERS,
     },
     "choose_variant": {
-        "no variant": r"has no variant",
+        "no variant": r"has no variant '",
+        "another dtype for callers": r"takes .* as .*, and the pipeline is given",
+        "another dtype for others": r"takes .* as .*, and .* has no variant that does",
+        "another dtype for a copy": r"takes .* as .*, and the copy .* takes it as it is",
+        "strides in bytes": r"strides or an alignment that are asked for, in bytes of",
         "something read is not written": UNWRITTEN,
         "a fold": FOLD,
         "parallel iterations": READ_BY_OTHERS,

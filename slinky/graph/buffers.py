@@ -126,13 +126,11 @@ class BufferExpr:
 
     def __init__(self, name: str, dtype: npt.DTypeLike, rank: int) -> None:
         self.name = valid_name(name, "a buffer")
-        self.dtype = _dtype(name, dtype)
+        self.dtype = valid_dtype(name, dtype)
         if not is_integer(rank) or rank < 0:
             raise GraphError(f"the rank of buffer {name!r} must be an integer, 0 or more, got {rank!r}")
         if rank > LARGEST_RANK:
             raise GraphError(f"the rank of buffer {name!r} must be at most {LARGEST_RANK}, as in NumPy, got {rank}")
-        if self.dtype.hasobject or self.dtype.itemsize == 0 or self.dtype.subdtype is not None:
-            raise GraphError(f"buffer {name!r} needs a dtype of fixed size without Python objects, got {self.dtype}")
         self.rank = int(rank)
         self.producer: Func | None = None
         self.is_read = False
@@ -264,14 +262,20 @@ class BufferExpr:
         return f"<BufferExpr {self.name}: {self.dtype}[{self.rank}]>"
 
 
-def _dtype(name: str, given: npt.DTypeLike) -> np.dtype[Any]:
-    """A dtype. None is refused: to NumPy it is float64, which nobody means who says nothing."""
+def valid_dtype(name: str, given: npt.DTypeLike) -> np.dtype[Any]:
+    """The dtype of a buffer. None is refused: to NumPy it is float64, which nobody means who says nothing.
+
+    Raises `GraphError` for what no buffer can have.
+    """
     if given is None:
         raise GraphError(f"buffer {name!r} needs a dtype, such as np.float32, got None")
     try:
-        return np.dtype(given)
+        dtype = np.dtype(given)
     except (TypeError, ValueError) as error:
         raise GraphError(f"buffer {name!r} needs a dtype, such as np.float32, got {given!r}: {error}") from None
+    if dtype.hasobject or dtype.itemsize == 0 or dtype.subdtype is not None:
+        raise GraphError(f"buffer {name!r} needs a dtype of fixed size without Python objects, got {dtype}")
+    return dtype
 
 
 class Dimension:

@@ -13,7 +13,7 @@ from slinky.errors import GraphError
 from slinky.graph.annotations import LoopAnnotation, LoopLike, LoopName, Place, Root, loops_of, place_in
 from slinky.graph.buffers import Access, BufferExpr, valid_name
 from slinky.graph.reductions import Reduction
-from slinky.graph.variants import DeclaredVariant, Variant, require_within
+from slinky.graph.variants import DeclaredVariant, Variant, dtypes_of, require_within
 from slinky.ir.operations import Callback, Operation
 from slinky.ir.returning import Returning
 from slinky.ir.signatures import signature_of
@@ -97,7 +97,7 @@ class Func:
             raise GraphError(f"func {self.name!r} produces nothing: give at least one output access")
         counts = len(self.inputs), len(self.outputs)
         _check_ufunc(callback, self.arguments, counts, self.pass_buffers, f"func {self.name!r}")
-        self._check_signature(callback, self.inputs, self.arguments, f"func {self.name!r}")
+        self._check_signature(callback, self.inputs, self.arguments, f"func {self.name!r}", {})
         self.dims = self._dims()
         self.whole = self._whole(whole)
         if reduction is not None and not isinstance(reduction, Reduction):
@@ -180,19 +180,26 @@ class Func:
             self.writable_inputs if given.writable_inputs is None else given.writable_inputs,
         )
         self._check_symbols(inputs, dict(operation.arguments), what)
-        self._check_signature(operation.function, inputs, dict(operation.arguments), what)
+        dtypes = dtypes_of(given.dtypes, (*self.inputs, *self.outputs), what)
+        self._check_signature(operation.function, inputs, dict(operation.arguments), what, dtypes)
         require_within(inputs, self.inputs, what)
-        return DeclaredVariant(name, inputs, operation)
+        return DeclaredVariant(name, inputs, operation, dtypes)
 
     def _check_signature(
-        self, callback: Callable[..., Any], inputs: Iterable[Access], arguments: Mapping[str, Any], what: str
+        self,
+        callback: Callable[..., Any],
+        inputs: Iterable[Access],
+        arguments: Mapping[str, Any],
+        what: str,
+        dtypes: Mapping[BufferExpr, np.dtype[Any]],
     ) -> None:
         """A callback that declares what it takes is given that."""
         signature = signature_of(callback)
         if signature is None:
             return
         reads, writes = (
-            [(access.buffer.dtype, access.buffer.rank) for access in accesses] for accesses in (inputs, self.outputs)
+            [(dtypes.get(access.buffer, access.buffer.dtype), access.buffer.rank) for access in accesses]
+            for accesses in (inputs, self.outputs)
         )
         complaint = signature.complaint(reads, writes, arguments)
         if complaint is not None:

@@ -156,10 +156,17 @@ class _Walk:
     def _variant(
         self, func: Func, variant: DeclaredVariant, lowered: LoweredFunc, renamed: dict[Expr, Expr]
     ) -> LoweredFunc:
-        """A variant of a func: what it runs, and what that reads."""
-        inputs = tuple(self._input_port(func, access, renamed) for access in variant.inputs)
+        """A variant of a func: what it runs, what that reads, and in which dtypes."""
+        inputs = tuple(
+            attrs.evolve(self._input_port(func, access, renamed), dtype=variant.dtype_of(access.buffer))
+            for access in variant.inputs
+        )
+        outputs = tuple(
+            attrs.evolve(port, dtype=variant.dtype_of(access.buffer))
+            for port, access in zip(lowered.outputs, func.outputs, strict=True)
+        )
         operation = variant.operation.substituted(self.domains)
-        return attrs.evolve(lowered, operation=operation, inputs=inputs, reduction=None)
+        return attrs.evolve(lowered, operation=operation, inputs=inputs, outputs=outputs, reduction=None)
 
     def _shared_box(self, func: Func) -> dict[Variable, Interval]:
         """One interval per dimension of a func, for all its outputs. Bounds of the pipeline's outputs are given."""

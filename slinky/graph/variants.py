@@ -2,9 +2,11 @@
 
 Idea. That two callbacks compute the same is what only their author can know. So it is said where the func is made, and
 a schedule chooses among what was said. A variant reads the buffers that its func reads, in the same order, and of each
-no more than that: so bounds that suffice for the func suffice for it.
+no more than that: so bounds that suffice for the func suffice for it. It may take some of the buffers in another dtype:
+then it is for programs in which all who use such a buffer do.
 
-Invariant: of a `DeclaredVariant`, each input lies in the func's, for all values of the func's dimensions.
+Invariant: of a `DeclaredVariant`, each input lies in the func's, for all values of the func's dimensions; it says other
+dtypes of buffers that the func reads or writes, and of no constant.
 """
 
 from __future__ import annotations
@@ -13,9 +15,11 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import attrs
+import numpy as np
+import numpy.typing as npt
 
 from slinky.errors import GraphError
-from slinky.graph.buffers import Access
+from slinky.graph.buffers import Access, BufferExpr, valid_dtype
 from slinky.ir.operations import Callback
 from slinky.symbolic.intervals import Interval
 from slinky.symbolic.proofs import facts, prove
@@ -32,6 +36,9 @@ class Variant:
       order, each within the func's.
     * `arguments`, `pass_buffers`, `writable_inputs`: as of a func; by default as the func says.
     * `in_place`: as of a func.
+    * `dtypes`: buffers, intermediates of the pipeline, that it takes in another dtype than they have:
+      `{sums: np.float32}`. By declaration, what it computes of them, and for them, is the same but for what that dtype
+      cannot hold. Everybody else who uses such a buffer must have a variant that takes it so, too.
     """
 
     def __init__(
@@ -43,6 +50,7 @@ class Variant:
         pass_buffers: bool | None = None,
         in_place: bool | None = None,
         writable_inputs: bool | None = None,
+        dtypes: Mapping[BufferExpr, npt.DTypeLike] | None = None,
     ) -> None:
         self.callback = callback
         self.inputs = inputs
@@ -50,6 +58,7 @@ class Variant:
         self.pass_buffers = pass_buffers
         self.in_place = in_place
         self.writable_inputs = writable_inputs
+        self.dtypes = dtypes
 
     def __repr__(self) -> str:
         return f"<Variant {getattr(self.callback, '__name__', self.callback)}>"
@@ -57,11 +66,37 @@ class Variant:
 
 @attrs.frozen
 class DeclaredVariant:
-    """A variant of a func: its name, what it reads, and what it runs."""
+    """A variant of a func: its name, what it reads, what it runs, and which buffers it takes in another dtype."""
 
     name: str
     inputs: tuple[Access, ...]
     operation: Callback
+    dtypes: Mapping[BufferExpr, np.dtype[Any]] = attrs.field(factory=dict)
+
+    def dtype_of(self, buffer: BufferExpr) -> np.dtype[Any]:
+        """The dtype in which it takes a buffer."""
+        return self.dtypes.get(buffer, buffer.dtype)
+
+
+def dtypes_of(given: object, used: Iterable[Access], what: str) -> dict[BufferExpr, np.dtype[Any]]:
+    """The dtypes that a variant declares, of buffers that its func uses.
+
+    Raises `GraphError` for what is no dtype, and for a buffer whose dtype it cannot say.
+    """
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise GraphError(f"{what}: dtypes must be a dictionary, dtypes by buffer, got {given!r}")
+    buffers = dict.fromkeys(access.buffer for access in used)
+    found = {}
+    for buffer, dtype in given.items():
+        if not isinstance(buffer, BufferExpr) or buffer not in buffers:
+            names = ", ".join(each.name for each in buffers)
+            raise GraphError(f"{what}: dtypes are of buffers that the func uses ({names}), got {buffer!r}")
+        if buffer.value is not None:
+            raise GraphError(f"{what}: {buffer.name} is a constant, whose dtype is that of its array")
+        found[buffer] = valid_dtype(buffer.name, dtype)
+    return {buffer: dtype for buffer, dtype in found.items() if dtype != buffer.dtype}
 
 
 def require_within(inputs: tuple[Access, ...], func_inputs: tuple[Access, ...], what: str) -> None:

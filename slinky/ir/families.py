@@ -1,7 +1,8 @@
 """Funcs that compute the same, by the word of their author: a func and its variants.
 
-Idea. A variant has the dimensions and outputs of its func, and other ways: another operation, which may read less. That
-both give the same is declared where the func is made, and nowhere else. So a family is made once, with the func, and
+Idea. A variant has the dimensions and outputs of its func, and other ways: another operation, which may read less, and
+may take some of the buffers in another dtype. That both give the same is declared where the func is made, and nowhere
+else. So a family is made once, with the func, and
 whoever changes a func (reads past a copy, say) changes all of the family alike.
 
 Invariant: a func is a relative of another only if both stand in one family, under the names that they bear; no func
@@ -18,7 +19,8 @@ from slinky.ir.statements import Family, LoweredFunc
 
 
 def with_variants(func: LoweredFunc, variants: dict[str, LoweredFunc]) -> LoweredFunc:
-    """A func with variants, each of which differs from it in its operation and in the boxes of its inputs alone."""
+    """A func with variants, each of which differs from it in its operation, in the boxes of its inputs, and in the
+    dtypes of its ports alone."""
     if not variants:
         return func
     members: dict[str | None, LoweredFunc] = {None: func}

@@ -164,8 +164,18 @@ def _depends_on_loops(e: Expr) -> bool:
 
 def reading_through(func: LoweredFunc, ports: Sequence[int], passage: Passage) -> LoweredFunc | None:
     """A func, with its variants, that reads by some of its input ports, given by position, the other buffer of a
-    passage; None where no array in that shows what the operation is to be given."""
-    return with_all_changed(func, lambda member: _reading_through(member, ports, passage))
+    passage; None where no array in that shows what the operation is to be given.
+
+    Variants that take in another dtype what they read there have no part in it: what the other buffer is taken in, its
+    own users say.
+    """
+
+    def change(member: LoweredFunc) -> LoweredFunc | None:
+        if any(member.inputs[k].dtype != func.inputs[k].dtype for k in ports):
+            return None
+        return _reading_through(member, ports, passage)
+
+    return with_all_changed(func, change)
 
 
 def _reading_through(func: LoweredFunc, ports: Sequence[int], passage: Passage) -> LoweredFunc | None:
@@ -247,7 +257,8 @@ def writing_through(func: LoweredFunc, passage: Passage, parts: Sequence[Limit])
     found: dict[str | None, Rewritten] = {}
 
     def change(member: LoweredFunc) -> LoweredFunc | None:
-        rewritten = _writing_through(member, passage, parts)
+        is_alike = [port.dtype for port in member.outputs] == [port.dtype for port in func.outputs]
+        rewritten = _writing_through(member, passage, parts) if is_alike else None
         if rewritten is None:
             return None
         found[member.variant] = rewritten

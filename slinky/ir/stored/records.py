@@ -280,8 +280,28 @@ def _write_func(writing: Writing, func: LoweredFunc) -> int:
 def _write_family(writing: Writing, func: LoweredFunc) -> dict[str, Any]:
     written: dict[str, Any] = _FUNC.write(writing, attrs.evolve(func, family=None))
     others = relatives(func) if is_member(func) else {}
-    given = [(name, other.operation, other.inputs) for name, other in others.items() if name is not None]
-    return {**written, "variants": [_VARIANT.write(writing, each) for each in given]} if given else written
+    variants = [(name, other) for name, other in others.items() if name is not None]
+    return {**written, "variants": [_write_variant(writing, func, *each) for each in variants]} if variants else written
+
+
+def _write_variant(writing: Writing, func: LoweredFunc, name: str, variant: LoweredFunc) -> Any:
+    """What a variant has of its own: the dtypes of what it writes, only if they are others than those of the func."""
+    said = _VARIANT.write(writing, (name, variant.operation, variant.inputs))
+    if variant.outputs == func.outputs:
+        return said
+    return [*said, _DTYPES.write(writing, tuple(port.dtype for port in variant.outputs))]
+
+
+def _read_variant(reading: Reading, func: LoweredFunc, value: Any) -> tuple[str, LoweredFunc]:
+    says_dtypes = type(value) is list and len(value) == 4
+    name, operation, inputs = _VARIANT.read(reading, value[:3] if says_dtypes else value)
+    outputs = func.outputs
+    if says_dtypes:
+        dtypes = reading.at("[3]", lambda given: _DTYPES.read(reading, given), value[3])
+        if len(dtypes) != len(outputs):
+            reading.fail(f"a variant of {func.name} says {len(dtypes)} dtypes of its {len(outputs)} outputs")
+        outputs = tuple(attrs.evolve(port, dtype=dtype) for port, dtype in zip(outputs, dtypes, strict=True))
+    return name, attrs.evolve(func, operation=operation, inputs=inputs, outputs=outputs, reduction=None)
 
 
 def _read_func(reading: Reading, value: Any) -> LoweredFunc:
@@ -293,15 +313,13 @@ def _read_func(reading: Reading, value: Any) -> LoweredFunc:
     if type(value) is not dict or "variants" not in value:
         return cast(LoweredFunc, _FUNC.read(reading, value))
     func = _FUNC.read(reading, {key: each for key, each in value.items() if key != "variants"})
-    variants = reading.at(
-        ".variants",
-        lambda given: reading.each(given, cast(Any, lambda each: _VARIANT.read(reading, each))),
-        value["variants"],
+    found: dict[str, LoweredFunc] = dict(
+        reading.at(
+            ".variants",
+            lambda given: reading.each(given, cast(Any, lambda each: _read_variant(reading, func, each))),
+            value["variants"],
+        )
     )
-    found = {
-        name: attrs.evolve(func, operation=operation, inputs=inputs, reduction=None)
-        for name, operation, inputs in variants
-    }
     for variant in found.values():
         if len(variant.inputs) != len(func.inputs):
             reading.fail(f"a variant of {func.name} reads {len(variant.inputs)} buffers, and it {len(func.inputs)}")
@@ -357,6 +375,7 @@ _CODECS |= {
 }  # fmt: skip
 
 _VARIANT = _some([_NAME, _CODECS["Operation"], _many(_CODECS["InputPort"])])
+_DTYPES = _many(_CODECS["np.dtype[Any]"])
 
 _BLOCKS = {field.name for kind in KINDS for field in attrs.fields(kind) if field.type == "Block"}
 """The fields of statements that hold blocks."""

@@ -59,7 +59,7 @@ def check_scopes(
         match statement:
             case Call():
                 is_other = not isinstance(earlier, Call) or not _is_same_work(earlier, statement)
-                if is_other:
+                if is_other or (is_moved and statement.func.family is not None):
                     unlike[identity] = None
                 if is_other or is_moved:
                     asked[identity] = None
@@ -128,8 +128,9 @@ def check_fitting(version: Version, statements: Iterable[int]) -> None:
     that none of them is written and touched otherwise, too.
 
     A call that runs the same func on the same buffers fits them as it did, wherever it stands, unless one of them holds
-    something else than before. (That they are the same buffers is shown by `values`, or else this is asked.) Raises
-    `SchedulingError` for the first call that does not.
+    something else than before. (That they are the same buffers is shown by `values`, or else this is asked.) Where a
+    func has variants, `values` takes one for the other, which may take buffers in other dtypes: so a call of it that
+    has moved is asked about, too. Raises `SchedulingError` for the first call that does not.
     """
     dtypes: dict[str, np.dtype[Any]] | None = None
     for identity in statements:

@@ -3,9 +3,9 @@
 Idea. An element of a buffer has one value because one func writes the buffer, from buffers of which the same is true.
 Before and after an edit, a call is the same *production* if it runs the same func and its operands stand for the same
 buffers: the same allocations (a copy of an allocation stands for its original), or the same parameters. Two allocations
-that are written by the same funcs, from the same sources, hold the same elements at the same coordinates, so either can
-stand for the other. A variant of a func stands for it, because the author of the func says so (`ir.families`);
-so does a fused func for two. A buffer that is made to hold elements of another one stands for that.
+of one dtype that are written by the same funcs, from the same sources, hold the same elements at the same coordinates,
+so either can stand for the other. A variant of a func stands for it, because the author of the func says so
+(`ir.families`); so does a fused func for two. A buffer that is made to hold elements of another one stands for that.
 
 Invariant: where every call of the new program is a production of the old one, all elements that both programs compute
 have the same values, whatever else differs.
@@ -14,7 +14,9 @@ have the same values, whatever else differs.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias
+
+import numpy as np
 
 from slinky.cursors.cursors import statement_cursor
 from slinky.cursors.versions import Version
@@ -153,12 +155,19 @@ def _find_equal_allocations(version: Version) -> Mapping[int, int]:
         more: dict[int, int] = {}
         for alloc, productions in made.items():
             key = frozenset((func, port, _firsts(sources, same)) for func, port, sources in productions)
-            first = firsts.setdefault(key, alloc) if key else alloc
+            first = firsts.setdefault((key, _dtype(version, alloc)), alloc) if key else alloc
             if first != alloc:
                 more[alloc] = first
         if more == same:
             return same
         same = more
+
+
+def _dtype(version: Version, alloc: int) -> np.dtype[Any]:
+    """What an allocation holds: by another variant of a func, the same may be held in another dtype."""
+    statement = version.statement(alloc)
+    assert isinstance(statement, Alloc)
+    return statement.dtype
 
 
 def _firsts(sources: tuple[Source, ...], same: Mapping[int, int]) -> tuple[Source, ...]:

@@ -210,8 +210,9 @@ def share_calls(p: Pipeline, call: CallCursor, other: CallCursor) -> Any:
     Two buffers may be equal sources, too: of two chains that compute the same, the last calls can be shared first.
 
     Refused: calls of different funcs, or of one func on different sources; an other call that writes an output of the
-    pipeline, or a buffer that others write, too, or with a layout; readers that do not find what they read in what the
-    call computes where it stands (`compute_at`, `compute_root` and `reorder_statements` move it).
+    pipeline, or a buffer that others write, too, or with a layout, or of another dtype (`choose_variant`); readers that
+    do not find what they read in what the call computes where it stands (`compute_at`, `compute_root` and
+    `reorder_statements` move it).
 
     Cursors:
         call: the call that serves both.
@@ -256,6 +257,14 @@ def _shared_names(version: Version, call: CallCursor, other: CallCursor) -> dict
             raise SchedulingError(f"both calls of {kept.func.name} write {buffer}", place=other)
         if any(not are_equal_productions(version, kept, _call(version, i)) for i in version.writers_of(theirs)):
             raise SchedulingError(f"{buffer} is written by others than {gone.func.name}, too", place=other)
+        if own is not None and own.dtype != theirs.dtype:
+            raise SchedulingError(
+                f"{buffer} is {theirs.dtype}, and {ours} is {own.dtype}",
+                place=other,
+                remedies=lambda: [
+                    first("let both run one variant first", ("choose_variant", PlaceOf(gone.id), kept.func.variant))
+                ],
+            )
         if own is not None and same.get(theirs.id, theirs.id) != same.get(own.id, own.id):
             raise SchedulingError(f"{ours} is written by others than {kept.func.name}, too", place=call)
         if theirs.layout is not None:

@@ -3,19 +3,29 @@
 That a variant computes the same is the word of the func's author, declared where the func is made, and so is that one
 func computes what two do. What a variant reads may be less, never more; a fused func reads what the first of the two
 reads for what the second reads of it. That they find it is proved as for any call.
+
+A variant may take buffers in another dtype. A buffer has one dtype, so all calls that write or read it must take it so:
+each by a variant that its func declares, which may take further buffers in other dtypes, and so on, until all agree.
+What callers hold has the dtype that it has.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
+
+import numpy as np
 
 from slinky.cursors.cursors import CallCursor, statement_cursor
 from slinky.cursors.editing import Edit
 from slinky.cursors.versions import Version
 from slinky.errors import SchedulingError
-from slinky.ir.copies import with_func, with_identity, with_operands
-from slinky.ir.families import names_of_variants, original, relative
-from slinky.ir.statements import Alloc, Call, LoweredFunc
+from slinky.ir.blocks import is_stored_by_blocks, words_of_layout
+from slinky.ir.copies import with_fields, with_func, with_identity, with_operands
+from slinky.ir.families import is_member, names_of_variants, original, relative, relatives
+from slinky.ir.operations import Copy
+from slinky.ir.regions import global_dtypes
+from slinky.ir.statements import Alloc, Call, LoweredFunc, Port
 from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
 from slinky.sched.legality.values import are_equal_productions
@@ -55,8 +65,25 @@ def choose_variant(p: Pipeline, call: CallCursor, name: str | None) -> Any:
     Other calls of the func run what they ran. A variant may read less than its func (`sl.Variant`), so that producers
     need not compute the rest for it. `sl.verify_variant` tests whether both compute the same.
 
+    A variant may also take an intermediate in another dtype. Then that is what the intermediate has, and whoever else
+    writes or reads it runs a variant, too, that takes it so: the one of the same name, or else the only one.
+
+        >>> a, t, b = (sl.BufferExpr(name, np.float64, 1) for name in ("a", "t", "b"))
+        >>> single = sl.Variant(lambda s, o: np.multiply(s, s, out=o, casting="same_kind"), dtypes={t: np.float32})
+        >>> square = sl.Func(np.square, [a[x]], [t[x]], variants={"single": single})
+        >>> root = sl.Func(np.sqrt, [t[x]], [b[x]], variants={"single": sl.Variant(np.sqrt, dtypes={t: np.float32})})
+        >>> print(choose_variant(sl.build_pipeline([a], [b]), "square", "single").body()[2:])
+          pipeline sqrt(a: float64[1]) -> (b: float64[1]):
+            check a.x.min <= b.x.min
+            check b.x.max <= a.x.max
+        >   alloc t: float32[b.x.min..b.x.max]
+        >   t[:] = square[single](a[:])
+        >   b[:] = sqrt[single](t[:])
+
     Refused: a name under which the func declares nothing; a variant that does not work in place, where the call does
-    (`compute_in_place`).
+    (`compute_in_place`); one that takes an input or output of the pipeline in another dtype, or an intermediate that
+    somebody else uses who has no variant that takes it so, or several of other names, or that lies in memory by strides
+    that are asked for.
 
     Cursors:
         call: the call.
@@ -69,9 +96,118 @@ def choose_variant(p: Pipeline, call: CallCursor, name: str | None) -> Any:
         raise SchedulingError(f"{old.func.name} has no variant {name!r}: it {declared}", place=call)
     edit = Edit(version)
     if func is not old.func:
-        edit.update(with_func(old, func))
+        agreement = _Agreement(version, old, func)
+        for alloc in agreement.allocs.values():
+            edit.update(alloc)
+        for identity, member in agreement.funcs.items():
+            edit.update(with_func(_call(version, identity), member))
     new = settle(edit, "choose_variant")
     return new, (CallCursor(new._version, old.id),)
+
+
+class _Agreement:
+    """What calls run, and buffers hold, so that all who use a buffer take it in its dtype, once a call runs a variant.
+
+    `funcs` has each call that runs another func than before, `allocs` each allocation of another dtype; by identity.
+    """
+
+    def __init__(self, version: Version, call: Call, func: LoweredFunc) -> None:
+        self._version = version
+        self._name = func.variant
+        self.funcs = {call.id: func}
+        self.allocs: dict[int, Alloc] = {}
+        waiting = [call.id]
+        while waiting:
+            identity = waiting.pop()
+            for buffer, port in _operands(_call(version, identity), self.funcs[identity]):
+                waiting += self._take(identity, buffer, port.dtype)
+
+    def _take(self, identity: int, buffer: str, dtype: np.dtype[Any]) -> list[int]:
+        """Let a buffer have the dtype in which a call takes it; the calls that run another func for that."""
+        version, label = self._version, self.funcs[identity].label
+        alloc = version.alloc_of(buffer, identity)
+        if alloc is None:
+            given = global_dtypes(version.program)[buffer]
+            if given == dtype:
+                return []
+            raise SchedulingError(
+                f"{label} takes {buffer} as {dtype}, and the pipeline is given {given}",
+                place=statement_cursor(version, identity),
+                hint="only intermediates can be stored in another dtype",
+            )
+        if self.allocs.get(alloc.id, alloc).dtype == dtype:
+            return []
+        if alloc.layout is not None and not is_stored_by_blocks(alloc):
+            raise SchedulingError(
+                f"{buffer} {words_of_layout(alloc)}, in bytes of {alloc.dtype}: it cannot hold {dtype}",
+                place=statement_cursor(version, alloc.id),
+                hint="choose the variant first, then set_layout",
+            )
+        self.allocs[alloc.id] = with_fields(alloc, dtype=dtype)
+        users = dict.fromkeys((*version.writers_of(alloc), *version.readers_of(alloc)))
+        changed = []
+        for user in users:
+            call = _call(version, user)
+            if user in self.funcs:
+                self._require(user, buffer, dtype)
+            else:
+                self.funcs[user] = self._member(call, buffer, dtype, label)
+                changed.append(user)
+        return changed
+
+    def _require(self, identity: int, buffer: str, dtype: np.dtype[Any]) -> None:
+        """Raise `SchedulingError` where a call runs what does not take a buffer in a dtype."""
+        func = self.funcs[identity]
+        if not _takes(_call(self._version, identity), func, buffer, dtype):
+            raise self._refusal(identity, f"others take {buffer} as {dtype}, and {func.label} does not")
+
+    def _member(self, call: Call, buffer: str, dtype: np.dtype[Any], label: str) -> LoweredFunc:
+        """Of the variants of what a call runs, the one that takes a buffer in a dtype."""
+        family = relatives(call.func) if is_member(call.func) else {call.func.variant: call.func}
+        able = {name: func for name, func in family.items() if _takes(call, func, buffer, dtype)}
+        if self._name in able:
+            return able[self._name]
+        if len(able) == 1:
+            (member,) = able.values()
+            return member
+        if able:
+            names = ", ".join(func.label for func in able.values())
+            raise self._refusal(call.id, f"{label} takes {buffer} as {dtype}, and so do several: {names}")
+        if isinstance(call.func.operation, Copy):
+            raise SchedulingError(
+                f"{label} takes {buffer} as {dtype}, and the copy {call.func.name} takes it as it is",
+                place=statement_cursor(self._version, call.id),
+                remedies=lambda: [do_first("do without the copy first", ("alias_copy", PlaceOf(call.id)))],
+            )
+        raise SchedulingError(
+            f"{label} takes {buffer} as {dtype}, and {call.func.name} has no variant that does",
+            place=statement_cursor(self._version, call.id),
+            hint=f"sl.Variant(..., dtypes={{{buffer}: ...}}), where {call.func.name} is made, declares one",
+        )
+
+    def _refusal(self, identity: int, message: str) -> SchedulingError:
+        return SchedulingError(
+            message,
+            place=statement_cursor(self._version, identity),
+            hint="variants that go together are found where they have one name",
+        )
+
+
+def _operands(call: Call, func: LoweredFunc) -> Iterator[tuple[str, Port]]:
+    """The buffers of a call, each with the port of a func by which it uses it."""
+    yield from zip(call.writes, func.outputs, strict=True)
+    yield from zip(call.reads, func.inputs, strict=True)
+
+
+def _takes(call: Call, func: LoweredFunc, buffer: str, dtype: np.dtype[Any]) -> bool:
+    """Whether a func, run by a call, takes a buffer in a dtype by all of its ports."""
+    return all(port.dtype == dtype for name, port in _operands(call, func) if name == buffer)
+
+
+def _call(version: Version, identity: int) -> Call:
+    call = version.statement(identity)
+    assert isinstance(call, Call)
+    return call
 
 
 @sched_op(FuseCallsCursors)
