@@ -240,6 +240,11 @@ class Pipeline:
         Nothing runs. Instead of an array, its shape will do, a tuple of integers; outputs may be omitted. Where
         parallel loops allocate, it is the most that a run can take: how much their iterations overlap is chance.
         """
+        from slinky.runtime.reserving import estimated_memory
+
+        found = estimated_memory(self._completing(), arrays, scalars, threads)
+        if found is not None:
+            return found
         rehearsed = self._rehearse(arrays, scalars, threads)
         return Memory(rehearsed.program_bytes, rehearsed.peak_bytes)
 

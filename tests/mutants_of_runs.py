@@ -21,6 +21,7 @@ from mutants import (
     OMITTED,
     PLAN,
     REMAINDERS,
+    RESERVING,
     RINGS,
     SHARED,
     SOLVING,
@@ -35,6 +36,28 @@ MUTANTS: list[Mutant] = []
 
 # Storage: memory in place, lifetimes, rings, checked mode --------------------------------------------------------------
 
+MUTANTS += mutants(
+    "slinky/runtime/reserving.py",
+    (RESERVING,),
+    ("reserving: in outputs", "        if in_outputs(program):\n", "        if False:\n"),
+    ("reserving: iterations at once", "isinstance(loop.mode, Serial) or not _allocates(loop)", "True"),
+    ("reserving: pipelines inside", "if any(isinstance(call.func.operation, Nested) for call in calls):", "if False:"),
+    ("reserving: at the origin", "        program, values = _as_it_runs(program, values)\n", ""),
+    ("reserving: not at the origin", "all(values[first] == 0 for _, _, first, _ in ends)", "True"),
+    (
+        "reserving: memory given back",
+        "if len(sizes) > 1 and sum(sizes.values()) > SPARE",
+        "if len(sizes) > 9 and sum(sizes.values()) > SPARE",
+    ),
+    ("reserving: room for tiles", "variables.isdisjoint(symbols(e)) for e in own)", "True for e in own)"),
+    (
+        "reserving: others beside tiles",
+        "alone = [not others for others in alive_at_once(kinds)]",
+        "alone = [True for _ in kinds]",
+    ),
+    ("reserving: branches", "if not site.is_certain or strided", "if strided"),
+    ("reserving: layouts", "if not site.is_certain or strided(site.alloc) is not None:", "if not site.is_certain:"),
+)
 MUTANTS += mutants(
     "slinky/runtime/in_place.py",
     (IN_PLACE, LAYOUTS),

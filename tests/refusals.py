@@ -281,6 +281,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "another dtype for others": r"takes .* as .*, and .* has no variant that does",
         "another dtype for a copy": r"takes .* as .*, and the copy .* takes it as it is",
         "strides in bytes": r"strides or an alignment that are asked for, in bytes of",
+        "written twice": WRITTEN_TWICE,
         "something read is not written": UNWRITTEN,
         "a fold": FOLD,
         "parallel iterations": READ_BY_OTHERS,

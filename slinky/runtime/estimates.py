@@ -149,11 +149,36 @@ def _followed(program: Program, values: Mapping[Expr, int], workers: int, piece:
 
     Raises `TooManyError` where these are too large, or too many.
     """
-    follower = _Follower(program, workers)
+    return _follow(_Follower(program, workers), program, values, piece)
+
+
+def _follow(follower: _Follower, program: Program, values: Mapping[Expr, int], piece: int | None) -> Estimate:
     nest = Nest(dict[Node, Number](values.items()), dtype=numbers_for(values), piece=piece)
     for name, box in global_boxes(program).items():
         follower.boxes[name] = [(nest.value(i.min), nest.value(i.max)) for i in box]
     return follower.result(largest_of(follower.block(program.body, nest)))
+
+
+@attrs.define
+class Asked:
+    """How often an allocation is made, and for which key a plan then asks its arena (see `arena`): None where it is not
+    always the same; and the most bytes that its elements take."""
+
+    times: int
+    key: tuple[int, ...] | None
+    most: int
+
+
+def followed_allocations(
+    program: Program, values: Mapping[Expr, int], workers: int
+) -> tuple[Estimate, dict[int, Asked]]:
+    """The estimate of a program, and what is asked for of its allocations, by identity; none of what is never made.
+
+    Raises `TooManyError` where there are too many iterations to look at all at once.
+    """
+    follower = _Follower(program, workers)
+    asked = follower.asked = {}
+    return _follow(follower, program, values, None), asked
 
 
 @attrs.define
@@ -185,6 +210,8 @@ class _Follower:
         self.workers = workers
         self.boxes: dict[str, list[Ends]] = {}
         self.buffers: dict[str, Allocated] = {}
+        self.asked: dict[int, Asked] | None = None
+        """With a dictionary here, what is asked for of each allocation."""
         funcs = list(funcs_in(program))
         self.tallies = {func.name: _Tally() for func in funcs}
         self._copied = {f.name: f.outputs[0].dtype.itemsize for f in funcs if isinstance(f.operation, Copy)}
@@ -294,9 +321,11 @@ class _Follower:
         if is_stored_by_blocks(alloc):
             blocks = blocks_of_dims(alloc)
             stored = stored_extents(blocks, extents, lambda n, length: greatest((n + (length - 1)) // length, 1), int)
-            return _product(stored, alloc.dtype.itemsize)
+            return self._ask(alloc, stored, _product(stored, alloc.dtype.itemsize), nest)
         if alloc.layout is not None:
-            return _laid_out(alloc, extents, nest)
+            key = [*extents, *map(nest.value, strides_given(alloc))]
+            return self._ask(alloc, key, _laid_out(alloc, extents, nest), nest)
+        key = [*extents, *(nest.value(fold) for fold in alloc.folds if fold is not None)]
         for d, fold in enumerate(alloc.folds):
             if fold is not None:
                 factor = nest.value(fold)
@@ -306,10 +335,23 @@ class _Follower:
                         f"dimension {alloc.dims[d]} of {alloc.buffer} is folded by {smallest}; needs 1 or more"
                     )
                 extents[d] = least(extents[d], factor)
-        size = _product(extents, alloc.dtype.itemsize)
+        size = self._ask(alloc, key, _product(extents, alloc.dtype.itemsize), nest)
         for guest in lodgers:
             most = [nest.value(extent) for extent in guest.extents()]
             size = greatest(size, _product(most, guest.alloc.dtype.itemsize))
+        return size
+
+    def _ask(self, alloc: Alloc, key: Sequence[Number], size: Number, nest: Nest) -> Number:
+        """Note what is asked for of an allocation that takes so many bytes, which come back."""
+        times = nest.total() if self.asked is not None else 0
+        if self.asked is not None and times:
+            same = tuple([n for n in key if isinstance(n, int)])
+            most = largest_of(size) if not nest.masks else nest.extremes(0, size, ())[1]
+            asked = self.asked.setdefault(alloc.id, Asked(0, same, 0))
+            asked.times += times
+            asked.most = max(asked.most, most)
+            if asked.key != same or len(same) < len(key):
+                asked.key = None
         return size
 
     # Calls --------------------------------------------------------------------------------------------------------

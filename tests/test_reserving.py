@@ -1,0 +1,223 @@
+"""What `p.memory` knows without a plan: the same as a run reserves, or nothing."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from graph_pipelines import arguments, build
+from graphs_as_data import Graph
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_graphs import graphs
+from random_schedules import Chain
+from test_estimates import line_buffers
+from test_plan_properties import ring_wherever_possible
+
+import slinky as sl
+from slinky.pipeline import Pipeline
+from slinky.runtime import arena, mirrored, storage
+from slinky.runtime.reserving import estimated_memory
+
+y, x = sl.variables("y x")
+
+needs_mirror = pytest.mark.skipif(not mirrored.available(), reason="this platform cannot map memory twice")
+
+
+def known(p: sl.Pipeline, *arrays: Any, **scalars: Any) -> sl.Memory | None:
+    """What is found without a plan."""
+    return estimated_memory(p._completing(), arrays, scalars, None)
+
+
+def ran(p: sl.Pipeline, *arrays: Any, **scalars: Any) -> sl.Memory:
+    """What a run takes, of a plan that has not run before."""
+    statistics = Pipeline(p._version).run(*arrays, **scalars)
+    return sl.Memory(statistics.program_bytes, statistics.peak_bytes)
+
+
+def plain(source: Any, target: Any) -> None:
+    """A callback of which nobody knows what it does."""
+    np.copyto(target, source)
+
+
+def chain(*margins: int) -> sl.Pipeline:
+    """Funcs s0, s1, ..., each of which reads so many rows more on both sides than it writes, of buffers b0, b1, ..."""
+    buffers = [sl.BufferExpr(name, np.float32, 2) for name in ("a", *(f"b{k}" for k in range(len(margins) - 1)), "out")]
+    for k, margin in enumerate(margins):
+        rows = sl.interval(y - margin, y + margin)
+        sl.Func(
+            lambda s, t, m=margin: np.copyto(t, s[m : len(s) - m]),
+            [buffers[k][rows, x]],
+            [buffers[k + 1][y, x]],
+            f"s{k}",
+        )
+    return sl.build_pipeline([buffers[0]], [buffers[-1]])
+
+
+def large(p: sl.Pipeline, rows: int, columns: int) -> tuple[sl.Buffer, sl.Buffer]:
+    """Arrays for a chain, whose output has so many rows and columns."""
+    source = sl.Buffer(np.zeros((rows + 40, columns), np.float32), min=(-20, 0))
+    return source, sl.Buffer(np.zeros((rows, columns), np.float32))
+
+
+# Where there is an answer ---------------------------------------------------------------------------------------------
+
+
+def test_no_plan_is_made() -> None:
+    p = line_buffers(20)
+    memory = p.memory((400, 300))
+    assert p._plan is None
+    assert memory == ran(p, np.zeros((400, 300), p.program.inputs[0].dtype))
+    assert p._rehearse(((400, 300),), {}, None).peak_bytes == memory.peak_bytes
+
+
+@pytest.mark.parametrize("rows", [0, 1, 7, 64])
+@pytest.mark.parametrize("columns", [0, 1, 100])
+def test_buffers_that_share_bytes(rows: int, columns: int) -> None:
+    """Each is needed with the next: three of the six sizes lie at the beginning."""
+    p = chain(0, 3, 1, 2, 0, 0)
+    arrays = large(p, rows, columns)
+    found = known(p, *arrays)
+    assert found is not None
+    assert found == ran(p, *arrays)
+    if rows and columns:
+        assert 0 < found.peak_bytes <= found.program_bytes + 2 * 64
+
+
+@pytest.mark.parametrize("rows", [0, 1, 7, 64])
+def test_rows_that_slide(rows: int) -> None:
+    p = sl.split_loop(chain(1, 2, 0), "s2.y", 4)
+    for func in ("s1", "s0"):
+        p, at = sl.compute_at(p, func, "for y", rc=True)
+        p = sl.slide_window(p, at.call, "for y")
+        p = sl.fold_storage(p, at.alloc, "y")
+    arrays = large(p, rows, 3000)
+    found = known(p, *arrays)
+    assert found is not None
+    assert found == ran(p, *arrays)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 7, 64])
+def test_tiles_of_any_length(rows: int) -> None:
+    """One buffer at a time: the last tile is smaller, and no other site is there."""
+    p = sl.split_loop(chain(0, 0), "s1.y", 4)
+    p, at = sl.compute_at(p, "s0", "for y", rc=True)
+    p = sl.store_at(p, at.alloc, "for y")
+    arrays = large(p, rows, 30)
+    found = known(p, *arrays)
+    assert found == ran(p, *arrays)
+    assert found == sl.Memory(min(rows, 4) * 30 * 4, min(rows, 4) * 30 * 4)
+
+
+@needs_mirror
+@pytest.mark.parametrize(("margin", "is_known"), [(1, True), (2, True), (6, False)])
+def test_rings_of_two_sizes_one_after_the_other(margin: int, is_known: bool) -> None:
+    """A pool keeps the memory of earlier sizes, if that is not too much beside what is asked for last."""
+    p = chain(0, 1, 0, margin)
+    for reader, func in (("s3", "s2"), ("s1", "s0")):
+        p, (loop, *_) = sl.split_loop(p, f"{reader}.y", 1, rc=True)
+        p, at = sl.compute_at(p, func, loop, rc=True)
+        p = sl.fold_storage(sl.slide_window(p, at.call, loop), at.alloc, "y")
+    arrays = large(p, 64, 5000)
+    found, right = known(p, *arrays), ran(p, *arrays)
+    assert found == (right if is_known else None)
+    assert p.memory(*arrays) == right
+
+
+def test_layouts_and_branches_have_memory_of_their_own() -> None:
+    p = sl.set_layout(chain(0, 3, 1, 2), "alloc b1", ("y", "x"), alignment=64)
+    arrays = large(p, 9, 33)
+    found = known(p, *arrays)
+    assert found is not None
+    assert found == ran(p, *arrays)
+    p = sl.specialize(chain(0, 3, 1), "alloc b1 .. s2", sl.scalar("n") >= 4)
+    for n in (3, 4):
+        found = known(p, *arrays, n=n)
+        assert found is not None
+        assert found == ran(p, *arrays, n=n)
+
+
+# Where there is none --------------------------------------------------------------------------------------------------
+
+
+def test_what_may_lie_in_an_output() -> None:
+    a, t, out = (sl.BufferExpr(name, np.float32, 1) for name in ("a", "t", "out"))
+    sl.Func(np.negative, [a[x]], [t[x]], name="first")
+    sl.Func(np.square, [t[x]], [out[x]], name="second")
+    p = sl.build_pipeline([a], [out])
+    assert known(p, (8,), (8,)) is None
+    assert p.memory((8,), (8,)) == ran(p, np.zeros(8, np.float32)) == sl.Memory(32, 0)
+
+
+def test_in_place_only_at_the_origin() -> None:
+    """Boxes that are the same where all arrays begin at 0, as the plan of such arrays sees, and as others do not."""
+    a, t, u, out = (sl.BufferExpr(name, np.float32, 1) for name in ("a", "t", "u", "out"))
+    sl.Func(np.negative, [a[x]], [t[x]], name="first")
+    sl.Func(np.square, [t[x]], [u[x]], name="second")
+    sl.Func(plain, [u[x]], [out[x]], name="third")
+    p = sl.resize_dim(
+        sl.build_pipeline([a], [out]), "alloc u", "x", sl.interval(sl.minimum(out.dim(0).min, 0), out.dim(0).max)
+    )
+    for start in (0, 3):
+        arrays = [sl.Buffer(np.zeros(8, np.float32), min=(start,)) for _ in range(2)]
+        if start:
+            arrays[0] = sl.Buffer(np.zeros(8 + start, np.float32))
+        found = known(p, *arrays)
+        assert found == ran(p, *arrays)
+
+
+def test_parallel_iterations_and_pipelines_inside() -> None:
+    p = sl.split_loop(chain(0, 0), "s1.y", 4)
+    p, at = sl.compute_at(p, "s0", "for y", rc=True)
+    p = sl.parallelize_loop(sl.store_at(p, at.alloc, "for y"), "for y")
+    assert known(p, *large(p, 9, 9)) is None
+    assert p.memory(*large(p, 9, 9)).program_bytes > 0
+    q = sl.extract_pipeline(chain(0, 0), "s0 .. s1", "inner")
+    assert known(q, *large(q, 9, 9)) is None
+    assert q.memory(*large(q, 9, 9)) == ran(q, *large(q, 9, 9))
+
+
+def test_tiles_beside_others() -> None:
+    """How much room a plan makes for what is smaller in the last iteration is its own: others may begin behind it."""
+    p = sl.split_loop(chain(0, 0, 0), "s2.y", 4)
+    for func in ("s1", "s0"):
+        p, at = sl.compute_at(p, func, "for y", rc=True)
+        p = sl.store_at(p, at.alloc, "for y")
+    arrays = large(p, 7, 33)
+    assert known(p, *arrays) is None
+    assert p.memory(*arrays) == ran(p, *arrays)
+
+
+def test_wrong_arguments_are_refused_as_by_a_run() -> None:
+    p = chain(1, 1)
+    for arrays in (((3, 3), (3, 3)), ((8, 8), (4,)), (np.zeros((8, 8)),)):
+        with pytest.raises(sl.SlinkyError) as said:
+            p.memory(*arrays)
+        with pytest.raises(type(said.value)) as counted:
+            p._rehearse(arrays, {}, None)
+        assert str(said.value) == str(counted.value)
+
+
+# Schedules that nobody thought of -------------------------------------------------------------------------------------
+
+
+@pytest.mark.long
+@given(graphs(max_stages=5), st.integers(0, 2**32), st.integers(0, 16), st.booleans())
+@settings(max_examples=settings().max_examples * 2)
+def test_it_is_what_a_run_reserves(graph: Graph, seed: int, steps: int, rings: bool) -> None:
+    """With rings even where these take more than the buffer in full."""
+    step = Chain(build(graph), random.Random(seed).choice)
+    for _ in range(steps):
+        step.step()
+    p = step.pipeline
+    with pytest.MonkeyPatch.context() as patch:
+        if rings:
+            patch.setattr(storage, "ring_size", ring_wherever_possible)
+            patch.setattr(arena, "ring_size", ring_wherever_possible)
+        inputs, outputs = arguments(graph)
+        found = estimated_memory(p._completing(), (*inputs, *outputs), graph.scalars(), 3)
+        if found is None:
+            return
+        assert found == ran(p, *inputs, *outputs, **graph.scalars())
