@@ -23,6 +23,7 @@ from slinky.graph.collecting import Graph
 from slinky.graph.copying import CopyFunc, Extension, Source
 from slinky.graph.formulas import ExpressionFunc
 from slinky.graph.funcs import Func
+from slinky.graph.reductions import Reduction
 from slinky.graph.variants import DeclaredVariant
 from slinky.ir.formulas import (
     CLIP,
@@ -65,20 +66,23 @@ class _Writer:
         self.modules: set[str] = set()
         self.needed: dict[str, Callable[..., Any]] = {}
         self.taken = {"np", "sl", "p", *self.given}
-        self.buffers: dict[str, str] = {}
+        self.buffers: dict[BufferExpr, str] = {}
+        self.named: dict[str, str] = {}
+        """Those of the graph, by their own names; states of reductions may be called alike."""
         self.lines: list[str] = []
 
     def text(self) -> str:
         graph = self.built.graph
         made = [access.buffer for func in graph.funcs for access in (*func.inputs, *func.outputs)]
-        states = [a.buffer for func in graph.funcs if func.declared_reduction for a in func.declared_reduction.state]
+        states = [a.buffer for func in graph.funcs for reduction in _reductions(func) for a in reduction.state]
         buffers = list(dict.fromkeys((*graph.inputs, *made, *states)))
         names = self._variables(graph.funcs)
         for func in graph.funcs:
             for callback in _callbacks(func):
                 self._callback(callback, f"func {func.name!r}")  # these names come first
         for buffer in buffers:
-            self.buffers[buffer.name] = self._identifier(buffer.name, "buffer")
+            self.buffers[buffer] = self._identifier(buffer.name, "buffer")
+            self.named.setdefault(buffer.name, self.buffers[buffer])
         funcs = {func: self._identifier(func.name, "func") for func in graph.funcs}
         if names:
             self.lines.append(
@@ -169,18 +173,18 @@ class _Writer:
         return code
 
     def _metadata(self, buffer: str, dim: int, field: str) -> str:
-        if buffer not in self.buffers:
+        if buffer not in self.named:
             raise OperationError(
                 f"to_graph_code: {Metadata(buffer, dim, field)} names a buffer that is not in the graph"
             )
-        return f"{self.buffers[buffer]}.dim({dim}).{field.replace('domain_', 'domain.')}"
+        return f"{self.named[buffer]}.dim({dim}).{field.replace('domain_', 'domain.')}"
 
     def _interval(self, i: Interval) -> str:
         return f"sl.interval({self._node(i.min)}, {self._node(i.max)})"
 
     def _access(self, access: Access) -> str:
         items = [":" if i is None else self._node(i.min) if i.min is i.max else self._interval(i) for i in access.box]
-        return f"{self.buffers[access.buffer.name]}[{', '.join(items) or '()'}]"
+        return f"{self.buffers[access.buffer]}[{', '.join(items) or '()'}]"
 
     def _accesses(self, accesses: Iterable[Access]) -> str:
         return f"[{', '.join(map(self._access, accesses))}]"
@@ -204,7 +208,7 @@ class _Writer:
     def _buffer(self, buffer: BufferExpr) -> None:
         if isinstance(buffer, Extension):
             return  # made where its source is extended
-        name = self.buffers[buffer.name]
+        name = self.buffers[buffer]
         if buffer.value is not None:
             lo = tuple(buffer.assigned[(d, "min")] for d in range(buffer.rank))
             origin = f", min=({', '.join(map(str, lo))}{',' if len(lo) == 1 else ''})" if any(map(str, lo)) else ""
@@ -218,7 +222,7 @@ class _Writer:
         """What was assigned to a buffer, and to its dimensions."""
         if buffer.value is not None:
             return
-        name = self.buffers[buffer.name]
+        name = self.buffers[buffer]
         self.lines += [f"{name}.dim({d}).{f} = {self._node(e)}" for (d, f), e in buffer.assigned.items()]
         self.lines += [f"{name}.dim({d}).multiple = {n}" for d, n in buffer.multiples.items()]
         self.lines += [f"{name}.alignment = {buffer.alignment}"] if buffer.alignment != 1 else []
@@ -226,7 +230,7 @@ class _Writer:
             self._domains(buffer)
 
     def _domains(self, buffer: BufferExpr) -> None:
-        name = self.buffers[buffer.name]
+        name = self.buffers[buffer]
         self.lines += [f"{name}.dim({d}).domain = {self._interval(i)}" for d, i in buffer.domains.items()]
 
     def _func(self, func: Func, name: str) -> None:
@@ -244,7 +248,7 @@ class _Writer:
         parts += self._settings(func.lowered_operation(), owner)
         parts += [f"whole=[{', '.join(quoted(v.name) for v in func.whole)}]"] if func.whole else []
         if func.declared_reduction is not None:
-            parts.append(f"reduction={self._reduction(func, owner)}")
+            parts.append(f"reduction={self._reduction(func.declared_reduction, owner)}")
         if func.variants:
             variants = (f"{quoted(each.name)}: {self._variant(func, each)}" for each in func.variants)
             parts.append(f"variants={{{', '.join(variants)}}}")
@@ -271,13 +275,13 @@ class _Writer:
         flags = ("pass_buffers", "in_place", "writable_inputs")
         parts += [f"{flag}={getattr(operation, flag)}" for flag in flags]
         if variant.dtypes:
-            dtypes = (f"{self.buffers[each.name]}: {_dtype_code(dtype)}" for each, dtype in variant.dtypes.items())
+            dtypes = (f"{self.buffers[each]}: {_dtype_code(dtype)}" for each, dtype in variant.dtypes.items())
             parts.append(f"dtypes={{{', '.join(dtypes)}}}")
+        if variant.declared_reduction is not None:
+            parts.append(f"reduction={self._reduction(variant.declared_reduction, owner)}")
         return f"sl.Variant({', '.join(parts)})"
 
-    def _reduction(self, func: Func, owner: str) -> str:
-        given = func.declared_reduction
-        assert given is not None
+    def _reduction(self, given: Reduction, owner: str) -> str:
         over = {key: axes if isinstance(axes, int) else tuple(axes) for key, axes in given.over.items()}
         parts = [repr(over), self._accesses(given.state)]
         parts += [self._callback(each, owner) for each in (given.init, given.update, given.finish)]
@@ -295,8 +299,8 @@ class _Writer:
             rules = target.rules
             modes = ", ".join("None" if rule is None else quoted(rule) for rule in rules)
             value = f", value={self._value(func.fill, owner)}" if func.fill is not None else ""
-            extended = self.buffers[target.name]
-            self.lines.append(f"{extended} = {self.buffers[source.name]}.extended([{modes}]{value})")
+            extended = self.buffers[target]
+            self.lines.append(f"{extended} = {self.buffers[source]}.extended([{modes}]{value})")
             default = "_".join(dict.fromkeys(rule.replace("-", "_") for rule in rules if rule is not None))
             self.lines += [f"{extended}.producer.name = {quoted(func.name)}"] if func.name != default else []
             self._assigned(target)
@@ -372,7 +376,7 @@ class _Writer:
             self.lines.append(f"sl.fuse({', '.join(parts)})")
 
     def _pipeline(self, graph: Graph) -> None:
-        lists = [f"[{', '.join(self.buffers[b.name] for b in group)}]" for group in (graph.inputs, graph.outputs)]
+        lists = [f"[{', '.join(self.buffers[b] for b in group)}]" for group in (graph.inputs, graph.outputs)]
         parts = [*lists]
         if self.built.require:
             parts.append(f"require=[{', '.join(map(self._node, self.built.require))}]")
@@ -387,12 +391,17 @@ def _callbacks(func: Func) -> list[Callable[..., Any]]:
     if isinstance(func, ExpressionFunc):
         return [step.ufunc for step in func.formula.steps if isinstance(step, Apply) and step.ufunc is not CLIP]
     operations = [*(each.operation for each in func.variants), *(each.operation for each in func.fusions)]
-    reduction = func.declared_reduction
     stages: list[Callable[..., Any]] = []
-    if reduction is not None:
+    for reduction in _reductions(func):
         further = (each for each in (reduction.merge, reduction.combine) if each is not None)
-        stages = [reduction.init, reduction.update, reduction.finish, *further]
+        stages += [reduction.init, reduction.update, reduction.finish, *further]
     return [func.callback, *(operation.function for operation in operations), *stages]
+
+
+def _reductions(func: Func) -> list[Reduction]:
+    """How a func reduces, and its variants."""
+    declared = (func.declared_reduction, *(variant.declared_reduction for variant in func.variants))
+    return [reduction for reduction in declared if reduction is not None]
 
 
 def _tuple(items: list[str]) -> str:

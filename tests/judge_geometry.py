@@ -141,7 +141,9 @@ def named_as(func: LoweredFunc) -> str:
 
 def is_declared(func: LoweredFunc) -> bool:
     """Whether a func's reduction is declared, so that it depends on what it reads as on a sum."""
-    return _first_of(func).reduction is not None
+    first = _first_of(func)
+    family = [first] if first.family is None else first.family.members.values()
+    return any(each.reduction is not None for each in family)
 
 
 def accumulation_of(func: LoweredFunc) -> Accumulation | None:

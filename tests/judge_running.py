@@ -50,6 +50,7 @@ from judge_geometry import (
     operands_written,
     parts_of,
     program_of,
+    read_boxes,
     read_through,
     read_views,
     stages_and_depth,
@@ -420,6 +421,7 @@ class Run:
         others = iter(operands_read(call)[count:])
         reads = tuple(name if k in ports else next(others) for k in range(len(second.inputs)))
         scope = dict(scope)
+        scope[name] = Memory(name, ((0, -1),) * len(read_boxes(second)[ports[0]]), ())
         if hulls:
             region = tuple((min(lo for lo, _ in each), max(hi for _, hi in each)) for each in zip(*hulls, strict=True))
             scope[name] = Memory(name, region, ())

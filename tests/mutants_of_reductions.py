@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from mutants import FOLDS, REDUCTIONS, SHARED_CALLS, Mutant, mutants
+from mutants import FOLDS, REDUCING_VARIANTS, REDUCTIONS, SHARED_CALLS, Mutant, mutants
 
 MUTANTS: list[Mutant] = []
 
@@ -32,6 +32,14 @@ MUTANTS += mutants(
     ("reductions: names of states", "free_name(self.version, self.call.id, state.name, found)", "state.name"),
     ("reductions: parts of the first", "part = Limit(0, None, constant(-1))", "part = Limit(0, None, None)"),
     ("reductions: counts", '(("count", self.extent * self.each),)', '(("count", self.extent),)'),
+)  # fmt: skip
+
+MUTANTS += mutants(
+    "slinky/sched/primitives/reductions.py",
+    (REDUCING_VARIANTS,),
+    ("reductions: variants of other dtypes", "        if [port.dtype for port in first.ports] != [port.dtype for port in call.func.ports]:\n", "        if False:\n"),
+    ("reductions: variants that say nothing", "        call = with_func(call, first)\n", ""),
+    ("reductions: variants that say it", "if call.func.reduction is None and first.reduction", "if first.reduction"),
 )  # fmt: skip
 
 # Runs -----------------------------------------------------------------------------------------------------------------

@@ -380,7 +380,7 @@ def test_they_are_kept_and_compared() -> None:
 def test_json_of_dtypes_that_is_wrong() -> None:
     callbacks: dict[str, Any] = {"triple": triple, "differences": differences, "total": total}
     text = json.loads(sl.choose_variant(chain(), "first", "short").to_json())
-    at = next(k for k, func in enumerate(text["funcs"]) if "variants" in func and len(func["variants"][0]) == 4)
+    at = next(k for k, func in enumerate(text["funcs"]) if "variants" in func and len(func["variants"][0]) == 5)
 
     def refused(given: Any) -> str:
         changed = copy.deepcopy(text)
@@ -393,6 +393,7 @@ def test_json_of_dtypes_that_is_wrong() -> None:
     assert "expected a list" in refused("<i4")
     assert "buffer 't' has dtype int32, accessed as int16" in refused(["<i2"])
     assert "expected a dtype" in refused(["no dtype"])
+    assert text["funcs"][at]["variants"][0][4] is None
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,7 @@ class Func:
         if reduction is not None and not isinstance(reduction, Reduction):
             raise GraphError(f"func {self.name!r}: reduction must be a Reduction, got {reduction!r}")
         self.declared_reduction = reduction
-        self.reduction = None if reduction is None else reduction.lowered(self)
+        self.reduction = None if reduction is None else reduction.lowered(self, self.inputs, self.arguments)
         self._check_outputs()
         self._check_symbols(self.inputs, self.arguments, f"func {self.name!r}")
         self.variants = self._variants(variants)
@@ -183,7 +183,11 @@ class Func:
         dtypes = dtypes_of(given.dtypes, (*self.inputs, *self.outputs), what)
         self._check_signature(operation.function, inputs, dict(operation.arguments), what, dtypes)
         require_within(inputs, self.inputs, what)
-        return DeclaredVariant(name, inputs, operation, dtypes)
+        reduction = given.reduction
+        if reduction is not None and not isinstance(reduction, Reduction):
+            raise GraphError(f"{what}: reduction must be a Reduction, got {reduction!r}")
+        lowered = None if reduction is None else reduction.lowered(self, inputs, arguments)
+        return DeclaredVariant(name, inputs, operation, dtypes, reduction, lowered)
 
     def _check_signature(
         self,

@@ -166,7 +166,7 @@ class _Walk:
             for port, access in zip(lowered.outputs, func.outputs, strict=True)
         )
         operation = variant.operation.substituted(self.domains)
-        return attrs.evolve(lowered, operation=operation, inputs=inputs, outputs=outputs, reduction=None)
+        return attrs.evolve(lowered, operation=operation, inputs=inputs, outputs=outputs, reduction=variant.reduction)
 
     def _shared_box(self, func: Func) -> dict[Variable, Interval]:
         """One interval per dimension of a func, for all its outputs. Bounds of the pipeline's outputs are given."""

@@ -109,16 +109,16 @@ class Reduction:
         self.combine = combine
         self.positions, self.exact, self.reassociate = bool(positions), bool(exact), bool(reassociate)
 
-    def lowered(self, func: Func) -> LoweredReduction:
-        """What is declared, of a func that it fits.
+    def lowered(self, func: Func, inputs: Sequence[Access], arguments: Mapping[str, Any]) -> LoweredReduction:
+        """What is declared, of a func, or a variant of it, with these inputs and arguments, that it fits.
 
         Raises `GraphError`, naming the func, for what does not fit.
         """
         for name in RESERVED:
-            if name in func.arguments:
+            if name in arguments:
                 raise GraphError(f"func {func.name!r}: an argument cannot be called {name!r}: its reduction uses that")
         return LoweredReduction(
-            tuple((name, self._axes(func, name, axes)) for name, axes in self.over.items()),
+            tuple((name, self._axes(func, inputs, name, axes)) for name, axes in self.over.items()),
             tuple(self._state(func, access) for access in self.state),
             self.init,
             self.update,
@@ -127,26 +127,28 @@ class Reduction:
             self.exact,
             self.reassociate,
             self.merge,
-            self._combine(func),
+            self._combine(func, inputs),
         )
 
-    def _combine(self, func: Func) -> np.ufunc | None:
+    def _combine(self, func: Func, inputs: Sequence[Access]) -> np.ufunc | None:
         """The ufunc that is declared. Raises `GraphError` where there are several states or inputs."""
-        if self.combine is not None and (len(self.state) != 1 or len(func.inputs) != 1):
+        if self.combine is not None and (len(self.state) != 1 or len(inputs) != 1):
             raise GraphError(f"func {func.name!r}: combine is of one state and one input")
         return self.combine
 
     @staticmethod
-    def _axes(func: Func, name: str, given: int | Sequence[int | None]) -> tuple[int | None, ...]:
+    def _axes(
+        func: Func, inputs: Sequence[Access], name: str, given: int | Sequence[int | None]
+    ) -> tuple[int | None, ...]:
         """The axis of each input along a reduced dimension."""
         axes: Any = (given,) if isinstance(given, (int, np.integer)) else given
-        ranks = [access.buffer.rank for access in func.inputs]
+        ranks = [access.buffer.rank for access in inputs]
         where = f"func {func.name!r}: its reduction over {name!r}"
         if not isinstance(axes, Sequence) or isinstance(axes, str) or len(axes) != len(ranks):
             raise GraphError(f"{where} needs an axis for each of its {len(ranks)} inputs, got {given!r}")
         found: list[int | None] = []
         axis: Any
-        for access, axis in zip(func.inputs, axes, strict=True):
+        for access, axis in zip(inputs, axes, strict=True):
             if axis is None:
                 found.append(None)
                 continue

@@ -20,7 +20,9 @@ import numpy.typing as npt
 
 from slinky.errors import GraphError
 from slinky.graph.buffers import Access, BufferExpr, valid_dtype
+from slinky.graph.reductions import Reduction
 from slinky.ir.operations import Callback
+from slinky.ir.operations import Reduction as LoweredReduction
 from slinky.symbolic.intervals import Interval
 from slinky.symbolic.proofs import facts, prove
 
@@ -36,6 +38,8 @@ class Variant:
       order, each within the func's.
     * `arguments`, `pass_buffers`, `writable_inputs`: as of a func; by default as the func says.
     * `in_place`: as of a func.
+    * `reduction`: as of a func: how the variant can be taken to pieces, with states of its own, where that is otherwise
+      than the func says.
     * `dtypes`: buffers, intermediates of the pipeline, that it takes in another dtype than they have:
       `{sums: np.float32}`. By declaration, what it computes of them, and for them, is the same but for what that dtype
       cannot hold. Everybody else who uses such a buffer must have a variant that takes it so, too.
@@ -51,6 +55,7 @@ class Variant:
         in_place: bool | None = None,
         writable_inputs: bool | None = None,
         dtypes: Mapping[BufferExpr, npt.DTypeLike] | None = None,
+        reduction: Reduction | None = None,
     ) -> None:
         self.callback = callback
         self.inputs = inputs
@@ -59,6 +64,7 @@ class Variant:
         self.in_place = in_place
         self.writable_inputs = writable_inputs
         self.dtypes = dtypes
+        self.reduction = reduction
 
     def __repr__(self) -> str:
         return f"<Variant {getattr(self.callback, '__name__', self.callback)}>"
@@ -66,12 +72,15 @@ class Variant:
 
 @attrs.frozen
 class DeclaredVariant:
-    """A variant of a func: its name, what it reads, what it runs, and which buffers it takes in another dtype."""
+    """A variant of a func: its name, what it reads, what it runs, which buffers it takes in another dtype, and how it
+    reduces, if that is otherwise than the func says."""
 
     name: str
     inputs: tuple[Access, ...]
     operation: Callback
     dtypes: Mapping[BufferExpr, np.dtype[Any]] = attrs.field(factory=dict)
+    declared_reduction: Reduction | None = None
+    reduction: LoweredReduction | None = None
 
     def dtype_of(self, buffer: BufferExpr) -> np.dtype[Any]:
         """The dtype in which it takes a buffer."""

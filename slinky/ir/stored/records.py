@@ -285,23 +285,24 @@ def _write_family(writing: Writing, func: LoweredFunc) -> dict[str, Any]:
 
 
 def _write_variant(writing: Writing, func: LoweredFunc, name: str, variant: LoweredFunc) -> Any:
-    """What a variant has of its own: the dtypes of what it writes, only if they are others than those of the func."""
+    """What a variant has of its own. The dtypes of what it writes, and how it reduces, are said only where they are
+    others than those of the func, and where it says how."""
     said = _VARIANT.write(writing, (name, variant.operation, variant.inputs))
-    if variant.outputs == func.outputs:
+    if variant.outputs == func.outputs and variant.reduction is None:
         return said
-    return [*said, _DTYPES.write(writing, tuple(port.dtype for port in variant.outputs))]
+    return [*said, *_MORE.write(writing, (tuple(port.dtype for port in variant.outputs), variant.reduction))]
 
 
 def _read_variant(reading: Reading, func: LoweredFunc, value: Any) -> tuple[str, LoweredFunc]:
-    says_dtypes = type(value) is list and len(value) == 4
-    name, operation, inputs = _VARIANT.read(reading, value[:3] if says_dtypes else value)
-    outputs = func.outputs
-    if says_dtypes:
-        dtypes = reading.at("[3]", lambda given: _DTYPES.read(reading, given), value[3])
+    says_more = type(value) is list and len(value) > 3
+    name, operation, inputs = _VARIANT.read(reading, value[:3] if says_more else value)
+    outputs, reduction = func.outputs, None
+    if says_more:
+        dtypes, reduction = reading.at("[3:]", lambda given: _MORE.read(reading, given), value[3:])
         if len(dtypes) != len(outputs):
             reading.fail(f"a variant of {func.name} says {len(dtypes)} dtypes of its {len(outputs)} outputs")
         outputs = tuple(attrs.evolve(port, dtype=dtype) for port, dtype in zip(outputs, dtypes, strict=True))
-    return name, attrs.evolve(func, operation=operation, inputs=inputs, outputs=outputs, reduction=None)
+    return name, attrs.evolve(func, operation=operation, inputs=inputs, outputs=outputs, reduction=reduction)
 
 
 def _read_func(reading: Reading, value: Any) -> LoweredFunc:
@@ -375,7 +376,7 @@ _CODECS |= {
 }  # fmt: skip
 
 _VARIANT = _some([_NAME, _CODECS["Operation"], _many(_CODECS["InputPort"])])
-_DTYPES = _many(_CODECS["np.dtype[Any]"])
+_MORE = _some([_many(_CODECS["np.dtype[Any]"]), codec_of("Reduction | None")])
 
 _BLOCKS = {field.name for kind in KINDS for field in attrs.fields(kind) if field.type == "Block"}
 """The fields of statements that hold blocks."""

@@ -24,6 +24,8 @@ from slinky.cursors.cursors import CallCursor, LoopCursor, statement_cursor
 from slinky.cursors.editing import Edit
 from slinky.cursors.versions import Version
 from slinky.errors import OperationError, SchedulingError
+from slinky.ir.copies import with_func
+from slinky.ir.families import original
 from slinky.ir.operations import Accumulation, Callback, Reduction, Stage
 from slinky.ir.statements import SERIAL, Alloc, Call, For, InputPort, Limit, LoweredFunc, OutputPort
 from slinky.pipeline import Pipeline
@@ -81,9 +83,10 @@ def split_reduction(p: Pipeline, call: CallCursor, dim: str, factor: Expr) -> An
               partial[x, :] = total_update(partial[x - 1, :], t[:, :]) where 0 <= x_piece <= (a.x.max - a.x.min) // 16
         >   s[:] = total_finish(partial[(a.x.max - a.x.min) // 16, :])
 
-    The func must declare how it reduces (`Func(..., reduction=...)`; `sl.reductions` makes funcs that do). Each piece
-    takes what is known of the ones before it, in a buffer that holds two steps: what was, and what comes. The last
-    piece may have fewer coordinates; of no coordinates at all, there are no pieces.
+    The func must declare how it reduces (`Func(..., reduction=...)`; `sl.reductions` makes funcs that do); a variant of
+    it may have a way of its own (`sl.Variant(..., reduction=...)`), with other states, say, and else goes its way.
+    Each piece takes what is known of the ones before it, in a buffer that holds two steps: what was, and what comes.
+    The last piece may have fewer coordinates; of no coordinates at all, there are no pieces.
 
     Refused: a func that does not declare it, or another dimension; sums of floats, unless the func says that they may
     be rounded elsewhere (`reassociate=True`); inputs that are not shown to be as long as each other, or of which a
@@ -100,8 +103,8 @@ def split_reduction(p: Pipeline, call: CallCursor, dim: str, factor: Expr) -> An
         update: the call that takes a piece.
         final: the call that writes what the original wrote; it keeps its identity.
     """
-    version, old = p._version, call._call
-    reduction, axes = _declared(version, old, dim)
+    version = p._version
+    old, reduction, axes = _declared(version, call._call, dim)
     edit = Edit(version)
     _require_the_same_everywhere(edit, old, factor, "the factor")
     pieces = _Pieces(version, old, reduction, dim, axes, factor)
@@ -152,8 +155,8 @@ def split_reduction_in_parts(p: Pipeline, call: CallCursor, dim: str, factor: Ex
         merge: the call that merges a part with all before it, in a loop of its own.
         final: the call that writes what the original wrote; it keeps its identity.
     """
-    version, old = p._version, call._call
-    reduction, axes = _declared(version, old, dim)
+    version = p._version
+    old, reduction, axes = _declared(version, call._call, dim)
     if reduction.merge is None:
         raise SchedulingError(
             f"{old.func.name} does not say how states of two parts are merged",
@@ -192,12 +195,22 @@ def _require_the_same_everywhere(edit: Edit, call: Call, e: Expr, what: str) -> 
     require_positive(edit, e, what, known)
 
 
-def _declared(version: Version, call: Call, dim: str) -> tuple[Reduction, tuple[int | None, ...]]:
-    """How a call reduces a dimension, and the axis of each input along it.
+def _declared(version: Version, call: Call, dim: str) -> tuple[Call, Reduction, tuple[int | None, ...]]:
+    """The call, how it reduces a dimension, and the axis of each input along it.
 
-    Raises `SchedulingError` where it does not, or not to the last bit.
+    A variant that does not say how it reduces is what its func is, so the call of that comes back. Raises
+    `SchedulingError` where nobody says it, or not to the last bit.
     """
-    func, place = call.func, statement_cursor(version, call.id)
+    place, first = statement_cursor(version, call.id), original(call.func)
+    if call.func.reduction is None and first.reduction is not None:
+        if [port.dtype for port in first.ports] != [port.dtype for port in call.func.ports]:
+            raise SchedulingError(
+                f"{call.func.label} takes other dtypes than {first.name}, and does not say how it reduces",
+                place=place,
+                hint="sl.Variant(..., reduction=sl.Reduction(...)) says it",
+            )
+        call = with_func(call, first)
+    func = call.func
     reduction = func.reduction
     if reduction is None:
         raise SchedulingError(
@@ -223,7 +236,7 @@ def _declared(version: Version, call: Call, dim: str) -> tuple[Reduction, tuple[
             raise SchedulingError(
                 f"what {func.name} reads moves with {func.dim_names()[d]}, along which it has no state", place=place
             )
-    return reduction, over[dim]
+    return call, reduction, over[dim]
 
 
 class _Pieces:
@@ -324,15 +337,16 @@ class _Pieces:
         return free_name(self.version, self.call.id, f"{self.func.name}_{stage.value}", self.states)
 
     def _operation(self, stage: Stage, *arguments: tuple[str, Expr], pass_buffers: bool = False) -> Accumulation:
-        operation = self.func.operation
+        operation, function = self.func.operation, original(self.func).operation
         assert isinstance(operation, Callback)
+        assert isinstance(function, Callback)
         return Accumulation(
             arguments=(*operation.arguments, *arguments),
             pass_buffers=pass_buffers,
             reduction=self.reduction,
             stage=stage,
             func=self.func.name,
-            function=operation.function,
+            function=function.function,
             axes=self.axes,
             parts=self.in_two_steps,
         )

@@ -23,7 +23,7 @@ from slinky.errors import SchedulingError
 from slinky.ir.blocks import is_stored_by_blocks, words_of_layout
 from slinky.ir.copies import with_fields, with_func, with_identity, with_operands
 from slinky.ir.families import is_member, names_of_variants, original, relative, relatives
-from slinky.ir.operations import Copy
+from slinky.ir.operations import Accumulation, Copy
 from slinky.ir.regions import global_dtypes
 from slinky.ir.statements import Alloc, Call, LoweredFunc, Port
 from slinky.pipeline import Pipeline
@@ -93,7 +93,9 @@ def choose_variant(p: Pipeline, call: CallCursor, name: str | None) -> Any:
     if func is None:
         names = names_of_variants(old.func)
         declared = f"declares {', '.join(names)}" if names else "declares none"
-        raise SchedulingError(f"{old.func.name} has no variant {name!r}: it {declared}", place=call)
+        stage = old.func.operation if isinstance(old.func.operation, Accumulation) else None
+        hint = "" if stage is None else f"choose a variant of {stage.func} before it is taken to pieces"
+        raise SchedulingError(f"{old.func.name} has no variant {name!r}: it {declared}", place=call, hint=hint)
     edit = Edit(version)
     if func is not old.func:
         agreement = _Agreement(version, old, func)
