@@ -18,7 +18,7 @@ from test_plan_properties import ring_wherever_possible
 
 import slinky as sl
 from slinky.ir.statements import Alloc
-from slinky.native import compiling, nests
+from slinky.native import compiling, entering, nests
 from slinky.runtime import arena, mirrored, storage
 from slinky.symbolic.intervals import Interval
 
@@ -34,7 +34,7 @@ pytestmark = [
 def told(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """What each call of a nest said: whether its steps were left to Python."""
     said: list[bool] = []
-    make = nests._function
+    make = nests.nest_function
 
     def telling(*given: Any) -> Callable[..., bool]:
         function = make(*given)
@@ -45,7 +45,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 
         return called
 
-    monkeypatch.setattr(nests, "_function", telling)
+    monkeypatch.setattr(nests, "nest_function", telling)
     return said
 
 
@@ -272,7 +272,7 @@ class _EndedError(Exception):
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="threads are not sent signals here")
 def test_a_signal_ends_a_nest(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sent when the first rows are there, it is heard before the last ones are."""
-    monkeypatch.setattr(nests, "PATIENCE", 10_000)
+    monkeypatch.setattr(entering, "PATIENCE", 10_000)
     plan = blur().compile(backend="native")
     values, result = np.ones((4000, 1000), np.float32), np.zeros((3998, 998), np.float32)
     found = sl.Buffer(result, min=(1, 1))

@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 
 from slinky.native.adapters import PACKING, adapter_text
+from slinky.native.array_texts import ARRAYS
 from slinky.native.arrivals import ARRIVALS
 from slinky.native.c_functions import NOT_DONE, SOURCE_HEAD, CFunction
 from slinky.native.carriers import converted, exception_bits
 from slinky.native.compiling import compiler, library
 from slinky.native.integers import HELPERS
 from slinky.native.operators import C_TYPES
-from slinky.native.statements import ARRAYS
 
 _NAME = "slinky_entry"
 

@@ -28,7 +28,7 @@ from slinky.ir.formulas import Axis, Formula
 from slinky.ir.printer import program_header
 from slinky.ir.statements import Alloc, BufferParameter, Call, Program, Statement, walk
 from slinky.native.adapters import BUFFER
-from slinky.native.array_texts import ArrayText, size_text, strides_text
+from slinky.native.array_texts import ARRAYS, ArrayText, size_text, strides_text
 from slinky.native.embedding import c_function_of
 from slinky.native.fetching import loops_around_own, with_fetches_inside
 from slinky.native.integers import HELPERS, LARGEST, SIZES, Sizes, UnprintableError, Whole, known_within
@@ -37,9 +37,8 @@ from slinky.native.kernels import without_unused
 from slinky.native.names import CNames
 from slinky.native.nests import HEAD, Nests
 from slinky.native.operators import C_TYPES
-from slinky.native.statements import ARRAYS
 from slinky.native.states import states_in_place
-from slinky.native.tiles import TileLines
+from slinky.native.tiles import Surroundings, TileLines
 from slinky.native.walking import sites_of
 from slinky.native.windows import with_windows_inside
 from slinky.runtime.arena import SiteKind
@@ -239,7 +238,7 @@ class _ProgramLines(TileLines):
     """The lines of the function of a whole program. `scratch` are its sites, in C."""
 
     def __init__(self, program: Program, tree: PlanTree, kernels: Kernels, own: Collection[str]) -> None:
-        super().__init__(tree, sites_of(tree), kernels, CNames(), states_in_place(program), own)
+        super().__init__(Surroundings(tree, sites_of(tree), kernels, CNames(), states_in_place(program), own))
         self._program = program
         self._bytes = Sizes(self._whole_named, self._divisor, self._told, self._facts)
         self._used = names_used((*tree.body,))

@@ -73,54 +73,6 @@ STOPPED = -2
 ENDED = -4
 """What a function returns in which a function of somebody else failed."""
 
-ARRAYS = """\
-/* What is called from several places is compiled once, not for each of them. */
-#ifdef __GNUC__
-#define slinky_shared __attribute__((noinline))
-#else
-#define slinky_shared
-#endif
-
-/* A loop of so many iterations is a vector: for compilers that are asked by -fopenmp-simd. */
-#ifdef SLINKY_SIMD
-#define slinky_pragma(words) _Pragma(#words)
-#define slinky_vectors(length) slinky_pragma(omp simd simdlen(length))
-#else
-#define slinky_vectors(length)
-#endif
-
-/* An array: where its elements are, how many, and how many bytes they lie apart along each dimension. */
-typedef struct {{ char *data; int64_t extents[{rank}]; int64_t strides[{rank}]; }} array;
-
-/* The part of an array from one position of a dimension up to, not including, another. */
-static inline array slinky_crop(array a, int d, int64_t first, int64_t stop)
-{{
-    a.data += first * a.strides[d];
-    a.extents[d] = stop - first;
-    return a;
-}}
-
-/* An array without a dimension, at a position of it. */
-static inline array slinky_at(array a, int d, int64_t position)
-{{
-    a.data += position * a.strides[d];
-    for (; d + 1 < {rank}; d++) {{
-        a.extents[d] = a.extents[d + 1];
-        a.strides[d] = a.strides[d + 1];
-    }}
-    return a;
-}}
-
-/* Some rows of a buffer, of which coordinates that lie so many bytes apart, if any, share memory. */
-static inline array slinky_rows(array a, int d, int64_t wraps, int64_t first, int64_t count)
-{{
-    a.data += wraps ? slinky_remainder(first * a.strides[d], wraps) : first * a.strides[d];
-    a.extents[d] = count;
-    return a;
-}}
-"""
-"""The struct, for so many dimensions, and what gives views."""
-
 
 @attrs.frozen
 class Given:

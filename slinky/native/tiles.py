@@ -78,22 +78,26 @@ class _Steady:
     zero: Sum
 
 
-class TileLines(Lines):
-    """Lines in which calls of few elements are expressions. `states` are the buffers of which one state is enough, and
-    `own` those that share their memory with no others."""
+@attrs.frozen(eq=False)
+class Surroundings:
+    """What lines are part of: the tree, with what is known of its sites; the functions and the names of a file; and of
+    the buffers, the `states` of which one is enough, and those that share their memory with no others, their `own`."""
 
-    def __init__(
-        self,
-        tree: PlanTree,
-        sites: Mapping[str, SiteKind],
-        kernels: Kernels,
-        names: CNames,
-        states: frozenset[str],
-        own: Collection[str],
-    ) -> None:
-        super().__init__(tree, sites, kernels, names)
-        self._states = states
-        self._alone = own
+    tree: PlanTree
+    sites: Mapping[str, SiteKind]
+    kernels: Kernels
+    names: CNames
+    states: frozenset[str]
+    own: Collection[str]
+
+
+class TileLines(Lines):
+    """Lines in which calls of few elements are expressions."""
+
+    def __init__(self, around: Surroundings) -> None:
+        super().__init__(around.tree, around.sites, around.kernels, around.names)
+        self._states = around.states
+        self._alone = around.own
         self._is_whole: bool | None = None  # whether tiles are whole where lines are written; None before that is asked
         self._assumed: dict[str, None] = {}
         self._inlined = 0
