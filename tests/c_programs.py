@@ -9,11 +9,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 import slinky as sl
 
 FLAGS = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-O1", "-ffp-contract=off", "-fwrapv")
 SANITIZED = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+
+
+def sanitized(command: Sequence[str], folder: Path) -> tuple[str, ...]:
+    """The flags for a build that watches addresses and undefined behaviour; the test is skipped if there is none."""
+    probe = folder / "probe.c"
+    probe.write_text("int main(void) { return 0; }\n")
+    made = subprocess.run([*command, *SANITIZED, "-o", str(folder / "probe"), str(probe)], check=False)
+    if made.returncode or subprocess.run([str(folder / "probe")], check=False).returncode:
+        pytest.skip("this compiler has no sanitizers")
+    return SANITIZED
 
 
 def is_whole(text: str) -> bool:

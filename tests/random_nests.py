@@ -57,18 +57,40 @@ def _combined(values: list[Any], choose: random.Random) -> Any:
     return total
 
 
+def _copied(source: sl.BufferExpr, inputs: list[sl.BufferExpr], name: str, choose: random.Random) -> sl.BufferExpr:
+    """A copy of a buffer; or of an input, with what is beyond its edges."""
+    given = choose.choice(inputs)
+    if choose.random() < 0.4:
+        return given.extended(choose.choice(["constant", "nearest", "reflect", "mirror", "wrap"]))
+    result = sl.BufferExpr(name, source.dtype, 2)
+    if choose.random() < 0.3 and given.dtype == source.dtype:
+        sl.copies.copy(
+            given[9 * y, x - 85], result[y, x], outside=choose.choice([7, source[y, x]]), name=f"{name}_copy"
+        )
+        return result
+    places = [source[y - 1, x + 2], source[x, y], source[3 - y, x // 2], source[y // 3, x % 4], source[x, -2]]
+    sl.copies.copy(choose.choice(places), result[y, x], name=f"{name}_copy")
+    return result
+
+
 def pipeline(
-    seed: int, *, callbacks: float = 0.2, negated: Callable[[np.dtype[Any], np.dtype[Any]], Any] | None = None
+    seed: int,
+    *,
+    callbacks: float = 0.2,
+    copies: float = 0,
+    negated: Callable[[np.dtype[Any], np.dtype[Any]], Any] | None = None,
 ) -> sl.Pipeline:
-    """A pipeline of a few funcs, arithmetic but for this share of callbacks, without a schedule. `negated` gives the
-    callback for the dtypes of what it reads and writes."""
+    """A pipeline of a few funcs, arithmetic but for this share of callbacks, without a schedule. This share of them
+    read what is copied. `negated` gives the callback for the dtypes of what it reads and writes."""
     choose = random.Random(seed)
     buffers = [sl.BufferExpr(f"in{n}", choose.choice(DTYPES), 2) for n in range(choose.randint(1, 2))]
-    inputs, funcs = list(buffers), []
+    inputs = list(buffers)
     shift, amount = sl.scalar("shift"), sl.scalar("amount", float)
     count = choose.randint(2, 5)
     for n in range(count):
         source = buffers[-1]
+        if copies and choose.random() < copies:
+            source = _copied(source, inputs, f"c{n}", choose)
         values = choose.choice([_at_a_point, _stencil, _stencil, _elsewhere])(source, choose)
         if choose.random() < 0.4:
             values += choose.choice([_at_a_point, _stencil])(choose.choice(buffers), choose)
@@ -82,14 +104,26 @@ def pipeline(
         result = sl.BufferExpr("out" if is_last else f"b{n}", dtype, 2)
         if choose.random() < callbacks:
             middle = sl.BufferExpr(f"m{n}", value.dtype, 2)
-            funcs.append(sl.arithmetic(value, middle[y, x], name=f"f{n}"))
+            sl.arithmetic(value, middle[y, x], name=f"f{n}")
             callback = _negated if negated is None else negated(value.dtype, dtype)
             sl.Func(callback, [middle[y, x]], [result[y, x]], name=f"g{n}")
         else:
-            funcs.append(sl.arithmetic(value.astype(dtype), result[y, x], name=f"f{n}"))
+            sl.arithmetic(value.astype(dtype), result[y, x], name=f"f{n}")
         buffers.append(result)
-    read = {access.buffer for func in funcs for access in func.inputs}
+    read = _read_for(buffers[-1])
     return sl.build_pipeline([each for each in inputs if each in read], [buffers[-1]])
+
+
+def _read_for(result: sl.BufferExpr) -> set[sl.BufferExpr]:
+    """The buffers of which a buffer is made."""
+    found: set[sl.BufferExpr] = set()
+    waiting = [result]
+    while waiting:
+        producer = waiting.pop().producer
+        read = {access.buffer for access in producer.inputs} - found if producer is not None else set()
+        found |= read
+        waiting += read
+    return found
 
 
 def _negated(a: Array, out: Array) -> None:

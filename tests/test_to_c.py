@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from c_programs import FLAGS, SANITIZED, is_whole, run_in_c
+from c_programs import FLAGS, is_whole, run_in_c, sanitized
 from random_arithmetic import numbers, plane, same_bits
 from random_nests import arguments, pipeline, scheduled
 from test_nests import blur, blurred
@@ -115,11 +115,7 @@ def test_a_check_that_does_not_hold(tmp_path: Path) -> None:
 @pytest.mark.parametrize("seed", [10, 20, 22, 36])
 def test_random_programs_under_sanitizers(seed: int, tmp_path: Path) -> None:
     """Addresses and undefined behaviour are watched; the result is that of the plan in Python."""
-    probe = tmp_path / "probe.c"
-    probe.write_text("int main(void) { return 0; }\n")
-    made = subprocess.run([*COMMAND, *SANITIZED, "-o", str(tmp_path / "probe"), str(probe)], check=False)
-    if made.returncode or subprocess.run([str(tmp_path / "probe")], check=False).returncode:
-        pytest.skip("this compiler has no sanitizers")
+    watched = sanitized(COMMAND, tmp_path)
     p = scheduled(pipeline(seed, callbacks=0), seed, seed % 13)
     assert is_whole(p.to_c())
     inputs, out, names = arguments(p, [(7, 5), (1, 1), (13, 11), (0, 3), (5, 1), (3, 17)][seed % 6], seed)
@@ -128,7 +124,7 @@ def test_random_programs_under_sanitizers(seed: int, tmp_path: Path) -> None:
         p(*inputs, out, **names)
     expected = out.array.copy()
     out.array[...] = 0
-    status, found = run_in_c(p, inputs, out, names, [*COMMAND, *FLAGS, *SANITIZED], tmp_path)
+    status, found = run_in_c(p, inputs, out, names, [*COMMAND, *FLAGS, *watched], tmp_path)
     assert status == 0
     same_bits(found, expected)
 

@@ -1,4 +1,4 @@
-"""The functions that the lines of a C file call: of formulas, of reductions, and of others.
+"""The functions that the lines of a C file call: of formulas, of reductions, of copies, and of others.
 
 Invariant: each is printed once, under one name, before what calls it.
 """
@@ -11,10 +11,12 @@ from contextlib import contextmanager
 
 from slinky.ir.combined import formula_of
 from slinky.ir.formulas import Element, Formula
+from slinky.ir.operations import Copy
 from slinky.ir.reducing import combined_of
 from slinky.ir.statements import LoweredFunc
 from slinky.native.adapters import BUFFER
 from slinky.native.c_functions import CFunction
+from slinky.native.copying import Copier, copier
 from slinky.native.embedding import Adapter, CFunctions, c_function_of
 from slinky.native.integers import UnprintableError
 from slinky.native.kernels import KernelFunction, kernel_function
@@ -28,6 +30,7 @@ class Kernels:
     def __init__(self) -> None:
         self._names: dict[Formula, str] = {}
         self._reducers: dict[object, Reducer] = {}
+        self._copiers: dict[object, Copier] = {}
         self._texts: dict[str, KernelFunction] = {}
         self._calls: Counter[str] = Counter()
         self.functions = CFunctions()
@@ -84,6 +87,19 @@ class Kernels:
         self._calls[found.name] += 1
         return found
 
+    def copier_of(self, func: LoweredFunc) -> Copier:
+        """The function for a copy, to be called once more. Raises `UnprintableError` if there is none."""
+        copy, dtype, ranks = func.operation, func.outputs[0].dtype, [port.rank for port in func.inputs]
+        assert isinstance(copy, Copy)  # who asks knows it
+        found = self._copiers.get((copy, dtype))
+        if found is None:
+            found = copier(copy, ranks, dtype, func.name, f"slinky_{in_ascii(func.name)}_{len(self._texts) + 1}")
+            self._copiers[copy, dtype] = found
+            self._texts[found.name] = found.function
+        self.rank = max(self.rank, *ranks, len(copy.dims))
+        self._calls[found.name] += 1
+        return found
+
     def knows(self, func: LoweredFunc) -> bool:
         """Whether there is a text for what a func computes."""
         before = self._calls.copy()
@@ -92,6 +108,8 @@ class Kernels:
                 self.name_of(func)
             elif combined_of(func) is not None:
                 self.reducer_of(func)
+            elif isinstance(func.operation, Copy):
+                self.copier_of(func)
             else:
                 return c_function_of(func) is not None
         except UnprintableError:

@@ -5,8 +5,8 @@ included, so it is printed as it stands (see `statements`), with what only Pytho
 caller come as structs with the coordinates of their first elements; scratch is asked for from `malloc`, kept while the
 function runs, and given back at its end; loops that threads would share run their iterations one after the other. There
 is no mirrored memory: a folded buffer has as many rows as its fold, and a call on several rows of it is made for one
-after the other, with the row's pointer modulo the fold. A function of somebody else takes all rows at once, so a buffer
-that it would take several rows of is not folded.
+after the other, with the row's pointer modulo the fold. A function of somebody else takes all rows at once, and so does
+a copy of what it reads, so a buffer of which that would be several rows is not folded.
 
 Of a program that is not all arithmetic, the nests are printed, each as a function of its own.
 
@@ -17,6 +17,7 @@ first: where a check of the program fails, it has written nothing.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import attrs
@@ -25,6 +26,7 @@ import numpy as np
 from slinky.errors import CompilationError
 from slinky.ir.copies import rewritten, with_folds, with_program_body
 from slinky.ir.formulas import Axis, Formula
+from slinky.ir.operations import Copy
 from slinky.ir.printer import program_header
 from slinky.ir.statements import Alloc, BufferParameter, Call, Program, Statement, walk
 from slinky.native.adapters import BUFFER
@@ -142,9 +144,10 @@ def c_source(program: Program) -> str:
 
 
 def _unfolded(program: Program) -> Program:
-    """A program whose functions of others read and write no folded buffers."""
-    calls = [each for each in walk(program.body) if isinstance(each, Call) and c_function_of(each.func) is not None]
-    names = {name for call in calls for name in (*call.reads, *call.writes)}
+    """A program whose functions of others read and write no folded buffers, and whose copies read none."""
+    calls = [each for each in walk(program.body) if isinstance(each, Call)]
+    names = {name for call in calls if c_function_of(call.func) is not None for name in (*call.reads, *call.writes)}
+    names |= {name for call in calls if isinstance(call.func.operation, Copy) for name in call.reads}
 
     def change(statement: Statement) -> Statement:
         if isinstance(statement, Alloc) and statement.buffer in names and any(f is not None for f in statement.folds):
@@ -517,6 +520,19 @@ class _ProgramLines(TileLines):
         ]
         placed[-1] = attrs.evolve(placed[-1], minima=tuple(minima))
         super().call(kernel, formula, placed, numbers)
+
+    def call_copy(self, copier: str, arrays: Sequence[ArrayText], numbers: Sequence[str]) -> None:
+        """Call the function of a copy; row by row along dimensions along which the target is folded."""
+        *sources, target = arrays
+        minima = list(target.minima)
+        with ExitStack() as loops:
+            for d, count in target.rows:
+                row = f"slinky_row_{d}"
+                loops.enter_context(self.block(f"for (int64_t {row} = 0; {row} < {count.text}; {row}++)"))
+                minima[d] = attrs.evolve(minima[d], text=f"{minima[d].atom} + {row}")
+            text = _placed(target, {d: f"slinky_row_{d}" for d, _ in target.rows})
+            alone = attrs.evolve(target, text=text, rows=(), minima=tuple(minima))
+            super().call_copy(copier, [*sources, alone], numbers)
 
     def _argument(self, value: Value, dtype: np.dtype[Any]) -> str:
         floats = set(self._tree.parameters[len(self._tree.parameters) - len(self._program.floats) :])

@@ -25,11 +25,13 @@ import numpy as np
 
 from slinky.ir.combined import formula_of
 from slinky.ir.formulas import Formula
+from slinky.ir.operations import Copy
 from slinky.ir.reducing import Combined, combined_of
 from slinky.ir.statements import LoweredFunc
 from slinky.native import sums
 from slinky.native.array_texts import ArrayText, AxisText, axes_of, size_text, strides_text
 from slinky.native.c_functions import CFunction
+from slinky.native.copying import FURTHEST
 from slinky.native.embedding import c_function_of
 from slinky.native.integers import LARGEST, Integers, UnprintableError, Whole, known_within, literal
 from slinky.native.kernel_sets import Kernels, operand_sizes
@@ -412,6 +414,9 @@ class Lines:
         if combined is not None:
             self._reduce(run, func, combined)
             return
+        if isinstance(func.operation, Copy):
+            self._copy(run, func)
+            return
         formula = formula_of(func)
         if formula is None:
             raise UnprintableError(f"{func.name} is a callback")
@@ -442,6 +447,43 @@ class Lines:
             with self.block(f"if ({' || '.join(f'!({text}).extents[{d}]' for d in combined.axes)})"):
                 self.stop()
         self.call(found.name, found.shape, [source, target], [])
+
+    def _copy(self, run: Run, func: LoweredFunc) -> None:
+        """Call the function of a copy; where a source does not hold what it takes, the run fails."""
+        found = self._kernels.copier_of(func)
+        arrays = [self._array(value) for value in (*run.inputs, *run.outputs)]
+        given = dict(run.arguments)
+        numbers = [
+            (self._divisor if name in found.divisors else self._integers.whole)(given[name])
+            for name in found.parameters
+        ]
+        for number in (*numbers, *(minimum for array in arrays for minimum in array.minima)):
+            if max(-number.lo, number.hi) > FURTHEST:
+                raise UnprintableError(f"{number.text} may be too far away for a copy")
+        texts = [number.text for number in numbers]
+        if found.takes_fill:
+            texts.append(self._argument(given["fill"], func.outputs[0].dtype))
+        self.call_copy(found.name, arrays, texts)
+
+    def call_copy(self, copier: str, arrays: Sequence[ArrayText], numbers: Sequence[str]) -> None:
+        """Call the function of a copy, with its sources and the target."""
+        if any(array.rows for array in arrays):
+            raise UnprintableError("several rows of a folded buffer are copied at once")
+        lines, operands = [], []
+        for number, array in enumerate(arrays):
+            name = array.text
+            if not name.isidentifier():
+                name = f"slinky_{number}"
+                lines.append(f"const array {name} = {array.text};")
+            operands.append(f"&{name}")
+        minima = [minimum.text for array in arrays for minimum in array.minima]
+        with self.block(""):
+            for line in lines:
+                self.write(line)
+            with self.block(f"if ({copier}({', '.join([*operands, *minima, *numbers])}))"):
+                self.stop()
+            for line in self.called(operands[-1].removeprefix("&"), len(arrays[-1].minima)):
+                self.write(line)
 
     def call(self, kernel: str, formula: Formula, arrays: Sequence[ArrayText], numbers: Sequence[str]) -> None:
         """Call the function of a formula."""
