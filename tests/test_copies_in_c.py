@@ -147,6 +147,19 @@ def test_elements_of_any_size_in_any_order() -> None:
             assert found.copy("C").tobytes() == np.ascontiguousarray(wanted).tobytes(), (dtype, copy.sources)
 
 
+def test_sources_that_alternate() -> None:
+    """Every second, third or sixth element of a dimension goes together; of steps that are too long, none do."""
+    box, nothing = ((-7, 15), (-2, 4)), (None, None)
+    made = []
+    for first, second in ((a % 2, a % 3), (a % 3, b % 2), (a % 17, b % 5)):
+        wheres = [((first, Interval(constant(0), constant(0))),), ((second, Interval(constant(1), constant(2))),)]
+        sources = tuple(CopySource((a, b), nothing, nothing, where) for where in wheres)
+        made.append(Copy(dims=(a, b), sources=sources, fill=FILL))
+    values = [np.arange(161).reshape(23, 7) + 1000 * k for k in (1, 2)]
+    for copy, run in zip(made, copiers([(copy, [2, 2], np.int64) for copy in made]), strict=True):
+        check(run, Case(copy, box, tuple(Buffer(each, (-7, -2)) for each in values), {}))
+
+
 def test_a_source_that_does_not_hold_what_is_copied() -> None:
     """Before, behind, and by a place that no loop says; what was found before is written."""
     made = [plain(1, a - 1), plain(1, 2 * a), plain(2, a, b), plain(1, constant(3)), plain(2, 3 - a - b)]

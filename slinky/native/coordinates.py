@@ -22,10 +22,10 @@ typedef struct { int64_t value, slope, run, leap, stretches; } slinky_line;
 /* How many places each stretch has, and how many stretches there are, for several lines. */
 typedef struct { int64_t run, stretches; } slinky_shape;
 
-/* The coordinates from one on, and one coordinate again and again. */
-static inline slinky_line slinky_places(int64_t first, int64_t count)
+/* Coordinates from one on, so far apart, and one coordinate again and again. */
+static inline slinky_line slinky_places(int64_t first, int64_t step, int64_t count)
 {
-    const slinky_line a = {first, 1, count, 0, 1};
+    const slinky_line a = {first, step, count, 0, 1};
     return a;
 }
 static inline slinky_line slinky_same(int64_t value, int64_t count)

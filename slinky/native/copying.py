@@ -4,7 +4,8 @@ Idea. A copy consists of rectangles, which the plan in Python finds for each cal
 `runtime.copy_pieces`). In C they are found by going along the dimensions of the target, the first one outermost: at
 each place of a dimension stands what the next places have in common, as lines of coordinates (see `coordinates`), so a
 loop over a dimension has one iteration for each stretch between edges, and inside of all loops stands one rectangle,
-which is moved (see `moving`) from the first source that gives it. A coordinate that follows several dimensions is taken
+which is moved (see `moving`) from the first source that gives it. Where the source alternates from place to place, as
+remainders say, places so far apart go together. A coordinate that follows several dimensions is taken
 to the sum of what follows each of them, if it has no edges; else all of them but the last are gone along place by
 place.
 
@@ -39,6 +40,8 @@ from slinky.symbolic.traversal import symbols
 FURTHEST = 1 << 34
 """Coordinates and parameters are at most so large, in either direction."""
 _MOST = 1 << 61
+_MOST_WOVEN = 16
+"""Places that are further apart do not go together."""
 
 
 @attrs.frozen
@@ -103,6 +106,7 @@ class _Printer:
         self._lines: list[list[str]] = [[] for _ in range(rank + 1)]  # the lines of coordinates that are found there
         self._single: set[int] = set()  # dimensions that are gone along place by place
         self._stretched: set[int] = set()  # dimensions of which there may be several stretches at once
+        self._woven: dict[int, int] = {}  # how far the places of a dimension are apart that go together
         self._count = 0
         self.divisors: set[str] = set()
 
@@ -136,11 +140,14 @@ class _Printer:
 
     def _along(self, d: int) -> list[str]:
         """The head of the loop over a dimension, and what is found in it."""
-        count = "1" if d in self._single else f"to->extents[{d}] - i{d}"
-        head = f"for (int64_t i{d} = 0, n{d}; i{d} < to->extents[{d}]; i{d} += n{d}) {{"
+        step, left = self._step(d), f"to->extents[{d}] - i{d}"
+        count = "1" if d in self._single else left if step == 1 else f"({left} + {step - 1}) / {step}"
+        heads = [f"for (int64_t i{d} = 0, n{d}; i{d} < to->extents[{d}]; i{d} += n{d}) {{"]
+        if step > 1:
+            heads = [f"for (int64_t w{d} = 0; w{d} < {step}; w{d}++)", heads[0].replace("= 0,", f"= w{d},", 1)]
         found = list(self._found[d])
         if any(re.search(rf"\bd{d}\b", line) for lines in self._found for line in lines):
-            found.insert(0, f"const slinky_line d{d} = slinky_places(to_{d} + i{d}, {count});")
+            found.insert(0, f"const slinky_line d{d} = slinky_places(to_{d} + i{d}, {step}, {count});")
         shape = f"{{{count}, 1}}"
         for number, line in enumerate(self._lines[d]):
             if not number:
@@ -148,8 +155,12 @@ class _Printer:
             else:
                 shape = f"slinky_met({f'(slinky_shape){shape}' if number == 1 else shape}, {line})"
         found.append(f"const slinky_shape s{d} = {shape};")
-        found.append(f"n{d} = s{d}.run * s{d}.stretches;")
-        return [head, *("    " + line for line in found)]
+        found.append(f"n{d} = s{d}.run * s{d}.stretches{f' * {step}' if step > 1 else ''};")
+        return [*heads, *("    " + line for line in found)]
+
+    def _step(self, d: int) -> int:
+        """How far the places of a dimension are apart that go together."""
+        return 1 if d in self._single else self._woven.get(d, 1)
 
     # Coordinates --------------------------------------------------------------------------------------------------
 
@@ -188,6 +199,7 @@ class _Printer:
         self._bounded(e)
         lo, hi = self._number(edges.min), self._number(edges.max)
         if boundary is None:
+            self._weave(e)
             condition = f"is{self._count}"
             return self._part(e, f"slinky_within({{}}, {lo}, {hi}, &{condition})", f"int {condition};"), condition
         match boundary:
@@ -202,6 +214,22 @@ class _Printer:
             case _:
                 assert_never(boundary)
         return self._part(e, extended), f"{lo} <= {hi}"
+
+    def _weave(self, e: Expr) -> None:
+        """Have places go together for which an expression with remainders in it grows evenly."""
+        match e:
+            case Sum(terms=terms):
+                for atom, _ in terms:
+                    self._weave(atom)
+            case Product(factors=factors):
+                for factor in factors:
+                    self._weave(factor)
+            case FloorDivide(numerator=numerator, denominator=Constant(value=divisor)):
+                self._weave(numerator)
+                for d in self._dims_of(numerator):
+                    step = math.lcm(self._woven.get(d, 1), divisor)
+                    if 0 < step <= _MOST_WOVEN:
+                        self._woven[d] = step
 
     def _part(self, e: Expr, form: str, *before: str) -> _Part:
         """A line: of an expression, put into a form."""
@@ -324,16 +352,23 @@ class _Printer:
                 slopes.setdefault(part.dim, []).append(f"{part.line}.slope * {step}")
         sides: list[str] = []
         for d in range(len(self._copy.dims)):
+            apart = self._apart(d)
             if d in self._stretched:
-                sides.append(f"{{s{d}.stretches, s{d}.run * to->strides[{d}], {' + '.join(leaps.get(d, ['0']))}}}")
+                sides.append(f"{{s{d}.stretches, s{d}.run * {apart}, {' + '.join(leaps.get(d, ['0']))}}}")
             if d not in self._single:
-                sides.append(f"{{s{d}.run, to->strides[{d}], {' + '.join(slopes.get(d, ['0']))}}}")
+                sides.append(f"{{s{d}.run, {apart}, {' + '.join(slopes.get(d, ['0']))}}}")
         first = " + ".join([f"{at}->data", *(f"f{j} * {at}->strides[{j}]" for j in range(len(source.parts)))])
         return [*found, *self._move(first, sides)]
 
+    def _apart(self, d: int) -> str:
+        """How many bytes places of the target are apart that go together."""
+        step = self._step(d)
+        return f"{step} * to->strides[{d}]" if step > 1 else f"to->strides[{d}]"
+
     def _filled(self) -> list[str]:
         """The lines that fill it."""
-        sides = [f"{{n{d}, to->strides[{d}], 0}}" for d in range(len(self._copy.dims))]
+        dims = range(len(self._copy.dims))
+        sides = [f"{{s{d}.run * s{d}.stretches, {self._apart(d)}, 0}}" for d in dims]
         if self._takes_fill:
             return self._move("(const char *)&fill", sides)
         element = np.zeros((), self._dtype)  # without a fill nobody will read it
