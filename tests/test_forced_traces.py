@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 import warnings
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from traced import MACHINE, assert_same, assert_traced, image, jit, kept, sharpen
 
 import slinky as sl
-from slinky.frontend import tracing
+from slinky.frontend import jitting, tracing
 
 
 def test_forcing_computes_and_warns_once() -> None:
@@ -214,3 +215,47 @@ def test_the_function_is_called_where_nothing_is_gained() -> None:
     assert "called as it is" in chosen.explain(image(400, 300))
     assert "called as it is" not in chosen.explain(image(2500, 2000))
     assert "called as it is" not in sl.jit(smallest=0, workers=1, machine=MACHINE)(sharpen).explain(image(400, 300))
+
+
+def pulls(x: Any, y: Any) -> Any:
+    """For all pairs of points."""
+    dx, dy = x - x[:, None], y - y[:, None]
+    far = dx * dx + dy * dy + 1
+    return (dx / (far * np.sqrt(far))).sum(axis=1)
+
+
+def test_small_arrays_of_which_large_ones_are_made_run_by_pieces() -> None:
+    traced = sl.jit(workers=1, native=False, machine=sl.Machine(memory_bandwidth=1e9))(pulls)
+    x, y = image(1500, dtype=np.float64), image(1501, dtype=np.float64)[:1500]
+    assert_same(traced(x, y), pulls(x, y))
+    tracemalloc.start()
+    traced(x, y)
+    assert tracemalloc.get_traced_memory()[1] < x.nbytes * len(x)
+    tracemalloc.stop()
+    assert "called as it is" not in traced.explain(x, y)
+    assert_same(traced(x[:80], y[:80]), pulls(x[:80], y[:80]))
+    assert "all arrays take less than 65536 bytes" in traced.explain(x[:80], y[:80])
+    assert "all arrays" in sl.jit(smallest=1 << 16, workers=1, machine=MACHINE)(pulls).explain(x, y)
+
+
+def test_functions_of_small_arrays_are_not_traced_over_and_over() -> None:
+    traced = sl.jit(workers=1, machine=MACHINE)(lambda x, by: x * by)
+    x = image(1000)
+    for k in range(20):
+        assert_same(traced(x, k / 4), x * np.float32(k / 4))
+    assert kept(traced) == jitting.LOOKS
+
+
+def test_functions_of_small_arrays_that_cannot_be_traced_are_called_as_they_are() -> None:
+    def chosen(x: Any, random: Any = None) -> Any:
+        if x.max() > 0:
+            x = x - x.min()
+        return x if random is None else x + random.integers(1, 2)
+
+    traced = sl.jit(workers=1, machine=MACHINE)(chosen)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for random in (None, np.random.default_rng(0)):
+            assert_same(traced(image(1000), random), chosen(image(1000), random))
+    strict = sl.jit(strict=True, workers=1, machine=MACHINE)(lambda x: np.linalg.svd(x)[1])
+    assert_same(strict(image(20, 20)), np.linalg.svd(image(20, 20))[1])

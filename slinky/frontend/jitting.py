@@ -10,6 +10,7 @@ Invariant: a call gives what the function gives, in values, dtypes and shapes.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import os
@@ -28,6 +29,7 @@ from slinky.frontend.containers import all_alike, bare_values, is_labelled, labe
 from slinky.frontend.donating import GivenAsItIsError, may_be_written, names_given_away, parameters_of
 from slinky.frontend.explaining import guards_in_words, schedule_in_words
 from slinky.frontend.exporting import Loaded, Settings, asked, export, settings_of
+from slinky.frontend.foreign import RaisedError, foreign
 from slinky.frontend.lowering import Lowered, count_of_funcs
 from slinky.frontend.namespaces import with_traced_numpy
 from slinky.frontend.nodes import Array, Source
@@ -59,6 +61,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 KEPT_TRACES = 64
 """How many traces a function keeps, the latest ones."""
 
+LOOKS = 4
+"""How many times a function is traced in vain to see whether it makes large arrays of small ones."""
+
 
 # ----------------------------------------------------------------------------------------------------------------
 # The decorator
@@ -83,7 +88,9 @@ class Jit:
         self.__slinky_function__ = function
         self._function = function
         self._strict = strict
+        self._given_smallest = smallest
         self._smallest = SMALL_BYTES if smallest is None else smallest
+        self._looks = LOOKS if smallest is None else 0
         self._chooses = smallest is None and backend == "python" and "max_bytes" not in options
         self._options = options
         self._backend = backend
@@ -123,7 +130,7 @@ class Jit:
         arrays = [leaf for leaf in leaves if isinstance(leaf, np.ndarray)]
         if not _may_trace(leaves, arrays):
             return self._function(*given, **named)
-        if max(a.nbytes for a in arrays) < self._smallest:
+        if max(a.nbytes for a in arrays) < self._smallest and not self._makes_large(given, named, leaves, arrays):
             self._remember(given, named, self._plain)
             return self._function(*given, **named)
         if any(a.size == 0 for a in arrays):
@@ -141,7 +148,7 @@ class Jit:
             made = self._traced(given, named, key)
             if made is None:
                 return self._function(*given, **named)
-            traced = made
+            traced = self._warned_of(made)
         values = _sizes(traced.trace, leaves)
         if traced.has_no_elements(values):
             return self._function(*given, **named)
@@ -162,9 +169,8 @@ class Jit:
             found = getattr(found, name, None)
         if found is self:
             return self._function.__qualname__
-        smallest = None if self._chooses else self._smallest
-        settings = (self._strict, smallest, self._options, self._backend, self._donate, self._by_pieces, self._moves)
-        return Jit, (self._function, *settings)
+        settings = (self._strict, self._given_smallest, self._options, self._backend, self._donate)
+        return Jit, (self._function, *settings, self._by_pieces, self._moves)
 
     def _labelled(self, given: Any, named: Any, leaves: Sequence[Any]) -> Any:
         """Run on what is in containers with labels, and put results into such, if that is sure to be the same."""
@@ -332,9 +338,6 @@ class Jit:
         except Abandoned as abandoned:
             self._give_up(key, str(abandoned))
             return None
-        if trace.reasons and not self._warned:
-            self._warned = True
-            trace.warn()
         if not trace.reasons and reads.reason is None and key is not None and reads.hold():
             kept = self._traces.setdefault(key, [])
             kept.insert(0, traced)
@@ -343,6 +346,35 @@ class Jit:
             trace.donated.clear()
             del kept[KEPT_TRACES:]
         return traced
+
+    def _warned_of(self, traced: Traced) -> Traced:
+        """A new trace; the first time that it cannot be kept, a warning says so."""
+        if traced.trace.reasons and not self._warned:
+            self._warned = True
+            traced.trace.warn()
+        return traced
+
+    def _makes_large(self, given: Any, named: Any, leaves: list[Any], arrays: Sequence[Array]) -> bool:
+        """Whether the function makes large arrays of small ones, such as one for all pairs: it is traced to see that,
+        unless it was in vain too often."""
+        if not self._may_make_large(arrays) or (self._donate and not self._may_write(given, named)):
+            return False
+        key = self._key(given, named)
+        traced = None if key is None else self._kept(key, leaves)
+        if traced is None and key is not None and key not in self._refused and self._looks:
+            self._looks -= 1
+            with contextlib.suppress(RaisedError), foreign():  # whatever it is, the function as it is will tell
+                traced = self._traced(given, named, key)
+        if traced is None or traced.trace.reasons:
+            return False
+        is_large = traced.makes(self._smallest, _lengths(_sizes(traced.trace, leaves)))
+        if is_large:
+            self._looks = LOOKS
+        return is_large
+
+    def _may_make_large(self, arrays: Sequence[Array]) -> bool:
+        """Whether all pairs of elements of small arrays are no small array, where nobody said what is small."""
+        return self._given_smallest is None and max(a.size * a.nbytes for a in arrays) >= self._smallest
 
     def _give_up(self, key: Hashable | None, why: str) -> None:
         """The function cannot be traced for arguments like these."""
@@ -463,9 +495,10 @@ class Jit:
         against = [*traced.trace.reasons, *([reads.reason] if reads.reason else [])]
         lines += [f"traced at each call: {why}" for why in against]
         arrays = [leaf for _, leaf in leaves_of((given, named)) if isinstance(leaf, np.ndarray)]
-        if max((a.nbytes for a in arrays), default=0) < self._smallest:
-            lines.append(f"called as it is: all arrays take less than {self._smallest} bytes")
         values = _sizes(traced.trace, [leaf for _, leaf in leaves_of((given, named))])
+        is_small = max((a.nbytes for a in arrays), default=0) < self._smallest
+        if is_small and not (self._may_make_large(arrays) and traced.makes(self._smallest, _lengths(values))):
+            lines.append(f"called as it is: all arrays take less than {self._smallest} bytes")
         if traced.outputs and not traced.has_no_elements(values):
             lines.append(self._schedule(traced, given, named, values))
         return "\n".join(lines)
@@ -501,7 +534,8 @@ class Jit:
         key = self._key(given, named)
         traced = None if key is None else self._kept(key, leaves)
         if traced is None and key not in self._refused:
-            traced = self._traced(given, named, key)
+            made = self._traced(given, named, key)
+            traced = None if made is None else self._warned_of(made)
         return traced, self._refused.get(key, "it cannot be traced")
 
 
@@ -568,8 +602,9 @@ def jit(
     Parameters:
 
     * `strict`: refuse what is not understood, instead of computing it at once on whole arrays.
-    * `smallest`: call the function as it is where all arrays take less than so many bytes, and nowhere else. Without
-      it, it is called as it is where NumPy is predicted to be about as fast.
+    * `smallest`: call the function as it is where all arguments take less than so many bytes, and nowhere else. Without
+      it, it is called as it is where NumPy is predicted to be about as fast: always where neither arguments nor what it
+      makes of them are large.
     * `native`: whether arithmetic runs in C (`docs/native.md`). True: always, so that the first call for a range of
       sizes waits for the compiler. False: never. Without it, calls begin with NumPy's loops, and move to C when a
       compiler in the background, if there is one, is done: where that gives the same bits, and they have run for long

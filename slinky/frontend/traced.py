@@ -8,6 +8,7 @@ Invariant: `given_back` gives the tree that the function returned, for other arr
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from typing import Any
@@ -181,6 +182,11 @@ class Traced:
     def has_no_elements(self, values: Mapping[Expr, int]) -> bool:
         """Whether some array on the way has no elements, for arguments of these sizes."""
         return self.is_empty or any(evaluate(extent, values) <= 0 for extent in self.extents)
+
+    def makes(self, size: int, of: Callable[[Length], int]) -> bool:
+        """Whether some array on the way takes so many bytes, for arguments of these sizes."""
+        made = (r for node in self.nodes if not isinstance(node.operation, Source) for r in node.results)
+        return any(math.prod(map(of, r.shape)) * r.dtype.itemsize >= size for r in made)
 
     def keeps_labels(self, rank: int, labelled: Collection[int]) -> bool:
         """Whether results are those of containers, where the arguments of some numbers are such: of so many axes, in

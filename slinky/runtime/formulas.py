@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any, assert_never
 from weakref import WeakKeyDictionary
 
@@ -59,16 +60,19 @@ def _carrier(formula: Formula) -> Callable[..., None]:
         steps.__doc__ = text.whole()
         return steps
 
+    hands_on = len(text.lines) > 1
+
     def by_blocks(arrays: Sequence[Array], output: Array, first: Sequence[int], arguments: dict[str, Any]) -> None:
-        for place in blocks(output.shape):
-            parts = [array[_part_of(array, place)] for array in arrays]
+        shape = output.shape
+        for place in _kept_blocks(shape):
+            parts = [array[place if array.shape == shape else _part_of(array, place)] for array in arrays]
             begin = [low + (part.start or 0) for low, part in zip(first, place, strict=bool(first))]
             steps(*parts, output[place], *begin, **arguments)
 
     def formula_of_arrays(*operands: Array, **arguments: Any) -> None:
         if any(views):
             operands = (*map(_seen, views, operands[:-1]), operands[-1])
-        if operands[-1].size <= MOST_ELEMENTS:
+        if not hands_on or operands[-1].size <= MOST_ELEMENTS:
             steps(*operands, **arguments)
         else:
             by_blocks(operands[:-1], operands[-1], (), arguments)
@@ -94,6 +98,12 @@ def blocks(shape: tuple[int, ...]) -> Iterator[tuple[slice, ...]]:
         extent = min(count, shape[axis] - start)
         for rest in blocks((1,) * axis + (1,) + shape[axis + 1 :]) if extent == 1 else [(slice(None),) * len(shape)]:
             yield (*rest[:axis], slice(start, start + extent), *rest[axis + 1 :])
+
+
+@lru_cache(maxsize=64)
+def _kept_blocks(shape: tuple[int, ...]) -> tuple[tuple[slice, ...], ...]:
+    """The same, kept: strips have the same few shapes over and over."""
+    return tuple(blocks(shape))
 
 
 def _part_of(array: Array, place: tuple[slice, ...]) -> tuple[slice, ...]:
