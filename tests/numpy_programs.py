@@ -43,7 +43,8 @@ class Program:
     seed: int
     inputs: tuple[tuple[str, tuple[int, ...], int], ...]
     lines: tuple[str, ...]
-    rounded: bool
+    rounded: float
+    """How far results may be off, relative to the largest element."""
 
     @property
     def source(self) -> str:
@@ -99,6 +100,8 @@ class Writer:
         self.random = random.Random(seed)
         self.seed = seed
         self.rounded: set[str] = set()
+        self.single = False
+        """Whether something is rounded to single precision, as which it may become part of a double."""
         self.own: set[str] = set()
         self.lines: list[str] = []
         self.made = 0
@@ -120,7 +123,7 @@ class Writer:
         result = returned[0] if len(returned) == 1 else f"({', '.join(returned)})"
         if self.random.random() < 0.1:
             result = "{" + ", ".join(f'"{name}": {name}' for name in returned) + "}"
-        rounded = bool(self.rounded & set(returned))
+        rounded = (1e-3 if self.single else 1e-9) if self.rounded & set(returned) else 0.0
         return Program(self.seed, tuple(inputs), (*self.lines, f"return {result}"), rounded)
 
     def _inputs(self) -> list[tuple[str, tuple[int, ...], int]]:
@@ -160,6 +163,7 @@ class Writer:
         self.made += not is_statement
         found = tried[target]
         if template.rounds or tainted:
+            self.single |= np.asarray(found).dtype in (np.float32, np.complex64)
             # What shares memory is rounded with it.
             self.rounded.add(target)
             if isinstance(found, np.ndarray):
@@ -306,7 +310,7 @@ def programs(seed: int, count: int) -> Iterator[Program]:
 # Comparing ------------------------------------------------------------------------------------------------------------
 
 
-def difference(got: Any, want: Any, rounded: bool) -> str | None:
+def difference(got: Any, want: Any, rounded: float) -> str | None:
     """What differs between two results: kinds, dtypes, shapes or values; None if nothing does."""
     if type(got) is not type(want):
         return f"a {type(got).__name__} in place of a {type(want).__name__}"
@@ -323,9 +327,8 @@ def difference(got: Any, want: Any, rounded: bool) -> str | None:
     if a.dtype != b.dtype or a.shape != b.shape:
         return f"{a.dtype}{a.shape} in place of {b.dtype}{b.shape}"
     if rounded and b.dtype.kind in "fc":
-        tolerance = 1e-9 if b.dtype in (np.float64, np.complex128) else 1e-3
         same = np.isclose(
-            a, b, rtol=tolerance, atol=tolerance * max(1.0, float(np.max(np.abs(b), initial=0))), equal_nan=True
+            a, b, rtol=rounded, atol=rounded * max(1.0, float(np.max(np.abs(b), initial=0))), equal_nan=True
         )
     else:
         same = np.asarray((a == b) | ((a != a) & (b != b)))

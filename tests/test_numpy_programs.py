@@ -23,7 +23,7 @@ def test_programs_run_and_write_to_no_argument() -> None:
     for program in written():
         result, failed = run(program.function(), program.arrays())
         assert failed is None, f"{failed}\n{program}"
-        assert difference(result, run(program.function(), program.arrays())[0], False) is None
+        assert difference(result, run(program.function(), program.arrays())[0], 0) is None
 
 
 def test_the_same_seed_writes_the_same() -> None:
@@ -96,13 +96,13 @@ def test_a_wrong_run_is_found_and_made_small() -> None:
 
 def test_differences() -> None:
     one = np.arange(3.0)
-    assert difference(one, one.copy(), False) is None
-    assert difference(one, one + 1e-12, True) is None
-    assert difference(one, one + 1e-12, False) == "0.0 in place of 1e-12 at (0,), 3 of 3 differ"
-    assert difference(one, one.astype(int), False) == "float64(3,) in place of int64(3,)"
-    assert difference((one,), [one], False) == "a tuple in place of a list"
-    assert difference({"a": one}, {"b": one}, False) == "keys ['a'] in place of ['b']"
-    assert difference(np.float64("nan"), np.float64("nan"), False) is None
+    assert difference(one, one.copy(), 0) is None
+    assert difference(one, one + 1e-12, 1e-9) is None
+    assert difference(one, one + 1e-12, 0) == "0.0 in place of 1e-12 at (0,), 3 of 3 differ"
+    assert difference(one, one.astype(int), 0) == "float64(3,) in place of int64(3,)"
+    assert difference((one,), [one], 0) == "a tuple in place of a list"
+    assert difference({"a": one}, {"b": one}, 0) == "keys ['a'] in place of ['b']"
+    assert difference(np.float64("nan"), np.float64("nan"), 0) is None
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)

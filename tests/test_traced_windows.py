@@ -32,6 +32,7 @@ CALLS: dict[str, Callable[..., Any]] = {
     "and several again": lambda x: (x.reshape(-1) * 2).reshape(x.shape) + x,
     "turned shapes": lambda x: x.reshape(x.shape[::-1]) * 2,
     "a part of axes that become one": lambda x: (x[1:, ::2].reshape(-1)[3::2] * 2, np.broadcast_to(x[0], (3, 3, x.shape[1])).reshape(9, -1) * 1),
+    "all but a row or column as one axis": lambda x: (x[:, :-1].reshape(-1) + 1, x.reshape(1, *x.shape)[:, 1:, :-2].reshape(-1) * 2),
     "einsum": lambda x: (np.einsum("ij,kj->ik", x, x), np.einsum("ij,kj", x, x), np.einsum("ij->j", x), np.einsum("ij,ij->", x, x)),
     "einsum that turns": lambda x: np.einsum("ij->ji", x) * 2,
     "tensordot": lambda x: (np.tensordot(x, x.T, 1), np.tensordot(x, x, ((0,), (0,))), np.tensordot(x[0], x[1], 0), np.tensordot(x, x, 2)),

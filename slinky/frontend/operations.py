@@ -23,7 +23,7 @@ from slinky.frontend.views import seen
 from slinky.graph.copying import Source
 from slinky.ir.operations import Boundary
 from slinky.ir.reducing import Reducing, write_result
-from slinky.symbolic.expressions import Expr
+from slinky.symbolic.expressions import Expr, as_expr
 from slinky.symbolic.intervals import Interval, point
 
 if TYPE_CHECKING:
@@ -451,7 +451,9 @@ class Fused(Operation):
         for group, dim in zip(self.groups, dims, strict=True):
             rows: Expr = dim
             for axis in reversed(group[1:]):
-                rows = rows // lowering.expr(view.shape[axis])
+                extent = lowering.expr(view.shape[axis])
+                lowering.require(as_expr(1) <= extent)
+                rows = rows // extent
             places[group[0]] = rows
         read = lowering.read(view, places)
         lowering.func(node, Fusing(self.groups, read.adapter), [read.access], dims, pass_buffers=True)
