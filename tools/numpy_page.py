@@ -153,6 +153,11 @@ flipped, strided ones in front of a sum), the function is called as it is.
 Indexing by slices with any step, integers, new axes and `...`, and all views below, cost nothing: they become part of
 what is read. So do windows that slide, in sums, products (`einsum`, `tensordot`) and whatever else is done with them.
 One array of integers as an index chooses elements along its axis, by pieces; several ones run whole.
+
+Sums and means of all of an array of floats, or along its first axes, go by pieces of what they reduce, too, and so do
+extrema, `any`, `all`, and sums of integers along any axes: what is computed for them alone need never be there in full.
+NumPy adds the floats of an array in C order by halves of halves, of which slinky keeps those that are complete, so
+that results have NumPy's bits, in whatever pieces; along first axes, it adds row after row.
 """
 
 

@@ -93,7 +93,7 @@ def reduced(
     keywords["axis"] = None if axis is None else removed if isinstance(axis, tuple) else removed[0]
     kind = dtype_of(function, [(rank, array.dtype)], keywords)
     shape = tuple(n for d, n in enumerate(array._shape) if d not in removed)
-    exactness = exactness_reduced(function, name, array.dtype, kind, removed == (rank - 1,))
+    exactness = exactness_reduced(function, name, array.dtype, kind, removed == (rank - 1,) or len(removed) == rank)
     operation = Along(name, function, removed, removed, tuple(sorted(keywords.items())), exactness)
     (result,) = made(
         operation, [solid(array.view, array._trace)], [(shape, kind, not shape and not keepdims)], array._trace

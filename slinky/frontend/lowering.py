@@ -32,6 +32,7 @@ from slinky.graph.buffers import Access, BufferExpr, scalar, valid_name
 from slinky.graph.copying import CopyFunc, Source
 from slinky.graph.formulas import arithmetic
 from slinky.graph.funcs import Func
+from slinky.graph.reductions import Reduction
 from slinky.ir.operations import FloatScalar
 from slinky.pipeline import Pipeline
 from slinky.symbolic.expressions import Condition, Expr, Variable, as_expr, equal, metadata, variable
@@ -254,6 +255,7 @@ class Lowering:
         in_place: bool = False,
         whole: Sequence[Variable] = (),
         pass_buffers: bool = False,
+        reduction: Reduction | None = None,
     ) -> Func:
         """The func of a node whose results all have the same dimensions."""
         whole = dims if self.as_one_piece else whole
@@ -262,7 +264,7 @@ class Lowering:
                 if dim in whole:
                     self._bounded(result, d)
         outputs = [self.access(result, list(map(point, dims))) for result in node.results]
-        options: dict[str, Any] = {"arguments": arguments, "in_place": in_place, "whole": whole}
+        options: dict[str, Any] = {"arguments": arguments, "in_place": in_place, "whole": whole, "reduction": reduction}
         return Func(callback, inputs, outputs, self.name(node.name), pass_buffers=pass_buffers, **options)
 
     def arithmetic(self, node: Node, inside: Collection[Node]) -> Func:

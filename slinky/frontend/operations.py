@@ -19,6 +19,7 @@ import numpy as np
 
 from slinky.frontend.nodes import Array, Index, Node, Operation, Shape, View, exactly, numbers
 from slinky.frontend.sizes import Length, are_same, expr_of, value_of
+from slinky.frontend.streaming import TOTAL, streamed
 from slinky.frontend.views import seen
 from slinky.graph.copying import Source
 from slinky.ir.operations import Boundary
@@ -237,13 +238,27 @@ class Along(Operation):
             places.append(None if axis in self.axes else kept)
         whole = [dim for dim, axis in zip(dims, self._kept(rank), strict=True) if axis in self.axes]
         reads = [lowering.read(view, places, dims) for view in node.operands]
-        callback: Callable[..., Any]
+        callback: Callable[..., Any] = Calling(
+            self.name, self.function, dict(self.keywords), tuple(read.adapter for read in reads)
+        )
+        arguments, reduction = {}, None
         is_plain = len(reads) == 1 and reads[0].adapter is None and self.axes == self.removed
         if is_plain and not lowering.as_one_piece:
             callback = Reducing(self.name, self.function, self.removed, self.keywords)
-        else:
-            callback = Calling(self.name, self.function, dict(self.keywords), tuple(read.adapter for read in reads))
-        lowering.func(node, callback, [read.access for read in reads], dims, whole=whole)
+            target = lowering.access(node.results[0], list(map(point, dims)))
+            reduction = streamed(callback, reads[0].access, target)
+            if reduction is not None:
+                callback = attrs.evolve(callback, sizes=(TOTAL,))
+                arguments[TOTAL] = math.prod(lowering.expr(node.operands[0].shape[d]) for d in self.removed)
+        lowering.func(
+            node,
+            callback,
+            [read.access for read in reads],
+            dims,
+            whole=whole,
+            arguments=arguments,
+            reduction=reduction,
+        )
 
     def _kept(self, rank: int) -> list[int]:
         return [axis for axis in range(rank + len(self.removed)) if axis not in self.removed]

@@ -193,7 +193,7 @@ def exactness_reduced(
     function: Callable[..., Any], name: str, of: np.dtype[Any], into: np.dtype[Any], is_last: bool
 ) -> str:
     """How exactly a reduction of whole axes agrees where the others are cut: NumPy adds floats in an order that depends
-    on layout and shape, but for the last axis of arrays that it does not convert."""
+    on layout and shape, but for the last axis, and all axes, of arrays that it does not convert."""
     entry = TABLE.get(function)
     general = entry.exactness if entry is not None else EXACT if name in EXACT_REDUCTIONS else ALONG
     if general == EXACT or (of.kind in "biu" and into.kind in "biu"):

@@ -59,18 +59,19 @@ class ChangedResultError(CallbackError):
 @attrs.frozen
 class Reducing:
     """A callback that writes what a function of NumPy gives that reduces some `axes` of its operand: called with these
-    `keywords`, which say the axes, too."""
+    `keywords`, which say the axes, too. By pieces, it is told `sizes`, arguments of these names."""
 
     name: str
     function: Callable[..., Any]
     axes: tuple[int, ...]
     keywords: tuple[tuple[str, Any], ...] = ()
+    sizes: tuple[str, ...] = ()
 
     @property
     def __name__(self) -> str:
         return self.name
 
-    def __call__(self, source: Any, target: Any) -> None:
+    def __call__(self, source: Any, target: Any, **_: int) -> None:
         write_result(self.name, self.function(source, **dict(self.keywords)), target)
 
     def combined(self) -> Combined | None:
@@ -113,6 +114,7 @@ def combined_of(func: LoweredFunc) -> Combined | None:
     operation = func.operation
     if not isinstance(operation, Callback) or not isinstance(operation.function, Reducing):
         return None
-    if operation.pass_buffers or operation.arguments or len(func.inputs) != 1 or len(func.outputs) != 1:
+    told = tuple(name for name, _ in operation.arguments)
+    if operation.pass_buffers or told != operation.function.sizes or len(func.inputs) != 1 or len(func.outputs) != 1:
         return None
     return operation.function.combined()

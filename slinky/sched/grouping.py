@@ -35,6 +35,7 @@ from slinky.sched.machines import Machine
 from slinky.sched.nests import Nest, nests_of
 from slinky.sched.relations import Relations, Strips
 from slinky.sched.tracks import (
+    REDUCING,
     Last,
     Track,
     heights_of,
@@ -407,8 +408,10 @@ class _Grower:
 
     def _last(self, i: int, strips: Strips) -> Last:
         call = self.calls[i]
+        if strips.is_reduced and call.in_loops:  # what adds a piece to what is known is a callback
+            call = attrs.evolve(call, in_loops=False)
         position, state = strips.position, sum(w.bytes for w in call.writes) if strips.is_reduced else 0.0
-        lines, steps = lines_of(call, position), steps_of(call, position)
+        lines, steps = lines_of(call, position), steps_of(call, position) + (REDUCING if strips.is_reduced else 0.0)
         return Last(i, strips, row_bytes_of(call, strips), lines, steps, work_of(call, strips), state)
 
     # -- how a group is run ----------------------------------------------------------------------------------

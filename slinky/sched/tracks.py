@@ -30,6 +30,9 @@ OPERATIONS_OF_A_CALL = 16
 DISPATCH = 8
 """How many operations take as long as slinky takes to call a callback."""
 
+REDUCING = 4.0
+"""For how many calls it counts to add a strip to what is known of a reduction: that goes step by step in Python."""
+
 
 @attrs.frozen
 class Lines:
