@@ -38,6 +38,13 @@ def tests(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def long(session: nox.Session) -> None:
+    """The tests with all cases of sweeps, and many examples of properties. What stands behind `--` goes to pytest."""
+    session.install("-e", ".", *nox.project.dependency_groups(PROJECT, "test"))
+    session.run("pytest", "--long", *(session.posargs or ("-n", "auto", "--dist", "loadgroup")))
+
+
+@nox.session(default=False)
 def docs(session: nox.Session) -> None:
     """Write docs/primitives.md and the stub of the primitives again, from their docstrings and signatures."""
     session.install("-e", ".")

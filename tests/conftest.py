@@ -1,7 +1,10 @@
 """Settings for all tests, and the second judge on every rewrite that they make.
 
+The usual suite has every check, on a covering selection of the cases of sweeps (see `sweeps`) and some examples of each
+property. `--long` is for the rest, which repeats: all cases, and many examples.
+
 Property tests try the same examples on every run, so that a change of the code is the only thing that can turn a test
-red. `HYPOTHESIS_PROFILE=thorough` tries many more, and other ones each time. How many a property needs is said as a
+red. `HYPOTHESIS_PROFILE=thorough` tries very many, and other ones each time. How many a property needs is said as a
 multiple of the profile's.
 
 Many tests collect garbage, to see that memory is given back. That takes as long as there are objects to look at, so
@@ -26,6 +29,7 @@ from typing import Any
 import judge_hook
 import pytest
 from hypothesis import HealthCheck, settings
+from sweeps import left_out
 
 # ----------------------------------------------------------------------------------------------------------------
 # Property tests
@@ -34,6 +38,7 @@ from hypothesis import HealthCheck, settings
 _COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
 
 settings.register_profile("default", derandomize=True, database=None, max_examples=60, **_COMMON)
+settings.register_profile("long", derandomize=True, database=None, max_examples=240, **_COMMON)
 settings.register_profile("thorough", derandomize=False, max_examples=3000, print_blob=True, **_COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
@@ -45,7 +50,7 @@ os.environ.setdefault("SLINKY_NATIVE", "0")
 """Traced functions start no compilers by themselves, but in the tests of that."""
 
 # ----------------------------------------------------------------------------------------------------------------
-# Order
+# What runs, and in which order
 # ----------------------------------------------------------------------------------------------------------------
 
 
@@ -53,8 +58,14 @@ IN_ONE_PROCESS = ("test_typing.py", "test_examples.py", "test_benchmarks.py")
 """The files whose tests share what takes long to make: all of a file run in one process."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes longest comes first: where several processes share the tests, none waits for it at the end."""
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of what was asked for, leave out what only `--long` runs. What takes longest comes first: where several processes
+    share the tests, none waits for it at the end."""
+    if not config.getoption("--long"):
+        skipped = left_out(items)
+        config.hook.pytest_deselected(items=[item for item in items if item in skipped])
+        items[:] = [item for item in items if item not in skipped]
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 
@@ -130,13 +141,16 @@ judge_hook.install()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Options for what is reported at the end."""
+    """Options for what is run, and for what is reported at the end."""
+    parser.addoption("--long", action="store_true", help="run all cases of sweeps, and many examples of properties")
     parser.addoption("--judge", action="store_true", help="report what the second judge has judged")
     parser.addoption("--refusals", action="store_true", help="report which refusals were met")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Count refusals where that is asked for."""
+    """Draw many examples, and count refusals, where that is asked for."""
+    if config.getoption("--long"):
+        settings.load_profile("long")
     judge_hook.notes_refusals = config.getoption("--refusals")
 
 

@@ -53,6 +53,14 @@ def test_the_workflow_runs_what_has_the_last_word() -> None:
     assert re.findall(r"run: (.*)", workflow) == [".ci/run"]
 
 
+def test_what_the_usual_tests_leave_out_runs_by_the_week() -> None:
+    workflow = (ROOT / ".github" / "workflows" / "long.yml").read_text(encoding="utf-8")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (usual,) = re.findall(r"^python3 .*?(-m pytest .*)$", readme, re.MULTILINE)
+    assert workflow.count("schedule:") == 1
+    assert usual.replace("pytest", "pytest --long") in workflow
+
+
 def test_each_mutant_finds_its_place() -> None:
     """What is broken to test the tests stands in the code exactly once."""
     texts = {file: (ROOT / file).read_text(encoding="utf-8") for file in {m.file for m in mutations.MUTANTS}}
