@@ -37,7 +37,7 @@ from sweeps import left_out
 
 _COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
 
-settings.register_profile("default", derandomize=True, database=None, max_examples=60, **_COMMON)
+settings.register_profile("default", derandomize=True, database=None, max_examples=20, **_COMMON)
 settings.register_profile("long", derandomize=True, database=None, max_examples=240, **_COMMON)
 settings.register_profile("thorough", derandomize=False, max_examples=3000, print_blob=True, **_COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))

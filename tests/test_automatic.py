@@ -58,7 +58,6 @@ def gives_the_same(p: sl.Pipeline, q: sl.Pipeline, *arrays: Any) -> None:
 
 
 @given(st.one_of(graphs(), image_graphs(), many_dimensions()), st.sampled_from((1, 2)), st.booleans())
-@settings(max_examples=60)
 def test_every_graph_gives_the_same_scheduled(graph: Graph, workers: int, alias: bool) -> None:
     p = build(graph, alias=alias)
     inputs, outputs = arguments(graph)
@@ -284,7 +283,7 @@ def grouped(p: sl.Pipeline, *arrays: object, machine: sl.Machine = LAPTOP, **sca
 
 
 @given(graphs(), st.sampled_from((1e-9, 1e-8, 1e-7, 1e-6)), st.sampled_from((64, 1024, 16384)))
-@settings(max_examples=40)
+@settings(max_examples=settings().max_examples * 2 // 3)
 def test_few_calls_are_grouped_at_least_as_well_as_greedily(graph: Graph, call_seconds: float, near: int) -> None:
     p = build(graph)
     inputs, outputs = arguments(graph)
@@ -309,7 +308,7 @@ def test_few_calls_are_grouped_at_least_as_well_as_greedily(graph: Graph, call_s
     st.sampled_from((1, 2, 5)),
     st.sampled_from((0.0, 500.0, float("inf"))),
 )
-@settings(max_examples=40)
+@settings(max_examples=settings().max_examples * 2 // 3)
 def test_heights_that_are_not_looked_at_are_not_better(
     graph: Graph, call_seconds: float, near: int, workers: int, most: float
 ) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from c_programs import FLAGS, SANITIZED, is_whole, run_in_c
 from c_sources import PLANE, across, blur, down, negated, where
+from hypothesis import settings
 from random_arithmetic import numbers, plane, same_bits
 from random_nests import LAYOUTS, arguments, pipeline, scheduled
 from test_nests import SHAPES, blurred
@@ -47,7 +48,7 @@ def run_by(p: sl.Pipeline, backend: str) -> Callable[..., Any]:
 # ----------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(100, 108))
+@pytest.mark.parametrize("seed", range(100, 100 + settings().max_examples // 6))
 def test_kernels_give_what_callbacks_give(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Among random arithmetic under random schedules, on arrays of many layouts."""
     if seed % 2:

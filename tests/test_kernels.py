@@ -95,7 +95,7 @@ def declared(draw: st.DrawFn) -> tuple[Along, sl.Kernel]:
 
 
 @given(declared(), st.integers(0, 7), st.integers(0, 5), st.integers(0, 1000))
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=settings().max_examples * 2)
 def test_what_a_kernel_gives_is_what_is_declared(
     case: tuple[Along, sl.Kernel], height: int, width: int, seed: int
 ) -> None:
@@ -119,7 +119,7 @@ def first_coordinates(kernel: sl.Kernel, rank: int = 2) -> tuple[int, ...]:
 
 
 @given(declared(), st.integers(1, 9), st.integers(1, 6), st.integers(1, 4), st.sampled_from("yx"), st.integers(0, 1000))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=settings().max_examples * 4 // 3)
 def test_pieces_are_the_whole(
     case: tuple[Along, sl.Kernel], height: int, width: int, step: int, dim: str, seed: int
 ) -> None:
@@ -137,7 +137,6 @@ def test_pieces_are_the_whole(
 
 
 @given(declared(), st.integers(1, 9), st.integers(1, 6), st.data())
-@settings(max_examples=60, deadline=None)
 def test_a_part_is_that_part_of_the_whole(case: tuple[Along, sl.Kernel], height: int, width: int, data: Any) -> None:
     _, kernel = case
     array = np.arange(height * width).reshape(height, width)

@@ -15,7 +15,7 @@ import attrs
 import numpy as np
 import pytest
 import scipy.ndimage
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import slinky as sl
@@ -128,7 +128,6 @@ def test_callbacks_compute_any_piece(name: str, number: int) -> None:
     st.tuples(st.integers(1, 9), st.integers(1, 9)),
     st.data(),
 )
-@settings(max_examples=60, deadline=None)
 def test_parts_are_parts_of_the_whole(
     case: tuple[str, int], dtype: Any, mode: str, cval: float, shape: tuple[int, int], data: Any
 ) -> None:
@@ -243,7 +242,6 @@ def test_one_element_of_rank_0() -> None:
     st.sampled_from([(5,), (1,), (4, 3), (20000,), (2, 3, 2)]),
     st.integers(0, 99),
 )
-@settings(max_examples=60, deadline=None)
 def test_thin_strips_are_summed_as_scipy_does(
     sides: str, half: int, dtype: Any, out_dtype: Any, rows: int, across: tuple[int, ...], seed: int
 ) -> None:

@@ -238,7 +238,7 @@ def test_a_call_in_place_in_a_loop_of_its_own() -> None:
     assert require_same(p, q, 1).peak_bytes == 8 * (WIDTH + 2)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=settings().max_examples * 5 // 12, deadline=None)
 @given(st.data())
 def test_random_sizes_and_pairs(data: st.DataObject) -> None:
     """Whatever is accepted gives the same."""

@@ -309,7 +309,7 @@ def einsums(draw: st.DrawFn) -> tuple[list[str], str]:
     return operands, "".join(draw(st.permutations(sorted(kept))))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=settings().max_examples // 2, deadline=None)
 @given(einsums())
 def test_sums_of_products_are_those_of_einsum(drawn: tuple[list[str], str]) -> None:
     operands, kept = drawn
@@ -387,7 +387,7 @@ def expressions(draw: st.DrawFn) -> Drawn:
     return pool[-1]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=settings().max_examples * 2 // 3, deadline=None)
 @given(expressions())
 def test_random_expressions_are_those_of_numpy(drawn: Drawn) -> None:
     t, array, dims = drawn

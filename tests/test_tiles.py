@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from c_programs import FLAGS, is_whole, run_in_c
+from hypothesis import settings
 
 import slinky as sl
 from slinky.native import compiling
@@ -298,7 +299,7 @@ def any_schedule(seed: int) -> tuple[sl.Pipeline, tuple[int, int, int]]:
     return p, tuple(choose.randint(1, 14) for _ in range(3))  # type: ignore[return-value]
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(settings().max_examples // 2))
 def test_any_schedule_gives_what_the_interpreter_gives(seed: int) -> None:
     p, (m, k, n) = any_schedule(seed)
     a, b = operands(m, k, n, p.program.inputs[0].dtype)
@@ -308,7 +309,7 @@ def test_any_schedule_gives_what_the_interpreter_gives(seed: int) -> None:
     assert outs[0].tobytes() == outs[1].tobytes(), str(p)
 
 
-@pytest.mark.parametrize("seed", range(100, 106))
+@pytest.mark.parametrize("seed", range(100, 100 + settings().max_examples // 5))
 def test_any_schedule_as_a_file_of_c(seed: int, tmp_path: Path) -> None:
     p, (m, k, n) = any_schedule(seed)
     if not is_whole(p.to_c()):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
+from hypothesis import settings
 
 from slinky.symbolic.proofs import Facts, facts, prove
 
@@ -26,10 +27,10 @@ from .solver import affine_questions, counterexample  # noqa: E402
 
 @pytest.mark.long
 def test_sums_are_decided_like_the_solver_does() -> None:
-    questions = list(affine_questions(1200, seed=3))
+    questions = list(affine_questions(settings().max_examples * 20, seed=3))
     proved = [prove(q.goal, facts(*q.facts)) for q in questions]
     over_reals = [answer for q, answer in zip(questions, proved, strict=True) if q.over_reals]
-    assert len(over_reals) > 1000
+    assert len(over_reals) > 0.8 * len(questions)
     assert sum(over_reals) >= 0.99 * len(over_reals)
     assert sum(proved) >= 0.95 * len(proved)
     assert not any(prove(q.too_much, facts(*q.facts)) for q in questions)
@@ -40,7 +41,7 @@ def _random_facts(draw: random.Random) -> tuple[Facts, list[Tree]]:
     return facts(SYMBOLS["s"] >= 1, SYMBOLS["t"] >= 1).also(*map(condition_of, trees)), trees
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(settings().max_examples // 20))
 def test_no_yes_to_a_condition_that_the_solver_refutes(seed: int) -> None:
     draw = random.Random(seed)
     proved = 0
@@ -53,7 +54,7 @@ def test_no_yes_to_a_condition_that_the_solver_refutes(seed: int) -> None:
     assert proved >= 20
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(settings().max_examples // 20))
 def test_no_yes_to_a_bound_that_the_solver_refutes(seed: int) -> None:
     """Goals that hold for all small assignments, or nearly: the border where an unsound step would show."""
     draw = random.Random(seed)
