@@ -104,6 +104,7 @@ def test_producers_write_where_the_copy_would_have_put_it(
     agree(p, q, inputs, [expected])
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize(("rows", "columns"), [(1, 3), (2, 2), (3, 2), (2, 4), (3, 3)])
 @pytest.mark.parametrize("inner", [0, 1])
 @pytest.mark.parametrize("framed", [False, True])

@@ -98,6 +98,7 @@ def test_numbers_of_the_run() -> None:
         p(values, found, shift=7)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.int16, np.uint8])
 @pytest.mark.parametrize("exponent", [0, 1, 2, 3, -1, 0.5, 2.0, 1.5, -2, np.float64(2), np.int8(2)])
 def test_powers(dtype: Any, exponent: Any) -> None:

@@ -70,6 +70,7 @@ def test_every_graph_gives_the_same_scheduled(graph: Graph, workers: int, alias:
     run_and_compare(graph, q, checked=False, threads=workers)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("workers", [1, 2, 3])
 @pytest.mark.parametrize("count", [1, 2, 5, 12])
 def test_a_chain_of_stencils_in_line_buffers(count: int, workers: int) -> None:

@@ -26,6 +26,7 @@ SIZES = {
 }
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("rank", SIZES)
 def test_a_filter_is_that_of_scipy(mode: str, rank: int) -> None:
@@ -48,6 +49,7 @@ def test_windows_that_lie_beside_the_point(mode: str) -> None:
     np.testing.assert_array_equal(run(p, image, shape=(5, 6)), expected)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("shape", [(1, 1), (3, 4), (7, 5)])
 def test_callbacks_that_are_not_sums(mode: str, shape: tuple[int, int]) -> None:
@@ -80,6 +82,7 @@ def test_other_names(mode: str, same: str) -> None:
     np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("shape", [(7, 9), (1, 1), (2, 3), (1, 6)])
 def test_chains_of_filters(mode: str, shape: tuple[int, int]) -> None:

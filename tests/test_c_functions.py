@@ -68,6 +68,7 @@ def test_kernels_give_what_callbacks_give(seed: int, monkeypatch: pytest.MonkeyP
             same_bits(results[2], results[0])
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("height", [1, 3])
 @pytest.mark.parametrize("shape", [(13, 7), (1, 1), (0, 4), (4, 0)])

@@ -97,6 +97,7 @@ def arrays() -> tuple[Any, Any]:
     return inp, sl.Buffer(np.zeros((7, 2048), np.float32), min=(1, 0))
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("run", BACKENDS)
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("pass_buffers", [False, True])

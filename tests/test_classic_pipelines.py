@@ -61,6 +61,7 @@ def test_not_scheduled(name: str) -> None:
     assert str(in_strips(name, 0).build()) == str(made.build(schedule="none")) == str(p)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("name", TABLE)
 def test_annotations_in_strips(name: str, step: int) -> None:
@@ -73,6 +74,7 @@ def test_annotations_in_strips(name: str, step: int) -> None:
     assert made_again(p, made).same_program(p)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("name", TABLE)
 def test_annotations_in_parallel_strips(name: str, step: int) -> None:
@@ -92,6 +94,7 @@ def assert_parallel(name: str, step: int, made: Case, p: sl.Pipeline) -> None:
     assert estimate(made, p).program_bytes == TABLE[name].in_parallel(step) >= after.program_bytes
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("name", TABLE)
 def test_default_schedule_of_strips(name: str, step: int) -> None:
@@ -101,6 +104,7 @@ def test_default_schedule_of_strips(name: str, step: int) -> None:
         assert str(scheduled_by_default(made)) == str(made.build())
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("name", TABLE)
 def test_default_schedule_of_parallel_strips(name: str, step: int) -> None:
@@ -188,6 +192,7 @@ def test_sliding_in_one_dimension_in_parallel_strips_of_the_other(step: int) -> 
     assert estimate(made, p).program_bytes == 2 * 8 * (step + 2) * (step + 2)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("workers", [None, 2])
 @pytest.mark.parametrize("step", STEPS)
 def test_softmax_of_rows_in_tiles_of_rows_and_columns(step: int, workers: int | None) -> None:

@@ -157,6 +157,7 @@ def stencils(parts: tuple[int, ...], read_at_once: bool, count: int = 3) -> sl.P
 
 
 @pytest.mark.usefixtures("unmapped")
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("parts", [(-1, 1), (-1, 0, 1), (1, -1), (-2, 2), (0, -3)])
 @pytest.mark.parametrize("at_once", [True, False])
 @pytest.mark.parametrize("rows", [1, 2, 5])

@@ -64,6 +64,7 @@ FULL = [shape for shape in SHAPES if 0 not in shape]
 # ----------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("mode", NUMPY_RULES)
 @pytest.mark.parametrize("shape", FULL)
 def test_pad(mode: str, shape: tuple[int, ...]) -> None:

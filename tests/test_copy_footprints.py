@@ -40,6 +40,7 @@ import slinky as sl
 # ----------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("offset", "split"), MOVED)
 @pytest.mark.parametrize("alias", [False, True])
 def test_a_copied_output(alias: bool, offset: tuple[int, int], split: int) -> None:
@@ -55,6 +56,7 @@ def test_a_copied_output(alias: bool, offset: tuple[int, int], split: int) -> No
     assert footprint(statistics) == ((0, 0, 0) if alias else (1, rows * 20 * 2, expected.nbytes))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("offset", "split"), MOVED)
 @pytest.mark.parametrize("alias", [False, True])
 def test_a_copied_input(alias: bool, offset: tuple[int, int], split: int) -> None:
@@ -69,6 +71,7 @@ def test_a_copied_input(alias: bool, offset: tuple[int, int], split: int) -> Non
     assert footprint(statistics) == ((0, 0, 0) if alias else (1, rows * 22 * 2, image.array.nbytes))
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("split", SPLITS)
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("alias", [False, True])
@@ -96,6 +99,7 @@ def test_a_concatenated_output(alias: bool, axis: int, split: int) -> None:
         assert statistics.program_bytes == expected.nbytes
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("split", SPLITS)
 @pytest.mark.parametrize("axis", [0, 1, 2])
 @pytest.mark.parametrize("alias", [False, True])
@@ -112,6 +116,7 @@ def test_a_stacked_output(alias: bool, axis: int, split: int) -> None:
     assert footprint(statistics) == ((0, 0, 0) if alias else (2, expected.nbytes, expected.nbytes))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("order", list(itertools.product(range(3), repeat=3)))
 @pytest.mark.parametrize("alias", [False, True])
 def test_a_transposed_output(alias: bool, order: tuple[int, int, int]) -> None:
@@ -144,6 +149,7 @@ def test_slices_that_are_added(alias: bool, split: int) -> None:
     assert footprint(statistics) == ((0, 0, 0) if alias else (2, 2 * (split or 30) * 20 * 2, image.nbytes))
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("split", SPLITS)
 @pytest.mark.parametrize(("stride", "dilation", "kernel"), WINDOWS)
 @pytest.mark.parametrize("alias", [False, True])
@@ -161,6 +167,7 @@ def test_strided_and_dilated_stencils_of_a_signal(
     assert footprint(statistics) == ((0, 0, 0) if alias else (1, (split or 10) * kernel * 2, 10 * kernel * 2))
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("split", SPLITS)
 @pytest.mark.parametrize(("stride", "dilation", "kernel"), WINDOWS[1::2])
 @pytest.mark.parametrize("alias", [False, True])
@@ -210,6 +217,7 @@ def test_stencils_whose_taps_alone_are_a_scalar() -> None:
         assert (statistics.allocations, statistics.bytes_copied) == (0, 0)
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("split", SPLITS)
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("alias", [False, True])
@@ -224,6 +232,7 @@ def test_an_operand_that_is_repeated(alias: bool, axis: int, split: int) -> None
     assert footprint(statistics) == ((0, 0, 0) if alias else (1, (split or 4) * 20 * 2, image.nbytes))
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("split", SPLITS)
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("alias", [False, True])
@@ -270,6 +279,7 @@ def test_a_sequence_of_copies_is_one(alias: bool, count: int) -> None:
     assert statistics.bytes_copied == (32 if alias else 32 * (count + 1))
 
 
+@pytest.mark.sweep("count", "mask")
 @pytest.mark.parametrize(("count", "mask"), [(n, mask) for n in (1, 2, 3, 4) for mask in range(1, 2 ** (n + 1))])
 def test_a_sequence_of_copies_some_of_which_pad(count: int, mask: int) -> None:
     """Each copy whose bit is set fills what lies beyond bounds of its own with its number.

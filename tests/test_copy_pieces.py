@@ -348,6 +348,7 @@ def test_other_rates(extent: int, rate: int) -> None:
         assert count(copy_of(limited(boundary, (extent,), rate * a - 1), dims=1), ((-1, extent // rate + 1),)) <= 5
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("extent", [40, 400, 40_000])
 @pytest.mark.parametrize("boundary", Boundary)
 @pytest.mark.parametrize("own", [1, 2, 3, 7])

@@ -94,6 +94,7 @@ RATES: Mapping[str, tuple[Callable[[Any], Any], Callable[[int], Range]]] = {
 within the input that the window is around."""
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("rate", RATES)
 @pytest.mark.parametrize("extent", [1, 2, 5, 6])

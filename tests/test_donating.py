@@ -58,6 +58,7 @@ LAYOUTS: dict[str, Any] = {
 }
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("function", WRITERS)
 def test_the_array_of_the_caller_is_as_the_function_leaves_it(function: Any, layout: str) -> None:

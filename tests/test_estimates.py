@@ -65,6 +65,7 @@ def test_what_is_computed_again() -> None:
     assert (add.elements, add.needed) == (30 * 3 * 22, 32 * 22)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("rows", [1, 2, 5, 100])
 @pytest.mark.parametrize("size", [(5, 5), (6, 20), (7, 9), (40, 33), (4, 8)])
 def test_line_buffers(rows: int, size: tuple[int, int]) -> None:

@@ -43,6 +43,7 @@ def values(*shape: int, dtype: Any) -> Any:
     return (found + 1j * random.normal(size=shape) if np.dtype(dtype).kind == "c" else found).astype(dtype)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("dtype", ["int16", "float32", "float64"])
 @pytest.mark.parametrize("name", CALLS)
 def test_every_function_gives_the_bits_of_numpy(name: str, dtype: str) -> None:
@@ -58,6 +59,7 @@ def _of_ufunc(ufunc: Any) -> Any:
     return lambda x, y: ufunc(x * 2, y)[1:, :-1] if ufunc.nin == 2 else ufunc(x[:, 1:] * 2)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64"])
 @pytest.mark.parametrize("name", ["exp", "sin", "power", "arctan2", "multiply", "square", "absolute", "tanh", "log1p"])
 def test_every_ufunc_gives_the_bits_of_numpy(name: str, dtype: str) -> None:

@@ -237,6 +237,7 @@ def test_a_segmentation(tmp_path: Path) -> None:
     assert set(np.unique(parts)) == {0, 255}
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("size", [(1, 1), (1, 40), (40, 1), (3, 2), (2, 7)])
 @pytest.mark.parametrize("name", ["boundaries", "mosaic", "segmentation"])
 def test_small_images(warm: Warm, tmp_path: Path, name: str, size: tuple[int, int]) -> None:

@@ -20,6 +20,7 @@ def fused(step: int) -> sl.Pipeline:
 BOUNDS = [(0, -1), (0, 0), (3, 3), (-7, 5), (0, 12), (-11, 30)]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("step", [1, 2, 5, 8])
 @pytest.mark.parametrize(("lo", "hi"), BOUNDS)
 def test_the_second_loop_comes_after_all_of_the_first(step: int, lo: int, hi: int) -> None:

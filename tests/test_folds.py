@@ -68,6 +68,7 @@ CLAMPED = [
 ]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("stages", [2, 3, 5])
 @pytest.mark.parametrize(("ends", "assigned", "equal", "warmup"), CLAMPED)
 def test_clamped_windows_fold_to_their_rows(stages: int, ends: str, assigned: bool, equal: bool, warmup: str) -> None:

@@ -258,6 +258,7 @@ def run_in_both(run: Callable[[], object], fork: Fork, is_right: Callable[[], bo
 
 
 @pytest.mark.usefixtures("four_threads")
+@pytest.mark.sweep
 @pytest.mark.parametrize("way", ["call", "bind", "run", "interpreter"])
 @pytest.mark.parametrize("call", [1, 7, HEIGHT])
 def test_a_callback_that_forks(way: str, call: int) -> None:
@@ -279,6 +280,7 @@ def test_a_callback_that_forks(way: str, call: int) -> None:
 
 
 @pytest.mark.usefixtures("four_threads")
+@pytest.mark.sweep
 @pytest.mark.parametrize("way", ["call", "run", "interpreter"])
 @pytest.mark.parametrize("round", range(4))
 def test_the_starter_of_a_parallel_loop_forks_while_others_work(way: str, round: int) -> None:

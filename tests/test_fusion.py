@@ -48,6 +48,7 @@ def agree(p: sl.Pipeline, q: sl.Pipeline, first: tuple[int, int], second: tuple[
     return found
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("step", [1, 2, 5, 8])
 @pytest.mark.parametrize(("first", "second"), BOUNDS)
 def test_what_two_outputs_share_is_slid_and_folded(step: int, first: tuple[int, int], second: tuple[int, int]) -> None:

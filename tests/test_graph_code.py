@@ -68,6 +68,7 @@ def test_the_text_is_what_a_person_would_write() -> None:
     assert made_by(p.to_graph_code()).same_program(p)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("step", [0, 2])
 @pytest.mark.parametrize("name", TABLE)
 def test_all_graphs_with_annotations(name: str, step: int) -> None:

@@ -451,6 +451,7 @@ def test_an_intermediate_that_is_larger_than_what_is_written_of_the_output(befor
     assert not any(map(is_in_place, steps))
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("around", [False, True])
 @pytest.mark.parametrize("inner", [None, 3])
 @pytest.mark.parametrize(("step", "workers"), [(8, 2), (9, 2), (7, 2), (1, 2), (7, None)])

@@ -146,6 +146,7 @@ def test_tiles_that_are_none() -> None:
 # ----------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("strip", [1, 2, 5])
 @pytest.mark.parametrize("shape", [(23, 9), (5, 4), (1, 1)])
 def test_line_buffers_of_a_chain(strip: int, shape: tuple[int, int]) -> None:
@@ -172,6 +173,7 @@ def test_line_buffers_across_a_skip_connection(strip: int) -> None:
     assert after.program_bytes == sum(held.values()) * 6 * 4
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("strip", [2, 4, 6])
 @pytest.mark.parametrize("height", [24, 25, 7])
 def test_line_buffers_across_changes_of_rate(strip: int, height: int) -> None:
@@ -251,6 +253,7 @@ def test_parallel_tiles_of_other_trees(make: Any) -> None:
 # ----------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("strip", [1, 3])
 @pytest.mark.parametrize("heights", [(20, 20), (20, 15), (12, 20), (1, 9)])
 def test_two_outputs_in_one_loop(strip: int, heights: tuple[int, int]) -> None:
@@ -347,6 +350,7 @@ def test_the_history_of_a_schedule_makes_it_again() -> None:
 # ----------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("low", [0, -1, 5, 8, -13])
 @pytest.mark.parametrize("height", [0, 1, 7, 20])
 def test_pieces_that_begin_at_multiples(low: int, height: int) -> None:

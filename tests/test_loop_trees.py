@@ -111,6 +111,7 @@ def test_what_has_no_tree_is_refused() -> None:
 # Schedules of the program ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("order", list(itertools.permutations("mn")), ids="".join)
 @pytest.mark.parametrize("tile", [(8, 32, 1), (3, 2, 2), (5, 1, 7), (40, 50, 60)], ids=str)
 def test_tiles_of_any_size_in_any_order_give_the_same(tile: tuple[int, int, int], order: tuple[str, ...]) -> None:

@@ -77,6 +77,7 @@ def run(p: sl.Pipeline, producer: Producer, first: int = 0) -> int:
     return count
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("multiple", [2, 3])
 @pytest.mark.parametrize("split", range(5))
 @pytest.mark.parametrize("where", ["stored outside", "stored inside", "slid", "slid and folded"])

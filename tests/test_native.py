@@ -74,6 +74,7 @@ INTEGERS: list[Callable[..., Any]] = [
 
 
 @needs_compiler
+@pytest.mark.sweep
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("make", FLOATS)
 def test_floats(make: Callable[..., Any], dtype: Any) -> None:
@@ -83,6 +84,7 @@ def test_floats(make: Callable[..., Any], dtype: Any) -> None:
 
 
 @needs_compiler
+@pytest.mark.sweep
 @pytest.mark.parametrize("dtype", ["u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8"])
 @pytest.mark.parametrize("make", INTEGERS)
 def test_integers_wrap(make: Callable[..., Any], dtype: str) -> None:
@@ -295,6 +297,7 @@ def test_comparing_with_nan_is_no_exception() -> None:
 
 
 @needs_compiler
+@pytest.mark.sweep
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(
     "make",

@@ -213,6 +213,7 @@ def test_functions_in_nests() -> None:
 # ----------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("dtype", ["u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8"])
 @pytest.mark.parametrize("function", [np.floor_divide, np.remainder, np.fmod])
 def test_integers_are_divided_as_numpy_divides(function: np.ufunc, dtype: str) -> None:

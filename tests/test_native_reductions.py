@@ -93,6 +93,7 @@ FUNCTIONS = [np.sum, np.prod, np.max, np.min, np.any, np.all, np.mean, np.var, n
 ALONG = [(1, (0,)), (2, (1,)), (2, (0,)), (3, (1,)), (3, (0, 2)), (3, (2,))]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize("number", range(len(FUNCTIONS)))
 def test_floats(number: int, dtype: str) -> None:
@@ -103,6 +104,7 @@ def test_floats(number: int, dtype: str) -> None:
     check(FUNCTIONS[number], dtype, 2, (1,))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("dtype", ["b1", "u2", "i8"])
 @pytest.mark.parametrize("number", range(6))
 def test_integers_and_truths(number: int, dtype: str) -> None:

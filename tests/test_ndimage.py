@@ -74,6 +74,7 @@ def test_filters_are_scipys(name: str, number: int) -> None:
         check(name, np.float32, {**CASES[name][number], **more}, SHAPES)
 
 
+@pytest.mark.sweep
 @every_case
 @pytest.mark.parametrize("dtype", [np.bool_, np.uint8, np.int16, np.int64, np.float64, np.complex64, np.float16])
 def test_filters_are_scipys_of_every_dtype(name: str, number: int, dtype: Any) -> None:
@@ -91,6 +92,7 @@ def looped(
     return sl.build_pipeline([source], [out]), out.dtype
 
 
+@pytest.mark.sweep("name", "number")
 @every_case
 def test_pieces_are_the_whole(name: str, number: int) -> None:
     """By rows, or every other case by columns; some by tiles, too, which takes long to prove for many funcs."""

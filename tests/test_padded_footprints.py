@@ -74,6 +74,7 @@ def test_a_padded_stencil(pieces: bool, schedule: str) -> None:
         assert statistics.allocations == (1 if pieces else 2)
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("split", SPLITS)
 @pytest.mark.parametrize("pieces", [False, True])
 @pytest.mark.parametrize("alias", [False, True])
@@ -131,6 +132,7 @@ def test_a_padded_stencil_that_is_separable(alias: bool, pieces: bool, split: in
     assert statistics.elements["rows"] == height * width
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("split", [0, 1, 2])
 @pytest.mark.parametrize("computed", [False, True])
 @pytest.mark.parametrize("inside", [False, True])

@@ -155,6 +155,7 @@ CASES: dict[str, tuple[sl.Pipeline, str, list[str], Callable[[int, int, int], li
 }  # fmt: skip
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("workers", [2, 3, 4])
 @pytest.mark.parametrize("split", [1, 2, 3, 4])
 @pytest.mark.parametrize("case", CASES)
@@ -181,6 +182,7 @@ def test_stencils_in_stages(case: str, split: int, workers: int) -> None:
         assert once.elements.get(consumer, 0) == height * 11
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("workers", [2, 4])
 @pytest.mark.parametrize("split", [1, 2, 3, 4])
 def test_a_pyramid_in_stages(split: int, workers: int) -> None:

@@ -284,6 +284,7 @@ def test_a_nest_too_deep_is_refused_before_anything_overflows() -> None:
 # Windows --------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("step", [1, 3, 7])
 @pytest.mark.parametrize("radius", [4, 5, 6, 12, 20])
 def test_long_windows_slide_like_short_ones(radius: int, step: int) -> None:

@@ -45,6 +45,7 @@ def split_twice(outer: int, inner: int, warmup: str, cuts: tuple[int | None, int
     return p
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("inner", [1, 3])
 @pytest.mark.parametrize("cuts", list(itertools.product((None, 0), (None, 3))))
 @pytest.mark.parametrize("warmup", ["first", "earlier"])
@@ -68,6 +69,7 @@ def test_windows_of_loops_that_never_run(
 HUGE = 1 << 62
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("workers", [None, 2])
 @pytest.mark.parametrize("fold", [None, 3, HUGE // 2])
 @pytest.mark.parametrize("extent", [1 << 44, HUGE, 3 * HUGE])

@@ -57,6 +57,7 @@ def in_every_way(p: sl.Pipeline, **scalars: int) -> None:
         np.testing.assert_array_equal(result, a * a)
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("fold", [None, 3])
 @pytest.mark.parametrize("workers", [None, 2])
 @pytest.mark.parametrize("value", [3, -1, -5])

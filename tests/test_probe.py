@@ -41,6 +41,7 @@ def test_a_filter_is_declared_in_one_line() -> None:
 # SciPy's filters ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("mode", ["reflect", "nearest", "mirror", "wrap", "constant"])
 @pytest.mark.parametrize(
     ("function", "halo"),

@@ -30,6 +30,7 @@ def row_sums() -> Case:
     return case([inp], [sums], funcs, [plane], [(plane**2).sum(axis=1)])
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("workers", [None, 2])
 @pytest.mark.parametrize("keys", [1, 4, 5, 17, 64])
 @pytest.mark.parametrize("queries", [1, 3, 13, 20])

@@ -48,6 +48,7 @@ REDUCED: list[tuple[Callable[..., Any], Callable[..., Any], Any, Any]] = [
 ]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("factor", [1, 3, 16])
 @pytest.mark.parametrize(("reduce", "expected", "dtype", "out"), REDUCED)
 def test_what_is_exact_is_the_same_to_the_last_bit(

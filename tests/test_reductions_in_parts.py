@@ -40,6 +40,7 @@ EXACT: list[tuple[Callable[..., Any], Callable[..., Any], Any, Any]] = [
 ]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("factor", "pieces"), [(1, 1), (3, 2), (2, 5), (16, 4)])
 @pytest.mark.parametrize(("reduce", "expected", "dtype", "out"), EXACT)
 def test_what_is_exact_is_the_same_to_the_last_bit(

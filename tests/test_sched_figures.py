@@ -42,6 +42,7 @@ def three_stencils_by_rows(step: int, warmup: str) -> tuple[sl.Pipeline, sl.Pipe
 # Stencils by rows -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("count", [1, 3, 5])
 def test_a_chain_of_stencils_by_rows_keeps_a_window_of_each_intermediate(count: int, step: int) -> None:
@@ -67,6 +68,7 @@ def test_the_stencil_of_the_first_page(step: int) -> None:
     assert after.elements == {"add": (W + 2) * (H + 2), "stencil": W * H}
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("origin", [(0, 0), (-7, -40), (5, 3)])
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("warmup", ["earlier", "first"])

@@ -106,6 +106,7 @@ def test_accesses_are_kept_as_long_as_others_may_clash_with_them() -> None:
     assert len(run._accesses) <= 2 * 3
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("size", [0, 1, 2, 60])
 @pytest.mark.parametrize("depth", [1, 2, 3, 5])
 @pytest.mark.parametrize("count", [1, 2, 3, 4])
@@ -231,6 +232,7 @@ def line(size: int) -> tuple[sl.Buffer, Array]:
     return sl.Buffer(np.arange(size + 4, dtype=np.int32), min=(-2,)), np.zeros(size, np.int32)
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("backend", ["python", "interpreter"])
 @pytest.mark.parametrize("row", [0, 1, 20, 39])
 @pytest.mark.parametrize("func", ["f0", "f1", "f2"])

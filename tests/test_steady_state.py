@@ -60,6 +60,7 @@ def agree(p: sl.Pipeline, q: sl.Pipeline, height: int, width: int) -> sl.RunStat
 SIZES = [(0, 3), (1, 1), (2, 5), (3, 3), (7, 2), (8, 8), (16, 4), (17, 5), (31, 3), (50, 7)]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(("radius", "rows"), [(1, 1), (1, 4), (3, 8), (4, 3)])
 def test_rows_alone_reach_beyond_the_edge(mode: str, radius: int, rows: int) -> None:

@@ -30,6 +30,7 @@ def nothing(height: int, width: int) -> sl.Buffer:
     return sl.Buffer(np.zeros((height, width), np.int32))
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("height", [0, 1, 13, 32])
 @pytest.mark.parametrize("rows", [1, 3, 8])
 @pytest.mark.parametrize("workers", [1, 2, 3])

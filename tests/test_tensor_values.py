@@ -174,6 +174,7 @@ def test_values_are_those_of_the_arrays_when_they_are_asked_for() -> None:
 # Reductions -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("dtype", ["?", "b", "H", "q", "e", "f", "d"])
 @pytest.mark.parametrize("name", ["sum", "prod", "max", "min", "any", "all", "mean"])
 def test_reductions_give_the_dtypes_and_values_of_numpy(name: str, dtype: str) -> None:
@@ -200,6 +201,7 @@ def test_reductions_by_ufuncs(ufunc: np.ufunc) -> None:
         np.testing.assert_array_equal(result.numpy(), ufunc.reduce(a, axis=1), strict=True)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("ufunc", "dtype"),
     [

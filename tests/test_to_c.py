@@ -182,6 +182,7 @@ def test_inner_loops_are_vector_instructions(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="reads the assembly of another processor")
+@pytest.mark.sweep
 @pytest.mark.parametrize("level", ["x86-64-v2", "x86-64-v3", "x86-64-v4"])
 @pytest.mark.parametrize(
     "chosen",

@@ -59,6 +59,7 @@ CALLS: dict[str, Any] = {
 ROUNDED = {"average", "norm", "median", "cumsum", "fft", "products", "parts", "chosen", "methods"}
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("dtype", ["int16", "float32", "float64"])
 @pytest.mark.parametrize("name", CALLS)
 def test_a_function(name: str, dtype: str) -> None:

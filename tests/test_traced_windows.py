@@ -60,6 +60,7 @@ ROUNDED = {"sums of windows", "weighted windows", "einsum of windows", "tensordo
            "convolve", "correlate", "transforms", "a spectrogram"}  # fmt: skip
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("machine", [MACHINE, PIECES], ids=["whole", "by pieces"])
 @pytest.mark.parametrize("name", CALLS)
 def test_a_call_is_understood(name: str, machine: sl.Machine) -> None:

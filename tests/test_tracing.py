@@ -43,6 +43,7 @@ def test_it_runs_checked() -> None:
     assert_same(result, sharpen(photo))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("function", [
     lambda x: x + 1,

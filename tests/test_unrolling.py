@@ -184,6 +184,7 @@ def test_the_inverse_of_a_split(step: int) -> None:
         q.forward(loop)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("tail", ["clamp", "cut", "shift"])
 @pytest.mark.parametrize("factor", [1, 3, 4])
 def test_pieces_of_pieces(tail: str, factor: int) -> None:

@@ -170,6 +170,7 @@ def test_the_plain_program_is_what_numpy_pads() -> None:
         assert np.array_equal(out.array, sum((k + 1) * padded[k : k + len(image.array)] for k in range(5)))
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("warmup", ["earlier", "first"])
 @pytest.mark.parametrize("step", [1, 3])
 @pytest.mark.parametrize("radius", [1, 2, sl.scalar("r")], ids=str)
@@ -188,6 +189,7 @@ def test_windows_at_edges_slide_and_fold(mode: str, facts: str, radius: Any, ste
             assert statistics.program_bytes <= (2 * r + step) * WIDTH * 8, rows
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("step", [1, 3])
 @pytest.mark.parametrize(
     ("facts", "warmup"), [*((facts, "first") for facts in FACTS), *((facts, "earlier") for facts in FACTS[1:])]
@@ -320,6 +322,7 @@ def from_the_end(source: np.ndarray[Any, Any], target: np.ndarray[Any, Any]) -> 
     target[...] = source[: len(target)][::-1]
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("warmup", ["earlier", "first"])
 @pytest.mark.parametrize("step", [1, 3])
 @pytest.mark.parametrize("mode", [*MODES, "constant"])

@@ -69,6 +69,7 @@ def test_a_steady_state_calls_nothing_but_callbacks(stages: int, width: int) -> 
     assert calls[0] == calls[1] > 0  # as many as the loops ask for before they begin
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("starts", [1, 4, 6])
 @pytest.mark.parametrize("step", [1, 2, 3, 7, -1])
 @pytest.mark.parametrize("first", [0, 5, -3])
