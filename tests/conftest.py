@@ -8,8 +8,8 @@ red. `HYPOTHESIS_PROFILE=thorough` tries very many, and other ones each time. Ho
 multiple of the profile's.
 
 Many tests collect garbage, to see that memory is given back. That takes as long as there are objects to look at, so
-what stays anyway is not looked at, and what one module left in caches is forgotten before the next one. By itself,
-Python looks for garbage less often than usual.
+what stays anyway is not looked at: what importing has made, and what a module leaves, once its caches are empty and its
+garbage is collected. By itself, Python looks for garbage less often than usual.
 
 Every operation on pipelines, whether of the package or made by a test, is judged wherever it is applied
 (`second_judge`). `--judge` prints what was judged, and what it cost; `--refusals` which refusals of the primitives were
@@ -102,13 +102,15 @@ def pytest_collection_finish() -> None:
 @pytest.fixture(scope="module", autouse=True)
 def forget() -> Iterator[None]:
     """Empty the caches of slinky's modules when the tests of a module have run; not those without a limit, which make
-    one object of each kind."""
+    one object of each kind. What stays then is looked at no more."""
     yield
     for name, module in list(sys.modules.items()):
         if name.partition(".")[0] == "slinky":
             for value in vars(module).values():
                 if isinstance(value, functools._lru_cache_wrapper) and value.cache_info().maxsize is not None:
                     value.cache_clear()
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="module")
