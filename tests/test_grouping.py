@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
+from judge_hook import resting
 from scheduled import compare, copy, stencils, sum_3x3
 
 import slinky as sl
+from slinky.ir.statements import Program
 from slinky.sched import grouping
 from slinky.sched.costs import Costs
+from slinky.sched.legality import reads
+from slinky.sched.small_runs import unwritten_read
 
 y, x = sl.variables("y x")
 Array = np.ndarray[Any, Any]
@@ -96,17 +101,40 @@ def test_an_output_that_others_read_does_not_keep_all_out_of_the_loops(workers: 
     assert decisions["length"].stored == "in full"
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_what_cannot_slide_is_held_by_strips_even_so(workers: int) -> None:
+def hard_to_slide() -> sl.Pipeline:
     """Nothing says how large the output is beside the input, so it is not shown that the upper copy slides."""
     inp, twice, once, out = pictures("inp", "twice", "once", "out")
     sl.Func(doubled, [inp[y // 2, x // 2]], [twice[y, x]], pass_buffers=True, name="double")
     sl.Func(sum_3x3, [window(twice)], [once[y, x]], name="first")
     sl.Func(sum_3x3, [window(once)], [out[y, x]], name="second")
-    p = sl.build_pipeline([inp], [out])
-    q = saved(p, [image(600, 500)], [nothing(1200, 1000)], workers)
+    return sl.build_pipeline([inp], [out])
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_cannot_slide_is_held_by_strips_even_so(workers: int) -> None:
+    q = saved(hard_to_slide(), [image(600, 500)], [nothing(1200, 1000)], workers)
     reasons = {d.func: d.reason for d in sl.explain(q).decisions}
     assert reasons["nearest"].startswith("computed again where strips overlap: ")
+
+
+def test_refusals_are_put_into_words_when_somebody_reads_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Schedules are refused many steps, and an example of what would be wrong takes longest of all to find."""
+    searched: list[str] = []
+
+    def search(program: Program, buffer: str, call: int) -> Any:
+        searched.append(buffer)
+        return unwritten_read(program, buffer, call)
+
+    monkeypatch.setattr(reads, "unwritten_read", search)
+    with resting():
+        q = sl.auto_schedule(hard_to_slide(), image(600, 500), nothing(1200, 1000), workers=1, machine=sl.Machine())
+    assert not searched
+    explanation = sl.explain(q)
+    said = str(explanation)
+    assert searched
+    assert "computed again where strips overlap: " in said
+    assert str(pickle.loads(pickle.dumps(explanation))) == said
+    assert pickle.loads(pickle.dumps(explanation)) == explanation
 
 
 def doubled(source: sl.Buffer, target: sl.Buffer) -> None:

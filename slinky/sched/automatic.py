@@ -22,7 +22,7 @@ import attrs
 import slinky as sl
 from slinky.runtime.backends import require_backend
 from slinky.runtime.collector import collector_paused
-from slinky.sched.grouping import Aims, Choice, Group, Grouping, grouping, seconds_text
+from slinky.sched.grouping import Aims, Choice, Group, Grouping, Why, grouping, seconds_text
 from slinky.sched.machines import Machine, this_machine_for
 from slinky.sched.recomputing import Recomputed, recomputed
 from slinky.sched.relations import Relations, relations_for
@@ -36,13 +36,33 @@ class AutoScheduleCursors(sl.ReturnedCursors):
 
 
 @attrs.frozen
+class _Refused:
+    """Why a step was not taken, put into words when somebody reads them: to look for an example takes longer than to
+    refuse."""
+
+    what: str
+    refusal: Exception
+
+    def __str__(self) -> str:
+        return f"{self.what}: {str(getattr(self.refusal, 'reason', '') or self.refusal).splitlines()[0]}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return str, (str(self),)
+
+
+@attrs.frozen
 class Decision:
     """What became of a call: where it is computed, what is held of its results, and why it is not otherwise."""
 
     func: str
     computed: str
     stored: str
-    reason: str
+    _reason: Why = attrs.field(eq=str, repr=str)
+
+    @property
+    def reason(self) -> str:
+        """Why it is not otherwise."""
+        return str(self._reason)
 
 
 @attrs.frozen
@@ -112,7 +132,10 @@ class Explanation:
             f"predicted for {workers}: {predicted}{self.program_bytes} bytes of intermediates; "
             f"not scheduled {unscheduled}{self.unscheduled_bytes} bytes"
         )
-        rows = [("func", "computed", "stored", "because"), *(attrs.astuple(each) for each in self.decisions)]
+        rows = [
+            ("func", "computed", "stored", "because"),
+            *((d.func, d.computed, d.stored, d.reason) for d in self.decisions),
+        ]
         widths = [max(len(row[k]) for row in rows) for k in range(3)]
         lines = ["  ".join([*(row[k].ljust(widths[k]) for k in range(3)), row[3]]).rstrip() for row in rows]
         return "\n".join([head, *lines, *map(str, self.measured)])
@@ -312,7 +335,7 @@ def _written(found: Recomputed, aims: Aims) -> tuple[_Writer, sl.Pipeline, tuple
     A call that was refused takes all that it reads out of the loop with it. So the calls are grouped again, that one
     apart from those that read it.
     """
-    apart: dict[int, str] = {}
+    apart: dict[int, Why] = {}
     for _ in range(_ROUNDS):
         groups = grouping(found.relations, aims, apart) if apart else found.groups
         writer = _Writer(found.pipeline, found.relations, groups)
@@ -334,7 +357,7 @@ class _Writer:
         self.decisions: dict[int, Decision] = {}
         self.saved = {i: merge.saves for merge in grouping.merges for i in merge.producers}
         self.refused = {refused.producer: refused.reason for refused in grouping.refused}
-        self.kept_out: dict[int, str] = {}
+        self.kept_out: dict[int, Why] = {}
         """The calls that a primitive keeps out of their groups, and why: those alone that no other one takes along."""
 
     def written(self) -> tuple[sl.Pipeline, tuple[sl.LoopCursor, ...]]:
@@ -354,7 +377,7 @@ class _Writer:
             aims.machine, aims.workers, seconds, unscheduled, after, before, decisions, backend=aims.backend
         )
 
-    def _decide(self, i: int, computed: str, stored: str, reason: str) -> None:
+    def _decide(self, i: int, computed: str, stored: str, reason: Why) -> None:
         self.decisions[i] = Decision(self.relations.calls[i].call.name(), computed, stored, reason)
 
     def _group(self, group: Group) -> None:
@@ -366,12 +389,12 @@ class _Writer:
             loop = self._loop(track.lasts, choice.height)
             tasks, loop = self._tasks(loop, choice)
         except sl.REFUSALS as refusal:
-            self.p = before
+            self.p, why = before, _why("refused", refusal)
             for last in track.lasts:
-                self._decide(last.index, "at once", "in full", f"refused: {_words(refusal)}")
+                self._decide(last.index, "at once", "in full", why)
             if len(track.lasts) > 1:
                 joining = [i for i in group.members if len(self._readers(i, group.calls)) > 1]
-                self.kept_out.update((i, f"refused: {_words(refusal)}") for i in joining)
+                self.kept_out.update((i, why) for i in joining)
             return
         self.loops.append(loop)
         for last in track.lasts:
@@ -474,15 +497,15 @@ class _Writer:
         try:
             p, computed = sl.compute_at(self.p, related.call, loop, rc=True)
         except sl.REFUSALS as refusal:
-            self.kept_out[member.index] = f"refused: {_words(refusal)}"
+            self.kept_out[member.index] = _why("refused", refusal)
             self._decide(member.index, "at once", "in full", self.kept_out[member.index])
             return None
-        reason = f"saves {seconds_text(self.saved.get(member.index, 0.0))}"
+        reason: Why = f"saves {seconds_text(self.saved.get(member.index, 0.0))}"
         if member.keeps:
             try:
                 self.p = sl.slide_window(_stored(p, computed.allocs, tasks), computed.call, loop)
             except sl.REFUSALS as refusal:
-                reason = f"computed again where strips overlap: {_words(refusal)}"
+                reason = _why("computed again where strips overlap", refusal)
             else:
                 self._decide(member.index, _place(choice), f"a window of {member.rows(choice.height)}", reason)
                 axes = {w.buffer: w.dims.index(member.position) for w in related.writes if member.position in w.dims}
@@ -515,5 +538,6 @@ def _place(choice: Choice) -> str:
     return f"{choice.height} of {strips.extent} along {strips.dim}{tasks}"
 
 
-def _words(refusal: Exception) -> str:
-    return str(getattr(refusal, "reason", "") or refusal).splitlines()[0]
+def _why(what: str, refusal: Exception) -> Why:
+    """What to say of a refusal, which is kept without the frames that it came through."""
+    return _Refused(what, refusal.with_traceback(None))

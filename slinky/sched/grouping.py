@@ -70,6 +70,10 @@ LEAST_TASK_SECONDS = 2e-4
 """What a worker must have to do in one go, so that it is worth being told."""
 
 
+Why: TypeAlias = object
+"""Why something is not otherwise: text, or what is put into words when somebody reads it."""
+
+
 @attrs.define
 class Choice:
     """How a group is run, along which dimension and in strips of which height, in how many tasks of how many rows; and
@@ -124,7 +128,7 @@ class Refused:
     """A producer that was not merged with its consumers, and why."""
 
     producer: int
-    reason: str
+    reason: Why
 
 
 @attrs.frozen
@@ -152,7 +156,7 @@ class Aims:
     """What it runs by."""
 
 
-def grouping(relations: Relations, aims: Aims, apart: Mapping[int, str] = MappingProxyType({})) -> Grouping:
+def grouping(relations: Relations, aims: Aims, apart: Mapping[int, Why] = MappingProxyType({})) -> Grouping:
     """The groups that take the least time by the model, or the least memory.
 
     `apart` has the calls that are not taken into a group of those that read them, and why.
@@ -163,7 +167,7 @@ def grouping(relations: Relations, aims: Aims, apart: Mapping[int, str] = Mappin
 class _Grower:
     """Merges groups as long as that saves anything."""
 
-    def __init__(self, relations: Relations, aims: Aims, apart: Mapping[int, str]) -> None:
+    def __init__(self, relations: Relations, aims: Aims, apart: Mapping[int, Why]) -> None:
         self.relations = relations
         self.apart = apart
         self.calls = relations.calls
@@ -179,7 +183,7 @@ class _Grower:
         self.count = itertools.count()
         self.newest: dict[int, int] = {}
         self.merges: list[Merge] = []
-        self.reasons: dict[int, str] = {}
+        self.reasons: dict[int, Why] = {}
 
     def _readers(self) -> list[set[int]]:
         readers: list[set[int]] = [set() for _ in self.calls]
@@ -315,7 +319,7 @@ class _Grower:
         for last in group.lasts:
             self.reasons[last] = reason
 
-    def _why_not(self, parts: tuple[Group, ...]) -> str | None:
+    def _why_not(self, parts: tuple[Group, ...]) -> Why | None:
         """What keeps a group, the first, from being merged with those that read it."""
         if len(parts) < 2:
             return "it is one of the last"
