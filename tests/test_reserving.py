@@ -190,6 +190,18 @@ def test_tiles_beside_others() -> None:
     assert p.memory(*arrays) == ran(p, *arrays)
 
 
+def test_tiles_beside_a_buffer_that_is_there_in_full() -> None:
+    """The two never lie side by side, but each does with the buffer between the loops."""
+    p = chain(0, 0, 0, 0)
+    for reader, func in (("s3", "s2"), ("s1", "s0")):
+        p, (loop, *_) = sl.split_loop(p, f"{reader}.y", 4, rc=True)
+        p, at = sl.compute_at(p, func, loop, rc=True)
+        p = sl.store_at(p, at.alloc, loop)
+    arrays = large(p, 7, 33)
+    assert known(p, *arrays) is None  # b1 is needed with each of them
+    assert p.memory(*arrays) == ran(p, *arrays)
+
+
 def test_wrong_arguments_are_refused_as_by_a_run() -> None:
     p = chain(1, 1)
     for arrays in (((3, 3), (3, 3)), ((8, 8), (4,)), (np.zeros((8, 8)),)):

@@ -150,7 +150,9 @@ def _bytes_of_heap(
             return None
         rooms.append(room)
     alone = [not others for others in alive_at_once(kinds)]
-    if any(kind.place >= 0 for kind in kinds):  # what lies there as one is needed from the first to the last of it
+    if len({kind.place for kind in kinds}) < len(
+        kinds
+    ):  # what lies there as one is needed from the first to the last of it
         alone = [len(kinds) == 1] * len(kinds)
     if not all(room.is_sure or is_alone for room, is_alone in zip(rooms, alone, strict=True)):
         return None
