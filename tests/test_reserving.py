@@ -127,11 +127,12 @@ def test_rings_of_two_sizes_one_after_the_other(margin: int, is_known: bool) -> 
 
 
 def test_layouts_and_branches_have_memory_of_their_own() -> None:
-    p = sl.set_layout(chain(0, 3, 1, 2), "alloc b1", ("y", "x"), alignment=64)
-    arrays = large(p, 9, 33)
-    found = known(p, *arrays)
-    assert found is not None
-    assert found == ran(p, *arrays)
+    for buffer in ("b0", "b1"):
+        p = sl.set_layout(chain(0, 3, 1, 2), f"alloc {buffer}", ("y", "x"), alignment=64)
+        arrays = large(p, 9, 33)
+        found = known(p, *arrays)
+        assert found is not None
+        assert found == ran(p, *arrays)
     p = sl.specialize(chain(0, 3, 1), "alloc b1 .. s2", sl.scalar("n") >= 4)
     for n in (3, 4):
         found = known(p, *arrays, n=n)
