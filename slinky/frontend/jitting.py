@@ -35,7 +35,7 @@ from slinky.frontend.namespaces import with_traced_numpy
 from slinky.frontend.nodes import Array, Source
 from slinky.frontend.reading import Reads
 from slinky.frontend.running import runner
-from slinky.frontend.sizes import Length, Size
+from slinky.frontend.sizes import Length, lengths
 from slinky.frontend.tables import ANY_PIECES, EXACT_PIECES
 from slinky.frontend.to_native import Move, Runs, may_move
 from slinky.frontend.traced import Arguments, Traced
@@ -54,7 +54,6 @@ from slinky.frontend.worth import is_worth_while
 from slinky.ir.reducing import ChangedResultError
 from slinky.pipeline import Pipeline
 from slinky.symbolic.expressions import Expr
-from slinky.symbolic.traversal import evaluate
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -149,7 +148,7 @@ class Jit:
             if made is None:
                 return self._function(*given, **named)
             traced = self._warned_of(made)
-        values = _sizes(traced.trace, leaves)
+        values = traced.trace.sizes(leaves)
         if traced.has_no_elements(values):
             return self._function(*given, **named)
         run = self._run_for(traced, leaves, values)
@@ -215,7 +214,7 @@ class Jit:
         self, traced: Traced, leaves: Sequence[Any], values: Mapping[Expr, int]
     ) -> Callable[[Any], Any] | None:
         """What runs a trace on arguments of just these sizes; None where the function itself is as good."""
-        of = _lengths(values)
+        of = lengths(values)
         shapes = [(tuple(map(of, view.shape)), view.dtype) for view in traced.outputs]
         if not shapes:
             return lambda leaves: traced.given_back(leaves, (), of)
@@ -304,7 +303,7 @@ class Jit:
             self._ready.clear()
             return None
         for traced in self._traces.get(key, ()):
-            if traced.trace.questions.hold(_sizes(traced.trace, leaves)):
+            if traced.trace.questions.hold(traced.trace.sizes(leaves)):
                 return traced
         return None
 
@@ -367,7 +366,7 @@ class Jit:
                 traced = self._traced(given, named, key)
         if traced is None or traced.trace.reasons:
             return False
-        is_large = traced.makes(self._smallest, _lengths(_sizes(traced.trace, leaves)))
+        is_large = traced.makes(self._smallest, lengths(traced.trace.sizes(leaves)))
         if is_large:
             self._looks = LOOKS
         return is_large
@@ -472,7 +471,7 @@ class Jit:
         traced, why = self._asked(given, named)
         if traced is None or not traced.outputs:
             raise TracingError(f"{self._function.__name__} has no pipeline: {why or 'it computes nothing'}")
-        values = _sizes(traced.trace, [leaf for _, leaf in leaves_of((given, named))])
+        values = traced.trace.sizes([leaf for _, leaf in leaves_of((given, named))])
         if traced.has_no_elements(values):
             raise TracingError(f"{self._function.__name__} is called as it is where arrays have no elements")
         return Pipeline(self._plan(traced).pipeline._version)
@@ -495,9 +494,9 @@ class Jit:
         against = [*traced.trace.reasons, *([reads.reason] if reads.reason else [])]
         lines += [f"traced at each call: {why}" for why in against]
         arrays = [leaf for _, leaf in leaves_of((given, named)) if isinstance(leaf, np.ndarray)]
-        values = _sizes(traced.trace, [leaf for _, leaf in leaves_of((given, named))])
+        values = traced.trace.sizes([leaf for _, leaf in leaves_of((given, named))])
         is_small = max((a.nbytes for a in arrays), default=0) < self._smallest
-        if is_small and not (self._may_make_large(arrays) and traced.makes(self._smallest, _lengths(values))):
+        if is_small and not (self._may_make_large(arrays) and traced.makes(self._smallest, lengths(values))):
             lines.append(f"called as it is: all arrays take less than {self._smallest} bytes")
         if traced.outputs and not traced.has_no_elements(values):
             lines.append(self._schedule(traced, given, named, values))
@@ -510,7 +509,7 @@ class Jit:
         arrays, empty, scalars = self._arguments(traced, plan, leaves, values)
         key = tuple(array.shape for array in (*arrays, *empty))
         scheduled = scheduled_for(plan.pipeline, arrays, empty, scalars)
-        is_used = not self._chooses or is_worth_while(scheduled, traced.nodes, _lengths(values), self._machine)
+        is_used = not self._chooses or is_worth_while(scheduled, traced.nodes, lengths(values), self._machine)
         return schedule_in_words(scheduled, traced.scheduled.get(key), is_used=is_used)
 
     @staticmethod
@@ -518,7 +517,7 @@ class Jit:
         traced: Traced, plan: Lowered, leaves: Sequence[Any], values: Mapping[Expr, int]
     ) -> tuple[list[Array], list[Array], dict[str, Any]]:
         """What a pipeline is given for arguments of just these sizes: arrays, arrays to fill, and numbers."""
-        of = _lengths(values)
+        of = lengths(values)
         arrays = [array if number is None else leaves[number] for number, array in traced.sources]
         empty = [np.empty(tuple(map(of, view.shape)), view.dtype) for view in traced.outputs]
         return arrays, empty, plan.scalars(traced.floats, [values[symbol] for symbol in traced.untold])
@@ -542,15 +541,6 @@ class Jit:
 def _may_trace(leaves: Sequence[Any], arrays: Sequence[Any]) -> bool:
     """Whether there are arrays, all of them of numbers."""
     return bool(arrays) and all(is_traceable(array) for array in arrays)
-
-
-def _sizes(trace: Trace, leaves: Sequence[Any]) -> dict[Expr, int]:
-    """The extents of arguments, by their symbols."""
-    return {symbol: leaves[number].shape[d] for symbol, (number, d) in trace.symbols.items()}
-
-
-def _lengths(values: Mapping[Expr, int]) -> Callable[[Length], int]:
-    return lambda n: evaluate(n.expr, values) if type(n) is Size else n  # type: ignore[return-value]
 
 
 @overload

@@ -203,6 +203,11 @@ def value_of(given: Length) -> int:
     return given.value if type(given) is Size else operator.index(given)
 
 
+def lengths(values: Mapping[Expr, int]) -> Callable[[Length], int]:
+    """What gives the values of lengths where their symbols have these values."""
+    return lambda n: evaluate(n.expr, values) if type(n) is Size else n  # type: ignore[return-value]
+
+
 def _number(given: object) -> object:
     return given._known() if type(given) is Size else given
 

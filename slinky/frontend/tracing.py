@@ -76,6 +76,10 @@ class Trace:
         self.copied: list[Array] = []
         self.errors: dict[str, Any] = dict(np.geterr())
 
+    def sizes(self, leaves: Sequence[Any]) -> dict[Expr, int]:
+        """The extents of arguments, by their symbols."""
+        return {symbol: leaves[number].shape[d] for symbol, (number, d) in self.symbols.items()}
+
     def source(self, array: Array, name: str, origin: Hashable = None) -> Result:
         """An array as the result of a node; extents are symbols if it has an `origin`, by which it comes again."""
         known = self.sources.get(id(array)) if origin is None else None
