@@ -284,6 +284,42 @@ def test_exceptions_of_floats_are_warnings_or_errors_as_asked(
         plan(array, found)
 
 
+class Told(list[Any]):
+    """What NumPy is told to tell, by a call or by writing."""
+
+    def write(self, text: str) -> None:
+        self.append(text)
+
+    def __call__(self, *what: Any) -> None:
+        self.append(what)
+
+
+@needs_compiler
+@pytest.mark.parametrize("how", ["call", "log", "print"])
+@pytest.mark.parametrize(
+    ("make", "name", "value"), [(lambda a: 1 / a, "divide", 0.0), (lambda a: a * a, "multiply", 1e300)]
+)
+def test_exceptions_of_floats_are_told_as_numpy_tells_them(
+    how: Any, make: Callable[..., Any], name: str, value: float, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """With its numbers, and where it says them; and with its errors, if there is nobody to say them to."""
+    plan, array, found = of(make, np.float64)[0].compile(backend="native"), np.array([[value, 1]]), np.zeros((1, 2))
+    runs: list[Callable[[], Any]] = [lambda: make(array), lambda: plan(array, found)]
+    words, errors = [], []
+    nobody: Any = None
+    for run in runs:
+        told = Told()
+        with np.errstate(all=how, call=told):
+            run()
+        words.append(str([list(told), *capfd.readouterr()]).replace(f"in {name}", "in arithmetic"))
+        if how != "print":
+            with np.errstate(all=how, call=nobody), pytest.raises(NameError) as caught:
+                run()
+            errors.append(" ".join(str(caught.value).split()).replace(f"in {name}", "in arithmetic"))
+    assert words[0] == words[1]
+    assert len(set(errors)) == (how != "print")
+
+
 @needs_compiler
 def test_comparing_with_nan_is_no_exception() -> None:
     """Nor is it to take the larger of two, or to choose."""

@@ -11,6 +11,7 @@ over for what the C function declines.
 from __future__ import annotations
 
 import ctypes
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -42,11 +43,13 @@ int slinky_is_laid_out(const array *a, const void *data, intptr_t n0, intptr_t n
 )
 
 _ERRORS = (
-    ("divide", "divide by zero"),
-    ("over", "overflow"),
-    ("under", "underflow"),
-    ("invalid", "invalid value"),
+    ("divide", "divide by zero", 1),
+    ("over", "overflow", 2),
+    ("under", "underflow", 4),
+    ("invalid", "invalid value", 8),
 )
+"""Exceptions of floating point arithmetic: their names for `np.errstate`, in words, and the bits that NumPy tells a
+function of that it calls."""
 
 
 @cache
@@ -155,7 +158,8 @@ def converted(value: Any, dtype: np.dtype[Any]) -> Any:
 def report(result: int, bits: tuple[int, ...]) -> None:
     """Say what NumPy would have said, as `np.errstate` has it."""
     asked: dict[str, str] = np.geterr()  # type: ignore[assignment]
-    for bit, (name, words) in zip(bits, _ERRORS, strict=True):
+    told = sum(own for bit, (_, _, own) in zip(bits, _ERRORS, strict=True) if result & bit)
+    for bit, (name, words, _) in zip(bits, _ERRORS, strict=True):
         if not result & bit or asked[name] == "ignore":
             continue
         message = f"{words} encountered in arithmetic"
@@ -165,8 +169,16 @@ def report(result: int, bits: tuple[int, ...]) -> None:
             case "raise":
                 raise FloatingPointError(message)
             case "print":
-                print(f"Warning: {message}")
+                print(f"Warning: {message}", file=sys.stderr)
             case "call":
-                np.geterrcall()(words, result)  # type: ignore[misc, operator]
+                _handler("python callback", "function", words)(words, told)
             case "log":
-                np.geterrcall().write(f"Warning: {message}\n")  # type: ignore[union-attr]
+                _handler("log", "object with write method", words).write(f"Warning: {message}\n")
+
+
+def _handler(what: str, wanted: str, words: str) -> Any:
+    """What `np.seterrcall` was given. Raises `NameError`, as NumPy does, if it was given nothing."""
+    found = np.geterrcall()
+    if found is None:
+        raise NameError(f"{what} specified for {words} (in arithmetic) but no {wanted} found.")
+    return found
