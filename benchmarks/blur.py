@@ -230,7 +230,7 @@ def copies(size: int) -> list[Side]:
 
 def cases(quick: bool) -> Iterator[Case]:
     """3x3, 9x9, and a copy."""
-    size = 1536 if quick else 6144
+    size = 768 if quick else 6144
     for radius in (1, 4):
 
         def make(radius: int = radius) -> list[Side]:

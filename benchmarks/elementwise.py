@@ -151,7 +151,7 @@ def with_dask(x: Array, threads: int) -> Callable[[], Array]:
 
 def cases(quick: bool) -> Iterator[Case]:
     """One size."""
-    count = 1 << (21 if quick else 24)
+    count = 1 << (19 if quick else 24)
 
     def make() -> list[Side]:
         x = np.random.default_rng(1).random(count, np.float32) * 2

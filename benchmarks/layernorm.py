@@ -99,7 +99,7 @@ def with_numba(x: Array, gain: Array, offset: Array, target: Array) -> Callable[
 
 def cases(quick: bool) -> Iterator[Case]:
     """One size."""
-    size = 1024 if quick else 4096
+    size = 512 if quick else 4096
 
     def make() -> list[Side]:
         random = np.random.default_rng(1)

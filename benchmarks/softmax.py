@@ -95,7 +95,7 @@ def with_numba(x: Array, target: Array) -> Callable[[], Array]:
 
 def cases(quick: bool) -> Iterator[Case]:
     """One size."""
-    size = 1024 if quick else 4096
+    size = 512 if quick else 4096
 
     def make() -> list[Side]:
         x = np.random.default_rng(1).random((size, size), np.float32) * 20

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import pickle
 import subprocess
@@ -174,12 +175,18 @@ def test_whole_rows_are_taken_row_by_row() -> None:
     assert [d.computed.split(" along ")[1] for d in sl.explain(q).decisions] == ["y", "y", "y"]
 
 
+@functools.cache
+def made_for_a_large_picture() -> tuple[sl.Pipeline, sl.Pipeline]:
+    """A pipeline, not scheduled and scheduled."""
+    p = stencils(3)
+    made_for, _ = random_pictures((1503, 1103), 3, np.int16)
+    return p, scheduled(p, made_for, sl.Buffer(np.zeros((1497, 1097), np.int16), min=(3, 3)), workers=2)
+
+
 @pytest.mark.parametrize("shape", [(0, 5), (1, 1), (7, 0), (13, 4000), (4001, 3)])
 def test_odd_sizes(shape: tuple[int, int]) -> None:
     """A schedule made for some sizes is right for all others, and one can be made for any."""
-    p = stencils(3)
-    made_for, _ = random_pictures((1503, 1103), 3, np.int16)
-    q = scheduled(p, made_for, sl.Buffer(np.zeros((1497, 1097), np.int16), min=(3, 3)), workers=2)
+    p, q = made_for_a_large_picture()
     image = np.random.default_rng(1).integers(0, 99, (shape[0] + 6, shape[1] + 6)).astype(np.int16)
     out = sl.Buffer(np.zeros(shape, np.int16), min=(3, 3))
     gives_the_same(p, q, image, out)

@@ -66,6 +66,7 @@ def computed(q: sl.Pipeline) -> dict[str, str]:
     return {decision.func: decision.computed for decision in sl.explain(q).decisions}
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("made_for", [(96, 64), (61, 53)])
 def test_levels_are_summed_up_in_pieces_inside_of_strips(made_for: tuple[int, int], workers: int) -> None:
