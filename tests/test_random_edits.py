@@ -12,7 +12,7 @@ from typing import Any
 
 import attrs
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_graphs import Graph, build, graphs, image_graphs, run_and_compare
 from random_schedules import Chain
@@ -162,6 +162,7 @@ VERBS: tuple[Verb, ...] = (
 
 
 @given(st.one_of(image_graphs(), graphs(max_stages=4)), st.integers(0, 2**32))
+@settings(max_examples=settings().max_examples * 5)
 def what_is_accepted_means_the_same(graph: Graph, seed: int) -> None:
     draw = random.Random(seed)
     chain = Chain(build(graph), draw.choice)
