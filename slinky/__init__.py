@@ -133,7 +133,7 @@ if TYPE_CHECKING:
     from slinky.frontend import ndimage, skimage_filters
     from slinky.frontend.arrays import lazy
     from slinky.frontend.declaring import elementwise, rowwise, stencil
-    from slinky.frontend.jitting import jit
+    from slinky.frontend.decorating import jit
     from slinky.frontend.kernels import Kernel
     from slinky.frontend.probe_reports import ProbeReport
     from slinky.frontend.probing import probe
@@ -211,7 +211,7 @@ else:
             "slinky.copies": "",
             "slinky.frontend.arrays": "lazy",
             "slinky.frontend.declaring": "elementwise rowwise stencil",
-            "slinky.frontend.jitting": "jit",
+            "slinky.frontend.decorating": "jit",
             "slinky.frontend.kernels": "Kernel",
             "slinky.frontend.ndimage": "",
             "slinky.frontend.probe_reports": "ProbeReport",

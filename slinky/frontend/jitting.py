@@ -1,4 +1,4 @@
-"""Functions of arrays that run by pieces: `sl.jit`.
+"""Functions of arrays that run by pieces: what `sl.jit` makes.
 
 Idea. The function is called with lazy arrays, once for each kind of arguments; the graph that comes of it is lowered to
 a pipeline, which is scheduled for each range of sizes. Later calls run that. The kind is all that the function can see
@@ -12,21 +12,20 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import inspect
 import os
 import sys
 import time
 import weakref
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar
 
 import numpy as np
 
-from slinky.errors import SlinkyError, TracingError
+from slinky.errors import TracingError
 from slinky.frontend.arrays import is_traceable, placed
 from slinky.frontend.calling import lazy_arrays
 from slinky.frontend.containers import all_alike, bare_values, is_labelled, labelled_like
-from slinky.frontend.donating import GivenAsItIsError, may_be_written, names_given_away, parameters_of
+from slinky.frontend.donating import GivenAsItIsError, may_be_written, parameters_of
 from slinky.frontend.explaining import guards_in_words, schedule_in_words
 from slinky.frontend.exporting import Loaded, Settings, asked, export, settings_of
 from slinky.frontend.foreign import RaisedError, foreign
@@ -36,7 +35,7 @@ from slinky.frontend.nodes import Array, Source
 from slinky.frontend.reading import Reads
 from slinky.frontend.running import runner
 from slinky.frontend.sizes import Length, lengths
-from slinky.frontend.tables import ANY_PIECES, EXACT_PIECES
+from slinky.frontend.tables import ANY_PIECES
 from slinky.frontend.to_native import Move, Runs, may_move
 from slinky.frontend.traced import Arguments, Traced
 from slinky.frontend.tracing import (
@@ -47,7 +46,6 @@ from slinky.frontend.tracing import (
     Trace,
     func_title,
     scheduled_for,
-    values_of,
 )
 from slinky.frontend.trees import exact_kind, kind_of, leaves_of, with_leaves
 from slinky.frontend.worth import is_worth_while
@@ -62,11 +60,6 @@ KEPT_TRACES = 64
 
 LOOKS = 4
 """How many times a function is traced in vain to see whether it makes large arrays of small ones."""
-
-
-# ----------------------------------------------------------------------------------------------------------------
-# The decorator
-# ----------------------------------------------------------------------------------------------------------------
 
 
 class Jit:
@@ -541,91 +534,3 @@ class Jit:
 def _may_trace(leaves: Sequence[Any], arrays: Sequence[Any]) -> bool:
     """Whether there are arrays, all of them of numbers."""
     return bool(arrays) and all(is_traceable(array) for array in arrays)
-
-
-@overload
-def jit(function: Callable[..., Any], /) -> Jit: ...
-@overload
-def jit(
-    *,
-    strict: bool = ...,
-    smallest: int | None = ...,
-    native: bool | None = ...,
-    fast: bool = ...,
-    exact: bool = ...,
-    donate: str | Sequence[str] = ...,
-    workers: int | None = ...,
-    machine: Any = ...,
-    max_bytes: int | None = ...,
-) -> Callable[[Callable[..., Any]], Jit]: ...
-def jit(
-    function: Callable[..., Any] | None = None,
-    /,
-    *,
-    strict: bool = False,
-    smallest: int | None = None,
-    native: bool | None = None,
-    fast: bool = False,
-    exact: bool = False,
-    donate: str | Sequence[str] = (),
-    workers: int | None = None,
-    machine: Any = None,
-    max_bytes: int | None = None,
-) -> Any:
-    """Run a function of arrays by pieces: it is traced, made a pipeline, and scheduled for the arrays that it is given.
-
-        >>> import numpy as np, slinky as sl
-        >>> @sl.jit(smallest=0, workers=1, machine=sl.Machine())
-        ... def contrast(image, amount=1.5):
-        ...     low = image.min()
-        ...     high = image.max()
-        ...     return np.clip((image - low) / (high - low) * amount, 0, 1)
-        >>> contrast(np.array([[1.0, 2.0], [3.0, 5.0]]))
-        array([[0.   , 0.375],
-               [0.75 , 1.   ]])
-        >>> print(contrast.explain(np.ones((2, 2))).splitlines()[0])
-        contrast is traced: 7 operations: low, subtract, high, subtract, divide, multiply, clip
-
-    The function is ordinary NumPy code; `docs/numpy.md` says what is understood of it. It is called with lazy arrays
-    once for each kind of arguments, and must do the same each time; what it reads beside them is watched.
-
-    Parameters:
-
-    * `strict`: refuse what is not understood, instead of computing it at once on whole arrays.
-    * `smallest`: call the function as it is where all arguments take less than so many bytes, and nowhere else. Without
-      it, it is called as it is where NumPy is predicted to be about as fast: always where neither arguments nor what it
-      makes of them are large.
-    * `native`: whether arithmetic runs in C (`docs/native.md`). True: always, so that the first call for a range of
-      sizes waits for the compiler. False: never. Without it, calls begin with NumPy's loops, and move to C when a
-      compiler in the background, if there is one, is done: where that gives the same bits, and they have run for long
-      enough. `function.wait_native()` waits for it.
-    * `fast`: C may round otherwise than NumPy does; with `native`, and not with `exact`.
-    * `exact`: the same results as NumPy's in every bit: what is nearly the same by pieces runs as one piece.
-    * `donate`: the name of an argument that the function may write to, or several; to write to others is refused. The
-      elements end up in the caller's array, when all is computed.
-    * `workers`, `machine`, `max_bytes`: as of `auto_schedule`.
-
-    Raises `TracingError` for what is no plain function, for names that are none of its parameters, and for `fast` where
-    nothing may be fast; when called, for what is refused.
-    """
-    options = {"workers": workers, "machine": machine, "max_bytes": max_bytes}
-    given = {name: value for name, value in options.items() if value is not None}
-
-    if fast and (exact or not native):
-        raise TracingError("fast=True says how C may round: it goes with native=True, and not with exact=True")
-    pieces = EXACT_PIECES if exact else ANY_PIECES
-    backend = ("native-fast" if fast else "native") if native else "python"
-
-    def decorated(own: Callable[..., Any]) -> Jit:
-        if isinstance(own, Jit):
-            return own
-        given_function: object = own
-        if not callable(given_function) or inspect.isgeneratorfunction(own) or inspect.iscoroutinefunction(own):
-            raise TracingError(f"jit takes a function that returns its results, got {own!r}")
-        away = names_given_away(own, donate)
-        return Jit(own, strict, smallest, given, backend, away, pieces, moves=native is None)
-
-    return decorated if function is None else decorated(function)
-
-
-__all__ = ["Jit", "SlinkyError", "jit", "values_of"]

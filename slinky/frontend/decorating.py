@@ -1,0 +1,100 @@
+"""The decorator `sl.jit`: what it takes, and what it refuses.
+
+Invariant: a function that is decorated gives what it gave before (`Jit`).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, overload
+
+from slinky.errors import TracingError
+from slinky.frontend.donating import names_given_away
+from slinky.frontend.jitting import Jit
+from slinky.frontend.tables import ANY_PIECES, EXACT_PIECES
+
+
+@overload
+def jit(function: Callable[..., Any], /) -> Jit: ...
+@overload
+def jit(
+    *,
+    strict: bool = ...,
+    smallest: int | None = ...,
+    native: bool | None = ...,
+    fast: bool = ...,
+    exact: bool = ...,
+    donate: str | Sequence[str] = ...,
+    workers: int | None = ...,
+    machine: Any = ...,
+    max_bytes: int | None = ...,
+) -> Callable[[Callable[..., Any]], Jit]: ...
+def jit(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    strict: bool = False,
+    smallest: int | None = None,
+    native: bool | None = None,
+    fast: bool = False,
+    exact: bool = False,
+    donate: str | Sequence[str] = (),
+    workers: int | None = None,
+    machine: Any = None,
+    max_bytes: int | None = None,
+) -> Any:
+    """Run a function of arrays by pieces: it is traced, made a pipeline, and scheduled for the arrays that it is given.
+
+        >>> import numpy as np, slinky as sl
+        >>> @sl.jit(smallest=0, workers=1, machine=sl.Machine())
+        ... def contrast(image, amount=1.5):
+        ...     low = image.min()
+        ...     high = image.max()
+        ...     return np.clip((image - low) / (high - low) * amount, 0, 1)
+        >>> contrast(np.array([[1.0, 2.0], [3.0, 5.0]]))
+        array([[0.   , 0.375],
+               [0.75 , 1.   ]])
+        >>> print(contrast.explain(np.ones((2, 2))).splitlines()[0])
+        contrast is traced: 7 operations: low, subtract, high, subtract, divide, multiply, clip
+
+    The function is ordinary NumPy code; `docs/numpy.md` says what is understood of it. It is called with lazy arrays
+    once for each kind of arguments, and must do the same each time; what it reads beside them is watched.
+
+    Parameters:
+
+    * `strict`: refuse what is not understood, instead of computing it at once on whole arrays.
+    * `smallest`: call the function as it is where all arguments take less than so many bytes, and nowhere else. Without
+      it, it is called as it is where NumPy is predicted to be about as fast: always where neither arguments nor what it
+      makes of them are large.
+    * `native`: whether arithmetic runs in C (`docs/native.md`). True: always, so that the first call for a range of
+      sizes waits for the compiler. False: never. Without it, calls begin with NumPy's loops, and move to C when a
+      compiler in the background, if there is one, is done: where that gives the same bits, and they have run for long
+      enough. `function.wait_native()` waits for it.
+    * `fast`: C may round otherwise than NumPy does; with `native`, and not with `exact`.
+    * `exact`: the same results as NumPy's in every bit: what is nearly the same by pieces runs as one piece.
+    * `donate`: the name of an argument that the function may write to, or several; to write to others is refused. The
+      elements end up in the caller's array, when all is computed.
+    * `workers`, `machine`, `max_bytes`: as of `auto_schedule`.
+
+    Raises `TracingError` for what is no plain function, for names that are none of its parameters, and for `fast` where
+    nothing may be fast; when called, for what is refused.
+    """
+    options = {"workers": workers, "machine": machine, "max_bytes": max_bytes}
+    given = {name: value for name, value in options.items() if value is not None}
+
+    if fast and (exact or not native):
+        raise TracingError("fast=True says how C may round: it goes with native=True, and not with exact=True")
+    pieces = EXACT_PIECES if exact else ANY_PIECES
+    backend = ("native-fast" if fast else "native") if native else "python"
+
+    def decorated(own: Callable[..., Any]) -> Jit:
+        if isinstance(own, Jit):
+            return own
+        given_function: object = own
+        if not callable(given_function) or inspect.isgeneratorfunction(own) or inspect.iscoroutinefunction(own):
+            raise TracingError(f"jit takes a function that returns its results, got {own!r}")
+        away = names_given_away(own, donate)
+        return Jit(own, strict, smallest, given, backend, away, pieces, moves=native is None)
+
+    return decorated if function is None else decorated(function)
