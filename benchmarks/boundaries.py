@@ -4,7 +4,8 @@ The callbacks are those of `blur`. What the boundary costs is seen beside the sa
 image that somebody has padded before. Rows are padded, or (*strips*) just what lies at both sides of them, or (*side
 columns apart*) the columns at both sides are computed by themselves, all rows at once, so that in between only first
 and last rows reach beyond the edge. The last case is a blur along the columns alone, of which that holds anyway: the
-steady state of a loop over rows reads the image itself, and copies nothing.
+steady state of a loop over rows reads the image itself, and copies nothing. *Native* is the same as arithmetic in C,
+where copies are C, too.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import slinky as sl
 from benchmarks import harness
 from benchmarks.blur import TILE, callbacks, constants, gaussian, weighted_sum
 from benchmarks.harness import Array, Case, Row, Side, installed, realised
-from benchmarks.rows import ours
+from benchmarks.rows import native, ours
 
 RADIUS = 4
 WEIGHTS = gaussian(RADIUS)
@@ -37,6 +38,21 @@ def pipeline(mode: str | None) -> sl.Pipeline:
     read = source if mode is None else source.extended(mode)
     sl.Func(along_x, [read[y, sl.interval(x - RADIUS, x + RADIUS)]], [rows[y, x]], name="blur_x")
     sl.Func(along_y, [rows[sl.interval(y - RADIUS, y + RADIUS), x]], [target[y, x]], name="blur_y")
+    require = [] if mode is None else [sl.same_shape(source, target)]
+    return sl.build_pipeline([source], [target], require=require, name="blur")
+
+
+def understood(mode: str | None) -> sl.Pipeline:
+    """The same as arithmetic, which native plans compute in C."""
+    y, x = sl.variables("y x")
+    source, rows, target = (sl.BufferExpr(name, np.float32, 2) for name in ("source", "rows", "target"))
+    read = source if mode is None else source.extended(mode)
+    taps = list(zip(_TAPS, constants(WEIGHTS), strict=True))
+    along_x, along_y = read[y, x - RADIUS] * taps[0][1], rows[y - RADIUS, x] * taps[0][1]
+    for k, weight in taps[1:]:
+        along_x, along_y = along_x + read[y, x + k] * weight, along_y + rows[y + k, x] * weight
+    sl.arithmetic(along_x, rows[y, x], name="blur_x")
+    sl.arithmetic(along_y, target[y, x], name="blur_y")
     require = [] if mode is None else [sl.same_shape(source, target)]
     return sl.build_pipeline([source], [target], require=require, name="blur")
 
@@ -226,6 +242,10 @@ def _blurs(quick: bool) -> list[Side]:
     name = "ours, 32 rows, 2 threads"
     sides.append(ours(name, by_rows_in_parallel(whole, 32, "mirror"), source, target))
     sides.append(ours(name + BARE, by_rows_in_parallel(bare, 32, None), padded, target))
+    for rows in (1, 8):
+        name = f"ours, native, {rows} rows"
+        sides.append(native(name, by_rows(understood("mirror"), rows, "mirror"), source, target))
+        sides.append(native(name + BARE, by_rows(understood(None), rows, None), padded, target))
     if installed("scipy"):
         sides.append(Side("SciPy ndimage", with_scipy(source)))
     if installed("cv2"):
