@@ -28,6 +28,7 @@ from pathlib import Path
 from queue import SimpleQueue
 
 import mutants_of_copies
+import mutants_of_native
 import mutants_of_reductions
 import mutants_of_rewrites
 import mutants_of_runs
@@ -37,6 +38,7 @@ MUTANTS = [
     *mutants_of_rewrites.MUTANTS,
     *mutants_of_copies.MUTANTS,
     *mutants_of_reductions.MUTANTS,
+    *mutants_of_native.MUTANTS,
     *mutants_of_runs.MUTANTS,
 ]
 ROOT = Path(__file__).resolve().parents[1]

@@ -127,6 +127,9 @@ def test_elements_of_any_size_in_any_order() -> None:
         (plain(3, a, constant(1), c), (19, 5, 40), lambda v: np.broadcast_to(v[:, 1:2], (19, 5, 40))),
         (plain(4, a, b, c + d), (19, 3, 30, 11), lambda v: np.lib.stride_tricks.sliding_window_view(v, 11, 2)),
         (plain(1, a // 120, a // 40 % 3, a % 40), (19 * 120,), lambda v: v.reshape(-1)),
+        (plain(1, a % 19, a // 19 % 3, a // 57), (19 * 120,), lambda v: v.transpose(2, 1, 0).reshape(-1)),
+        (plain(1, a % 19, a // 19 % 3, constant(5)), (19 * 6,), lambda v: np.tile(v[:, :, 5].T.reshape(-1), 2)),
+        (plain(2, b, constant(1), a), (40, 2), lambda v: v[:2, 1].T),
     ]
     cases = [(dtypes[0], each) for each in made]
     cases += [(dtype, made[2 * n + k]) for n, dtype in enumerate(dtypes[1:]) for k in (1, 2)]
