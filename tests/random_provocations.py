@@ -18,6 +18,7 @@ from random_preparations import in_blocks, in_memory, specialize_in_a_loop, stat
 import slinky as sl
 from slinky.ir.families import original
 from slinky.ir.operations import Accumulation, Copy, Nested
+from slinky.symbolic.expressions import constant_value
 
 TRIED = 14
 """So many primitives are tried in a row."""
@@ -89,6 +90,11 @@ class Around:
             raise NothingToDoError
         i = self.choose(intervals)
         return self.choose([i.min, i.max]) + self.choose([-3, -1, 0, 1, 2])
+
+    def remainder(self) -> Any:
+        """What is left of something when it is divided, perhaps by what may be nothing."""
+        by = self.choose([2, self.expr()])
+        return self.expr() % (by if constant_value(sl.maximum(by, 0)) != 0 else 2)
 
     def factor(self) -> Any:
         """A number of iterations or elements; seldom one that there can be."""
@@ -182,14 +188,15 @@ def _pipeline_loop(a: Around) -> sl.Pipeline:
     return sl.pipeline_loop(a.p, loop, _stages(a, loop), a.choose([None, 1, 2, 3]), a.choose([None, 2]))
 
 
-def _size(a: Around) -> dict[str, Any]:
-    """Sizes that outputs do not have, as well as sizes that they have."""
-    output = a.choose(a.p.program.outputs)
-    none = (None,) * output.rank
-    if not output.rank:
+def _assume_shape(a: Around) -> sl.Pipeline:
+    """The size that an output has, and then another one along the same dimension."""
+    name, box = a.choose(sorted(a.chain.shapes.items()) or [("", ())])
+    if not box:
         raise NothingToDoError
-    d = a.choose(range(output.rank))
-    return {output.name: (*none[:d], a.choose([-1, sl.interval(3, 1), sl.interval(5, 3)]), *none[d + 1 :])}
+    d, none = a.choose(range(len(box))), (None,) * len(box)
+    sizes = [{name: (*none[:d], size, *none[d + 1 :])} for size in (box[d], box[d].extent + a.choose([1, 3]))]
+    p = a.chain.take("assume_shape", sl.assume_shape(a.p, **sizes[0]))
+    return sl.assume_shape(p, **sizes[1])
 
 
 def _interval(a: Around, alloc: Any, d: int) -> Any:
@@ -203,7 +210,7 @@ def _resize_dim(a: Around) -> sl.Pipeline:
 
 
 def _specialize(a: Around) -> sl.Pipeline:
-    return sl.specialize(a.p, a.block(), a.choose([a.expr() <= a.expr(), a.expr() <= 3, a.expr() % 2 <= 0]))
+    return sl.specialize(a.p, a.block(), a.choose([a.expr() <= a.expr(), a.expr() <= 3, a.remainder() <= 0]))
 
 
 def _stage_buffer(a: Around) -> sl.Pipeline:
@@ -241,7 +248,7 @@ ATTEMPTS: dict[str, Attempt] = {
     "compute_root": lambda a: sl.compute_root(a.p, a.call()),
     "slide_window": lambda a: sl.slide_window(a.p, *_call_and_loop(a), warmup=a.choose(["earlier", "first"])),
     "unslide_window": lambda a: sl.unslide_window(a.p, *_call_and_loop(a)),
-    "assume_shape": lambda a: sl.assume_shape(a.p, **_size(a)),
+    "assume_shape": _assume_shape,
     "lift_if": lambda a: sl.lift_if(a.p, a.any("if _")),
     "specialize": _specialize,
     "cut_call": lambda a: sl.cut_call(a.p, a.dim(), a.expr()),

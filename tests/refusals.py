@@ -179,7 +179,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "a condition that is decided": r"the condition (always|never) holds here",
         "a buffer that is used behind the block": r"is allocated in the block, and used behind it",
         "a check": r"a check must stay as it is",
-        "a divisor": POSITIVE,
+        "a divisor": r"what the condition divides by",
         "too deep": r"loops and ifs nest at most",
     },
     "cut_call": {

@@ -82,19 +82,28 @@ class Tally:
         return Tally(data["schedules"], Counter(data["applied"]), refused, data["wrong"], data["unlisted"])
 
     def text(self, primitives: Sequence[str], refusals: Sequence[tuple[str, str]]) -> str:
-        """The table: of all these at least. A mark says what is rare."""
+        """The table: of all these at least. A mark says what is rare, and whether it may be (see `rare_refusals`)."""
+        from rare_refusals import GATE, HAND_MADE
+
         total = self.applied.total()
         lines = [f"{self.schedules} schedules, {total} rewrites applied, {self.refused.total()} refused", ""]
+        marks: Counter[str] = Counter()
 
-        def line(count: int, few: int, what: str) -> str:
-            return f"{count:>8} {'!' if count * 100_000 < few * total else ' '} {what}"
+        def line(count: int, few: int, what: str, mark: str = "!") -> str:
+            mark = mark if count * 100_000 < few * total else " "
+            marks[mark] += 1
+            return f"{count:>8} {mark} {what}"
 
         names = sorted({*primitives, *self.applied}, key=lambda name: (-self.applied[name], name))
         lines += [line(self.applied[name], FEW_APPLIED, name) for name in names]
-        pairs = (*refusals, *sorted(self.refused.keys() - set(refusals)))
-        lines += ["", *(line(self.refused[pair], FEW_REFUSED, f"{pair[0]} refuses: {pair[1]}") for pair in pairs)]
-        rare = sum(text[9:10] == "!" for text in lines)
-        lines += ["", f"{rare} are rare (!): fewer than {FEW_APPLIED} and {FEW_REFUSED} in 100,000 rewrites"]
+        checks = {check: sum(n for (_, kind), n in self.refused.items() if kind == check) for check in GATE}
+        lines += ["", *(line(n, FEW_REFUSED, f"whatever is applied: {check}") for check, n in checks.items()), ""]
+        for primitive, kind in (*refusals, *sorted(self.refused.keys() - set(refusals))):
+            mark = "h" if (primitive, kind) in HAND_MADE else "g" if kind in GATE else "!"
+            lines.append(line(self.refused[primitive, kind], FEW_REFUSED, f"{primitive} refuses: {kind}", mark))
+        lines += ["", f"{marks['!']} are rare (!): fewer than {FEW_APPLIED} and {FEW_REFUSED} in 100,000 rewrites"]
+        lines += [f"{marks['g']} are rare of that primitive (g), where others are refused for the same reason"]
+        lines += [f"{marks['h']} take programs made by hand (h): {'; '.join(dict.fromkeys(HAND_MADE.values()))}"]
         lines += [f"not listed: {each}" for each in self.unlisted] + [f"wrong: {each}" for each in self.wrong]
         return "\n".join((*lines, f"{len(self.wrong)} wrong"))
 

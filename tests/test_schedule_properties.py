@@ -14,8 +14,9 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from judge_hook import resting
+from random_chains import NothingToDoError
 from random_graphs import Graph, arguments, build, graphs, image_graphs, many_dimensions, run_and_compare
-from random_schedules import Chain, NothingToDoError
+from random_schedules import Chain
 from refusals import NOT_LISTED, note_refusal
 from scheduled import by_rows, picture, stencil
 

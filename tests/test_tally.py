@@ -13,6 +13,10 @@ import random_schedules
 import tally
 from graphs_as_data import Array, Graph, Read, Stage, Window, Write
 from random_chains import AnyChain, Primitive
+from random_graphs import build, run_and_compare
+from random_provocations import ATTEMPTS, provoke
+from rare_refusals import GATE, HAND_MADE
+from refusals import REFUSALS, UNLISTED, kind_of
 
 import slinky as sl
 
@@ -80,11 +84,51 @@ def test_tables_are_added_up(
     assert lines[2:4] == ["     700   cut_loop", "       2 ! simplify"]
     assert "       0 ! store_at" in lines
     assert "       3   cut_loop refuses: a fold" in lines
+    assert "       3   whatever is applied: a fold" in lines
+    assert "       0 ! whatever is applied: a race" in lines
+    assert "       0 g cut_loop refuses: shared memory" in lines
+    assert "       0 h split_loop refuses: too deep" in lines
+    assert "       0 ! split_loop refuses: a name that is taken" in lines
     assert lines[-3] == "not listed: that"
     assert lines[-2:] == ["wrong: this", "1 wrong"]
     assert tally.main(["--rewrites", "0", "--merge", str(saved)]) == 1
     assert capsys.readouterr().out.splitlines() == lines
     assert tally.main(["--rewrites", "0", "--merge", files[0]]) == 0
+
+
+def test_what_is_said_to_be_rare_is_listed() -> None:
+    """A refusal that is told under another name some day is not excused any more."""
+    assert all(kind in REFUSALS[primitive] for primitive, kind in HAND_MADE)
+    assert all(any(kind in kinds for kinds in REFUSALS.values()) for kind in GATE)
+
+
+def test_the_numbers_are_in_the_file_all_the_time(tmp_path: Path) -> None:
+    file = tmp_path / "numbers.json"
+    for rewrites in (5, 7):
+        one = tally.Tally(rewrites, Counter(cut_loop=rewrites))
+        tally.save(one, file)
+        assert tally.Tally.of_data(json.loads(file.read_text())) == one
+    assert [*tmp_path.iterdir()] == [file]
+    tally.save(one, None)
+
+
+def provoked(seed: int) -> random_schedules.Chain:
+    chain = random_schedules.Chain(build(GRAPH), random.Random(seed).choice, prepares=True, provokes=True)
+    for _ in range(4):
+        provoke(chain)
+    return chain
+
+
+def test_refusals_are_provoked() -> None:
+    """By careless arguments, most of which are refused, for reasons that are listed; what is accepted is right."""
+    assert ATTEMPTS.keys() <= random_schedules.PRIMITIVES.keys()
+    chains = [provoked(seed) for seed in range(6)]
+    assert sum(len(chain.errors) for chain in chains) > sum(len(chain.applied) for chain in chains)
+    assert len({error.operation for chain in chains for error in chain.errors}) > 20
+    assert all(kind_of(error) != UNLISTED for chain in chains for error in chain.errors)
+    for chain in chains:
+        run_and_compare(GRAPH, chain.pipeline)
+        chain.check_old_versions()
 
 
 def test_the_graphs_of_a_batch_follow_from_the_seed() -> None:
