@@ -305,3 +305,18 @@ def test_an_output_of_which_a_diagonal_is_read() -> None:
     p = sl.split_loop(sl.build_pipeline([inp], [square, out]), "g.x", 1)
     with pytest.raises(sl.SchedulingError, match="it is not clear which iterations of loop x would produce all of it"):
         sl.compute_at(p, "f", "for x")
+
+
+def test_a_loop_that_never_ran_reads_nothing_outside_once_it_does() -> None:
+    """Of what never runs, anything can be proved. The window that slides makes an iteration, which must be right."""
+    y, x = sl.variables("y x")
+    a, b = (sl.BufferExpr(name, np.int64, 2) for name in "ab")
+    sl.Func(lambda s, o: np.add(s[:, :-1], s[:, 1:], out=o), [a[y, sl.interval(x - 1, x)]], [b[y, x]], name="add")
+    p, (_, nothing) = sl.cut_call(sl.build_pipeline([a], [b]), "add.x", b.dim(1).max + 1, rc=True)
+    p, (loop, _, _) = sl.split_loop(p, p.forward(nothing).dims()[1], 1, rc=True)
+    whole = [sl.interval(a.dim(d).min, a.dim(d).max) for d in (0, 1)]
+    p, made = sl.stage_buffer(p, p.forward(loop).as_block(), "a", whole, rc=True)
+    p = sl.align_dim(p, made.alloc, "y", 4, a.dim(0).min)
+    p = sl.compute_at(p, made.load, loop)
+    with pytest.raises(sl.SchedulingError, match="not shown that load finds all of a"):
+        sl.slide_window(p, made.load, loop)
