@@ -164,3 +164,17 @@ def test_one_of_two_copies_in_a_loop(which: int) -> None:
     assert [c.name() for c in q.find_all("_ = _") if rows.is_ancestor_of(c)].count("nearest") == 1
     for height, width in SIZES:
         agree(whole, q, height, width)
+
+
+def test_a_loop_of_which_nothing_in_the_steady_state_is_left_is_refused() -> None:
+    """All of it lies before the edge; a reader in a loop of its own is gone from what never runs."""
+    (x,) = sl.variables("x")
+    a, b = (sl.BufferExpr(name, np.int64, 1) for name in "ab")
+    sl.Func(lambda s, o: np.copyto(o, s), [a.extended("wrap")[x]], [b[x]], name="take")
+    p, (loop, _, _) = sl.split_loop(sl.build_pipeline([a], [b], alias=False), "take.x", 1, rc=True)
+    p = sl.store_at(sl.compute_at(p, "wrap", loop), "alloc a_wrap", loop)
+    p, (before, _) = sl.cut_loop(p, loop, a.dim(0).min - 3, rc=True)
+    p = sl.split_loop(p, "take.x", 1)
+    copy = p.forward(before).find("wrap")
+    with pytest.raises(sl.SchedulingError, match="has other calls of what reads a_wrap than before"):
+        sl.split_boundary(p, copy)

@@ -58,9 +58,15 @@ def with_steady_state(p: Pipeline, copy: CallCursor) -> tuple[Pipeline, CallCurs
 
     Raises `SchedulingError` where it is not shown where that is.
     """
-    for n, reader in enumerate(_readers(p._version, copy._call)):
+    readers = _readers(p._version, copy._call)
+    for n, reader in enumerate(readers):
         for margin in _margins(copy._call, reader):
             p, copy = _in_steady_loop(p, copy, n, margin)
+            if len(_readers(p._version, copy._call)) != len(readers):  # what never runs there is gone
+                raise SchedulingError(
+                    f"what is left of a loop has other calls of what reads {copy._call.writes[0]} than before",
+                    place=copy,
+                )
     for reader in _readers(p._version, copy._call):
         p = _without_strips(p, copy, CallCursor(p._version, reader.id))
     return p, p.forward(copy)
