@@ -8,9 +8,8 @@ Everything about it is computed here with plain integers and NumPy, apart from s
 * `arguments(graph)` are new input and output arrays, the same for the same graph;
 * `expected(graph)` are the arrays of all outputs, by running the callbacks by hand over whole buffers;
 * `run_and_compare(graph, pipeline)` runs a pipeline, scheduled or not, and compares;
-* `graphs()`, `image_graphs()` and `many_dimensions()` are the hypothesis strategies;
-* `in_arithmetic(graph)` is the same with arithmetic, which slinky understands, in place of callbacks;
-* `reducing(graph, way)` is the same with other declarations of how sums can be taken to pieces.
+* `graphs()`, `image_graphs()`, `sums_of_rows()` and `many_dimensions()` are the hypothesis strategies;
+* `in_arithmetic(graph)` is the same with arithmetic, which slinky understands, in place of callbacks.
 
 Graphs are chains, diamonds and trees; a buffer may have several readers and be an output of the pipeline, too. Funcs
 have up to three dimensions (those of `many_dimensions` seven or eight) and up to two outputs, which may be transposed
@@ -129,11 +128,6 @@ def _forwards(access: Access) -> Access:
 def in_arithmetic(graph: Graph) -> Graph:
     """The same graph, with arithmetic for all stages that can be."""
     return replace(graph, stages=tuple(replace(s, arithmetic=s.is_elementwise()) for s in graph.stages))
-
-
-def reducing(graph: Graph, way: str) -> Graph:
-    """The same graph, of which all stages that sum something whole declare so much of it (see `Stage.reduction`)."""
-    return replace(graph, stages=tuple(replace(s, reduction=way) for s in graph.stages))
 
 
 @st.composite
@@ -385,6 +379,30 @@ def _image_graphs(draw: st.DrawFn, max_stages: int) -> Graph:
         radius=draw(st.integers(0, 2)),
         seed=draw(st.integers(0, 99)),
     )
+
+
+def sums_of_rows() -> st.SearchStrategy[Graph]:
+    """Random graphs in which a func sums rows or columns of what another one makes, for a third one to read."""
+    return _somewhere(_sums_of_rows())
+
+
+@st.composite
+def _sums_of_rows(draw: st.DrawFn) -> Graph:
+    way = draw(st.sampled_from((*["merged"] * 8, "alone", "rounded")))
+
+    def window(dim: int) -> Window:
+        return Window(dim, offset=draw(st.integers(-1, 1)), taps=draw(st.integers(1, 3)))
+
+    axis = draw(st.integers(0, 1))
+    along: tuple[Access, ...] = (window(0), Whole()) if axis else (Whole(), window(0))
+    stages = [
+        Stage("f0", 2, (Read("in0", (window(0), window(1))),), (Write("b0", (0, 1)),), in_place=draw(st.booleans())),
+        Stage("f1", 1, (Read("b0", along),), (Write("b1", (0,)),), reduction=way),
+    ]
+    if draw(st.booleans()):
+        stages.append(Stage("f2", 1, (Read("b1", (window(0),)),), (Write("b2", (0,)),)))
+    name = stages[-1].writes[0].buffer
+    return Graph({"in0": draw(_arrays(2))}, tuple(stages), {name: draw(_arrays(1))}, seed=draw(st.integers(0, 99)))
 
 
 # ----------------------------------------------------------------------------------------------------------------

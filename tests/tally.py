@@ -175,14 +175,13 @@ def graphs_of(seed: int, batch: int) -> list[Graph]:
     """The graphs of a batch."""
     import hypothesis
     from hypothesis import strategies as st
-    from random_graphs import graphs, image_graphs, in_arithmetic, many_dimensions, reducing
+    from random_graphs import graphs, image_graphs, in_arithmetic, many_dimensions, sums_of_rows
 
     found: list[Graph] = []
     any_graph, few = graphs(max_stages=5), graphs(max_stages=3)
-    ways = st.sampled_from(("merged", "merged", "merged", "alone", "rounded"))
-    sums = st.builds(reducing, few.filter(_has_a_reduction), ways)
     in_place = image_graphs().filter(_works_in_place)
-    rare = (sums, sums, sums, sums, few.filter(_stands_still), in_place, in_place, in_place)
+    sums = sums_of_rows()
+    rare = (sums, sums, sums, few.filter(_has_a_reduction), few.filter(_stands_still), in_place, in_place, in_place)
     arithmetic = (strategy.map(in_arithmetic) for strategy in (image_graphs(), image_graphs(max_stages=3), few))
     kinds = (image_graphs(), image_graphs(), any_graph, any_graph, *rare, many_dimensions(), *arithmetic)
 
