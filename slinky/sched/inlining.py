@@ -59,9 +59,8 @@ def inlined(version: Version, call: Call, program: Program, place: CallCursor) -
     written = dict(zip(call.writes, (output_region(port, box) for port in call.func.outputs), strict=True))
     bounds = dict(zip(call.writes, map(version.box_at(call.id), call.writes), strict=True))
     around = {loop.variable for loop in version.loops_around(call.id)}
-    if prove(not_empty(box), known) or box_symbols(box).isdisjoint(
-        around
-    ):  # they run where the call gives nothing, too
+    runs_anyway = box_symbols(box).isdisjoint(around)  # also where the call gives nothing
+    if runs_anyway or prove(not_empty(box), known):
         yield tuple(map(with_fresh_identities, _within(changed.body, written, bounds, known)))
     yield (If(not_empty(box), tuple(map(with_fresh_identities, _within(changed.body, written, bounds, running)))),)
 
