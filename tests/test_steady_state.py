@@ -178,3 +178,17 @@ def test_a_loop_of_which_nothing_in_the_steady_state_is_left_is_refused() -> Non
     copy = p.forward(before).find("wrap")
     with pytest.raises(sl.SchedulingError, match="has other calls of what reads a_wrap than before"):
         sl.split_boundary(p, copy)
+
+
+def test_a_copy_that_never_runs_in_the_steady_state_is_refused() -> None:
+    """It lies behind the edge, and is one of two for different arrays: cut there, the loop has the other one alone."""
+    (x,) = sl.variables("x")
+    a, b = (sl.BufferExpr(name, np.int64, 1) for name in "ab")
+    sl.Func(lambda s, o: np.copyto(o, s), [a.extended("wrap")[x]], [b[x]], name="take")
+    p, (loop, _, _) = sl.split_loop(sl.build_pipeline([a], [b], alias=False), "take.x", 1, rc=True)
+    p = sl.store_at(sl.compute_at(p, "wrap", loop), "alloc a_wrap", loop)
+    p, (_, behind) = sl.cut_loop(p, loop, a.dim(0).max + 1, rc=True)
+    p = sl.specialize(p, p.forward(behind).find("wrap"), a.dim(0).max >= 1)
+    copy = [each for each in p.find_all("wrap") if p.forward(behind).is_ancestor_of(each)][1]
+    with pytest.raises(sl.SchedulingError, match="what is left of loop x has other calls of wrap than before"):
+        sl.split_boundary(p, copy)

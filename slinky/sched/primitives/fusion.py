@@ -97,7 +97,9 @@ def fuse_loops(p: Pipeline, first: LoopCursor, second: LoopCursor, at: Expr | No
         edit.move(alloc, Gap.before(one.id))
     inside = known.also(range_.min <= one.variable, one.variable <= range_.max)
     moved = _on_other_grid(version, other, substitute(place, {one.variable: range_.min}), known)
-    bodies = (*_guarded(version, one, one.variable, inside), *_guarded(version, moved, place, inside))
+    is_elsewhere = moved is not other
+    follows = _guarded(version, moved, place, inside, is_elsewhere=is_elsewhere)
+    bodies = (*_guarded(version, one, one.variable, inside), *follows)
     edit.merge(one.id, other.id, with_body(with_range(one, range_), bodies))
     new = settle(edit, "fuse_loops")
     return new, (LoopCursor(new._version, one.id),)
@@ -155,36 +157,50 @@ def _hull(version: Version, first: For, second: For, place: Expr, known: Facts) 
 def _on_other_grid(version: Version, loop: For, start: Expr, known: Facts) -> For:
     """A loop that does the same on the grid of `start`, on which pieces begin and end elsewhere: its calls compute
     nothing before what they compute in its first iteration, and nothing behind what they do in its last one."""
-    first, last = loop.range.min, loop.range.min + loop.step * ((loop.range.max - loop.range.min) // loop.step)
+    first, last = loop.range.min, _last(loop)
     if is_one(loop.step) or prove(equal((start - first) % loop.step, 0), known):
         return loop
-    ends: list[dict[Expr, Expr]] = [{loop.variable: first}, {loop.variable: last}]
-    onward: dict[Expr, Expr] = {loop.variable: loop.variable + loop.step}
     around = known.also(first - loop.step + 1 <= loop.variable, loop.variable <= loop.range.max)
 
-    def within(call: Call) -> Call:
-        box, limits = list(call.box), effective_box(version, call)
-        for d, (i, limit) in enumerate(zip(call.box, limits, strict=True)):
-            if loop.variable not in symbols(i.min) | symbols(i.max):
-                continue
-            if not all(prove(end <= substitute(end, onward), around) for end in (i.min, i.max)):
-                continue
-            low, high = substitute(i.min, ends[0]), substitute(i.max, ends[1])
-            box[d] = Interval(
-                i.min if prove(low <= limit.min, around) else maximum(i.min, low),
-                i.max if prove(limit.max <= high, around) else minimum(i.max, high),
-            )
-        return with_box(call, tuple(box))
+    def within(i: Interval, limit: Interval) -> Interval:
+        if loop.variable not in symbols(i.min) | symbols(i.max) or not (grows(i.min) and grows(i.max)):
+            return i
+        low, high = substitute(i.min, {loop.variable: first}), substitute(i.max, {loop.variable: last})
+        return Interval(
+            i.min if prove(low <= limit.min, around) else maximum(i.min, low),
+            i.max if prove(limit.max <= high, around) else minimum(i.max, high),
+        )
 
-    return with_body(loop, tuple(rewritten(s, lambda s: within(s) if isinstance(s, Call) else s) for s in loop.body))
+    def grows(e: Expr) -> bool:
+        return prove(e <= substitute(e, {loop.variable: loop.variable + loop.step}), around)
+
+    def moved(statement: Statement) -> Statement:
+        match statement:
+            case Call():
+                limits = effective_box(version, statement)
+                return with_box(statement, tuple(map(within, statement.box, limits)))
+            case For():
+                return with_range(statement, within(statement.range, statement.range))
+            case _:
+                return statement
+
+    return with_body(loop, tuple(rewritten(s, moved) for s in loop.body))
 
 
-def _guarded(version: Version, loop: For, place: Expr, known: Facts) -> Block:
+def _last(loop: For) -> Expr:
+    """Where the last iteration of a loop is, if it has any."""
+    return loop.range.min + loop.step * ((loop.range.max - loop.range.min) // loop.step)
+
+
+def _guarded(version: Version, loop: For, place: Expr, known: Facts, *, is_elsewhere: bool = False) -> Block:
     """The body of a loop, at a place, that does nothing in iterations that the loop had not: by itself, or under a
-    condition."""
+    condition. Of a loop whose grid is elsewhere, a piece may begin before all that the loop had, if it had anything."""
     body = loop.body if place is loop.variable else substitute_block(loop.body, {loop.variable: place})
     begin = loop.range.min if is_one(loop.step) else loop.range.min - loop.step + 1  # a piece may begin before
-    missing = [c for c in (begin <= place, place <= loop.range.max) if not prove(c, known)]
+    conditions = [begin <= place, place <= loop.range.max]
+    if is_elsewhere and not all(isinstance(s, Call) for s in loop.body):
+        conditions.append(loop.range.min <= loop.range.max)  # what is in loops inside may rest on it
+    missing = [c for c in conditions if not prove(c, known)]
     if all(_does_nothing(version, s, loop, place, known.also(negate(c))) for s in loop.body for c in missing):
         return body
     return (If(all_of(*missing), body),)

@@ -193,16 +193,22 @@ def _in_steady_loop(p: Pipeline, copy: CallCursor, n: int, margin: Expr) -> tupl
     steady = _required(version, copy._call, least, loop.variable, known)
     if steady.end is not None:
         p = cut_loop(p, LoopCursor(version, loop.id), steady.end + 1)
+    before = _alike(p._version, loop.id, copy._call)
+    if copy._id not in before:
+        raise _changed(loop, copy, LoopCursor(p._version, loop.id))
     if steady.begin is None:
         return p, p.forward(copy)
-    before = _alike(p._version, loop.id, copy._call)
     p, (_, later) = cut_loop(p, LoopCursor(p._version, loop.id), steady.begin, rc=True)
     after = _alike(p._version, later._id, copy._call)
     if len(before) != len(after):
-        raise SchedulingError(
-            f"what is left of loop {loop.variable} has other calls of {copy.name()} than before", place=later
-        )
+        raise _changed(loop, copy, later)
     return p, CallCursor(p._version, after[before.index(copy._id)])
+
+
+def _changed(loop: For, copy: CallCursor, place: LoopCursor) -> SchedulingError:
+    """What never runs in a part of a loop is gone from there."""
+    what = f"what is left of loop {loop.variable} has other calls of {copy.name()} than before"
+    return SchedulingError(what, place=place)
 
 
 def _alike(version: Version, loop: int, copy: Call) -> list[int]:
