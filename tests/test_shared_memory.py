@@ -77,6 +77,32 @@ def test_an_allocation_moves_behind_its_host() -> None:
     require_same(p, q, 4)
 
 
+@pytest.mark.parametrize("dtype", [np.int64, np.int32])
+def test_memory_is_taken_by_whoever_uses_it_first(dtype: Any) -> None:
+    """The buffer that is allocated first is used last: what lives at the same time as its guest lies elsewhere."""
+    (x,) = sl.variables("x")
+    a, c, d, e, o = (sl.BufferExpr(name, np.int64, 1) for name in "acdeo")
+    b = sl.BufferExpr("b", dtype, 1)
+
+    def both(source: Array, one: Array, other: Array) -> None:
+        np.negative(source, out=one, casting="unsafe")
+        np.add(source, 100, out=other)
+
+    sl.Func(both, [a[x]], [b[x], d[x]], name="both")
+    sl.Func(lambda s, t, out: np.subtract(s, t, out=out), [b[x], d[x]], [e[x]], name="apart")
+    sl.Func(lambda s, out: np.multiply(s, 3, out=out), [e[x]], [c[x]], name="more")
+    sl.Func(lambda s, t, out: np.add(s, t, out=out), [c[x], e[x]], [o[x]], name="sum")
+    p = sl.build_pipeline([a], [o], alias=False)
+    while "alloc c" not in str(p).splitlines()[1]:
+        p = sl.reorder_statements(p, p.find("alloc c").expand(before=1))
+    q = sl.reuse_buffer(p, "alloc b", "alloc c")
+    values = np.arange(6)
+    for how in BACKENDS:
+        found = np.zeros(6, np.int64)
+        q.run(values, found, **how)
+        np.testing.assert_array_equal(found, 4 * (-values - (values + 100)))
+
+
 @pytest.mark.parametrize("names", [("b1", "b3"), ("b3", "b1")])
 def test_memory_is_as_large_as_the_larger_one(names: tuple[str, str]) -> None:
     """Of elements of 1 and of 8 bytes, the second or the first larger."""

@@ -3,8 +3,8 @@
 The allocations of a function and of its serial loops are *sites* of one arena; the body of a parallel loop has an arena
 of its own. A site lives from the first to the last statement that uses it, in positions of the program; in a loop it
 lives anew in each iteration. Allocations that take over the memory of another one (see `in_place`) have its site, which
-lives from the first use of the first to the last use of the last. Those that the program puts into the memory of
-another one that is not like them have sites of their own, at the place of its site.
+lives from the first to the last use of any of them, whichever comes first. Those that the program puts into the memory
+of another one that is not like them have sites of their own, at the place of its site.
 
 Invariant: `arena_allocs` and `sites` go through the same allocations in the same order.
 """
@@ -72,6 +72,7 @@ def sites(block: Block) -> tuple[SiteKind, ...]:
         """Add the sites of a block. `hosts` tell where to find the sites of the buffers around in which others lie."""
         own: dict[int, int] = {}
         unused: set[str] = set()
+        begun: set[int] = set()
         last_uses = releases(block)
         first = taken_over(block)
         allocs = {s.buffer: first.get(s.id, s.id) for s in block if isinstance(s, Alloc)}
@@ -79,15 +80,18 @@ def sites(block: Block) -> tuple[SiteKind, ...]:
         for position, statement in enumerate(block):
             now = next(clock)
             if not isinstance(statement, Alloc):
-                for buffer in unused.intersection(buffers_named_inside(statement)):
-                    born[own[allocs[buffer]]] = now
-                    unused.remove(buffer)
+                used = unused.intersection(buffers_named_inside(statement))
+                for site in {own[allocs[buffer]] for buffer in used} - begun:
+                    born[site] = now
+                    begun.add(site)
+                unused -= used
+            else:
+                unused.add(statement.buffer)
             match statement:
                 case Alloc(buffer=buffer, dtype=dtype, dims=dims, folds=folds, id=identity) if identity not in first:
                     layout = strided(statement)
                     folded = tuple(d for d, fold in enumerate(folds) if fold is not None)
                     own[identity] = len(kinds)
-                    unused.add(buffer)
                     host = host_of(statement)
                     if host is not None and host in hosts:
                         at_place_of[len(kinds)] = hosts[host]
