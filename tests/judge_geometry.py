@@ -130,8 +130,9 @@ def what_runs(func: LoweredFunc) -> tuple[object, tuple[tuple[str, Any], ...]]:
 
 def _first_of(func: LoweredFunc) -> LoweredFunc:
     """The func that one is declared to compute the same as."""
-    members = {} if func.family is None else func.family.members
-    return members.get(None, func) if members.get(func.variant) is func else func
+    if func.family is None or func.family.members.get(func.variant) is not func:
+        return func
+    return func.family.members.get(None) or func.family.declared or func
 
 
 def named_as(func: LoweredFunc) -> str:

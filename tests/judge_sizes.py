@@ -40,6 +40,9 @@ MOST_ELEMENTS = 40_000
 KEPT_SIZES = 200
 """For how many parameters and checks, which are all that the search looks at, the sizes that were found are kept."""
 
+_HALO = 4
+"""By how much outputs lie within each other where they are guessed to."""
+
 _ROUNDS = 60
 _MOVES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64)
 _FAR = 10_000
@@ -113,8 +116,8 @@ def with_new_scalars(values: Values, program: Program) -> Values | None:
 
 
 def _sizes(program: Program, conditions: Sequence[Condition], number: int) -> Values | None:
-    for alike in (False, True):
-        values = _first_guess(program, number, alike)
+    for guess in ("apart", "alike", "inward", "outward") if len(program.outputs) > 1 else ("apart",):
+        values = _first_guess(program, number, guess)
         if _meet(program, conditions, values):
             if PATTERNS[number][3]:
                 _enlarge_inputs(program, conditions, values)
@@ -123,8 +126,9 @@ def _sizes(program: Program, conditions: Sequence[Condition], number: int) -> Va
     return None
 
 
-def _first_guess(program: Program, number: int, alike: bool) -> Values:
-    """The sizes of a pattern, for each output other ones unless `alike`; inputs as large as the outputs."""
+def _first_guess(program: Program, number: int, guess: str) -> Values:
+    """The sizes of a pattern: for each output other ones, or all alike, or each within the one before or behind it;
+    inputs as large as the outputs."""
     extents, minima, scalars, _ = PATTERNS[number]
     ranks = [p.rank for p in (*program.inputs, *program.outputs)]
     if max(ranks, default=0) > 3 and number != LAST_RESORT:
@@ -134,12 +138,13 @@ def _first_guess(program: Program, number: int, alike: bool) -> Values:
     values: Values = {}
     for n, parameter in enumerate((*program.outputs, *program.inputs)):
         is_output = n < len(program.outputs)
-        shift = 0 if alike or not is_output else n
+        shift = n if is_output and guess == "apart" else 0
+        outside = _HALO * {"inward": len(program.outputs) - 1 - n, "outward": n}.get(guess, 0) if is_output else 0
         for d in range(parameter.rank):
             lo = minima[d % len(minima)]
             extent = extents[(d + shift) % len(extents)]
-            values[metadata_key(parameter.name, d, "min")] = lo
-            values[metadata_key(parameter.name, d, "max")] = lo + extent - 1
+            values[metadata_key(parameter.name, d, "min")] = lo - outside
+            values[metadata_key(parameter.name, d, "max")] = lo + extent - 1 + outside
     values.update((scalar_key(s.name), scalars) for s in program.scalars)
     _complete(program, values)
     return values

@@ -479,3 +479,8 @@ MUTANTS += mutants(
     (SHARED,),
     ("shared: the last of them", "                last[host] = max(last[host], position)\n", "                pass\n"),
 )
+MUTANTS += mutants(
+    "slinky/runtime/codegen/sites.py",
+    (SHARED,),
+    ("shared: the first use of any", "for buffer in used} - begun:", "for buffer in used}:"),
+)

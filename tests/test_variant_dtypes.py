@@ -253,6 +253,20 @@ def test_past_a_copy_a_variant_of_another_dtype_is_none() -> None:
     assert p.find("last").variants() == ("same",)
 
 
+def test_past_a_copy_a_variant_still_computes_what_its_func_does() -> None:
+    """Though that is none of its family there: the second judge asks what was declared."""
+
+    def sums(one: Any, other: Any, target: Any) -> None:
+        np.copyto(target, other + one, casting="same_kind")
+
+    before = chain(third={"short": lambda t, u, a, out: taking(sums, np.int32, t, u)})
+    p = sl.stage_buffer(sl.choose_variant(before, "third", "short"), "third", "t")
+    q = sl.alias_copy(p, "load")
+    assert q.find("third").variants() == ("short",)
+    assert judge(p.program, q.program, "alias_copy") > 0
+    agree(before, q)
+
+
 # Nothing slips in -----------------------------------------------------------------------------------------------------
 
 

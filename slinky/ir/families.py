@@ -2,8 +2,8 @@
 
 Idea. A variant has the dimensions and outputs of its func, and other ways: another operation, which may read less, and
 may take some of the buffers in another dtype. That both give the same is declared where the func is made, and nowhere
-else. So a family is made once, with the func, and
-whoever changes a func (reads past a copy, say) changes all of the family alike.
+else. So a family is made once, with the func, and whoever changes a func (reads past a copy, say) changes all of the
+family alike.
 
 Invariant: a func is a relative of another only if both stand in one family, under the names that they bear; no func
 that is made of a relative in another way is one.
@@ -28,8 +28,10 @@ def with_variants(func: LoweredFunc, variants: dict[str, LoweredFunc]) -> Lowere
     return _family(members)[None]
 
 
-def _family(members: dict[str | None, LoweredFunc]) -> dict[str | None, LoweredFunc]:
-    family = Family()
+def _family(
+    members: dict[str | None, LoweredFunc], declared: LoweredFunc | None = None
+) -> dict[str | None, LoweredFunc]:
+    family = Family(declared=None if None in members else declared)
     for name, member in members.items():
         family.members[name] = attrs.evolve(member, variant=name, family=family)
     return family.members
@@ -74,4 +76,7 @@ def with_all_changed(func: LoweredFunc, change: Callable[[LoweredFunc], LoweredF
     if changed[func.variant] is None:
         return None
     same = all(new is func.family.members[name] for name, new in changed.items())
-    return func if same else _family({name: new for name, new in changed.items() if new is not None})[func.variant]
+    if same:
+        return func
+    declared = func.family.members.get(None, func.family.declared)
+    return _family({name: new for name, new in changed.items() if new is not None}, declared)[func.variant]

@@ -153,9 +153,13 @@ class Limit:
 
 @attrs.frozen(eq=False)
 class Family:
-    """A func and its variants, by name, None for the func itself: they compute the same (see `families`)."""
+    """A func and its variants, by name, None for the func itself: they compute the same (see `families`).
+
+    Where the func itself is no member any more, `declared` is what it was: they still compute that.
+    """
 
     members: dict[str | None, LoweredFunc] = attrs.field(factory=dict, repr=False)
+    declared: LoweredFunc | None = attrs.field(default=None, repr=False)
 
 
 @attrs.frozen(eq=False)
