@@ -317,6 +317,17 @@ def test_what_cannot_be_inlined() -> None:
         sl.inner_pipeline(p, "square")
 
 
+def test_a_constant_stays_with_the_pipeline_that_has_it() -> None:
+    a, b, c, d = (sl.BufferExpr(name, np.int64, 1) for name in "abcd")
+    weights = sl.constant("weights", np.arange(1, 4))
+    sl.Func(lambda s, w, o: np.multiply(s, w.sum(), out=o), [a[X], weights[sl.interval(0, 2)]], [b[X]], name="weigh")
+    sl.build_pipeline([a], [b]).as_func([c], [d], "inner")
+    p = sl.build_pipeline([c], [d])
+    same_by_all(p, np.arange(5), 6 * np.arange(5))
+    with pytest.raises(sl.SchedulingError, match="the pipeline weigh has a constant weights, and this one not"):
+        sl.inline_pipeline(p, "inner")
+
+
 # By hand --------------------------------------------------------------------------------------------------------------
 
 
