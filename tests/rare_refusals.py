@@ -22,6 +22,8 @@ GATE = (
     "shared memory",
     "the stages of a pipelined loop",
     "an access of several blocks",
+    "a divisor",
+    "a step",
 )
 """What is asked of every rewrite."""
 

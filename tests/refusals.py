@@ -34,6 +34,8 @@ NAME_TAKEN = r"the name .* is taken here"
 LONGER = r"would have to run longer, and .* is not shown to do nothing"
 INNER_RANGE = r"the range of loop .* depends on loop .*, so that cannot be extended"
 POSITIVE = r"the factor must be 1 or more|not shown that the factor is 1 or more"
+DIVISOR = r"the divisor of .* is (1 or more|less than 1)"
+STEP = r"the (step|number of workers) of loop .* is (1 or more|less than 1)"
 DEEP = r"loops nest at most"
 SCOPE = r"is not allocated here|another buffer called .* is in scope"
 MEMORY_USED = r"which lies? in the same memory|lie in the same memory, are both used"
@@ -83,6 +85,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "a fold": FOLD,
         "not forward": PRODUCED_FORWARD,
         "a race": f"{READ_BY_OTHERS}|{WRITTEN_TWICE}|{SHARED_FOLD}",
+        "a step": STEP,
     },
     "cut_loop": {"a buffer out of scope": SCOPE},
     "fuse_loops": {
@@ -148,6 +151,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "a part of a dimension that is computed whole": WHOLE,
         "a buffer out of scope": SCOPE,
         **MOVED,
+        "a divisor": DIVISOR,
     },
     "compute_once": {
         "not in the loop": r"is not in loop",
@@ -172,7 +176,7 @@ REFUSALS: dict[str, dict[str, str]] = {
     "lift_if": {
         "not in a loop": r"does not stand in a loop",
         "a condition that depends on the loop": r"the condition depends on loop",
-        "a divisor": r"the divisor of .* is (1 or more|less than 1)",
+        "a divisor": DIVISOR,
         "a buffer out of scope": SCOPE,
     },
     "specialize": {
@@ -371,6 +375,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "not forward": PRODUCED_FORWARD,
         "a fold in a parallel loop": PARALLEL_FOLD,
         "a race": f"{READ_BY_OTHERS}|{WRITTEN_TWICE}|{SHARED_FOLD}",
+        "a divisor": DIVISOR,
     },
     "compute_root": {
         "allocated inside a loop": r"is allocated inside a loop",
@@ -388,6 +393,8 @@ REFUSALS: dict[str, dict[str, str]] = {
         "the range of an inner loop": INNER_RANGE,
         **MOVED,
         "a part of a dimension that is computed whole": WHOLE,
+        "a divisor": DIVISOR,
+        "a step": STEP,
     },
     "fold_storage": {
         "a second folded dimension": r"only one dimension can be",
@@ -400,6 +407,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "not forward": PRODUCED_FORWARD,
         "a parallel loop": PARALLEL_FOLD,
         "a layout": r"has strides or an alignment that are asked for",
+        "a divisor": DIVISOR,
     },
     "unfold_storage": {},
     "alias_copy": {
@@ -435,6 +443,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "something read is not written": UNWRITTEN,
         "a part of a dimension that is computed whole": WHOLE,
         "a fold": FOLD,
+        "a divisor": DIVISOR,
     },
     "lift_alloc": {
         "more levels than there are": r"cannot be lifted out of",
@@ -443,6 +452,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "an end that depends on the loop": r"means nothing here",
         "strides that are asked for": r"the strides that are asked for",
         "another of the same name": r"is allocated in the same scope, in a copy of the loop",
+        "a divisor": DIVISOR,
     },
     "resize_dim": {
         "strides that are asked for": r"has strides that are asked for",

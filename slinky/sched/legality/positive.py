@@ -8,10 +8,11 @@ from slinky.cursors.cursors import statement_cursor
 from slinky.cursors.versions import Version
 from slinky.ir.copies import expressions_of
 from slinky.ir.printer import dimension_names
-from slinky.ir.statements import Alloc, For, workers_of
+from slinky.ir.scopes import facts_inside
+from slinky.ir.statements import Alloc, For, Statement, workers_of
 from slinky.sched.legality.refusals import Unproved
 from slinky.symbolic.explanations import brief
-from slinky.symbolic.expressions import Expr, FloorDivide
+from slinky.symbolic.expressions import Condition, Expr, FloorDivide
 from slinky.symbolic.proofs import Facts, prove
 from slinky.symbolic.traversal import quotients
 
@@ -42,14 +43,27 @@ def check_divisors(version: Version, before: Version, statements: Iterable[int])
     Raises `SchedulingError` for the first divisor that is not shown to be.
     """
     for identity in statements:
+        found = quotients_of(version.statement(identity))
+        if not found:
+            continue
         old = before.entries.get(identity)
-        known_quotients = frozenset[FloorDivide]()
-        if old is not None and set(before.ancestors(identity)) <= set(version.ancestors(identity)):
-            known_quotients = known_quotients.union(*(quotients(e, {}) for e in expressions_of(old.statement)))
-        for e in expressions_of(version.statement(identity)):
-            for quotient in sorted(quotients(e, {}) - known_quotients, key=str):
-                what = f"the divisor of {brief(quotient, dimension_names(version.program))}"
-                _require(version, identity, quotient.denominator, version.facts_at(identity), what)
+        if old is not None and _says_of(before, identity) <= _says_of(version, identity):
+            found -= quotients_of(old.statement)
+        for quotient in sorted(found, key=str):
+            what = f"the divisor of {brief(quotient, dimension_names(version.program))}"
+            _require(version, identity, quotient.denominator, version.facts_at(identity), what)
+
+
+def quotients_of(statement: Statement) -> frozenset[FloorDivide]:
+    """The quotients in the expressions of a statement itself whose divisor is no constant."""
+    return frozenset[FloorDivide]().union(*[quotients(e, {}) for e in expressions_of(statement)])
+
+
+def _says_of(version: Version, identity: int) -> frozenset[Condition]:
+    """What the loops and ifs around a statement guarantee there."""
+    path = (identity, *version.ancestors(identity))
+    around = [(version.statement(version.entries[i].parent), version.entries[i].field) for i in path[:-1]]
+    return frozenset().union(*[facts_inside(outer, field) for outer, field in around])
 
 
 def _require(version: Version, identity: int, value: Expr, known: Facts, what: str) -> None:

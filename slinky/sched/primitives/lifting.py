@@ -65,7 +65,8 @@ def lift_call(p: Pipeline, call: CallCursor, levels: int = 1) -> Any:
 
     Refused: more levels than there are; a buffer that is allocated inside of what the call leaves (`lift_alloc` first);
     a call that is not shown to find what it reads before the loop (lift what computes that first); a fold that does not
-    hold what all iterations need (`unfold_storage` first).
+    hold what all iterations need (`unfold_storage` first); a box that divides by what is at least 1 only where the
+    loops run.
 
     Cursors:
         call: the call.

@@ -290,7 +290,8 @@ def reorder_loops(p: Pipeline, outer: LoopCursor) -> Any:
                 out[y .. y + 3, x .. x + 15] = scale(inp[y .. y + 3, x .. x + 15])
 
     Refused: a body that is more than one loop; an inner loop whose range depends on the outer one; an order in which
-    something is not shown to find what it reads (a window that slides in the wrong loop), or a fold not to hold.
+    something is not shown to find what it reads (a window that slides in the wrong loop), or a fold not to hold; an
+    inner loop whose step is at least 1 only where the outer one runs.
 
     Cursors:
         outer: the loop that is now the outer one.
@@ -315,10 +316,14 @@ def reorder_loops(p: Pipeline, outer: LoopCursor) -> Any:
     edit.replace(loop.id, (new_outer,))
     inside = tuple(call.id for call in calls_in((new_outer,)))
     proved = (Obligation.READERS, Obligation.FOLDS)
+    of_some = (*proved, Obligation.POSITIVE, Obligation.RACES)
     new = settle(
         edit,
         "reorder_loops",
-        Kept(SAME_ITERATIONS, tuple(o for o in ALL_BUT_CHECKS if o not in (*proved, Obligation.RACES))),
+        Kept(SAME_ITERATIONS, tuple(o for o in ALL_BUT_CHECKS if o not in of_some)),
+        Kept(
+            SAME_ITERATIONS, (Obligation.POSITIVE,), but_for=(new_outer.id,)
+        ),  # it no longer knows that the other runs
         Kept(SAME_ITERATIONS, proved, but_for=inside),
         Kept(
             SAME_ITERATIONS,

@@ -24,7 +24,7 @@ from slinky.sched.legality.reasons import ONLY_SOME_CHANGED, Kept, Obligation
 from slinky.sched.legality.touches import effective_box
 from slinky.sched.legality.wholes import computes_part
 from slinky.sched.operation import sched_op
-from slinky.sched.primitives.ranges import depending_on, extend_loop, first_reaching
+from slinky.sched.primitives.ranges import extend_loop, first_reaching, shown_inside, working_in_parallel
 from slinky.sched.primitives.rewriting import allocs_of, delete_with_idle_blocks, is_idle
 from slinky.sched.remedies import PlaceOf, Remedy, first, instead
 from slinky.sched.returned import ComputeAtCursors, ComputeRootCursors
@@ -71,7 +71,7 @@ def compute_at(p: Pipeline, call: CallCursor, loop: LoopCursor) -> Any:
     Refused: a call that does not stand before the loop, in a block around it; a buffer that is read outside the loop,
     or not read in it; a loop that needs but part of a dimension that the func computes whole; inputs that are not shown
     to be there in the loop (compute the producer before its own producers: consumers first); a parallel loop whose
-    iterations would then write the same elements.
+    iterations would then write the same elements; readers that divide by what is at least 1 only further inside.
 
     Cursors:
         allocs: the allocations of its outputs, but for outputs of the pipeline, which have none.
@@ -101,12 +101,14 @@ def compute_at(p: Pipeline, call: CallCursor, loop: LoopCursor) -> Any:
     edit.insert(Gap.before(_first_reader(old, target)), (moved,))
     working = tuple(_extend_to_all(edit, version, moved, target)) if is_output else (moved.id,)
     parallel = tuple(loop.id for loop in (*version.loops_around(target.id), target) if loop.mode != SERIAL)
+    parallel = tuple(dict.fromkeys((*parallel, *working_in_parallel(version, working))))
+    shown = (target.id, moved.id, *shown_inside(version, target)) if is_output else (moved.id,)
     # READERS is implied, for the call computes the hull of what its readers ask for in the iterations that there were
     # before, and those that compute in others are among the reads that are proved. It stands guard over that hull.
     new = settle(
         edit,
         "compute_at",
-        Kept(ONLY_SOME_CHANGED, (Obligation.POSITIVE,), but_for=depending_on(target)),
+        Kept(ONLY_SOME_CHANGED, (Obligation.POSITIVE,), but_for=shown),
         Kept(ONLY_SOME_CHANGED, (Obligation.INPUTS,), but_for=working[_is_part(version, old, moved) :]),
         Kept(ONLY_SOME_CHANGED, (Obligation.READS, Obligation.FOLDS), but_for=working),
         Kept(ONLY_SOME_CHANGED, (Obligation.READERS,), but_for=(moved.id,)),

@@ -22,15 +22,27 @@ from slinky.errors import SchedulingError
 from slinky.ir.copies import with_box, with_folds, with_range
 from slinky.ir.effects import bounds_of_dim
 from slinky.ir.scopes import loop_facts
-from slinky.ir.statements import Alloc, Call, For, has_calls_alone, walk, workers_of
+from slinky.ir.statements import SERIAL, Alloc, Call, For, Statement, has_calls_alone, walk, workers_of
 from slinky.sched.legality.coverage import shown
+from slinky.sched.legality.positive import quotients_of
 from slinky.sched.legality.refusals import Unproved
 from slinky.sched.legality.touches import calls_inside
 from slinky.sched.primitives.rewriting import at_least_one
 from slinky.sched.remedies import instead
 from slinky.symbolic.bounds import bounds, simplify
 from slinky.symbolic.envelopes import rises_plainly
-from slinky.symbolic.expressions import Constant, Expr, FloorDivide, Max, Min, Scalar, constant, linear, maximum
+from slinky.symbolic.expressions import (
+    Constant,
+    Expr,
+    FloorDivide,
+    Max,
+    Min,
+    Scalar,
+    constant,
+    constant_value,
+    linear,
+    maximum,
+)
 from slinky.symbolic.intervals import Box, Interval, moves_with, point
 from slinky.symbolic.proofs import Facts, prove
 from slinky.symbolic.traversal import substitute, symbols
@@ -274,26 +286,42 @@ def _is_at_rest(version: Version, call: Call, loop: For, known: Facts) -> bool:
     return is_idle
 
 
-def depending_on(loop: For) -> tuple[int, ...]:
-    """The allocations and loops inside a loop whose folds, steps or workers depend on it: where its range changes, it
-    is proved again that they are at least 1."""
-    v = loop.variable
-    if has_calls_alone(loop.body):
-        return ()
-    return tuple(
-        s.id
-        for s in walk(loop.body)
-        if (isinstance(s, Alloc) and any(f is not None and v in symbols(f) for f in s.folds))
-        or (isinstance(s, For) and any(e is not None and v in symbols(e) for e in (s.step, workers_of(s))))
-    )
+def shown_inside(version: Version, loop: For) -> tuple[int, ...]:
+    """The statements inside a loop with steps, workers, folds or divisors that are no constants: where its range
+    changes, it is proved again that they are at least 1. What was known of them may be that the loop runs at all."""
+    plain: dict[int, Statement] = version.lasting.setdefault(("plain", loop.id), {})
+    inside = loop.body if has_calls_alone(loop.body) else walk(loop.body)
+    others = [s for s in inside if plain.get(s.id) is not s]
+    shown = [s.id for s in others if _is_shown(s)]
+    plain.update((s.id, s) for s in others if s.id not in shown)
+    return tuple(shown)
+
+
+def _is_shown(statement: Statement) -> bool:
+    """Whether a statement has something of which it must be shown that it is at least 1."""
+    match statement:
+        case Alloc(folds=folds):
+            needed = folds
+        case For(step=step):
+            needed = (step, workers_of(statement))
+        case _:
+            needed = ()
+    return any(e is not None and constant_value(e) is None for e in needed) or bool(quotients_of(statement))
+
+
+def working_in_parallel(version: Version, working: Iterable[int]) -> tuple[int, ...]:
+    """The parallel loops around calls that compute something in iterations that are added to a loop: inside of it,
+    too, where their iterations may have been independent for none of them ran."""
+    around = {loop.id: loop for identity in working for loop in version.loops_around(identity)}
+    return tuple(identity for identity, loop in around.items() if loop.mode != SERIAL)
 
 
 def _keep_folds_positive(edit: Edit, version: Version, loop: For, wider: Interval) -> None:
-    """Let the fold factors inside a loop that depend on it be at least 1 in the added iterations, too.
+    """Let the fold factors inside a loop be at least 1 in the added iterations, too.
 
     Whether they are large enough there is a question of legality.
     """
-    for identity in depending_on(loop):
+    for identity in shown_inside(version, loop):
         statement = edit.statement(identity)
         if not isinstance(statement, Alloc):
             continue

@@ -30,7 +30,7 @@ from slinky.cursors.versions import Version
 from slinky.errors import OperationError, SchedulingError
 from slinky.ir.copies import with_body, with_box, with_interval, with_range
 from slinky.ir.effects import bounds_of_dim, dims_written, written_by
-from slinky.ir.statements import SERIAL, Alloc, Call, For, is_in_order
+from slinky.ir.statements import Alloc, Call, For, is_in_order
 from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
 from slinky.sched.legality.reasons import ONLY_SOME_CHANGED, WRITES_AS_MUCH, Kept, Obligation
@@ -38,7 +38,7 @@ from slinky.sched.legality.refusals import Unproved
 from slinky.sched.legality.touches import calls_inside
 from slinky.sched.operation import sched_op
 from slinky.sched.primitives.placement import box_in_loop, need_of
-from slinky.sched.primitives.ranges import added_steps, depending_on, extend_loop, usual_steps
+from slinky.sched.primitives.ranges import added_steps, extend_loop, shown_inside, usual_steps, working_in_parallel
 from slinky.sched.primitives.rewriting import allocs_of
 from slinky.sched.primitives.simplification import simplified_block
 from slinky.sched.remedies import PlaceOf, Remedy, first, instead, unfold_first
@@ -102,7 +102,8 @@ def slide_window(p: Pipeline, call: CallCursor, loop: LoopCursor, *, warmup: str
 
     Refused: a buffer allocated inside the loop; a parallel loop; a window of which more than one dimension moves with
     the loop, or which does not move forward; a folded dimension; a loop in which something is not shown to find what it
-    reads once the call produces less.
+    reads once the call produces less, or goes on by, or divides by, what is at least 1 only in the iterations that
+    there were.
 
     Cursors:
         allocs: the allocations of its outputs, but for outputs of the pipeline, which have none.
@@ -127,14 +128,13 @@ def slide_window(p: Pipeline, call: CallCursor, loop: LoopCursor, *, warmup: str
         start, produced = _filled_earlier(window, first_low, limit.min, around, ranges)
         working = tuple(extend_loop(edit, version, around, old.id, Interval(start, around.range.max)))
     edit.update(with_interval(old, d, produced))
-    outside = tuple(loop.id for loop in version.loops_around(around.id) if loop.mode != SERIAL)
     new = settle(
         edit,
         "slide_window",
-        Kept(ONLY_SOME_CHANGED, (Obligation.POSITIVE,), but_for=depending_on(around)),
+        Kept(ONLY_SOME_CHANGED, (Obligation.POSITIVE,), but_for=(around.id, old.id, *shown_inside(version, around))),
         Kept(ONLY_SOME_CHANGED, (Obligation.INPUTS, Obligation.READS, Obligation.FOLDS), but_for=working),
         Kept(WRITES_AS_MUCH, (Obligation.READERS, Obligation.OUTPUTS), but_for=(old.id,)),
-        Kept(ONLY_SOME_CHANGED, (Obligation.RACES,), but_for=outside),
+        Kept(ONLY_SOME_CHANGED, (Obligation.RACES,), but_for=working_in_parallel(version, working)),
         remedies=lambda gap: _first_at_once(),
     )
     changed = new._version

@@ -28,7 +28,16 @@ from slinky.ir.statements import Alloc, Call, For, is_in_order, walk
 from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
 from slinky.sched.legality.folds import Usage, check_fold, usage_of
-from slinky.sched.legality.reasons import ALL, ALL_BUT_CHECKS, FOLD_ALONE, LESS_LIFE, MORE_ROOM, Kept, Obligation
+from slinky.sched.legality.reasons import (
+    ALL,
+    ALL_BUT_CHECKS,
+    FOLD_ALONE,
+    LESS_LIFE,
+    MORE_ROOM,
+    Kept,
+    Obligation,
+    Reason,
+)
 from slinky.sched.legality.stages import folds_needed
 from slinky.sched.legality.touches import touches
 from slinky.sched.operation import sched_op
@@ -49,12 +58,12 @@ from slinky.symbolic.intervals import Interval, hull, in_multiples, intersection
 from slinky.symbolic.proofs import Facts, prove
 from slinky.symbolic.traversal import symbols
 
-_KEPT_BY_MORE_ROOM = Kept(MORE_ROOM, ALL_BUT_CHECKS)
-
 _KEPT_IN_FULL = Kept(FOLD_ALONE, ALL)
 
-_KEPT_BUT_SHARED = Kept(MORE_ROOM, tuple(o for o in ALL_BUT_CHECKS if o not in (Obligation.FOLDS, Obligation.RACES)))
-"""What is kept where iterations of a parallel loop come to share a buffer that each had for itself."""
+_ALL_BUT_POSITIVE = tuple(o for o in ALL_BUT_CHECKS if o is not Obligation.POSITIVE)
+
+_SHARED = (Obligation.FOLDS, Obligation.RACES)
+"""What may be broken where iterations of a parallel loop come to share a buffer that each had for itself."""
 
 
 @sched_op(FoldStorageCursors)
@@ -81,7 +90,8 @@ def fold_storage(p: Pipeline, alloc: AllocCursor, dim: str | int, factor: Expr |
     Refused: a window that is not shown to be the same, or smaller, in every iteration; a factor smaller than what is
     live; accesses that do not move forward with one loop around them all; that loop being parallel; without a factor,
     a dimension all of which is live at once, so that nothing would be saved; a second folded dimension (callbacks get
-    plain strided views, and only one dimension of them can wrap around).
+    plain strided views, and only one dimension of them can wrap around); a default that would divide by what is at
+    least 1 only further inside.
 
     Cursors:
         alloc: the allocation.
@@ -107,7 +117,7 @@ def fold_storage(p: Pipeline, alloc: AllocCursor, dim: str | int, factor: Expr |
     checked = version if edit.program is version.program else edit.copy().finish("fold_storage")
     check_fold(checked, old, d, factor)
     edit.update(with_folds(old, (*old.folds[:d], factor, *old.folds[d + 1 :])))
-    new = settle(edit, "fold_storage", Kept(FOLD_ALONE, ALL_BUT_CHECKS))
+    new = settle(edit, "fold_storage", *_kept_but_for_bounds(FOLD_ALONE, old))
     return new, (AllocCursor(new._version, old.id),)
 
 
@@ -249,7 +259,7 @@ def store_at(p: Pipeline, alloc: AllocCursor, loop: LoopCursor) -> Any:
             out[x .. x + 7] = blur(scaled[x - 1 .. x + 8])
 
     Refused: a buffer that is read or written outside the loop; iterations that read what earlier ones wrote (a window
-    that slides in this loop).
+    that slides in this loop); bounds that would divide by what is at least 1 only further inside.
 
     Cursors:
         loop: the loop.
@@ -299,12 +309,11 @@ def store_at(p: Pipeline, alloc: AllocCursor, loop: LoopCursor) -> Any:
     edit = Edit(version)
     edit.delete(old.id)
     edit.insert(Gap.before(target.body[0].id), (with_bounds(old, tuple(box), old.folds),))
-    others = tuple(o for o in ALL_BUT_CHECKS if o is not Obligation.READERS)
     writing = tuple(c.id for c in writers)
     new = settle(
         edit,
         "store_at",
-        Kept(LESS_LIFE, others),
+        *_kept_but_for_bounds(LESS_LIFE, old, (Obligation.READERS,)),
         Kept(LESS_LIFE, (Obligation.READERS,), but_for=writing),
         remedies=lambda gap: [
             first(
@@ -343,7 +352,7 @@ def lift_alloc(p: Pipeline, alloc: AllocCursor, levels: int = 1) -> Any:
 
     Refused: more levels than there are; a parallel loop whose iterations would share elements of the buffer, or a fold;
     a fold whose factor depends on a loop; a buffer with strides that are asked for, which might not leave room for
-    all iterations.
+    all iterations; bounds that divide by what is at least 1 only where the loops run.
 
     Cursors:
         alloc: the allocation.
@@ -376,10 +385,10 @@ def lift_alloc(p: Pipeline, alloc: AllocCursor, levels: int = 1) -> Any:
         keep_clamped(edit, identity, old, box)
     parallel = [loop for loop in loops if not is_in_order(loop)]
     if not parallel:
-        new = settle(edit, "lift_alloc", _KEPT_BY_MORE_ROOM)
+        new = settle(edit, "lift_alloc", *_kept_but_for_bounds(MORE_ROOM, old))
         return new, (AllocCursor(new._version, old.id),)
     try:
-        new = settle(edit, "lift_alloc", _KEPT_BUT_SHARED)
+        new = settle(edit, "lift_alloc", *_kept_but_for_bounds(MORE_ROOM, old, _SHARED))
     except SchedulingError as error:
         raise SchedulingError(
             f"the iterations of the parallel loop {parallel[0].variable} would share {old.buffer}",
@@ -404,6 +413,13 @@ def _require_free_name(version: Version, alloc: Alloc, sibling: int) -> None:
                 f"another {alloc.buffer} is allocated in the same scope, in a copy of the loop",
                 place=statement_cursor(version, statement.id),
             )
+
+
+def _kept_but_for_bounds(reason: Reason, alloc: Alloc, others: tuple[Obligation, ...] = ()) -> tuple[Kept, ...]:
+    """That all is kept but these others; of an allocation it is proved that what its bounds and folds divide by is at
+    least 1: they come from places at which more may be known, such as loops that run, or stand at another one now."""
+    kept = tuple(o for o in _ALL_BUT_POSITIVE if o not in others) if others else _ALL_BUT_POSITIVE
+    return Kept(reason, kept), Kept(reason, (Obligation.POSITIVE,), but_for=(alloc.id,))
 
 
 def _accesses(version: Version, alloc: Alloc) -> list[int]:
