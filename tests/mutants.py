@@ -29,6 +29,7 @@ def mutants(file: str, tests: tuple[str, ...], *given: tuple[str, ...]) -> list[
 EDITING, GATE = "tests/test_editing.py", "tests/test_gate.py"
 REFUSED_EDITS, REWRITE_WORK = "tests/test_editing_refusals.py", "tests/test_rewrite_work.py"
 CASES, LEGALITY = "tests/test_legality_cases.py", "tests/test_legality.py"
+LONGER, NOT_RUN = "tests/test_legality_longer_loops.py", "tests/test_legality_where_nothing_runs.py"
 REFUSALS, WHOLE, CHECKED = "tests/test_refusals.py", "tests/test_whole.py", "tests/test_checked_mode.py"
 FOLDS, PRIMITIVES = "tests/test_folds.py", "tests/test_primitives.py"
 IN_PLACE, STORAGE, AGREEMENT = "tests/test_in_place.py", "tests/test_storage.py", "tests/test_plan_properties.py"

@@ -14,7 +14,9 @@ from mutants import (
     GATE,
     LAYOUTS,
     LEGALITY,
+    LONGER,
     MULTIPLES,
+    NOT_RUN,
     OTHER_DTYPES,
     PRIMITIVES,
     REFUSALS,
@@ -232,7 +234,9 @@ MUTANTS += mutants(
 )
 MUTANTS += mutants(
     "slinky/sched/legality/positive.py",
-    (EDITING, GATE, REFUSED_EDITS, WORKERS),
+    (EDITING, GATE, REFUSED_EDITS, WORKERS, NOT_RUN),
+    ("positive: divisors elsewhere", "if old is not None and _says_of(before, identity) <= _says_of(version, identity):",
+     "if old is not None:"),
     ("positive: steps", "case For(step=step, variable=variable) as loop:",
      "case For(step=step, variable=variable) as loop if False:"),
     ("positive: workers", "                if workers is not None:\n", "                if False:\n"),
@@ -473,7 +477,8 @@ MUTANTS += mutants(
 
 MUTANTS += mutants(
     "slinky/sched/primitives/loops.py",
-    (LEGALITY, REFUSALS, PRIMITIVES, CASES, WHOLE),
+    (LEGALITY, REFUSALS, PRIMITIVES, CASES, WHOLE, NOT_RUN),
+    ("reorder: steps", "(Obligation.POSITIVE,), but_for=(new_outer.id,))", "(Obligation.POSITIVE,))"),
     ("split: folds of a shift", "Kept(SAME_ORDER_TWICE, (Obligation.FOLDS,), but_for=inside)",
      "Kept(SAME_ORDER_TWICE, (Obligation.FOLDS,))"),
     ("split: races of a shift", "but_for=(outer.id,) if outer.mode != SERIAL else ()", "but_for=()"),
@@ -498,7 +503,10 @@ MUTANTS += mutants(
 )  # fmt: skip
 MUTANTS += mutants(
     "slinky/sched/primitives/placement.py",
-    (LEGALITY, REFUSALS, PRIMITIVES, CASES, GATE, WHOLE),
+    (LEGALITY, REFUSALS, PRIMITIVES, CASES, GATE, WHOLE, LONGER, NOT_RUN),
+    ("compute_at: divisors", "*shown_inside(version, target)) if is_output else (moved.id,)",
+     "*shown_inside(version, target)) if is_output else ()"),
+    ("compute_at: steps in a loop that runs longer", "*shown_inside(version, target)) if is_output", ") if is_output"),
     ("compute_at: inputs", "(Obligation.INPUTS,), but_for=working[_is_part(version, old, moved) :])", "(Obligation.INPUTS,))"),
     ("compute_at: reads and folds", "(Obligation.READS, Obligation.FOLDS), but_for=working)",
      "(Obligation.READS, Obligation.FOLDS))"),
@@ -535,17 +543,25 @@ MUTANTS += mutants(
 )
 MUTANTS += mutants(
     "slinky/sched/primitives/sliding.py",
-    (LEGALITY, REFUSALS, PRIMITIVES, CASES, GATE),
-    ("slide: inputs", "(Obligation.INPUTS,), but_for=working[1:])", "(Obligation.INPUTS,))"),
-    ("slide: reads and folds", "(Obligation.READS, Obligation.FOLDS), but_for=working)",
-     "(Obligation.READS, Obligation.FOLDS))"),
+    (LEGALITY, REFUSALS, PRIMITIVES, CASES, GATE, LONGER, NOT_RUN),
+    ("slide: inputs", "(Obligation.INPUTS, Obligation.READS, Obligation.FOLDS), but_for=working),",
+     "(Obligation.INPUTS,)), Kept(ONLY_SOME_CHANGED, (Obligation.READS, Obligation.FOLDS), but_for=working),"),
+    ("slide: reads and folds", "(Obligation.INPUTS, Obligation.READS, Obligation.FOLDS), but_for=working),",
+     "(Obligation.INPUTS,), but_for=working), Kept(ONLY_SOME_CHANGED, (Obligation.READS, Obligation.FOLDS)),"),
+    ("slide: steps and divisors inside", ", *shown_inside(version, around))", ")"),
     ("slide: readers and outputs", "(Obligation.READERS, Obligation.OUTPUTS), but_for=(old.id,))",
      "(Obligation.READERS, Obligation.OUTPUTS))"),
-    ("slide: races", "(Obligation.RACES,), but_for=outside)", "(Obligation.RACES,))"),
+    ("slide: races", "(Obligation.RACES,), but_for=working_in_parallel(version, working))",
+     "(Obligation.RACES,))"),
 )  # fmt: skip
 MUTANTS += mutants(
     "slinky/sched/primitives/ranges.py",
-    (LEGALITY, REFUSALS, PRIMITIVES, CASES, GATE, FOLDS),
+    (LEGALITY, REFUSALS, PRIMITIVES, CASES, GATE, FOLDS, LONGER, NOT_RUN),
+    (
+        "extend: parallel loops inside",
+        "around = {loop.id: loop for identity in working for loop in version.loops_around(identity)}",
+        "around = {loop.id: loop for identity in working for loop in version.loops_around(identity)[:-1]}",
+    ),
     ("extend: steady loops", "    _require_steady_inner_loops(version, loop)\n", ""),
     ("extend: nothing behind", "            _require_nothing_behind(version, call, loop)\n", "            pass\n"),
     ("extend: clamps", "    return Interval(maximum(i.min, floor), i.max)\n", "    return i\n"),
@@ -566,7 +582,8 @@ MUTANTS += mutants(
 )
 MUTANTS += mutants(
     "slinky/sched/primitives/storage.py",
-    (LEGALITY, REFUSALS, PRIMITIVES, CASES),
+    (LEGALITY, REFUSALS, PRIMITIVES, CASES, NOT_RUN),
+    ("storage: divisors", "(Obligation.POSITIVE,), but_for=(alloc.id,))", "(Obligation.POSITIVE,))"),
     ("store_at: readers", "Kept(LESS_LIFE, (Obligation.READERS,), but_for=writing)",
      "Kept(LESS_LIFE, (Obligation.READERS,))"),
 )  # fmt: skip

@@ -376,6 +376,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "a fold in a parallel loop": PARALLEL_FOLD,
         "a race": f"{READ_BY_OTHERS}|{WRITTEN_TWICE}|{SHARED_FOLD}",
         "a divisor": DIVISOR,
+        "a step": STEP,
     },
     "compute_root": {
         "allocated inside a loop": r"is allocated inside a loop",

@@ -112,6 +112,24 @@ def test_a_step_inside_of_a_loop_that_slides() -> None:
     )
 
 
+def test_a_step_inside_of_a_loop_that_runs_for_an_output() -> None:
+    """The loop over columns computes all of `row`, of which it reads nothing where there are none."""
+    j = sl.variables("j")[0]
+    inp, row, out = (sl.BufferExpr(name, np.int32, rank) for name, rank in (("inp", 2), ("row", 1), ("out", 2)))
+    sl.Func(total, [inp[0, j]], [row[j]], name="f")
+    sl.Func(total, [row[x], inp[y, x]], [out[y, x]], name="g")
+    p = sl.split_loop(sl.build_pipeline([inp], [row, out]), "g.x", 1)
+    p = sl.split_loop(p, "g.y", extent(out, 1))
+    refused_as_wrong_on_these(
+        lambda: sl.compute_at(p, "f", "for x"),
+        "not shown that the step of loop y is 1 or more",
+        numbers(9, 9),
+        zeros(5),
+        zeros(3, 0),
+        error=sl.ExecutionError,
+    )
+
+
 def test_a_parallel_loop_inside_of_one_that_never_ran() -> None:
     """Of its iterations anything can be proved; those of the iterations that are added write the same."""
     i, j = sl.variables("i j")

@@ -316,14 +316,13 @@ def reorder_loops(p: Pipeline, outer: LoopCursor) -> Any:
     edit.replace(loop.id, (new_outer,))
     inside = tuple(call.id for call in calls_in((new_outer,)))
     proved = (Obligation.READERS, Obligation.FOLDS)
+    # The step of the inner loop, and what its ends divide by, were shown where the outer one runs.
     of_some = (*proved, Obligation.POSITIVE, Obligation.RACES)
     new = settle(
         edit,
         "reorder_loops",
         Kept(SAME_ITERATIONS, tuple(o for o in ALL_BUT_CHECKS if o not in of_some)),
-        Kept(
-            SAME_ITERATIONS, (Obligation.POSITIVE,), but_for=(new_outer.id,)
-        ),  # it no longer knows that the other runs
+        Kept(SAME_ITERATIONS, (Obligation.POSITIVE,), but_for=(new_outer.id,)),
         Kept(SAME_ITERATIONS, proved, but_for=inside),
         Kept(
             SAME_ITERATIONS,
