@@ -226,3 +226,17 @@ def test_no_rewrite_takes_an_allocation_that_stands_behind_its_use(body: Sequenc
         p.verify()
     with pytest.raises(sl.ProgramError, match="buffer 'intm' is used where it is not in scope"):
         sl.split_loop(p, "add.y", 4)
+
+
+def test_an_output_that_is_empty_need_not_be_written() -> None:
+    """The checks say that it is."""
+    (x,) = sl.variables("x")
+    a, b = (sl.BufferExpr(name, np.int64, 1) for name in "ab")
+    sl.Func(np.negative, [a[x]], [b[x]], name="turn")
+    p = sl.split_loop(sl.build_pipeline([a], [b]), "turn.x", 2)
+    p = sl.simplify(sl.assume_shape(p, b=(sl.interval(0, -1),)))
+    (*checks, nothing) = p.program.body
+    for body in ((*checks, nothing), (nothing, *checks)):
+        sl.Pipeline(attrs.evolve(p.program, body=body)).verify()
+    with pytest.raises(sl.ProgramError, match=r"no statement writes output 'b'$"):
+        sl.Pipeline(attrs.evolve(p.program, body=(nothing, *checks[:-1]))).verify()

@@ -75,7 +75,7 @@ class _Verifier:
                 self.fail(statement, f"its identity {statement.id} stands twice")
             seen.add(statement.id)
         scope = program_scope(program)
-        self.block(program.body, scope)
+        scope = self.block(program.body, scope)
         for output in program.outputs:
             is_empty = impossible(scope.known.also(not_empty(scope.boxes[output.name])))
             if output.name not in self.written and not is_empty:
@@ -88,7 +88,8 @@ class _Verifier:
         }.get(type(statement), lambda s: "")(statement)  # fmt: skip
         raise ProgramError(f"pipeline {self.program.name}, {kind}{what}: {why}")
 
-    def block(self, block: Block, scope: Scope) -> None:
+    def block(self, block: Block, scope: Scope) -> Scope:
+        """Check a block; what is known behind it."""
         for statement in block:
             self.statement(statement, scope)
             if isinstance(statement, For) and is_in_order(statement):
@@ -97,6 +98,7 @@ class _Verifier:
             for field, inner in blocks_of(statement):
                 self.block(inner, scope.enter(statement, field))
             scope = scope.after(statement)
+        return scope
 
     def statement(self, statement: Statement, scope: Scope) -> None:
         match statement:
