@@ -62,7 +62,7 @@ MUTANTS += mutants(
     (REDUCTIONS,),
     ("reductions: what moves with outputs", "            if moving:\n", "            if False:\n"),
     ("reductions: an axis of some input", "        if all(axis is None for axis in found):\n", "        if False:\n"),
-    ("reductions: reserved arguments", "            if name in func.arguments:\n", "            if False:\n"),
+    ("reductions: reserved arguments", "            if name in arguments:\n", "            if False:\n"),
     ("reductions: states of the graph", "if buffer.producer is not None or buffer", "if buffer"),
 )  # fmt: skip
 MUTANTS += mutants(

@@ -544,10 +544,9 @@ MUTANTS += mutants(
 MUTANTS += mutants(
     "slinky/sched/primitives/sliding.py",
     (LEGALITY, REFUSALS, PRIMITIVES, CASES, GATE, LONGER, NOT_RUN),
-    ("slide: inputs", "(Obligation.INPUTS, Obligation.READS, Obligation.FOLDS), but_for=working),",
-     "(Obligation.INPUTS,)), Kept(ONLY_SOME_CHANGED, (Obligation.READS, Obligation.FOLDS), but_for=working),"),
-    ("slide: reads and folds", "(Obligation.INPUTS, Obligation.READS, Obligation.FOLDS), but_for=working),",
-     "(Obligation.INPUTS,), but_for=working), Kept(ONLY_SOME_CHANGED, (Obligation.READS, Obligation.FOLDS)),"),
+    ("slide: inputs", "(Obligation.INPUTS,), but_for=reading),", "(Obligation.INPUTS,)),"),
+    ("slide: reads and folds", "(Obligation.READS, Obligation.FOLDS), but_for=working),",
+     "(Obligation.READS, Obligation.FOLDS)),"),
     ("slide: steps and divisors inside", ", *shown_inside(version, around))", ")"),
     ("slide: readers and outputs", "(Obligation.READERS, Obligation.OUTPUTS), but_for=(old.id,))",
      "(Obligation.READERS, Obligation.OUTPUTS))"),

@@ -76,7 +76,9 @@ def exceptions_compared(make: Callable[..., Any], *arrays: Array) -> None:
     for values in zip(*(each.ravel() for each in arrays), strict=True):
         many = [np.full((1, 17), value) for value in values]
         found = np.zeros((1, 17), formula.dtype_of(formula.result))
-        assert told(lambda: plan(*many, found)) == told(lambda: make(*many)), values  # noqa: B023
+        # NumPy's vectors of AVX-512 tell of an overflow also where a power of an infinity is one.
+        unsure = {"over"} if any(np.isinf(value) for value in values) else set()
+        assert told(lambda: plan(*many, found)) - unsure == told(lambda: make(*many)) - unsure, values  # noqa: B023
 
 
 def pairs(values: Array) -> tuple[Array, Array]:

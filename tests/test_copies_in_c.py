@@ -326,7 +326,7 @@ def test_programs_that_copy_by_rows(rule: str, tmp_path: Path) -> None:
     same_bits(result, found.array)
 
 
-@pytest.mark.parametrize("seed", [4, 5])
+@pytest.mark.parametrize("seed", [4, 11])
 def test_random_programs_under_sanitizers(seed: int, tmp_path: Path) -> None:
     p = scheduled(pipeline(seed, callbacks=0, copies=0.7), seed, seed + 6)
     assert is_whole(p.to_c())

@@ -22,6 +22,7 @@ from scheduled import by_rows, picture, stencil
 
 import slinky as sl
 from slinky.cursors.editing import Edit
+from slinky.ir.blocks import blocks_of_dims
 from slinky.ir.copies import with_mode
 from slinky.ir.statements import Alloc, Block, Call, For, Parallel, Program
 from slinky.runtime import interpreter
@@ -132,8 +133,11 @@ def promised_bytes(program: Program, block: Block, values: dict[Any, int]) -> in
         match statement:
             case Alloc(box=box, folds=folds, dtype=dtype):
                 extents = []
-                for i, fold in zip(box, folds, strict=True):
+                blocks = blocks_of_dims(statement) or (None,) * len(box)
+                for i, fold, block_length in zip(box, folds, blocks, strict=True):
                     extent = max(evaluate(i.max, values) - evaluate(i.min, values) + 1, 0)
+                    if block_length is not None:  # whole blocks, at least one
+                        extent = max(-(-extent // block_length), 1) * block_length
                     extents.append(extent if fold is None else min(extent, evaluate(fold, values)))
                 own += math.prod(extents) * dtype.itemsize
             case For(variable=v, range=r, step=step, mode=mode, body=body):

@@ -122,17 +122,20 @@ def slide_window(p: Pipeline, call: CallCursor, loop: LoopCursor, *, warmup: str
     first_low = simplify(maximum(substitute(window.min, {y: around.range.min}), limit.min), ranges)
     edit = Edit(version)
     working: tuple[int, ...] = (old.id,)
+    reading: tuple[int, ...] = ()  # the call reads a part of what it read, but where it runs more often
     if warmup == "first":
         produced = _filled_at(around.range.min, window.max, first_low, around)
     else:
         start, produced = _filled_earlier(window, first_low, limit.min, around, ranges)
         working = tuple(extend_loop(edit, version, around, old.id, Interval(start, around.range.max)))
+        reading = working if start is not around.range.min else ()
     edit.update(with_interval(old, d, produced))
     new = settle(
         edit,
         "slide_window",
         Kept(ONLY_SOME_CHANGED, (Obligation.POSITIVE,), but_for=(around.id, old.id, *shown_inside(version, around))),
-        Kept(ONLY_SOME_CHANGED, (Obligation.INPUTS, Obligation.READS, Obligation.FOLDS), but_for=working),
+        Kept(ONLY_SOME_CHANGED, (Obligation.INPUTS,), but_for=reading),
+        Kept(ONLY_SOME_CHANGED, (Obligation.READS, Obligation.FOLDS), but_for=working),
         Kept(WRITES_AS_MUCH, (Obligation.READERS, Obligation.OUTPUTS), but_for=(old.id,)),
         Kept(ONLY_SOME_CHANGED, (Obligation.RACES,), but_for=working_in_parallel(version, working)),
         remedies=lambda gap: _first_at_once(),
