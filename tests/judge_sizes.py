@@ -6,6 +6,8 @@ or more. The checks are met by a small search on numbers, which knows nothing of
 
 from __future__ import annotations
 
+import enum
+import itertools
 import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import TypeAlias
@@ -40,8 +42,9 @@ MOST_ELEMENTS = 40_000
 KEPT_SIZES = 200
 """For how many parameters and checks, which are all that the search looks at, the sizes that were found are kept."""
 
-_HALO = 4
-"""By how much outputs lie within each other where they are guessed to."""
+_APART = None
+_GUESSES = (_APART, 0, 4, -4, 1, 16)
+"""How outputs are guessed to lie: each in another place, or each that much further out than the one behind it."""
 
 _ROUNDS = 60
 _MOVES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64)
@@ -78,7 +81,7 @@ def _search(program: Program) -> list[Values]:
     found: list[Values] = []
     for number in (0, 1, small, 5 - small, LAST_RESORT):
         values = _sizes(program, conditions, number) if len(found) < enough else None
-        if values is not None and values not in found and _elements(program, values) <= MOST_ELEMENTS:
+        if values is not None and values not in found:
             found.append(values)
         if number == 5 - small and found:
             break
@@ -116,19 +119,21 @@ def with_new_scalars(values: Values, program: Program) -> Values | None:
 
 
 def _sizes(program: Program, conditions: Sequence[Condition], number: int) -> Values | None:
-    for guess in ("apart", "alike", "inward", "outward") if len(program.outputs) > 1 else ("apart",):
+    guesses = _GUESSES if len(program.outputs) > 1 else (_APART,)
+    for way, guess in itertools.product(Way, guesses):
         values = _first_guess(program, number, guess)
-        if _meet(program, conditions, values):
-            if PATTERNS[number][3]:
-                _enlarge_inputs(program, conditions, values)
-            _complete(program, values)
-            return values if all(holds(c, values) for c in conditions) else None
+        if not _meet(program, conditions, values, way):
+            continue
+        if PATTERNS[number][3]:
+            _enlarge_inputs(program, conditions, values)
+        _complete(program, values)
+        if all(holds(c, values) for c in conditions) and _elements(program, values) <= MOST_ELEMENTS:
+            return values
     return None
 
 
-def _first_guess(program: Program, number: int, guess: str) -> Values:
-    """The sizes of a pattern: for each output other ones, or all alike, or each within the one before or behind it;
-    inputs as large as the outputs."""
+def _first_guess(program: Program, number: int, guess: int | None) -> Values:
+    """The sizes of a pattern, where outputs lie as they are guessed to; inputs are as large as the outputs."""
     extents, minima, scalars, _ = PATTERNS[number]
     ranks = [p.rank for p in (*program.inputs, *program.outputs)]
     if max(ranks, default=0) > 3 and number != LAST_RESORT:
@@ -138,8 +143,8 @@ def _first_guess(program: Program, number: int, guess: str) -> Values:
     values: Values = {}
     for n, parameter in enumerate((*program.outputs, *program.inputs)):
         is_output = n < len(program.outputs)
-        shift = n if is_output and guess == "apart" else 0
-        outside = _HALO * {"inward": len(program.outputs) - 1 - n, "outward": n}.get(guess, 0) if is_output else 0
+        shift = n if is_output and guess is _APART else 0
+        outside = _outside(guess or 0, n, len(program.outputs)) if is_output else 0
         for d in range(parameter.rank):
             lo = minima[d % len(minima)]
             extent = extents[(d + shift) % len(extents)]
@@ -148,6 +153,11 @@ def _first_guess(program: Program, number: int, guess: str) -> Values:
     values.update((scalar_key(s.name), scalars) for s in program.scalars)
     _complete(program, values)
     return values
+
+
+def _outside(step: int, n: int, count: int) -> int:
+    """By how much the n-th output lies around those furthest in."""
+    return step * (count - 1 - n) if step > 0 else -step * n
 
 
 def _complete(program: Program, values: Values) -> None:
@@ -177,7 +187,15 @@ def _elements(program: Program, values: Values) -> int:
 # ----------------------------------------------------------------------------------------------------------------
 
 
-def _meet(program: Program, conditions: Sequence[Condition], values: Values) -> bool:
+class Way(enum.Enum):
+    """What is moved so that conditions come to hold."""
+
+    INPUTS = "of each condition in turn, ends of inputs rather than of outputs"
+    OUTPUTS = "of each condition in turn, ends of outputs rather than of inputs"
+    TOGETHER = "whatever brings all conditions that it is in nearer, taken together"
+
+
+def _meet(program: Program, conditions: Sequence[Condition], values: Values, way: Way) -> bool:
     """Change values until all conditions hold. Returns whether that succeeded."""
     ends = [(p, d) for p in (*program.inputs, *program.outputs) for d in range(p.rank)]
     movable = [
@@ -185,6 +203,10 @@ def _meet(program: Program, conditions: Sequence[Condition], values: Values) -> 
         [metadata_key(p.name, d, end) for p in program.outputs for d in range(p.rank) for end in ("max", "min")],
         [scalar_key(s.name) for s in program.scalars],
     ]
+    if way is Way.OUTPUTS:
+        movable[:2] = movable[1::-1]
+    elif way is Way.TOGETHER:
+        movable = [[symbol for symbols in movable for symbol in symbols]]
     for _ in range(_ROUNDS):
         for parameter, d in ends:  # an extent of less than 0 is 0
             if _extent(parameter, d, values) < 0:
@@ -194,27 +216,34 @@ def _meet(program: Program, conditions: Sequence[Condition], values: Values) -> 
         if not failing:
             return all(_extent(p, d, values) >= 0 for p, d in ends)
         _complete(program, values)
+        if way is Way.TOGETHER:
+            _improve(conditions, frozenset[str]().union(*map(symbols_of, failing)), movable, values)
+            continue
         for condition in failing:
-            _improve(condition, movable, values)
+            _improve((condition,), symbols_of(condition), movable, values)
     return False
 
 
-def _improve(condition: Condition, movable: Sequence[Sequence[str]], values: Values) -> None:
-    """Move one symbol so that a condition comes nearer to holding; of inputs rather than of outputs or scalars."""
-    own = symbols_of(condition)
-    distance = _distance_of(condition)
-    now = distance(values)
+def _improve(
+    conditions: Sequence[Condition], own: frozenset[str], movable: Sequence[Sequence[str]], values: Values
+) -> None:
+    """Move one of these symbols so that conditions come nearer to holding; of the first that are movable rather than of
+    later ones."""
     for symbols in movable:
-        best: tuple[float, int] = (now, 0)
         chosen: tuple[str, int] | None = None
+        most = (0.0, 0)
         for symbol in own.intersection(symbols):
-            was = values[symbol]
+            distances = [_distance_of(c) for c in conditions if symbol in symbols_of(c)]
+            now, was = sum([distance(values) for distance in distances]), values[symbol]
             for move in (*_moves(now), *_MOVES):
                 for number in (was - move, was + move):
                     values[symbol] = number
-                    found = (distance(values), move)
-                    if found[0] < now and (found < best or (found == best and (symbol, number) < (chosen or ("", 0)))):
-                        best, chosen = found, (symbol, number)
+                    gain = now - sum([distance(values) for distance in distances])
+                    if gain <= 0:
+                        continue
+                    found = (gain, -move)
+                    if found > most or (found == most and (symbol, number) < (chosen or ("", 0))):
+                        most, chosen = found, (symbol, number)
             values[symbol] = was
         if chosen is not None:
             values[chosen[0]] = chosen[1]
