@@ -73,11 +73,12 @@ def compared(make: Callable[..., Any], *arrays: Array) -> None:
 def exceptions_compared(make: Callable[..., Any], *arrays: Array) -> None:
     p, formula = of(make, *arrays)
     plan = p.compile(backend="native")
+    is_power = any(getattr(step, "ufunc", None) is np.power for step in formula.steps)
     for values in zip(*(each.ravel() for each in arrays), strict=True):
         many = [np.full((1, 17), value) for value in values]
         found = np.zeros((1, 17), formula.dtype_of(formula.result))
         # NumPy's vectors of AVX-512 tell of an overflow also where a power of an infinity is one.
-        unsure = {"over"} if any(np.isinf(value) for value in values) else set()
+        unsure = {"over"} if is_power and any(np.isinf(value) for value in values) else set()
         assert told(lambda: plan(*many, found)) - unsure == told(lambda: make(*many)) - unsure, values  # noqa: B023
 
 
