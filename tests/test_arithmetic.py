@@ -31,7 +31,11 @@ def _quiet() -> Iterator[None]:
 # ----------------------------------------------------------------------------------------------------------------
 
 
-@given(programs(), st.sampled_from([(5, 7), (1, 1), (0, 4), (4, 0), (13, 2)]), st.sampled_from([3, 1 << 15]))
+@given(
+    programs(),
+    st.sampled_from([(5, 7), (1, 1), (0, 4), (4, 0), (13, 2)]),
+    st.sampled_from([1, 48, formulas.BLOCK_BYTES]),
+)
 @settings(max_examples=settings().max_examples * 5 // 2)
 def test_what_numpy_gives(program: Any, shape: tuple[int, int], most: int) -> None:
     """The function of accesses describes what the function of arrays computes; what NumPy refuses is refused."""
@@ -39,7 +43,7 @@ def test_what_numpy_gives(program: Any, shape: tuple[int, int], most: int) -> No
     if drawn is None:
         return
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(formulas, "MOST_ELEMENTS", most)
+        patch.setattr(formulas, "BLOCK_BYTES", most)
         for q in in_pieces(drawn.pipeline, "term"):
             found = np.zeros(shape, drawn.expected.dtype)
             q.run(*drawn.arrays, found, checked=True)
@@ -68,9 +72,9 @@ def test_elements_from_elsewhere(reads: Callable[..., Any], taken: Callable[...,
 
 
 @pytest.mark.parametrize("origin", [(0, 0), (-7, 3)])
-@pytest.mark.parametrize("most", [2, 1 << 15])
+@pytest.mark.parametrize("most", [1, 48, formulas.BLOCK_BYTES])
 def test_coordinates(origin: tuple[int, int], most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(formulas, "MOST_ELEMENTS", most)
+    monkeypatch.setattr(formulas, "BLOCK_BYTES", most)
     a, out = plane("a", np.float64), plane("out", np.float64)
     sl.arithmetic(a[y, x] + sl.coordinate(y) * 0.5 - x, out[y, x], name="term")
     p = sl.build_pipeline([a], [out])
@@ -309,3 +313,20 @@ def test_numbers_without_a_dtype_that_are_chosen_get_one() -> None:
     sl.arithmetic(np.where(given[x], 7, given[x]), chosen[x])
     values = np.array([True, False, True])
     assert sl.build_pipeline([given], [chosen])(values).tolist() == np.where(values, 7, values).tolist()
+
+
+def test_blocks_are_as_large_as_what_a_formula_has_at_hand_allows() -> None:
+    """Inputs, what steps hand on, the output; not what is the same along a dimension, nor an array used once more."""
+    a, b, row = (sl.BufferExpr(name, np.float32, rank) for name, rank in (("a", 2), ("b", 2), ("row", 1)))
+    out = plane("out", np.float32)
+    func = sl.arithmetic((a[y, x] + b[y, x] + row[x]) * 2 - a[y, x], out[y, x], name="term")
+    sl.build_pipeline([a, b, row], [out])
+    assert func.formula is not None
+    assert formulas._Text(func.formula).bytes_at_hand() == 4 + 4 + 4 + 4
+    for most in (1, 6, 40):
+        boxes = [*formulas.blocks((3, 1, 5, 7), most)]
+        covered = np.zeros((3, 1, 5, 7), int)
+        for box in boxes:
+            covered[box] += 1
+            assert covered[box].size <= most
+        assert (covered == 1).all()

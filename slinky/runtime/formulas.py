@@ -4,7 +4,8 @@ Idea. A formula becomes the text of a Python function, once: a line for each ste
 made for it, or into one whose contents nobody needs any more, and the last step writes the output itself. What is the
 same along a dimension is computed once for it, as NumPy's broadcasting has it. Where many elements are asked for, it
 runs block after block, so that what the steps hand on stays in the cache, whatever the schedule; a single step hands
-nothing on.
+nothing on. How large blocks are follows from how much a formula has at hand: a block costs some views and calls, which
+is as much as NumPy takes for thousands of elements, so formulas of two or three steps have large blocks.
 
 Invariant: a step writes into an array only if it is the last that reads what was there; the output is written by the
 very last step alone, so it may be the memory of an input.
@@ -36,8 +37,8 @@ from slinky.ir.formulas import (
 )
 from slinky.runtime.buffers import Array
 
-MOST_ELEMENTS = 1 << 15
-"""How many elements a block has at most: a few arrays of them stay in a core's second cache."""
+BLOCK_BYTES = 5 << 19
+"""How much a block has at hand at most: its inputs, what its steps hand on, and its output."""
 
 _carriers: WeakKeyDictionary[Formula, Callable[..., None]] = WeakKeyDictionary()
 
@@ -60,11 +61,11 @@ def _carrier(formula: Formula) -> Callable[..., None]:
         steps.__doc__ = text.whole()
         return steps
 
-    hands_on = len(text.lines) > 1
+    hands_on, at_hand = len(text.lines) > 1, text.bytes_at_hand()
 
     def by_blocks(arrays: Sequence[Array], output: Array, first: Sequence[int], arguments: dict[str, Any]) -> None:
         shape = output.shape
-        for place in _kept_blocks(shape):
+        for place in _kept_blocks(shape, max(BLOCK_BYTES // at_hand, 1)):
             parts = [array[place if array.shape == shape else _part_of(array, place)] for array in arrays]
             begin = [low + (part.start or 0) for low, part in zip(first, place, strict=bool(first))]
             steps(*parts, output[place], *begin, **arguments)
@@ -72,7 +73,7 @@ def _carrier(formula: Formula) -> Callable[..., None]:
     def formula_of_arrays(*operands: Array, **arguments: Any) -> None:
         if any(views):
             operands = (*map(_seen, views, operands[:-1]), operands[-1])
-        if not hands_on or operands[-1].size <= MOST_ELEMENTS:
+        if not hands_on or operands[-1].size * at_hand <= BLOCK_BYTES:
             steps(*operands, **arguments)
         else:
             by_blocks(operands[:-1], operands[-1], (), arguments)
@@ -86,24 +87,25 @@ def _carrier(formula: Formula) -> Callable[..., None]:
     return found
 
 
-def blocks(shape: tuple[int, ...]) -> Iterator[tuple[slice, ...]]:
-    """Boxes of an array of this shape, none of them larger than a block, if they are not one element wide."""
-    if math.prod(shape) <= MOST_ELEMENTS:
+def blocks(shape: tuple[int, ...], most: int) -> Iterator[tuple[slice, ...]]:
+    """Boxes of an array of this shape, of so many elements at most, if they are not one element wide."""
+    if math.prod(shape) <= most:
         yield (slice(None),) * len(shape)
         return
     axis = next(d for d, extent in enumerate(shape) if extent > 1)
     inner = math.prod(shape[axis + 1 :])
-    count = max(MOST_ELEMENTS // inner, 1)
+    count = max(most // inner, 1)
     for start in range(0, shape[axis], count):
         extent = min(count, shape[axis] - start)
-        for rest in blocks((1,) * axis + (1,) + shape[axis + 1 :]) if extent == 1 else [(slice(None),) * len(shape)]:
+        is_one = extent == 1
+        for rest in blocks((1,) * (axis + 1) + shape[axis + 1 :], most) if is_one else [(slice(None),) * len(shape)]:
             yield (*rest[:axis], slice(start, start + extent), *rest[axis + 1 :])
 
 
 @lru_cache(maxsize=64)
-def _kept_blocks(shape: tuple[int, ...]) -> tuple[tuple[slice, ...], ...]:
+def _kept_blocks(shape: tuple[int, ...], most: int) -> tuple[tuple[slice, ...], ...]:
     """The same, kept: strips have the same few shapes over and over."""
-    return tuple(blocks(shape))
+    return tuple(blocks(shape, most))
 
 
 def _part_of(array: Array, place: tuple[slice, ...]) -> tuple[slice, ...]:
@@ -155,6 +157,25 @@ class _Text:
         arguments = ["*", *formula.arguments()] if formula.arguments() else []
         head = f"def formula({', '.join([*inputs, 'o', *first, *arguments])}):"
         return "\n    ".join([head, *self.lines]) + "\n"
+
+    def bytes_at_hand(self) -> int:
+        """What an element of the output takes of the inputs, of what steps hand on, and of the output itself.
+
+        What is the same along a dimension is not counted.
+        """
+        formula = self._formula
+        given = {
+            operand.input: operand.dtype.itemsize
+            for step in formula.steps
+            for operand in step.operands
+            if isinstance(operand, Element) and len(formula.dims_of(operand, self._dims)) == formula.rank
+        }
+        own = {
+            name: formula.steps[step].results[output].itemsize
+            for (step, output), name in self._texts.items()
+            if name != "o" and len(self._dims[step]) == formula.rank
+        }
+        return sum(given.values()) + sum(own.values()) + formula.dtype_of(formula.result).itemsize
 
     # Lines --------------------------------------------------------------------------------------------------------
 
