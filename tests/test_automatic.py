@@ -335,6 +335,19 @@ def test_heights_that_are_not_looked_at_are_not_better(
     assert found.cost == everything.cost
 
 
+@given(graphs(), st.sampled_from((1e-9, 1e-7, 1e-5)), st.sampled_from((1, 64, 1024)), st.sampled_from((0.0, 1e6)))
+def test_memory_is_not_saved_by_taking_longer(graph: Graph, call_seconds: float, near: int, worth: float) -> None:
+    """By the model; whatever memory is worth, it is worth no more than the time that is about as good."""
+    p = build(graph)
+    inputs, outputs = arguments(graph)
+    machine = sl.Machine(near_bytes=near, shared_bytes=16 * near, call_seconds=call_seconds)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(grouping, "MEMORY_WORTH", worth)
+        found = sl.auto_schedule(p, *inputs, *outputs, machine=machine, workers=1, **graph.scalars())
+    told = sl.explain(found)
+    assert told.seconds <= told.unscheduled_seconds * grouping.ABOUT_AS_GOOD * (1 + 1e-6)
+
+
 def total(found: Grouping) -> float:
     return sum(group.choice.seconds for group in found.groups)
 

@@ -22,9 +22,9 @@ import attrs
 import slinky as sl
 from slinky.runtime.backends import require_backend
 from slinky.runtime.collector import collector_paused
-from slinky.sched.grouping import Aims, Choice, Group, Grouping, Why, grouping, seconds_text
+from slinky.sched.grouping import ABOUT_AS_GOOD, Aims, Choice, Group, Grouping, Why, grouping, seconds_text
 from slinky.sched.machines import Machine, this_machine_for
-from slinky.sched.recomputing import Recomputed, recomputed
+from slinky.sched.recomputing import Recomputed, Related, recomputed
 from slinky.sched.relations import Relations, relations_for
 from slinky.sched.tracks import Last, Member
 
@@ -203,8 +203,8 @@ def _auto_schedule(
     found = relations_for(aims.backend, p, arrays, scalars)
     before = p.estimate(*arrays, threads=aims.workers, **scalars).program_bytes
     least: tuple[int, sl.Pipeline] | None = None
-    for each in _aims(aims, max_bytes):
-        again = recomputed(p, found, each, lambda new: relations_for(aims.backend, new, arrays, scalars))
+    for tried in _aims(aims, max_bytes):
+        each, again = _no_slower(p, found, tried, lambda new: relations_for(aims.backend, new, arrays, scalars))
         writer, scheduled, loops = _written(again, each)
         after = scheduled.estimate(*arrays, threads=each.workers, **scalars).program_bytes
         if max_bytes is None or after <= max_bytes:
@@ -257,6 +257,10 @@ def require_options(max_bytes: object, workers: object, machine: object, backend
     require_backend(backend)
 
 
+_SHARES = (1.0, 1 / 3, 0.0)
+"""The shares of what memory is worth that are tried, one after the other."""
+
+
 def _aims(aims: Aims, max_bytes: int | None) -> Iterator[Aims]:
     """What to try in turn: the fastest; where memory is bounded, lower strips, and then as little as can be."""
     yield aims
@@ -266,6 +270,20 @@ def _aims(aims: Aims, max_bytes: int | None) -> Iterator[Aims]:
         yield attrs.evolve(aims, most_live=max_bytes / 2, spare_memory=True)
         for live in (max_bytes / 2, 0.0):
             yield attrs.evolve(aims, workers=1, most_live=live, spare_memory=True)
+
+
+def _no_slower(p: sl.Pipeline, found: Relations, aims: Aims, related: Related) -> tuple[Aims, Recomputed]:
+    """Groups by which a run takes about as long as it does unscheduled at most, and what they were made for.
+
+    Memory is worth some time, and less of it where all groups together would take longer; nothing else is asked for
+    where memory comes first.
+    """
+    for share in _SHARES:
+        tried = attrs.evolve(aims, memory_share=share)
+        again = recomputed(p, found, tried, related)
+        if aims.spare_memory or again.groups.seconds <= ABOUT_AS_GOOD * again.unscheduled_seconds:
+            break
+    return tried, again
 
 
 def _too_much(
@@ -371,7 +389,7 @@ class _Writer:
 
     def explanation(self, aims: Aims, before: int, after: int, unscheduled: float) -> Explanation:
         """What was decided, call by call in program order."""
-        seconds = sum(group.choice.seconds for group in self.grouping.groups)
+        seconds = self.grouping.seconds
         decisions = tuple(self.decisions[i] for i in sorted(self.decisions))
         return Explanation(
             aims.machine, aims.workers, seconds, unscheduled, after, before, decisions, backend=aims.backend

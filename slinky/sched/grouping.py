@@ -142,6 +142,11 @@ class Grouping:
     cost: float
     """What all groups take: seconds, with those that the memory is worth that they hold; or bytes, if these matter."""
 
+    @property
+    def seconds(self) -> float:
+        """How long all groups take."""
+        return sum(group.choice.seconds for group in self.groups)
+
 
 @attrs.frozen(kw_only=True)
 class Aims:
@@ -152,6 +157,8 @@ class Aims:
     spare_memory: bool = False
     most_live: float = math.inf
     """What a group may hold at most, as far as its strips can be made lower."""
+    memory_share: float = 1.0
+    """Of what memory is worth, the share that counts."""
     backend: str = "python"
     """What it runs by."""
 
@@ -356,7 +363,7 @@ class _Grower:
     def _worth(self, size: float) -> float:
         """How many seconds it is worth that so much memory need not be held."""
         machine = self.aims.machine
-        return MEMORY_WORTH * max(size - machine.near_bytes, 0) / machine.memory_bandwidth
+        return self.aims.memory_share * MEMORY_WORTH * max(size - machine.near_bytes, 0) / machine.memory_bandwidth
 
     def _amount(self, value: float) -> str:
         return f"{value:.3g} bytes" if self.aims.spare_memory else seconds_text(value)
