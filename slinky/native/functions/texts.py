@@ -32,9 +32,6 @@ class Function:
 
 BEGIN = """\
 #include <string.h>
-#if defined(__SSE2__)
-#include <xmmintrin.h>
-#endif
 #if defined(SLINKY_FAST) && defined(__GNUC__) && !defined(__clang__)
 #pragma GCC push_options
 #pragma GCC optimize ("no-associative-math", "no-reciprocal-math", "signed-zeros", "trapping-math", "fp-contract=off")
@@ -49,10 +46,10 @@ END = """\
 COMMON = """\
 #ifndef SLINKY_COMMON
 #define SLINKY_COMMON
-#if defined(__SSE2__)
-typedef unsigned int slinky_flags;
-#define SLINKY_KEEP(state) do { __asm__ volatile("" ::: "memory"); state = _mm_getcsr(); } while (0)
-#define SLINKY_RESTORE(state) do { __asm__ volatile("" ::: "memory"); _mm_setcsr(state); } while (0)
+#if defined(__SSE2__) && defined(__GNUC__)
+typedef unsigned int slinky_flags; /* what <xmmintrin.h> has in other words, which takes long to read */
+#define SLINKY_KEEP(state) do { __asm__ volatile("" ::: "memory"); state = __builtin_ia32_stmxcsr(); } while (0)
+#define SLINKY_RESTORE(state) do { __asm__ volatile("" ::: "memory"); __builtin_ia32_ldmxcsr(state); } while (0)
 #else
 typedef fexcept_t slinky_flags;
 #define SLINKY_KEEP(state) do { __asm__ volatile("" ::: "memory"); fegetexceptflag(&state, FE_ALL_EXCEPT); } while (0)
