@@ -21,10 +21,12 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
+import importlib
 import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import judge_hook
@@ -42,6 +44,27 @@ settings.register_profile("default", derandomize=True, database=None, max_exampl
 settings.register_profile("long", derandomize=True, database=None, max_examples=240, **_COMMON)
 settings.register_profile("thorough", derandomize=False, max_examples=3000, print_blob=True, **_COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+# ----------------------------------------------------------------------------------------------------------------
+# Importing
+# ----------------------------------------------------------------------------------------------------------------
+
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+"""What is imported is compiled once, and not by each of the processes that run the tests, or that tests start."""
+
+
+def pytest_collection(session: pytest.Session) -> None:
+    """Where several processes collect all tests, each imports another part of them first: what one compiles, which
+    takes long for the sake of assertions, the others find. What cannot be imported is told when it is collected."""
+    given = getattr(session.config, "workerinput", None)
+    if given is None or session.config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
+        return
+    number, count = int(given["workerid"].removeprefix("gw")), given["workercount"]
+    for file in sorted(Path(__file__).parent.glob("test_*.py"))[number::count]:
+        with contextlib.suppress(Exception, pytest.skip.Exception):
+            importlib.import_module(file.stem)
+
 
 # ----------------------------------------------------------------------------------------------------------------
 # Compilers
