@@ -22,6 +22,7 @@ import contextlib
 import functools
 import gc
 import importlib
+import itertools
 import os
 import sys
 from collections import Counter
@@ -107,6 +108,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.partition("::")[0].rpartition("/")[2]
             return file if file in IN_ONE_PROCESS else str(super()._split_scope(nodeid))
+
+        def _pending_of(self, workload: dict[str, dict[str, bool]]) -> int:
+            """How many tests a process has yet to run. It runs groups in the order in which it is given them, so these
+            are behind the last one that is done: to count in all would take the longer the more are."""
+            groups = (list(group.values()).count(False) for group in reversed(workload.values()))
+            return sum(itertools.takewhile(bool, groups))
 
     return ByFile(config, log)
 
