@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import subprocess
+import tempfile
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +14,32 @@ import numpy as np
 import pytest
 
 import slinky as sl
+from slinky.native.compiling import compiler
 
+COMPILER = compiler()
+COMMAND = () if COMPILER is None else COMPILER.command
+needs_compiler = pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
 FLAGS = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-O1", "-ffp-contract=off", "-fwrapv")
 SANITIZED = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 
 
-def sanitized(command: Sequence[str], folder: Path) -> tuple[str, ...]:
+def sanitized() -> tuple[str, ...]:
     """The flags for a build that watches addresses and undefined behaviour; the test is skipped if there is none."""
-    probe = folder / "probe.c"
-    probe.write_text("int main(void) { return 0; }\n")
-    made = subprocess.run([*command, *SANITIZED, "-o", str(folder / "probe"), str(probe)], check=False)
-    if made.returncode or subprocess.run([str(folder / "probe")], check=False).returncode:
+    if not can_watch(COMMAND):
         pytest.skip("this compiler has no sanitizers")
     return SANITIZED
+
+
+@cache
+def can_watch(command: tuple[str, ...]) -> bool:
+    """Whether what is compiled by a command, with sanitizers, runs."""
+    with tempfile.TemporaryDirectory() as folder:
+        probe = Path(folder) / "probe.c"
+        probe.write_text("int main(void) { return 0; }\n")
+        made = subprocess.run(
+            [*command, *SANITIZED, "-o", str(probe.with_suffix("")), str(probe)], capture_output=True, check=False
+        )
+        return not made.returncode and not subprocess.run([str(probe.with_suffix(""))], check=False).returncode
 
 
 def is_whole(text: str) -> bool:

@@ -10,15 +10,15 @@ from typing import Any
 import attrs
 import numpy as np
 import pytest
+from c_programs import needs_compiler
 from scheduled import compare
 
 import slinky as sl
-from slinky.native.compiling import compiler
 from slinky.sched import machines
 from slinky.sched.machines import this_machine_for
 from slinky.sched.measured_loops import measured_loops
 
-pytestmark = pytest.mark.skipif(compiler() is None, reason="there is no C compiler")
+pytestmark = needs_compiler
 
 y, x = sl.variables("y x")
 LAPTOP = sl.Machine()

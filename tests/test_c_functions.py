@@ -12,7 +12,7 @@ from typing import Any
 import c_sources
 import numpy as np
 import pytest
-from c_programs import FLAGS, SANITIZED, is_whole, run_in_c
+from c_programs import COMMAND, FLAGS, SANITIZED, is_whole, needs_compiler, run_in_c
 from c_sources import PLANE, across, blur, down, negated, where
 from hypothesis import settings
 from random_arithmetic import numbers, plane, same_bits
@@ -28,12 +28,7 @@ from slinky.runtime import arena, storage
 
 y, x = sl.variables("y x")
 Array = np.ndarray[Any, Any]
-compiler = compiling.compiler()
-pytestmark = [
-    pytest.mark.skipif(compiler is None, reason="there is no C compiler"),
-    pytest.mark.usefixtures("quick_libraries"),
-]
-COMMAND = () if compiler is None else compiler.command
+pytestmark = [needs_compiler, pytest.mark.usefixtures("quick_libraries")]
 
 
 def run_by(p: sl.Pipeline, backend: str) -> Callable[..., Any]:

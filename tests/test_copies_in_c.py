@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from c_programs import FLAGS, is_whole, run_in_c, sanitized
+from c_programs import COMMAND, FLAGS, is_whole, needs_compiler, run_in_c, sanitized
 from copiers import Run, copiers
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,7 +20,6 @@ from test_nests import told as told  # a fixture
 
 import slinky as sl
 from slinky.ir.operations import Boundary, Copy, CopySource
-from slinky.native import compiling
 from slinky.native.copying import copier
 from slinky.native.integers import UnprintableError
 from slinky.runtime.buffers import Buffer
@@ -28,12 +27,7 @@ from slinky.symbolic.expressions import constant
 from slinky.symbolic.intervals import Interval
 
 Array = np.ndarray[Any, Any]
-compiler = compiling.compiler()
-pytestmark = [
-    pytest.mark.skipif(compiler is None, reason="there is no C compiler"),
-    pytest.mark.usefixtures("quick_libraries"),
-]
-COMMAND = () if compiler is None else compiler.command
+pytestmark = [needs_compiler, pytest.mark.usefixtures("quick_libraries")]
 a, b, c, d = DIMS
 
 
@@ -320,7 +314,7 @@ def test_programs_that_copy_by_rows(rule: str, tmp_path: Path) -> None:
     """What is folded is written row by row, and addresses and undefined behaviour are watched."""
     p = blurred_beyond(rule)
     values, found = sl.Buffer(numbers((6, 5), np.float32)), sl.Buffer(np.zeros((6, 5), np.float32))
-    status, result = run_in_c(p, [values], found, {}, [*COMMAND, *FLAGS, *sanitized(COMMAND, tmp_path)], tmp_path)
+    status, result = run_in_c(p, [values], found, {}, [*COMMAND, *FLAGS, *sanitized()], tmp_path)
     p(values, found)
     assert status == 0
     same_bits(result, found.array)
@@ -335,6 +329,6 @@ def test_random_programs_under_sanitizers(seed: int, tmp_path: Path) -> None:
         p(*inputs, out, **names)
     expected = out.array.copy()
     out.array[...] = 0
-    status, found = run_in_c(p, inputs, out, names, [*COMMAND, *FLAGS, *sanitized(COMMAND, tmp_path)], tmp_path)
+    status, found = run_in_c(p, inputs, out, names, [*COMMAND, *FLAGS, *sanitized()], tmp_path)
     assert status == 0
     same_bits(found, expected)

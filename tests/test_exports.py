@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from c_programs import needs_compiler
 
 import slinky as sl
 from slinky.frontend import jitting
 from slinky.frontend.tracing import Plans
 from slinky.native import compiling
 
-needs_compiler = pytest.mark.skipif(compiling.compiler() is None, reason="there is no C compiler")
 ROOT = Path(__file__).parent.parent
 SECONDS = 120
 

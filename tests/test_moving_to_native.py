@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import pytest
+from c_programs import needs_compiler
 from random_arithmetic import numbers, plane, same_bits
 
 import slinky as sl
@@ -26,7 +27,7 @@ from slinky.native import compiling
 from slinky.native.background import MOST_WAITING, Background
 
 pytestmark = [
-    pytest.mark.skipif(compiling.compiler() is None, reason="there is no C compiler"),
+    needs_compiler,
     pytest.mark.skipif(os.name != "posix", reason="compilers of these tests are shell scripts"),
     pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning"),
 ]

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from c_programs import needs_compiler
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from natively import of_dtypes as of
@@ -25,7 +26,6 @@ from slinky.native.kernels import kernel_text
 
 y, x = sl.variables("y x")
 Array = np.ndarray[Any, Any]
-needs_compiler = pytest.mark.skipif(compiling.compiler() is None, reason="there is no C compiler")
 
 
 pytestmark = pytest.mark.usefixtures("own_libraries")

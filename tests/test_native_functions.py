@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from c_programs import FLAGS, SANITIZED, run_in_c
+from c_programs import COMMAND, FLAGS, SANITIZED, can_watch, needs_compiler, run_in_c
 from natively import compared, computed, exceptions_compared, hostile, of, pairs, steps_between
 from random_arithmetic import numbers, plane, same_bits
 
@@ -23,10 +23,7 @@ from slinky.native.functions import FUNCTIONS, texts_of
 from slinky.native.kernels import kernel_text
 
 y, x = sl.variables("y x")
-pytestmark = [
-    pytest.mark.skipif(compiling.compiler() is None, reason="there is no C compiler"),
-    pytest.mark.usefixtures("own_libraries"),
-]
+pytestmark = [needs_compiler, pytest.mark.usefixtures("own_libraries")]
 A, B = (np.random.default_rng(seed).uniform(0.1, 3, (50, 41)) for seed in (1, 2))
 
 
@@ -114,8 +111,6 @@ def test_more_functions_than_there_are_arrays_for() -> None:
 @pytest.mark.parametrize("more", [(), ("-march=native",)])
 def test_functions_in_programs_without_python(more: tuple[str, ...], tmp_path: Path) -> None:
     """They compile without a warning, with fused multiply-adds or without, and sanitizers have nothing to say."""
-    made_by = compiling.compiler()
-    assert made_by is not None
     a, b, out = (plane(name, np.float64) for name in ("a", "b", "out"))
     functions = [getattr(np, name) for name, dtype in FUNCTIONS if dtype == "d"]
     parts = [each(*(a[y, x], b[y, x])[: each.nin]) for each in functions]
@@ -130,15 +125,7 @@ def test_functions_in_programs_without_python(more: tuple[str, ...], tmp_path: P
     with np.errstate(all="ignore"):
         p.run(*values, usual)
     found = sl.Buffer(np.zeros_like(usual))
-    command = (*made_by.command, *FLAGS, *SANITIZED, *more)
-    if subprocess.run(
-        [*command, "-x", "c", "-", "-o", str(tmp_path / "x")],
-        input="int main(void) { return 0; }",
-        text=True,
-        capture_output=True,
-        check=False,
-    ).returncode:
-        command = (*made_by.command, *FLAGS, *more)
+    command = (*COMMAND, *FLAGS, *(SANITIZED if can_watch(COMMAND) else ()), *more)
     status, result = run_in_c(p, [sl.Buffer(each) for each in values], found, {}, command, tmp_path)
     assert status == 0
     assert steps_between(result, usual).max() <= 1

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from c_programs import needs_compiler
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from natively import Array, computed, of
@@ -19,10 +20,7 @@ from slinky.native.carriers import native_carrier
 from slinky.native.functions import FUNCTIONS
 
 y, x = sl.variables("y x")
-pytestmark = [
-    pytest.mark.skipif(compiling.compiler() is None, reason="there is no C compiler"),
-    pytest.mark.usefixtures("own_libraries"),
-]
+pytestmark = [needs_compiler, pytest.mark.usefixtures("own_libraries")]
 
 
 def lines_of(make: Callable[..., Any], *arrays: Array) -> list[str]:

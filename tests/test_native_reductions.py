@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import subprocess
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,20 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from c_programs import FLAGS, SANITIZED, run_in_c
+from c_programs import COMMAND, FLAGS, SANITIZED, can_watch, needs_compiler, run_in_c
 from random_arithmetic import same_bits
 
 import slinky as sl
 from slinky.ir.reducing import Reducing
-from slinky.native import compiling
 
 Array = np.ndarray[Any, Any]
-compiler = compiling.compiler()
-pytestmark = [
-    pytest.mark.skipif(compiler is None, reason="there is no C compiler"),
-    pytest.mark.usefixtures("own_libraries"),
-]
-COMMAND = () if compiler is None else compiler.command
+pytestmark = [needs_compiler, pytest.mark.usefixtures("own_libraries")]
 z, y, x = sl.variables("z y x")
 
 
@@ -212,10 +205,7 @@ def test_parts_of_a_result() -> None:
 
 def test_in_a_file_of_c(tmp_path: Path) -> None:
     """Without Python, and watched for addresses and undefined behaviour if the compiler can do that."""
-    probe = tmp_path / "probe.c"
-    probe.write_text("int main(void) { return 0; }\n")
-    made = subprocess.run([*COMMAND, *SANITIZED, "-o", str(tmp_path / "probe"), str(probe)], check=False)
-    flags = SANITIZED if not made.returncode else ()
+    flags = SANITIZED if can_watch(COMMAND) else ()
     for function, dtype, rank, axes in ((np.var, "f4", 3, (1,)), (np.max, "f8", 2, (1,)), (np.sum, "f4", 2, (1,))):
         p = of(function, dtype, rank, axes)
         a = np.random.default_rng(3).standard_normal((5, 700, 3)[:rank]).astype(dtype)

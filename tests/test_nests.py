@@ -12,6 +12,7 @@ from typing import Any
 import attrs
 import numpy as np
 import pytest
+from c_programs import needs_compiler
 from hypothesis import settings
 from random_arithmetic import numbers, plane, same_bits
 from random_nests import arguments, pipeline, scheduled
@@ -19,16 +20,13 @@ from test_plan_properties import ring_wherever_possible
 
 import slinky as sl
 from slinky.ir.statements import Alloc
-from slinky.native import compiling, entering, nests
+from slinky.native import entering, nests
 from slinky.runtime import arena, mirrored, storage
 from slinky.symbolic.intervals import Interval
 
 y, x = sl.variables("y x")
 Array = np.ndarray[Any, Any]
-pytestmark = [
-    pytest.mark.skipif(compiling.compiler() is None, reason="there is no C compiler"),
-    pytest.mark.usefixtures("quick_libraries"),
-]
+pytestmark = [needs_compiler, pytest.mark.usefixtures("quick_libraries")]
 
 
 @pytest.fixture

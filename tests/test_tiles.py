@@ -10,18 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from c_programs import FLAGS, is_whole, run_in_c
+from c_programs import FLAGS, is_whole, needs_compiler, run_in_c
 from hypothesis import settings
 
 import slinky as sl
-from slinky.native import compiling
 from slinky.native.states import states_in_place
 
 Array = np.ndarray[Any, Any]
-pytestmark = [
-    pytest.mark.skipif(compiling.compiler() is None, reason="there is no C compiler"),
-    pytest.mark.usefixtures("quick_libraries"),
-]
+pytestmark = [needs_compiler, pytest.mark.usefixtures("quick_libraries")]
 
 
 def product(dtype: Any = np.float32) -> sl.Pipeline:

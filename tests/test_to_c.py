@@ -12,19 +12,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from c_programs import FLAGS, is_whole, run_in_c, sanitized
+from c_programs import COMMAND, FLAGS, is_whole, needs_compiler, run_in_c, sanitized
 from random_arithmetic import numbers, plane, same_bits
 from random_nests import arguments, pipeline, scheduled
 from test_nests import blur, blurred
 
 import slinky as sl
-from slinky.native import compiling
 
 y, x = sl.variables("y x")
 Array = np.ndarray[Any, Any]
-compiler = compiling.compiler()
-pytestmark = pytest.mark.skipif(compiler is None, reason="there is no C compiler")
-COMMAND = () if compiler is None else compiler.command
+pytestmark = needs_compiler
 
 
 def by_rows(height: int) -> sl.Pipeline:
@@ -115,7 +112,7 @@ def test_a_check_that_does_not_hold(tmp_path: Path) -> None:
 @pytest.mark.parametrize("seed", [10, 20, 22, 36])
 def test_random_programs_under_sanitizers(seed: int, tmp_path: Path) -> None:
     """Addresses and undefined behaviour are watched; the result is that of the plan in Python."""
-    watched = sanitized(COMMAND, tmp_path)
+    watched = sanitized()
     p = scheduled(pipeline(seed, callbacks=0), seed, seed % 13)
     assert is_whole(p.to_c())
     inputs, out, names = arguments(p, [(7, 5), (1, 1), (13, 11), (0, 3), (5, 1), (3, 17)][seed % 6], seed)
