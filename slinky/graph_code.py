@@ -373,6 +373,8 @@ class _Writer:
             owner = f"the fused func {fusion.name!r}"
             parts = [names[fusion.first], names[func], self._callback(fusion.operation.function, owner)]
             parts += [quoted(fusion.name), *self._settings(fusion.operation, owner)]
+            if fusion.declared_reduction is not None:
+                parts.append(f"reduction={self._reduction(fusion.declared_reduction, owner)}")
             self.lines.append(f"sl.fuse({', '.join(parts)})")
 
     def _pipeline(self, graph: Graph) -> None:
@@ -399,8 +401,9 @@ def _callbacks(func: Func) -> list[Callable[..., Any]]:
 
 
 def _reductions(func: Func) -> list[Reduction]:
-    """How a func reduces, and its variants."""
-    declared = (func.declared_reduction, *(variant.declared_reduction for variant in func.variants))
+    """How a func reduces, its variants, and what it is fused to."""
+    others = [each.declared_reduction for each in func.variants] + [each.declared_reduction for each in func.fusions]
+    declared = (func.declared_reduction, *others)
     return [reduction for reduction in declared if reduction is not None]
 
 

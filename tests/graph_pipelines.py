@@ -174,13 +174,57 @@ class Both:
 
     @staticmethod
     def can_be(first: Stage, second: Stage) -> bool:
-        """Whether the second reads just one thing that the first gives, and not whole."""
+        """Whether the second reads just one thing that the first gives, and whole only what is as long as what the
+        first one reads for it."""
         if first.copying is not None or second.copying is not None or len(first.writes) != 1:
             return False
         if first.arithmetic or second.arithmetic:
             return False
-        reads = [read for read in second.reads if read.buffer == first.writes[0].buffer]
-        return bool(reads) and not any(isinstance(access, Whole) for read in reads for access in read.along)
+        (write,) = first.writes
+        reads = [read for read in second.reads if read.buffer == write.buffer]
+        wholes = {d for read in reads for d, access in enumerate(read.along) if isinstance(access, Whole)}
+        return bool(reads) and all(_points_along(first, write.dims[d]) for d in wholes)
+
+    def reduction(self, dims: Sequence[Any]) -> sl.Reduction | None:
+        """How it can be taken to pieces, where the second can, and the first one reads, for a piece of what that
+        reduces, a piece that is as long: the states of the second do."""
+        of_second = Mix(self.second).reduction(dims)
+        if of_second is None or self.first.pass_buffers or self.second.reads[0].buffer != self.between:
+            return None
+        (axis,) = (axis for axis in of_second.over.values() if isinstance(axis, int))
+        dim = self.first.writes[0].dims[axis]
+        moving = _points_along(self.first, dim)
+        if not moving or any(dim in read.dims() for k, read in enumerate(self.first.reads) if k not in moving):
+            return None
+        count, states = len(self.first.reads), len(of_second.state)
+
+        def update(*operands: np.ndarray, start: int, **scalars: int) -> None:
+            old, sources, new = operands[:states], operands[states : states + count], operands[states + count :]
+            box = dict(zip(self.second.writes[0].dims, ((0, n - 1) for n in new[0].shape), strict=True))
+            (read,) = self.second.reads
+            extents = [
+                extent_of(a.region(box[a.dim], scalars.get(RADIUS, 0))) if isinstance(a, Window) else None
+                for a in read.along
+            ]
+            for d, own in enumerate(self.first.writes[0].dims):
+                for k, along in _points_along(self.first, own).items():
+                    extents[d] = sources[k].shape[along] if extents[d] is None else extents[d]
+            for d, a in enumerate(read.along):
+                extents[d] = extent_of((a.first, a.last)) if isinstance(a, Fixed) and d != axis else extents[d]
+            between = np.empty([n or 0 for n in extents], DTYPE)
+            Mix(self.first)(*sources, between, **scalars)
+            of_second.update(*old, between, *new, start=start, **scalars)
+
+        return sl.Reduction(
+            {"r": tuple(moving.get(k) for k in range(count))},
+            of_second.state,
+            of_second.init,
+            update,
+            of_second.finish,
+            merge=of_second.merge,
+            positions=True,
+            exact=of_second.exact,
+        )
 
     def __call__(self, *operands: sl.Buffer, **scalars: int) -> None:
         """Compute the outputs of the second, with what lies between in an array of its own."""
@@ -190,7 +234,7 @@ class Both:
         for write, target in zip(writes, targets, strict=True):
             box.update(zip(write.dims, zip(target.min, target.max, strict=True), strict=True))
         ports = [k for k, read in enumerate(self.second.reads) if read.buffer == self.between]
-        needed = {k: self._region(k, box, scalars) for k in ports}
+        needed = {k: self._region(k, box, scalars, operands) for k in ports}
         hull = [(min(lo for lo, _ in each), max(hi for _, hi in each)) for each in zip(*needed.values(), strict=True)]
         between = sl.Buffer(np.empty([hi - lo + 1 for lo, hi in hull], DTYPE), min=tuple(lo for lo, _ in hull))
         Mix(self.first)(*operands[:count], between, **scalars)
@@ -204,16 +248,34 @@ class Both:
             sources.append(sl.Buffer(between.array[places], min=tuple(lo for lo, _ in needed[k])))
         Mix(self.second)(*sources, *targets, **scalars)
 
-    def _region(self, k: int, box: Mapping[int, Range], scalars: Mapping[str, int]) -> list[Range]:
+    def _region(
+        self, k: int, box: Mapping[int, Range], scalars: Mapping[str, int], sources: Sequence[sl.Buffer]
+    ) -> list[Range]:
         """What the second one reads by a port."""
         found: list[Range] = []
-        for access in self.second.reads[k].along:
+        for d, access in enumerate(self.second.reads[k].along):
             match access:
                 case Fixed(first=first, last=last):
                     found.append((first, last))
                 case Window():
                     found.append(access.region(box[access.dim], scalars.get(RADIUS, 0)))
+                case Whole():
+                    (port, axis), *_ = _points_along(self.first, self.first.writes[0].dims[d]).items()
+                    window = self.first.reads[port].along[axis]
+                    assert isinstance(window, Window)
+                    given = sources[port]
+                    found.append((given.min[axis] - window.offset, given.max[axis] - window.offset))
         return found
+
+
+def _points_along(stage: Stage, dim: int) -> dict[int, int]:
+    """The reads of a stage, by number, that follow a dimension of it point by point, each with the axis that does."""
+    return {
+        k: d
+        for k, read in enumerate(stage.reads)
+        for d, a in enumerate(read.along)
+        if isinstance(a, Window) and a == Window(dim, offset=a.offset)
+    }
 
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -276,7 +338,8 @@ def build(graph: Graph, *, alias: bool = False) -> sl.Pipeline:
             if Both.can_be(other, stage):
                 both = Both(other, stage)
                 given = {RADIUS: radius} if other.uses_radius() or stage.uses_radius() else None
-                sl.fuse(first, func, both, both.__name__, arguments=given, pass_buffers=True)
+                reduction = both.reduction(dims)
+                sl.fuse(first, func, both, both.__name__, arguments=given, pass_buffers=True, reduction=reduction)
         made.append((stage, func))
     inputs, outputs = [buffers[name] for name in graph.inputs], [buffers[name] for name in graph.outputs]
     return sl.build_pipeline(inputs, outputs, alias=alias)

@@ -152,6 +152,19 @@ def accumulation_of(func: LoweredFunc) -> Accumulation | None:
     return func.operation if isinstance(func.operation, Accumulation) else None
 
 
+def read_alike(func: LoweredFunc) -> frozenset[int]:
+    """The input ports that all pieces of a func that reduces read alike; of the stage that takes a piece, too."""
+    stage, reduction = accumulation_of(func), _first_of(func).reduction
+    if stage is not None:
+        count = len(stage.reduction.states)
+        axes = enumerate(stage.axes if stage.stage is Stage.UPDATE else (), start=count)
+        return frozenset(k for k, axis in axes if axis is None)
+    if reduction is None:
+        return frozenset()
+    over = [axes for _, axes in reduction.over]
+    return frozenset(k for k in range(len(func.inputs)) if all(axes[k] is None for axes in over))
+
+
 def fused_of(func: LoweredFunc) -> tuple[LoweredFunc, LoweredFunc, tuple[int, ...]] | None:
     """The two funcs that one is declared to compute one after the other, and by which ports the second reads the
     output of the first."""
@@ -298,6 +311,7 @@ class Geometry:
             [self._dims_of(*each) for each in zip(*boxes, strict=True)] for boxes in zip(*relatives, strict=True)
         ]
         self.outputs = written_dims(func)
+        self.alike = read_alike(func)
         self.windows: dict[tuple[bool, int, int, Coordinates], Range] = {}
         self.plans: dict[NumericBox, tuple[list[PortPlan], list[OutputPlan]]] = {}
 
@@ -359,7 +373,7 @@ class Geometry:
         needed: list[list[Range]] = []
         follows: list[tuple[int, ...]] = []
         for d, used in enumerate(self.used[port]):
-            free = tuple(dim for dim in used if dim not in self.whole)
+            free = tuple(dim for dim in used if dim not in self.whole and not self._is_at_one(dim, box))
             ranges = [range(box[dim][0], (box[dim][1] if dim in free else box[dim][0]) + 1) for dim in used]
             windows.append([self.window(port, d, at) for at in itertools.product(*ranges)])
             needed.append([self.window(port, d, at, is_needed=True) for at in itertools.product(*ranges)])
@@ -376,6 +390,10 @@ class Geometry:
             shape = tuple(len(each) for each in needed)
             return PortPlan(hull, matrices, False, tuple(free[0] if free else -1 for free in follows), shape)
         return self._dense_port(port, box, hull, tuple(sorted(set(followed))))
+
+    def _is_at_one(self, dim: int, box: NumericBox) -> bool:
+        """Whether a stage of a reduction computes one coordinate of a dimension: then nothing it reads follows that."""
+        return self.stage is not None and box[dim][0] == box[dim][1]
 
     def _before(self, port: int, d: int, box: NumericBox) -> int:
         """Of a stage that takes a piece: how many coordinates of what is reduced come before what a port reads."""
@@ -420,6 +438,8 @@ class Geometry:
             followed = [dim for dim in read.follows if dim >= 0]
             if read.hull is None or not set(followed) <= set(dims):
                 continue
+            if k in self.alike and not self._counts_here(box, reads):
+                continue
             factor = self._factor(port, k)
             if factor is None:
                 continue
@@ -429,6 +449,15 @@ class Geometry:
         salt = mixed(self.salt, port)
         base = of_coordinates(salt, region)
         return OutputPlan(region, dims, base if self.is_computed() else base * np.uint64(0), port, salt, tuple(own))
+
+    def _counts_here(self, box: NumericBox, reads: list[PortPlan]) -> bool:
+        """Whether what all pieces read alike counts here: it does in the first piece, if there is any."""
+        if self.stage is None:
+            return all(read.hull is not None for k, read in enumerate(reads) if k not in self.alike)
+        leading = box[: 2 if self.stage.parts else 1]
+        if any(lo != hi for lo, hi in leading):
+            raise TooMuchWorkError
+        return all(lo == 0 for lo, _ in leading)
 
     def _factor(self, port: int, k: int) -> int | None:
         """What an input port counts for in an output port; None for nothing."""
@@ -488,6 +517,11 @@ class CopyPlan:
     """For each port the elements that it gives: their places in the box, and in the region that is read of the port."""
     fill: np.uint64
     """The hash of all others."""
+
+
+def box_text(box: Sequence[Range]) -> str:
+    """A box as text."""
+    return "[" + ", ".join(str(lo) if lo == hi else f"{lo}..{hi}" for lo, hi in box) + "]"
 
 
 def _index(dims: Sequence[int], dim: int) -> int:

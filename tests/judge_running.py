@@ -30,6 +30,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from judge_evaluation import Values, evaluation, metadata_key, scalar_key, symbol_key
+from judge_fused import Taken, compute_both, follow_stage
 from judge_geometry import (
     Coordinates,
     Geometry,
@@ -37,9 +38,9 @@ from judge_geometry import (
     NumericBox,
     OutputPlan,
     PortPlan,
-    Range,
     TooMuchWorkError,
     WrongProgramError,
+    box_text,
     fused_of,
     geometry_of,
     is_parallel,
@@ -50,7 +51,6 @@ from judge_geometry import (
     operands_written,
     parts_of,
     program_of,
-    read_boxes,
     read_through,
     read_views,
     stages_and_depth,
@@ -109,6 +109,8 @@ class Run:
     """How often a call had nothing to compute."""
     origins: dict[int, Origin] | None = None
     """With a dictionary here, the origin of each element by its hash: slow."""
+    taken: dict[int, Taken] = field(default_factory=dict)
+    """What pieces have taken of what fused funcs read that are reductions, by the identity of these."""
     has_parallel_loops: bool = False
     hosts: set[str] | None = None
     _iterations: int = 0
@@ -319,7 +321,7 @@ class Run:
         geometry = geometry_of(func, self.values)
         if any(target.room is not None for target in targets):
             self._check_in_place(call, geometry, tuple(box), targets, scope)
-        self._compute(call, geometry, tuple(box), targets, scope)
+        self.compute(call, geometry, tuple(box), targets, scope)
         if around:
             self._check_shares(call, geometry, tuple(box), targets, scope, around)
 
@@ -365,11 +367,19 @@ class Run:
                 what = f"{'writes' if writes else 'reads'} {memory.name}{[*element]}"
                 raise WrongProgramError(f"{text_of(call.func, box)} {what}, which another iteration has written")
 
-    def _compute(self, call: Call, geometry: Geometry, box: NumericBox, targets: list[Memory], scope: Scope) -> None:
-        func = call.func
-        if fused_of(func) is not None:
-            self._compute_both(call, geometry, box, targets, scope)
+    def compute(self, call: Call, geometry: Geometry, box: NumericBox, targets: list[Memory], scope: Scope) -> None:
+        """Compute a box that is not empty."""
+        if fused_of(call.func) is not None:
+            compute_both(self, call, geometry, box, targets, scope)
             return
+        self.compute_alone(call, geometry, box, targets, scope)
+        follow_stage(self, call, geometry, box, targets, scope)
+
+    def compute_alone(
+        self, call: Call, geometry: Geometry, box: NumericBox, targets: list[Memory], scope: Scope
+    ) -> None:
+        """The same, of a func that stands for nothing else."""
+        func = call.func
         program = program_of(func)
         if program is not None:
             self._run_inner(call, program, geometry, box, targets, scope)
@@ -387,7 +397,7 @@ class Run:
             if memory is None:
                 raise WrongProgramError(f"{text_of(func, box)} reads {name}, which is not in scope")
             sources.append(memory)
-            hashes = None if plan.hull is None else self._seen(func, box, memory, plan, view)
+            hashes = None if plan.hull is None else self.seen(func, box, memory, plan, view)
             found.append(hashes if hashes is None or geometry.copy is not None else read_through(plan, hashes))
         if geometry.copy is not None:
             if written_views(func)[0] is None:
@@ -407,41 +417,12 @@ class Run:
             if self.origins is not None:
                 self._explain(text_of(func, box), geometry, box, memory, output, sources)
 
-    def _compute_both(
-        self, call: Call, geometry: Geometry, box: NumericBox, targets: list[Memory], scope: Scope
-    ) -> None:
-        """Compute what a fused func stands for: the output of the first func, as far as the second reads it, and then
-        the second. Raises `WrongProgramError` where the fused func does not read what the first one does."""
-        fused = fused_of(call.func)
-        assert fused is not None
-        first, second, ports = fused
-        plans = geometry_of(second, self.values).plan(box)[0]
-        hulls = [hull for k in ports if (hull := plans[k].hull) is not None]
-        name, count = f"between, in {call.func.name}", len(first.inputs)
-        others = iter(operands_read(call)[count:])
-        reads = tuple(name if k in ports else next(others) for k in range(len(second.inputs)))
-        scope = dict(scope)
-        scope[name] = Memory(name, ((0, -1),) * len(read_boxes(second)[ports[0]]), ())
-        if hulls:
-            region = tuple((min(lo for lo, _ in each), max(hi for _, hi in each)) for each in zip(*hulls, strict=True))
-            scope[name] = Memory(name, region, ())
-            own = dict(zip(written_dims(first)[0], region, strict=True))
-            needed = tuple(own[d] for d in range(len(own)))
-            inner = geometry_of(first, self.values)
-            for mine, theirs in zip(geometry.plan(box)[0], inner.plan(needed)[0], strict=False):
-                if theirs.hull is not None and (mine.hull is None or not _holds(mine.hull, theirs.hull)):
-                    raise WrongProgramError(f"{text_of(call.func, box)} does not read what {first.name} does")
-            part = Call(first, call.box, tuple(operands_read(call)[:count]), (name,))
-            self._compute(part, inner, needed, [scope[name]], scope)
-        rest = Call(second, call.box, reads, call.writes)
-        self._compute(rest, geometry_of(second, self.values), box, targets, scope)
-
     def _run_inner(
         self, call: Call, program: Program, geometry: Geometry, box: NumericBox, targets: list[Memory], scope: Scope
     ) -> None:
         """Run a pipeline in a call of it, on nothing but what the call says that it reads. Its statements are of this
         run: they read elements as they are, and give theirs the hashes that they have anywhere."""
-        inner = Run(program, {}, self.order, origins=self.origins)
+        inner = Run(program, {}, self.order, origins=self.origins, taken=self.taken)
         _, outputs = geometry.plan(box)
         regions = [geometry.region_of(port, box) for port in range(len(program.inputs))]
         for name, parameter, region in zip(operands_read(call), program.inputs, regions, strict=True):
@@ -480,7 +461,7 @@ class Run:
         base = of_coordinates(output.salt, own)
         return own_coordinates(func, output.port, box, base, output.region, self.values)
 
-    def _seen(self, func: LoweredFunc, box: NumericBox, memory: Memory, plan: PortPlan, view: View | None) -> Hashes:
+    def seen(self, func: LoweredFunc, box: NumericBox, memory: Memory, plan: PortPlan, view: View | None) -> Hashes:
         """What an operation is given of a port."""
         assert plan.hull is not None
         if view is None:
@@ -560,11 +541,6 @@ class Run:
             self.origins.setdefault(target.at(element), Origin(call, target.name, element, reads))
 
 
-def _holds(box: NumericBox, other: NumericBox) -> bool:
-    """Whether a box holds another one."""
-    return all(a <= lo and hi <= b for (a, b), (lo, hi) in zip(box, other, strict=True))
-
-
 def numeric(box: Sequence[Any], values: Values) -> NumericBox:
     """The numbers that the ends of a box are."""
     return tuple((evaluation(i.min)(values), evaluation(i.max)(values)) for i in box)
@@ -573,11 +549,6 @@ def numeric(box: Sequence[Any], values: Values) -> NumericBox:
 def text_of(func: LoweredFunc, box: NumericBox) -> str:
     """A call as text."""
     return f"{func.name}{box_text(box)}"
-
-
-def box_text(box: Sequence[Range]) -> str:
-    """A box as text."""
-    return "[" + ", ".join(str(lo) if lo == hi else f"{lo}..{hi}" for lo, hi in box) + "]"
 
 
 _inputs: dict[tuple[str, NumericBox], Hashes] = {}

@@ -224,4 +224,6 @@ def meaning(cursor: Any) -> str:
     func = cursor._call.func
     while func.fused is not None:
         func = func.fused.first
-    return f"{kind} {re.sub(r'_finish(_[0-9]+)?$', '', func.name)}"
+    name = re.sub(r"_finish(_[0-9]+)?$", "", func.name)
+    first_of_two = re.fullmatch(r"(f[0-9]+)_f[0-9]+", name)
+    return f"{kind} {first_of_two[1] if first_of_two else name}"

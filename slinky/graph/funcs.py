@@ -12,9 +12,10 @@ import numpy as np
 from slinky.errors import GraphError
 from slinky.graph.annotations import LoopAnnotation, LoopLike, LoopName, Place, Root, loops_of, place_in
 from slinky.graph.buffers import Access, BufferExpr, valid_name
-from slinky.graph.reductions import Reduction
+from slinky.graph.reductions import Reduction, reduced_inputs
 from slinky.graph.variants import DeclaredVariant, Variant, dtypes_of, require_within
 from slinky.ir.operations import Callback, Operation
+from slinky.ir.operations import Reduction as LoweredReduction
 from slinky.ir.returning import Returning
 from slinky.ir.signatures import signature_of
 from slinky.symbolic.expressions import Expr, Metadata, Node, Scalar, Variable
@@ -103,7 +104,7 @@ class Func:
         if reduction is not None and not isinstance(reduction, Reduction):
             raise GraphError(f"func {self.name!r}: reduction must be a Reduction, got {reduction!r}")
         self.declared_reduction = reduction
-        self.reduction = None if reduction is None else reduction.lowered(self, self.inputs, self.arguments)
+        self.reduction = self._lowered(reduction, self.inputs, self.arguments)
         self._check_outputs()
         self._check_symbols(self.inputs, self.arguments, f"func {self.name!r}")
         self.variants = self._variants(variants)
@@ -186,8 +187,13 @@ class Func:
         reduction = given.reduction
         if reduction is not None and not isinstance(reduction, Reduction):
             raise GraphError(f"{what}: reduction must be a Reduction, got {reduction!r}")
-        lowered = None if reduction is None else reduction.lowered(self, inputs, arguments)
-        return DeclaredVariant(name, inputs, operation, dtypes, reduction, lowered)
+        return DeclaredVariant(name, inputs, operation, dtypes, reduction, self._lowered(reduction, inputs, arguments))
+
+    def _lowered(
+        self, reduction: Reduction | None, inputs: Iterable[Access], arguments: Mapping[str, Any]
+    ) -> LoweredReduction | None:
+        """What is declared of how the func, or a variant of it, reduces."""
+        return None if reduction is None else reduction.lowered(self.name, self.dims, reduced_inputs(inputs), arguments)
 
     def _check_signature(
         self,

@@ -2,9 +2,11 @@
 
 Idea. That a callback computes what two others do is what only its author can know. So it is said where the graph is
 made, and a schedule makes one call of two by it. What it reads follows from the two: what the first reads for what the
-second reads of it.
+second reads of it. It may reduce, whether one of the two does or not, and then say how it can be taken to pieces: a
+square and a sum become a sum of squares.
 
-Invariant: the first of two fused funcs has one output, which the second reads, and can compute any part of it.
+Invariant: the first of two fused funcs has one output, which the second reads, and can compute any part of it. What a
+fused func is said to reduce moves with none of its dimensions.
 """
 
 from __future__ import annotations
@@ -15,23 +17,28 @@ from typing import Any
 import attrs
 
 from slinky.errors import GraphError
-from slinky.graph.buffers import valid_name
+from slinky.graph.buffers import Access, valid_name
 from slinky.graph.funcs import Func, callback_of
+from slinky.graph.reductions import Reduced, Reduction, reduced_inputs
 from slinky.ir.families import with_all_changed
 from slinky.ir.operations import Callback
+from slinky.ir.operations import Reduction as LoweredReduction
 from slinky.ir.regions import input_regions
 from slinky.ir.statements import Fused, InputPort, LoweredFunc
-from slinky.symbolic.expressions import Expr, variable
-from slinky.symbolic.intervals import Box, hull, substitute_box
+from slinky.symbolic.expressions import Expr, Variable, variable
+from slinky.symbolic.intervals import Box, box_symbols, hull, substitute_box
 
 
 @attrs.frozen(eq=False)
 class DeclaredFusion:
-    """That an operation computes, under a name, what a func computes of the output of a first one."""
+    """That an operation computes, under a name, what a func computes of the output of a first one; and how it reduces,
+    if it says so."""
 
     name: str
     first: Func
     operation: Callback
+    declared_reduction: Reduction | None = None
+    reduction: LoweredReduction | None = None
 
 
 def fuse(
@@ -44,16 +51,18 @@ def fuse(
     pass_buffers: bool = False,
     in_place: bool | None = None,
     writable_inputs: bool = False,
+    reduction: Reduction | None = None,
 ) -> None:
     """Declare that a callback computes what two funcs compute, the second of what the first one gives.
 
     `fuse_calls` makes one call of the two by it. The callback is called with the inputs of the first func, then with
     those of the second but for what the first gives, then with the outputs of the second. Of each it gets what the two
     would get for the same box of outputs. The other parameters are as of a `Func`; arguments are of scalars and
-    constants.
+    constants. A `reduction` is of what the callback is called with: its axes are of these inputs, its states along
+    variables of the second func. By declaration, it gives what the two give.
 
     Raises `GraphError` for funcs that cannot be fused: the first must have one output, which the second reads, and
-    compute no dimension whole.
+    compute no dimension whole. So are reductions that do not fit, over what moves with the outputs, say.
     """
     for func in (first, second):
         if not _has_callback(func):
@@ -71,7 +80,31 @@ def fuse(
     operation = callback_of(
         callback, dict(arguments or {}), (count, len(second.outputs)), what, pass_buffers, in_place, writable_inputs
     )
-    second.fusions.append(DeclaredFusion(name, first, operation))
+    if reduction is not None and not isinstance(reduction, Reduction):
+        raise GraphError(f"{what}: reduction must be a Reduction, got {reduction!r}")
+    lowered = None
+    if reduction is not None:
+        lowered = reduction.lowered(name, second.dims, _inputs_of_both(first, second), dict(operation.arguments))
+    second.fusions.append(DeclaredFusion(name, first, operation, reduction, lowered))
+
+
+def _inputs_of_both(first: Func, second: Func) -> list[Reduced]:
+    """What a fused func reads, as its reduction looks at it: an input of the first func moves with what the second one
+    reads of the output of that."""
+    (output,) = first.outputs
+    reads = [reduced_inputs([access])[0] for access in second.inputs if access.buffer is output.buffer]
+    moving = [next((v for v in axes if v is not None), None) for axes in zip(*(r.moving for r in reads), strict=True)]
+    dims = [i.min for i in output.box if i is not None]
+    along: dict[Expr, Variable | None] = dict(zip(dims, moving, strict=True))
+    others = (access for access in second.inputs if access.buffer is not output.buffer)
+    return [*(_of_first(access, along) for access in first.inputs), *reduced_inputs(others)]
+
+
+def _of_first(access: Access, along: Mapping[Expr, Variable | None]) -> Reduced:
+    """An input of the first func, given with what each of its dimensions moves."""
+    named = [frozenset[Expr]() if i is None else box_symbols([i]) for i in access.box]
+    moving = (sorted((v for d in own & along.keys() if (v := along[d]) is not None), key=str) for own in named)
+    return Reduced(str(access), access.buffer.name, tuple(each[0] if each else None for each in moving))
 
 
 def _has_callback(func: object) -> bool:
@@ -129,7 +162,7 @@ def _fused(first: LoweredFunc, second: LoweredFunc, fusion: DeclaredFusion, func
         dims=dims,
         inputs=tuple(inputs),
         known=tuple(dict.fromkeys((*first.known, *second.known))),
-        reduction=None,
+        reduction=fusion.reduction,
         variant=None,
         family=None,
         fusions=(),

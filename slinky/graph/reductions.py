@@ -10,8 +10,9 @@ Invariant: what is declared fits the func. Whether it gives what the callback gi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import attrs
 import numpy as np
 
 from slinky.errors import GraphError
@@ -19,10 +20,28 @@ from slinky.graph.buffers import Access, valid_name
 from slinky.ir.operations import RESERVED, State
 from slinky.ir.operations import Reduction as LoweredReduction
 from slinky.symbolic.expressions import Scalar, Variable
-from slinky.symbolic.intervals import box_symbols
+from slinky.symbolic.intervals import Interval, box_symbols
 
-if TYPE_CHECKING:
-    from slinky.graph.funcs import Func
+
+@attrs.frozen
+class Reduced:
+    """An input of a func, as its reduction looks at it: what is read, in words, the name of the buffer, and for each
+    axis a variable of the func's outputs with which it moves, None where it is the same for all of them."""
+
+    text: str
+    name: str
+    moving: tuple[Variable | None, ...]
+
+
+def reduced_inputs(inputs: Iterable[Access]) -> list[Reduced]:
+    """The inputs of a func, as its reduction looks at them."""
+    return [Reduced(str(a), a.buffer.name, tuple(map(_moving_with, a.box))) for a in inputs]
+
+
+def _moving_with(i: Interval | None) -> Variable | None:
+    """A variable with which an interval moves, the first by name."""
+    found = [] if i is None else [s for s in box_symbols([i]) if isinstance(s, Variable) and not isinstance(s, Scalar)]
+    return min(found, key=str, default=None)
 
 
 class Reduction:
@@ -109,17 +128,19 @@ class Reduction:
         self.combine = combine
         self.positions, self.exact, self.reassociate = bool(positions), bool(exact), bool(reassociate)
 
-    def lowered(self, func: Func, inputs: Sequence[Access], arguments: Mapping[str, Any]) -> LoweredReduction:
-        """What is declared, of a func, or a variant of it, with these inputs and arguments, that it fits.
+    def lowered(
+        self, func: str, dims: Sequence[Variable], inputs: Sequence[Reduced], arguments: Mapping[str, Any]
+    ) -> LoweredReduction:
+        """What is declared, of a func of these dimensions, or a variant of it, with these inputs and arguments.
 
-        Raises `GraphError`, naming the func, for what does not fit.
+        Raises `GraphError`, naming the func, for what does not fit it.
         """
         for name in RESERVED:
             if name in arguments:
-                raise GraphError(f"func {func.name!r}: an argument cannot be called {name!r}: its reduction uses that")
+                raise GraphError(f"func {func!r}: an argument cannot be called {name!r}: its reduction uses that")
         return LoweredReduction(
             tuple((name, self._axes(func, inputs, name, axes)) for name, axes in self.over.items()),
-            tuple(self._state(func, access) for access in self.state),
+            tuple(self._state(func, dims, access) for access in self.state),
             self.init,
             self.update,
             self.finish,
@@ -130,38 +151,34 @@ class Reduction:
             self._combine(func, inputs),
         )
 
-    def _combine(self, func: Func, inputs: Sequence[Access]) -> np.ufunc | None:
+    def _combine(self, func: str, inputs: Sequence[Reduced]) -> np.ufunc | None:
         """The ufunc that is declared. Raises `GraphError` where there are several states or inputs."""
         if self.combine is not None and (len(self.state) != 1 or len(inputs) != 1):
-            raise GraphError(f"func {func.name!r}: combine is of one state and one input")
+            raise GraphError(f"func {func!r}: combine is of one state and one input")
         return self.combine
 
     @staticmethod
     def _axes(
-        func: Func, inputs: Sequence[Access], name: str, given: int | Sequence[int | None]
+        func: str, inputs: Sequence[Reduced], name: str, given: int | Sequence[int | None]
     ) -> tuple[int | None, ...]:
         """The axis of each input along a reduced dimension."""
         axes: Any = (given,) if isinstance(given, (int, np.integer)) else given
-        ranks = [access.buffer.rank for access in inputs]
-        where = f"func {func.name!r}: its reduction over {name!r}"
-        if not isinstance(axes, Sequence) or isinstance(axes, str) or len(axes) != len(ranks):
-            raise GraphError(f"{where} needs an axis for each of its {len(ranks)} inputs, got {given!r}")
+        where = f"func {func!r}: its reduction over {name!r}"
+        if not isinstance(axes, Sequence) or isinstance(axes, str) or len(axes) != len(inputs):
+            raise GraphError(f"{where} needs an axis for each of its {len(inputs)} inputs, got {given!r}")
         found: list[int | None] = []
         axis: Any
-        for access, axis in zip(inputs, axes, strict=True):
+        for each, axis in zip(inputs, axes, strict=True):
             if axis is None:
                 found.append(None)
                 continue
-            rank = access.buffer.rank
+            rank = len(each.moving)
             if isinstance(axis, bool) or not isinstance(axis, (int, np.integer)) or not -rank <= axis < rank:
-                raise GraphError(f"{where}: {access.buffer.name} of rank {rank} has no axis {axis!r}")
-            i = access.box[axis]
-            moving = [] if i is None else [s for s in box_symbols([i]) if isinstance(s, Variable)]
-            moving = [s for s in moving if not isinstance(s, Scalar)]
-            if moving:
+                raise GraphError(f"{where}: {each.name} of rank {rank} has no axis {axis!r}")
+            if each.moving[axis] is not None:
                 raise GraphError(
-                    f"{where}: axis {axis} of its input {access} moves with {moving[0]}; what is reduced must be the "
-                    f"same for all elements of the outputs"
+                    f"{where}: axis {axis} of its input {each.text} moves with {each.moving[axis]}; what is reduced "
+                    f"must be the same for all elements of the outputs"
                 )
             found.append(int(axis) % rank)
         if all(axis is None for axis in found):
@@ -169,18 +186,18 @@ class Reduction:
         return tuple(found)
 
     @staticmethod
-    def _state(func: Func, access: Access) -> State:
+    def _state(func: str, of: Sequence[Variable], access: Access) -> State:
         dims: list[int] = []
         for i in access.box:
             is_point = i is not None and i.min is i.max
-            if i is None or not is_point or i.min not in func.dims or func.dims.index(i.min) in dims:
+            if i is None or not is_point or i.min not in of or of.index(i.min) in dims:
                 raise GraphError(
-                    f"func {func.name!r}: a state must be along different variables of its outputs, got {access}"
+                    f"func {func!r}: a state must be along different variables of its outputs, got {access}"
                 )
-            dims.append(func.dims.index(i.min))
+            dims.append(of.index(i.min))
         buffer = access.buffer
         if buffer.producer is not None or buffer.value is not None or buffer.is_read:
-            raise GraphError(f"func {func.name!r}: its state {buffer.name!r} is a buffer of the graph; make one for it")
+            raise GraphError(f"func {func!r}: its state {buffer.name!r} is a buffer of the graph; make one for it")
         return State(buffer.name, buffer.dtype, tuple(dims))
 
 

@@ -239,7 +239,8 @@ def fuse_calls(p: Pipeline, first: CallCursor, second: CallCursor, name: str) ->
           b[:] = add_squares(a[b.x.min - 1 .. b.x.max])
 
     The call stands where the second one stood, and computes what that computed. Where that is a piece, it computes for
-    itself what it needs of the first func, even if another piece needs that, too.
+    itself what it needs of the first func, even if another piece needs that, too. A fused func that says how it reduces
+    (`sl.fuse(..., reduction=)`) can be taken to pieces then (`split_reduction`).
 
     Refused: a name under which nothing is declared for the two funcs, or for what they were before they were changed to
     read or write past a copy; a buffer between the two that others read (`clone_call`), that others write, or that is
