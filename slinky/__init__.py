@@ -63,7 +63,7 @@ from slinky.graph.fusing import fuse
 from slinky.graph.reductions import Reduction
 from slinky.graph.returning import returns
 from slinky.graph.terms import coordinate
-from slinky.graph.variants import Variant
+from slinky.graph.variants import StorageOrder, Variant
 from slinky.on_demand import loading
 from slinky.pipeline import Pipeline
 from slinky.runtime.buffers import Buffer
@@ -323,6 +323,7 @@ __all__ = [
     "SlinkyError",
     "StatementCursor",
     "StorageError",
+    "StorageOrder",
     "Tensor",
     "TensorError",
     "TensorSizeError",

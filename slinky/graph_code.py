@@ -39,6 +39,7 @@ from slinky.ir.formulas import (
 )
 from slinky.ir.operations import Callback
 from slinky.ir.returning import Returning
+from slinky.ir.statements import Order
 from slinky.symbolic.expressions import Expr, Metadata, Node, Scalar, Variable
 from slinky.symbolic.intervals import Interval
 from slinky.symbolic.traversal import symbols
@@ -277,6 +278,9 @@ class _Writer:
         if variant.dtypes:
             dtypes = (f"{self.buffers[each]}: {_dtype_code(dtype)}" for each, dtype in variant.dtypes.items())
             parts.append(f"dtypes={{{', '.join(dtypes)}}}")
+        if variant.orders:
+            layouts = (f"{self.buffers[each]}: {_order_code(order)}" for each, order in variant.orders.items())
+            parts.append(f"layouts={{{', '.join(layouts)}}}")
         if variant.declared_reduction is not None:
             parts.append(f"reduction={self._reduction(variant.declared_reduction, owner)}")
         return f"sl.Variant({', '.join(parts)})"
@@ -405,6 +409,14 @@ def _reductions(func: Func) -> list[Reduction]:
     others = [each.declared_reduction for each in func.variants] + [each.declared_reduction for each in func.fusions]
     declared = (func.declared_reduction, *others)
     return [reduction for reduction in declared if reduction is not None]
+
+
+def _order_code(order: Order) -> str:
+    """How a buffer is to lie in memory."""
+    dims = _tuple([str(d) for d in order.dims])
+    parts = [f"strides={_tuple([str(stride) for stride in order.strides])}"] if order.strides else []
+    parts += [f"alignment={order.alignment}"] if order.alignment > 1 else []
+    return f"sl.StorageOrder({', '.join([dims, *parts])})" if parts else dims
 
 
 def _tuple(items: list[str]) -> str:

@@ -1,8 +1,8 @@
 """Tests of what authors of funcs declare, on random data.
 
-Idea. A func is put into a pipeline of its own, and so is what its variant runs, on buffers of the dtypes in which that
-takes them; both run over boxes of several sizes and places. A difference shows that the declaration is wrong; that none
-is found does not show that it is right.
+Idea. A func is put into a pipeline of its own, and so is what its variant runs, on buffers of the dtypes, and in the
+order in memory, in which that takes them; both run over boxes of several sizes and places. A difference shows that the
+declaration is wrong; that none is found does not show that it is right.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from slinky.graph.funcs import Func
 from slinky.graph.variants import DeclaredVariant
 from slinky.ir.effects import NumericBox, numeric_reads, numeric_writes
 from slinky.ir.operations import Callback
-from slinky.ir.statements import Call, FloatParameter, ScalarParameter
+from slinky.ir.statements import Call, FloatParameter, Order, ScalarParameter
 from slinky.pipeline import Pipeline
 from slinky.runtime.buffers import Buffer
+from slinky.runtime.strided import Strided, array_at, bytes_at, laid
 from slinky.symbolic.expressions import Expr, as_expr, metadata
 from slinky.symbolic.expressions import scalar as scalar_symbol
 
@@ -69,7 +70,7 @@ def verify_variant(
         values |= random_scalars(p, rng) | random_scalars(q, rng) | dict(scalars or {})
         try:
             shape = [extents[(shift + d) % len(extents)] for d in range(len(func.dims))]
-            _compare(p, q, name, shape, rng, values, rtol)
+            _compare(p, q, variant, shape, rng, values, rtol)
         except CheckFailedError as error:
             refused = error
         else:
@@ -115,7 +116,7 @@ def alone(func: Func, variant: DeclaredVariant | None = None) -> Pipeline:
 def _compare(
     p: Pipeline,
     q: Pipeline,
-    name: str,
+    variant: DeclaredVariant,
     extents: Sequence[int],
     rng: np.random.Generator,
     scalars: Mapping[str, int | float],
@@ -131,12 +132,15 @@ def _compare(
         taken = [array.astype(i.dtype) for array, i in zip(given, q.program.inputs, strict=True)]
         given = [array.astype(i.dtype) for array, i in zip(taken, p.program.inputs, strict=True)]
     found = []
-    for pipeline, elements in ((p, given), (q, taken)):
+    orders = {buffer.name: order for buffer, order in variant.orders.items()}
+    for pipeline, elements, own in ((p, given, {}), (q, taken, orders)):
         starts = [start_of(read[parameter.name]) for parameter in p.program.inputs]
-        arrays = [Buffer(array, min=start) for array, start in zip(elements, starts, strict=True)]
+        laid = [_laid_out(array, own.get(i.name)) for array, i in zip(elements, p.program.inputs, strict=True)]
+        arrays = [Buffer(array, min=start) for array, start in zip(laid, starts, strict=True)]
+        written = [random_elements(rng, o.dtype, regions[o.name]) for o in pipeline.program.outputs]
         outputs = [
-            Buffer(random_elements(rng, o.dtype, regions[o.name]), min=start_of(regions[o.name]))
-            for o in pipeline.program.outputs
+            Buffer(_laid_out(array, own.get(o.name)), min=start_of(regions[o.name]))
+            for array, o in zip(written, pipeline.program.outputs, strict=True)
         ]
         pipeline(*arrays, *outputs, **_own_scalars(pipeline, q if pipeline is p else p, scalars))
         found.append([output.array for output in outputs])
@@ -146,9 +150,29 @@ def _compare(
             at = ", ".join(str(lo + int(k)) for (lo, _), k in zip(regions[parameter.name], place, strict=True))
             whole = ", ".join(f"{lo}..{hi}" for lo, hi in regions[parameter.name])
             raise DeclarationError(
-                f"variant {name!r} of func {call.func.name!r} computes {theirs[place]} for {parameter.name}[{at}], and "
-                f"the func {ours[place]}, where {parameter.name}[{whole}] is computed"
+                f"variant {variant.name!r} of func {call.func.name!r} computes {theirs[place]} for "
+                f"{parameter.name}[{at}], and the func {ours[place]}, where {parameter.name}[{whole}] is computed"
             )
+
+
+def _laid_out(array: np.ndarray[Any, Any], order: Order | None) -> np.ndarray[Any, Any]:
+    """An array of the same elements that lies in an order; itself, if none is asked for."""
+    if order is None:
+        return array
+    strides: dict[int, int] = {}
+    stride = array.itemsize
+    for place, d in enumerate(reversed(order.dims)):
+        own = order.strides[d] if order.strides else None
+        if own is None:
+            own = stride if place == 0 else -(-stride // order.alignment) * order.alignment
+        strides[d] = own
+        stride = strides[d] * max(array.shape[d], 1)
+    given = tuple(strides[d] for d in range(array.ndim))
+    where = laid("a buffer", array.itemsize, array.shape, Strided(order.alignment, tuple(range(array.ndim))), given)
+    memory = bytes_at(lambda size: np.empty(size, np.uint8), where.size, order.alignment)
+    new = array_at(memory, array.dtype, array.shape, where)
+    new[...] = array
+    return new
 
 
 def _own_scalars(p: Pipeline, other: Pipeline, scalars: Mapping[str, int | float]) -> dict[str, int | float]:

@@ -144,6 +144,23 @@ class Mix:
         return values.reshape([extent_of(box[dim]) if dim in followed else 1 for dim in write.dims])
 
 
+class Turned(Mix):
+    """The same, which insists on how the buffers lie in memory of which an order of the dimensions is given."""
+
+    def __init__(self, stage: Stage, orders: Mapping[sl.BufferExpr, tuple[int, ...]]) -> None:
+        super().__init__(stage)
+        self.orders = {buffer.name: order for buffer, order in orders.items()}
+
+    def __call__(self, *operands: Any, **scalars: int) -> None:
+        """Compute the outputs, which come after the inputs."""
+        for each, operand in zip((*self.stage.reads, *self.stage.writes), operands, strict=True):
+            array, _ = self._located(operand)
+            strides = [array.strides[d] for d in self.orders.get(each.buffer, ())]
+            assert strides == sorted(strides, reverse=True), f"{self.stage.name}: {each.buffer} lies in another order"
+            assert not strides or strides[-1] == array.itemsize
+        super().__call__(*operands, **scalars)
+
+
 def weights_of(taps: int, before: int = 0) -> np.ndarray:
     """What the taps along a dimension count for in a sum, where there are some before them."""
     return 1 + before + np.arange(taps)
@@ -310,6 +327,12 @@ def build(graph: Graph, *, alias: bool = False) -> sl.Pipeline:
         names = {each.buffer for each in (*stage.reads, *stage.writes)}.difference(graph.inputs, graph.outputs)
         return {buffers[name]: np.int32 for name in sorted(names)}
 
+    def turned(stage: Stage) -> dict[sl.BufferExpr, tuple[int, ...]]:
+        """The intermediates of a stage, of two dimensions or more, with the last as the outermost."""
+        names = {each.buffer for each in (*stage.reads, *stage.writes)}.difference(graph.inputs, graph.outputs)
+        found = [buffers[name] for name in sorted(names)]
+        return {b: (b.rank - 1, *range(b.rank - 1)) for b in found if b.rank > 1}
+
     made: list[tuple[Stage, sl.Func]] = []
     for stage in graph.stages:
         dims = sl.variables(" ".join(_NAMES[-stage.rank :])) if stage.rank else ()
@@ -332,6 +355,7 @@ def build(graph: Graph, *, alias: bool = False) -> sl.Pipeline:
             variants={
                 "again": sl.Variant(Mix(stage), in_place=stage.in_place),
                 "short": sl.Variant(Mix(stage), in_place=stage.in_place, dtypes=short_dtypes(stage)),
+                "turned": sl.Variant(Turned(stage, orders := turned(stage)), in_place=stage.in_place, layouts=orders),
             },
         )
         for other, first in made:

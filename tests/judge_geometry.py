@@ -72,6 +72,12 @@ def operands_with_dtypes(call: Call) -> list[tuple[str, object]]:
     return [(name, port.dtype) for name, port in ports]
 
 
+def orders_asked_for(call: Call) -> list[tuple[str, Any]]:
+    """Each buffer that a call takes in some order of its dimensions in memory only, with that."""
+    ports = zip((*call.reads, *call.writes), call.func.ports, strict=True)
+    return [(name, port.order) for name, port in ports if port.order is not None]
+
+
 def read_boxes(func: LoweredFunc) -> list[tuple[Any, ...]]:
     """Which intervals the operation of a func is given of each input port, in terms of the func's dimensions."""
     return [port.box if port.view is None else port.view.box for port in func.inputs]

@@ -34,7 +34,10 @@ class Room:
 class Memory:
     """What a buffer holds. Arrays have one more axis than the buffer, of extent 1, so that none is without axes."""
 
-    __slots__ = ("box", "dtype", "folds", "held", "itemsize", "name", "number", "room", "values", "writers")
+    __slots__ = (
+        "alignment", "box", "dtype", "folds", "held", "itemsize", "name", "number", "room", "strides", "values",
+        "writers",
+    )  # fmt: skip
 
     def __init__(self, name: str, box: NumericBox, folds: Sequence[int | None], values: Hashes | None = None) -> None:
         self.name = name
@@ -57,6 +60,9 @@ class Memory:
         self.itemsize = 1
         self.dtype: object = None
         """What the program says that its elements are, where it says it."""
+        self.strides: tuple[int | None, ...] | None = None
+        self.alignment = 1
+        """How the program says that it lies, where it says so."""
         self.writers: dict[int, np.ndarray[Any, Any]] = {}
         """For each run of a parallel loop, the number of the iteration that wrote to a place; 0: none."""
 
@@ -64,6 +70,20 @@ class Memory:
         """The same, of elements of this dtype."""
         self.dtype = dtype
         return self
+
+    def lies_in_order(self, dims: Sequence[int], strides: Sequence[int | None], alignment: int, itemsize: int) -> bool:
+        """Whether it lies with these dimensions from the outermost in, elements along the last one side by side."""
+        if self.strides is None or self.alignment % alignment:
+            return False
+        if not all(hi >= lo for lo, hi in self.box):
+            return True
+        wanted = [strides[d] if strides else None for d in dims]
+        wanted[-1:] = [itemsize if n is None else n for n in wanted[-1:]]
+        own = [self.strides[d] for d in dims]
+        if any(mine is None or (n is not None and mine != n) for mine, n in zip(own, wanted, strict=True)):
+            return False
+        known = [n for n in own if n is not None]
+        return known == sorted(known, reverse=True)
 
     def enter(self, room: Room, itemsize: int) -> None:
         """Lie in memory that others lie in, too."""

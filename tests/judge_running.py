@@ -49,6 +49,7 @@ from judge_geometry import (
     operands_read,
     operands_with_dtypes,
     operands_written,
+    orders_asked_for,
     parts_of,
     program_of,
     read_through,
@@ -175,6 +176,9 @@ class Run:
         if any(fold is not None and fold < 1 for fold in folds):
             raise WrongProgramError(f"{alloc.buffer} is folded by {folds}")
         memory = Memory(alloc.buffer, numeric(alloc.box, values), folds).of(alloc.dtype)
+        if alloc.layout is not None and not any(alloc.layout.blocks):
+            memory.strides = tuple(None if e is None else evaluation(e)(values) for e in alloc.layout.strides)
+            memory.alignment = alloc.layout.alignment
         if isinstance(alloc.memory, Within):
             host = scope.get(alloc.memory.host)
             if host is None:
@@ -318,6 +322,10 @@ class Run:
         for name, dtype in operands_with_dtypes(call):
             if name in scope and scope[name].dtype != dtype:
                 raise WrongProgramError(f"{func.name} takes {name} as {dtype}, whose dtype is {scope[name].dtype}")
+        for name, order in orders_asked_for(call):
+            memory, itemsize = scope[name], np.dtype(scope[name].dtype).itemsize
+            if not memory.lies_in_order(order.dims, order.strides, order.alignment, itemsize):
+                raise WrongProgramError(f"{func.name} takes {name} in another order than it lies")
         geometry = geometry_of(func, self.values)
         if any(target.room is not None for target in targets):
             self._check_in_place(call, geometry, tuple(box), targets, scope)

@@ -259,7 +259,7 @@ ATTEMPTS: dict[str, Attempt] = {
     "clone_call": lambda a: sl.clone_call(a.p, a.call(), a.call()),
     "share_calls": lambda a: sl.share_calls(a.p, *_of_one_func(a)),
     "remove_call": lambda a: sl.remove_call(a.p, a.call()),
-    "choose_variant": lambda a: sl.choose_variant(a.p, a.call(), a.choose(["again", "another"])),
+    "choose_variant": lambda a: sl.choose_variant(a.p, a.call(), a.choose(["again", "turned", "another"])),
     "fuse_calls": lambda a: sl.fuse_calls(a.p, *a.fused()),
     "stage_buffer": _stage_buffer,
     "split_boundary": lambda a: sl.split_boundary(a.p, a.call()),

@@ -22,6 +22,7 @@ GATE = (
     "shared memory",
     "the stages of a pipelined loop",
     "an access of several blocks",
+    "an order that a call takes",
     "a divisor",
     "a step",
 )

@@ -47,6 +47,7 @@ NOT_IN_PLACE = (
 MEMORY_PLACE = r"lies in the memory of|cannot lie in the memory of|would share the memory of|which lies in its memory"
 OVERLAP = r"iterations ahead, (leaves alone|needs nothing|writes|reads)"
 STAGES = f"runs in stages of|allocates anew in each iteration|{OVERLAP}"
+ORDER = r"takes .* in the order .*, and it is not shown to lie so"
 BLOCKS = r"touches of .* lies in one block of"
 MEMORY = f"{MEMORY_USED}|{NOT_IN_PLACE}|{MEMORY_PLACE}"
 
@@ -285,6 +286,9 @@ REFUSALS: dict[str, dict[str, str]] = {
         "another dtype for others": r"takes .* as .*, and .* has no variant that does",
         "another dtype for a copy": r"takes .* as .*, and the copy .* takes it as it is",
         "strides in bytes": r"strides or an alignment that are asked for, in bytes of",
+        "an order for callers": r"takes .* in the order .*, and the pipeline is given it",
+        "an order for others": r"takes? .* in the order .*, and .*(has no variant that does|so do several|does not$)",
+        "an order of what is folded or in blocks": r"so it cannot lie in the order",
         "written twice": WRITTEN_TWICE,
         "something read is not written": UNWRITTEN,
         "a fold": FOLD,
@@ -546,6 +550,8 @@ for _primitive in ("alias_copy", "split_boundary", "share_calls", "fold_storage"
 for _primitive in REFUSALS:
     if _primitive not in ("rename", "merge_dims"):
         REFUSALS[_primitive].setdefault("an access of several blocks", BLOCKS)
+    if _primitive not in ("rename", "simplify", "parallelize_loop", "serialize_loop"):
+        REFUSALS[_primitive].setdefault("an order that a call takes", ORDER)
 """Why each primitive may refuse, in a few words, and the reason that says so."""
 
 MET: Counter[tuple[str, str]] = Counter()

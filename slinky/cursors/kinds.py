@@ -15,7 +15,19 @@ from functools import lru_cache
 from typing import Protocol, TypeAlias, assert_never
 
 from slinky.ir.blocks import is_stored_by_blocks
-from slinky.ir.statements import Alloc, Call, Check, For, If, Pass, Pipelined, Statement, Within, workers_of
+from slinky.ir.statements import (
+    Alloc,
+    Call,
+    Check,
+    For,
+    If,
+    Pass,
+    Pipelined,
+    Statement,
+    Within,
+    asks_for_an_order,
+    workers_of,
+)
 from slinky.symbolic.expressions import Condition, Expr
 from slinky.symbolic.intervals import Box
 
@@ -31,10 +43,13 @@ INSEPARABLE: Key = ("inseparable", "")
 BLOCKED: Key = ("blocked", "")
 """The key of all allocations that are stored by blocks."""
 
+ORDERED: Key = ("ordered", "")
+"""The key of all calls whose funcs take a buffer in some order of its dimensions only."""
+
 PIPELINED: Key = ("pipelined", "")
 """The key of all pipelined loops."""
 
-RARE = frozenset((GUESTS, INSEPARABLE, BLOCKED, PIPELINED))
+RARE = frozenset((GUESTS, INSEPARABLE, BLOCKED, ORDERED, PIPELINED))
 """The keys of statements that are asked about in each rewrite of a program that has any."""
 
 Names: TypeAlias = Mapping[Key, tuple[int, ...]]
@@ -49,6 +64,8 @@ def keys_of(statement: Statement) -> tuple[Key, ...]:
     match statement:
         case Call(func=func, writes=written, reads=read):
             keys = _keys_of_call(func.name, written, read)
+            if asks_for_an_order(func):
+                keys = (*keys, ORDERED)
             return (*keys, INSEPARABLE) if func.whole or func.multiples else keys
         case Alloc(buffer=buffer, memory=memory):
             own = ("alloc", buffer)

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from slinky.cursors.kinds import BLOCKED, GUESTS, PIPELINED, RARE, Key, Names, names_in, with_changes
+from slinky.cursors.kinds import BLOCKED, GUESTS, ORDERED, PIPELINED, RARE, Key, Names, names_in, with_changes
 from slinky.errors import InvalidCursorError, ProgramError
 from slinky.ir.copies import with_fresh_identities
 from slinky.ir.regions import global_boxes
@@ -462,6 +462,10 @@ class Version:
     def stored_by_blocks(self) -> tuple[int, ...]:
         """The allocations that are stored by blocks, in no particular order."""
         return self.names().get(BLOCKED, ())
+
+    def asking_for_orders(self) -> tuple[int, ...]:
+        """The calls whose funcs take a buffer in some order of its dimensions only, in no particular order."""
+        return self.names().get(ORDERED, ())
 
     def pipelined_loops(self) -> tuple[int, ...]:
         """The pipelined loops, in no particular order."""

@@ -13,7 +13,7 @@ from slinky.errors import GraphError
 from slinky.graph.annotations import LoopAnnotation, LoopLike, LoopName, Place, Root, loops_of, place_in
 from slinky.graph.buffers import Access, BufferExpr, valid_name
 from slinky.graph.reductions import Reduction, reduced_inputs
-from slinky.graph.variants import DeclaredVariant, Variant, dtypes_of, require_within
+from slinky.graph.variants import DeclaredVariant, Variant, dtypes_of, orders_of, require_within
 from slinky.ir.operations import Callback, Operation
 from slinky.ir.operations import Reduction as LoweredReduction
 from slinky.ir.returning import Returning
@@ -187,7 +187,9 @@ class Func:
         reduction = given.reduction
         if reduction is not None and not isinstance(reduction, Reduction):
             raise GraphError(f"{what}: reduction must be a Reduction, got {reduction!r}")
-        return DeclaredVariant(name, inputs, operation, dtypes, reduction, self._lowered(reduction, inputs, arguments))
+        lowered = self._lowered(reduction, inputs, arguments)
+        orders = orders_of(given.layouts, (*self.inputs, *self.outputs), what)
+        return DeclaredVariant(name, inputs, operation, dtypes, reduction, lowered, orders)
 
     def _lowered(
         self, reduction: Reduction | None, inputs: Iterable[Access], arguments: Mapping[str, Any]

@@ -15,6 +15,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Mapping, Sequence, Set
+from typing import TypeVar
 
 import attrs
 
@@ -51,6 +52,8 @@ from slinky.symbolic.expressions import (
 from slinky.symbolic.intervals import Box, Interval, hull, in_multiples, substitute_interval
 from slinky.symbolic.proofs import facts, prove
 from slinky.symbolic.traversal import quotients, substitute, symbols
+
+AnyPort = TypeVar("AnyPort", InputPort, OutputPort)
 
 
 class Checks:
@@ -156,14 +159,12 @@ class _Walk:
     def _variant(
         self, func: Func, variant: DeclaredVariant, lowered: LoweredFunc, renamed: dict[Expr, Expr]
     ) -> LoweredFunc:
-        """A variant of a func: what it runs, what that reads, and in which dtypes."""
+        """A variant of a func: what it runs, what that reads, and in which dtypes and orders."""
         inputs = tuple(
-            attrs.evolve(self._input_port(func, access, renamed), dtype=variant.dtype_of(access.buffer))
-            for access in variant.inputs
+            _taken_by(variant, self._input_port(func, access, renamed), access.buffer) for access in variant.inputs
         )
         outputs = tuple(
-            attrs.evolve(port, dtype=variant.dtype_of(access.buffer))
-            for port, access in zip(lowered.outputs, func.outputs, strict=True)
+            _taken_by(variant, port, access.buffer) for port, access in zip(lowered.outputs, func.outputs, strict=True)
         )
         operation = variant.operation.substituted(self.domains)
         return attrs.evolve(lowered, operation=operation, inputs=inputs, outputs=outputs, reduction=variant.reduction)
@@ -451,3 +452,8 @@ class _Walk:
 
     def _text(self, expr: Expr) -> str:
         return self.dimension_names.text(expr, self.boxes)
+
+
+def _taken_by(variant: DeclaredVariant, port: AnyPort, buffer: BufferExpr) -> AnyPort:
+    """A port of a func as its variant takes the buffer."""
+    return attrs.evolve(port, dtype=variant.dtype_of(buffer), order=variant.orders.get(buffer))

@@ -11,7 +11,18 @@ from collections.abc import Iterable, Iterator
 
 import attrs
 
-from slinky.ir.statements import Alloc, Block, Call, For, InputPort, LoweredFunc, OutputPort, Within, blocks_of
+from slinky.ir.statements import (
+    Alloc,
+    Block,
+    Call,
+    For,
+    InputPort,
+    LoweredFunc,
+    OutputPort,
+    Within,
+    asks_for_an_order,
+    blocks_of,
+)
 from slinky.symbolic.bounds import bounds
 from slinky.symbolic.expressions import Expr, maximum
 
@@ -66,8 +77,9 @@ def in_place_pairs(call: Call) -> Iterator[tuple[str, str]]:
     """The buffers that a call reads and writes, in pairs, that may be the same memory if their dtypes and boxes agree.
 
     Its operation works in place, reads the one at just the points where it writes the other, and reads it nowhere else.
+    What is taken in some order lies in memory of its own.
     """
-    if call.func.operation.in_place:
+    if call.func.operation.in_place and not asks_for_an_order(call.func):
         for written in call.writes:
             for read in dict.fromkeys(call.reads):
                 if reads_where_it_writes(call, read, written):

@@ -105,12 +105,29 @@ class View:
 
 
 @attrs.frozen
+class Order:
+    """How a buffer has to lie in memory for an operation that does not take any: its dimensions by position, from the
+    outermost in.
+
+    Along each, neighbours are as far apart as along the next, or further; along the last they are side by side. Where
+    `strides[i]` is a number, they are that many bytes apart along dimension i. The first element, and each along a
+    dimension whose stride is more than an element, lies at a multiple of `alignment` bytes.
+    """
+
+    dims: tuple[int, ...]
+    strides: tuple[int | None, ...] = ()
+    alignment: int = 1
+
+
+@attrs.frozen
 class OutputPort:
-    """What a func produces of one buffer: of the buffer's dimension i, the func's dimension at position `dims[i]`."""
+    """What a func produces of one buffer: of the buffer's dimension i, the func's dimension at position `dims[i]`.
+    Where there is an `order`, the buffer lies so."""
 
     dims: tuple[int, ...]
     dtype: np.dtype[Any]
     view: View | None = None
+    order: Order | None = None
 
     @property
     def rank(self) -> int:
@@ -120,11 +137,13 @@ class OutputPort:
 
 @attrs.frozen
 class InputPort:
-    """What a func reads of one buffer: an interval per dimension of the buffer, in terms of the func's dimensions."""
+    """What a func reads of one buffer: an interval per dimension of the buffer, in terms of the func's dimensions.
+    Where there is an `order`, the buffer lies so."""
 
     box: Box
     dtype: np.dtype[Any]
     view: View | None = None
+    order: Order | None = None
 
     @property
     def rank(self) -> int:
@@ -227,6 +246,12 @@ class LoweredFunc:
     def dim_names(self) -> tuple[str, ...]:
         """The names of the dimensions, without the func's own name."""
         return _dim_names(self)
+
+
+@lru_cache(maxsize=16384)
+def asks_for_an_order(func: LoweredFunc) -> bool:
+    """Whether a func takes a buffer in some order of its dimensions only."""
+    return any(port.order is not None for port in func.ports)
 
 
 @lru_cache(maxsize=16384)

@@ -9,12 +9,11 @@ that their stages have.
 
 from __future__ import annotations
 
-from typing import Any, NoReturn, assert_never
-
-import numpy as np
+from typing import NoReturn, assert_never
 
 from slinky.errors import ProgramError
 from slinky.ir.effects import clamped_box, reads, written_by
+from slinky.ir.orders import lies_in_order, words_of_order
 from slinky.ir.regions import global_dtypes
 from slinky.ir.scopes import Scope, program_scope
 from slinky.ir.sharing import host_of
@@ -29,6 +28,7 @@ from slinky.ir.statements import (
     Layout,
     OutputPort,
     Pass,
+    Port,
     Program,
     Statement,
     blocks_of,
@@ -188,13 +188,13 @@ class _Verifier:
             if len(operands) != len(ports):
                 self.fail(call, f"it {what}s {len(operands)} buffers, the func {what}s {len(ports)}")
         for buffer, output in zip(call.writes, func.outputs, strict=True):
-            self.buffer(call, buffer, output.rank, output.dtype, scope)
+            self.buffer(call, buffer, output, scope)
             if buffer in self.read_only:
                 self.fail(call, f"it writes {buffer!r}, which may only be read")
             if writes_what_it_touches(call, buffer):
                 self.fail(call, f"it writes {buffer!r}, and touches it by another port, too")
         for buffer, port in zip(call.reads, func.inputs, strict=True):
-            self.buffer(call, buffer, port.rank, port.dtype, scope)
+            self.buffer(call, buffer, port, scope)
             self.in_scope(call, box_symbols(port.box) - set(func.dims), scope)
             if buffer not in self.written and not self.does_nothing(call, scope):
                 self.fail(call, f"it reads {buffer!r}, which nothing has written")
@@ -236,7 +236,8 @@ class _Verifier:
                             f"it reads {effect.buffer!r} in {i} of dimension {d}, which holds only {limit}",
                         )
 
-    def buffer(self, statement: Statement, name: str, rank: int, dtype: np.dtype[Any], scope: Scope) -> None:
+    def buffer(self, statement: Call, name: str, port: Port, scope: Scope) -> None:
+        rank, dtype = port.rank, port.dtype
         box = scope.boxes.get(name)
         if box is None:
             self.fail(statement, f"buffer {name!r} is not in scope")
@@ -245,6 +246,11 @@ class _Verifier:
         own = self.dtypes.get(name) if name not in scope.allocs else scope.allocs[name].dtype
         if own != dtype:
             self.fail(statement, f"buffer {name!r} has dtype {own}, accessed as {dtype}")
+        if port.order is not None:
+            alloc = scope.allocs.get(name)
+            if alloc is None or not lies_in_order(alloc, port.order, scope.known):
+                names = alloc.dims if alloc is not None else tuple(map(str, range(rank)))
+                self.fail(statement, f"buffer {name!r} is not shown to lie {words_of_order(port.order, names)}")
 
     def in_scope(self, statement: Statement, used: frozenset[Expr], scope: Scope) -> None:
         loops = {loop.variable for loop in scope.loops}

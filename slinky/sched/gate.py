@@ -7,6 +7,7 @@ gate proves it of every statement that the edit touched and of who reads from it
 * calls compute all of the dimensions that their funcs compute whole, and whole pieces where they do that (always);
 * buffers that lie in one memory are used one after the other (always, of all that there are: there are few);
 * what calls touch of a buffer that is stored by blocks lies in one (always, of all that there are: there are few);
+* buffers lie in the order of dimensions that calls take them in (always, of all that ask: there are few);
 * stages of pipelined loops that overlap let each other be (always, of all that there are: there are few);
 * the obligations of `legality.reasons`, unless the rewrite names a reason for which one is kept; first of all that each
   buffer is produced by the same funcs from the same sources.
@@ -27,7 +28,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from slinky.cursors.cursors import statement_cursor
 from slinky.cursors.editing import Edit
-from slinky.cursors.kinds import BLOCKED, INSEPARABLE, PIPELINED
+from slinky.cursors.kinds import BLOCKED, INSEPARABLE, ORDERED, PIPELINED
 from slinky.cursors.versions import IDENTITY, ROOT, Touched, Version, changes_of
 from slinky.errors import SchedulingError
 from slinky.ir.effects import made_by, written_by
@@ -37,6 +38,7 @@ from slinky.sched.legality.blocks import check_blocks
 from slinky.sched.legality.folds import check_folds_of
 from slinky.sched.legality.memory import check_memory
 from slinky.sched.legality.multiples import check_multiples
+from slinky.sched.legality.orders import check_orders
 from slinky.sched.legality.positive import check_divisors, check_positive
 from slinky.sched.legality.races import check_races
 from slinky.sched.legality.reads import RemediesFor, check_inputs, check_outputs, check_readers_of, check_reads
@@ -128,6 +130,8 @@ class _Gate:
             check_stages(version)
         if BLOCKED in rare:
             check_blocks(version)
+        if ORDERED in rare:
+            check_orders(version)
 
     def _ask(self, obligation: Obligation) -> None:
         """Prove an obligation of all statements of which no reason says that it is kept."""

@@ -166,12 +166,12 @@ def reading_through(func: LoweredFunc, ports: Sequence[int], passage: Passage) -
     """A func, with its variants, that reads by some of its input ports, given by position, the other buffer of a
     passage; None where no array in that shows what the operation is to be given.
 
-    Variants that take in another dtype what they read there have no part in it: what the other buffer is taken in, its
-    own users say.
+    Variants that take in another dtype, or in some order only, what they read there have no part in it: how the other
+    buffer is stored, its own users say.
     """
 
     def change(member: LoweredFunc) -> LoweredFunc | None:
-        if any(member.inputs[k].dtype != func.inputs[k].dtype for k in ports):
+        if any(member.inputs[k].dtype != func.inputs[k].dtype or member.inputs[k].order is not None for k in ports):
             return None
         return _reading_through(member, ports, passage)
 
@@ -258,6 +258,7 @@ def writing_through(func: LoweredFunc, passage: Passage, parts: Sequence[Limit])
 
     def change(member: LoweredFunc) -> LoweredFunc | None:
         is_alike = [port.dtype for port in member.outputs] == [port.dtype for port in func.outputs]
+        is_alike = is_alike and all(port.order is None for port in member.outputs)
         rewritten = _writing_through(member, passage, parts) if is_alike else None
         if rewritten is None:
             return None

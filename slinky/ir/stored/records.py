@@ -35,6 +35,7 @@ from slinky.ir.statements import (
     LoweredFunc,
     Memory,
     Mode,
+    Order,
     OutputPort,
     Program,
     ScalarParameter,
@@ -285,12 +286,15 @@ def _write_family(writing: Writing, func: LoweredFunc) -> dict[str, Any]:
 
 
 def _write_variant(writing: Writing, func: LoweredFunc, name: str, variant: LoweredFunc) -> Any:
-    """What a variant has of its own. The dtypes of what it writes, and how it reduces, are said only where they are
-    others than those of the func, and where it says how."""
+    """What a variant has of its own. The dtypes of what it writes, how it reduces, and in which orders it takes what it
+    writes, are said only where they are others than those of the func, where it says how, and where it asks for some.
+    """
     said = _VARIANT.write(writing, (name, variant.operation, variant.inputs))
     if variant.outputs == func.outputs and variant.reduction is None:
         return said
-    return [*said, *_MORE.write(writing, (tuple(port.dtype for port in variant.outputs), variant.reduction))]
+    said += _MORE.write(writing, (tuple(port.dtype for port in variant.outputs), variant.reduction))
+    orders = tuple(port.order for port in variant.outputs)
+    return [*said, _ORDERS.write(writing, orders)] if any(orders) else said
 
 
 def _read_variant(reading: Reading, func: LoweredFunc, value: Any) -> tuple[str, LoweredFunc]:
@@ -298,10 +302,17 @@ def _read_variant(reading: Reading, func: LoweredFunc, value: Any) -> tuple[str,
     name, operation, inputs = _VARIANT.read(reading, value[:3] if says_more else value)
     outputs, reduction = func.outputs, None
     if says_more:
-        dtypes, reduction = reading.at("[3:]", lambda given: _MORE.read(reading, given), value[3:])
-        if len(dtypes) != len(outputs):
-            reading.fail(f"a variant of {func.name} says {len(dtypes)} dtypes of its {len(outputs)} outputs")
-        outputs = tuple(attrs.evolve(port, dtype=dtype) for port, dtype in zip(outputs, dtypes, strict=True))
+        dtypes, reduction = reading.at("[3:5]", lambda given: _MORE.read(reading, given), value[3:5])
+        orders: Any = (None,) * len(outputs)
+        if len(value) > 5:
+            (orders,) = reading.at("[5:]", lambda given: _some([_ORDERS]).read(reading, given), value[5:])
+        for said, what in ((dtypes, "dtypes"), (orders, "orders")):
+            if len(said) != len(outputs):
+                reading.fail(f"a variant of {func.name} says {len(said)} {what} of its {len(outputs)} outputs")
+        outputs = tuple(
+            attrs.evolve(port, dtype=dtype, order=order)
+            for port, dtype, order in zip(outputs, dtypes, orders, strict=True)
+        )
     return name, attrs.evolve(func, operation=operation, inputs=inputs, outputs=outputs, reduction=reduction)
 
 
@@ -369,14 +380,15 @@ _CODECS |= {
     **{
         kind.__name__: _record(kind)
         for kind in (
-            BufferParameter, ConstantBuffer, CopySource, FloatParameter, Fused, InputPort, Layout, Limit, OutputPort,
-            Reduction, ScalarParameter, State, View,
+            BufferParameter, ConstantBuffer, CopySource, FloatParameter, Fused, InputPort, Layout, Limit, Order,
+            OutputPort, Reduction, ScalarParameter, State, View,
         )
     },
 }  # fmt: skip
 
 _VARIANT = _some([_NAME, _CODECS["Operation"], _many(_CODECS["InputPort"])])
 _MORE = _some([_many(_CODECS["np.dtype[Any]"]), codec_of("Reduction | None")])
+_ORDERS = _many(codec_of("Order | None"))
 
 _BLOCKS = {field.name for kind in KINDS for field in attrs.fields(kind) if field.type == "Block"}
 """The fields of statements that hold blocks."""

@@ -15,12 +15,12 @@ from slinky.errors import FormatError, SlinkyError
 from slinky.ir.formulas import Apply, Axis, Choose, Constant, Coordinate, Element, Formula, Operand, Result
 from slinky.ir.operations import Accumulation, Copy, Expression, Nested, Operation, Reduction, Stage
 from slinky.ir.regions import end_symbols, input_templates, output_region, seen_templates
-from slinky.ir.statements import Alloc, BufferParameter, ConstantBuffer, LoweredFunc, Port, Program, View, walk
+from slinky.ir.statements import Alloc, BufferParameter, ConstantBuffer, LoweredFunc, Order, Port, Program, View, walk
 from slinky.ir.stored.reading import Reading, is_dimension, is_name, shown
 from slinky.ir.validation import validated
 from slinky.ir.verifier import verify_program
 from slinky.symbolic.bounds import bounds
-from slinky.symbolic.expressions import Expr, Scalar, Variable, linear, variable
+from slinky.symbolic.expressions import Expr, Scalar, Variable, is_power_of_two, linear, variable
 from slinky.symbolic.intervals import Interval, box_symbols
 from slinky.symbolic.proofs import facts, prove
 from slinky.symbolic.traversal import substitute, symbols, union_of_symbols
@@ -118,6 +118,18 @@ def _require_port(reading: Reading, port: Port) -> None:
         reading.fail(f"a port has the dtype {port.dtype}, whose elements are arrays")
     if port.view is not None:
         _require_view(reading, port.view, port.rank)
+    if port.order is not None:
+        _require_order(reading, port.order, port.rank)
+
+
+def _require_order(reading: Reading, order: Order, rank: int) -> None:
+    """Refuse an order that is none of a buffer of some rank."""
+    if sorted(order.dims) != list(range(rank)):
+        reading.fail(f"an order has each of the {rank} dimensions once, got {order.dims}")
+    if order.strides and (len(order.strides) != rank or any(n is not None and n < 1 for n in order.strides)):
+        reading.fail(f"an order has a stride of 1 or more, or none, for each of {rank} dimensions, got {order.strides}")
+    if not is_power_of_two(order.alignment):
+        reading.fail(f"an alignment is a power of two, got {order.alignment}")
 
 
 def _require_view(reading: Reading, view: View, rank: int) -> None:

@@ -80,7 +80,7 @@ def set_layout(
                 f"{old.buffer} is folded along {old.dims[d]}, so its rows lie one behind the other", place=alloc
             )
     edit = Edit(p._version)
-    layout = Layout(_strides(edit, old, dims, strides, int(alignment)), int(alignment))
+    layout = Layout(strides_in_order(edit, old, dims, strides, int(alignment)), int(alignment))
     edit.update(with_fields(old, layout=layout))
     new = settle(edit, "set_layout", Kept(LAYOUT_ALONE, ALL_BUT_CHECKS))
     return new, (AllocCursor(new._version, old.id),)
@@ -200,7 +200,7 @@ def _order(alloc: Alloc, order: object) -> list[int]:
     return found
 
 
-def _strides(
+def strides_in_order(
     edit: Edit, alloc: Alloc, order: Sequence[int], given: Sequence[Expr | None] | None, alignment: int
 ) -> tuple[Expr, ...]:
     """The strides of the dimensions, in bytes: those that are given, or else the least, rounded up to the alignment."""

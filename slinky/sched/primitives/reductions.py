@@ -397,7 +397,7 @@ class _Pieces:
                 whole = box[axis]
                 begin = whole.min + self.factor * piece
                 box[axis] = Interval(begin, minimum(begin + self.factor - 1, whole.max))
-            inputs.append(InputPort(tuple(box), port.dtype))
+            inputs.append(attrs.evolve(port, box=tuple(box)))
         positions = self.reduction.positions
         arguments = [("piece_extent", self.factor), *([("each", self.each)] if positions else [])]
         operation = self._operation(Stage.UPDATE, *arguments, pass_buffers=positions)
@@ -550,7 +550,7 @@ class _Parts(_Pieces):
                     whole = box[axis]
                     begin = whole.min + self.factor * self.pieces * part + self.factor * piece
                     box[axis] = Interval(begin, minimum(begin + self.factor - 1, whole.max))
-                found.append(InputPort(tuple(box), port.dtype))
+                found.append(attrs.evolve(port, box=tuple(box)))
             return found
 
         arguments = [("piece_extent", self.factor), ("part_pieces", self.pieces)]

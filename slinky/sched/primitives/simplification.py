@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from slinky.cursors.editing import Edit
-from slinky.ir.copies import with_block, with_body, with_expressions, with_program_name
+from slinky.ir.copies import with_block, with_body, with_expressions, with_fields, with_program_name
 from slinky.ir.scopes import loop_facts
-from slinky.ir.statements import Block, Check, For, If, Pass, Statement
+from slinky.ir.statements import Alloc, Block, Check, For, If, Pass, Statement
 from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
 from slinky.sched.legality.reasons import ALL_BUT_CHECKS, SAME_ORDER, Kept
@@ -121,5 +121,8 @@ def _simplified(statement: Statement, known: Facts) -> Block:
             return (with_block(new, "orelse", _block(orelse, known.also(negate(condition))) if orelse else ()),)
         case Check():
             return (statement,)
+        case Alloc(layout=layout) if layout is not None:
+            # As strides stand, they show in which order the dimensions lie.
+            return (with_fields(with_expressions(statement, lambda e: simplify_expression(e, known)), layout=layout),)
         case _:
             return (with_expressions(statement, lambda e: simplify_expression(e, known)),)

@@ -6,7 +6,8 @@ reads for what the second reads of it. That they find it is proved as for any ca
 
 A variant may take buffers in another dtype. A buffer has one dtype, so all calls that write or read it must take it so:
 each by a variant that its func declares, which may take further buffers in other dtypes, and so on, until all agree.
-What callers hold has the dtype that it has.
+What callers hold has the dtype that it has. A variant may also take buffers in some order of their dimensions in memory
+only. Then they are stored so, and whoever says nothing takes them; only who asks for another order stands in the way.
 """
 
 from __future__ import annotations
@@ -14,26 +15,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from slinky.cursors.cursors import CallCursor, statement_cursor
 from slinky.cursors.editing import Edit
 from slinky.cursors.versions import Version
 from slinky.errors import SchedulingError
-from slinky.ir.blocks import is_stored_by_blocks, words_of_layout
+from slinky.ir.blocks import blocks_of_dims, is_stored_by_blocks, words_of_layout
 from slinky.ir.copies import with_fields, with_func, with_identity, with_operands
 from slinky.ir.families import is_member, names_of_variants, original, relative, relatives
 from slinky.ir.operations import Accumulation, Copy
+from slinky.ir.orders import takes_as_stored, words_of_order
 from slinky.ir.regions import global_dtypes
-from slinky.ir.statements import Alloc, Call, LoweredFunc, Port
+from slinky.ir.statements import Alloc, Call, Layout, LoweredFunc, Port
 from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
 from slinky.sched.legality.values import are_equal_productions
 from slinky.sched.operation import sched_op
+from slinky.sched.primitives.layouts import strides_in_order
 from slinky.sched.primitives.rewriting import delete_with_idle_blocks
-from slinky.sched.remedies import PlaceOf
+from slinky.sched.remedies import PlaceOf, unfold_first
 from slinky.sched.remedies import first as do_first
 from slinky.sched.returned import ChooseVariantCursors, FuseCallsCursors
+from slinky.symbolic.expressions import constant
 
 
 @sched_op(ChooseVariantCursors)
@@ -80,10 +82,27 @@ def choose_variant(p: Pipeline, call: CallCursor, name: str | None) -> Any:
         >   t[:] = square[single](a[:])
         >   b[:] = sqrt[single](t[:])
 
+    Or it takes an intermediate in some order of its dimensions only, with strides and an alignment, if it says some
+    (`sl.StorageOrder`): then the intermediate is stored so, as `set_layout` does it. Whoever says nothing takes any.
+
+        >>> (y,) = sl.variables("y")
+        >>> a, t, b = (sl.BufferExpr(name, np.float64, 2) for name in ("a", "t", "b"))
+        >>> square = sl.Func(np.square, [a[y, x]], [t[y, x]])
+        >>> columns = {"columns": sl.Variant(lambda s, o: np.cumsum(s, 0, out=o), layouts={t: ("x", "y")})}
+        >>> add = sl.Func(lambda s, o: np.cumsum(s, 0, out=o), [t[y, x]], [b[y, x]], "add", whole=[y], variants=columns)
+        >>> p = sl.build_pipeline([a], [b])
+        >>> print(str(p.find("alloc t")).splitlines()[6])
+        >   alloc t: float64[b.y.min..b.y.max, b.x.min..b.x.max]
+        >>> print(str(choose_variant(p, "add", "columns").find("alloc t")).splitlines()[6])
+        >   alloc t: float64[b.y.min..b.y.max, b.x.min..b.x.max] strides (8, max(8*b.y.max - 8*b.y.min + 8, 8))
+
+    It stays so if another variant is chosen, unless that asks for another order; then `set_layout` may say otherwise.
+
     Refused: a name under which the func declares nothing; a variant that does not work in place, where the call does
-    (`compute_in_place`); one that takes an input or output of the pipeline in another dtype, or an intermediate that
-    somebody else uses who has no variant that takes it so, or several of other names, or that lies in memory by strides
-    that are asked for.
+    (`compute_in_place`); one that takes an input or output of the pipeline in another dtype, or in an order; one that
+    takes an intermediate so that somebody else uses who does not take it so, and has no variant that does, or several
+    of other names; an intermediate in another dtype that lies in memory by strides that are asked for, or in an order
+    that is folded, or stored by blocks.
 
     Cursors:
         call: the call.
@@ -98,7 +117,7 @@ def choose_variant(p: Pipeline, call: CallCursor, name: str | None) -> Any:
         raise SchedulingError(f"{old.func.name} has no variant {name!r}: it {declared}", place=call, hint=hint)
     edit = Edit(version)
     if func is not old.func:
-        agreement = _Agreement(version, old, func)
+        agreement = _Agreement(edit, old, func)
         for alloc in agreement.allocs.values():
             edit.update(alloc)
         for identity, member in agreement.funcs.items():
@@ -108,13 +127,15 @@ def choose_variant(p: Pipeline, call: CallCursor, name: str | None) -> Any:
 
 
 class _Agreement:
-    """What calls run, and buffers hold, so that all who use a buffer take it in its dtype, once a call runs a variant.
+    """What calls run, and how buffers are stored, so that all who use a buffer take it so, once a call runs a variant.
 
-    `funcs` has each call that runs another func than before, `allocs` each allocation of another dtype; by identity.
+    `funcs` has each call that runs another func than before, `allocs` each allocation of another dtype or layout; by
+    identity.
     """
 
-    def __init__(self, version: Version, call: Call, func: LoweredFunc) -> None:
-        self._version = version
+    def __init__(self, edit: Edit, call: Call, func: LoweredFunc) -> None:
+        self._edit = edit
+        self._version = version = edit.version
         self._name = func.variant
         self.funcs = {call.id: func}
         self.allocs: dict[int, Alloc] = {}
@@ -122,51 +143,97 @@ class _Agreement:
         while waiting:
             identity = waiting.pop()
             for buffer, port in _operands(_call(version, identity), self.funcs[identity]):
-                waiting += self._take(identity, buffer, port.dtype)
+                waiting += self._take(identity, buffer, port)
 
-    def _take(self, identity: int, buffer: str, dtype: np.dtype[Any]) -> list[int]:
-        """Let a buffer have the dtype in which a call takes it; the calls that run another func for that."""
-        version, label = self._version, self.funcs[identity].label
+    def _take(self, identity: int, buffer: str, port: Port) -> list[int]:
+        """Let a buffer be stored as a call takes it; the calls that run another func for that."""
+        version = self._version
         alloc = version.alloc_of(buffer, identity)
         if alloc is None:
-            given = global_dtypes(version.program)[buffer]
-            if given == dtype:
-                return []
-            raise SchedulingError(
-                f"{label} takes {buffer} as {dtype}, and the pipeline is given {given}",
-                place=statement_cursor(version, identity),
-                hint="only intermediates can be stored in another dtype",
-            )
-        if self.allocs.get(alloc.id, alloc).dtype == dtype:
+            self._require_given(identity, buffer, port)
             return []
-        if alloc.layout is not None and not is_stored_by_blocks(alloc):
-            raise SchedulingError(
-                f"{buffer} {words_of_layout(alloc)}, in bytes of {alloc.dtype}: it cannot hold {dtype}",
-                place=statement_cursor(version, alloc.id),
-                hint="choose the variant first, then set_layout",
-            )
-        self.allocs[alloc.id] = with_fields(alloc, dtype=dtype)
-        users = dict.fromkeys((*version.writers_of(alloc), *version.readers_of(alloc)))
+        now = self.allocs.get(alloc.id, alloc)
+        if takes_as_stored(port, now, version.facts_at(alloc.id)):
+            return []
+        new = self._stored(now, port)
+        self.allocs[alloc.id] = new
+        what = f"{self.funcs[identity].label} takes {buffer} {_words(port, now)}"
         changed = []
-        for user in users:
+        for user in dict.fromkeys((*version.writers_of(alloc), *version.readers_of(alloc))):
             call = _call(version, user)
             if user in self.funcs:
-                self._require(user, buffer, dtype)
-            else:
-                self.funcs[user] = self._member(call, buffer, dtype, label)
+                self._require(user, buffer, new, f"others take {buffer} {_words(port, now)}")
+            elif not self._takes(call, call.func, buffer, new):
+                self.funcs[user] = self._member(call, buffer, new, what)
                 changed.append(user)
         return changed
 
-    def _require(self, identity: int, buffer: str, dtype: np.dtype[Any]) -> None:
-        """Raise `SchedulingError` where a call runs what does not take a buffer in a dtype."""
-        func = self.funcs[identity]
-        if not _takes(_call(self._version, identity), func, buffer, dtype):
-            raise self._refusal(identity, f"others take {buffer} as {dtype}, and {func.label} does not")
+    def _require_given(self, identity: int, buffer: str, port: Port) -> None:
+        """Raise `SchedulingError` unless a call takes what is given to the pipeline as it is."""
+        version, label = self._version, self.funcs[identity].label
+        given, place = global_dtypes(version.program)[buffer], statement_cursor(version, identity)
+        if given != port.dtype:
+            raise SchedulingError(
+                f"{label} takes {buffer} as {port.dtype}, and the pipeline is given {given}",
+                place=place,
+                hint="only intermediates can be stored in another dtype",
+            )
+        if port.order is not None:
+            words = words_of_order(port.order, _dims_of_parameter(version, buffer))
+            raise SchedulingError(
+                f"{label} takes {buffer} {words}, and the pipeline is given it as it lies",
+                place=place,
+                hint="only intermediates can be stored in some order",
+            )
 
-    def _member(self, call: Call, buffer: str, dtype: np.dtype[Any], label: str) -> LoweredFunc:
-        """Of the variants of what a call runs, the one that takes a buffer in a dtype."""
+    def _stored(self, alloc: Alloc, port: Port) -> Alloc:
+        """An allocation that is stored as a port takes it. Raises `SchedulingError` where it cannot be."""
+        place = statement_cursor(self._version, alloc.id)
+        if alloc.dtype != port.dtype:
+            if port.order is None and alloc.layout is not None and not is_stored_by_blocks(alloc):
+                raise SchedulingError(
+                    f"{alloc.buffer} {words_of_layout(alloc)}, in bytes of {alloc.dtype}: it cannot hold {port.dtype}",
+                    place=place,
+                    hint="choose the variant first, then set_layout",
+                )
+            alloc = with_fields(alloc, dtype=port.dtype)
+        if port.order is None:
+            return alloc
+        order, folded = port.order, next((d for d, fold in enumerate(alloc.folds) if fold is not None), None)
+        words = words_of_order(order, alloc.dims)
+        if folded is not None:
+            raise SchedulingError(
+                f"{alloc.buffer} is folded along {alloc.dims[folded]}, so it cannot lie {words}",
+                place=place,
+                remedies=lambda: [unfold_first("store it in full first", alloc, folded)],
+            )
+        blocked = next((d for d, length in enumerate(blocks_of_dims(alloc)) if length is not None), None)
+        if blocked is not None:
+            merge = ("merge_dims", PlaceOf(alloc.id), alloc.dims[blocked])
+            raise SchedulingError(
+                f"{alloc.buffer} is stored by blocks, so it cannot lie {words}",
+                place=place,
+                remedies=lambda: [do_first("store it in one piece first", merge)],
+            )
+        given = [None if n is None else constant(n) for n in order.strides] or None
+        strides = strides_in_order(self._edit, alloc, order.dims, given, order.alignment)
+        return with_fields(alloc, layout=Layout(strides, order.alignment))
+
+    def _require(self, identity: int, buffer: str, alloc: Alloc, others: str) -> None:
+        """Raise `SchedulingError` where a call runs what does not take a buffer as it is stored."""
+        func = self.funcs[identity]
+        if not self._takes(_call(self._version, identity), func, buffer, alloc):
+            raise self._refusal(identity, f"{others}, and {func.label} does not")
+
+    def _takes(self, call: Call, func: LoweredFunc, buffer: str, alloc: Alloc) -> bool:
+        """Whether a func, run by a call, takes a buffer as it is stored by all of its ports."""
+        known = self._version.facts_at(alloc.id)
+        return all(takes_as_stored(port, alloc, known) for name, port in _operands(call, func) if name == buffer)
+
+    def _member(self, call: Call, buffer: str, alloc: Alloc, what: str) -> LoweredFunc:
+        """Of the variants of what a call runs, the one that takes a buffer as it is stored; `what` says how that is."""
         family = relatives(call.func) if is_member(call.func) else {call.func.variant: call.func}
-        able = {name: func for name, func in family.items() if _takes(call, func, buffer, dtype)}
+        able = {name: func for name, func in family.items() if self._takes(call, func, buffer, alloc)}
         if self._name in able:
             return able[self._name]
         if len(able) == 1:
@@ -174,17 +241,19 @@ class _Agreement:
             return member
         if able:
             names = ", ".join(func.label for func in able.values())
-            raise self._refusal(call.id, f"{label} takes {buffer} as {dtype}, and so do several: {names}")
+            raise self._refusal(call.id, f"{what}, and so do several: {names}")
         if isinstance(call.func.operation, Copy):
             raise SchedulingError(
-                f"{label} takes {buffer} as {dtype}, and the copy {call.func.name} takes it as it is",
+                f"{what}, and the copy {call.func.name} takes it as it is",
                 place=statement_cursor(self._version, call.id),
                 remedies=lambda: [do_first("do without the copy first", ("alias_copy", PlaceOf(call.id)))],
             )
+        dtypes = [own.dtype for name, own in _operands(call, call.func) if name == buffer]
+        says = "layouts" if all(dtype == alloc.dtype for dtype in dtypes) else "dtypes"
         raise SchedulingError(
-            f"{label} takes {buffer} as {dtype}, and {call.func.name} has no variant that does",
+            f"{what}, and {call.func.name} has no variant that does",
             place=statement_cursor(self._version, call.id),
-            hint=f"sl.Variant(..., dtypes={{{buffer}: ...}}), where {call.func.name} is made, declares one",
+            hint=f"sl.Variant(..., {says}={{{buffer}: ...}}), where {call.func.name} is made, declares one",
         )
 
     def _refusal(self, identity: int, message: str) -> SchedulingError:
@@ -201,9 +270,17 @@ def _operands(call: Call, func: LoweredFunc) -> Iterator[tuple[str, Port]]:
     yield from zip(call.reads, func.inputs, strict=True)
 
 
-def _takes(call: Call, func: LoweredFunc, buffer: str, dtype: np.dtype[Any]) -> bool:
-    """Whether a func, run by a call, takes a buffer in a dtype by all of its ports."""
-    return all(port.dtype == dtype for name, port in _operands(call, func) if name == buffer)
+def _words(port: Port, alloc: Alloc) -> str:
+    """How a port takes a buffer, where that is otherwise than it is stored."""
+    said = [f"as {port.dtype}"] if port.dtype != alloc.dtype or port.order is None else []
+    return " ".join([*said, *([] if port.order is None else [words_of_order(port.order, alloc.dims)])])
+
+
+def _dims_of_parameter(version: Version, buffer: str) -> tuple[str, ...]:
+    """The names of the dimensions of an input, output or constant."""
+    program = version.program
+    dims = {p.name: p.dims for p in (*program.inputs, *program.outputs)}
+    return {**dims, **{c.name: c.dims for c in program.constants}}[buffer]
 
 
 def _call(version: Version, identity: int) -> Call:
