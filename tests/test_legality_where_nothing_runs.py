@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 from test_legality import numbers, refused_as_wrong, refused_as_wrong_on_these, same, total, zeros
 
 import slinky as sl
@@ -97,6 +98,21 @@ def test_a_neighbour_that_divides_by_the_extent_of_a_loop_that_slides() -> None:
     _, p = divided(lambda b: b[y, sl.interval(x - 1, x + 1)])
     p = sl.compute_at(p, "f", "for x")
     refused_as_undefined(lambda: sl.slide_window(p, "f", "for x"), DIVISOR, sl.ExpressionError)
+    leaves_the_range(p)
+
+
+def leaves_the_range(p: sl.Pipeline) -> None:
+    """Check that the hint of a refusal to slide is to leave the range of the loop as it is, and that this goes on."""
+    with pytest.raises(sl.SchedulingError) as caught:
+        sl.slide_window(p, "f", "for x")
+    words = "produce the first window in the first iteration, and leave the range of the loop"
+    assert caught.value.hint == f'{words}:\n  p = sl.slide_window(p, "f", "for x", warmup="first")'
+    slid = sl.slide_window(p, "f", "for x", warmup="first")
+    for rows, columns in ((3, 5), (3, 1), (1, 6), (3, 0)):
+        results = [zeros(rows, columns) for _ in range(2)]
+        for each, target in zip((p, slid), results, strict=True):
+            each.run(numbers(9, 9, min=(-2, -2)), target, checked=True)
+        np.testing.assert_array_equal(*(result.array for result in results))
 
 
 def test_a_step_inside_of_a_loop_that_slides() -> None:
@@ -110,6 +126,7 @@ def test_a_step_inside_of_a_loop_that_slides() -> None:
     refused_as_undefined(
         lambda: sl.slide_window(p, "f", "for x"), "not shown that the step of loop y is 1 or more", sl.ExecutionError
     )
+    leaves_the_range(p)
 
 
 def test_a_step_inside_of_a_loop_that_runs_for_an_output() -> None:

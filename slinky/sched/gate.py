@@ -39,7 +39,7 @@ from slinky.sched.legality.folds import check_folds_of
 from slinky.sched.legality.memory import check_memory
 from slinky.sched.legality.multiples import check_multiples
 from slinky.sched.legality.orders import check_orders
-from slinky.sched.legality.positive import check_divisors, check_positive
+from slinky.sched.legality.positive import RemediesOfRanges, check_divisors, check_positive
 from slinky.sched.legality.races import check_races
 from slinky.sched.legality.reads import RemediesFor, check_inputs, check_outputs, check_readers_of, check_reads
 from slinky.sched.legality.reasons import Kept, Obligation
@@ -56,19 +56,21 @@ def settle(
     operation: str,
     *kept: Kept,
     remedies: RemediesFor | None = None,
+    of_ranges: RemediesOfRanges | None = None,
     hint: str = "",
 ) -> Pipeline:
     """The pipeline that an edit ends in; `operation` is the name of the rewrite.
 
     `kept` are obligations that the rewrite keeps for a reason of its own. `remedies` says what may help where a call is
-    not shown to find what it reads, `hint` what helps where iterations depend on each other.
+    not shown to find what it reads, `of_ranges` where a step or a divisor is not shown to be at least 1 in the
+    iterations that a loop has now, `hint` what helps where iterations depend on each other.
 
     Raises `SchedulingError` for the first obligation that is not shown to be kept; nothing is changed then.
     """
     touched = edit.changes()
     version = edit.finish_with(operation, touched)
     if touched or kept:  # of nothing, nothing is asked
-        _Gate(edit, touched, version, kept, remedies, hint).pass_()
+        _Gate(edit, touched, version, kept, remedies, of_ranges, hint).pass_()
     return Pipeline(version)
 
 
@@ -95,6 +97,7 @@ class _Gate:
         version: Version,
         kept: Sequence[Kept],
         remedies: RemediesFor | None,
+        of_ranges: RemediesOfRanges | None,
         hint: str,
     ) -> None:
         self.edit = edit
@@ -105,6 +108,7 @@ class _Gate:
             self.kept.update(dict.fromkeys(each.obligations, each))
         self.asked = _asked(tuple([(each.obligations, not each.but_for) for each in kept]))
         self.remedies = remedies
+        self.of_ranges = of_ranges
         self.hint = hint
         self.touched = touched
         self._used_as_before: dict[str, bool] = {}
@@ -146,8 +150,8 @@ class _Gate:
         check_values(self.old, self.version, these, {**self.edit.copies, **self.edit.staged})
 
     def _check_positive(self, these: Sequence[int]) -> None:
-        check_positive(self.version, these)
-        check_divisors(self.version, self.old, these)
+        check_positive(self.version, these, self.of_ranges)
+        check_divisors(self.version, self.old, these, self.of_ranges)
 
     def _check_inputs(self, these: Sequence[int]) -> None:
         for identity in these:

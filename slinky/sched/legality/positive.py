@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeAlias
 
 from slinky.cursors.cursors import statement_cursor
 from slinky.cursors.versions import Version
@@ -11,13 +12,17 @@ from slinky.ir.printer import dimension_names
 from slinky.ir.scopes import facts_inside
 from slinky.ir.statements import Alloc, For, Statement, workers_of
 from slinky.sched.legality.refusals import Unproved
+from slinky.sched.remedies import Remedy
 from slinky.symbolic.explanations import brief
 from slinky.symbolic.expressions import Condition, Expr, FloorDivide
 from slinky.symbolic.proofs import Facts, prove
 from slinky.symbolic.traversal import quotients
 
+RemediesOfRanges: TypeAlias = Callable[[], Sequence[Remedy]]
+"""What may help where something is not at least 1 in all iterations of a loop that was given others."""
 
-def check_positive(version: Version, statements: Iterable[int]) -> None:
+
+def check_positive(version: Version, statements: Iterable[int], remedies: RemediesOfRanges | None = None) -> None:
     """Check that the steps, workers and fold factors of statements, given by identity, are at least 1.
 
     Raises `SchedulingError` for the first that is not shown to be.
@@ -26,17 +31,19 @@ def check_positive(version: Version, statements: Iterable[int]) -> None:
         known = version.facts_at(identity)
         match version.statement(identity):
             case For(step=step, variable=variable) as loop:
-                _require(version, identity, step, known, f"the step of loop {variable}")
+                _require(version, identity, step, known, f"the step of loop {variable}", remedies)
                 workers = workers_of(loop)
                 if workers is not None:
-                    _require(version, identity, workers, known, f"the number of workers of loop {variable}")
+                    _require(version, identity, workers, known, f"the number of workers of loop {variable}", remedies)
             case Alloc(buffer=buffer, folds=folds, dims=dims):
                 for dim, fold in zip(dims, folds, strict=True):
                     if fold is not None:
-                        _require(version, identity, fold, known, f"the fold of {buffer}.{dim}")
+                        _require(version, identity, fold, known, f"the fold of {buffer}.{dim}", remedies)
 
 
-def check_divisors(version: Version, before: Version, statements: Iterable[int]) -> None:
+def check_divisors(
+    version: Version, before: Version, statements: Iterable[int], remedies: RemediesOfRanges | None = None
+) -> None:
     """Check that what statements, given by identity, divide by is at least 1, unless they did so before, in the same
     loops and ifs or in fewer: elsewhere, less may be known.
 
@@ -51,7 +58,7 @@ def check_divisors(version: Version, before: Version, statements: Iterable[int])
             found -= quotients_of(old.statement)
         for quotient in sorted(found, key=str):
             what = f"the divisor of {brief(quotient, dimension_names(version.program))}"
-            _require(version, identity, quotient.denominator, version.facts_at(identity), what)
+            _require(version, identity, quotient.denominator, version.facts_at(identity), what, remedies)
 
 
 def quotients_of(statement: Statement) -> frozenset[FloorDivide]:
@@ -66,9 +73,14 @@ def _says_of(version: Version, identity: int) -> frozenset[Condition]:
     return frozenset().union(*[facts_inside(outer, field) for outer, field in around])
 
 
-def _require(version: Version, identity: int, value: Expr, known: Facts, what: str) -> None:
+def _require(
+    version: Version, identity: int, value: Expr, known: Facts, what: str, remedies: RemediesOfRanges | None
+) -> None:
     condition = value >= 1
     if not prove(condition, known):
         raise Unproved(version, condition, known).refuse(
-            f"{what} is 1 or more", f"{what} is less than 1", place=statement_cursor(version, identity)
+            f"{what} is 1 or more",
+            f"{what} is less than 1",
+            place=statement_cursor(version, identity),
+            remedies=remedies,
         )

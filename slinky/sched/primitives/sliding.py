@@ -139,6 +139,7 @@ def slide_window(p: Pipeline, call: CallCursor, loop: LoopCursor, *, warmup: str
         Kept(WRITES_AS_MUCH, (Obligation.READERS, Obligation.OUTPUTS), but_for=(old.id,)),
         Kept(ONLY_SOME_CHANGED, (Obligation.RACES,), but_for=working_in_parallel(version, working)),
         remedies=lambda gap: _first_at_once(),
+        of_ranges=None if warmup == "first" else _first_at_once,
     )
     changed = new._version
     return new, (allocs_of(changed, old), LoopCursor(changed, around.id), CallCursor(changed, old.id))
