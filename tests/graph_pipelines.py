@@ -71,9 +71,10 @@ class Mix:
         """An array and the coordinates of its first element: 0 where they are not told."""
         return (operand.array, operand.min) if isinstance(operand, sl.Buffer) else (operand, (0,) * operand.ndim)
 
-    def reduction(self, dims: Sequence[Any]) -> sl.Reduction | None:
+    def reduction(self, dims: Sequence[Any], sign: int = 1) -> sl.Reduction | None:
         """How it can be taken to pieces along what it reads whole, where it computes a sum of just one read. The weight
-        of an element grows with its place, so that a part counts anew: its sum without weights says what is missing."""
+        of an element grows with its place, so that a part counts anew: its sum without weights says what is missing.
+        States may have another sign."""
         stage = self.stage
         (read, *others), (write, *more) = stage.reads or (Read("", ()),), stage.writes
         axis = next((d for d, a in enumerate(read.along) if not isinstance(a, Window)), None)
@@ -89,8 +90,8 @@ class Mix:
             box = {dim: (0, extent - 1) for dim, extent in zip(write.dims, new.shape, strict=True)}
             source, radius = (piece, (0,) * piece.ndim), scalars.get(RADIUS, 0)
             here, further = (self._read(read, source, write, box, radius, {axis: n}) for n in (start, start + 1))
-            new[...] = old + here
-            new_plain[...] = old_plain + (further - here)
+            new[...] = old + sign * here
+            new_plain[...] = old_plain + sign * (further - here)
 
         def merge(*operands: np.ndarray, before: int, more: int, **scalars: int) -> None:
             first, first_plain, second, second_plain, new, new_plain = operands
@@ -98,7 +99,7 @@ class Mix:
             new_plain[...] = first_plain + second_plain
 
         def finish(state: np.ndarray, plain: np.ndarray, out: np.ndarray, *, count: int, **scalars: int) -> None:
-            out[...] = (3 + state) % MODULUS
+            out[...] = (3 + sign * state) % MODULUS
 
         states = [sl.BufferExpr(name, DTYPE, len(write.dims)) for name in ("state", "plain")]
         return sl.Reduction(
@@ -353,7 +354,7 @@ def build(graph: Graph, *, alias: bool = False) -> sl.Pipeline:
             in_place=stage.in_place,
             reduction=mix.reduction(dims),
             variants={
-                "again": sl.Variant(Mix(stage), in_place=stage.in_place),
+                "again": sl.Variant(Mix(stage), in_place=stage.in_place, reduction=mix.reduction(dims, -1)),
                 "short": sl.Variant(Mix(stage), in_place=stage.in_place, dtypes=short_dtypes(stage)),
                 "turned": sl.Variant(Turned(stage, orders := turned(stage)), in_place=stage.in_place, layouts=orders),
             },

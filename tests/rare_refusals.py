@@ -49,6 +49,10 @@ HAND_MADE: dict[tuple[str, str], str] = {
             ("inline_pipeline", "in whole pieces"),
             ("alias_copy", "whole pieces"),
         ),
+        "random variants take what the caller holds as it is": (
+            ("choose_variant", "another dtype for callers"),
+            ("choose_variant", "an order for callers"),
+        ),
         "no random graph has constants": (("inline_pipeline", "a constant"),),
     }.items()
     for pair in pairs

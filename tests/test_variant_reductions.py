@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +13,7 @@ from scheduled import refusal
 from second_judge import judge
 
 import slinky as sl
+from slinky.ir.copies import with_func
 
 y, x = sl.variables("y x")
 
@@ -139,12 +141,160 @@ def test_nobody_says_it() -> None:
     assert refusal(lambda: sl.split_reduction(p, "sum", "x", 4)) == "sum does not say how it reduces"
 
 
-def test_stages_have_no_variants() -> None:
+# Variants of what was taken to pieces ---------------------------------------------------------------------------------
+
+
+def both_less(one: Any, other: Any, both: Any) -> None:
+    np.add(one, other, out=both)
+
+
+def finish_less(total: Any, out: Any) -> None:
+    np.negative(total, out=out)
+
+
+CALLBACKS |= {each.__name__: each for each in (both_less, finish_less)}
+
+
+def negatives(dtype: Any = np.int32) -> sl.Pipeline:
+    """`sum`, and a variant whose state is the negative of the sum, of this dtype: with one, nobody can go on from the
+    other."""
+    a, s = sl.BufferExpr("a", np.int64, 2), sl.BufferExpr("s", np.int64, 1)
+    of_func = sl.Reduction({"x": 1}, [sl.BufferExpr("total", "i8", 1)[y]], clear, add, finish, merge=both_less)
+    short = sl.BufferExpr("short", dtype, 1)
+    negative = sl.Reduction({"x": 1}, [short[y]], clear, less_short, finish_less, merge=both_less)
+    two = sl.Reduction({"x": 1}, [sl.BufferExpr(n, "i8", 1)[y] for n in "uv"], clear_both, add_both, finish_both)
+    variants = {
+        "negative": sl.Variant(sums, reduction=negative),
+        "two": sl.Variant(sums, reduction=two),
+        "columns": sums_of_columns,
+    }
+    sl.Func(sums, [a[y, :]], [s[y]], name="sum", reduction=of_func, variants=variants)
+    return sl.build_pipeline([a], [s])
+
+
+def less_short(old: Any, piece: Any, new: Any) -> None:
+    np.subtract(old, piece.sum(axis=1), out=new, casting="same_kind")
+
+
+def clear_both(one: Any, other: Any) -> None:
+    one.fill(0)
+    other.fill(0)
+
+
+def add_both(u: Any, v: Any, piece: Any, new_u: Any, new_v: Any) -> None:
+    np.add(u, piece.sum(axis=1), out=new_u)
+    np.copyto(new_v, v)
+
+
+def finish_both(u: Any, v: Any, out: Any) -> None:
+    np.add(u, v, out=out)
+
+
+CALLBACKS |= {each.__name__: each for each in (less_short, clear_both, add_both, finish_both)}
+
+
+@pytest.mark.parametrize("stage", ["sum_init", "sum_update", "sum_finish"])
+def test_all_stages_go_over_to_a_variant(stage: str) -> None:
+    before = negatives()
+    split = sl.split_reduction(before, "sum", "x", 4)
+    assert split.find(stage).variants() == ("negative",)
+    p, (call,) = sl.choose_variant(split, stage, "negative", rc=True)
+    assert (call.name(), call.variant()) == (stage, "negative")
+    assert [each.variant() for each in p.find_all("_ = _")] == ["negative"] * 3
+    assert "alloc total: int32[" in str(p)
+    assert "sum_update[negative](total[x - 1, :], a[:, " in str(p)
+    assert p.find("sum_update[negative]") == p.find("sum_update")
+    agree(before, p)
+    assert judge(split.program, p.program, "choose_variant") > 0
+    assert sl.choose_variant(p, stage, None).same_program(split)
+    assert sl.choose_variant(p, stage, "negative").same_program(p)
+    assert f'p = sl.choose_variant(p, "{stage}", "negative")' in str(p.history())
+
+
+def test_it_is_what_the_variant_becomes_but_for_names() -> None:
+    before = negatives()
+    one = sl.choose_variant(sl.split_reduction(before, "sum", "x", 4), "sum_update", "negative")
+    other = sl.split_reduction(sl.choose_variant(before, "sum", "negative"), "sum", "x", 4)
+    assert str(one).replace("total", "short") == str(other)
+    agree(before, other)
+    assert sl.choose_variant(other, "sum_update", None).find("alloc short").dtype() == np.int64
+
+
+def test_parts_and_pieces_of_calls_go_over_together() -> None:
+    before = negatives()
+    p, made = sl.split_reduction_in_parts(before, "sum", "x", 2, 2, rc=True)
+    p = sl.parallelize_loop(p, made.parts, 2)
+    q = sl.choose_variant(p, made.merge, "negative")
+    assert {each.variant() for each in q.find_all("_ = _")} == {"negative"}
+    assert str(q).count(": int32[") == 3
+    agree(before, q)
+    p = sl.split_loop(before, "sum.y", 2)
+    p = sl.cut_call(sl.split_reduction(p, "sum", "x", 3), "sum_update.y", 1)
+    q = sl.choose_variant(p, "sum_update #1", "negative")
+    assert [each.variant() for each in q.find_all("_ = _")] == ["negative"] * len(q.find_all("_ = _"))
+    agree(before, q)
+
+
+def test_which_variants_stages_have() -> None:
+    """Those that say how they reduce, with states like these: `two` has more, and `columns` says nothing."""
     p = sl.split_reduction(squares(), "sum", "x", 4)
-    with pytest.raises(sl.SchedulingError) as caught:
-        sl.choose_variant(p, "sum_update", "columns")
-    assert "sum_update has no variant 'columns': it declares none" in str(caught.value)
-    assert "choose a variant of sum before it is taken to pieces" in str(caught.value)
+    for name, declared in (("columns", "behind"), ("both", "behind")):
+        with pytest.raises(sl.SchedulingError) as caught:
+            sl.choose_variant(p, "sum_update", name)
+        assert f"sum_update has no variant {name!r}: it declares {declared}" in str(caught.value)
+        assert "choose a variant of sum before it is taken to pieces" in str(caught.value)
+    agree(squares(), sl.choose_variant(p, "sum_update", "behind"))
+    p = sl.split_reduction(negatives(), "sum", "x", 4)
+    assert "it declares negative" in refusal(lambda: sl.choose_variant(p, "sum_update", "two"))
+    p = sl.split_reduction(sl.choose_variant(negatives(), "sum", "two"), "sum", "x", 4)
+    assert refusal(lambda: sl.choose_variant(p, "sum_update", "negative")) == (
+        "sum_update has no variant 'negative': it declares none"
+    )
+    assert sl.choose_variant(p, "sum_update", None) is not None
+
+
+def test_states_that_others_use() -> None:
+    """A copy of a state would hold what the variant does not understand; what is in a pipeline of its own, nobody
+    sees."""
+    p = sl.split_reduction(negatives(), "sum", "x", 4)
+    staged = sl.stage_buffer(p, "sum_finish", "total")
+    text = refusal(lambda: sl.choose_variant(staged, "sum_update", "negative"))
+    assert text == "load uses total, a state of sum, too"
+    assert refusal(lambda: sl.choose_variant(staged, "sum_finish", "negative")) == (
+        "load uses total_1, a state of sum, too"
+    )
+    inside = sl.extract_pipeline(p, p.find("sum_finish").as_block(), "inner")
+    assert refusal(lambda: sl.choose_variant(inside, "sum_init", "negative")) == "inner uses total, a state of sum, too"
+    laid = sl.set_layout(sl.unfold_storage(p, "alloc total", "x_piece"), "alloc total", ("y", "x_piece"))
+    assert refusal(lambda: sl.choose_variant(laid, "sum_init", "negative")) == (
+        "total lies in memory as it is asked for: it cannot hold int32"
+    )
+
+
+def test_no_edit_lets_one_stage_go_over_alone() -> None:
+    p = sl.split_reduction(negatives(np.int64), "sum", "x", 4)
+    q = sl.choose_variant(p, "sum_update", "negative")
+    agree(negatives(), q)
+    other = q.find("sum_finish")._call.func
+    edit = sl.edit(p)
+    edit.replace("sum_finish", with_func(edit.statement(p.find("sum_finish")), other))
+    assert refusal(edit.finish).startswith("sum_finish(total) would give s other values")
+
+
+def test_stages_of_variants_are_kept() -> None:
+    p = sl.split_reduction(negatives(), "sum", "x", 4)
+    for each in (p, sl.choose_variant(p, "sum_update", "negative")):
+        assert pickle.loads(pickle.dumps(each)).same_program(each)
+        text = each.to_json(CALLBACKS)
+        q = sl.Pipeline.from_json(text, callbacks=CALLBACKS)
+        assert q.same_program(each)
+        assert q.to_json(CALLBACKS) == text
+        agree(negatives(), sl.choose_variant(q, "sum_init", "negative"))
+    document = json.loads(p.to_json(CALLBACKS))
+    stage = next(f for f in document["funcs"] if f["operation"]["kind"] == "Accumulation")
+    stage["operation"]["variants"][1][1]["states"] *= 2
+    with pytest.raises(sl.FormatError, match="variants of a stage have states along the same dimensions"):
+        sl.Pipeline.from_json(json.dumps(document), callbacks=CALLBACKS)
 
 
 def test_fused_calls_of_funcs_that_reduce() -> None:

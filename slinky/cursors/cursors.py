@@ -220,7 +220,7 @@ class CallCursor(StatementCursor):
 
     def variant(self) -> str | None:
         """The name of the variant that it runs; None for the func itself (see `choose_variant`)."""
-        return self._call.func.variant
+        return self._call.func.chosen
 
     def variants(self) -> tuple[str, ...]:
         """The names of the variants that the func declares."""

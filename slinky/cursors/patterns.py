@@ -217,7 +217,7 @@ def _matches(
 
 def _is_call_of(call: Call, func: str | None, variant: str | None) -> bool:
     """Whether a call runs the func of a name, and the variant of a name if one is given."""
-    return call.func.name == func and (variant is None or call.func.variant == variant)
+    return call.func.name == func and (variant is None or call.func.chosen == variant)
 
 
 def the_match(version: Version, statements: Sequence[Statement], pattern: str, where: str) -> Cursor:

@@ -15,6 +15,7 @@ from collections.abc import Callable
 
 import attrs
 
+from slinky.ir.operations import Accumulation
 from slinky.ir.statements import Family, LoweredFunc
 
 
@@ -58,7 +59,10 @@ def relative(func: LoweredFunc, name: str | None) -> LoweredFunc | None:
 
 
 def names_of_variants(func: LoweredFunc) -> tuple[str, ...]:
-    """The names of the variants in the family of a func."""
+    """The names of the variants in the family of a func; of a stage of a reduction, those that all of its stages could
+    be of together."""
+    if isinstance(func.operation, Accumulation):
+        return tuple(name for name, _ in func.operation.variants if name is not None)
     return tuple(name for name in relatives(func) if name is not None)
 
 

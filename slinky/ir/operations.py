@@ -217,6 +217,9 @@ class Accumulation(_Operation):
 
     Where there are `parts` of so many pieces each, those states have a dimension more, the very first: the number of
     the part, each of which begins anew. What a part ends with is kept, by number, and merged into states over parts.
+
+    The stages are those of the `variant` of a name; `variants` are the reductions of others, and of this one, that all
+    stages together could be of, where there are any.
     """
 
     reduction: Reduction
@@ -225,6 +228,8 @@ class Accumulation(_Operation):
     function: Callable[..., Any]
     axes: tuple[int | None, ...] = ()
     parts: bool = False
+    variant: str | None = None
+    variants: tuple[tuple[str | None, Reduction], ...] = ()
 
     def shown(self) -> tuple[tuple[str, Any], ...]:
         """What a program prints of it: what its author has given."""

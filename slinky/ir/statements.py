@@ -22,7 +22,7 @@ import attrs
 import numpy as np
 
 from slinky.errors import ProgramError
-from slinky.ir.operations import Operation, Reduction
+from slinky.ir.operations import Accumulation, Operation, Reduction
 from slinky.symbolic.expressions import (
     Condition,
     Expr,
@@ -235,8 +235,13 @@ class LoweredFunc:
 
     @property
     def label(self) -> str:
-        """The name, and that of the variant, if it is one: `blur[fast]`."""
-        return self.name if self.variant is None else f"{self.name}[{self.variant}]"
+        """The name, and that of the variant, if it is one, or a stage of one: `blur[fast]`."""
+        return self.name if self.chosen is None else f"{self.name}[{self.chosen}]"
+
+    @property
+    def chosen(self) -> str | None:
+        """The name of the variant that it is, or of which it is a stage; None for the func itself."""
+        return self.operation.variant if isinstance(self.operation, Accumulation) else self.variant
 
     @property
     def ports(self) -> tuple[Port, ...]:

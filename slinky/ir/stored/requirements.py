@@ -249,6 +249,7 @@ def _require_stage(reading: Reading, func: LoweredFunc, stage: Accumulation) -> 
         reading.fail("states of parts have two dimensions more, for parts and for pieces")
     if stage.stage is Stage.MERGE and stage.reduction.merge is None:
         reading.fail("a reduction that says no merge has no stage that merges")
+    _require_alike(reading, stage)
     is_update, positions = stage.stage is Stage.UPDATE, stage.reduction.positions
     takes_buffers = {Stage.UPDATE: positions or stage.parts, Stage.KEEP: True, Stage.MERGE: positions}
     if stage.pass_buffers != takes_buffers.get(stage.stage, False):
@@ -264,6 +265,16 @@ def _require_stage(reading: Reading, func: LoweredFunc, stage: Accumulation) -> 
     for name in needed.get(stage.stage, ()):
         if name not in dict(stage.arguments):
             reading.fail(f"the stage {stage.stage.value} of a reduction takes the argument {name}")
+
+
+def _require_alike(reading: Reading, stage: Accumulation) -> None:
+    """Refuse reductions that the stages of another one cannot become."""
+    own = stage.reduction
+    for _, other in stage.variants:
+        if [s.dims for s in other.states] != [s.dims for s in own.states] or other.positions != own.positions:
+            reading.fail("variants of a stage have states along the same dimensions, and ask for positions alike")
+        if stage.parts and other.merge is None and own.merge is not None:
+            reading.fail("variants of what goes by parts say how states are merged")
 
 
 def _require_nested(reading: Reading, func: LoweredFunc, operation: Nested) -> None:

@@ -172,8 +172,8 @@ COPIES_SAY = Reason(
 
 DECLARED = Reason(
     "declared",
-    "A call is replaced by calls that its func's author has declared to give what it gives: on the same sources, into "
-    "the same buffers, with buffers of their own between them.",
+    "A call, or all that it was replaced by, is replaced by calls that its func's author has declared to give what it "
+    "gives: on the same sources, into the same buffers, with buffers of their own between them.",
     "The author of a callback alone knows what it computes, and says so where the func is made. No other call changes, "
     "and no other value.",
 )

@@ -34,6 +34,7 @@ from slinky.sched.legality.reasons import DECLARED, Kept, Obligation
 from slinky.sched.legality.refusals import Unproved
 from slinky.sched.legality.touches import effective_box
 from slinky.sched.operation import sched_op
+from slinky.sched.primitives.other_stages import alike
 from slinky.sched.primitives.rewriting import (
     free_name,
     fresh_variable,
@@ -264,6 +265,7 @@ class _Pieces:
         self.positive = () if isinstance(factor, Constant) else (factor >= 1,)
         self.piece_name = f"{dim}_piece"
         self.states = self._names()
+        self.variants = alike(call.func, reduction, in_parts=self.in_two_steps)
         self.identities: tuple[int, int, int] = (0, 0, 0)
 
     def statements(self, loop: Variable) -> tuple[Alloc | Call | For, ...]:
@@ -349,6 +351,8 @@ class _Pieces:
             function=function.function,
             axes=self.axes,
             parts=self.in_two_steps,
+            variant=self.func.variant if self.variants else None,
+            variants=self.variants,
         )
 
     def _dims(self, name: str) -> tuple[Variable, ...]:

@@ -28,9 +28,11 @@ from slinky.ir.regions import global_dtypes
 from slinky.ir.statements import Alloc, Call, Layout, LoweredFunc, Port
 from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
+from slinky.sched.legality.reasons import DECLARED, Kept, Obligation
 from slinky.sched.legality.values import are_equal_productions
 from slinky.sched.operation import sched_op
 from slinky.sched.primitives.layouts import strides_in_order
+from slinky.sched.primitives.other_stages import choose_stages
 from slinky.sched.primitives.rewriting import delete_with_idle_blocks
 from slinky.sched.remedies import PlaceOf, unfold_first
 from slinky.sched.remedies import first as do_first
@@ -98,24 +100,31 @@ def choose_variant(p: Pipeline, call: CallCursor, name: str | None) -> Any:
 
     It stays so if another variant is chosen, unless that asks for another order; then `set_layout` may say otherwise.
 
+    Of a stage of a reduction that was taken to pieces (`split_reduction`), all stages that share states with it go over
+    to the variant: those that declare how they reduce can be chosen, if they read the same, and have as many states
+    along the same dimensions, of whatever dtypes.
+
     Refused: a name under which the func declares nothing; a variant that does not work in place, where the call does
     (`compute_in_place`); one that takes an input or output of the pipeline in another dtype, or in an order; one that
     takes an intermediate so that somebody else uses who does not take it so, and has no variant that does, or several
     of other names; an intermediate in another dtype that lies in memory by strides that are asked for, or in an order
-    that is folded, or stored by blocks.
+    that is folded, or stored by blocks; a stage whose states somebody else uses.
 
     Cursors:
         call: the call.
     """
     version, old = p._version, call._call
+    edit, stage = Edit(version), old.func.operation
+    if isinstance(stage, Accumulation):
+        if name != stage.variant:
+            choose_stages(edit, old, stage, name)
+        new = settle(edit, "choose_variant", Kept(DECLARED, (Obligation.VALUES,)))
+        return new, (CallCursor(new._version, old.id),)
     func = relative(old.func, name)
     if func is None:
         names = names_of_variants(old.func)
         declared = f"declares {', '.join(names)}" if names else "declares none"
-        stage = old.func.operation if isinstance(old.func.operation, Accumulation) else None
-        hint = "" if stage is None else f"choose a variant of {stage.func} before it is taken to pieces"
-        raise SchedulingError(f"{old.func.name} has no variant {name!r}: it {declared}", place=call, hint=hint)
-    edit = Edit(version)
+        raise SchedulingError(f"{old.func.name} has no variant {name!r}: it {declared}", place=call)
     if func is not old.func:
         agreement = _Agreement(edit, old, func)
         for alloc in agreement.allocs.values():
