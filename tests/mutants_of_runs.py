@@ -28,6 +28,7 @@ from mutants import (
     SOURCE,
     STAGES,
     STORAGE,
+    WORK,
     Mutant,
     mutants,
 )
@@ -192,6 +193,13 @@ MUTANTS += mutants(
     ("plan: early windows", "            if not are_there:\n", "            if False:\n"),
     ("plan: windows too long", " is not None and prove(c.extent <= fold, known)\n", " is not None\n"),
     ("plan: whole dimensions", "is_whole = constant_value(offset) == 0 and constant_value(rest) == 0", "is_whole = constant_value(offset) == 0"),
+)  # fmt: skip
+MUTANTS += mutants(
+    "slinky/runtime/codegen/views.py",
+    (WORK,),
+    ("plan: all to the end", "for a, b in ((i.min, j.min), (i.max, j.max))]", "for a, b in ((i.min, j.min),)]"),
+    ("plan: all from the beginning", "for a, b in ((i.min, j.min), (i.max, j.max))]", "for a, b in ((i.max, j.max),)]"),
+    ("plan: all of nothing", "return crop if isinstance(is_all, Truth) else attrs", "return crop if True else attrs"),
 )  # fmt: skip
 MUTANTS += mutants(
     "slinky/runtime/codegen/views.py",

@@ -312,8 +312,11 @@ class _Checker:
                 for condition in conditions:
                     self.truth(condition)
                 return TRUTH
-            case Crop(array=array, spans=spans):
+            case Crop(array=array, spans=spans, is_all=is_all):
                 self.array(array)
+                if is_all is not None:
+                    assert isinstance(array, Name)
+                    self.truth(is_all)
                 assert spans
                 assert spans[-1] is not None
                 for span in spans:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -193,6 +193,35 @@ def test_a_run_that_allocates_nothing_takes_no_arena(monkeypatch: pytest.MonkeyP
         p(source, np.zeros((2, 3), np.float32))
 
 
+class Watched(np.ndarray):
+    """An array that notes what slices are made of it."""
+
+    slices: ClassVar[list[object]] = []
+
+    def __getitem__(self, index: Any) -> Any:
+        Watched.slices.append(index)
+        return super().__getitem__(index)
+
+
+@pytest.mark.parametrize("origin", [(0, 0), (5, -7)])
+@pytest.mark.parametrize("func", [np.negative, lambda source, target: np.negative(source, target)])
+def test_an_array_that_is_read_as_a_whole_is_not_sliced(func: Callable[..., Any], origin: tuple[int, int]) -> None:
+    """That is asked at each end of each dimension."""
+    y, x = sl.variables("y x")
+    inp, out = (sl.BufferExpr(name, np.float64, 2) for name in ("inp", "out"))
+    sl.Func(func, [inp[y, x]], [out[y, x]], name="negate")
+    p = sl.build_pipeline([inp], [out])
+    whole = np.arange(12.0).reshape(3, 4)[::-1]
+    boxes = ((0, 0, 3, 4), (0, 0, 2, 4), (0, 0, 3, 3), (1, 0, 2, 4), (0, 1, 3, 3), (1, 1, 1, 2))
+    for top, left, height, width in boxes:
+        target = np.zeros((height, width))
+        source = sl.Buffer(whole.view(Watched), min=origin)
+        Watched.slices.clear()
+        p(source, sl.Buffer(target, min=(origin[0] + top, origin[1] + left)))
+        np.testing.assert_array_equal(target, -whole[top : top + height, left : left + width])
+        assert bool(Watched.slices) == ((height, width) != (3, 4))
+
+
 def test_what_is_read_once_is_cropped_once_and_cannot_be_written() -> None:
     y, x = sl.variables("y x")
     inp, out = (sl.BufferExpr(name, np.float64, 2) for name in ("inp", "out"))
@@ -211,6 +240,9 @@ def test_what_is_read_once_is_cropped_once_and_cannot_be_written() -> None:
             place = sl.Buffer(np.zeros((height, width)), min=origin)
             p(sl.Buffer(source, min=origin), place)
             np.testing.assert_array_equal(place.array, 2 * source[:height, :width])
+            assert given[-1].shape == (height, width)
+            assert given[-1] is not source
+            assert np.shares_memory(given[-1], source)
             assert not given[-1].flags.writeable
     assert source.flags.writeable
     run = p.bind(source, np.zeros((3, 4)))

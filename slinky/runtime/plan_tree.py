@@ -154,10 +154,11 @@ class At(Node):
 @attrs.frozen
 class Crop(Node):
     """A view of part of an array: a span or a position per dimension, None for all of it. Dimensions that are left out
-    are whole."""
+    are whole. Where `is_all` holds, it is all of the array, which will do instead."""
 
     array: Value
     spans: tuple[Span | At | None, ...]
+    is_all: Value | None = None
 
 
 @attrs.frozen

@@ -21,10 +21,11 @@ from slinky.ir.regions import factors_of, is_translation
 from slinky.ir.statements import Call, InputPort, LoweredFunc, OutputPort, Port, Program, walk
 from slinky.runtime.codegen.peeling import steady_rate
 from slinky.runtime.codegen.scopes import CodeScope, Course
-from slinky.runtime.codegen.writer import Writer
+from slinky.runtime.codegen.writer import Writer, is_costly
 from slinky.runtime.operations import takes_out
 from slinky.runtime.plan_tree import Assign, At, Crop, Located, Name, Onward, Rows, Sealed, Seen, Span, Value, Window
-from slinky.symbolic.expressions import Expr, constant, constant_value, maximum, minimum
+from slinky.symbolic.bounds import decide
+from slinky.symbolic.expressions import Expr, Truth, all_of, constant, constant_value, equal, maximum, minimum
 from slinky.symbolic.intervals import Box, Interval
 from slinky.symbolic.proofs import Facts, prove
 from slinky.symbolic.traversal import substitute
@@ -118,14 +119,28 @@ class Views:
         """
         stored = self.stored[buffer]
         name = stored.name
-        if is_given_read_only(func):
-            if buffer in self._read_once:
-                crop = self._view(stored, name, buffer, region)
-                if isinstance(crop, Crop):
-                    return self._operand(func, port, Sealed(crop), region, own)
-            assert stored.read_only is not None  # the buffer is among those given read-only
-            name = stored.read_only
-        return self._operand(func, port, self._view(stored, name, buffer, region), region, own)
+        view: Value | None = None
+        if buffer in self._read_once:
+            crop = self._view(stored, name, buffer, region)
+            if isinstance(crop, Crop):
+                crop = self._or_all(crop, buffer, region)
+                view = Sealed(crop) if is_given_read_only(func) else crop
+        if view is None:
+            if is_given_read_only(func):
+                assert stored.read_only is not None  # the buffer is among those given read-only
+                name = stored.read_only
+            view = self._view(stored, name, buffer, region)
+        return self._operand(func, port, view, region, own)
+
+    def _or_all(self, crop: Crop, buffer: str, region: Box) -> Crop:
+        """A crop for a region, with a question whether that is all of the buffer, if it may be and is soon asked."""
+        writer = self._writer
+        limits = writer.facts.boxes[buffer]
+        if any(is_costly(end) for i in region for end in (i.min, i.max)):
+            return crop
+        same = [equal(a, b) for i, j in zip(region, limits, strict=True) for a, b in ((i.min, j.min), (i.max, j.max))]
+        is_all = decide(all_of(*same), writer.known)
+        return crop if isinstance(is_all, Truth) else attrs.evolve(crop, is_all=writer.value(is_all))
 
     def output(self, func: LoweredFunc, port: OutputPort, buffer: str, region: Box, own: Box | None) -> Value:
         """What a callback is given for a region that it writes."""
