@@ -12,7 +12,8 @@ from scheduled import refusal
 import slinky as sl
 from slinky import ir
 from slinky.ir.operations import Copy
-from slinky.ir.statements import Call, walk
+from slinky.ir.statements import Call, Limit, walk
+from slinky.symbolic.expressions import as_expr
 
 Array = np.ndarray[Any, Any]
 
@@ -405,6 +406,33 @@ def test_other_readers_of_the_source_read_where_it_lies_now() -> None:
         sl.build_pipeline([a], [out, twice], require=[sl.same_shape(a, twice)], alias=alias) for alias in (False, True)
     )
     agree(p, q, [IMAGE], [IMAGE.T.copy(), IMAGE])
+
+
+@pytest.mark.parametrize("last", [None, 14, 9])
+def test_who_reads_at_the_place_of_a_part_gives_values_within_that_alone(last: int | None) -> None:
+    """Wherever it is computed later: behind the part, the target holds something else. Where the target is an output
+    with the bounds of the part, nothing needs to be said."""
+    b, s, t, u, out = buffers("b s t u out", 1)
+    s.dim(0).bounds = sl.interval(0, 9)
+    sl.Func(np.negative, [b[x]], [s[x]], name="make")
+    sl.copies.concatenate([s, b], t)
+    sl.Func(lambda p, o: np.add(p[:-1], p[1:], out=o), [s[sl.interval(x, x + 1)]], [u[x]], name="pairs")
+    if last is None:
+        sl.Func(total, [t[sl.interval(0, 14)]], [out[x]], name="total")
+        p = sl.build_pipeline([b], [out, u], alias=False)
+    else:
+        i = t.dim(0)
+        p = sl.build_pipeline([b], [t, u], require=[i.min <= 0, i.min >= 0, i.max <= last, i.max >= last], alias=False)
+    split, pieces = sl.split_boundary(p, "concatenate", rc=True)
+    q, found = sl.alias_copy(split, pieces.calls[0], rc=True)
+    part = next(call._call.func.part for call in found.calls if call.name() == "pairs")
+    begin, end = Limit(0, as_expr(0), None), Limit(0, None, as_expr(8))
+    assert part == {None: (begin, end), 14: (end,), 9: ()}[last]
+    agree(p, q, [np.arange(20)], [np.zeros(1 if last is None else last + 1, np.int64), np.zeros(9, np.int64)])
+
+
+def total(source: Array, target: Array) -> None:
+    target[...] = source.sum()
 
 
 def test_two_parts_that_overlap_keep_their_values() -> None:

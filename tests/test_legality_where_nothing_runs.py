@@ -167,3 +167,46 @@ def test_a_parallel_loop_inside_of_one_that_never_ran() -> None:
         zeros(3, 5),
         error=sl.RaceError,
     )
+
+
+def past_an_edge_where_nothing_runs() -> tuple[sl.BufferExpr, sl.Pipeline]:
+    """A loop that never runs, before one that does: in the first, `g` reads past the copy that puts 0 around `s`. It is
+    moved out of that loop, where it computes two elements, in front of all others."""
+    s, t, b, out = (sl.BufferExpr(name, np.int32, 1) for name in ("s", "t", "b", "out"))
+    s.dim(0).bounds = sl.interval(0, 9)
+    sl.Func(places, [], [s[x]], name="f", pass_buffers=True)
+    sl.copies.copy(s[x], t[x], outside=0)
+    sl.Func(same, [t[x]], [b[x]], name="g")
+    sl.Func(total, [b[sl.interval(x - 1, x + 1)]], [out[x]], name="h")
+    p = sl.split_loop(sl.build_pipeline([], [out], alias=False), "h.x", 1)
+    p = sl.compute_at(sl.compute_at(p, "g", "for x"), "copy", "for x")
+    lo, hi = out.dim(0).min, out.dim(0).max
+    p, (idle, _) = sl.cut_loop(sl.store_at(p, "alloc t", "for x"), "for x", lo, rc=True)
+    p, ((alloc,), call) = sl.clone_call(p, "f", "copy #0", rc=True)
+    p = sl.alias_copy(p, "copy #0")
+    p = sl.resize_dim(p, p.forward(alloc), "x", sl.interval(lo - 5, hi + 5))
+    p = sl.lift_alloc(p, p.forward(alloc))
+    p = sl.compute_at(sl.lift_call(p, p.forward(call)), p.forward(call), p.forward(idle))
+    return out, sl.lift_call(sl.lift_call(p, p.forward(call)), "g #0")
+
+
+def places(target: sl.Buffer) -> None:
+    """Where each element is, and 100."""
+    target.array[...] = np.arange(len(target.array)) + target.min[0] + 100
+
+
+def test_what_is_read_past_where_nothing_runs_gives_no_value_beyond_an_edge() -> None:
+    """Else the values of `g` there would do for those that the loop computes of the padded buffer."""
+    out, p = past_an_edge_where_nothing_runs()
+    assert "b[max(out.x.min - 1, 0) .. out.x.min] = g(s_1[max(out.x.min - 1, 0) .. out.x.min]) where x <= 9" in str(p)
+    found = zeros(8, min=(-2,))
+    p(found)
+    np.testing.assert_array_equal(found.array[:3], [0, 100, 100 + 101])
+    p = sl.cut_loop(p, p.find_all("for x")[-1], out.dim(0).min + 1)
+    p, (twice, _) = sl.cut_call(p, p.find_all("g")[1].dims()[0], x + 1, rc=True)
+    refused_as_wrong_on_these(
+        lambda: sl.remove_call(p, twice),
+        r"h does not find all of b\[.*\], which it reads, written",
+        zeros(8, min=(-2,)),
+        error=sl.UninitializedReadError,
+    )

@@ -5,12 +5,20 @@ whoever reads the copy can read the source instead, and whoever makes the source
 operation then, and the operation is given the very arrays that it was given before: a port that is bound to another
 buffer has a `View`, which says how the array lies in that.
 
-Invariant: an operation sees the same elements at the same coordinates as before.
+That holds where the copy gives elements of the source, not beyond an edge. What a call reads is shown to lie there,
+but only as the call stands: in a loop that never runs anything is shown, and in a steady state what holds there alone.
+A later rewrite may let the call compute more, next to one that reads the copy still, and an element would have two
+values. So a func that goes by a copy gives values where it reads within the edges, as a `part` of its dimensions, and
+nowhere else. Where the edges are the bounds of an input there is no need: no call ever reads beyond these.
+
+Invariants: an operation sees the same elements at the same coordinates as before. Wherever a func that goes by a copy
+gives a value, it is that of the func which read the copy.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 import attrs
 
@@ -25,6 +33,7 @@ from slinky.symbolic.expressions import Expr, Scalar, Variable, linear, variable
 from slinky.symbolic.followed import Followed, followed
 from slinky.symbolic.intervals import Box, Interval, point
 from slinky.symbolic.proofs import Facts, prove
+from slinky.symbolic.solving import Side, limit_of
 from slinky.symbolic.traversal import substitute, symbols
 
 
@@ -44,7 +53,7 @@ class Passage:
 
     def holds_in(self, box: Box, known: Facts) -> bool:
         """Whether the conditions are shown to hold in a box."""
-        ranges = self._ranges(box)
+        ranges = self.ranges(box)
         for e, limit in self.conditions:
             taken = bounds(e, ranges, known)
             if not (prove(limit.min <= taken.min, known) and prove(taken.max <= limit.max, known)):
@@ -53,11 +62,73 @@ class Passage:
 
     def box(self, box: Box) -> Box:
         """What of the other buffer stands for a box."""
-        ranges = self._ranges(box)
+        ranges = self.ranges(box)
         return tuple(bounds(e, ranges) for e in self.index)
 
-    def _ranges(self, box: Box) -> dict[Expr, Interval]:
+    def ranges(self, box: Box) -> dict[Expr, Interval]:
+        """The values of its dims in a box."""
         return dict(zip(self.dims, box, strict=True))
+
+
+Range: TypeAlias = "tuple[Expr, Expr | None, Expr | None]"
+"""An expression with the least and the greatest value that it may have, None where there is none."""
+
+
+def ranges_of(passage: Passage, copy: LoweredFunc) -> tuple[Range, ...]:
+    """Where a copy gives elements of its source, in terms of the dims of its passage."""
+    (output,) = copy.outputs
+    places = {d: passage.dims[n] for n, d in enumerate(output.dims)}
+    return (
+        *((e, i.min, i.max) for e, i in passage.conditions),
+        *((places[limit.dim], limit.first, limit.last) for limit in copy.part),
+    )
+
+
+def not_implied(
+    ranges: Sequence[Range], coordinates: Sequence[Expr], box: Box | None, known: Facts
+) -> tuple[Range, ...]:
+    """The ranges that do not follow from it that coordinates lie in a box, if there is one: in a buffer of the caller,
+    whose bounds never change, and beyond which no rewrite lets a call read."""
+    if box is None:
+        return tuple(ranges)
+    within: dict[Expr, Interval] = dict(zip(coordinates, box, strict=True))
+    found = []
+    for e, first, last in ranges:
+        taken = within.get(e) or bounds(e, within)
+        first = None if first is None or prove(first <= taken.min, known) else first
+        last = None if last is None or prove(taken.max <= last, known) else last
+        if first is not None or last is not None:
+            found.append((e, first, last))
+    return tuple(found)
+
+
+def ranges_back(ranges: Sequence[Range], passage: Passage, back: Passage) -> tuple[Range, ...]:
+    """Ranges in terms of the dims of a passage, in terms of those of its inverse."""
+    values: dict[Expr, Expr] = dict(zip(passage.dims, back.index, strict=True))
+    return tuple((substitute(e, values), first, last) for e, first, last in ranges)
+
+
+def _part_within(
+    func: LoweredFunc, ports: Sequence[int], passage: Passage, ranges: Sequence[Range], known: Facts
+) -> tuple[Limit, ...] | None:
+    """Where in its dimensions what a func reads by some of its ports lies within ranges; None where that is no box."""
+    found: dict[Limit, None] = {}
+    for k in ports:
+        region = passage.ranges(func.inputs[k].box)
+        for e, first, last in ranges:
+            taken = bounds(e, region)
+            conditions = [] if first is None else [first <= taken.min]
+            conditions += [] if last is None else [taken.max <= last]
+            for condition in conditions:
+                if prove(condition, known):
+                    continue
+                moving = [d for d, dim in enumerate(func.dims) if dim in symbols(condition)]
+                limit = limit_of(condition, func.dims[moving[0]], known) if len(moving) == 1 else None
+                if limit is None or limit.side is Side.IS or _depends_on_loops(limit.value):
+                    return None
+                least, most = (limit.value, None) if limit.side is Side.AT_LEAST else (None, limit.value)
+                found[Limit(moving[0], least, most)] = None
+    return tuple(found)
 
 
 def passage_of(version: Version, call: Call) -> Passage:
@@ -162,9 +233,12 @@ def _depends_on_loops(e: Expr) -> bool:
     return any(isinstance(s, Variable) and not isinstance(s, Scalar) for s in symbols(e))
 
 
-def reading_through(func: LoweredFunc, ports: Sequence[int], passage: Passage) -> LoweredFunc | None:
+def reading_through(
+    func: LoweredFunc, ports: Sequence[int], passage: Passage, ranges: Sequence[Range], known: Facts
+) -> LoweredFunc | None:
     """A func, with its variants, that reads by some of its input ports, given by position, the other buffer of a
-    passage; None where no array in that shows what the operation is to be given.
+    passage, and gives values where it reads within some ranges; None where no array in that shows what the operation is
+    to be given, or the values are in no box.
 
     Variants that take in another dtype, or in some order only, what they read there have no part in it: how the other
     buffer is stored, its own users say.
@@ -173,12 +247,17 @@ def reading_through(func: LoweredFunc, ports: Sequence[int], passage: Passage) -
     def change(member: LoweredFunc) -> LoweredFunc | None:
         if any(member.inputs[k].dtype != func.inputs[k].dtype or member.inputs[k].order is not None for k in ports):
             return None
-        return _reading_through(member, ports, passage)
+        return _reading_through(member, ports, passage, ranges, known)
 
     return with_all_changed(func, change)
 
 
-def _reading_through(func: LoweredFunc, ports: Sequence[int], passage: Passage) -> LoweredFunc | None:
+def _reading_through(
+    func: LoweredFunc, ports: Sequence[int], passage: Passage, ranges: Sequence[Range], known: Facts
+) -> LoweredFunc | None:
+    part = _part_within(func, ports, passage, ranges, known)
+    if part is None:
+        return None
     inputs = list(func.inputs)
     for k in ports:
         new = _input_through(inputs[k], passage)
@@ -186,18 +265,27 @@ def _reading_through(func: LoweredFunc, ports: Sequence[int], passage: Passage) 
             return None
         inputs[k] = new
     return attrs.evolve(
-        func, inputs=tuple(inputs), fusions=(), fused=_fused_reading_through(func.fused, ports, passage)
+        func,
+        inputs=tuple(inputs),
+        part=(*func.part, *part),
+        fusions=(),
+        fused=_fused_reading_through(func.fused, ports, passage, ranges, known),
     )
 
 
-def _fused_reading_through(fused: Fused | None, ports: Sequence[int], passage: Passage) -> Fused | None:
+def _fused_reading_through(
+    fused: Fused | None, ports: Sequence[int], passage: Passage, ranges: Sequence[Range], known: Facts
+) -> Fused | None:
     """What a fused func that reads by some of its ports the other buffer of a passage computes."""
     if fused is None:
         return None
     count = len(fused.first.inputs)
     others = [k for k in range(len(fused.second.inputs)) if k not in fused.ports]
-    first = reading_through(fused.first, [k for k in ports if k < count], passage)
-    second = reading_through(fused.second, [others[k - count] for k in ports if k >= count], passage)
+    own = [k for k in ports if k < count], [others[k - count] for k in ports if k >= count]
+    first, second = (
+        reading_through(each, these, passage, ranges, known)
+        for each, these in zip((fused.first, fused.second), own, strict=True)
+    )
     return None if first is None or second is None else attrs.evolve(fused, first=first, second=second)
 
 

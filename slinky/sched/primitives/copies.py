@@ -33,10 +33,14 @@ from slinky.sched.legality.values import are_equal_productions, equal_allocation
 from slinky.sched.operation import sched_op
 from slinky.sched.passing import (
     Passage,
+    Range,
     inverse,
     known_source,
+    not_implied,
     parts_of,
     passage_of,
+    ranges_back,
+    ranges_of,
     reading_through,
     writing_through,
 )
@@ -46,7 +50,7 @@ from slinky.sched.returned import AliasCopyCursors, SplitBoundaryCursors
 from slinky.symbolic.expressions import Expr, maximum, minimum
 from slinky.symbolic.followed import followed
 from slinky.symbolic.intervals import Box, Interval, not_empty, point
-from slinky.symbolic.proofs import prove
+from slinky.symbolic.proofs import Facts, prove
 
 
 @sched_op(AliasCopyCursors)
@@ -87,7 +91,9 @@ def alias_copy(p: Pipeline, copy: CallCursor) -> Any:
     for which the source's name is another buffer's; for writing, a source that is an input of the pipeline, elements
     that stand for several, and what a copy divides. What is read or written otherwise is proved as for any rewrite.
 
-    What is computed of the source and lies beyond the bounds of the target is not computed any more.
+    What is computed of the source and lies beyond the bounds of the target is not computed any more. Who reads past a
+    copy gives values where it reads within the edges, and nowhere else, whatever comes later (`where` in the program,
+    if the bounds of the caller's arrays do not say so by themselves).
 
     Cursors:
         calls: the calls that read the source, or write the target, in its place.
@@ -141,6 +147,8 @@ def _read_past(version: Version, call: Call, passage: Passage) -> Any:
     edit = Edit(version)
     funcs: dict[tuple[LoweredFunc, tuple[int, ...]], LoweredFunc] = {}
     readers = _calls_on(version, version.readers(target), target, alloc)
+    known = version.base_facts()
+    ranges = not_implied(ranges_of(passage, call.func), passage.index, version.global_box(source), known)
     for reader in readers:
         _require_equal_source(version, call, reader, source)
         ports = tuple(k for k, buffer in enumerate(reader.reads) if buffer == target)
@@ -154,7 +162,7 @@ def _read_past(version: Version, call: Call, passage: Passage) -> Any:
         key = (original(reader.func), ports)
         func = relative(funcs[key], reader.func.variant) if key in funcs else None
         if func is None:
-            func = funcs[key] = _readable(reader, ports, passage, target)
+            func = funcs[key] = _readable(reader, ports, passage, ranges, known, target)
         edit.update(_with_source(reader, ports, func, source))
     edit.delete(alloc.id, "read past it")
     for writer in writers:
@@ -174,8 +182,10 @@ def _require_equal_source(version: Version, copy: Call, reader: Call, source: st
         raise SchedulingError(f"{source} is another buffer where {reader.func.name} reads {copy.writes[0]}")
 
 
-def _readable(reader: Call, ports: Sequence[int], passage: Passage, target: str) -> LoweredFunc:
-    func = reading_through(reader.func, ports, passage)
+def _readable(
+    reader: Call, ports: Sequence[int], passage: Passage, ranges: Sequence[Range], known: Facts, target: str
+) -> LoweredFunc:
+    func = reading_through(reader.func, ports, passage, ranges, known)
     if func is None:
         raise SchedulingError(f"{reader.func.name} cannot be given {target} as a view of the source")
     return func
@@ -204,11 +214,14 @@ def _write_past(version: Version, call: Call, passage: Passage) -> Any:
     others = [c for c in _calls_on(version, version.writers(target), target, home) if c.func is not call.func]
     _require_places(version, passage, back, alloc, copies, others)
     parts = parts_of(call.func, passage)
-    if parts is None and others:
+    if parts is None:
         raise SchedulingError(f"where {call.func.name} gives elements of {target} is no box")
     producers = _calls_on(version, version.writers(source), source, alloc)
-    changed = [_writing_to(version, producer, alloc, target, back, parts or ()) for producer in producers]
-    changed += [_reading_from(reader, source, target, back) for reader in readers if reader not in copies]
+    changed = [_writing_to(version, producer, alloc, target, back, parts) for producer in producers]
+    known = version.base_facts()
+    ranges = not_implied(ranges_of(passage, call.func), passage.dims, version.global_box(target), known)
+    ranges = ranges_back(ranges, passage, back)
+    changed += [_reading_from(r, source, target, back, ranges, known) for r in readers if r not in copies]
     edit = Edit(version)
     if home is not None:
         _move_before(edit, home, alloc)
@@ -260,12 +273,12 @@ def _writing_to(
     return with_operands(new, producer.reads, (target,))
 
 
-def _reading_from(reader: Call, source: str, target: str, back: Passage) -> Call:
+def _reading_from(reader: Call, source: str, target: str, back: Passage, ranges: Sequence[Range], known: Facts) -> Call:
     """Another reader of the source, as one that reads the target."""
     if target in reader.writes:
         raise SchedulingError(f"{reader.func.name} reads {source}, and writes {target}")
     ports = tuple(k for k, buffer in enumerate(reader.reads) if buffer == source)
-    return _with_source(reader, ports, _readable(reader, ports, back, source), target)
+    return _with_source(reader, ports, _readable(reader, ports, back, ranges, known, source), target)
 
 
 def _move_before(edit: Edit, home: Alloc, alloc: Alloc) -> None:
