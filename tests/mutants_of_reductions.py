@@ -51,7 +51,7 @@ MUTANTS += mutants(
     ("reductions: how many start before", "(first + piece) * piece_extent * each\n            given", "(first + piece) * piece_extent\n            given"),
     ("reductions: one piece of several", "given = inputs if pieces == 1 else _pieces_of(", "given = inputs if True else _pieces_of("),
     ("reductions: which piece of several", "slice(piece * extent, (piece + 1) * extent)", "slice(0, extent)"),
-    ("reductions: pieces of nothing", "            if _has_elements(operation, given):\n                call_callback(function, name, [*before, *given], after, arguments)\n            else:\n                _change_nothing(before, after)\n\n    return update\n\n\ndef _has", "            call_callback(function, name, [*before, *given], after, arguments)\n\n    return update\n\n\ndef _has"),
+    ("reductions: pieces of nothing", "            if _has_elements(over, given):\n                call_callback(function, name, [*before, *given], after, arguments)\n            else:\n                _change_nothing(before, after)\n\n    return update\n\n\ndef _has", "            call_callback(function, name, [*before, *given], after, arguments)\n\n    return update\n\n\ndef _has"),
     ("reductions: states of nothing", "        state[...] = was\n", "        pass\n"),
 )  # fmt: skip
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import gc
 import shutil
+import weakref
 from collections.abc import Callable
 from typing import Any
 
+import attrs
 import numpy as np
 import pytest
 
 import slinky as sl
+from slinky.ir.effects import calls_in
+from slinky.ir.operations import Accumulation, Stage
+from slinky.runtime.reductions import stage_carrier
 
 Y, X = sl.variables("y x")
 ROW, COLUMN = sl.variables("i j")
@@ -529,3 +535,19 @@ def test_a_nest_of_sums_by_elements_is_one_function_in_c() -> None:
         for shape in ((9, 7), (4, 1), (1, 5), (3, 0)):
             values = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
             np.testing.assert_array_equal(plan(values), (values * 2).sum(1))
+
+
+def test_what_carries_out_a_stage_goes_with_it() -> None:
+    """Nothing is kept of the operations of a program that is gone."""
+    p = in_pieces(of_squares(sl.reductions.sum), 4)
+    parts = sl.split_reduction(of_squares(sl.reductions.argmax), "total", "x", 4)
+    operations = [call.func.operation for q in (p, parts) for call in calls_in(q.program.body)]
+    stages = [attrs.evolve(each) for each in operations if isinstance(each, Accumulation)]
+    stages += [attrs.evolve(each, parts=True) for each in stages]
+    assert {each.stage for each in stages} >= {Stage.INIT, Stage.UPDATE, Stage.FINISH}
+    for stage in stages:
+        stage_carrier(stage)
+    left = [weakref.ref(stage) for stage in stages]
+    del stages, stage
+    gc.collect()
+    assert not any(reference() for reference in left)

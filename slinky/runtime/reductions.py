@@ -18,6 +18,7 @@ from slinky.runtime.buffers import Array, Buffer
 from slinky.runtime.calling import call_callback
 
 _carriers: WeakKeyDictionary[Accumulation, Callable[..., Any]] = WeakKeyDictionary()
+"""A carrier holds what it needs of its operation, and not the operation: else both would be kept for ever."""
 
 
 def stage_carrier(operation: Accumulation) -> Callable[..., Any]:
@@ -58,7 +59,7 @@ def _init(operation: Accumulation) -> Callable[..., Any]:
 
 def _update(operation: Accumulation) -> Callable[..., Any]:
     function, name, count = operation.reduction.update, operation.func, len(operation.reduction.states)
-    with_start = operation.reduction.positions
+    with_start, over, axes = operation.reduction.positions, operation.reduction.over, operation.axes
 
     def update(*operands: Any, piece_extent: int, each: int = 1, **arguments: Any) -> None:
         old, inputs, new = list(operands[:count]), list(operands[count:-count]), list(operands[-count:])
@@ -70,9 +71,9 @@ def _update(operation: Accumulation) -> Callable[..., Any]:
         for piece in range(pieces):
             if with_start:
                 arguments["start"] = (first + piece) * piece_extent * each
-            given = inputs if pieces == 1 else _pieces_of(inputs, operation.axes, piece, piece_extent)
+            given = inputs if pieces == 1 else _pieces_of(inputs, axes, piece, piece_extent)
             before, after = [state[piece, ...] for state in old], [state[piece, ...] for state in new]
-            if _has_elements(operation, given):
+            if _has_elements(over, given):
                 call_callback(function, name, [*before, *given], after, arguments)
             else:
                 _change_nothing(before, after)
@@ -80,11 +81,9 @@ def _update(operation: Accumulation) -> Callable[..., Any]:
     return update
 
 
-def _has_elements(operation: Accumulation, given: Sequence[Array]) -> bool:
+def _has_elements(over: Iterable[tuple[str, Sequence[int | None]]], given: Sequence[Array]) -> bool:
     """Whether a piece has elements along all reduced dimensions."""
-    return all(
-        given[k].shape[axis] for _, axes in operation.reduction.over for k, axis in enumerate(axes) if axis is not None
-    )
+    return all(given[k].shape[axis] for _, axes in over for k, axis in enumerate(axes) if axis is not None)
 
 
 def _change_nothing(before: Iterable[Array], after: Iterable[Array]) -> None:
@@ -96,7 +95,7 @@ def _change_nothing(before: Iterable[Array], after: Iterable[Array]) -> None:
 def _update_of_parts(operation: Accumulation) -> Callable[..., Any]:
     """Of parts, each of which begins at 0: one after the other, and the pieces of each."""
     function, name, count = operation.reduction.update, operation.func, len(operation.reduction.states)
-    with_start = operation.reduction.positions
+    with_start, over, axes = operation.reduction.positions, operation.reduction.over, operation.axes
 
     def update(*operands: Buffer, piece_extent: int, part_pieces: int, each: int = 1, **arguments: Any) -> None:
         first, (parts, pieces) = operands[-1].min[1], operands[-1].array.shape[:2]
@@ -107,9 +106,9 @@ def _update_of_parts(operation: Accumulation) -> Callable[..., Any]:
                 arguments["start"] = (first + piece) * piece_extent * each
             is_alone = parts == pieces == 1
             at = part * part_pieces + piece
-            given = inputs if is_alone else _pieces_of(inputs, operation.axes, at, piece_extent)
+            given = inputs if is_alone else _pieces_of(inputs, axes, at, piece_extent)
             before, after = [state[part, piece, ...] for state in old], [state[part, piece, ...] for state in new]
-            if _has_elements(operation, given):
+            if _has_elements(over, given):
                 call_callback(function, name, [*before, *given], after, arguments)
             else:
                 _change_nothing(before, after)
