@@ -261,6 +261,22 @@ def test_later_rewrites_keep_to_blocks() -> None:
     agree(elementwise(), sl.simplify(p))
 
 
+@pytest.mark.parametrize("length", [3, 4])
+def test_a_pipeline_of_a_block_takes_any_box_by_blocks(length: int) -> None:
+    """What lies in one block of the box that is computed here would not in that of a larger one."""
+    p, (loop, _, _) = sl.split_loop(elementwise(), "more.x", length, rc=True)
+    p = sl.store_at(sl.compute_at(p, "make", loop), "alloc t", loop)
+    p = sl.divide_dim(p, "alloc t", "x", length)
+    reason = refused(lambda: sl.extract_pipeline(p, p.forward(loop).body(), "inner")).reason
+    assert reason.startswith("as a pipeline over any box, the block is not shown to be right: ")
+    assert f"touches of t.x lies in one block of {length}" in reason
+    piece = split(p, "x", 1)
+    inner = sl.extract_pipeline(piece, piece.forward(loop).body(), "inner")
+    for height, width, origin in SIZES:
+        image, out = picture(height, width, 0, origin)
+        compare(elementwise(), sl.absorb_loop(inner, loop), [image], [out])
+
+
 def test_layouts_and_folds_and_shared_memory() -> None:
     p = split(elementwise(), "x", 4)
     laid = sl.set_layout(p, "alloc t", ("y", "x"), alignment=64)

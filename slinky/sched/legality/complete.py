@@ -9,6 +9,7 @@ from slinky.cursors.versions import Touched, Version
 from slinky.ir.copies import with_program_body
 from slinky.ir.statements import Alloc, Call, For, is_in_order
 from slinky.ir.verifier import verify_program
+from slinky.sched.legality.blocks import check_blocks
 from slinky.sched.legality.folds import check_folds_of
 from slinky.sched.legality.memory import check_memory
 from slinky.sched.legality.multiples import check_multiples
@@ -22,7 +23,7 @@ from slinky.sched.legality.wholes import check_whole
 
 def check_complete(version: Version) -> None:
     """Check all of a program: calls find what they read, within the inputs; outputs are written; folds hold; loops that
-    are parallel or overlap do not race; and it is well formed.
+    are parallel or overlap do not race; what is touched of blocks lies in one; and it is well formed.
 
     Raises `SchedulingError` or `ProgramError` for the first thing that is not shown.
     """
@@ -49,3 +50,4 @@ def check_complete(version: Version) -> None:
     check_orders(version)
     if version.pipelined_loops():
         check_stages(version)
+    check_blocks(version)
