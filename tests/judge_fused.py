@@ -97,7 +97,7 @@ def follow_stage(
         plans, views = geometry.plan(box)[0][count:], read_views(call.func)[count:]
         for name, plan, view, own in zip(operands_read(call)[count:], plans, views, taken, strict=True):
             if plan.hull is not None:
-                hashes = run.seen(call.func, box, scope[name], plan, view)
+                hashes = run.seen(call.func, box, scope[name], plan.hull, view)
                 points = np.ndindex(*hashes.shape[:-1])
                 for at in points:
                     point = tuple(c + lo for c, (lo, _) in zip(at, plan.hull, strict=True))

@@ -37,7 +37,6 @@ from judge_geometry import (
     Hashes,
     NumericBox,
     OutputPlan,
-    PortPlan,
     TooMuchWorkError,
     WrongProgramError,
     box_text,
@@ -405,7 +404,7 @@ class Run:
             if memory is None:
                 raise WrongProgramError(f"{text_of(func, box)} reads {name}, which is not in scope")
             sources.append(memory)
-            hashes = None if plan.hull is None else self.seen(func, box, memory, plan, view)
+            hashes = None if plan.hull is None else self.seen(func, box, memory, plan.hull, view)
             found.append(hashes if hashes is None or geometry.copy is not None else read_through(plan, hashes))
         if geometry.copy is not None:
             if written_views(func)[0] is None:
@@ -433,14 +432,18 @@ class Run:
         inner = Run(program, {}, self.order, origins=self.origins, taken=self.taken)
         _, outputs = geometry.plan(box)
         regions = [geometry.region_of(port, box) for port in range(len(program.inputs))]
-        for name, parameter, region in zip(operands_read(call), program.inputs, regions, strict=True):
+        given = zip(operands_read(call), program.inputs, regions, read_views(call.func), strict=True)
+        for name, parameter, region, view in given:
             if name not in scope:
                 raise WrongProgramError(f"{text_of(call.func, box)} reads {name}, which is not in scope")
             is_empty = any(lo > hi for lo, hi in region)
-            values = None if is_empty else self._read(call.func, box, scope[name], region).copy()
+            values = None if is_empty else self.seen(call.func, box, scope[name], region, view).copy()
             inner.memories[parameter.name] = Memory(parameter.name, region, (), values).of(parameter.dtype)
+        views = written_views(call.func)
         for parameter, output in zip(program.outputs, outputs, strict=True):
-            inner.memories[parameter.name] = Memory(parameter.name, output.region, ()).of(parameter.dtype)
+            is_seen_so = views[output.port] is None
+            region = output.region if is_seen_so else own_region(call.func, output.port, box, self.values)
+            inner.memories[parameter.name] = Memory(parameter.name, region, ()).of(parameter.dtype)
         for constant in program.constants:
             limits = tuple((lo, lo + n - 1) for lo, n in zip(constant.min, constant.array.shape, strict=True))
             inner.memories[constant.name] = Memory(constant.name, limits, (), _given(constant.name, limits))
@@ -458,7 +461,10 @@ class Run:
         self.inside += inner.elements + inner.inside
         self.has_parallel_loops |= inner.has_parallel_loops
         for parameter, target, output in zip(program.outputs, targets, outputs, strict=True):
-            target.write(output.region, inner.memories[parameter.name].values)
+            hashes = inner.memories[parameter.name].values
+            if views[output.port] is not None:
+                hashes = own_coordinates(call.func, output.port, box, hashes, output.region, self.values)
+            target.write(output.region, hashes)
 
     def _base(self, func: LoweredFunc, box: NumericBox, output: OutputPlan) -> Hashes:
         """The hashes of the coordinates that an operation writes, as it sees them."""
@@ -469,15 +475,14 @@ class Run:
         base = of_coordinates(output.salt, own)
         return own_coordinates(func, output.port, box, base, output.region, self.values)
 
-    def seen(self, func: LoweredFunc, box: NumericBox, memory: Memory, plan: PortPlan, view: View | None) -> Hashes:
-        """What an operation is given of a port."""
-        assert plan.hull is not None
+    def seen(self, func: LoweredFunc, box: NumericBox, memory: Memory, hull: NumericBox, view: View | None) -> Hashes:
+        """What an operation is given of a port: the elements that it sees in a box."""
         if view is None:
-            return self._read(func, box, memory, plan.hull)
-        hashes = np.zeros([hi - lo + 1 for lo, hi in plan.hull] + [1], np.uint64)
-        for point in itertools.product(*(range(lo, hi + 1) for lo, hi in plan.hull)):
+            return self._read(func, box, memory, hull)
+        hashes = np.zeros([hi - lo + 1 for lo, hi in hull] + [1], np.uint64)
+        for point in itertools.product(*(range(lo, hi + 1) for lo, hi in hull)):
             element = tuple((c, c) for c in through(view, point, self.values))
-            at = tuple(c - lo for c, (lo, _) in zip(point, plan.hull, strict=True))
+            at = tuple(c - lo for c, (lo, _) in zip(point, hull, strict=True))
             hashes[at] = self._read(func, box, memory, element).reshape(-1)[0]
         return hashes
 

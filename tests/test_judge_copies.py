@@ -161,3 +161,38 @@ def test_the_first_source_that_gives_an_element_is_read() -> None:
     assert read((4, 7)) is None
     read = reading_of(Copy(dims=(a, b), sources=(second, first)), {})
     assert read((3, 7)) == (0, (7,))
+
+
+@pytest.mark.parametrize(("sign", "shift"), [(1, -2), (1, 1), (-1, -2), (-1, 0), (-1, 1)])
+@pytest.mark.parametrize("way", ["read", "written"])
+def test_a_pipeline_that_is_called_past_a_copy_sees_what_the_view_shows(way: str, sign: int, shift: int) -> None:
+    """And not what lies beside."""
+    (x,) = sl.variables("x")
+    a, t, c, u = (sl.BufferExpr(name, np.int64, 1) for name in "atcu")
+    sl.Func(np.square, [a[x]], [t[x]], name="square")
+    copied = c if way == "read" else u
+    sl.copies.copy(t[sign * x + shift], copied[x], name="copy")
+    if way == "read":
+        sl.Func(np.negative, [c[x]], [u[x]], name="negative")
+    p = sl.build_pipeline([a], [u], alias=False)
+    p = sl.extract_pipeline(p, p.find("negative" if way == "read" else "square").as_block(), "inner")
+    after = sl.alias_copy(p, "copy")  # which is judged
+    assert [call.func() for call in after.find_all("_ = _")][-1] == "inner"
+    with pytest.raises(WrongRewriteError):
+        judge(p.program, elsewhere(after.program, way), "alias_copy", {})
+
+
+def elsewhere(program: Program, way: str) -> Program:
+    """The program with a view that shows what lies beside."""
+
+    def beside(port: Any) -> Any:
+        index, box = (e + 1 for e in port.view.index), (Interval(i.min + 1, i.max + 1) for i in port.view.box)
+        shown = {"index": tuple(index)} if way == "read" else {"box": tuple(box)}
+        return attrs.evolve(port, view=attrs.evolve(port.view, **shown))
+
+    (call,) = (s for s in program.body if isinstance(s, Call) and s.func.name == "inner")
+    func = call.func
+    field = "inputs" if way == "read" else "outputs"
+    ports: dict[str, Any] = {field: tuple(map(beside, getattr(func, field)))}
+    forged = attrs.evolve(call, func=attrs.evolve(func, **ports))
+    return attrs.evolve(program, body=tuple(forged if s is call else s for s in program.body))
