@@ -447,11 +447,11 @@ def compare(given: Iterable[Program], most: int, seconds: float) -> int:
 
 
 def jits() -> dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]]:
-    """What traces functions: for a usual machine, on which small arrays are computed whole, and for one on which they
-    go by pieces."""
-    from traced import MACHINE, PIECES, jit
+    """What traces functions: for a usual machine, on which small arrays are computed whole; for one on which they go by
+    pieces; and into the funcs that loops in C would be made of."""
+    from traced import MACHINE, PIECES, for_c, jit
 
-    return {"whole": partial(jit, machine=MACHINE), "by pieces": partial(jit, machine=PIECES)}
+    return {"whole": partial(jit, machine=MACHINE), "by pieces": partial(jit, machine=PIECES), "for C": for_c}
 
 
 if __name__ == "__main__":

@@ -106,7 +106,7 @@ def test_differences() -> None:
 
 
 @settings(max_examples=settings().max_examples * 2 // 3, suppress_health_check=list(HealthCheck), derandomize=True)
-@given(st.integers(0, 2**31), st.sampled_from(["whole", "by pieces"]))
+@given(st.integers(0, 2**31), st.sampled_from(["whole", "by pieces", "for C"]))
 def test_traced_programs_give_what_plain_ones_give(seed: int, how: str) -> None:
     """Results, dtypes, shapes and errors, on the sizes of the trace and on others."""
     program = Writer(seed).write()

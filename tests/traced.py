@@ -19,6 +19,13 @@ def jit(function: Callable[..., Any], **options: Any) -> Any:
     return sl.jit(**{"smallest": 0, "workers": 1, "machine": MACHINE, **options})(function)
 
 
+def for_c(function: Callable[..., Any]) -> Any:
+    """The function lowered to the funcs that loops in C are made of, which run by NumPy's, by pieces."""
+    traced = jit(function, machine=PIECES)
+    traced._runs_loops = lambda: True
+    return traced
+
+
 def assert_same(got: Any, want: Any, *, rounded: bool = False) -> None:
     """The same values, dtypes, shapes, and kinds of containers and scalars."""
     assert type(got) is type(want), (type(got), type(want))

@@ -1,24 +1,32 @@
 """Which operations of a graph become one func: chains of ufuncs whose values nobody else reads.
 
 Idea. Arithmetic of ufuncs is understood (`slinky.graph.terms`): a func of many steps works through its box in blocks
-that stay in the cache, and needs no buffers for what the steps hand on. So a node is *inlined* into its only reader if
-both are such arithmetic and the reader takes each of its elements at the same place.
+that stay in the cache, and needs no buffers for what the steps hand on. So a node is *inlined* into the func of its
+readers if all are such arithmetic, in one func, and take each of its elements at the same place.
 
-Invariant: each element of each node is computed at most once, in either form by the same loops of NumPy.
+Where the steps are lines of a loop in C, one that is cheap need not be handed on at all: a product of which the
+neighbours are summed is sooner computed at each of them than written and read again. So there a node may be *repeated*:
+computed by each of its readers, at each place where they read it (`inlined_in_c`).
+
+Invariant: each element of each node is computed by the same loops of NumPy in either form, from the same elements; and
+at most once, but for nodes that are repeated.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Container, Hashable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+import attrs
 import numpy as np
 
-from slinky.frontend.nodes import Node, Result, View
+from slinky.frontend.nodes import Node, Result, View, whole_view
 from slinky.frontend.operations import Extent, Number, Operand, Pointwise, as_it_is
-from slinky.frontend.sizes import are_same
+from slinky.frontend.sizes import are_same, expr_of
 from slinky.frontend.tables import ANY_PIECES
+from slinky.frontend.views import through
 from slinky.graph.terms import applied
+from slinky.symbolic.expressions import Expr
 
 if TYPE_CHECKING:
     from slinky.frontend.lowering import Lowering
@@ -26,37 +34,138 @@ if TYPE_CHECKING:
 LONGEST = 24
 """Chains of more steps are cut: parts of them can be computed where others cannot."""
 
+CHEAP: frozenset[Any] = frozenset({np.add, np.subtract, np.multiply, np.negative, np.absolute, np.square, np.positive})
+"""Ufuncs that take a processor no longer than to fetch an element."""
+
+READ, WRITTEN, COMPUTED = 2, 6, 1
+"""What an element costs that a loop in C reads, writes or computes: half as much as it takes to read one of a row
+before. Measured with chains of stencils whose rows stay in the second cache."""
+
+Fusing: TypeAlias = Callable[[Sequence[Node], Collection[Result], Container[str]], set[Node]]
+"""Which nodes have no func of their own: of some nodes and the results that are wanted, where those run by pieces that
+are as exact as one of some words."""
+
 
 def inlined(nodes: Sequence[Node], outputs: Collection[Result], by_pieces: Container[str] = ANY_PIECES) -> set[Node]:
-    """The nodes that are computed by the func of their only reader, of those that run by pieces: all but others are as
+    """The nodes that are computed by the func of their readers, of those that run by pieces: all but others are as
     exact as one of `by_pieces`."""
+    readers = _readers(nodes)
+    heads: dict[Node, Node] = {}
+    steps: dict[Node, int] = {}
+    for node in reversed(nodes):
+        heads[node], steps[node] = node, 1
+        read = readers.get(node, [])
+        if not read or node.results[0] in outputs or not _may_join(node, by_pieces):
+            continue
+        head = heads[read[0][0]]
+        if (
+            steps[head] < LONGEST
+            and _may_join(head, by_pieces)
+            and all(heads[reader] is head and _is_aligned(view, reader) for reader, view in read)
+        ):
+            heads[node] = head
+            steps[head] += 1
+    return {node for node, head in heads.items() if head is not node}
 
-    def may_join(node: Node) -> bool:
-        return is_arithmetic(node) and node.operation.exactness in by_pieces
 
-    readers: dict[Node, list[tuple[Node, View]]] = {}
+def inlined_in_c(
+    nodes: Sequence[Node], outputs: Collection[Result], by_pieces: Container[str] = ANY_PIECES
+) -> set[Node]:
+    """The same where the steps of a func are lines of a loop in C: these, and nodes that are cheaper repeated."""
+    inside = inlined(nodes, outputs, by_pieces)
+    readers = _readers(nodes)
+    for node in reversed(nodes):  # what is summed before what that is made of
+        read = readers.get(node, [])
+        if node in inside or not read or node.results[0] in outputs or not _may_join(node, by_pieces):
+            continue
+        if not all(_may_join(reader, by_pieces) and _is_shifted(view, reader) for reader, view in read):
+            continue
+        heads = _heads(node, readers, {*inside, node})
+        kept = [_Loop.of(each, inside) for each in (node, *heads)]
+        repeated = [_Loop.of(each, {*inside, node}) for each in heads]
+        is_even = all(loop.is_even for loop in kept) and all(loop.steps <= LONGEST for loop in repeated)
+        if is_even and sum(loop.cost for loop in repeated) < sum(loop.cost for loop in kept):
+            inside.add(node)
+    return inside
+
+
+def _readers(nodes: Sequence[Node]) -> dict[Node, list[tuple[Node, View]]]:
+    """Who reads what a node gives, and how."""
+    found: dict[Node, list[tuple[Node, View]]] = {}
     for node in nodes:
         for view in node.operands:
-            readers.setdefault(view.result.node, []).append((node, view))
-    found: set[Node] = set()
-    lengths: dict[Node, int] = {}
-    for node in nodes:
-        if not may_join(node):
-            continue
-        steps = 1 + sum(lengths[each] for each in {view.result.node for view in node.operands} if each in found)
-        lengths[node] = steps
-        read = readers.get(node, [])
-        if (
-            not read
-            or node.results[0] in outputs
-            or steps >= LONGEST
-            or any(reader is not read[0][0] for reader, _ in read)
-        ):
-            continue
-        reader = read[0][0]
-        if may_join(reader) and all(_is_aligned(view, reader) for _, view in read):
-            found.add(node)
+            found.setdefault(view.result.node, []).append((node, view))
     return found
+
+
+def _may_join(node: Node, by_pieces: Container[str]) -> bool:
+    """Whether a node may be part of a func of several."""
+    return is_arithmetic(node) and node.operation.exactness in by_pieces
+
+
+def _heads(node: Node, readers: dict[Node, list[tuple[Node, View]]], inside: Collection[Node]) -> list[Node]:
+    """The nodes whose funcs compute one that has none of its own."""
+    found: dict[Node, None] = {}
+    waiting = [node]
+    while waiting:
+        each = waiting.pop()
+        if each in inside:
+            waiting += [reader for reader, _ in readers[each]]
+        else:
+            found[each] = None
+    return list(found)
+
+
+@attrs.frozen
+class _Loop:
+    """The loop of a func, for each element that it writes: how many steps it has, what they cost, and whether all that
+    it reads, computes and writes has elements of one size, so that they are handled by vectors of one length."""
+
+    steps: int
+    cost: int
+    is_even: bool
+
+    @staticmethod
+    def of(head: Node, inside: Collection[Node]) -> _Loop:
+        """That of the func of a node, with those inside of it."""
+        steps: dict[Hashable, Node] = {}
+        read: dict[Hashable, Result] = {}
+        waiting = [(head, whole_view(head.results[0]))]
+        while waiting:
+            node, seen = waiting.pop()
+            key = (node, _place(seen))
+            if key in steps:
+                continue
+            steps[key] = node
+            for view in node.operands:
+                operand = through(view, seen)
+                if view.result.node in inside:
+                    waiting.append((view.result.node, operand))
+                else:
+                    read[view.result, _place(operand)] = view.result
+        size = head.results[0].dtype.itemsize
+        cost = COMPUTED * sum(_weight(each) for each in steps.values()) + READ * len(read) + WRITTEN
+        sizes = {each.dtype.itemsize for each in (*read.values(), *(node.results[0] for node in steps.values()))}
+        return _Loop(len(steps), cost * size, sizes == {size})
+
+
+def _weight(node: Node) -> int:
+    """How many cheap steps take as long as a node."""
+    operation = node.operation
+    return 1 if isinstance(operation, Pointwise) and operation.function in CHEAP else 8
+
+
+def _place(view: View) -> Hashable:
+    return tuple((expr_of(i.offset), i.terms) for i in view.index)
+
+
+def _is_shifted(view: View, reader: Node) -> bool:
+    """Whether a node reads each element as far from its own place as any other."""
+    rank = len(reader.results[0].shape)
+    return len(view.index) == len(view.shape) == rank and all(
+        i.terms == ((1, d),) and are_same(own, of)
+        for d, (i, own, of) in enumerate(zip(view.index, view.shape, reader.results[0].shape, strict=True))
+    )
 
 
 def _is_aligned(view: View, reader: Node) -> bool:
@@ -84,28 +193,32 @@ def _is_number(argument: Any) -> bool:
     return isinstance(argument, (Operand, Number, Extent, np.generic)) or type(argument) in (int, complex)
 
 
-def term_of(node: Node, lowering: Lowering, places: Sequence[Any], chosen: Collection[Node]) -> Any:
-    """A node as a term of accesses, with those among the `chosen` ones that it reads."""
-    operation = node.operation
-    assert isinstance(operation, Pointwise)
-    known: dict[Node, Any] = {}
+def term_of(node: Node, lowering: Lowering, places: Sequence[Expr], chosen: Collection[Node]) -> Any:
+    """A node at some places as a term of accesses, with those among the `chosen` ones that it reads."""
+    known: dict[Hashable, Any] = {}
 
-    def operand(view: View) -> Any:
+    def term(node: Node, places: tuple[Expr, ...]) -> Any:
+        operation = node.operation
+        assert isinstance(operation, Pointwise)
+        operands = [operand(view, places) for view in node.operands]
+        given = [_argument(argument, node, operation, operands, lowering) for argument in operation.arguments]
+        dtype = node.results[0].dtype
+        function: Callable[..., Any] = operation.function
+        if function is as_it_is:
+            return given[0].astype(dtype)
+        found = applied(function, given) if isinstance(function, np.ufunc) else function(*given)  # sizes know no ufuncs
+        return found if found.dtype == dtype else found.astype(dtype)
+
+    def operand(view: View, places: tuple[Expr, ...]) -> Any:
         source = view.result.node
         if source not in chosen:
             return lowering.read(view, places).access
-        if source not in known:
-            known[source] = term_of(source, lowering, places, chosen)
-        return known[source]
+        own = tuple(lowering.places(view, places))
+        if (source, own) not in known:
+            known[source, own] = term(source, own)
+        return known[source, own]
 
-    operands = [operand(view) for view in node.operands]
-    given = [_argument(argument, node, operation, operands, lowering) for argument in operation.arguments]
-    dtype = node.results[0].dtype
-    function: Callable[..., Any] = operation.function
-    if function is as_it_is:
-        return given[0].astype(dtype)
-    found = applied(function, given) if isinstance(function, np.ufunc) else function(*given)  # sizes know no ufuncs
-    return found if found.dtype == dtype else found.astype(dtype)
+    return term(node, tuple(places))
 
 
 def _argument(argument: Any, node: Node, operation: Pointwise, operands: Sequence[Any], lowering: Lowering) -> Any:

@@ -29,6 +29,7 @@ from slinky.frontend.donating import GivenAsItIsError, may_be_written, parameter
 from slinky.frontend.explaining import guards_in_words, schedule_in_words
 from slinky.frontend.exporting import Loaded, Settings, asked, export, settings_of
 from slinky.frontend.foreign import RaisedError, foreign
+from slinky.frontend.fusing import inlined, inlined_in_c
 from slinky.frontend.lowering import Lowered, count_of_funcs
 from slinky.frontend.namespaces import with_traced_numpy
 from slinky.frontend.nodes import Array, Source
@@ -51,6 +52,7 @@ from slinky.frontend.trees import exact_kind, kind_of, leaves_of, with_leaves
 from slinky.frontend.worth import is_worth_while
 from slinky.ir.reducing import ChangedResultError
 from slinky.pipeline import Pipeline
+from slinky.runtime.backends import has_loops
 from slinky.symbolic.expressions import Expr
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -230,8 +232,13 @@ class Jit:
         if traced.plan is None:
             name = func_title(self._function.__name__)
             options = self._options if self._backend == "python" else {**self._options, "backend": self._backend}
-            traced.plan = PLANS.of(traced.nodes, traced.outputs, name, options, self._by_pieces)
+            fusing = inlined_in_c if self._runs_loops() else inlined
+            traced.plan = PLANS.of(traced.nodes, traced.outputs, name, options, self._by_pieces, fusing)
         return traced.plan
+
+    def _runs_loops(self) -> bool:
+        """Whether arithmetic runs in loops in C: compiled here, or by whoever exported them."""
+        return self._backend != "python" and (self._loaded is not None or has_loops(self._backend))
 
     def _scheduled(
         self,
@@ -442,6 +449,7 @@ class Jit:
         self._loaded = Loaded(directory, self._settings())
         self._ready.clear()
         for traced in self._all_traced():
+            traced.plan = None
             traced.scheduled.clear()
             traced.asked.clear()
 

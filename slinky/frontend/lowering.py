@@ -22,7 +22,7 @@ import numpy as np
 
 from slinky.build import build_pipeline
 from slinky.errors import GraphError
-from slinky.frontend.fusing import inlined, is_arithmetic, term_of
+from slinky.frontend.fusing import Fusing, inlined, is_arithmetic, term_of
 from slinky.frontend.nodes import Array, Index, Node, Result, Shape, View
 from slinky.frontend.nodes import Source as Given
 from slinky.frontend.operations import Assembled
@@ -146,6 +146,7 @@ class Lowering:
         self._taken = set(names.values())
         self._buffer_names = set(names.values())
         self._buffers: dict[Result, BufferExpr] = {}
+        self._lowered: set[Node] = set()
         self.required: dict[Condition, None] = {}
         for node in nodes:
             for result in node.results:
@@ -222,6 +223,10 @@ class Lowering:
         adapter = self._woven(view, places, dims) if view.is_woven else None
         return Read(self._access(view, places), adapter or adapter_of(view.index, len(view.shape), first))
 
+    def places(self, view: View, places: Sequence[Expr]) -> list[Expr]:
+        """The places along the axes of a result that a view sees from places along its own."""
+        return [sum((step * places[axis] for step, axis in i.terms), self.expr(i.offset)) for i in view.index]
+
     def _access(self, view: View, places: Sequence[Expr | None]) -> Access:
         box = []
         for i in view.index:
@@ -276,6 +281,9 @@ class Lowering:
 
     def lower(self, node: Node, inside: Collection[Node]) -> None:
         """Make the funcs of a node, and of the nodes inside of it: one func for all if that can be."""
+        if node in self._lowered:  # by another reader, which could not have it inside either
+            return
+        self._lowered.add(node)
         before = [own for own in dict.fromkeys(view.result.node for view in node.operands) if own in inside]
         is_exact = node.operation.exactness in self._by_pieces
         if before or (is_exact and is_arithmetic(node)):
@@ -472,16 +480,17 @@ def lowered(
     require: Sequence[Condition],
     name: str,
     by_pieces: Container[str] = ANY_PIECES,
+    fusing: Fusing = inlined,
 ) -> Lowered:
     """The pipeline of a graph that computes what some views see. Inputs are the sources, in order. What is not as exact
-    as one of `by_pieces` runs as one piece.
+    as one of `by_pieces` runs as one piece; `fusing` says which nodes have no func of their own.
 
     Raises what `build_pipeline` raises.
     """
     names = _input_names(nodes)
     symbols = _symbols_of(nodes, outputs, names)
     lowering = Lowering(nodes, symbols, names, by_pieces)
-    inside = inlined(nodes, {view.result for view in outputs}, by_pieces)
+    inside = fusing(nodes, {view.result for view in outputs}, by_pieces)
     for node in nodes:
         if isinstance(node.operation, Given):
             _require_shape(lowering, node.results[0])

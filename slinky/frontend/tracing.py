@@ -19,6 +19,7 @@ import attrs
 import numpy as np
 
 from slinky.errors import ForcedValueWarning, SchedulingError, TracingError
+from slinky.frontend.fusing import Fusing, inlined
 from slinky.frontend.lowering import Lowered, count_of_funcs, floats_of, lowered, sources_of, structure, untold
 from slinky.frontend.nodes import Array, Node, Result, Source, View, has_elements, in_order, numbers, whole_view
 from slinky.frontend.places import assignment, is_telling, place, user_frame
@@ -218,13 +219,14 @@ class Plans:
         name: str,
         options: dict[str, Any],
         by_pieces: frozenset[str] = ANY_PIECES,
+        fusing: Fusing = inlined,
     ) -> Lowered:
         """The pipeline of a graph, made if there is none of its structure."""
         key = structure(nodes, outputs)
-        known = None if key is None else (key, name, tuple(sorted(options.items(), key=str)), by_pieces)
+        known = None if key is None else (key, name, tuple(sorted(options.items(), key=str)), by_pieces, fusing)
         found = self._found.get(known) if known is not None else None
         if found is None:
-            made = lowered(nodes, outputs, (), name, by_pieces)
+            made = lowered(nodes, outputs, (), name, by_pieces, fusing)
             found = Lowered(made.pipeline.auto(**options), made.floats)
             if known is not None:
                 self._found[known] = found

@@ -46,6 +46,12 @@ def indexed(view: View, given: Any) -> View:
     return View(view.result, index, _settled(index, shape) if view.is_woven else tuple(shape))
 
 
+def through(view: View, seen: View) -> View:
+    """What a view sees from the places where another one sees its reader's result: `f(a[1:])[2:]` reads `a[3:]`."""
+    taken = [(i.offset, i.step, i.axis) for i in seen.index]
+    return View(view.result, tuple(_composed(i, taken) for i in view.index), seen.shape)
+
+
 def _settled(index: Sequence[Index], shape: Sequence[Length]) -> Shape:
     """A shape in which all but one of the axes that go along one axis of a result have lengths that are numbers."""
     found = list(shape)

@@ -72,6 +72,11 @@ class NativePlan(Plan):
         is_known = Kernels().knows(func) if formula is None else is_in_c(formula)
         return is_known and compiler() is not None
 
+    @staticmethod
+    def has_loops() -> bool:
+        """Whether there is a compiler for them."""
+        return any_compiler() is not None
+
     def variant(self, kind: Kind) -> Variant:
         """A variant of the function; made on the first use, and before it, what it needs of C."""
         if kind not in self._variants and kind not in self._made:

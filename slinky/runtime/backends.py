@@ -88,6 +88,15 @@ def makes_loops_of(name: str, func: LoweredFunc) -> bool:
     return asked is not None and bool(asked(func))
 
 
+def has_loops(name: str) -> bool:
+    """Whether the back end of this name runs arithmetic in loops of its own here. Raises `ArgumentError` if there is
+    none."""
+    require_backend(name)
+    module, _, attribute = _registered[name].partition(":")
+    asked = getattr(getattr(import_module(module), attribute), "has_loops", None)
+    return asked is not None and bool(asked())
+
+
 _WRITERS = {"C": "slinky.native.programs:c_source"}
 
 
