@@ -27,10 +27,11 @@ from slinky.native.c_functions import CFunction, failure_of
 from slinky.native.carriers import converted, report
 from slinky.native.embedding import c_function_of
 from slinky.native.integers import LARGEST, Whole
+from slinky.native.joining import JoinedLines
 from slinky.native.kernels import OCCURRED, without_unused
 from slinky.native.operators import C_TYPES
 from slinky.native.statements import ENDED, Given, Lines
-from slinky.native.tiles import Surroundings, TileLines
+from slinky.native.tiles import Surroundings
 from slinky.runtime.failures import Ended, StopError
 from slinky.runtime.plan_tree import Guard, Place, Run, Steps
 
@@ -118,7 +119,7 @@ class NestText:
     endings: tuple[Ending, ...] = ()
 
 
-class WatchedLines(TileLines):
+class WatchedLines(JoinedLines):
     """The lines of a function that looks out for signals. `endings` are the calls in it that may fail."""
 
     by_address = True

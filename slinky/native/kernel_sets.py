@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from slinky.ir.combined import formula_of
-from slinky.ir.formulas import Element, Formula
+from slinky.ir.formulas import Element, Formula, Result
 from slinky.ir.operations import Copy
 from slinky.ir.reducing import combined_of
 from slinky.ir.statements import LoweredFunc
@@ -29,6 +29,7 @@ class Kernels:
 
     def __init__(self) -> None:
         self._names: dict[Formula, str] = {}
+        self._joined: dict[tuple[Formula, tuple[Result, ...]], str] = {}
         self._reducers: dict[object, Reducer] = {}
         self._copiers: dict[object, Copier] = {}
         self._texts: dict[str, KernelFunction] = {}
@@ -49,6 +50,20 @@ class Kernels:
             if text is None:
                 raise UnprintableError(f"{func.name} has no text in C")
             self._names[formula] = found
+            self._texts[found] = text
+        self.rank = max(self.rank, formula.rank, *(len(axes) for axes in formula.inputs), 1)
+        self._calls[found] += 1
+        return found
+
+    def name_of_joined(self, formula: Formula, results: tuple[Result, ...], title: str) -> str | None:
+        """The function that computes several results of a formula, to be called once more; None if there is none."""
+        found = self._joined.get((formula, results))
+        if found is None:
+            found = f"slinky_{in_ascii(title)}_{len(self._texts) + 1}"
+            text = kernel_function(formula, found, results)
+            if text is None:
+                return None
+            self._joined[formula, results] = found
             self._texts[found] = text
         self.rank = max(self.rank, formula.rank, *(len(axes) for axes in formula.inputs), 1)
         self._calls[found] += 1

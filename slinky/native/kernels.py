@@ -100,13 +100,14 @@ class KernelFunction:
     own: str = ""
 
 
-def kernel_function(formula: Formula, name: str) -> KernelFunction | None:
-    """The same as a function for other C code, of arrays that have elements, each where its dtype wants it.
+def kernel_function(formula: Formula, name: str, results: Sequence[Result] = ()) -> KernelFunction | None:
+    """The same as a function for other C code, of arrays that have elements, each where its dtype wants it; outputs of
+    the same extents.
 
     It returns nothing, and leaves the exceptions of floating point arithmetic to who calls it.
     """
     try:
-        return _Kernel(formula, (formula.result,)).function(name)
+        return _Kernel(formula, results or (formula.result,)).function(name)
     except UnknownError:
         return None
 

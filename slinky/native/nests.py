@@ -32,11 +32,12 @@ from slinky.native.embedding import c_function_of
 from slinky.native.entering import GIVEN, ORDER, NestText, WatchedLines, entry_text, nest_function, steps_text
 from slinky.native.fetching import loops_around_own, with_fetches_inside
 from slinky.native.integers import HELPERS, UnprintableError
+from slinky.native.joining import JoinedLines
 from slinky.native.kernel_sets import Kernels
 from slinky.native.kernels import without_unused
 from slinky.native.names import CNames
 from slinky.native.states import states_in_place
-from slinky.native.tiles import Surroundings, TileLines, integers_assigned, loop_variables
+from slinky.native.tiles import Surroundings, integers_assigned, loop_variables
 from slinky.native.walking import blocks_of_step, every_step, sites_of
 from slinky.native.windows import with_windows_inside
 from slinky.runtime.codegen.uses import names_assigned, names_used
@@ -133,7 +134,7 @@ class Nests:
     made."""
 
     def __init__(
-        self, tree: PlanTree, lines: type[TileLines], program: Program, may_do: Callable[[LoweredFunc], bool] = _any
+        self, tree: PlanTree, lines: type[JoinedLines], program: Program, may_do: Callable[[LoweredFunc], bool] = _any
     ) -> None:
         self._own = loops_around_own(program)
         self._states = states_in_place(program)

@@ -34,13 +34,14 @@ from slinky.native.array_texts import ARRAYS, ArrayText, size_text, strides_text
 from slinky.native.embedding import c_function_of
 from slinky.native.fetching import loops_around_own, with_fetches_inside
 from slinky.native.integers import HELPERS, LARGEST, SIZES, Sizes, UnprintableError, Whole, known_within
+from slinky.native.joining import JoinedLines
 from slinky.native.kernel_sets import Kernels
 from slinky.native.kernels import without_unused
 from slinky.native.names import CNames
 from slinky.native.nests import HEAD, Nests
 from slinky.native.operators import C_TYPES
 from slinky.native.states import states_in_place
-from slinky.native.tiles import Surroundings, TileLines
+from slinky.native.tiles import Surroundings
 from slinky.native.walking import sites_of
 from slinky.native.windows import with_windows_inside
 from slinky.runtime.arena import SiteKind
@@ -185,7 +186,7 @@ def _whole_source(program: Program) -> str:
 
 
 def _nests_source(program: Program, reason: str) -> str:
-    nests = Nests(plan_tree(program, Kind()), TileLines, program)
+    nests = Nests(plan_tree(program, Kind()), JoinedLines, program)
     nests.tree()
     if not nests.texts:
         raise CompilationError(
@@ -237,7 +238,7 @@ def _description(program: Program, lines: _ProgramLines) -> list[str]:
     return said
 
 
-class _ProgramLines(TileLines):
+class _ProgramLines(JoinedLines):
     """The lines of the function of a whole program. `scratch` are its sites, in C."""
 
     def __init__(self, program: Program, tree: PlanTree, kernels: Kernels, own: Collection[str]) -> None:
