@@ -38,6 +38,20 @@ def test_importing_leaves_json_to_those_who_ask_for_it() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_what_numpy_loads_later_stays_unloaded_from_a_trace_to_its_results() -> None:
+    code = """
+import sys
+import numpy as np
+import slinky as sl
+image = np.ones((100, 100))
+f = sl.jit(lambda a: a[1:] + a[:-1], machine=sl.Machine(), smallest=0)
+assert (f(image) == 2).all()
+print([m for m in ("numpy.ma", "numpy.random", "statistics") if m in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
 LATER = ("slinky.frontend", "slinky.sched.automatic", "slinky.sched.library", "slinky.sched.tuning", "slinky.verifying")
 
 

@@ -54,6 +54,7 @@ from slinky.ir.reducing import ChangedResultError
 from slinky.pipeline import Pipeline
 from slinky.runtime.backends import has_loops
 from slinky.symbolic.expressions import Expr
+from slinky.unloaded import draws_numbers
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -390,7 +391,7 @@ class Jit:
         def leaf(value: Any) -> Any:
             nonlocal number
             number += 1
-            if isinstance(value, (np.random.Generator, np.random.RandomState)):
+            if draws_numbers(value):
                 raise TracingError(f"{trace.name}: random numbers cannot be traced; draw them outside of the function")
             if not isinstance(value, np.ndarray):
                 return value

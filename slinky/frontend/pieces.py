@@ -18,6 +18,7 @@ import numpy as np
 
 from slinky.errors import CallbackError
 from slinky.frontend.windows import Window
+from slinky.unloaded import is_masked
 
 if TYPE_CHECKING:
     from slinky.frontend.kernels import Kernel
@@ -208,7 +209,7 @@ def _as_array(result: Any, kernel: Kernel) -> np.ndarray[Any, Any]:
         raise CallbackError(
             f"{_what(kernel)} returned None; if it writes to one of its arguments, declare that: output='its name'"
         )
-    if isinstance(result, np.ma.MaskedArray):
+    if is_masked(result):
         raise CallbackError(f"{_what(kernel)} returned a masked array, whose mask would be lost")
     if not isinstance(result, np.ndarray) and hasattr(result, "__dlpack__"):
         return np.from_dlpack(result)

@@ -23,6 +23,7 @@ from slinky.errors import TracingError
 from slinky.frontend.kernels import Kernel
 from slinky.frontend.nodes import exactly
 from slinky.frontend.places import instructions_of
+from slinky.unloaded import draws_numbers
 
 _TRUSTED = frozenset(
     [
@@ -206,7 +207,7 @@ class Reads:
     def _value(self, read: Callable[[], Any], value: Any, name: str, attributes: frozenset[str]) -> None:
         """Something that the function has by a name."""
         inner = getattr(value, "__slinky_function__", None)
-        if isinstance(value, (np.random.Generator, np.random.RandomState)):
+        if draws_numbers(value):
             raise TracingError(
                 f"random numbers cannot be traced: {name}; draw them outside, and give them as arguments"
             )

@@ -14,6 +14,7 @@ import attrs
 import numpy as np
 
 from slinky.errors import CallbackError
+from slinky.unloaded import is_masked
 
 
 @attrs.frozen
@@ -39,7 +40,7 @@ class Returning:
         targets = [getattr(output, "array", output) for output in outputs]
         arrays = [np.asanyarray(each) for each in results]
         for number, (array, target) in enumerate(zip(arrays, targets, strict=True)):
-            if isinstance(array, np.ma.MaskedArray):
+            if is_masked(array):
                 raise CallbackError(
                     f"{self._what(number)} is a masked array, whose mask would be lost; "
                     f"return .filled(...) or .data of it"

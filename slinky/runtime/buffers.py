@@ -11,6 +11,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from slinky.errors import ArgumentError, StorageError
 from slinky.symbolic.expressions import is_integer, require_integer
+from slinky.unloaded import is_masked
 
 Array = np.ndarray[Any, Any]
 
@@ -215,7 +216,7 @@ def view_as_array(given: object) -> Array:
         found = given.data if hasattr(given, "dims") and hasattr(given, "data") else given
     except (TypeError, ValueError, RuntimeError):
         found = given
-    if isinstance(found, np.ma.MaskedArray):
+    if is_masked(found):
         raise ArgumentError("expected an array without a mask, which would be lost; use .filled(...) or .data")
     if isinstance(found, np.ndarray):
         return found

@@ -12,12 +12,12 @@ primitives.
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import attrs
+import numpy as np
 
 import slinky as sl
 from slinky.runtime.backends import require_backend
@@ -85,7 +85,7 @@ class Candidate:
     @property
     def median(self) -> float:
         """The median of its runs; of none, and of a schedule that failed, more than any."""
-        return statistics.median(self.seconds) if self.seconds and not self.failed else float("inf")
+        return float(np.median(self.seconds)) if self.seconds and not self.failed else float("inf")
 
     def __str__(self) -> str:
         workers = "1 worker" if self.workers == 1 else f"{self.workers} workers"
