@@ -50,6 +50,7 @@ REDUCTIONS, REDUCING_VARIANTS = "tests/test_reductions.py", "tests/test_variant_
 RINGS, WORKERS = "tests/test_rings.py", "tests/test_workers.py"
 SHARED, NOT_SHARED = "tests/test_shared_memory.py", "tests/test_shared_memory_refusals.py"
 CORPUS, SOUNDNESS = "tests/symbolic/test_corpus.py", "tests/symbolic/test_soundness.py"
+STRUCTURE = "tests/symbolic/test_structure.py"
 STAGES = "tests/test_pipelining.py"
 ALONG, MOVING = "tests/test_windows_of_loops.py", "tests/test_compacting.py"
 AT_WORK = "tests/test_stages.py"

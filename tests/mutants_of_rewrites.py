@@ -23,8 +23,10 @@ from mutants import (
     REFUSED_EDITS,
     REWRITE_WORK,
     SHARED_CALLS,
+    SOUNDNESS,
     STAGES,
     STAGING,
+    STRUCTURE,
     VARIANTS,
     WHOLE,
     WORKERS,
@@ -288,6 +290,44 @@ MUTANTS += mutants(
 # Legality: coverage ---------------------------------------------------------------------------------------------------
 
 MUTANTS += mutants(
+    "slinky/sched/legality/containing.py",
+    (CASES, LEGALITY, REFUSALS, REWRITE_WORK),
+    ("containing: inside below", "return shown(outer.min, inner.min, known) and shown(", "return shown("),
+    ("containing: inside above", " and shown(inner.max, outer.max, known)\n", "\n"),
+    ("containing: told below", "told_at_most(a.min, b.min, known) and ", ""),
+    ("containing: told above", " and told_at_most(b.max, a.max, known)", ""),
+)
+MUTANTS += mutants(
+    "slinky/symbolic/comparing.py",
+    (SOUNDNESS, STRUCTURE),
+    (
+        "told: all that is compared",
+        "            else:\n                return False\n",
+        "            else:\n                return bool(uppers)\n",
+    ),
+    (
+        "told: choices of the lower",
+        "for lower in a.operands if type(a) is Max else (a,):\n        for upper in b.operands if type(b) is Min else (b,):\n            if exceeds_at_most(lower, upper, 0):",
+        "for lower in a.operands[:1] if type(a) is Max else (a,):\n        for upper in b.operands if type(b) is Min else (b,):\n            if exceeds_at_most(lower, upper, 0):",
+    ),
+    (
+        "told: choices of the upper",
+        "for upper in b.operands if type(b) is Min else (b,):\n            if exceeds_at_most(lower, upper, 0):",
+        "for upper in b.operands[:1] if type(b) is Min else (b,):\n            if exceeds_at_most(lower, upper, 0):",
+    ),
+    (
+        "told: by how much",
+        "known.tightest.get(terms, offset + 1) <= offset",
+        "known.tightest.get(terms, offset + 2) <= offset + 1",
+    ),
+)
+MUTANTS += mutants(
+    "slinky/symbolic/arithmetic.py",
+    (STRUCTURE,),
+    ("difference: two terms in order", "        terms.reverse()\n", "        pass\n"),
+    ("difference: more terms in order", "        terms.sort(key=_term_key)\n", "        pass\n"),
+)
+MUTANTS += mutants(
     "slinky/sched/legality/coverage.py",
     (CASES, LEGALITY, REFUSALS),
     ("coverage: branches", "if here.field == there.field and version.position(own", "if version.position(own"),
@@ -332,8 +372,6 @@ MUTANTS += mutants(
      "maximum(*(substitute(e, at_first) for e in low))"),
     ("coverage: caps", "minimum(*(substitute(e, at_last) for e in high), *caps)",
      "minimum(*(substitute(e, at_last) for e in high))"),
-    ("coverage: inside below", "return shown(outer.min, inner.min, known) and shown(", "return shown("),
-    ("coverage: inside above", " and shown(inner.max, outer.max, known)\n", "\n"),
     ("coverage: a short look, one box", "            if not (low and high):\n", "            if not low:\n"),
     ("coverage: a short look, one dimension", "        if len(short) == 1:", "        if short:"),
     ("coverage: a short look, the same dimension", "if d == e and (", "if ("),

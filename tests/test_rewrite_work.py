@@ -216,6 +216,24 @@ def test_a_window_is_covered_only_without_a_gap(rows: int, what: str, first: int
                 settle(edit, "edit")
 
 
+@pytest.mark.parametrize(("first", "last"), [(0, 0), (-1, 0), (0, 1), (1, 0), (0, -1)])
+def test_what_tasks_compute_for_themselves_is_covered_where_it_is_long_enough(first: int, last: int) -> None:
+    """That a strip lies in its task says the loop alone, so constants do not tell."""
+    p = sl.split_loop(_chain(2, "b"), "f1.y", 4)
+    p, (tasks, loop, _) = sl.split_loop(p, "for y", 2, rc=True)
+    p, at = sl.compute_at(p, "f0", loop, rc=True)
+    p = sl.store_at(p, at.alloc, tasks)
+    call = p.find("f0")._call
+    edit = Edit(p._version)
+    edit.update(with_interval(call, 0, sl.interval(call.box[0].min + first, call.box[0].max + last)))
+    with resting():
+        if first <= 0 <= last:
+            settle(edit, "edit").verify()
+        else:
+            with pytest.raises(sl.SchedulingError, match=r"f1 does not find all of b1|not shown that f1 finds"):
+                settle(edit, "edit")
+
+
 @pytest.mark.parametrize(("later", "is_right"), [(-1, True), (0, True), (1, False), (2, False)])
 def test_a_loop_starts_early_enough_for_the_first_window(later: int, is_right: bool) -> None:
     p = sl.split_loop(_chain(2, "b"), "f1.y", 1)

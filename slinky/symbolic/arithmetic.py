@@ -204,13 +204,25 @@ def add(a: Expr, b: Expr, factor: int = 1) -> Expr:
 
 
 def difference(a: Expr, b: Expr) -> tuple[int, Terms]:
-    """`a - b` as a constant and terms; a choice that is all of `a` or of `b` counts as one atom."""
+    """`a - b` as a constant and terms, in the order of those of a sum: facts are looked up by them. A choice that is
+    all of `a` or of `b` counts as one atom."""
     a_offset, a_terms = linear(a)
     b_offset, b_terms = linear(b)
     coefficients = dict(a_terms)
     for atom, c in b_terms:
         coefficients[atom] = coefficients.get(atom, 0) - c
-    return a_offset - b_offset, tuple([term for term in coefficients.items() if term[1]])
+    terms = [term for term in coefficients.items() if term[1]]
+    if len(terms) > 1:
+        _sort(terms)
+    return a_offset - b_offset, tuple(terms)
+
+
+def _sort(terms: list[tuple[Expr, int]]) -> None:
+    """Put terms into the order that they have in a sum."""
+    if len(terms) > 2:
+        terms.sort(key=_term_key)
+    elif (terms[0][0]._order or order_key(terms[0][0])) > (terms[1][0]._order or order_key(terms[1][0])):
+        terms.reverse()
 
 
 def scale(expr: Expr, factor: int) -> Expr:

@@ -71,6 +71,21 @@ def _all_at_most(lower: Sequence[Expr], upper: Sequence[Expr], known: Facts, dee
     return True
 
 
+def told_at_most(a: Expr, b: Expr, known: Facts) -> bool:
+    """Whether `a <= b`, as constants or one fact tell for each pair of operands of choices."""
+    for lower in a.operands if type(a) is Max else (a,):
+        for upper in b.operands if type(b) is Min else (b,):
+            if exceeds_at_most(lower, upper, 0):
+                continue
+            uppers = upper.operands if type(upper) is Max else (upper,)
+            for each in lower.operands if type(lower) is Min else (lower,):
+                if _is_told(each, uppers, known):
+                    break
+            else:
+                return False
+    return True
+
+
 def plainly_at_most(a: Expr, b: Expr, most: int = 0) -> bool:
     """Whether `a <= b + most`, whatever the symbols are, as the constants of all operands of choices tell."""
     for lower in a.operands if type(a) is Max else (a,):

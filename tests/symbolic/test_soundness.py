@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slinky.symbolic.bounds import bounds, simplify
-from slinky.symbolic.comparing import at_most
+from slinky.symbolic.comparing import at_most, told_at_most
 from slinky.symbolic.expressions import Expr, Max, Min, Select, children, maximum, minimum, variable
 from slinky.symbolic.intervals import Interval
 from slinky.symbolic.proofs import facts, prove
@@ -122,7 +123,8 @@ def test_what_is_proved_with_a_name_holds(goal: Tree, named: Tree, before: list[
 def test_what_is_found_at_a_glance_holds(a: Tree, b: Tree, given_facts: list[Tree]) -> None:
     known = ALWAYS.also(*map(condition_of, given_facts))
     for low, high in ((a, b), (b, a)):
-        if at_most(expression_of(low), expression_of(high), known):
+        ends = expression_of(low), expression_of(high)
+        if at_most(*ends, known) or told_at_most(*ends, known):
             assert_nowhere(where_all_hold(given_facts, COLUMNS) & (column(low, COLUMNS) > column(high, COLUMNS)))
 
 
@@ -134,6 +136,27 @@ def test_an_extremum_is_found_to_bound_its_operands(tree: Tree, other: Tree, giv
     for operand in (e, f):
         assert at_most(minimum(e, f), operand, known) or not_flat(e, f)
         assert at_most(operand, maximum(e, f), known) or not_flat(e, f)
+
+
+@pytest.mark.parametrize("gone", [None, 0, 1, 2, 3])
+def test_of_choices_single_facts_tell_about_each_pair(gone: int | None) -> None:
+    a, b, c, d = map(variable, "abcd")
+    pairs = [(a, c), (a, d), (b, c), (b, d)]
+    known = facts(*(low <= high for k, (low, high) in enumerate(pairs) if k != gone))
+    assert told_at_most(maximum(a, b), minimum(c, d), known) == (gone is None)
+    assert told_at_most(minimum(a, b), maximum(c, d), known)
+    assert told_at_most(minimum(a, b), minimum(c, d), known)
+    assert told_at_most(maximum(a, b), maximum(c, d), known)
+    assert not told_at_most(minimum(c, d), maximum(a, b), known)
+
+
+def test_a_fact_tells_no_more_than_it_says() -> None:
+    y, outer = variable("y"), variable("outer")
+    for low, high in ((y, outer), (outer, y)):
+        known = facts(low <= high + 120)
+        assert told_at_most(low + 7, high + 127, known)
+        assert not told_at_most(low + 7, high + 126, known)
+        assert not told_at_most(high, low + 120, known)
 
 
 def not_flat(*exprs: Expr) -> bool:

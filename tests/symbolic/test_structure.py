@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slinky.symbolic import nodes, traversal
-from slinky.symbolic.arithmetic import WIDEST
+from slinky.symbolic.arithmetic import WIDEST, difference, linear
 from slinky.symbolic.bounds import bounds, simplify
 from slinky.symbolic.explanations import explain
 from slinky.symbolic.expressions import (
@@ -53,6 +53,15 @@ x, y, z = variable("x"), variable("y"), variable("z")
 
 
 # Canonical forms ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("low", [y, x + y, metadata("b", 0, "min"), x + z + 3])
+@pytest.mark.parametrize("high", [z, x, y + z + 1, metadata("a", 1, "max") + 2])
+def test_a_difference_has_its_terms_in_the_order_in_which_facts_are_looked_up(low: Expr, high: Expr) -> None:
+    for a, b in ((low, high), (high, low)):
+        offset, terms = difference(a, b)
+        assert (offset, terms) == linear(a - b)
+        assert facts(b <= a).tightest[terms] == offset
 
 
 def _coefficients(tree: Tree) -> dict[str, int]:

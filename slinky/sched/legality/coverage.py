@@ -14,14 +14,14 @@ the facts, by the calls that write the buffer since it was allocated.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
 
 import attrs
 
 from slinky.cursors.versions import ROOT, Version
 from slinky.ir.effects import dims_written, of_buffer, writes
 from slinky.ir.statements import Alloc, Call, For, If, is_in_order
-from slinky.sched.legality.touches import effective_box
+from slinky.sched.legality.containing import inside, plainly_contains, shown, told_to_contain
+from slinky.sched.legality.touches import Touch, running_box
 from slinky.symbolic.arithmetic import spread
 from slinky.symbolic.bounds import bounds, simplify
 from slinky.symbolic.comparing import at_most, plainly_at_most
@@ -81,6 +81,8 @@ class Coverage:
         self.version = version
         self.buffer = buffer
         self.serial = 0
+        self.before: dict[tuple[int, int], Box | None] = {}
+        """What calls have surely written in earlier iterations of loops, by identity, as far as it was asked for."""
         home = version.entries[alloc.id].parent if alloc is not None else ROOT
         path = version.path(reader) if reader is not None else []
         shared = [i for i in path if i in self._below(home, path)]
@@ -137,21 +139,25 @@ class Coverage:
         undecided = [c for c in self._running() if not prove(c, known)]
         return self._covers_whether_or_not(region, known, undecided[:_MOST_UNDECIDED])
 
-    def covers_at_a_glance(self, region: Box) -> bool:
-        """Whether one call before the reader, in no loop that is not around both, covers a region whatever the facts
-        are, as constants tell: in the iteration at hand, or with all earlier ones of the loop right around the call.
+    def covers_at_a_glance(self, touch: Touch) -> bool:
+        """Whether one call before the reader, in no loop that is not around both, covers what that reads, as constants
+        or single facts tell: in the iteration at hand, or with all earlier ones of the loop right around the call.
 
         What is computed in full does, before all loops or for each iteration, and so does a window that slides. Nothing
         is asked of what else is written, nor of earlier iterations of other loops.
         """
+        region = touch.region
         for contribution in self.straight:
             if contribution.around:
                 continue
             written = self._written(contribution, NO_FACTS)
-            if written is not None and _plainly_contains(written, region, range(len(region))):
+            if written is not None and (
+                plainly_contains(written, region, range(len(region))) or told_to_contain(written, region, touch.known)
+            ):
                 return True
-            if any(self._slides_over(contribution.call, loop, region) for loop in self.loops):
-                return True
+            for loop in self.loops:
+                if self._slides_over(contribution.call, loop, region):
+                    return True
         return False
 
     def _slides_over(self, call: Call, loop: For, region: Box) -> bool:
@@ -169,7 +175,7 @@ class Coverage:
         before = self._written_before(call, loop)
         if before is None:
             return False
-        (effect,) = of_buffer(writes(call, effective_box(self.version, call)), self.buffer)
+        (effect,) = of_buffer(writes(call, running_box(self.version, call)), self.buffer)
         v, box = loop.variable, effect.box
         d = next(d for d, i in enumerate(box) if moves_with(i, v))
         now, needed, earlier = box[d], region[d], before[d]
@@ -186,7 +192,7 @@ class Coverage:
         for start in now.min.operands if type(now.min) is Max else (now.min,):
             if not plainly_at_most(start, needed.min) and not (ends and plainly_at_most(start, minimum(*ends), 1)):
                 return False
-        return _plainly_contains(box, region, [k for k in range(len(box)) if k != d])
+        return plainly_contains(box, region, [k for k in range(len(box)) if k != d])
 
     def lacking(self, region: Box, known: Facts) -> tuple[Call, Condition, Facts] | None:
         """What is not shown, though with it one call before the reader would cover a region alone, and what is known
@@ -213,7 +219,7 @@ class Coverage:
         for loop in reversed(version.loops_around(call.id)):
             moved: dict[Expr, Expr] = {loop.variable: loop.variable + loop.step}
             further = version.facts_at(call.id).also(loop.variable + loop.step <= loop.range.max)
-            for i in effective_box(version, call):
+            for i in running_box(version, call):
                 following = substitute(i.min, moved) <= i.max + 1
                 if moves_with(i, loop.variable) and not prove(following, further):
                     return most, following, further
@@ -300,7 +306,9 @@ class Coverage:
             sweeps.append(sweep)
             contexts.append(context)
             context = context.also(*sweep.conditions())
-        box = substitute_box(effective_box(self.version, call), renamed)
+        box = running_box(self.version, call)
+        if renamed:
+            box = substitute_box(box, renamed)
         dims = dims_written(call)[self.buffer]
         hidden = [box[d] for d in range(len(box)) if d not in dims]
         if hidden and not prove(not_empty(hidden), context):
@@ -317,9 +325,15 @@ class Coverage:
     def _written_before(self, call: Call, loop: For) -> Box | None:
         """The box that a call has surely written in all earlier iterations of the loop right around it, where that can
         be seen at a glance: one dimension moves, evenly, and leaves no gap whatever the facts are."""
+        key = call.id, loop.id
+        if key not in self.before:
+            self.before[key] = self._find_written_before(call, loop)
+        return self.before[key]
+
+    def _find_written_before(self, call: Call, loop: For) -> Box | None:
         if len(dims_written(call)[self.buffer]) < len(call.box):
             return None
-        (effect,) = of_buffer(writes(call, effective_box(self.version, call)), self.buffer)
+        (effect,) = of_buffer(writes(call, running_box(self.version, call)), self.buffer)
         v, box = loop.variable, effect.box
         moving = [d for d, i in enumerate(box) if moves_with(i, v)]
         if len(moving) != 1 or not effect.is_exact:
@@ -455,32 +469,6 @@ def _furthest(end: Expr, loop: For) -> Expr:
     operands = end.operands if type(end) is Min else (end,)
     forward = [e for e in operands if all(c > 0 if atom is v else v not in symbols(atom) for atom, c in linear(e)[1])]
     return minimum(*operands, *[substitute(e, {v: loop.range.max}) for e in forward])
-
-
-def inside(inner: Interval, outer: Interval, known: Facts) -> bool:
-    """Whether an interval that is not empty is shown to lie in another, by more than that the facts contradict."""
-    return shown(outer.min, inner.min, known) and shown(inner.max, outer.max, known)
-
-
-def shown(a: Expr, b: Expr, known: Facts) -> bool:
-    """Whether `a <= b` is shown, by a short look or a long one."""
-    if at_most(a, b, known):
-        return True
-    condition = a <= b
-    return condition is not FALSE and prove(condition, known)
-
-
-def contains(outer: Box, inner: Box, known: Facts) -> bool:
-    """Whether a box that is not empty is shown to lie in another."""
-    return all(inside(b, a, known) for a, b in zip(outer, inner, strict=True))
-
-
-def _plainly_contains(outer: Box, inner: Box, dims: Iterable[int]) -> bool:
-    """Whether a box contains another one along some dimensions, as constants tell."""
-    for d in dims:
-        if not (plainly_at_most(outer[d].min, inner[d].min) and plainly_at_most(inner[d].max, outer[d].max)):
-            return False
-    return True
 
 
 def _cover(region: Box, boxes: list[Box], known: Facts) -> bool:

@@ -29,7 +29,8 @@ from slinky.ir.printer import dimension_names
 from slinky.ir.scopes import over_loops
 from slinky.ir.statements import Alloc, Call, For, is_in_order
 from slinky.pipeline import Pipeline
-from slinky.sched.legality.coverage import OwnIteration, shown
+from slinky.sched.legality.containing import shown
+from slinky.sched.legality.coverage import OwnIteration
 from slinky.sched.legality.races import own_buffers
 from slinky.sched.legality.refusals import Unproved
 from slinky.sched.legality.touches import (

@@ -15,7 +15,8 @@ from slinky.errors import SchedulingError
 from slinky.ir.printer import dimension_names, interval_in
 from slinky.ir.regions import parameter_box
 from slinky.ir.statements import Call
-from slinky.sched.legality.coverage import Coverage, contains
+from slinky.sched.legality.containing import contains
+from slinky.sched.legality.coverage import Coverage
 from slinky.sched.legality.refusals import UnlessRefuted, Unproved
 from slinky.sched.legality.touches import (
     Touch,
@@ -196,6 +197,6 @@ def _find_gap(version: Version, buffer: str, touch: Touch, found: _Found) -> Unc
     coverage = found.get(key)
     if coverage is None:
         coverage = found[key] = Coverage(version, buffer, alloc, touch.call.id)
-    if coverage.covers_at_a_glance(touch.region) or coverage.covers(touch.region, touch.known):
+    if coverage.covers_at_a_glance(touch) or coverage.covers(touch.region, touch.known):
         return None
     return Uncovered(buffer, touch.region, touch.call)

@@ -37,8 +37,8 @@ def effective_box(version: Version, call: Call) -> Box:
     return clamped_box(call, version.box_at(call.id))
 
 
-def _running_box(version: Version, call: Call) -> Box:
-    """The same, remembered with the version."""
+def running_box(version: Version, call: Call) -> Box:
+    """The same of a call that stands in the version, remembered with that."""
     key = ("running", call.id)
     found: Box | None = version.remembered.get(key)
     if found is None:
@@ -51,20 +51,20 @@ def _known_running(version: Version, call: Call) -> Facts:
     key = ("known running", call.id)
     found: Facts | None = version.remembered.get(key)
     if found is None:
-        box = _running_box(version, call)
+        box = running_box(version, call)
         found = version.remembered[key] = version.facts_at(call.id).also(not_empty(box))
     return found
 
 
 def reads_of_call(version: Version, call: Call) -> list[tuple[str, Touch]]:
     """The regions that a call may read, by buffer."""
-    box = _running_box(version, call)
+    box = running_box(version, call)
     return [(effect.buffer, Touch(call, effect.box, version)) for effect in reads(call, box)]
 
 
 def writes_of_call(version: Version, call: Call) -> list[tuple[str, Touch]]:
     """The regions that a call may write, by buffer."""
-    box = _running_box(version, call)
+    box = running_box(version, call)
     return [(effect.buffer, Touch(call, effect.box, version)) for effect in writes(call, box)]
 
 

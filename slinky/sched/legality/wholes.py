@@ -6,7 +6,7 @@ from slinky.cursors.cursors import statement_cursor
 from slinky.cursors.versions import Touched, Version
 from slinky.errors import SchedulingError
 from slinky.ir.statements import Alloc, Call
-from slinky.sched.legality.coverage import inside
+from slinky.sched.legality.containing import inside
 from slinky.sched.legality.touches import (
     effective_box,
 )

@@ -15,7 +15,7 @@ from slinky.ir.operations import Copy
 from slinky.ir.regions import output_region
 from slinky.ir.statements import Alloc, Call
 from slinky.pipeline import Pipeline
-from slinky.sched.legality.coverage import inside
+from slinky.sched.legality.containing import inside
 from slinky.sched.operation import sched_op
 from slinky.sched.passing import (
     inverse,

@@ -25,7 +25,7 @@ from slinky.ir.regions import output_region
 from slinky.ir.statements import Alloc, Call, InputPort, Limit, LoweredFunc, fresh_identity
 from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
-from slinky.sched.legality.coverage import contains
+from slinky.sched.legality.containing import contains
 from slinky.sched.legality.reasons import COPIES_SAY, SAME_ORDER_TWICE, Kept, Obligation
 from slinky.sched.legality.refusals import with_more
 from slinky.sched.legality.touches import reads_of_call

@@ -23,7 +23,7 @@ from slinky.ir.copies import with_box, with_folds, with_range
 from slinky.ir.effects import bounds_of_dim
 from slinky.ir.scopes import loop_facts
 from slinky.ir.statements import SERIAL, Alloc, Call, For, Statement, has_calls_alone, walk, workers_of
-from slinky.sched.legality.coverage import shown
+from slinky.sched.legality.containing import shown
 from slinky.sched.legality.positive import quotients_of
 from slinky.sched.legality.refusals import Unproved
 from slinky.sched.legality.touches import calls_inside
