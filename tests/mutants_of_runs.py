@@ -488,6 +488,13 @@ MUTANTS += mutants(
     ("shared: the last of them", "                last[host] = max(last[host], position)\n", "                pass\n"),
 )
 MUTANTS += mutants(
+    "slinky/runtime/collector.py",
+    ("tests/test_collector.py",),
+    ("collector: what is frozen", "if not gc.get_freeze_count():", "if True:"),
+    ("collector: what is new", "if not gc.get_freeze_count():", "if False:"),
+    ("collector: what is old", "                gc.unfreeze()\n", ""),
+)
+MUTANTS += mutants(
     "slinky/runtime/codegen/sites.py",
     (SHARED,),
     ("shared: the first use of any", "for buffer in used} - begun:", "for buffer in used}:"),

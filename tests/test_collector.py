@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -69,6 +70,44 @@ def collections(work: Callable[[], object]) -> int:
         gc.callbacks.remove(note)
     del kept
     return found.count("start")
+
+
+@pytest.fixture
+def nothing_frozen() -> Iterator[None]:
+    """What the tests have frozen is not, for one of them."""
+    gc.unfreeze()
+    gc.collect()
+    yield
+    gc.freeze()
+
+
+def test_it_does_not_look_at_what_was_made_just_because_it_is_new(nothing_frozen: None) -> None:
+    first, last = graph(400)
+    made: list[sl.Pipeline] = []
+    gc.collect()
+    assert collections(lambda: made.append(sl.build_pipeline([first], [last]))) == 0
+    assert not gc.get_freeze_count()
+
+
+def test_cycles_that_were_left_while_it_waited_are_found(nothing_frozen: None) -> None:
+    class Node:
+        """Something that can be watched, and points to itself."""
+
+    with collector_paused():
+        node = Node()
+        vars(node)["itself"] = node
+        watch = weakref.ref(node)
+        del node
+    assert watch() is not None
+    gc.collect()
+    assert watch() is None
+
+
+def test_what_somebody_froze_stays_frozen(nothing_frozen: None) -> None:
+    kept: list[list[object]] = [[] for _ in range(100)]
+    gc.freeze()
+    pipeline()
+    assert {id(each) for each in gc.get_objects()}.isdisjoint(map(id, kept))
 
 
 def test_it_looks_at_no_program_and_no_plan_that_is_being_made() -> None:
