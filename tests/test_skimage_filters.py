@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import re
 import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Mapping
+from operator import attrgetter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -48,9 +51,21 @@ CASES: Mapping[str, list[dict[str, Any]]] = {
     ],
     "difference_of_gaussians": [{"low_sigma": 1}, {"low_sigma": (0.5, 1), "high_sigma": 2, "mode": "wrap"}],
     "unsharp_mask": [{}, {"radius": 2, "amount": 0.5, "preserve_range": True}, {"channel_axis": 0}],
-    "median": [{}, {"footprint": FOOTPRINT, "mode": "constant", "cval": 1}],
+    "median": [{}, {"footprint": FOOTPRINT, "mode": "constant", "cval": 1}, {"behavior": "rank"}],
     **dict.fromkeys(("sobel", "prewitt", "scharr", "farid"), _EDGES),
     **dict.fromkeys(("sobel_h", "prewitt_v", "scharr_h", "farid_v", "roberts", "roberts_pos_diag", "laplace"), _PLAIN),
+    "threshold_local": [
+        {},
+        {"block_size": (5, 3), "method": "mean", "offset": 0.5, "mode": "mirror"},
+        {"method": "median", "mode": "constant", "cval": 1},
+        {"method": "generic", "param": np.ptp, "offset": 2},
+    ],
+    "gabor": [{"frequency": 0.4, "n_stds": 1}, {"frequency": 0.7, "theta": 0.5, "mode": "constant", "cval": 1}],
+    "correlate_sparse": [
+        {"kernel": LONG[:, 1:]},
+        {"kernel": np.eye(5)[:3] * 0.3, "mode": "wrap"},
+        {"kernel": np.array([[0, 2.0], [1, 0]]), "mode": "valid"},
+    ],
     "adjust_gamma": [{}, {"gamma": 2.2, "gain": 0.5}],
     "adjust_log": [{}, {"inv": True}],
     "adjust_sigmoid": [{}, {"cutoff": 0.3, "gain": 4, "inv": True}],
@@ -75,7 +90,7 @@ def expected(name: str, image: Any, arguments: dict[str, Any]) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            return getattr(getattr(skimage, module), name)(image, **arguments)
+            return attrgetter(f"{module}.{name.rpartition('.')[2]}")(skimage)(image, **arguments)
         except (RuntimeError, TypeError, ValueError, IndexError) as error:
             return error
 
@@ -90,16 +105,22 @@ def assert_equal(name: str, got: Any, want: Any) -> None:
 
 
 def check_traced(name: str, dtype: str, arguments: dict[str, Any], shapes: list[tuple[int, ...]]) -> None:
-    function = getattr(sl.skimage_filters, name)
-    traced = jit(lambda x: function(x, **arguments), machine=PIECES, strict=True)
-    for shape in shapes:
-        image = array_of(shape, dtype)
+    check_arrays(name, arguments, [array_of(shape, dtype) for shape in shapes])
+
+
+def check_arrays(name: str, arguments: dict[str, Any], images: list[Any], strict: bool = True) -> None:
+    function = attrgetter(name)(sl.skimage_filters)
+    traced = jit(lambda x: function(x, **arguments), machine=PIECES, strict=strict)
+    for image in images:
         want = expected(name, image, arguments)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             if isinstance(want, Exception):
                 with pytest.raises(type(want)):
                     traced(image)
+            elif isinstance(want, tuple):
+                for one, other in zip(traced(image), want, strict=True):
+                    assert_equal(name, one, other)
             else:
                 assert_equal(name, traced(image), want)
 
@@ -139,10 +160,12 @@ def graph_of(make: Callable[[Any], Any], dtype: str) -> sl.Pipeline:
     return sl.build_pipeline([source], [found], require=[sl.same_shape(source, found)])
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if name not in ("adjust_log", "adjust_sigmoid")])
+@pytest.mark.parametrize("name", [name for name in CASES if name not in ("adjust_log", "adjust_sigmoid", "gabor")])
 def test_graphs_by_strips(name: str) -> None:
     dtype = "bool" if name.startswith("binary") else "uint8"
     for arguments in CASES[name]:
+        if arguments.get("mode") == "valid":
+            continue  # of another shape
         p = graph_of(lambda source, given=arguments: getattr(sl.skimage_filters, name)(source, **given), dtype)
         for shape in SHAPES:
             image = array_of(shape, dtype)
@@ -167,15 +190,136 @@ def test_arrays_are_given_to_scikit_image() -> None:
 
 def test_names_signatures_and_documentation_are_those_of_scikit_image() -> None:
     for name, entry in TABLE.items():
-        own, other = getattr(sl.skimage_filters, name), getattr(getattr(skimage, entry.module), name)
+        plain = name.rpartition(".")[2]
+        own, other = attrgetter(name)(sl.skimage_filters), attrgetter(f"{entry.module}.{plain}")(skimage)
         assert inspect.signature(own) == inspect.signature(other)
-        assert (own.__name__, own.__doc__) == (name, other.__doc__)
+        assert (own.__name__, own.__doc__) == (plain, other.__doc__)
     for name in WHOLE:
-        assert callable(getattr(sl.skimage_filters, name))
+        assert callable(attrgetter(name)(sl.skimage_filters))
     assert set(TABLE) == set(sl.skimage_filters.PIECES)
-    assert {*TABLE, *WHOLE} <= set(dir(sl.skimage_filters))
+    assert {name for name in (*TABLE, *WHOLE) if "." not in name} <= set(dir(sl.skimage_filters))
+    assert {f"rank.{name}" for name in dir(sl.skimage_filters.rank)} <= {*TABLE, *WHOLE}
+    with pytest.raises(AttributeError, match="no attribute 'meen'"):
+        _ = sl.skimage_filters.rank.meen
     with pytest.raises(AttributeError, match="no attribute 'sobble'"):
         _ = sl.skimage_filters.sobble
+
+
+OTHERS = {
+    "filters": "LPIFilter2D gabor_kernel rank try_all_threshold window",
+    "filters.rank": "",
+    "exposure": "",
+    "color": "color_dict xyz_tristimulus_values",
+    "morphology": "ball cube diamond disk ellipse footprint_rectangle mirror_footprint octagon "
+    "octahedron pad_footprint rectangle square star",
+}
+"""What takes no image, is a class, or draws a plot; with `_from_` in their names, there are more of these."""
+
+
+@pytest.mark.parametrize("module", OTHERS)
+def test_nothing_of_scikit_image_is_forgotten(module: str) -> None:
+    prefix = "rank." if module.endswith("rank") else ""
+    names = {name for name in attrgetter(module)(skimage).__all__ if "_from_" not in name}
+    known = {name.removeprefix(prefix) for name in (*TABLE, *WHOLE) if name.startswith(prefix)}
+    assert names <= known | set(OTHERS[module].split())
+
+
+def test_the_page_lists_what_is_there() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "halos.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([\w.]+)` \| (`.*`) \|$", page, re.MULTILINE)
+    modules = {entry.module for entry in TABLE.values()}
+    listed = {(module, name) for module, names in rows if module in modules for name in re.findall(r"`(\w+)`", names)}
+    assert listed == {(entry.module, name.rpartition(".")[2]) for name, entry in TABLE.items()}
+
+
+def footprint_of(random: Any, rank: int, most: int = 7) -> Any:
+    """A footprint that covers something, and how far its centre is moved."""
+    found = random.random(random.integers(1, most, rank)) < 0.7
+    found[tuple(random.integers(0, n) for n in found.shape)] = True
+    shifts = [int(random.integers(-(n // 2), n - n // 2)) if random.random() < 0.3 else 0 for n in found.shape]
+    names = ("shift_y", "shift_x") if rank == 2 else ("shift_x", "shift_y", "shift_z")
+    return found, dict(zip(names, shifts, strict=True))
+
+
+def rank_case(name: str, random: Any, dtype: str) -> tuple[Any, dict[str, Any]]:
+    """An image, and what a rank filter of it is given."""
+    has_planes = "percentile" not in name and "bilateral" not in name and random.random() < 0.25
+    rank = 3 if has_planes else 2
+    shape = tuple(int(n) for n in random.choice([1, 2, 3, 5, 7, 11, 13], rank))
+    image = random.integers(0, random.choice([3, 200]), shape).astype(dtype)
+    image = image / image.dtype.type(200) if image.dtype.kind == "f" else image
+    footprint, arguments = footprint_of(random, rank)
+    parameters = inspect.signature(attrgetter(name)(sl.skimage_filters)).parameters
+    if "p0" in parameters and random.random() < 0.8:
+        arguments["p0"] = float(random.choice([0, 0.1, 0.5]))
+        arguments |= {"p1": float(random.choice([0.6, 0.9, 1]))} if "p1" in parameters else {}
+    if "s0" in parameters:
+        arguments |= {"s0": int(random.integers(1, 30)), "s1": int(random.integers(1, 30))}
+    if random.random() < 0.4:
+        arguments["mask"] = random.choice([random.random(shape) < 0.6, random.integers(0, 2, shape).astype(np.uint8)])
+    return image, {"footprint": footprint, **arguments}
+
+
+@pytest.mark.parametrize("name", [name for name in TABLE if name.startswith("rank.")])
+def test_rank_filters(name: str) -> None:
+    """Of random images, down to one element, with footprints that reach beyond them, off their centre, and masks."""
+    random = np.random.default_rng(len(name))
+    for number in range(12):
+        dtype = ("uint8", "uint16", "uint8", "float32")[number % 4]
+        image, arguments = rank_case(name, random, dtype)
+        needs_bins = dtype == "uint16" and expected(name, image, arguments) is not None
+        check_arrays(name, arguments, [image], strict=not needs_bins)
+
+
+@pytest.mark.parametrize("name", [name for name in TABLE if name.startswith("rank.")])
+def test_rank_filters_in_graphs(name: str) -> None:
+    random = np.random.default_rng(len(name) + 100)
+    for _ in range(3):
+        footprint, shifts = footprint_of(random, 2)
+        arguments = {"footprint": footprint, **shifts}
+        p = graph_of(lambda source, given=arguments: attrgetter(name)(sl.skimage_filters)(source, **given), "uint8")
+        for shape in SHAPES:
+            image = array_of(shape, "uint8")
+            want = expected(name, image, arguments)
+            assert_equal(name, p(image, np.empty(shape, want.dtype)), want)
+
+
+def test_rank_filters_whose_bins_the_whole_image_decides() -> None:
+    image = np.arange(60, dtype=np.uint16).reshape(6, 10) * 3
+    for name in ("autolevel", "equalize", "noise_filter", "gradient_percentile", "threshold_percentile"):
+        traced = jit(lambda x, name=name: getattr(sl.skimage_filters.rank, name)(x, FOOTPRINT) * 1, machine=PIECES)
+        np.testing.assert_array_equal(traced(image), expected(f"rank.{name}", image, {"footprint": FOOTPRINT}))
+        assert "is not understood and computed at once" in traced.explain(image)
+        with pytest.raises(sl.GraphError, match="how many bins"):
+            getattr(sl.skimage_filters.rank, name)(sl.BufferExpr("source", np.uint16, rank=2), FOOTPRINT)
+    with pytest.raises(sl.GraphError, match="by their largest"):
+        graph_of(lambda source: sl.skimage_filters.rank.mean(source, FOOTPRINT), "int64")
+    with pytest.raises(ValueError, match="dimensions"):
+        sl.skimage_filters.rank.mean(sl.BufferExpr("source", np.uint8, rank=2), np.ones(3))
+
+
+def test_masks_that_are_computed() -> None:
+    image = array_of((13, 11), "uint8")
+    traced = jit(lambda x: sl.skimage_filters.rank.mean(x, FOOTPRINT, mask=x > 30), machine=PIECES, strict=True)
+    np.testing.assert_array_equal(
+        traced(image), expected("rank.mean", image, {"footprint": FOOTPRINT, "mask": image > 30})
+    )
+
+
+def test_distances_of_colours() -> None:
+    one, other = (np.random.default_rng(seed).random((7, 5, 3)) * 50 for seed in (0, 1))
+    for name in ("deltaE_cie76", "deltaE_ciede94", "deltaE_ciede2000", "deltaE_cmc"):
+        function = getattr(sl.skimage_filters, name)
+        traced = jit(function, machine=PIECES, strict=True)
+        assert_equal(name, traced(one, other), getattr(skimage.color, name)(one, other))
+        moved = jit(lambda a, f=function: f(a, a[::-1] * 2, channel_axis=0), machine=PIECES, strict=True)
+        turned = np.moveaxis(one, -1, 0)
+        assert_equal(name, moved(turned), getattr(skimage.color, name)(turned, turned[::-1] * 2, channel_axis=0))
+
+
+def test_gray_to_rgba() -> None:
+    check_traced("gray2rgba", "uint8", {}, [(6, 5), (7,)])
+    check_traced("gray2rgba", "float32", {"channel_axis": 0, "alpha": 0.5}, [(6, 5)])
 
 
 WHOLE_CALLS: dict[str, tuple[Callable[[Any], Any], str]] = {

@@ -74,8 +74,12 @@ class Delegated:
     arguments: tuple[tuple[str, Any], ...] = attrs.field(default=(), eq=exactly)
 
     def __call__(self, piece: Array) -> Any:
+        return self.of(piece)
+
+    def of(self, *pieces: Array, **more: Any) -> Any:
+        """What it gives for pieces of several arrays, with arguments that differ from piece to piece."""
         arguments = {name: each.array if isinstance(each, Fixed) else each for name, each in self.arguments}
-        return getattr(module_of(self.module), self.name)(piece, **arguments)
+        return getattr(module_of(self.module), self.name)(*pieces, **arguments, **more)
 
 
 def delegated(module: str, name: str, **arguments: Any) -> Delegated:
@@ -93,7 +97,7 @@ def module_of(name: str) -> Any:
 
 
 def delegate(name: str) -> Callable[..., Any]:
-    """A function of scikit-image on arrays, buffers of a graph, and lazy arrays.
+    """A function of scikit-image on arrays, buffers of a graph, and lazy arrays, by its name in the table.
 
     Raises `AttributeError` where the version of scikit-image that is installed does not have it.
     """
@@ -101,7 +105,7 @@ def delegate(name: str) -> Callable[..., Any]:
 
     entry = TABLE.get(name)
     module = module_of(WHOLE[name][0] if entry is None else entry.module)
-    function = getattr(module, name)
+    function = getattr(module, name.rpartition(".")[2])
     signature = inspect.signature(function)
     first = next(iter(signature.parameters))
 
@@ -124,6 +128,8 @@ def delegate(name: str) -> Callable[..., Any]:
         if PIECES[name] is Pieces.NEAR and isinstance(image, LazyArray) and TOLERANCE not in image._trace.by_pieces:
             return _whole(function, name, "pieces are rounded otherwise", image, args, kwargs)
         found = entry.made(call)
+        if isinstance(found, tuple):
+            return found
         return found if found.dtype == call.dtype else applied(found, Cast(call.dtype), "cast", Output(call.dtype))
 
     return filtered
@@ -141,10 +147,11 @@ def _tried(function: Callable[..., Any], arguments: Mapping[str, Any], channels:
         extent = image.shape[axis] if hasattr(image, "shape") else channels
         shape[axis] = int(extent) if extent != channels else channels
     given = {name: np.ones((1,) * rank, bool) if name == "mask" and each is not None else each for name, each in others}
+    given = {name: np.zeros(shape, each.dtype) if is_described(each) else each for name, each in given.items()}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         result = function(np.zeros(shape, image.dtype), **given)  # by position: some move axes of such alone
-    dtype: np.dtype[Any] = result.dtype
+    dtype: np.dtype[Any] = (result[0] if isinstance(result, tuple) else result).dtype
     return dtype
 
 
@@ -154,7 +161,21 @@ def _whole(function: Callable[..., Any], name: str, reason: str, image: Any, arg
         raise GraphError(f"sl.skimage_filters.{name} cannot run by pieces: {reason}")
     from slinky.frontend.calling import opaque
 
-    return opaque(function, args, kwargs)
+    return opaque(_of_own_arrays(function), args, kwargs)
+
+
+def _of_own_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of scikit-image's, given arrays that can be written to: some of its loops take no others, and write
+    to none."""
+
+    def own(given: Any) -> Any:
+        return given.copy() if isinstance(given, np.ndarray) and not given.flags.writeable else given
+
+    @functools.wraps(function)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        return function(*map(own, args), **{name: own(each) for name, each in kwargs.items()})
+
+    return called
 
 
 __all__ = ["Call", "Delegated", "Entry", "delegate", "delegated", "module_of"]

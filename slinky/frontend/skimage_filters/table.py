@@ -18,7 +18,9 @@ from slinky.frontend.kernels import Array, Kernel
 from slinky.frontend.ndimage.steps import Cast, Output, applied, combined, held, scipy_ndimage
 from slinky.frontend.ndimage.table import Pieces
 from slinky.frontend.nodes import exactly
-from slinky.frontend.skimage_filters.delegating import Call, Entry, delegated, module_of
+from slinky.frontend.sizes import same
+from slinky.frontend.skimage_filters.delegating import Call, Delegated, Entry, delegated, module_of
+from slinky.frontend.skimage_filters.ranking import MODULE, RANKS, rank_reason, ranked
 from slinky.frontend.tables import TOLERANCE
 from slinky.graph.boundaries import CONSTANT
 from slinky.graph.buffers import BufferExpr
@@ -133,14 +135,80 @@ def _unsharp_reason(call: Call) -> str | None:
 
 
 def _median(call: Call) -> Any:
+    if call["behavior"] == "rank":
+        return ranked(_rank_median(call))
     footprint = call["footprint"]
     if footprint is None:
         footprint = scipy_ndimage().generate_binary_structure(call.rank, call.rank)
     return ndimage.median_filter(call.image, footprint=footprint, mode=call["mode"], cval=call["cval"])
 
 
+def _rank_median(call: Call) -> Call:
+    """The call of the rank filter that a median is: boundary rules mean nothing there."""
+    return attrs.evolve(
+        call, name="rank.median", arguments={"image": call.image, "footprint": call["footprint"], "mask": None}
+    )
+
+
 def _median_reason(call: Call) -> str | None:
-    return "behavior='rank' leaves out what is beyond the edges" if call["behavior"] == "rank" else None
+    return rank_reason(_rank_median(call)) if call["behavior"] == "rank" else None
+
+
+@attrs.frozen
+class _Less:
+    """An array less a number."""
+
+    number: Any = attrs.field(eq=exactly)
+
+    def __call__(self, piece: Array) -> Array:
+        found: Array = piece - self.number
+        return found
+
+
+def _threshold_local(call: Call) -> Any:
+    image = _as_floats(call.image, preserve_range=True)
+    size = call["block_size"]
+    sizes = list(size) if np.iterable(size) else [size] * call.rank
+    beyond = {"mode": call["mode"], "cval": call["cval"]}
+    match call["method"]:
+        case "generic":
+            found = ndimage.generic_filter(image, call["param"], sizes, **beyond)
+        case "gaussian":
+            sigma = [(n - 1) / 6.0 for n in sizes] if call["param"] is None else call["param"]
+            found = ndimage.gaussian_filter(image, sigma, **beyond)
+        case "mean":
+            found = ndimage.uniform_filter(image, sizes, **beyond)
+        case _:
+            found = ndimage.median_filter(image, sizes, **beyond)
+    return applied(found, _Less(call["offset"]), "threshold_local", Output(call.dtype))
+
+
+def _threshold_reason(call: Call) -> str | None:
+    return None if np.isscalar(call["offset"]) else "offset is an array"
+
+
+def _gabor(call: Call) -> Any:
+    image = _as_floats(call.image, preserve_range=True) if call.image.dtype.kind == "f" else call.image
+    dtype = np.promote_types(image.dtype, np.complex64) if image.dtype.kind == "f" else np.dtype(np.complex128)
+    others = {key: each for key, each in call.others.items() if key not in ("mode", "cval")}
+    weights = module_of("filters").gabor_kernel(**others, dtype=dtype)
+    return tuple(
+        ndimage.convolve(image, part, mode=call["mode"], cval=call["cval"]) for part in (weights.real, weights.imag)
+    )
+
+
+def _correlate_sparse(call: Call) -> Any:
+    weights = np.asarray(call["kernel"])
+    function = delegated("filters", "correlate_sparse", kernel=weights, mode="valid")
+    is_inside = call["mode"] == "valid"
+    halo = tuple((0, n - 1) if is_inside else (n // 2, n // 2) for n in weights.shape)
+    rule = None if is_inside else call["mode"]
+    kernel = Kernel(function, "correlate_sparse", halo=halo, boundary=rule, dtype=call.dtype)
+    return kernel(_as_floats(call.image, preserve_range=True))
+
+
+def _complex_reason(call: Call) -> str | None:
+    return "it is complex" if call.image.dtype.kind == "c" else None
 
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -182,6 +250,50 @@ def _rgb2gray(call: Call) -> Any:
 def _gray2rgb(call: Call) -> Any:
     _require_lazy(call)
     return np.stack(3 * (call.image,), axis=call["channel_axis"])
+
+
+def _gray2rgba(call: Call) -> Any:
+    _require_lazy(call)
+    image, alpha = call.image, call["alpha"]
+    if alpha is None:
+        _, alpha = module_of("util.dtype").dtype_limits(np.empty(0, image.dtype), clip_negative=False)
+    with np.errstate(over="ignore", under="ignore"):
+        alpha = np.asarray(alpha).astype(image.dtype)[()]
+    return np.stack((*3 * (image,), np.full_like(image, alpha)), axis=call["channel_axis"])
+
+
+def _alpha_reason(call: Call) -> str | None:
+    return None if call["alpha"] is None or np.isscalar(call["alpha"]) else "alpha is an array"
+
+
+@attrs.frozen
+class _Distance:
+    """How far the colours of two images are from each other."""
+
+    function: Delegated
+
+    def __call__(self, one: Array, other: Array) -> Any:
+        return self.function.of(one, other)
+
+
+def _delta_e(call: Call) -> Any:
+    from slinky.frontend.calling import lifted
+    from slinky.frontend.contracting import contracted
+
+    _require_lazy(call)
+    axis = call["channel_axis"] % call.rank
+    places = [None if d == axis else d - (d > axis) for d in range(call.rank)]
+    shape = [n for d, n in enumerate(call.image._shape) if d != axis]
+    others = {key: each for key, each in call.others.items() if key not in ("lab2", "channel_axis")}
+    function = _Distance(delegated("color", call.name, **others, channel_axis=axis))
+    pair = [call.image, lifted(call["lab2"], call.image._trace)]
+    return contracted(call.name, function, pair, [places, places], shape, call.dtype, exactness=TOLERANCE)
+
+
+def _distance_reason(call: Call) -> str | None:
+    shapes = [getattr(each, "_shape", None) or np.shape(each) for each in (call.image, call["lab2"])]
+    is_alike = len(shapes[0]) == len(shapes[1]) and all(map(same, *shapes))
+    return None if is_alike else "the two images are not of one shape"
 
 
 def _require_lazy(call: Call) -> None:
@@ -292,6 +404,9 @@ _FILTERS: Mapping[str, Entry] = {
     "difference_of_gaussians": Entry("filters", _difference_of_gaussians),
     "unsharp_mask": Entry("filters", _unsharp_mask, reason=_unsharp_reason),
     "median": Entry("filters", _median, reason=_median_reason),
+    "threshold_local": Entry("filters", _threshold_local, reason=_threshold_reason),
+    "gabor": Entry("filters", _gabor),
+    "correlate_sparse": Entry("filters", _correlate_sparse, reason=_complex_reason),
 }  # fmt: skip
 
 _EXPOSURE: Mapping[str, Entry] = {
@@ -302,14 +417,19 @@ _EXPOSURE: Mapping[str, Entry] = {
 _BY_PRODUCTS = (
     "hed2rgb", "lab2rgb", "lab2xyz", "lab2lch", "lch2lab", "luv2rgb", "luv2xyz", "rgb2hed", "rgb2lab", "rgb2luv",
     "rgb2rgbcie", "rgb2xyz", "rgb2ycbcr", "rgb2ydbdr", "rgb2yiq", "rgb2ypbpr", "rgb2yuv", "rgbcie2rgb", "xyz2lab",
-    "xyz2luv", "xyz2rgb", "ycbcr2rgb", "ydbdr2rgb", "yiq2rgb", "ypbpr2rgb", "yuv2rgb",
+    "xyz2luv", "xyz2rgb", "ycbcr2rgb", "ydbdr2rgb", "yiq2rgb", "ypbpr2rgb", "yuv2rgb", "separate_stains",
+    "combine_stains", "convert_colorspace",
 )  # fmt: skip
+
+_DISTANCES = ("deltaE_cie76", "deltaE_ciede94", "deltaE_ciede2000", "deltaE_cmc")
 
 _COLOR: Mapping[str, Entry] = {
     **{name: Entry("color", _pixels, channels=3) for name in ("rgb2hsv", "hsv2rgb", *_BY_PRODUCTS)},
     "rgba2rgb": Entry("color", _pixels, channels=4),
     "rgb2gray": Entry("color", _rgb2gray, channels=3),
     "gray2rgb": Entry("color", _gray2rgb),
+    "gray2rgba": Entry("color", _gray2rgba, reason=_alpha_reason),
+    **{name: Entry("color", _delta_e, channels=3, reason=_distance_reason) for name in _DISTANCES},
 }
 
 _MORPHOLOGY: Mapping[str, Entry] = {
@@ -325,7 +445,7 @@ _MORPHOLOGY: Mapping[str, Entry] = {
     "black_tophat": Entry("morphology", _tophat(_closing, is_image_first=False)),
 }
 
-TABLE: Mapping[str, Entry] = {**_FILTERS, **_EXPOSURE, **_COLOR, **_MORPHOLOGY}
+TABLE: Mapping[str, Entry] = {**_FILTERS, **_EXPOSURE, **_COLOR, **_MORPHOLOGY, **RANKS}
 """The functions that are understood."""
 
 _HISTOGRAM = "it needs the histogram of the whole image"
@@ -333,6 +453,7 @@ _ALL = "each element depends on the whole image"
 _REGIONS = "regions that are connected reach as far as they reach"
 
 _FROM_THE_FIRST = "it adds from the first element of the image on"
+_DISTANT = "distances reach as far as they reach"
 _SCALED = "it is scaled by the largest element of the image"
 
 _WHOLE: Mapping[str, Mapping[str, str]] = {
@@ -341,24 +462,31 @@ _WHOLE: Mapping[str, Mapping[str, str]] = {
         "threshold_otsu threshold_triangle threshold_yen",
         _FROM_THE_FIRST: "threshold_niblack threshold_sauvola",
         _REGIONS: "apply_hysteresis_threshold",
-        _ALL: "butterworth wiener rank_order",
+        _ALL: "butterworth wiener rank_order filter_forward filter_inverse",
         _SCALED: "frangi hessian meijering sato",
     },
-    "exposure": {_HISTOGRAM: "equalize_hist equalize_adapthist match_histograms cumulative_distribution"},
+    "exposure": {
+        _HISTOGRAM: "equalize_hist equalize_adapthist match_histograms cumulative_distribution "
+        "histogram is_low_contrast"
+    },
+    "color": {_ALL: "label2rgb"},
     "morphology": {
+        _DISTANT: "isotropic_closing isotropic_dilation isotropic_erosion isotropic_opening remove_objects_by_distance",
         _REGIONS: "area_closing area_opening diameter_closing diameter_opening reconstruction skeletonize thin "
-        "medial_axis remove_small_holes remove_small_objects label convex_hull_image"
+        "medial_axis remove_small_holes remove_small_objects label convex_hull_image "
+        "convex_hull_object flood flood_fill h_maxima h_minima local_maxima local_minima max_tree "
+        "max_tree_local_maxima",
     },
 }
 
 WHOLE: Mapping[str, tuple[str, str]] = {
     name: (module, reason) for module, own in _WHOLE.items() for reason, names in own.items() for name in names.split()
-}
+} | {"rank.windowed_histogram": (MODULE, "it gives an axis more than it is given")}
 """Functions that need the whole image: their modules, and why."""
 
 PIECES: Mapping[str, Pieces] = {
     name: Pieces.NEAR
-    if name in (*_BY_PRODUCTS, "rgb2gray", "adjust_gamma", "adjust_log", "adjust_sigmoid")
+    if name in (*_BY_PRODUCTS, *_DISTANCES, "rgb2gray", "adjust_gamma", "adjust_log", "adjust_sigmoid")
     else Pieces.EXACT
     for name in sorted(TABLE)
 }
