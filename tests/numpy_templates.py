@@ -106,6 +106,169 @@ TEMPLATES = [
         np.log1p(abs({f}))
         np.linspace(0, 1, {n}.shape[0])
     """, rounds=True),
+    # What the tables list beside these
+    *_lines("""
+        np.abs({a})
+        np.real({a})
+        np.imag({a})
+        {a}.imag
+        {a}.conj()
+        np.atleast_1d({a})
+        np.broadcast_arrays({n}, {same})[1]
+        np.broadcast_arrays({a}, {a})[0]
+        np.flipud({n})
+        np.rollaxis({m}, 1)
+        np.rollaxis({m}, -1)
+        {a}.astype(np.result_type({a}, np.float32))
+        np.full_like(np.empty_like({a}), 3)
+        np.ndim({a}) + {a}
+        np.shape({n})[0] * {n}
+        np.size({a}) - {a}
+        {a} * np.iscomplexobj({a})
+        {a} * np.isrealobj({a})
+        np.ldexp({f}, 2)
+        np.bitwise_count({i})
+        np.gcd({i}, 6)
+        np.lcm({i}, 4)
+        np.nextafter({f}, 0)
+        divmod({i}, 3)[1]
+        np.pad({n}, 1, mode="maximum")
+        np.pad({m}, 2, mode="minimum")
+        np.pad({n}.reshape(-1), 1, mode="empty")[1:-1]
+        np.pad({m}, ((1, 0), (0, 2)), mode="reflect", reflect_type="odd")
+        np.linalg.matrix_transpose({m})
+        np.diag({m})
+        np.tril({m})
+        np.triu({m}, 1)
+        np.kron({n}, [1, 2])
+        np.insert({n}, 1, 2, axis={k})
+        np.swapaxes({m}, 0, 1)
+        np.permute_dims({m})
+        np.concat([{n}, {same}], axis={k})
+        np.cumulative_sum({i}.reshape(-1), include_initial=True)
+        np.resize({n}, 5)
+        {n}.ravel()
+        {n}.flatten()
+        {n}.repeat(2, axis={k})
+        {n}.take([0, -1], axis={k})
+        {m}.diagonal()
+        {n}.squeeze()
+        {a}.conjugate()
+    """, weight=1),
+    *_lines("""
+        np.fix({f})
+        np.around({a}, 1)
+        {a}.round()
+        np.ceil({f})
+        np.trunc({f})
+        np.spacing({f})
+        np.frexp({f})[0]
+        np.frexp({f})[1]
+        np.modf({f})[0]
+        np.modf({f})[1]
+        np.divmod({a}, 2.5)[0]
+        np.isneginf({f})
+        np.isposinf({f})
+        np.amax({n}, axis={k})
+        np.amin({n}, axis={k}, keepdims=True)
+        np.nanargmax({n}, axis={k})
+        np.nanargmin(np.where({n} > 1, np.nan, {n}), axis={k})
+        np.nanmax(np.where({n} > 1, np.nan, {n}), axis={k})
+        np.nanmin(np.where({n} > 1, np.nan, {n}))
+        {n}.argsort(axis={k}, kind="stable")
+        {n}.argmax(axis={k})
+        {n}.argmin()
+        {n}.ptp(axis={k}) if hasattr({n}, "ptp") else np.ptp({n}, axis={k})
+        {n}.searchsorted([0, 1]) if {n}.ndim == 1 else {n}
+        {n}.nonzero()[0]
+        {n}.compress([True, False, True], axis={k})
+        np.maximum.outer({n}, [0, 1])
+        np.argwhere({n})
+        np.bincount(abs({i}).reshape(-1))
+        np.compress([True, False, True], {n}, axis={k})
+        np.delete({n}, 0, axis={k})
+        np.extract({n} > 0, {n})
+        np.intersect1d({n}, [0, 1])
+        np.nonzero({n})[0]
+        np.setdiff1d({n}, [0, 2])
+        np.setxor1d({n}, [0, 2])
+        np.trim_zeros({n}.reshape(-1))
+        np.union1d({n}, [0, 2])
+        np.unique_all({n}).counts
+        np.unique_counts({n}).values
+        np.unique_inverse({n}).inverse_indices
+        np.sort(np.unique_values({n}))
+        np.partition({n}, 0, axis={k})[:1]
+        np.histogram({f}, bins=3, range=(-2, 2))[0]
+        np.choose({b} * 1, [{s}, {s}])
+    """, weight=1, sharp=True),
+    *_lines("""
+        np.nansum(np.where({n} > 1, np.nan, {n}), axis={k})
+        np.nanprod(np.where(abs({n}) > 1, np.nan, {n}), axis={k})
+        np.nanmean(np.where({n} > 1, np.nan, {n}), axis={k})
+        np.nanvar(np.where({n} > 1, np.nan, {n}))
+        np.nanstd(np.where({n} > 1, np.nan, {n}), axis={k})
+        np.nanmedian(np.where({n} > 1, np.nan, {n}), axis={k})
+        np.nancumsum(np.where({n} > 1, np.nan, {n}), axis={k})
+        np.nancumprod(np.where(abs({n}) > 1, np.nan, {n}), axis={k})
+        {n}.sum(axis={k}, where={b})
+        {n}.cumsum(axis={k})
+        {n}.cumprod(axis={k})
+        {n}.var(axis={k}, ddof=1)
+        {n}.prod()
+        {m}.dot({n})
+        {m}.trace()
+        np.matmul({m}, {n})
+        np.average({n}, axis={k}, weights=np.arange({n}.shape[{k}]) + 1)
+        np.linalg.norm({m}, axis=-1)
+        np.linalg.norm({m}, 1, axis={k})
+        np.percentile({n}, 30, axis={k})
+        np.cov({m})
+        np.trapezoid({n}, axis={k})
+        np.pad({f}, 1, mode="linear_ramp")
+        np.pad({n}, 1, mode="mean")
+        np.pad({n}, 1, mode="median")
+        np.divide({a}, 3)
+        np.true_divide({a}, 4)
+        np.float_power({a}, 2)
+        np.power({a}, 2)
+        np.pow({a}, 3)
+        np.cbrt({f})
+        np.cos({f})
+        np.sinh(np.clip({f}, -3, 3))
+        np.cosh(np.clip({f}, -3, 3))
+        np.arctan({f})
+        np.arcsinh({f})
+        np.exp2(-abs({f}))
+        np.expm1(-abs({f}))
+        np.deg2rad({f})
+        np.degrees({f})
+        np.radians({f})
+        np.rad2deg({f})
+        np.logaddexp({f}, {f})
+        np.logaddexp2({f}, 1)
+        np.sinc({f})
+        np.i0(np.clip({f}, -3, 3))
+        np.exp(1j * np.clip({f}, -9, 9))
+        np.fft.ifft({n}, axis={k})
+        np.fft.hfft({n}, axis={k})
+        np.fft.ihfft({f})
+        np.linspace({n}[0], {n}[-1], 4)
+    """, weight=1, rounds=True),
+    *_lines("""
+        np.arccos(np.clip({f}, -1, 1))
+        np.arcsin(np.clip({f}, -1, 1))
+        np.arctanh(np.clip({f}, -0.5, 0.5))
+        np.arccosh(abs({f}) + 1)
+        np.log(abs({f}) + 0.5)
+        np.log2(abs({f}) + 0.5)
+        np.log10(abs({f}) + 0.5)
+        np.tan({f})
+        np.angle({a})
+        np.reciprocal(abs({f}) + 0.5)
+        np.sqrt({a} + 0j)
+        {a} / {a}
+    """, weight=1, rounds=True, sharp=True),
     # Indexing and views
     *_lines("""
         {n}[{x}]
@@ -313,6 +476,15 @@ STATEMENTS = [
         {own} = np.stack([row * 2 for row in {own}[:9]])
     """),
     *_lines("""
+        np.fill_diagonal({own}, {s})
+        np.place({own}, {own} == 1, [2, 3])
+        np.put({own}, [0, -1], {s})
+        np.putmask({own}, {own} > 1, 1)
+        np.put_along_axis({own}, np.zeros_like({own}, int)[:1], 1, axis=0)
+        np.add.at({own}, [0, 0], 1)
+        {own}.sort(axis=-1)
+    """, weight=1, sharp=True),
+    *_lines("""
         {own}[{own} > 1] = 0
         if {own}.any(): {own} = -{own}
         {own} = {own} if {own}.size == 0 or {own}.max() > 1 else {own} + 1
@@ -321,8 +493,14 @@ STATEMENTS = [
     """, weight=1, sharp=True),
 ]  # fmt: skip
 
-UNARY = ["negative", "absolute", "square", "sign", "conjugate", "positive", "logical_not", "isnan", "isfinite"]
-BINARY = ["add", "subtract", "multiply", "maximum", "minimum", "logical_and", "logical_or", "not_equal", "less", "fmin"]
-SHARP_UFUNCS = {"sign", "logical_not", "logical_and", "logical_or", "not_equal", "less", "isnan"}
+UNARY = ["negative", "absolute", "square", "sign", "conjugate", "positive", "logical_not", "isnan", "isfinite",
+         "isinf", "fabs", "signbit", "invert", "ceil", "trunc"]  # fmt: skip
+BINARY = ["add", "subtract", "multiply", "maximum", "minimum", "logical_and", "logical_or", "not_equal", "less", "fmin",
+          "fmax", "logical_xor", "equal", "greater", "greater_equal", "less_equal", "copysign", "floor_divide",
+          "remainder", "fmod", "heaviside", "bitwise_and", "bitwise_or", "bitwise_xor", "left_shift",
+          "right_shift"]  # fmt: skip
+SHARP_UFUNCS = {"sign", "logical_not", "logical_and", "logical_or", "not_equal", "less", "isnan", "isinf", "signbit",
+                "ceil", "trunc", "logical_xor", "equal", "greater", "greater_equal", "less_equal", "copysign",
+                "floor_divide", "remainder", "fmod", "heaviside"}  # fmt: skip
 NUMBERS = ("0", "1", "2", "-1", "3", "0.5", "1.5", "-0.25", "2.0", "True", "1j", "np.float32(1.25)", "np.int16(3)",
            "np.float64(0.125)", "np.uint8(2)")  # fmt: skip

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy_programs import Program, Writer, difference, fault, jits, made_array, programs, run, smallest
-from numpy_templates import STATEMENTS, TEMPLATES
+from numpy_templates import BINARY, STATEMENTS, TEMPLATES, UNARY
+
+from slinky.frontend import composed as composed  # the table is filled there
+from slinky.frontend import functions as functions
+from slinky.frontend import rearranging as rearranging
+from slinky.frontend.tables import DATA_DEPENDENT, TABLE, WRITING, name_of
 
 
 @cache
@@ -54,6 +61,21 @@ def test_programs_are_of_many_kinds() -> None:
     dtypes = {dtype for program in written() for dtype, _, _ in program.inputs}
     assert {"bool", "uint8", "int64", "float32", "float64", "complex128"} <= dtypes
     assert len(TEMPLATES) + len(STATEMENTS) > 200
+
+
+def test_all_that_is_understood_is_drawn() -> None:
+    """The functions, methods and ufuncs that calls are dispatched on, and those of which it is known why not."""
+    text = "\n".join(template.text for template in (*TEMPLATES, *STATEMENTS))
+    words = {*re.findall(r"\bnp((?:\.\w+)+)\(", text), *re.findall(r"\}(\.\w+)", text)}
+    words |= {f".{name}" for name in (*UNARY, *BINARY)}
+    drawn = [attrgetter(word[1:])(np) for word in words if hasattr(np, word[1:].partition(".")[0])]
+    dates = [np.isnat]
+    public = (getattr(np, name) for name in np.__all__)
+    ufuncs = [each for each in public if isinstance(each, np.ufunc) and each.signature is None and each not in dates]
+    missing = [name_of(f) for f in (*TABLE, *DATA_DEPENDENT, *WRITING, *ufuncs) if not any(f is d for d in drawn)]
+    assert not missing
+    assert not [name for name in functions.METHODS if f"}}.{name}(" not in text]
+    assert not [name for name in functions.PROPERTIES if not re.search(rf"\}}\.{name}$", text, re.MULTILINE)]
 
 
 def test_most_programs_compute_something() -> None:

@@ -54,6 +54,11 @@ CALLS: dict[str, Any] = {
         x.flatten(),
         x.astype("c8").conj(),
     ),
+    "methods that differ from functions": lambda x: (
+        (x > 0).conj(),
+        x.conjugate() * 2,
+        (x > 0).any().conj(),
+    ),
 }
 
 ROUNDED = {"average", "norm", "median", "cumsum", "fft", "products", "parts", "chosen", "methods"}
@@ -125,3 +130,13 @@ def test_filters() -> None:
     traced = jit(enhance)
     for shape in [(20, 17), (5, 3)]:
         assert_same(traced(image(*shape) / 100), enhance(image(*shape) / 100))
+
+
+@pytest.mark.filterwarnings("ignore::slinky.ForcedValueWarning")
+def test_chosen_by_the_method() -> None:
+    """The condition comes second in the function, and first in the method."""
+
+    def chosen(x: Any) -> Any:
+        return x.compress([True, False, True], axis=1), x[0].compress([False, True])
+
+    assert_same(jit(chosen)(image(4, 3)), chosen(image(4, 3)))

@@ -368,6 +368,11 @@ def _fill(array: LazyArray, value: Value) -> None:
     array[...] = value
 
 
+def _conjugated(array: LazyArray, out: Any = None) -> Any:
+    """As the method does it: an array without imaginary parts is given back itself, also one of bools."""
+    return np.conjugate(array, out) if array.dtype.kind == "c" or out is not None else array
+
+
 METHODS: dict[str, Callable[..., Any]] = {
     name: _method(getattr(np, name))
     for name in [
@@ -389,17 +394,17 @@ METHODS: dict[str, Callable[..., Any]] = {
         "squeeze",
         "dot",
         "argsort",
-        "conjugate",
         "nonzero",
         "repeat",
         "take",
         "trace",
         "diagonal",
         "searchsorted",
-        "compress",
     ]
 } | {
-    "conj": _method(np.conjugate),
+    "compress": lambda array, condition, axis=None, out=None: np.compress(condition, array, axis, out),
+    "conj": _conjugated,
+    "conjugate": _conjugated,
     "reshape": _reshape,
     "ravel": lambda array, order="C": _reshape(array, -1, order=order),
     "flatten": _flatten,
