@@ -329,7 +329,7 @@ TEMPLATES = [
         {n}[{n} > 0]
         np.flatnonzero({n})
         {n}[np.argsort({n}.reshape(-1)) % {n}.shape[0]]
-        np.take({n}, {i} % {n}.shape[0], axis=0)
+        np.take({n}, {i} % {n}.shape[0], axis=0, mode="wrap")
         np.argsort({n}, axis={k}, kind="stable")
         np.sort({n}, axis={k})
         np.argmax({n}, axis={k})

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from traced import assert_same, image, jit
+from traced import PIECES, assert_same, image, jit
 
 import slinky as sl
 
@@ -65,6 +65,112 @@ def test_several_containers_with_the_same_labels() -> None:
 def test_where_labels_mean_something_the_function_is_called_as_it_is(function: Any) -> None:
     for values in (VALUES, with_a_hole()):
         assert jit(function)(labelled(values)).identical(function(labelled(values)))
+
+
+RULES: dict[str, Any] = {
+    "mean": lambda a: a - a.mean(),
+    "mean of a dimension": lambda a: (a - a.mean("latitude")) / a.std("latitude"),
+    "np.std": lambda a: a / np.std(a),
+    "sum": lambda a: a.sum("longitude"),
+    "sum of too few": lambda a: a.sum("latitude", min_count=6),
+    "prod, var": lambda a: (a.prod("longitude"), a.var("latitude", ddof=1)),
+    "extrema": lambda a: (a / a.max(), a.min("latitude"), a.argmax("latitude")),
+    "any, count": lambda a: ((a > 2).any("latitude"), a.count("longitude")),
+    "median": lambda a: a.median("latitude"),
+    "cumsum": lambda a: a.cumsum("latitude"),
+    "isel": lambda a: a.isel(longitude=1) + 1,
+    "slices": lambda a: a[1:] - a[:-1],
+    "turned": lambda a: (a[::-1] * 2, a.T + 1),
+    "diff": lambda a: a.diff("latitude"),
+    "differentiate": lambda a: a.differentiate("latitude"),
+    "shift": lambda a: (a.shift(latitude=1), a.roll(latitude=1, roll_coords=True)),
+    "where": lambda a: (a.where(a > 2), a.fillna(0), a.clip(1, 3)),
+    "sel": lambda a: a.sel(latitude=slice(1, 3)).mean("latitude"),
+    "rolling": lambda a: a.rolling(latitude=3).mean(),
+    "coarsen": lambda a: a.coarsen(latitude=2).mean(),
+    "groups": lambda a: a.groupby("zone").mean(),
+    "attributes": lambda a: (a * 2).assign_attrs(units="mK").rename("twice"),
+}
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_xarray_s_own_rules_run_by_pieces(name: str) -> None:
+    """Labels, names, attributes and dtypes are xarray's, and the bits those of what it asks NumPy for."""
+    function = RULES[name]
+    for values in (VALUES, with_a_hole(), with_a_hole().astype(np.float32), VALUES.astype(int)):
+        traced, given = jit(function, machine=PIECES), labelled(values)
+        for array in (given, given * 2 + 1, labelled(values, first=3)):
+            got, want = traced(array), function(array)
+            for one, other in zip(*((each if type(each) is tuple else (each,)) for each in (got, want)), strict=True):
+                assert one.identical(other)
+                assert one.dtype == other.dtype
+        assert "is traced: " in traced.explain(given)
+        assert traced.pipeline(given)
+
+
+def test_several_arrays_are_aligned_by_pieces() -> None:
+    def anomaly(a: Any, b: Any, weight: float) -> Any:
+        return (a - b.mean("longitude")) * weight
+
+    traced, a, b = jit(anomaly), labelled(), labelled(VALUES + 1, first=2)
+    for weight in (2.0, 3.0):
+        assert traced(a, b, weight).identical(anomaly(a, b, weight))
+    assert traced(a, b[1:], 2.0).identical(anomaly(a, b[1:], 2.0))
+    assert "subtract" in traced.explain(a, b, 2.0)
+
+
+def test_labels_are_looked_at_in_each_call() -> None:
+    """Also where an array is the same, and its labels, attributes or xarray's options have changed."""
+    xarray = pytest.importorskip("xarray")
+    traced, given = jit(RULES["diff"]), labelled()
+    assert traced(given).identical(RULES["diff"](given))
+    given["zone"] = ("longitude", list("efgh"))
+    given.attrs["units"] = "mK"
+    assert traced(given).identical(RULES["diff"](given))
+    with xarray.set_options(keep_attrs=False):
+        assert traced(given).identical(RULES["diff"](given))
+    found = traced(given)
+    found["zone"][...] = "z"
+    assert traced(given).identical(RULES["diff"](given))
+
+
+def changing(a: Any) -> Any:
+    a.attrs["seen"] = True
+    return a.mean("latitude")
+
+
+@pytest.mark.parametrize("function", [
+    changing,
+    lambda a: a.assign_coords(mean=a.mean("latitude")),
+    lambda a: a.interp(latitude=[0.5, 1.5]),
+    lambda a: a.mean("latitude").values * 2,
+    lambda a: a.to_dataset(name="t").mean(),
+])  # fmt: skip
+@pytest.mark.filterwarnings("ignore::slinky.ForcedValueWarning")
+def test_what_is_left_to_the_function_as_it_is(function: Any) -> None:
+    """What changes its argument, computes labels, asks for values, or gives other containers."""
+    given, other = labelled(), labelled()
+    got, want = jit(function)(given), function(other)
+    assert given.identical(other)
+    assert got.identical(want) if hasattr(want, "identical") else np.array_equal(got, want)
+
+
+def test_means_of_nothing_warn_of_as_much_as_xarray_does(recwarn: Any) -> None:
+    """Of nothing, where it leaves out all that there is."""
+    values = with_a_hole()
+    values[:, 1] = np.nan
+    given = labelled(values)
+    function = lambda a: (a.mean("latitude"), a.max("latitude"))  # noqa: E731
+    assert all(map(lambda one, other: one.identical(other), jit(function)(given), function(given)))
+    assert not recwarn.list
+
+
+def test_arrays_of_dask_stay_such() -> None:
+    pytest.importorskip("dask.array")
+    chunked = labelled().chunk({"latitude": 2})
+    found = jit(RULES["mean"])(chunked)
+    assert found.chunks is not None
+    assert found.compute().identical(RULES["mean"](labelled()))
 
 
 def with_a_hole() -> Any:

@@ -78,11 +78,21 @@ the function sees.
 
 Arrays of xarray and pandas may be arguments: results of as many axes get the labels of the first one, along the axes
 that are as long. They have rules of their own: arithmetic aligns labels, reductions leave NaNs out, `df.std()` goes
-along columns and divides by one less than there are. So a function runs by pieces only where they meet as they are, in
-arithmetic of elements, filters, and functions such as `np.pad` that look at the elements alone. Where an argument is
-sliced, turned or reduced, where labels differ or columns have several dtypes, where a Dask array is inside, and where
-the function asks for what only containers have, it is called as it is, by xarray's and pandas' own rules. To run by
-pieces what these rules do not matter to, hand over the arrays: `f(x.to_numpy())`.
+along columns and divides by one less than there are. Where they meet as they are, in arithmetic of elements, filters,
+and functions such as `np.pad` that look at the elements alone, these rules do not matter. Elsewhere:
+
+* *Arrays of xarray*: the function is traced with arrays of xarray in which lazy arrays stand for the elements. So
+  xarray itself aligns labels, finds the axis that a name means, leaves NaNs out and puts labels on results, and what it
+  asks NumPy for is what runs by pieces, exactly as the table below says: `a - a.mean("time")`, `isel`, `sel`, `diff`,
+  `where`, `fillna`, `cumsum`, `rolling`, `coarsen`, `groupby`. Such a trace is good for the same shapes, labels,
+  names and attributes, and the same options of xarray. What asks for values (`interp`, `float(a.max())`, Bottleneck and
+  Numbagg where xarray uses them), gives other containers, computes coordinates or changes an argument is called as it
+  is, and so is a function that calls xarray's own functions (`xr.dot`, `xr.concat`).
+* *Tables of pandas* hold nothing but arrays that are there. Where one is sliced, turned or reduced, where labels differ
+  or columns have several dtypes, the function is called as it is.
+* Where a Dask array is inside, the function is called as it is.
+
+`explain` says which it is. To run by pieces what these rules do not matter to, hand over the arrays: `f(x.to_numpy())`.
 
 A traced function may be called in several threads, stands inside `xr.apply_ufunc` and `dask.array.map_blocks`, and is
 pickled by its name, as functions are, for `joblib` and other processes.
@@ -105,6 +115,7 @@ the pipeline is then found again by its structure.
 * Arrays of other classes and dtypes (masked arrays, objects, dates, other byte orders), arrays without elements, and
   functions that return anything but arrays, numbers, and tuples, lists or dictionaries of them: the function is
   called as it is.
+* What no result depends on is not computed, and raises no errors.
 * Side effects, such as printing, happen when it is traced. SciPy's functions and others that call `np.asarray` force
   their arguments. `np.zeros(x.shape)`,
   `np.arange(x.shape[0])` and their like are lazy where the traced function, or one of its module that it calls, has

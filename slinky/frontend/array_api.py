@@ -139,4 +139,4 @@ def namespace_of(array: LazyArray, api_version: str | None) -> Any:
         return own
     from slinky.frontend.namespaces import TracedNumpy
 
-    return TracedNumpy(array._trace)
+    return TracedNumpy.of(array._trace)

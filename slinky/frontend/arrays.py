@@ -56,7 +56,7 @@ class LazyArray:
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:  # functions that ask `isinstance(x, np.ndarray)` mean an array like this
-        return self.dtype.type if self.is_scalar else np.ndarray
+        return self.dtype.type if self.is_scalar and not self._trace.is_labelled else np.ndarray
 
     # What it is ---------------------------------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from slinky.errors import TracingError
+from slinky.errors import SlinkyError, TracingError
 from slinky.frontend.arrays import is_traceable, placed
 from slinky.frontend.calling import lazy_arrays
 from slinky.frontend.containers import all_alike, bare_values, is_labelled, labelled_like
@@ -64,6 +64,8 @@ KEPT_TRACES = 64
 LOOKS = 4
 """How many times a function is traced in vain to see whether it makes large arrays of small ones."""
 
+_OWN_RULES = "containers have rules of their own for what it does"
+
 
 class Jit:
     """A function of arrays that runs by pieces; see `jit`."""
@@ -82,6 +84,8 @@ class Jit:
         functools.update_wrapper(self, function)
         self.__slinky_function__ = function
         self._function = function
+        self._as_written = function
+        self._by_labels: list[Any] = []
         self._strict = strict
         self._given_smallest = smallest
         self._smallest = SMALL_BYTES if smallest is None else smallest
@@ -111,47 +115,47 @@ class Jit:
         if self._ready and not named:
             ready = self._ready.get(exact_kind(given))
             if ready is self._plain:
-                return self._function(*given)
+                return self._as_written(*given)
             if ready is not None and self._reads is not None and self._reads.hold():
                 try:
                     return ready(given)
                 except (ChangedResultError, GivenAsItIsError) as error:
                     return self._as_it_is(given, named, error)
         if lazy_arrays((given, named)):
-            return self._function(*given, **named)  # part of another trace
+            return self._as_written(*given, **named)  # part of another trace
         leaves = [leaf for _, leaf in leaves_of((given, named))]
         if any(map(is_labelled, leaves)):
             return self._labelled(given, named, leaves)
         arrays = [leaf for leaf in leaves if isinstance(leaf, np.ndarray)]
         if not _may_trace(leaves, arrays):
-            return self._function(*given, **named)
+            return self._as_written(*given, **named)
         if max(a.nbytes for a in arrays) < self._smallest and not self._makes_large(given, named, leaves, arrays):
             self._remember(given, named, self._plain)
-            return self._function(*given, **named)
+            return self._as_written(*given, **named)
         if any(a.size == 0 for a in arrays):
-            return self._function(*given, **named)
+            return self._as_written(*given, **named)
         return self._run(given, named, leaves)
 
     def _run(self, given: Any, named: Any, leaves: list[Any]) -> Any:
         if self._donate and not self._may_write(given, named):
-            return self._function(*given, **named)
+            return self._as_written(*given, **named)
         key = self._key(given, named)
         traced = None if key is None else self._kept(key, leaves)
         if traced is None:
             if key is not None and key in self._refused:
-                return self._function(*given, **named)
+                return self._as_written(*given, **named)
             made = self._traced(given, named, key)
             if made is None:
-                return self._function(*given, **named)
+                return self._as_written(*given, **named)
             traced = self._warned_of(made)
         values = traced.trace.sizes(leaves)
         if traced.has_no_elements(values):
-            return self._function(*given, **named)
+            return self._as_written(*given, **named)
         run = self._run_for(traced, leaves, values)
         if traced in self._traces.get(key, ()):
             self._remember(given, named, run or self._plain)
         if run is None:
-            return self._function(*given, **named)
+            return self._as_written(*given, **named)
         try:
             return run(leaves)
         except (ChangedResultError, GivenAsItIsError) as error:
@@ -169,23 +173,45 @@ class Jit:
 
     def _labelled(self, given: Any, named: Any, leaves: Sequence[Any]) -> Any:
         """Run on what is in containers with labels, and put results into such, if that is sure to be the same."""
-        labelled = [leaf for leaf in leaves if is_labelled(leaf)]
-        if not all_alike(labelled) or self._donate:
-            return self._function(*given, **named)
+        from slinky.frontend.labelled import CalledAsItIsError, JitOfLabels
+
+        own = self._of_containers(given, named, leaves)
         bare, bare_named = with_leaves((given, named), bare_values)
         try:
-            traced, _ = self._asked(bare, bare_named)
-        except (AttributeError, TypeError):  # it asks for what only containers have
+            if isinstance(own, JitOfLabels):
+                return own.run(bare, bare_named)
+        except CalledAsItIsError:
+            own = None
+        if own is None:
             return self._function(*given, **named)
-        numbers = {number for number, leaf in enumerate(leaves) if is_labelled(leaf)}
-        if traced is None or not traced.keeps_labels(labelled[0].ndim, numbers):
-            return self._function(*given, **named)
-        put = labelled_like(labelled)
+        put = labelled_like([leaf for leaf in leaves if is_labelled(leaf)])
         return with_leaves(self(*bare, **bare_named), lambda leaf: put(leaf) if isinstance(leaf, np.ndarray) else leaf)
+
+    def _of_containers(self, given: Any, named: Any, leaves: Sequence[Any]) -> Jit | None:
+        """What runs on the elements of containers: this, where labels do not matter; one for arrays of xarray's with
+        these labels; None where the function is called as it is."""
+        from slinky.frontend.labelled import of_labels
+
+        labelled = [leaf for leaf in leaves if is_labelled(leaf)]
+        if self._donate:
+            return None
+        if all_alike(labelled):
+            bare, bare_named = with_leaves((given, named), bare_values)
+            try:
+                with foreign():
+                    traced, _ = self._asked(bare, bare_named)
+            except RaisedError as error:  # it asks for what only containers have, or takes
+                if isinstance(error.__cause__, SlinkyError):
+                    raise error.__cause__ from None
+                traced = None
+            numbers = {number for number, leaf in enumerate(leaves) if is_labelled(leaf)}
+            if traced is not None and traced.keeps_labels(labelled[0].ndim, numbers):
+                return self
+        return of_labels(self, self._by_labels, leaves)
 
     def _called(self, given: Any) -> Any:
         """Call the function as it is."""
-        return self._function(*given)
+        return self._as_written(*given)
 
     def _remember(self, given: Any, named: Any, run: Callable[[Any], Any]) -> None:
         """What to do when arguments of just this kind come again."""
@@ -199,12 +225,12 @@ class Jit:
         """Call the function as it is: now, if these arguments share memory; later, too, if it does something whose
         shape or dtype depends on values."""
         if isinstance(error, GivenAsItIsError):
-            return self._function(*given, **named)
+            return self._as_written(*given, **named)
         key = self._key(given, named)
         self._ready.clear()
         self._traces.pop(key, None)
         self._give_up(key, str(error))
-        return self._function(*given, **named)
+        return self._as_written(*given, **named)
 
     def _run_for(
         self, traced: Traced, leaves: Sequence[Any], values: Mapping[Expr, int]
@@ -321,7 +347,7 @@ class Jit:
         own = Arguments()
         try:
             arguments, keywords = self._lazy(trace, given, named, own)
-            result = with_traced_numpy(self._function, trace)(*arguments, **keywords)
+            result = self._call_lazily(trace, arguments, keywords)
             if trace.abandoned is not None:
                 raise Abandoned(trace.abandoned)
             traced = Traced(trace, result, own)
@@ -346,6 +372,10 @@ class Jit:
             trace.donated.clear()
             del kept[KEPT_TRACES:]
         return traced
+
+    def _call_lazily(self, trace: Trace, arguments: Any, keywords: Any) -> Any:
+        """What the function gives for lazy arrays."""
+        return with_traced_numpy(self._function, trace)(*arguments, **keywords)
 
     def _warned_of(self, traced: Traced) -> Traced:
         """A new trace; the first time that it cannot be kept, a warning says so."""
@@ -469,8 +499,11 @@ class Jit:
 
         Raises `TracingError` where there is none: the function does nothing with its arrays, or cannot be traced.
         """
+        own = self._asked_of(given, named)
         given, named = with_leaves((given, named), bare_values)
-        traced, why = self._asked(given, named)
+        if own is not None and own is not self:
+            return own.pipeline(*given, **named)
+        traced, why = self._asked(given, named) if own is not None else (None, _OWN_RULES)
         if traced is None or not traced.outputs:
             raise TracingError(f"{self._function.__name__} has no pipeline: {why or 'it computes nothing'}")
         values = traced.trace.sizes([leaf for _, leaf in leaves_of((given, named))])
@@ -480,8 +513,11 @@ class Jit:
 
     def explain(self, /, *given: Any, **named: Any) -> str:
         """What becomes of the function for such arguments: what is computed how, and what it is good for."""
+        own = self._asked_of(given, named)
         given, named = with_leaves((given, named), bare_values)
-        traced, why = self._asked(given, named)
+        if own is not None and own is not self:
+            return own.explain(*given, **named)
+        traced, why = self._asked(given, named) if own is not None else (None, _OWN_RULES)
         name = self._function.__name__
         if traced is None:
             return f"{name} is called as it is: {why}"
@@ -503,6 +539,11 @@ class Jit:
         if traced.outputs and not traced.has_no_elements(values):
             lines.append(self._schedule(traced, given, named, values))
         return "\n".join(lines)
+
+    def _asked_of(self, given: Any, named: Any) -> Jit | None:
+        """What runs for such arguments; None where the function is called as it is, by containers' own rules."""
+        leaves = [leaf for _, leaf in leaves_of((given, named))]
+        return self._of_containers(given, named, leaves) if any(map(is_labelled, leaves)) else self
 
     def _schedule(self, traced: Traced, given: Any, named: Any, values: Mapping[Expr, int]) -> str:
         """What the schedule for such arguments is, and why."""

@@ -31,6 +31,14 @@ class TracedNumpy(ModuleType):
         super().__init__("numpy", np.__doc__)
         self._trace = trace
 
+    @staticmethod
+    def of(trace: Trace) -> TracedNumpy:
+        """The one of a trace: libraries compare the namespaces of arrays by their identity."""
+        if trace.namespace is None:
+            trace.namespace = TracedNumpy(trace)
+        found: TracedNumpy = trace.namespace
+        return found
+
     def __getattr__(self, name: str) -> Any:
         if name == "random":
             raise TracingError("random numbers cannot be traced: numpy.random; draw them outside of the function")
@@ -98,6 +106,12 @@ class TracedNumpy(ModuleType):
         a._cell.uncertain = found._cell.uncertain = True
         return found if found._shape else found[None]
 
+    def astype(self, x: Any, dtype: Any, /, **named: Any) -> Any:
+        """The elements in another dtype."""
+        if type(x) is not LazyArray or set(named) - {"copy"}:
+            return np.astype(x, dtype, **named)
+        return x.astype(dtype, copy=named.get("copy", True))
+
     def array(self, a: Any, dtype: Any = None, **named: Any) -> Any:
         """A copy."""
         if type(a) is not LazyArray or set(named) - {"copy"} or named.get("copy", True) is not True:
@@ -123,7 +137,7 @@ def with_traced_numpy(function: Callable[..., Any], trace: Trace) -> Callable[..
     speaks_of_numpy = any(function.__globals__.get(name) is np for each in called for name in _globals_of(each))
     if not speaks_of_numpy or any(names_of(c).writes for each in called for c in all_code(each.__code__)):
         return function  # what sets globals must set those that all others see
-    namespace = TracedNumpy(trace)
+    namespace = TracedNumpy.of(trace)
     names: dict[str, Any] = {n: namespace if value is np else value for n, value in function.__globals__.items()}
     rebuilt = {each: _rebuilt(each, names) for each in called}
     for name, value in function.__globals__.items():

@@ -64,6 +64,10 @@ class _Given:
     value: Any
 
 
+class Kept:
+    """What a function may return beside arrays and numbers, and comes back as it is."""
+
+
 _NONE = np.empty(0)
 
 
@@ -161,7 +165,7 @@ class Traced:
         if type(leaf) is Size:
             return _Length(leaf.expr)
         if type(leaf) is not LazyArray:
-            if isinstance(leaf, (np.ndarray, *CONSTANTS)) or leaf is Ellipsis:
+            if isinstance(leaf, (np.ndarray, *CONSTANTS, Kept)) or leaf is Ellipsis:
                 return _Given(leaf)
             raise Abandoned(f"it returns a {type(leaf).__name__}")
         view = leaf.view

@@ -73,6 +73,8 @@ class Trace:
         self.file = file
         self._assigned: dict[Hashable, Node] = {}
         self.is_unordered = False
+        self.is_labelled = False
+        self.namespace: Any = None
         self.donated: list[Array] = []
         self.copied: list[Array] = []
         self.errors: dict[str, Any] = dict(np.geterr())
