@@ -41,6 +41,7 @@ CALLS: dict[str, Any] = {
     "diff": lambda x: (np.diff(x), np.diff(x, 2, 0), np.diff(x > 0)),
     "products": lambda x: (x @ x.T, np.dot(x[0], x[0]), x @ x[0], np.outer(x[0], x[1]), np.matmul(x[0], x.T)),
     "rounding": lambda x: (np.round(x / 3, 1), x.round(), np.fix(x / 3), np.clip(x, None, 3), x.clip(0)),
+    "rounding what is repeated": lambda x: np.broadcast_to(x[0] / 3, (4, *x[0].shape)).round(1),
     "parts": lambda x: (np.real(x), np.imag(x), (x + 1j).real, (x * 1j).imag, np.angle(x), np.conj(x)),
     "chosen": lambda x: (np.where(x > 0, x, 0), np.nan_to_num(x), np.isclose(x, 1), np.sinc(x / 100)),
     "known": lambda x: (np.shape(x), np.ndim(x), np.size(x), x.ndim, len(x), np.result_type(x, 1.0).str, x.nbytes),

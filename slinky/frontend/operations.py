@@ -24,6 +24,7 @@ from slinky.frontend.views import seen
 from slinky.graph.copying import Source
 from slinky.ir.operations import Boundary
 from slinky.ir.reducing import Reducing, write_result
+from slinky.runtime.careful import careful
 from slinky.symbolic.expressions import Expr, as_expr
 from slinky.symbolic.intervals import Interval, point
 
@@ -143,7 +144,7 @@ class Pointwise(Operation):
 
     def under(self, errors: tuple[tuple[str, Any], ...]) -> Operation:
         """The same, with other settings of what is done about floating-point errors."""
-        return attrs.evolve(self, function=UnderErrors(self.function, errors))
+        return attrs.evolve(self, function=UnderErrors(careful(self.function) if self.into else self.function, errors))
 
     def key(self, of: Callable[[Length], Hashable]) -> Hashable | None:
         """The function, and what is given to it."""
@@ -191,9 +192,9 @@ class PointwiseCallback:
         if self.masked:
             mask, old = sources[-2:]
             np.copyto(targets[0], old)
-            self.function(*given, out=targets[0], where=mask, **self.keywords)
+            careful(self.function)(*given, out=targets[0], where=mask, **self.keywords)
         elif self.into:
-            self.function(*given, out=targets if len(targets) > 1 else targets[0], **self.keywords)
+            careful(self.function)(*given, out=targets if len(targets) > 1 else targets[0], **self.keywords)
         else:
             result = self.function(*given, **self.keywords)
             for target, each in zip(targets, result if len(targets) > 1 else (result,), strict=True):

@@ -36,6 +36,7 @@ from slinky.ir.formulas import (
     Step,
 )
 from slinky.runtime.buffers import Array
+from slinky.runtime.careful import careful
 
 BLOCK_BYTES = 5 << 19
 """How much a block has at hand at most: its inputs, what its steps hand on, and its output."""
@@ -190,7 +191,8 @@ class _Text:
                 self._leave_unread(number, targets)
                 outs = targets[0] if len(targets) == 1 else f"({', '.join(targets)})"
                 signature = "" if self._formula.is_resolved(step) else f", signature={self._name('loop', step.dtypes)}"
-                self.lines.append(f"{self._name(ufunc.__name__, ufunc)}({', '.join(operands)}, out={outs}{signature})")
+                called = self._name(ufunc.__name__, careful(ufunc))
+                self.lines.append(f"{called}({', '.join(operands)}, out={outs}{signature})")
             case Convert():
                 target = self._target(number, 0)
                 self.lines.append(f"copyto({target}, {operands[0]}, casting='unsafe')")

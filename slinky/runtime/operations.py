@@ -12,6 +12,7 @@ from typing import Any, assert_never
 import numpy as np
 
 from slinky.ir.operations import Accumulation, Callback, Copy, Expression, Nested, Operation
+from slinky.runtime.careful import careful
 from slinky.runtime.copying import carrier
 from slinky.runtime.formulas import formula_carrier
 from slinky.runtime.nested import inner_run
@@ -22,7 +23,7 @@ def function_of(operation: Operation) -> Callable[..., Any]:
     """The function that carries out an operation: called with its inputs, then its outputs, and its arguments."""
     match operation:
         case Callback(function=function):
-            return function
+            return careful(function)
         case Copy():
             return carrier(operation)
         case Accumulation():
