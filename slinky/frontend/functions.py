@@ -296,7 +296,7 @@ def clip(a: Value, a_min: Value = None, a_max: Value = None, *, min: Value = Non
 @understood(np.round, np.around, how=ELEMENTS)
 def rounded(a: Value, decimals: int = 0) -> Any:
     """Rounded elements."""
-    return pointwise(np.round, (a,), {"decimals": operator.index(decimals)}, name="round", into=True)
+    return pointwise(np.round, (a,), {"decimals": operator.index(decimals)}, name="round")
 
 
 def _register_elements() -> None:
