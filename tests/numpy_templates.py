@@ -172,7 +172,7 @@ TEMPLATES = [
         np.amax({n}, axis={k})
         np.amin({n}, axis={k}, keepdims=True)
         np.nanargmax({n}, axis={k})
-        np.nanargmin(np.where({n} > 1, np.nan, {n}), axis={k})
+        np.nanargmin(np.where({n} > 100, np.nan, {n}), axis={k})
         np.nanmax(np.where({n} > 1, np.nan, {n}), axis={k})
         np.nanmin(np.where({n} > 1, np.nan, {n}))
         {n}.argsort(axis={k}, kind="stable")
