@@ -17,6 +17,7 @@ from random_arithmetic import numbers, plane, same_bits
 from random_nests import arguments, pipeline, scheduled
 from test_copy_pieces import DIMS, FILL, PARAMETERS, UNWRITTEN, Case, by_points, copies
 from test_nests import told as told  # a fixture
+from traced import PIECES
 
 import slinky as sl
 from slinky.ir.operations import Boundary, Copy, CopySource
@@ -300,6 +301,20 @@ def test_functions_of_numpy_that_pad(told: list[bool]) -> None:
 # ----------------------------------------------------------------------------------------------------------------
 # Whole programs
 # ----------------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_copied_may_be_seen_along_other_axes() -> None:
+    """A row that is read as a table of two columns, around which it goes on."""
+
+    @sl.jit(native=True, smallest=0, workers=1, machine=PIECES)
+    def around(row: Any) -> Any:
+        padded = np.pad(row.reshape(-1, 2), 2, mode="wrap")
+        both = np.stack([np.clip(padded, -1, None), padded], axis=1)
+        return padded * 2, np.conj(both).astype(bool)[:, 0]
+
+    row = np.arange(-8, 8, dtype=np.int16)
+    for one, other in zip(around(row), around.__wrapped__(row), strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_the_text_says_what_is_copied() -> None:

@@ -150,6 +150,11 @@ class InputPort:
         """The number of dimensions of the buffer."""
         return len(self.box)
 
+    @property
+    def seen_rank(self) -> int:
+        """The number of axes of the array that the operation is given."""
+        return self.rank if self.view is None else len(self.view.dims)
+
 
 Port: TypeAlias = InputPort | OutputPort
 """What a func reads or writes of one buffer."""

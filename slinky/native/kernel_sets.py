@@ -88,7 +88,7 @@ class Kernels:
         combined = combined_of(func)
         if combined is None:
             raise UnprintableError(f"{func.name} is a callback")
-        ranks, dtypes = (func.inputs[0].rank,), (func.inputs[0].dtype, func.outputs[0].dtype)
+        ranks, dtypes = (func.inputs[0].seen_rank,), (func.inputs[0].dtype, func.outputs[0].dtype)
         key = (combined, *ranks, *dtypes)
         found = self._reducers.get(key)
         if found is None:
@@ -104,7 +104,7 @@ class Kernels:
 
     def copier_of(self, func: LoweredFunc) -> Copier:
         """The function for a copy, to be called once more. Raises `UnprintableError` if there is none."""
-        copy, dtype, ranks = func.operation, func.outputs[0].dtype, [port.rank for port in func.inputs]
+        copy, dtype, ranks = func.operation, func.outputs[0].dtype, [port.seen_rank for port in func.inputs]
         assert isinstance(copy, Copy)  # who asks knows it
         found = self._copiers.get((copy, dtype))
         if found is None:
