@@ -2,6 +2,7 @@
 
     python tests/numpy_programs.py --count 1000 --seed 0            # compare them
     python tests/numpy_programs.py --seed 17 --show                 # print one, as Python that runs by itself
+    python tests/numpy_programs.py --count 1000 --native -O1        # in C, compiled faster than for use
 
 Idea. A program grows line by line. Each line is made of a template, whose holes are filled with values that are there,
 and is run at once on arrays: what fails, or gives too much, is drawn again. So programs run without errors, and have
@@ -29,6 +30,9 @@ import numpy as np
 from numpy_templates import BINARY, HELPER, NUMBERS, SHARP_UFUNCS, STATEMENTS, TEMPLATES, UNARY, Template
 
 Array = np.ndarray[Any, Any]
+
+Ways = dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]]
+"""What makes traced functions, by what it is called."""
 
 DTYPES = ("bool", "uint8", "int16", "int32", "int64", "float32", "float64", "float64", "complex64", "complex128")
 SIZES = (0, 1, 2, 3, 4, 5, 6, 7, 8, 11, 13, 16, 17)
@@ -423,22 +427,25 @@ def main() -> int:
     parser.add_argument("--show", action="store_true", help="print the programs and run nothing")
     parser.add_argument("--most", type=int, default=5, help="end after so many kinds of faults")
     parser.add_argument("--turns", action="store_true", help="whole and by pieces in turns, not each in both")
+    parser.add_argument("--native", action="store_true", help="by pieces, in C")
+    parser.add_argument("-O", default="3", help="how much the compiler does about it")
+    parser.add_argument("--sanitize", action="store_true", help="with checks of addresses and of what C leaves open")
     options = parser.parse_args()
+    ways = in_c(options.O, options.sanitize) if options.native else jits()
     if options.show:
         for program in programs(options.seed, options.count):
             print(program, end="\n\n")
         return 0
-    return compare(programs(options.seed, options.count), options.most, options.seconds, options.turns)
+    return compare(programs(options.seed, options.count), options.most, options.seconds, ways, options.turns)
 
 
-def compare(given: Iterable[Program], most: int, seconds: float, takes_turns: bool = False) -> int:
+def compare(given: Iterable[Program], most: int, seconds: float, ways: Ways, takes_turns: bool = False) -> int:
     """Compare programs, print the first fault of each kind, as small as it gets, and how many there are."""
     start, tried = time.monotonic(), 0
     kinds: Counter[str | None] = Counter()
     for program in given:
         tried += 1
-        ways = list(jits().items())
-        for name, jit in ways[tried % 2 :][:1] if takes_turns else ways:
+        for name, jit in list(ways.items())[tried % len(ways) :][:1] if takes_turns else ways.items():
             kind = kind_of(fault(program, jit))
             if kind is None:
                 continue
@@ -457,7 +464,19 @@ def compare(given: Iterable[Program], most: int, seconds: float, takes_turns: bo
     return 1 if kinds else 0
 
 
-def jits() -> dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]]:
+def in_c(optimize: str, is_sanitized: bool) -> Ways:
+    """What traces functions and runs them in C by pieces, with a compiler that is asked for so much."""
+    from traced import PIECES, jit
+
+    from slinky.native import compiling
+
+    checks = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all") if is_sanitized else ()
+    flags = [f"-O{optimize}" if flag.startswith("-O") else flag for flag in compiling.FLAGS]
+    compiling.FLAGS = (*flags, *checks)  # type: ignore[assignment]
+    return {"in C": partial(jit, native=True, machine=PIECES)}
+
+
+def jits() -> Ways:
     """What traces functions: for a usual machine, on which small arrays are computed whole; for one on which they go by
     pieces; and into the funcs that loops in C would be made of."""
     from traced import MACHINE, PIECES, for_c, jit
