@@ -147,6 +147,8 @@ TEMPLATES = [
         np.concat([{n}, {same}], axis={k})
         np.cumulative_sum({i}.reshape(-1), include_initial=True)
         np.resize({n}, 5)
+        np.unstack({n}, axis={k})[0]
+        np.hsplit({m}, 1)[0]
         {n}.ravel()
         {n}.flatten()
         {n}.repeat(2, axis={k})

@@ -141,3 +141,13 @@ def test_chosen_by_the_method() -> None:
         return x.compress([True, False, True], axis=1), x[0].compress([False, True])
 
     assert_same(jit(chosen)(image(4, 3)), chosen(image(4, 3)))
+
+
+def test_lists_of_one_result() -> None:
+    """Of functions that are not understood: the list has one array, not one axis more."""
+
+    def parts(x: Any) -> Any:
+        return np.unstack(x[:1])[0] * 2, np.unstack(x[:2], axis=0)[1], np.hsplit(x, 1)[0] + 1, np.ix_(x[0] > 0)[0].ndim
+
+    assert_same(jit(parts)(image(4, 3)), parts(image(4, 3)))
+    assert_same(np.asarray(np.unstack(sl.lazy(image(1, 3)))[0]), np.unstack(image(1, 3))[0])

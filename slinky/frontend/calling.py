@@ -475,13 +475,14 @@ def _read_only(values: Sequence[Array]) -> list[Array]:
 
 
 class _Filled:
-    """A function of the arrays that stand in its arguments."""
+    """A function of the arrays that stand in its arguments. A list of one result is that result."""
 
     def __init__(self, function: Callable[..., Any], given: Any, keywords: dict[str, Any]) -> None:
         self._function, self._given, self._keywords = function, given, keywords
 
     def __call__(self, *values: Array) -> Any:
-        return filled_in(self._function, self._given, self._keywords, values)
+        result = filled_in(self._function, self._given, self._keywords, values)
+        return result[0] if isinstance(result, (tuple, list)) and len(result) == 1 else result
 
 
 def filled_in(function: Callable[..., Any], given: Any, keywords: dict[str, Any], values: Sequence[Array]) -> Any:
