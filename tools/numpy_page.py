@@ -74,6 +74,15 @@ the function sees.
 
 ```
 
+Of the 1,366 tests of the standard's own suite that are not skipped, this namespace passes 1,329, and NumPy 2.4 itself
+1,320, among them none that fails here, but for a sign of zero that depends on the numbers drawn. In a clone of
+`data-apis/array-api-tests`:
+
+```text
+export ARRAY_API_TESTS_MODULE="exec('import slinky as sl, numpy as np; xp = sl.lazy(np.zeros(1)).__array_namespace__()')"
+pytest array_api_tests --max-examples 5 --disable-deadline
+```
+
 ## Containers, threads and processes
 
 Arrays of xarray and pandas may be arguments: results of as many axes get the labels of the first one, along the axes
