@@ -36,7 +36,7 @@ pytestmark = pytest.mark.long
 @pytest.fixture(scope="module")
 def warm() -> Iterator[Warm]:
     """Runs parts of the benchmarks; the others' packages are imported where they are there."""
-    with Warm("numpy", "slinky", "slinky.runtime.plan", "scipy.ndimage", "numba", "cv2", "numexpr", "dask.array") as it:
+    with Warm("numpy", "slinky", "scipy.ndimage", "numba", "cv2", "numexpr", "dask.array") as it:
         yield it
 
 

@@ -1,8 +1,9 @@
 """Scripts that run as programs of their own, in copies of a process that has imported what they all begin with.
 
 Most of what a short script takes is that: the interpreter, NumPy, SciPy, slinky. One process, `Warm`, does it once, and
-is forked for each script: the copy has its own arguments, directory, output and exit code, and ends as scripts do. That
-a script runs from nothing is for other tests.
+is forked for each script: the copy has its own arguments, directory, output and exit code, and ends as scripts do. Of
+slinky it has imported all there is, also what is loaded when somebody asks for it. That a script runs from nothing is
+for other tests.
 
 Where processes cannot be forked, each script is started anew.
 """
@@ -18,12 +19,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 SERVER = """
-import importlib, json, os, runpy, sys
-for name in json.loads(sys.argv[1]):
+import importlib, json, os, pkgutil, runpy, sys
+names = json.loads(sys.argv[1])
+for name in names:
     try:
-        importlib.import_module(name)
+        module = importlib.import_module(name)
     except ImportError:
-        pass
+        continue
+    if name == "slinky":
+        names += [each.name for each in pkgutil.walk_packages(module.__path__, "slinky.")]
 for line in sys.stdin:
     directory, arguments, *files = json.loads(line)
     child = os.fork()
