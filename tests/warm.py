@@ -2,8 +2,9 @@
 
 Most of what a short script takes is that: the interpreter, NumPy, SciPy, slinky. One process, `Warm`, does it once, and
 is forked for each script: the copy has its own arguments, directory, output and exit code, and ends as scripts do. Of
-slinky it has imported all there is, also what is loaded when somebody asks for it. That a script runs from nothing is
-for other tests.
+slinky it has imported all there is, also what is loaded when somebody asks for it. What importing has made is no
+garbage, and a copy does not look through it when it ends, which would take longer than most scripts. That a script runs
+from nothing is for other tests.
 
 Where processes cannot be forked, each script is started anew.
 """
@@ -19,7 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 SERVER = """
-import importlib, json, os, pkgutil, runpy, sys
+import gc, importlib, json, os, pkgutil, runpy, sys
 names = json.loads(sys.argv[1])
 for name in names:
     try:
@@ -28,6 +29,8 @@ for name in names:
         continue
     if name == "slinky":
         names += [each.name for each in pkgutil.walk_packages(module.__path__, "slinky.")]
+gc.collect()
+gc.freeze()
 for line in sys.stdin:
     directory, arguments, *files = json.loads(line)
     child = os.fork()
