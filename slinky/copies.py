@@ -84,8 +84,6 @@ def copy(
     for access in (source, target):
         if not isinstance(access, Access):
             raise GraphError(f"copy() takes accesses, such as a[y - 1, x] and b[y, x], got {access!r}")
-    if implementation is not None and not callable(implementation):
-        raise GraphError(f"the implementation of a copy must be callable, got {implementation!r}")
     buffer = source.buffer
     unlimited, domain = (None,) * buffer.rank, tuple(buffer.dim(d).domain for d in range(buffer.rank))
     edges: tuple[Interval | None, ...] = unlimited if outside is None else domain
@@ -202,9 +200,16 @@ def stack(sources: Sequence[BufferExpr], target: BufferExpr, *, axis: int = 0, n
 
 
 def transpose(
-    source: BufferExpr, target: BufferExpr, *, axes: Sequence[int] | None = None, name: str | None = None
+    source: BufferExpr,
+    target: BufferExpr,
+    *,
+    axes: Sequence[int] | None = None,
+    implementation: Callable[..., Any] | None = None,
+    name: str | None = None,
 ) -> Func:
     """Copy with the dimensions in another order, as `np.transpose` does: by default, reversed.
+
+    `implementation` is as of `copy`.
 
     >>> a, b = BufferExpr("a", "f4", 2), BufferExpr("b", "f4", 2)
     >>> transpose(a, b)
@@ -218,16 +223,22 @@ def transpose(
         raise GraphError(f"transpose(): the axes of {source.name!r} are 0 to {source.rank - 1}, each once, got {axes}")
     dims = _dims(target)
     index = tuple(point(dims[order.index(d)]) for d in range(source.rank))
-    return _plain(Access(source, index), _access(target, dims), name, "transpose")
+    return _plain(Access(source, index), _access(target, dims), name, "transpose", implementation=implementation)
 
 
 def broadcast(
-    source: BufferExpr, target: BufferExpr, *, axes: Sequence[int] | None = None, name: str | None = None
+    source: BufferExpr,
+    target: BufferExpr,
+    *,
+    axes: Sequence[int] | None = None,
+    implementation: Callable[..., Any] | None = None,
+    name: str | None = None,
 ) -> Func:
     """Copy the same elements again and again, as `np.broadcast_to` does.
 
     `axes` are the dimensions of the target along which nothing changes: those that the source lacks (by default the
-    first ones), or, where the ranks are the same, those of which it has the first element read.
+    first ones), or, where the ranks are the same, those of which it has the first element read. `implementation` is as
+    of `copy`.
 
     >>> row, image = BufferExpr("row", "f4", 1), BufferExpr("image", "f4", 2)
     >>> broadcast(row, image)
@@ -248,7 +259,7 @@ def broadcast(
     index = [
         point(source.dim(d).domain.min if d in chosen else dim) for d, dim in enumerate(dims) if same or d not in chosen
     ]
-    return _plain(Access(source, tuple(index)), _access(target, dims), name, "broadcast")
+    return _plain(Access(source, tuple(index)), _access(target, dims), name, "broadcast", implementation=implementation)
 
 
 def reshape(source: BufferExpr, target: BufferExpr, shape: Sequence[ExprLike], *, name: str | None = None) -> Func:
@@ -288,9 +299,16 @@ def reshape(source: BufferExpr, target: BufferExpr, shape: Sequence[ExprLike], *
 
 
 def flip(
-    source: BufferExpr, target: BufferExpr, *, axes: int | Sequence[int] | None = None, name: str | None = None
+    source: BufferExpr,
+    target: BufferExpr,
+    *,
+    axes: int | Sequence[int] | None = None,
+    implementation: Callable[..., Any] | None = None,
+    name: str | None = None,
 ) -> Func:
     """Copy with the elements in reverse order along some dimensions, by default all, as `np.flip` does.
+
+    `implementation` is as of `copy`.
 
     >>> a, b = BufferExpr("a", "f4", 1), BufferExpr("b", "f4", 1)
     >>> flip(a, b)
@@ -303,7 +321,10 @@ def flip(
     dims = _dims(target)
     domain = [source.dim(d).domain for d in range(source.rank)]
     index = tuple(point(domain[d].min + domain[d].max - dim if d in chosen else dim) for d, dim in enumerate(dims))
-    return _plain(Access(source, index), _access(target, dims), name, "flip", domains={d: domain[d] for d in chosen})
+    domains = {d: domain[d] for d in chosen}
+    return _plain(
+        Access(source, index), _access(target, dims), name, "flip", domains=domains, implementation=implementation
+    )
 
 
 def roll(
@@ -354,6 +375,8 @@ def _func(
     domains: Mapping[int, Interval] | None = None,
 ) -> Func:
     """The func of a copy. The target has these domains then, by dimension, by default where elements are `given`."""
+    if implementation is not None and not callable(implementation):
+        raise GraphError(f"the implementation of a copy must be callable, got {implementation!r}")
     func = CopyFunc(
         sources,
         target,
@@ -370,11 +393,18 @@ def _func(
 
 
 def _plain(
-    source: Access, target: Access, name: str | None, default: str, *, domains: Mapping[int, Interval] | None = None
+    source: Access,
+    target: Access,
+    name: str | None,
+    default: str,
+    *,
+    domains: Mapping[int, Interval] | None = None,
+    implementation: Callable[..., Any] | None = None,
 ) -> Func:
     """The func of a copy from a buffer that has all that is read."""
     rank = source.buffer.rank
-    return _func([Source(source, (None,) * rank, (None,) * rank)], target, name, default, domains=domains)
+    whole = Source(source, (None,) * rank, (None,) * rank)
+    return _func([whole], target, name, default, domains=domains, implementation=implementation)
 
 
 def _dims(target: BufferExpr) -> list[Expr]:

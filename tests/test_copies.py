@@ -433,6 +433,32 @@ def test_an_implementation_carries_out_a_copy() -> None:
     assert calls == [((4, 2), (2, 4)), ((4, 2), (2, 4)), ((4, 1), (1, 4))]
 
 
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("kind", ["transpose", "broadcast", "flip"])
+def test_implementations_of_copies_of_whole_arrays(kind: str, way: dict[str, Any]) -> None:
+    """By pieces, each is called with just the elements that these are."""
+    calls: list[tuple[tuple[int, ...], ...]] = []
+
+    def carry_out(source: np.ndarray, target: np.ndarray) -> None:
+        calls.append((source.shape, target.shape))
+        target[...] = {"transpose": lambda: source.T, "flip": lambda: source[::-1], "broadcast": lambda: source}[kind]()
+
+    a, o = sl.BufferExpr("a", np.int16, 1 if kind == "broadcast" else 2), sl.BufferExpr("o", np.int16, 2)
+    more = {"axes": 0} if kind == "flip" else {}
+    getattr(sl.copies, kind)(a, o, implementation=carry_out, name="move", **more)
+    given = array[0] if kind == "broadcast" else array
+    expected = {"transpose": array.T, "flip": array[::-1], "broadcast": np.broadcast_to(array[0], (3, 5))}[kind]
+    p = sl.split_loop(sl.build_pipeline([a], [o]), "move.y", 2)
+    found = np.zeros(expected.shape, np.int16)
+    p.run(given, found, **way)
+    np.testing.assert_array_equal(found, expected)
+    rows = [2] * (len(expected) // 2) + [1] * (len(expected) % 2)
+    moved = {"transpose": lambda n: (4, n), "flip": lambda n: (n, 5), "broadcast": lambda n: (5,)}[kind]
+    assert calls == [(moved(n), (n, expected.shape[1])) for n in rows]
+    with pytest.raises(sl.GraphError, match="the implementation of a copy must be callable, got 3"):
+        getattr(sl.copies, kind)(a, sl.BufferExpr("c", np.int16, 2), implementation=3, **more)
+
+
 # ----------------------------------------------------------------------------------------------------------------
 # Copies of copies
 # ----------------------------------------------------------------------------------------------------------------
