@@ -162,7 +162,8 @@ def split_reduction(chain: AnyChain) -> sl.Pipeline:
         return sl.split_reduction(p, chain.pick("_ = _"), "r", chain.choose([1, 4]))
     if not declared:
         raise NothingToDoError
-    return sl.split_reduction(p, chain.choose(declared), "r", chain.choose([1, 2, 3, 4]))
+    call, dim = _reduced(chain, declared)
+    return sl.split_reduction(p, call, dim, chain.choose([1, 2, 3, 4]))
 
 
 def split_reduction_in_parts(chain: AnyChain) -> sl.Pipeline:
@@ -174,7 +175,14 @@ def split_reduction_in_parts(chain: AnyChain) -> sl.Pipeline:
     if not declared:
         raise NothingToDoError
     sizes = chain.choose([1, 2, 3]), chain.choose([1, 2, 3])
-    return sl.split_reduction_in_parts(p, chain.choose(declared), "r", *sizes)
+    call, dim = _reduced(chain, declared)
+    return sl.split_reduction_in_parts(p, call, dim, *sizes)
+
+
+def _reduced(chain: AnyChain, declared: list[Any]) -> tuple[Any, str]:
+    """A call, and a dimension that it reduces."""
+    call = chain.choose(declared)
+    return call, chain.choose([name for name, _ in call._call.func.reduction.over])
 
 
 def share_calls(chain: AnyChain) -> sl.Pipeline:

@@ -9,8 +9,8 @@ cursors into them, and compares these at every step and at the end. `random_sche
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import slinky as sl
@@ -56,9 +56,14 @@ class AnyChain:
     """What prepares the way for others alone, as which of the primitives it counts."""
     depth: int = 0
     """How many primitives wait for others to prepare the way."""
+    wanted: Sequence[tuple[str, str]] = ()
+    """What the program was made for: primitives that refuse it, each with why."""
+    asides: list[AnyChain] = field(default_factory=list)
+    """Chains that went on from here for themselves."""
 
     def __post_init__(self) -> None:
-        self._remember()
+        if not self.versions:
+            self._remember()
 
     def step(self) -> None:
         """Draw a primitive that has something to do here, and apply it unless it is refused."""
@@ -88,11 +93,34 @@ class AnyChain:
     def take(self, name: str, new: sl.Pipeline) -> sl.Pipeline:
         """Go on from what a primitive has made; a step that is made of several takes each of them."""
         self.applied.append(name)
+        return self.go_on(new)
+
+    def go_on(self, new: sl.Pipeline) -> sl.Pipeline:
+        """Go on from what was made by hand, which counts as no primitive."""
         self.pipeline = new
         new.verify()
         self._check_cursors()
         self._remember()
         return new
+
+    def aside(self) -> AnyChain:
+        """A chain that goes on from here for itself: what it applies and is refused is counted here, too."""
+        last = len(self.versions) - 1
+        cursors = [(cursor, was, 0) for cursor, was, version in self.cursors if version == last]
+        lists: dict[str, Any] = {"cursors": cursors, "gone": [], "slid": [*self.slid], "asides": []}
+        other = replace(self, versions=self.versions[last:], **lists)
+        self.asides.append(other)
+        return other
+
+    def all_asides(self) -> Iterator[AnyChain]:
+        """The chains that went on from here for themselves, and those that went on from them."""
+        for other in self.asides:
+            yield other
+            yield from other.all_asides()
+
+    def length(self) -> int:
+        """How many lines the program has."""
+        return self.versions[-1][1].count("\n")
 
     def _remember(self) -> None:
         p = self.pipeline
@@ -112,6 +140,8 @@ class AnyChain:
 
     def check_old_versions(self) -> None:
         """No earlier version has changed, cursors of later versions are of no use in it, and what is gone stays so."""
+        for other in self.asides:
+            other.check_old_versions()
         for p, text in self.versions:
             assert str(p) == text
         for cursor, _, _ in self.gone:
@@ -143,7 +173,7 @@ class AnyChain:
 
     def prepare(self, step: str | Primitive) -> None:
         """Apply a primitive, for the sake of another one, if it has anything to do and is not refused."""
-        if not self.prepares or self.depth >= _DEEPEST or str(self.pipeline).count("\n") > _LONGEST:
+        if not self.prepares or self.depth >= _DEEPEST or self.length() > _LONGEST:
             return
         name, primitive = (step, self.primitives[step][0]) if isinstance(step, str) else (self.preparing[step], step)
         self.depth += 1

@@ -23,6 +23,9 @@ from slinky.symbolic.expressions import constant_value
 TRIED = 14
 """So many primitives are tried in a row."""
 
+BESIEGED = 24
+"""So many are tried from one program."""
+
 LONGEST = 45
 """Programs of more lines are left alone: they grow while they are tried."""
 
@@ -133,7 +136,9 @@ TAILS = ("clamp", "cut", "shift", "perfect")
 def _of_a_reduction(a: Around) -> tuple[Any, str, Any]:
     declared = [c for c in a.p.find_all("_ = _") if c._call.func.reduction is not None]
     call = a.choose(declared) if declared and a.choose([True, True, False]) else a.call()
-    return call, a.choose(["r", "r", "r", "x"]), a.factor()
+    own = call._call.func.reduction
+    names = [] if own is None else [name for name, _ in own.over]
+    return call, a.choose([*names, *names, *names, "another"]), a.factor()
 
 
 def _neighbours(a: Around) -> tuple[Any, Any]:
@@ -324,7 +329,7 @@ def near(p: sl.Pipeline, place: Any) -> list[Any]:
 
 def provoke(chain: AnyChain) -> None:
     """Try many primitives around something that they must take care of, which is made before if there is none."""
-    if str(chain.pipeline).count("\n") > LONGEST:
+    if chain.length() > LONGEST:
         return
     kind = chain.choose([*STRUCTURES])
     find, before = STRUCTURES[kind]
@@ -333,7 +338,7 @@ def provoke(chain: AnyChain) -> None:
             chain.prepare(each)
     for _ in range(TRIED):
         places = find(chain.pipeline)
-        if not places or str(chain.pipeline).count("\n") > LONGEST:
+        if not places or chain.length() > LONGEST:
             break
         around = near(chain.pipeline, chain.choose(places))
         _try(chain, chain.choose([*ATTEMPTS]), around)
@@ -348,3 +353,21 @@ def _try(chain: AnyChain, name: str, around: list[Any]) -> None:
 
     with contextlib.suppress(NothingToDoError):
         chain.apply(name, attempt)
+
+
+def besiege(chain: AnyChain) -> None:
+    """The same, each time from where the chain is: so what they must take care of is still there for the next one."""
+    if chain.length() > LONGEST:
+        return
+    kind = chain.choose([*STRUCTURES])
+    find, before = STRUCTURES[kind]
+    inside = chain.aside()
+    for each in before:
+        if not find(inside.pipeline):
+            inside.prepare(each)
+    for _ in range(BESIEGED):
+        places = find(inside.pipeline)
+        if not places or inside.length() > LONGEST:
+            break
+        around = near(inside.pipeline, inside.choose(places))
+        _try(inside.aside(), inside.choose([*ATTEMPTS]), around)

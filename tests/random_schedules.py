@@ -12,7 +12,8 @@ import random_loop_steps as loops
 import random_storage_steps as storages
 from random_chains import AnyChain, Primitive
 from random_preparations import PREPARING, WEIGHTS_WHERE_PREPARED
-from random_provocations import provoke
+from random_provocations import besiege, provoke
+from random_situations import situate
 
 PRIMITIVES: dict[str, tuple[Primitive, int]] = {
     "split_loop of a dimension": (loops.split_dim, 6),
@@ -85,8 +86,14 @@ class Chain(AnyChain):
         super().__post_init__()
 
     def step(self) -> None:
-        """Draw a primitive, as ever; now and then many of them where they are likely to be refused."""
-        if self.provokes and self.choose(range(6)) == 5:
-            provoke(self)
-        else:
-            super().step()
+        """Draw a primitive, as ever; now and then many of them where they are likely to be refused, or one where it
+        should be."""
+        match self.choose(range(8)) if self.provokes else 0:
+            case 7:
+                provoke(self)
+            case 6:
+                besiege(self)
+            case 4 | 5:
+                situate(self)
+            case _:
+                super().step()

@@ -338,7 +338,6 @@ REFUSALS: dict[str, dict[str, str]] = {
         "shared folds": SHARED_FOLD,
         "parallel iterations": READ_BY_OTHERS,
         "a part of a dimension that is computed whole": WHOLE,
-        "other refusals of alias_copy": r"lies within the edges|cannot be given .* as a view|is written by others than",
     },
     "parallelize_loop": {
         "iterations read what others write": READ_BY_OTHERS,
@@ -544,9 +543,9 @@ for _primitive in (
 ):  # fmt: skip
     REFUSALS[_primitive]["shared memory"] = MEMORY
 for _primitive in REFUSALS:
-    if _primitive not in ("pipeline_loop", "prefetch"):
+    if _primitive not in ("pipeline_loop", "prefetch", "rename"):
         REFUSALS[_primitive]["the stages of a pipelined loop"] = STAGES
-for _primitive in ("alias_copy", "split_boundary", "share_calls", "fold_storage"):
+for _primitive in ("alias_copy", "share_calls", "fold_storage"):
     REFUSALS[_primitive]["stored by blocks"] = r"is stored by blocks, (which .* is not|and a fold)"
 for _primitive in REFUSALS:
     if _primitive not in ("rename", "merge_dims"):
@@ -565,9 +564,17 @@ NOT_LISTED: set[str] = set()
 
 
 def kind_of(error: SchedulingError) -> str:
-    """Which of its refusals a primitive has given; `UNLISTED` if it is none of them."""
+    """Which of its refusals a primitive has given first; `UNLISTED` if it is none of them."""
+    return kinds_of(error)[0]
+
+
+def kinds_of(error: SchedulingError) -> list[str]:
+    """Which of its refusals a primitive has given: several where there are several ways, each with a reason for which
+    it is none, such as reading past a copy and writing past it."""
     kinds = REFUSALS.get(error.operation, {})
-    return next((kind for kind, reason in kinds.items() if re.search(reason, error.reason)), UNLISTED)
+    parts = error.reason.split("; nor can ")
+    found = [next((kind for kind, reason in kinds.items() if re.search(reason, part)), UNLISTED) for part in parts]
+    return [*dict.fromkeys(found)]
 
 
 _noted: WeakSet[SchedulingError] = WeakSet()
@@ -578,12 +585,12 @@ def note_refusal(error: SchedulingError) -> None:
     if error in _noted:
         return
     _noted.add(error)
-    kind = kind_of(error)
-    MET[error.operation, kind] += 1
-    if kind == UNLISTED:
-        NOT_LISTED.add(f"{error.operation}: {error.reason}")
-    if currently_in_test_context():
-        event(f"{error.operation} refuses: {kind}")
+    for kind in kinds_of(error):
+        MET[error.operation, kind] += 1
+        if kind == UNLISTED:
+            NOT_LISTED.add(f"{error.operation}: {error.reason}")
+        if currently_in_test_context():
+            event(f"{error.operation} refuses: {kind}")
 
 
 def report() -> str:

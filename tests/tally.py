@@ -34,13 +34,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from random_families import Made
     from random_graphs import Graph
     from random_schedules import Chain
 
-BATCH = 40
-"""So many graphs are drawn at a time, and reported when all of them were scheduled."""
+    from slinky.pipeline import Pipeline
+
+    Subject = Graph | Made
+    """What is scheduled."""
+
+BATCH, MADE = 20, 5
+"""So many graphs, and programs of families, are drawn at a time, and reported when all of them were scheduled."""
 
 LONGEST_CHAIN = 20
+
+ASIDE = 3
+"""So many of the programs are run that were made aside, of a schedule."""
 
 LONGEST = 600
 """A schedule that takes more seconds hangs: its process ends, and says where all threads were."""
@@ -83,7 +92,7 @@ class Tally:
 
     def text(self, primitives: Sequence[str], refusals: Sequence[tuple[str, str]]) -> str:
         """The table: of all these at least. A mark says what is rare, and whether it may be (see `rare_refusals`)."""
-        from rare_refusals import GATE, HAND_MADE
+        from rare_refusals import GATE, HAND_MADE, IMPLIED
 
         total = self.applied.total()
         lines = [f"{self.schedules} schedules, {total} rewrites applied, {self.refused.total()} refused", ""]
@@ -99,11 +108,14 @@ class Tally:
         checks = {check: sum(n for (_, kind), n in self.refused.items() if kind == check) for check in GATE}
         lines += ["", *(line(n, FEW_REFUSED, f"whatever is applied: {check}") for check, n in checks.items()), ""]
         for primitive, kind in (*refusals, *sorted(self.refused.keys() - set(refusals))):
-            mark = "h" if (primitive, kind) in HAND_MADE else "g" if kind in GATE else "!"
-            lines.append(line(self.refused[primitive, kind], FEW_REFUSED, f"{primitive} refuses: {kind}", mark))
+            pair, count = (primitive, kind), self.refused[primitive, kind]
+            mark = "i" if pair in IMPLIED else "h" if pair in HAND_MADE else "g" if kind in GATE else "!"
+            lines.append(line(count, FEW_REFUSED, f"{primitive} refuses: {kind}", mark))
         lines += ["", f"{marks['!']} are rare (!): fewer than {FEW_APPLIED} and {FEW_REFUSED} in 100,000 rewrites"]
         lines += [f"{marks['g']} are rare of that primitive (g), where others are refused for the same reason"]
         lines += [f"{marks['h']} take programs made by hand (h): {'; '.join(dict.fromkeys(HAND_MADE.values()))}"]
+        lines += [f"{marks['i']} are not met by any program (i): {'; '.join(dict.fromkeys(IMPLIED.values()))}"]
+        lines += [f"met, though it is said to be implied: {a}: {b}" for a, b in self.refused if (a, b) in IMPLIED]
         lines += [f"not listed: {each}" for each in self.unlisted] + [f"wrong: {each}" for each in self.wrong]
         return "\n".join((*lines, f"{len(self.wrong)} wrong"))
 
@@ -111,52 +123,79 @@ class Tally:
 # Schedules ------------------------------------------------------------------------------------------------------------
 
 
-def follow(graph: Graph, seed: int, steps: int) -> Chain:
+def follow(subject: Subject, seed: int, steps: int) -> Chain:
     """Schedule a graph, and compare what comes of it. Raises what says that something is wrong."""
-    chain = _chain(graph, seed)
-    _follow(chain, graph, seed, steps)
+    chain = chain_of(subject, seed)
+    _follow(chain, subject, seed, steps)
     return chain
 
 
-def _chain(graph: Graph, seed: int) -> Chain:
+def chain_of(subject: Subject, seed: int) -> Chain:
+    """A chain that begins with a graph, as it is."""
+    from random_families import Made, example, wanted
     from random_graphs import arguments, build
     from random_schedules import Chain
 
     import slinky as sl
 
-    p = build(graph, alias=seed % 2 == 0)
-    outputs = zip(p.program.outputs, arguments(graph)[1], strict=True)
-    shapes = {parameter.name: tuple(map(sl.interval, buffer.min, buffer.max)) for parameter, buffer in outputs}
-    return Chain(p, random.Random(seed).choice, shapes=shapes, prepares=True, provokes=True)
+    if isinstance(subject, Made):
+        own = example(subject)
+        p, shapes, reasons = own.pipeline, own.shapes(), wanted(subject)
+    else:
+        reasons = ()
+        p = build(subject, alias=seed % 2 == 0)
+        outputs = zip(p.program.outputs, arguments(subject)[1], strict=True)
+        shapes = {parameter.name: tuple(map(sl.interval, buffer.min, buffer.max)) for parameter, buffer in outputs}
+    return Chain(p, random.Random(seed).choice, shapes=shapes, wanted=reasons, prepares=True, provokes=True)
 
 
-def _follow(chain: Chain, graph: Graph, seed: int, steps: int) -> None:
-    from random_graphs import run_and_compare
+def _run_and_compare(subject: Subject, p: Pipeline, **options: bool) -> None:
+    import random_families
+    import random_graphs
+
+    if isinstance(subject, random_families.Made):
+        random_families.run_and_compare(subject, p, **options)
+    else:
+        random_graphs.run_and_compare(subject, p, **options)
+
+
+def _follow(chain: Chain, subject: Subject, seed: int, steps: int) -> None:
+    from told_refusals import check_refusal
+
+    from slinky.errors import ExecutionError
 
     for _ in range(steps):
         chain.step()
-    one = random.Random(seed).choice(chain.versions)[0]
-    for p in (chain.pipeline, one):
-        run_and_compare(graph, p)
-        run_and_compare(graph, p, checked=False)
+    draw = random.Random(seed)
+    aside = [other.pipeline for other in chain.all_asides() if len(other.versions) > 1]
+    ends = [chain.pipeline, draw.choice(chain.versions)[0], *draw.sample(aside, min(len(aside), ASIDE))]
+    for p in ends:
+        _run_and_compare(subject, p)
+        try:
+            _run_and_compare(subject, p, checked=False)
+        except ExecutionError as error:  # the interpreter has no such limit
+            if "nested too deeply for a plan" not in str(error):
+                raise
     chain.check_old_versions()
+    if chain.errors:
+        check_refusal(draw.choice(chain.errors))
 
 
-def try_schedules(graphs: Sequence[Graph], draw: random.Random, until: float) -> Tally:
+def try_schedules(subjects: Sequence[Subject], draw: random.Random, until: float) -> Tally:
     """Schedule graphs, as long as there is time, and say what came of it."""
-    from refusals import UNLISTED, kind_of
+    from refusals import UNLISTED, kinds_of
 
     found = Tally()
-    for graph in graphs:
+    for subject in subjects:
         if time.monotonic() > until:
             break
         seed, steps = draw.getrandbits(32), draw.randint(1, LONGEST_CHAIN)
         faulthandler.dump_traceback_later(LONGEST, exit=True)
-        again = f"tally.follow({graph!r}, {seed}, {steps})"
+        again = f"tally.follow({subject!r}, {seed}, {steps})"
         chain: Chain | None = None
         try:
-            chain = _chain(graph, seed)
-            _follow(chain, graph, seed, steps)
+            chain = chain_of(subject, seed)
+            _follow(chain, subject, seed, steps)
         except Exception:
             found.wrong.append(f"{again}\n{traceback.format_exc()}")
         faulthandler.cancel_dump_traceback_later()
@@ -164,11 +203,20 @@ def try_schedules(graphs: Sequence[Graph], draw: random.Random, until: float) ->
         if chain is not None:
             found.applied.update(chain.applied)
             for error in chain.errors:
-                kind = kind_of(error)
-                found.refused[error.operation, kind] += 1
-                if kind == UNLISTED:
+                kinds = kinds_of(error)
+                found.refused.update((error.operation, kind) for kind in kinds)
+                if UNLISTED in kinds:
                     found.unlisted.append(f"{error.operation}: {error.reason}")
     return found
+
+
+def subjects_of(seed: int, batch: int) -> list[Subject]:
+    """What is scheduled in a batch: graphs, and programs of families."""
+    from random_families import Made, all_families
+
+    draw = random.Random(f"families {seed} {batch}")
+    made = [Made(draw.choice([*all_families()]), draw.getrandbits(32)) for _ in range(MADE)]
+    return [*graphs_of(seed, batch), *made]
 
 
 def graphs_of(seed: int, batch: int) -> list[Graph]:
@@ -244,7 +292,7 @@ def _work(seed: int, batches: Iterator[int], share: int, until: float, results: 
     for batch in batches:
         if applied >= share or time.monotonic() > until:
             break
-        found = try_schedules(graphs_of(seed, batch), random.Random(f"{seed} {batch}"), until)
+        found = try_schedules(subjects_of(seed, batch), random.Random(f"{seed} {batch}"), until)
         applied += found.applied.total()
         results.put(found.as_data())
     results.put(None)

@@ -1,0 +1,74 @@
+"""Situations that primitives refuse, made on purpose: for refusals that careless arguments seldom meet.
+
+Idea. A situation is a step like any other, which rewrites the program of a chain until a primitive should refuse to go
+on in just one way, and then applies it. What can be drawn is drawn: where, how often, by how much, in which order. So
+it is another one every time, in whatever graph it is made; where there is no place for it, it does nothing. What is
+accepted all the same is a rewrite like any other. They stand by what rewrites must take care of, in
+`random_stage_situations` and so on; `python tests/situation_rates.py` tells how often each of them comes off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import random_block_situations as blocks
+import random_gate_situations as gate
+import random_memory_situations as memory
+import random_own_situations as own
+import random_stage_situations as stages
+from random_chains import AnyChain, NothingToDoError
+
+import slinky as sl
+
+Situation = Callable[[AnyChain], sl.Pipeline]
+
+Pair = tuple[str, str]
+"""A primitive, and why it refuses."""
+
+TRIED = 8
+"""So many situations are drawn, until there is a place for one."""
+
+LONGEST = 40
+"""Programs of more lines are left alone."""
+
+
+def _of_all(kind: str, situations: Mapping[str, Situation]) -> dict[Pair, Situation]:
+    return {(primitive, kind): situation for primitive, situation in situations.items()}
+
+
+SITUATIONS: dict[Pair, Situation] = {
+    **_of_all("the stages of a pipelined loop", stages.STAGES),
+    **_of_all("an access of several blocks", blocks.BLOCKS),
+    **_of_all("shared memory", memory.MEMORY),
+    **_of_all("a fold", gate.FOLDS),
+    **_of_all("a race", gate.RACES),
+    **_of_all("a divisor", gate.DIVISORS),
+    **_of_all("a step", gate.STEPS),
+    **_of_all("a part of a dimension that is computed whole", gate.WHOLE),
+    **own.OWN,
+}
+"""What makes a primitive refuse in one way, or is likely to."""
+
+
+def situate(chain: AnyChain) -> None:
+    """Make a situation, of some one for which there is a place, and try what should be refused there; aside, so that
+    the chain goes on as if nothing had been: most programs are of little use for what comes next."""
+    wanted = [pair for pair in chain.wanted if chain.choose([True, True, True, False])]
+    for _ in range(TRIED):
+        if attempt(chain, chain.choose(wanted or [*SITUATIONS])):
+            break
+
+
+NAMES = {"split_loop": "split_loop of a loop"}
+"""What a primitive counts as, where it is not its name."""
+
+
+def attempt(chain: AnyChain, pair: Pair) -> bool:
+    """Make the situation of a pair. Whether there is a place for it."""
+    if chain.length() > LONGEST:
+        return False
+    try:
+        chain.aside().apply(NAMES.get(pair[0], pair[0]), SITUATIONS[pair])
+    except (NothingToDoError, sl.OperationError):
+        return False
+    return True
