@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from random_chains import AnyChain, NothingToDoError
-from random_places import Shared, calls, now, one_of, own_buffers, readers, shared_loop
+from random_places import Shared, calls, finish, now, one_of, own_buffers, readers, shared_loop
 
 import slinky as sl
 
@@ -263,7 +263,7 @@ def _unslide_whole(chain: AnyChain) -> sl.Pipeline:
     chain.take("split_loop of a dimension", p)
     edit = sl.edit(p)
     edit.move(call, now(chain, reader).before())
-    chain.go_on(edit.finish())
+    finish(chain, edit)
     return sl.unslide_window(chain.pipeline, call, made.outer)
 
 

@@ -390,11 +390,18 @@ def _pieces(chain: AnyChain) -> sl.Pipeline:
 def _swap(chain: AnyChain) -> sl.Pipeline:
     """The last use of the one and the first of the other, where nothing is between."""
     guest, _ = reused(chain)
-    p = chain.pipeline
-    first = calls(p)[_first(p, guest.name())]
-    if not first.prev() or first.parent():
+    first = calls(chain.pipeline)[_first(chain.pipeline, guest.name())]
+    for _ in range(6):  # allocations between the two go before both
+        alloc = now(chain, first).prev()
+        if not isinstance(alloc, sl.AllocCursor):
+            break
+        while isinstance(alloc.prev(), sl.AllocCursor):
+            alloc = alloc.prev()
+        chain.take("reorder_statements", sl.reorder_statements(chain.pipeline, alloc.expand(before=1)))
+    first = now(chain, first)
+    if not isinstance(first.prev(), sl.CallCursor) or first.parent():
         raise NothingToDoError
-    return sl.reorder_statements(p, first.expand(before=1))
+    return sl.reorder_statements(chain.pipeline, first.expand(before=1))
 
 
 MEMORY: dict[str, Situation] = {

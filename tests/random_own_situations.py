@@ -8,7 +8,7 @@ from typing import Any
 
 from random_chains import AnyChain, NothingToDoError
 from random_memory_situations import fitting
-from random_places import Shared, calls, loops_around, now, one_of, own_buffers, readers, shared_loop
+from random_places import Shared, calls, finish, loops_around, now, one_of, own_buffers, readers, shared_loop
 
 import slinky as sl
 from slinky import ir
@@ -40,7 +40,7 @@ def _deep(chain: AnyChain, call: sl.CallCursor) -> list[sl.LoopCursor]:
         return inside[0]
 
     edit.wrap(call, nest)
-    chain.go_on(edit.finish())
+    finish(chain, edit)
     return loops_around(now(chain, call))[::-1]
 
 
@@ -139,7 +139,7 @@ def _once(chain: AnyChain) -> sl.Pipeline:
     edit = sl.edit(chain.pipeline)
     v = edit.variable("once", call)
     outer = edit.wrap(call, lambda inside: For(v, sl.interval(at, at), as_expr(1), SERIAL, inside))
-    chain.go_on(edit.finish())
+    finish(chain, edit)
     loop = next(each for each in chain.pipeline.find_all("for _") if each._id == outer.id)
     return sl.absorb_loop(chain.pipeline, loop)
 
@@ -268,7 +268,7 @@ def _unused(chain: AnyChain) -> sl.Pipeline:
     alloc = ir.Alloc("unused", like.dtype, ("d",), (sl.interval(first, first + count - 1),), (None,))
     place = one_of(chain, calls(chain.pipeline))
     edit.insert(chain.choose([place.before(), place.after()]), alloc)
-    chain.go_on(edit.finish())
+    finish(chain, edit)
     return sl.unroll_buffer(chain.pipeline, "alloc unused", 0)
 
 

@@ -111,6 +111,14 @@ def staged_loop(chain: AnyChain) -> Shared:
     return Shared(now(chain, shared.loop), now(chain, shared.producer), now(chain, shared.reader))
 
 
+def finish(chain: AnyChain, edit: Any) -> sl.Pipeline:
+    """Go on from what edits by hand end in. Where they are refused, there is no place: they are no primitive."""
+    try:
+        return chain.go_on(edit.finish())
+    except SchedulingError as error:
+        raise NothingToDoError from error
+
+
 def loops_around(statement: Any) -> list[Any]:
     """The loops around a statement, innermost first."""
     return [each for each in statements_around(statement) if isinstance(each, sl.LoopCursor)]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from random_chains import AnyChain, NothingToDoError
-from random_places import Shared, calls, loops_around, now, one_of, own_buffers, shared_loop, slide, staged_loop
+from random_places import Shared, calls, finish, loops_around, now, one_of, own_buffers, shared_loop, slide, staged_loop
 from random_preparations import of_few_elements
 
 import slinky as sl
@@ -52,7 +52,7 @@ def _wrapped(chain: AnyChain, block: sl.BlockCursor) -> sl.LoopCursor:
     edit = sl.edit(chain.pipeline)
     v = edit.variable("once", block.find_all("_ = _")[0])
     outer = edit.wrap(block, lambda inside: For(v, sl.interval(at, at), as_expr(chain.choose([1, 2])), SERIAL, inside))
-    chain.go_on(edit.finish())
+    finish(chain, edit)
     return next(loop for loop in chain.pipeline.find_all("for _") if loop._id == outer.id)
 
 
