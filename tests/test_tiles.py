@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import itertools
 import random
+import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -317,3 +319,14 @@ def test_any_schedule_as_a_file_of_c(seed: int, tmp_path: Path) -> None:
     status, found = run_in_c(p, given, sl.Buffer(np.zeros_like(out)), {}, ["gcc", *FLAGS], tmp_path)
     assert status == 0
     assert np.array_equal(found, out), str(p)
+
+
+def test_loops_of_known_length_are_asked_to_be_vectors(tmp_path: Path) -> None:
+    """Without that, GCC takes such loops apart, and keeps nothing in registers."""
+    made_by = compiling.compiler()
+    assert made_by is not None
+    source = tmp_path / "tiles.c"
+    source.write_text(tiled(product(), 6, 16, 8).to_c())
+    flags = [flag for flag in compiling.FLAGS if flag != "-shared"]
+    told = subprocess.run([*made_by.command, *flags, "-E", str(source)], capture_output=True, text=True, check=True)
+    assert re.search(r"#pragma omp simd simdlen ?\(8\)", told.stdout)

@@ -44,8 +44,9 @@ FLAGS = (
     "-fno-math-errno",
     "-fwrapv",
     "-fopenmp-simd",
+    "-DSLINKY_SIMD",
 )
-"""No contraction and integers that wrap, as NumPy computes."""
+"""No contraction and integers that wrap, as NumPy computes; loops of known length are vectors (see `array_texts`)."""
 FAST_FLAGS = ("-DSLINKY_FAST", "-ffp-contract=fast")
 """What is asked for beside these where results may be rounded otherwise: contraction."""
 FAST_GCC_FLAGS = ("-fassociative-math", "-freciprocal-math", "-fno-signed-zeros", "-fno-trapping-math")
