@@ -14,6 +14,7 @@ import numpy as np
 from random_families import Array, Example, X, Y, buffers, integers
 
 import slinky as sl
+from slinky.ir.copies import with_fields, with_names
 
 LOW = -20
 """Inputs begin here, and are as long as twice that: enough for whatever is read."""
@@ -117,7 +118,8 @@ def _padded(draw: random.Random) -> Example:
         sl.Func(np.negative, [a[Y, X]], [s[Y, X]], name="make")
         source, made = s, -values
     if draw.random() < 0.4:
-        turn, turned = draw.choice([(sl.copies.transpose, np.transpose), (sl.copies.flip, np.flip)])
+        ways: list[tuple[Any, Any]] = [(sl.copies.transpose, np.transpose), (sl.copies.flip, np.flip)]
+        turn, turned = draw.choice(ways)
         turn(source, t, name="turn")
         source, made = t, turned(made)
         if turn is sl.copies.flip:  # as far as it came from the origin, it goes to the other side
@@ -217,10 +219,41 @@ def _stacks(draw: random.Random) -> Example:
     return Example(p, [sl.Buffer(values, min=(LOW,))], outputs, [np.stack([rows[part] for part in parts])])
 
 
+def _of_one_name(draw: random.Random) -> Example:
+    """A copy in one loop, of a buffer that has the name of another one in the loop where the copy is read."""
+    a, s, more, t, u, out = buffers("a s more t u out", *([1] * 6))
+    count, first = draw.randint(1, 6), draw.randint(-3, 3)
+    values = integers(draw, count)
+
+    def negatives(source: Array, *targets: Array) -> None:
+        for target in targets:
+            np.negative(source, out=target)
+
+    sl.Func(negatives, [a[X]], [s[X], more[X]][: draw.choice([2, 2, 1])], name="make")
+    sl.copies.copy(s[X], t[X], name="copy")
+    sl.Func(np.square, [a[X]], [u[X]], name="other")
+    sl.Func(np.add, [t[X], u[X]], [out[X]], name="add")
+    p = sl.build_pipeline([a], [out], alias=False)
+    for func in ("add.x", "copy.x"):
+        p = sl.split_loop(p, func, draw.choice([1, 2, 3]))
+    for func, loop in (("make", "for x #0"), ("other", "for x #1")):
+        p, at = sl.compute_at(p, func, loop, rc=True)
+        for alloc in at.allocs:
+            p = sl.store_at(p, alloc, at.loop)
+    edit = sl.edit(p)
+    edit.replace("alloc u", with_fields(edit.statement(p.find("alloc u")), buffer="s"))
+    for func in ("other", "add"):
+        edit.replace(func, with_names(edit.statement(p.find(func)), {"u": "s"}))
+    p = edit.finish("rename_a_buffer")
+    outputs = [sl.Buffer(np.zeros(count, np.int64), min=(first,))]
+    return Example(p, [sl.Buffer(values, min=(first,))], outputs, [np.square(values) - values])
+
+
 FAMILIES: dict[str, Callable[[random.Random], Example]] = {
     "copies of places": _of_places,
     "copies in parts": _in_parts,
     "stacks": _stacks,
+    "of one name": _of_one_name,
     "padded": _padded,
     "sums of copies": _sums_of_copies,
     "scans": _scans,

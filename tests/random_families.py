@@ -313,6 +313,7 @@ WANTED: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("split_boundary", "what cutting a loop leaves"): ("padded",),
     ("alias_copy", "a place in what others write"): ("copies in parts",),
     ("alias_copy", "reads and writes"): ("stacks",),
+    ("alias_copy", "another buffer of the name"): ("of one name",),
     ("split_boundary", "no source shown"): ("copies in parts",),
     ("split_reduction", "past a copy"): ("sums of copies",),
     ("split_reduction_in_parts", "past a copy"): ("sums of copies",),

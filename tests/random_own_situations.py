@@ -524,6 +524,7 @@ OWN: dict[tuple[str, str], Situation] = {
     ("choose_variant", "another dtype for callers"): _choose,
     ("stage_buffer", "a check"): _with_a_check,
     ("alias_copy", "several places"): _alias,
+    ("alias_copy", "another buffer of the name"): _alias,
     ("alias_copy", "a producer that cannot"): _alias,
     ("alias_copy", "a place in what others write"): _alias_a_part,
     ("alias_copy", "reads and writes"): _alias_a_part,
