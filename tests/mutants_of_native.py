@@ -1,4 +1,4 @@
-"""What is broken of native plans: copies in C."""
+"""What is broken of native plans: copies in C, calls that are joined; and of which funcs are made for C."""
 
 from __future__ import annotations
 
@@ -61,4 +61,114 @@ MUTANTS += mutants(
     ("moving: each twice", "rows.extent == 2 && rows.to == @N && rows.from == 0", "rows.extent == 2 && rows.to == @N"),
     ("moving: the last block", "const int64_t few = slinky_min(8, rows.extent - k);", "const int64_t few = 8;"),
     ("moving: backward", "row.from == -@N)\n", "row.from < 0)\n"),
+)
+
+STRETCHES = f"{_FILE}::test_what_fills_a_row_of_several_stretches"
+TURNS = f"{_FILE}::test_sources_that_alternate"
+ANY, HELD = f"{_FILE}::test_any_copy", f"{_FILE}::test_a_source_that_does_not_hold_what_is_copied"
+NO_TEXT, FAR, FILLS = (
+    f"{_FILE}::{name}" for name in ("test_copies_without_a_text", "test_coordinates_far_away", "test_what_fills")
+)
+
+MUTANTS += mutants(
+    "slinky/native/copying.py",
+    (HELD, BEYOND, ORDERS, STRETCHES, TURNS, ANY, NO_TEXT, FILLS, FAR),
+    ("copying: before a source", "if (f{j}{fall} < 0 || f{j}{rise}", "if (f{j}{rise}"),
+    ("copying: behind a source", " || f{j}{rise} >= {at}->extents[{j}]) return 1;", ") return 1;"),
+    ("copying: reflected", "{lo}, {hi}, {hi} - {lo} + 1)", "{lo}, {hi}, {hi} - {lo})"),
+    ("copying: the nearest", 'f"slinky_nearest({{}}, {lo}, {hi})"', 'f"slinky_wrapped({{}}, {lo}, {hi})"'),
+    (
+        "copying: all stretches",
+        "n{d} = s{d}.run * s{d}.stretches{",
+        "n{d} = s{d}.run{",
+        "what was moved is moved again: it only takes longer",
+    ),
+    (
+        "copying: fill all stretches",
+        "{{s{d}.run * s{d}.stretches, {self._apart(d)}, 0}}",
+        "{{s{d}.run, {self._apart(d)}, 0}}",
+    ),
+    ("copying: what is left over", 'f"({left} + {step - 1}) / {step}"', 'f"{left} / {step}"'),
+    ("copying: others that go together", 'heads[0].replace("= 0,", f"= w{d},", 1)', "heads[0]"),
+    ("copying: one by one", "            if d not in self._single:\n", "            if True:\n"),
+    ("copying: several stretches", "            if d in self._stretched:\n", "            if False:\n"),
+    ("copying: factors", 'f"slinky_times({text}, {literal(c).text})" for', "text for"),
+    ("copying: constants", "*([literal(constant).atom] if constant else [])", ""),
+    ("copying: where a source begins", "= {values} - {at}_{j};", "= {values};"),
+    ("copying: by functions", "    if copy.implementation is not None:\n", "    if False:\n"),
+    ("copying: objects", "    if dtype.hasobject or not dtype.itemsize:\n", "    if False:\n"),
+    (
+        "copying: fills that are no numbers",
+        "if takes_fill and (dtype not in C_TYPES or not dtype.isnative):",
+        "if False:",
+    ),
+    ("copying: what nobody fills", "        if self._copy.fill is not None:\n", "        if False:\n"),
+    ("copying: whose turn", '" && ".join(source.conditions)', '" || ".join(source.conditions)'),
+)
+
+MUTANTS += mutants(
+    "slinky/native/joining.py",
+    ("tests/test_joining.py",),
+    ("joining: boxes", "            _box(each) == box\n            and all(", "            all("),
+    (
+        "joining: what the first writes",
+        "all(self._memory.are_apart(each.outputs[0], other) for other in (*run.inputs, *run.outputs))",
+        "True",
+    ),
+    (
+        "joining: what the second writes",
+        "all(self._memory.are_apart(run.outputs[0], other) for other in each.inputs)",
+        "True",
+    ),
+    ("joining: the same place", "    if a.place == b.place:\n", "    if False:\n"),
+    ("joining: at the same time", "a.born <= b.dies and b.born <= a.dies", "True"),
+    ("joining: unknown memory", "    if a is None or b is None:\n        return False\n", ""),
+    ("joining: numbers", "setdefault((texts[name, dtype], dtype), f", "setdefault((name, dtype), f"),
+    ("joining: something in common", "if read.isdisjoint(run.inputs) or len(", "if len("),
+    ("joining: sizes of elements", "return len(sizes.union(operand_sizes(formula))) == 1", "return True"),
+    ("joining: functions", " or function_of_step(step) is not None for step", " for step"),
+    ("joining: coordinates", "any(isinstance(step, Coordinate) or ", "any("),
+    ("joining: registers", "formula)) > MOST_STEPS:", "formula)) > 10 * MOST_STEPS:"),
+    (
+        "joining: rows",
+        "if self._is_whole or any(array.rows for each in arrays for array in each):",
+        "if self._is_whole:",
+    ),
+    ("joining: what has no text", "        if kernel is None:\n            return False\n", ""),
+)
+
+MUTANTS += mutants(
+    "slinky/frontend/fusing.py",
+    ("tests/test_fusing.py",),
+    ("fusing: other readers", "heads[reader] is head and _is_aligned", "_is_aligned"),
+    ("fusing: other places", "heads[reader] is head and _is_aligned(view, reader)", "heads[reader] is head"),
+    ("fusing: results", "if not read or node.results[0] in outputs or", "if not read or"),
+    ("fusing: long chains", "            steps[head] < LONGEST\n            and ", "            "),
+    ("fusing: readers that are no arithmetic", "            and _may_join(head, by_pieces)\n", ""),
+    (
+        "fusing: repeated results",
+        "if node in inside or not read or node.results[0] in outputs or",
+        "if node in inside or not read or",
+    ),
+    ("fusing: repeated by all", "all(_may_join(reader, by_pieces) and _is_shifted(", "all(_is_shifted("),
+    ("fusing: repeated at a shift", "i.terms == ((1, d),)", "len(i.terms) == 1"),
+    ("fusing: of one size", "is_even = all(loop.is_even for loop in kept) and ", "is_even = "),
+    ("fusing: repeated without end", " and all(loop.steps <= LONGEST for loop in repeated)", ""),
+    (
+        "fusing: what is cheaper",
+        "if is_even and sum(loop.cost for loop in repeated) < sum(loop.cost for loop in kept):",
+        "if is_even:",
+    ),
+    ("fusing: where it is computed", "own = tuple(lowering.places(view, places))", "own = places"),
+)
+MUTANTS += mutants(
+    "slinky/frontend/lowering.py",
+    ("tests/test_fusing.py",),
+    ("fusing: funcs made twice", "        if node in self._lowered:", "        if False:"),
+    (
+        "fusing: steps of views",
+        "return [sum((step * places[axis] for",
+        "return [sum((places[axis] for",
+        "only shifts are repeated so far",
+    ),
 )

@@ -80,6 +80,14 @@ def test_what_is_beyond_edges() -> None:
             check(run, Case(copy, box, sources, dict(zip(PARAMETERS, (-1, extent - 2), strict=False))))
 
 
+def test_what_fills_a_row_of_several_stretches() -> None:
+    """Of which each takes one element of the source, where that has such rows."""
+    edges = (Interval(constant(0), constant(1)), None)
+    copy = Copy(dims=DIMS[:2], sources=(CopySource((a - 2, b // 3), edges, (None, None)),), fill=FILL)
+    (run,) = copiers([(copy, [2], np.int64)])
+    check(run, Case(copy, ((0, 5), (0, 10)), (Buffer(np.arange(8).reshape(2, 4), (0, 0)),), {}))
+
+
 @settings(max_examples=2)
 @given(cases=st.lists(copies(), min_size=16, max_size=16))
 def test_any_copy(cases: list[Case]) -> None:

@@ -66,11 +66,15 @@ def test_what_others_read_as_well_is_not() -> None:
         result: Array = twice + twice.sum(axis=1)[:, None]
         return result
 
+    def only_summed(a: Array) -> Array:
+        result: Array = (a * 2).sum(axis=1)
+        return result
+
     def returned(a: Array) -> tuple[Array, Array]:
         twice = a * 2
         return twice, twice * twice + 1
 
-    for function, count in ((shifted, 2), (summed, 3), (returned, 2)):
+    for function, count in ((shifted, 2), (summed, 3), (only_summed, 2), (returned, 2)):
         traced = jit(function)
         assert len(names(traced, IMAGE)) == count, function
         agree(traced, function, ODD)
@@ -153,11 +157,21 @@ def test_what_is_not_cheaper_is_kept() -> None:
         result: Array = (twice[1:] + twice[:-1]) * twice.sum(axis=1)[1:, None]
         return result
 
+    def of_two_sizes(a: Array) -> Array:
+        twice = a * 2
+        result: Array = twice[1:] + twice[:-1] + np.float64(1)
+        return result
+
+    def read_by_a_running_sum(a: Array) -> Array:
+        twice = a * 2
+        result: Array = (twice[1:] + twice[:-1]) * np.cumsum(twice, axis=1)[1:]
+        return result
+
     def returned(a: Array) -> tuple[Array, Array]:
         twice = a * 2
         return twice, twice[1:] + twice[:-1]
 
-    for function in (dear, wide, of_other_sizes, flipped, read_by_a_sum, returned):
+    for function in (dear, wide, of_other_sizes, of_two_sizes, flipped, read_by_a_sum, read_by_a_running_sum, returned):
         assert names(for_c(function), IMAGE) == names(jit(function), IMAGE), function
         agree(for_c(function), function, ODD)
 
