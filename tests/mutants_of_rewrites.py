@@ -325,6 +325,16 @@ MUTANTS += mutants(
     "slinky/symbolic/arithmetic.py",
     (STRUCTURE,),
     ("difference: two terms in order", "        terms.reverse()\n", "        pass\n"),
+    (
+        "shifted: in order",
+        "    moved = sorted([plus(operand, offset) for operand in choice.operands], key=order_key)\n",
+        "    moved = [plus(operand, offset) for operand in choice.operands]\n",
+    ),
+    (
+        "shifted: how far",
+        "[plus(operand, offset) for operand in choice.operands]",
+        "[plus(operand, offset - 1) for operand in choice.operands]",
+    ),
     ("difference: more terms in order", "        terms.sort(key=_term_key)\n", "        pass\n"),
 )
 MUTANTS += mutants(

@@ -12,7 +12,7 @@ import attrs
 
 from slinky.ir.regions import end_symbols, input_templates
 from slinky.ir.statements import LoweredFunc
-from slinky.symbolic.expressions import Constant, Expr
+from slinky.symbolic.expressions import Constant, Expr, linear
 
 Form: TypeAlias = tuple[int, int, int]
 """How long a region is along a dimension: a factor times the extent of a dimension of the func, given by position, and
@@ -57,10 +57,10 @@ def geometry_of(func: LoweredFunc) -> Geometry:
 def _form(func: LoweredFunc, extent: Expr) -> Expr | Form:
     if isinstance(extent, Constant):
         return (-1, 0, extent.value)
+    offset, terms = linear(extent)
+    factors = dict(terms)
     for dim, (first, last) in enumerate(end_symbols(func)):
-        one = last - first
-        for factor in (1, 2, 3, 4):
-            offset = extent - factor * one
-            if isinstance(offset, Constant):
-                return (dim, factor, offset.value - factor)
+        factor = factors.get(last, 0)
+        if 1 <= factor <= 4 and len(terms) == 2 and factors.get(first) == -factor:
+            return (dim, factor, offset - factor)
     return extent

@@ -156,6 +156,8 @@ def _push_around(terms: Sequence[tuple[Expr, int]], offset: int, heavy: list[tup
 def _push(choice: tuple[Expr, int], offset: int, rest: Sequence[tuple[Expr, int]]) -> Expr:
     """Move the rest of a sum into the operands of its only choice."""
     atom, factor = choice
+    if not rest and factor == 1 and (shifted := _shifted(atom, offset)) is not None:
+        return shifted
 
     def moved(operand: Expr) -> Expr:
         return linear_sum(offset, [(operand, factor), *rest])
@@ -165,6 +167,21 @@ def _push(choice: tuple[Expr, int], offset: int, rest: Sequence[tuple[Expr, int]
     assert isinstance(atom, (Min, Max))
     smallest = isinstance(atom, Min) == (factor > 0)
     return (minimum if smallest else maximum)(*map(moved, atom.operands))
+
+
+@lru_cache(maxsize=16384)
+def _shifted(choice: Expr, offset: int) -> Expr | None:
+    """A minimum or maximum of sums of symbols, plus an integer. None of any other choice.
+
+    These differ by as much as before, so none of them is decided that was not, and only their order may be another.
+    """
+    if not isinstance(choice, (Min, Max)):
+        return None
+    for operand in choice.operands:
+        if not of_symbols(linear(operand)[1]):
+            return None
+    moved = sorted([plus(operand, offset) for operand in choice.operands], key=order_key)
+    return _with_spread(intern(type(choice), tuple(moved)), moved)
 
 
 def plus(a: Expr, offset: int) -> Expr:

@@ -64,6 +64,17 @@ def test_a_difference_has_its_terms_in_the_order_in_which_facts_are_looked_up(lo
         assert facts(b <= a).tightest[terms] == offset
 
 
+@pytest.mark.parametrize("choose", [minimum, maximum])
+@pytest.mark.parametrize("shift", [-12, -1, 1, 9])
+@pytest.mark.parametrize(
+    "operands", [(y + 9, x), (x - 1, as_expr(12), y), (x // 2, x // 2 + y), (minimum(x, y), z), (maximum(x, z + 1), y)]
+)
+def test_a_choice_and_an_integer_is_the_choice_of_what_is_shifted(
+    choose: Callable[..., Expr], shift: int, operands: tuple[Expr, ...]
+) -> None:
+    assert choose(*operands) + shift is choose(*(operand + shift for operand in operands))
+
+
 def _coefficients(tree: Tree) -> dict[str, int]:
     """What an affine tree means, by symbol; `""` for the constant."""
     kind, *parts = tree

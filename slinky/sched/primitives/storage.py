@@ -137,8 +137,9 @@ def _with_room_for_stages(version: Version, alloc: Alloc, d: int, factor: Expr) 
 def _require_saving(version: Version, alloc: AllocCursor, d: int, factor: Expr) -> None:
     """Refuse a default that is as long as the dimension, however long that is. All of a few rows may be folded."""
     old = alloc._alloc
-    is_short = all(isinstance(s, Scalar) for s in symbols(old.box[d].extent))
-    if not is_short and prove(old.box[d].extent <= factor, version.facts_at(old.id)):
+    extent = old.box[d].extent
+    is_short = all(isinstance(s, Scalar) for s in symbols(extent))
+    if not is_short and prove(extent <= factor, version.facts_at(old.id)):
         raise SchedulingError(
             f"the default fold along {old.dims[d]} would save nothing: not shown that less than all of "
             f"{old.buffer}.{old.dims[d]} is live at once",
