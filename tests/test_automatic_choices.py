@@ -191,10 +191,10 @@ def test_of_heights_that_are_about_as_good_the_one_that_holds_least() -> None:
     (group,) = grouped(relations, aims).groups
     grower = grouping._Grower(relations, aims, {})
     choices = [c for t in group.tracks for c in grower._choices(t, grower._fixed(group.calls), math.inf)]
-    least = min(map(grower._seconds, choices))
-    good = [c for c in choices if grower._seconds(c) <= grouping.ABOUT_AS_GOOD * least]
+    least = min(c.value for c in choices)
+    good = [c for c in choices if c.value <= grouping.ABOUT_AS_GOOD * least]
     assert group.choice.live == min(c.live for c in good)
-    assert grower._seconds(group.choice) <= 1.03 * least
+    assert group.choice.value <= 1.03 * least
 
 
 def test_a_sobel_filter_holds_a_fiftieth() -> None:

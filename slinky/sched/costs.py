@@ -15,6 +15,8 @@ Invariant: nothing here knows which calls may be together; times are sums over c
 
 from __future__ import annotations
 
+import math
+
 import attrs
 
 from slinky.sched.machines import Machine
@@ -49,6 +51,8 @@ class Flow:
     works: tuple[tuple[float, Work, float, float], ...]
     """Of each call that Python makes, the bytes that its passes go over, of what, and how many coordinates: for each of
     a strip, and beside these."""
+    has_loops: bool
+    """Whether loops of the back end's own do any of it."""
     spans: Spans
 
 
@@ -58,7 +62,8 @@ def flow_of(track: Track) -> Flow:
     moved = [(m.row_bytes * m.slope * extent, m.row_bytes * m.window, m.work.in_loops) for m in track.members]
     works = [(PASSES * n.work.bytes, n.work, 1.0, 0.0) for n in track.lasts if not n.work.in_loops]
     works += [(PASSES * m.work.bytes, m.work, m.slope, m.window) for m in track.members if not m.work.in_loops]
-    return Flow(extent, track.states, tuple(moved), tuple(works), track.spans())
+    has_loops = any(is_in_loops for _, _, is_in_loops in moved)
+    return Flow(extent, track.states, tuple(moved), tuple(works), has_loops, track.spans())
 
 
 @attrs.frozen
@@ -66,6 +71,15 @@ class Costs:
     """What things take on a machine, in seconds."""
 
     machine: Machine
+    _bandwidths: dict[float, float] = attrs.field(factory=dict, init=False, eq=False, repr=False)
+    """Bytes a second where so many are worked on, as far as it was asked for."""
+
+    def bandwidth(self, live: float) -> float:
+        """The machine's, found once for each size."""
+        found = self._bandwidths.get(live)
+        if found is None:
+            found = self._bandwidths[live] = self.machine.bandwidth(live)
+        return found
 
     def calls(self, strips: float, steps: float, loops: int) -> float:
         """So many strips, but for the data: the calls of each that Python makes, and those of loops in C."""
@@ -100,9 +114,9 @@ class Costs:
         What is written takes the place of what the strip before has left, and windows reach back to that: all that is
         live has been touched since. What is new is read when only the calls in between have computed something.
         """
-        machine = self.machine
-        bandwidth, near_bytes, near_bandwidth = machine.bandwidth(live), machine.near_bytes, machine.near_bandwidth
-        in_loops = machine.bandwidth_of_loops(live)
+        machine, known = self.machine, self._bandwidths
+        bandwidth, near_bytes, near_bandwidth = self.bandwidth(live), machine.near_bytes, machine.near_bandwidth
+        in_loops = machine.bandwidth_of_loops(live) if flow.has_loops else math.nan
         strips = -(-flow.extent // height)
         seconds = 2 * PASSES * strips * flow.states / bandwidth
         for (new, window, is_in_loops), distance in zip(flow.moved, flow.spans.distances(height), strict=True):
@@ -111,11 +125,26 @@ class Costs:
                 continue
             touched = TEMPORARIES * distance
             seconds += (new + window * strips) / bandwidth
-            seconds += new / (near_bandwidth if touched <= near_bytes else machine.bandwidth(touched))
+            if touched <= near_bytes:
+                seconds += new / near_bandwidth
+            else:
+                seconds += new / (known.get(touched) or self.bandwidth(touched))
         for passes, work, slope, window in flow.works:
             touched = TEMPORARIES * work.at_once(slope * height + window)
-            seconds += passes / (near_bandwidth if touched <= near_bytes else machine.bandwidth(touched))
+            if touched <= near_bytes:
+                seconds += passes / near_bandwidth
+            else:
+                seconds += passes / (known.get(touched) or self.bandwidth(touched))
         return seconds
+
+    def least_inside(self, flow: Flow) -> float:
+        """What that takes at least, in strips of any height: all of it at the speed of the fastest level."""
+        machine = self.machine
+        fastest = max(machine.near_bandwidth, machine.shared_bandwidth, machine.memory_bandwidth)
+        if flow.has_loops:
+            fastest = max(fastest, machine.loop_bandwidth)
+        moved = sum([new for new, _, _ in flow.moved])
+        return (2 * moved + sum([passes for passes, _, _, _ in flow.works])) / fastest
 
     def nested(self, track: Track, nest: Nest, height: int, piece: int) -> float:
         """The same where a reduction is taken to pieces in the strips."""

@@ -84,6 +84,8 @@ class Choice:
     tasks: int
     seconds: float
     live: float
+    value: float
+    """The seconds that it takes, and those that the memory is worth that it holds."""
     rows: int = 0
     nest: Nest | None = None
     piece: int = 0
@@ -354,16 +356,17 @@ class _Grower:
         full = [w.bytes for w in written if w.buffer not in self.relations.outputs]
         if self.aims.spare_memory:
             return sum(full) + group.choice.live
-        return self._seconds(group.choice) + sum(map(self._worth, full))
+        return group.choice.value + sum(map(self._worth, full))
 
-    def _seconds(self, choice: Choice) -> float:
-        """The seconds that a choice takes, and those that the memory is worth that it holds."""
-        return choice.seconds + self._worth(choice.live)
+    def _choice(self, track: Track | None, height: int, tasks: int, seconds: float, live: float, rows: int) -> Choice:
+        """A choice, and what it is worth."""
+        return Choice(track, height, tasks, seconds, live, seconds + self._worth(live), rows)
 
     def _worth(self, size: float) -> float:
         """How many seconds it is worth that so much memory need not be held."""
         machine = self.aims.machine
-        return self.aims.memory_share * MEMORY_WORTH * max(size - machine.near_bytes, 0) / machine.memory_bandwidth
+        more = size - machine.near_bytes
+        return self.aims.memory_share * MEMORY_WORTH * more / machine.memory_bandwidth if more > 0 else 0.0
 
     def _amount(self, value: float) -> str:
         return f"{value:.3g} bytes" if self.aims.spare_memory else seconds_text(value)
@@ -429,48 +432,50 @@ class _Grower:
 
     def _group(self, lasts: tuple[int, ...], members: tuple[int, ...], tracks: tuple[Track, ...]) -> Group | None:
         """A group, run in the best way; None if there is none."""
-        choices = [] if members else [Choice(None, 0, 1, self._unscheduled(lasts[0]), 0.0)]
+        choices = [] if members else [self._choice(None, 0, 1, self._unscheduled(lasts[0]), 0.0, 0)]
         fixed = self._fixed((*lasts, *members))
         for track in tracks:
             choices += self._choices(track, fixed, self._least(choices))
             if not self.reducing.isdisjoint(track.calls):
                 for nest in nests_of(track, self.calls, self.readers):
                     choices += self._nested(track, nest, fixed)
-        small = [(self._seconds(choice), choice) for choice in choices if choice.live <= self.aims.most_live]
+        most = self.aims.most_live
+        small = [choice for choice in choices if choice.live <= most]
         if small:
-            about_as_good = ABOUT_AS_GOOD * min([seconds for seconds, _ in small])
-            choices = [choice for seconds, choice in small if seconds <= about_as_good]
+            about_as_good = ABOUT_AS_GOOD * min([choice.value for choice in small])
+            choices = [choice for choice in small if choice.value <= about_as_good]
         best = min(choices, key=lambda choice: (choice.live, choice.seconds), default=None)
         return None if best is None else Group(lasts, members, tracks, best)
 
     def _least(self, choices: Iterable[Choice]) -> float:
         """The seconds of the best of some choices, of those that hold no more than they may."""
         most = self.aims.most_live
-        return min([self._seconds(choice) for choice in choices if choice.live <= most], default=math.inf)
+        return min([choice.value for choice in choices if choice.live <= most], default=math.inf)
 
     def _choices(self, track: Track, fixed: float, least: float) -> list[Choice]:
         """A group along one dimension: in strips of each height, one after the other and by several workers.
 
         `fixed` is how long it takes whatever the strips are, `least` what is reached already. Lower strips are more
-        calls and lines: where these alone take longer, no lower strips are looked at.
+        calls and lines: where these, with what anything takes in memory, take longer, no lower strips are looked at.
         """
         extent, workers = track.strips.extent, self.aims.workers
         if not track.members and workers < 2:
             return []
-        flow, found = None, list[Choice]()
+        flow, found = flow_of(track), list[Choice]()
+        fixed_in_all = fixed + self.costs.least_inside(flow)
         for height in reversed(heights_of(track, min(self.costs.most_live(track), self.aims.most_live))):
-            seconds = fixed + self.costs.calls(-(-extent // height), track.steps, track.loops)
-            seconds += self.costs.lines(track.lines(height), track.steps)
-            if seconds > _SURELY * ABOUT_AS_GOOD * workers * least:
+            calls = self.costs.calls(-(-extent // height), track.steps, track.loops)
+            lines = self.costs.lines(track.lines(height), track.steps)
+            if fixed_in_all + calls + lines > _SURELY * ABOUT_AS_GOOD * workers * least:
                 break
-            flow = flow_of(track) if flow is None else flow
             live = track.live(height)
-            seconds += self.costs.inside(flow, height, live)
-            own = [Choice(track, height, 1, seconds, live)] if track.members else []
+            seconds = fixed + calls + lines + self.costs.inside(flow, height, live)
+            own = [self._choice(track, height, 1, seconds, live, 0)] if track.members else []
             if workers > 1:
                 own += self._parallel(track, height, seconds, live)
-            least = min(least, self._least(own))
-            found += reversed(own)
+            if own:
+                least = min(least, self._least(own))
+                found += reversed(own)
         return found[::-1]
 
     def _nested(self, track: Track, nest: Nest, fixed: float) -> Iterator[Choice]:
@@ -485,23 +490,24 @@ class _Grower:
                 seconds = fixed + self.costs.calls(-(-extent // height), steps, track.loops)
                 seconds += self.costs.lines(track.lines(height), steps)
                 seconds += self.costs.nested(track, nest, height, piece)
-                choice = Choice(track, height, 1, seconds, held, 0, nest, piece)
-                yield choice
-                yield from (
-                    attrs.evolve(each, nest=nest, piece=piece) for each in self._parallel(track, height, seconds, held)
-                )
+                own = [self._choice(track, height, 1, seconds, held, 0)]
+                own += self._parallel(track, height, seconds, held)
+                yield from (attrs.evolve(each, nest=nest, piece=piece) for each in own)
 
-    def _parallel(self, track: Track, height: int, seconds: float, live: float) -> Iterator[Choice]:
-        """The same by several workers, where there is enough to do for each, and little is done twice."""
+    def _parallel(self, track: Track, height: int, seconds: float, live: float) -> list[Choice]:
+        """The same by several workers, where there is enough to do for each, and little is done twice: one, or none."""
         workers, extent = self.aims.workers, track.strips.extent
         if workers < 2 or track.strips.is_reduced:
-            return
+            return []
         rows = _up(_up(extent, TASKS_PER_WORKER * workers) // (TASKS_PER_WORKER * workers), height)
         tasks = -(-extent // rows)
+        if tasks < workers or seconds / tasks < LEAST_TASK_SECONDS:
+            return []
         repeated = track.repeated_share(rows)
-        if tasks >= workers and repeated <= MOST_REPEATED and seconds / tasks >= LEAST_TASK_SECONDS:
-            rounds = -(-tasks // workers)
-            yield Choice(track, height, tasks, seconds * rounds / tasks * (1 + repeated), live * workers, rows)
+        if repeated > MOST_REPEATED:
+            return []
+        rounds = -(-tasks // workers)
+        return [self._choice(track, height, tasks, seconds * rounds / tasks * (1 + repeated), live * workers, rows)]
 
     def _fixed(self, calls: tuple[int, ...]) -> float:
         """How long the operations of calls take on what is near, and to have it there."""
