@@ -138,7 +138,7 @@ class Edit:
         block = self._block(parent, field)
         at = self._index(block, identity)
         self.entries[identity] = Entry(statement, parent, field)
-        self._set_block(parent, field, (*block[:at], statement, *block[at + 1 :]))
+        self._set_block(parent, field, _spliced(block, at, 1, (statement,)))
 
     def replace(self, identity: int, statements: Sequence[Statement], note: str = "replaced it") -> None:
         """Put statements in the place of one. Identities that occur again live on; the others end with the note."""
@@ -148,7 +148,7 @@ class Edit:
         if len(statements) != 1 or statements[0].id != identity:
             self.reordered.add((entry.parent, entry.field))
         self._forget((entry.statement,), note)
-        self._put(entry.parent, entry.field, (*block[:at], *statements, *block[at + 1 :]), statements)
+        self._put(entry.parent, entry.field, _spliced(block, at, 1, statements), statements)
 
     def insert(self, gap: Gap, statements: Sequence[Statement]) -> None:
         """Put statements into a gap."""
@@ -156,7 +156,7 @@ class Edit:
         block = self._block(entry.parent, entry.field)
         at = self._index(block, gap.anchor) + (0 if gap.is_before else 1)
         self.reordered.add((entry.parent, entry.field))
-        self._put(entry.parent, entry.field, (*block[:at], *statements, *block[at:]), statements)
+        self._put(entry.parent, entry.field, _spliced(block, at, 0, statements), statements)
 
     def delete(self, identity: int, note: str = "deleted it") -> None:
         """Remove a statement and all inside it."""
@@ -337,9 +337,16 @@ class Edit:
             entries[parent] = Entry(changed, outer.parent, outer.field)
             siblings = self._block(outer.parent, outer.field)
             at = self._index(siblings, parent)
-            block = (*siblings[:at], changed, *siblings[at + 1 :])
+            block = _spliced(siblings, at, 1, (changed,))
             parent, field = outer.parent, outer.field
         self._body = block
+
+
+def _spliced(block: Block, at: int, count: int, statements: Sequence[Statement]) -> Block:
+    """A block with statements in the place of some: gone through twice, for the blocks of long programs are long."""
+    changed = list(block)
+    changed[at : at + count] = statements
+    return tuple(changed)
 
 
 def _is_same_inside(before: Statement, now: Statement) -> bool:

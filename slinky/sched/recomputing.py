@@ -56,26 +56,38 @@ def recomputed(p: sl.Pipeline, found: Relations, aims: Aims, related: Related) -
 def _candidates(found: Relations, groups: Grouping) -> Iterator[int]:
     """The calls that several groups read, and that are computed with none of them: the largest first."""
     inside = {i for group in groups.groups for i in group.members}
+    among = _Reading(found, groups)
     sizes = {i: sum(w.bytes for w in call.writes) for i, call in enumerate(found.calls) if i not in inside}
     for i in sorted(sizes, key=lambda i: (-sizes[i], i)):
         written = {w.buffer for w in found.calls[i].writes}
-        if not written & (found.outputs | found.held) and len(_reading_groups(found, groups, i)) > 1:
+        if not written & (found.outputs | found.held) and len(among.of(i)) > 1:
             yield i
 
 
-def _reading_groups(found: Relations, groups: Grouping, i: int) -> list[list[int]]:
-    """The calls that read what a call writes, by the groups that they are in, in program order."""
-    written = {w.buffer for w in found.calls[i].writes}
-    readers = {k for k, call in enumerate(found.calls) if any(buffer in written for buffer, _ in call.reads)}
-    reading = [sorted(readers.intersection(group.calls)) for group in groups.groups]
-    return sorted(each for each in reading if each)
+class _Reading:
+    """Who reads what, and in which group."""
+
+    def __init__(self, found: Relations, groups: Grouping) -> None:
+        self.calls = found.calls
+        self.group_of = {k: number for number, group in enumerate(groups.groups) for k in group.calls}
+        self.readers: dict[str, list[int]] = {}
+        for k, call in enumerate(found.calls):
+            for buffer, _ in call.reads:
+                self.readers.setdefault(buffer, []).append(k)
+
+    def of(self, i: int) -> list[list[int]]:
+        """The calls that read what a call writes, by the groups that they are in, in program order."""
+        found: dict[int, list[int]] = {}
+        for k in sorted({k for written in self.calls[i].writes for k in self.readers.get(written.buffer, ())}):
+            found.setdefault(self.group_of[k], []).append(k)
+        return sorted(found.values())
 
 
 def _made_again(p: sl.Pipeline, found: Relations, groups: Grouping, call: sl.CallCursor) -> sl.Pipeline | None:
     """The pipeline with a call for each group that reads it; None where one that is to have its own has two readers, or
     that is refused. The group with most readers keeps the call that is there."""
     i = next((i for i, each in enumerate(found.calls) if p.same(each.call, call)), None)
-    reading = [] if i is None else sorted(_reading_groups(found, groups, i), key=len)
+    reading = [] if i is None else sorted(_Reading(found, groups).of(i), key=len)
     if len(reading) < 2 or len(reading[-2]) > 1:
         return None
     try:
