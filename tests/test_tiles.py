@@ -16,6 +16,7 @@ from c_programs import FLAGS, is_whole, needs_compiler, run_in_c
 from hypothesis import settings
 
 import slinky as sl
+from slinky.native import compiling
 from slinky.native.states import states_in_place
 
 Array = np.ndarray[Any, Any]

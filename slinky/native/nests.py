@@ -18,7 +18,6 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, cast
 
 import attrs
 
@@ -38,7 +37,7 @@ from slinky.native.kernels import without_unused
 from slinky.native.names import CNames
 from slinky.native.states import states_in_place
 from slinky.native.tiles import Surroundings, integers_assigned, loop_variables
-from slinky.native.walking import blocks_of_step, every_step, sites_of
+from slinky.native.walking import blocks_of_step, every_step, field_names, sites_of
 from slinky.native.windows import with_windows_inside
 from slinky.runtime.codegen.uses import names_assigned, names_used
 from slinky.runtime.collector import collector_paused
@@ -305,7 +304,7 @@ def _nodes(root: object) -> Iterator[object]:
             waiting += item
         elif isinstance(item, Node):
             yield item
-            waiting += [getattr(item, field.name) for field in attrs.fields(cast(Any, type(item)))]
+            waiting += [getattr(item, name) for name in field_names(type(item))]
 
 
 def _texts(tree: PlanTree) -> Iterator[str]:
@@ -316,6 +315,6 @@ def _texts(tree: PlanTree) -> Iterator[str]:
         yield from (tree.again.name, *tree.again.parameters)
         roots.append(tree.again.body)
     for node in _nodes(tuple(roots)):
-        for field in attrs.fields(cast(Any, type(node))):
-            value = getattr(node, field.name)
+        for name in field_names(type(node)):
+            value = getattr(node, name)
             yield from (each for each in (value if isinstance(value, tuple) else (value,)) if isinstance(each, str))

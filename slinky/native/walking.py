@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import attrs
 
@@ -41,10 +42,30 @@ def every_step(steps: Sequence[Step]) -> Iterator[Step]:
 def blocks_of_step(step: Step) -> tuple[Steps, ...]:
     """The blocks of steps in a step."""
     found: list[Steps] = []
-    for field in attrs.fields(type(step)):
-        value = getattr(step, field.name)
-        if field.name in ("body", "orelse"):
-            found.append(value)
-        elif field.name == "stages":
+    for name in _blocks_of_kind(type(step)):
+        value = getattr(step, name)
+        if name == "stages":
             found += [stage.body for stage in value]
+        else:
+            found.append(value)
     return tuple(found)
+
+
+_fields: dict[Any, tuple[str, ...]] = {}
+_blocks: dict[Any, tuple[str, ...]] = {}
+
+
+def field_names(kind: Any) -> tuple[str, ...]:
+    """The names of the fields of a kind of node, found once."""
+    found = _fields.get(kind)
+    if found is None:
+        found = _fields[kind] = tuple([field.name for field in attrs.fields(kind)])
+    return found
+
+
+def _blocks_of_kind(kind: Any) -> tuple[str, ...]:
+    """Of these, those of fields with blocks of steps."""
+    found = _blocks.get(kind)
+    if found is None:
+        found = _blocks[kind] = tuple([name for name in field_names(kind) if name in ("body", "orelse", "stages")])
+    return found
