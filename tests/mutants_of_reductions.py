@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from mutants import FOLDS, REDUCING_VARIANTS, REDUCTIONS, SHARED_CALLS, Mutant, mutants
+from mutants import FOLDS, FUSED_REDUCTIONS, REDUCING_VARIANTS, REDUCTIONS, SHARED_CALLS, Mutant, mutants
 
 MUTANTS: list[Mutant] = []
 
@@ -42,6 +42,13 @@ MUTANTS += mutants(
     ("reductions: variants that say it", "if call.func.reduction is None and first.reduction", "if first.reduction"),
 )  # fmt: skip
 
+MUTANTS += mutants(
+    "slinky/graph/fusing.py",
+    (FUSED_REDUCTIONS,),
+    ("fusing: reductions", "        reduction=fusion.reduction,\n", "        reduction=None,\n"),
+    ("fusing: what moves with the second", "for d in own & along.keys() if (v", "for d in () if (v"),
+)
+
 # Runs -----------------------------------------------------------------------------------------------------------------
 
 MUTANTS += mutants(
@@ -60,7 +67,7 @@ MUTANTS += mutants(
 MUTANTS += mutants(
     "slinky/graph/reductions.py",
     (REDUCTIONS,),
-    ("reductions: what moves with outputs", "            if moving:\n", "            if False:\n"),
+    ("reductions: what moves with outputs", "            if each.moving[axis] is not None:\n", "            if False:\n"),
     ("reductions: an axis of some input", "        if all(axis is None for axis in found):\n", "        if False:\n"),
     ("reductions: reserved arguments", "            if name in arguments:\n", "            if False:\n"),
     ("reductions: states of the graph", "if buffer.producer is not None or buffer", "if buffer"),

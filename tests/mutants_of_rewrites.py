@@ -18,7 +18,9 @@ from mutants import (
     MULTIPLES,
     NOT_RUN,
     OTHER_DTYPES,
+    OTHER_ORDERS,
     PRIMITIVES,
+    REDUCING_VARIANTS,
     REFUSALS,
     REFUSED_EDITS,
     REWRITE_WORK,
@@ -50,7 +52,7 @@ MUTANTS += mutants(
     ("gate: stages", "            check_stages(version)\n", "            pass\n"),
     ("gate: but for", "if kept is None or kept.but_for:", "if kept is None:"),
     ("gate: checks", "(_Gate._touched_checks, _Gate._check_checks)", "(lambda gate: (), _Gate._check_checks)"),
-    ("gate: positive", "        check_positive(self.version, these)\n", "        pass\n"),
+    ("gate: positive", "        check_positive(self.version, these, self.of_ranges)\n", "        pass\n"),
     ("gate: inputs", "            check_inputs(self.version, identity)\n", "            pass\n"),
     ("gate: reads", "        check_reads(self.version, these, self.remedies)\n", "        pass\n"),
     ("gate: readers", "        check_readers_of(self.version, self._written(these), self.remedies)\n", "        pass\n"),
@@ -133,22 +135,62 @@ MUTANTS += mutants(
 MUTANTS += mutants(
     "slinky/sched/passing.py",
     (OTHER_DTYPES,),
-    ("passing: read in another dtype", "if any(member.inputs[k].dtype != func.inputs[k].dtype for k in ports):",
-     "if False:"),
+    ("passing: read in another dtype", "if any(member.inputs[k].dtype != func.inputs[k].dtype or member", "if any(member"),
     ("passing: written in another dtype", "_writing_through(member, passage, parts) if is_alike else None",
      "_writing_through(member, passage, parts)"),
 )  # fmt: skip
 MUTANTS += mutants(
     "slinky/sched/primitives/variants.py",
     (OTHER_DTYPES,),
-    ("variants: what callers hold", "            if given == dtype:\n", "            if True:\n"),
-    ("variants: strides in bytes", "if alloc.layout is not None and not is_stored_by_blocks(alloc):", "if False:"),
+    ("variants: what callers hold", "        if given != port.dtype:\n", "        if False:\n"),
+    ("variants: strides in bytes", "alloc.layout is not None and not is_stored_by_blocks(alloc):", "False:"),
     ("variants: who was asked already", "            if user in self.funcs:\n", "            if False:\n"),
-    ("variants: what was chosen already", "        if not _takes(_call(self._version, identity), func, buffer, dtype):",
-     "        if False:"),
-    ("variants: all ports", "return all(port.dtype == dtype for", "return any(port.dtype == dtype for"),
+    ("variants: what was chosen already", "if not self._takes(_call(self._version, identity), func, buffer, alloc):",
+     "if False:"),
+    ("variants: all ports", "return all(takes_as_stored(port, alloc, known) for",
+     "return any(takes_as_stored(port, alloc, known) for"),
     ("variants: the same name", "        if self._name in able:\n", "        if False:\n"),
     ("variants: several", "        if len(able) == 1:\n", "        if able:\n"),
+)  # fmt: skip
+MUTANTS += mutants(
+    "slinky/sched/primitives/variants.py",
+    (OTHER_ORDERS,),
+    ("variants: order of what callers hold", "        if port.order is not None:\n            words", "        if False:\n            words"),
+    ("variants: folds in an order", "        if folded is not None:\n", "        if False:\n"),
+    ("variants: blocks in an order", "        if blocked is not None:\n", "        if False:\n"),
+    ("variants: who takes it as it is", "            elif not self._takes(call, call.func, buffer, new):\n", "            else:\n"),
+    ("variants: strides that are said", "constant(n) for n in order.strides] or None", "constant(n) for n in ()] or None"),
+)  # fmt: skip
+MUTANTS += mutants("slinky/sched/gate.py", (OTHER_ORDERS,), ("gate: orders", "if ORDERED in rare:", "if False:"))
+MUTANTS += mutants(
+    "slinky/ir/orders.py",
+    (OTHER_ORDERS,),
+    ("orders: alignment", " or layout.alignment % order.alignment:", ":"),
+    ("orders: the last dimension", "        wanted[-1] = alloc.dtype.itemsize\n", "        pass\n"),
+    ("orders: from the outermost in", "return all(_is_shown_at_least(outer, inner, known) for", "return all(True for"),
+    ("orders: products", "prove(product(tuple(others)) >= 1, known)", "False"),
+)
+MUTANTS += mutants(
+    "slinky/ir/sharing.py", (OTHER_ORDERS,), ("sharing: orders", " and not asks_for_an_order(call.func):", ":")
+)
+MUTANTS += mutants(
+    "slinky/sched/passing.py",
+    (OTHER_ORDERS,),
+    ("passing: read in an order", " or member.inputs[k].order is not None for k in ports):", " for k in ports):"),
+)
+MUTANTS += mutants(
+    "slinky/sched/primitives/sliding.py",
+    (NOT_RUN,),
+    ("sliding: the range as it is", 'of_ranges=None if warmup == "first" else _first_at_once,', ""),
+)
+MUTANTS += mutants(
+    "slinky/sched/primitives/other_stages.py",
+    (REDUCING_VARIANTS,),
+    ("stages: who shares states", "                if user not in calls:\n", "                if False:\n"),
+    ("stages: others", "if not _is_stage_of(other, stage) or not _uses_as(other, alloc.buffer, number):", "if False:"),
+    ("stages: dtypes of states", "        if alloc.dtype != dtype:\n", "        if False:\n"),
+    ("stages: states in a layout", "            if alloc.layout is not None:\n", "            if False:\n"),
+    ("stages: as many states", "[s.dims for s in other.states] != [s.dims for s in reduction.states] or member", "member"),
 )  # fmt: skip
 MUTANTS += mutants(
     "slinky/ir/families.py",

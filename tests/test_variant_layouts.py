@@ -195,6 +195,31 @@ def test_three_dimensions_in_a_loop(alignment: int) -> None:
         np.testing.assert_array_equal(sl.store_at(p, "alloc t", "for z")(source), -(source**2))
 
 
+def test_what_lies_almost_so_is_stored_anew() -> None:
+    """With too small an alignment, or with gaps along the last dimension of the order."""
+    aligned = sl.StorageOrder((1, 0), alignment=64)
+    before = chain(second={"aligned": lambda t, u, a, out: sl.Variant(differences, layouts={t: aligned})})
+    p = sl.choose_variant(sl.set_layout(before, "alloc t", (1, 0), alignment=32), "second", "aligned")
+    assert p.find("alloc t").alignment() == 64
+    assert p.same_program(sl.choose_variant(before, "second", "aligned"))
+    more = sl.set_layout(before, "alloc t", (1, 0), alignment=128)
+    assert sl.choose_variant(more, "second", "aligned").find("alloc t").alignment() == 128
+    gaps = sl.set_layout(chain(), "alloc t", (1, 0), strides=(16, None))
+    p = sl.choose_variant(gaps, "second", "columns")
+    assert p.same_program(sl.choose_variant(chain(), "second", "columns"))
+
+
+def test_all_dimensions_are_in_order() -> None:
+    (z,) = sl.variables("z")
+    a, t, out = (sl.BufferExpr(name, np.float32, 3) for name in ("a", "t", "out"))
+    turned = sl.Variant(InOrder(np.negative, a0=(0, 2, 1)), layouts={t: (z, x, y)})
+    sl.Func(np.square, [a[z, y, x]], [t[z, y, x]], name="first")
+    sl.Func(np.negative, [t[z, y, x]], [out[z, y, x]], name="second", variants={"turned": turned})
+    p = sl.choose_variant(sl.build_pipeline([a], [out]), "second", "turned")
+    assert "takes t in the order (z, x, y)" in refused(lambda: sl.set_layout(p, "alloc t", ("x", "z", "y")))
+    assert sl.set_layout(p, "alloc t", ("z", "x", "y"), alignment=32).find("alloc t").alignment() == 32
+
+
 def test_with_a_dtype() -> None:
     def both_of(t: Any, u: Any, a: Any, out: Any) -> sl.Variant:
         return sl.Variant(differences, layouts={t: (1, 0)}, dtypes={t: np.int32})

@@ -13,7 +13,6 @@ from slinky.sched.legality.blocks import check_blocks
 from slinky.sched.legality.folds import check_folds_of
 from slinky.sched.legality.memory import check_memory
 from slinky.sched.legality.multiples import check_multiples
-from slinky.sched.legality.orders import check_orders
 from slinky.sched.legality.positive import check_divisors, check_positive
 from slinky.sched.legality.races import check_races
 from slinky.sched.legality.reads import check_inputs, check_outputs, check_reads
@@ -47,7 +46,6 @@ def check_complete(version: Version) -> None:
         elif isinstance(statement, For) and not is_in_order(statement):
             check_races(version, statement.id)
     check_memory(version)
-    check_orders(version)
     if version.pipelined_loops():
         check_stages(version)
     check_blocks(version)
