@@ -17,6 +17,7 @@ from test_estimates import line_buffers
 from test_plan_properties import ring_wherever_possible
 
 import slinky as sl
+from slinky.ir.statements import For, Serial, walk
 from slinky.pipeline import Pipeline
 from slinky.runtime import arena, mirrored, storage
 from slinky.runtime.reserving import estimated_memory
@@ -140,6 +141,55 @@ def test_layouts_and_branches_have_memory_of_their_own() -> None:
         assert found == ran(p, *arrays, n=n)
 
 
+def promised(p: sl.Pipeline, *arrays: Any) -> sl.Memory:
+    """The most that a run takes, by its plan: how many iterations overlap in a run is chance."""
+    most = p._rehearse(arrays, {}, None)
+    return sl.Memory(most.program_bytes, most.peak_bytes)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+@pytest.mark.parametrize("rows", [0, 1, 7, 8, 64])
+def test_iterations_that_run_at_the_same_time(monkeypatch: pytest.MonkeyPatch, rows: int, workers: int) -> None:
+    """Tiles, the last of which is smaller; two buffers beside each other; one of each row of a tile; rings."""
+    monkeypatch.setenv("SLINKY_NUM_THREADS", str(workers))
+    p, (loop, *_) = sl.split_loop(chain(0, 1, 0, 0), "s3.y", 4, rc=True)
+    for func in ("s2", "s1"):
+        p, at = sl.compute_at(p, func, p.forward(loop), rc=True)
+        p = sl.store_at(p, at.alloc, p.forward(loop))
+    tiles = sl.parallelize_loop(p, loop)
+    p, (inner, *_) = sl.split_loop(p, "s3.y", 1, rc=True)
+    p, at = sl.compute_at(p, "s0", p.forward(loop), rc=True)
+    p = sl.store_at(p, at.alloc, p.forward(loop))
+    three = sl.parallelize_loop(p, p.forward(loop))
+    rings = sl.split_loop(chain(1, 1), "s1.y", 8)
+    rings, (inner, *_) = sl.split_loop(rings, "s1.y", 1, rc=True)
+    rings, at = sl.compute_at(rings, "s0", inner, rc=True)
+    rings = sl.store_at(sl.slide_window(rings, at.call, inner), at.alloc, "for y")
+    rings = sl.parallelize_loop(sl.fold_storage(rings, at.alloc, "y"), "for y")
+    for q in (tiles, three, rings):
+        arrays = large(q, rows, 3000)
+        found = known(q, *arrays)
+        assert found is not None
+        assert found == promised(q, *arrays)
+        assert found.peak_bytes > 0 or not rows
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3, 4])
+def test_parallel_loops_in_others(monkeypatch: pytest.MonkeyPatch, workers: int) -> None:
+    monkeypatch.setenv("SLINKY_NUM_THREADS", str(workers))
+    p, (outer, *_) = sl.split_loop(chain(0, 0, 0), "s2.y", 8, rc=True)
+    p, (inner, *_) = sl.split_loop(p, "s2.x", 16, rc=True)
+    for func, loop in (("s1", inner), ("s0", outer)):
+        p, at = sl.compute_at(p, func, p.forward(loop), rc=True)
+        p = sl.store_at(p, at.alloc, p.forward(loop))
+    p = sl.parallelize_loop(sl.parallelize_loop(p, p.forward(inner), 3), p.forward(outer), 2)
+    for rows, columns in ((64, 64), (7, 64), (64, 5), (9, 20)):
+        arrays = large(p, rows, columns)
+        found = known(p, *arrays)
+        assert found is not None
+        assert found == promised(p, *arrays)
+
+
 # Where there is none --------------------------------------------------------------------------------------------------
 
 
@@ -169,12 +219,7 @@ def test_in_place_only_at_the_origin() -> None:
         assert found == ran(p, *arrays)
 
 
-def test_parallel_iterations_and_pipelines_inside() -> None:
-    p = sl.split_loop(chain(0, 0), "s1.y", 4)
-    p, at = sl.compute_at(p, "s0", "for y", rc=True)
-    p = sl.parallelize_loop(sl.store_at(p, at.alloc, "for y"), "for y")
-    assert known(p, *large(p, 9, 9)) is None
-    assert p.memory(*large(p, 9, 9)).program_bytes > 0
+def test_pipelines_inside() -> None:
     q = sl.extract_pipeline(chain(0, 0), "s0 .. s1", "inner")
     assert known(q, *large(q, 9, 9)) is None
     assert q.memory(*large(q, 9, 9)) == ran(q, *large(q, 9, 9))
@@ -233,4 +278,8 @@ def test_it_is_what_a_run_reserves(graph: Graph, seed: int, steps: int, rings: b
         found = estimated_memory(p._completing(), (*inputs, *outputs), graph.scalars(), 3)
         if found is None:
             return
-        assert found == ran(p, *inputs, *outputs, **graph.scalars())
+        if any(isinstance(s, For) and not isinstance(s.mode, Serial) for s in walk(p.program.body)):
+            promised = p._rehearse((*inputs, *outputs), graph.scalars(), 3)
+            assert found == sl.Memory(promised.program_bytes, promised.peak_bytes)
+        else:
+            assert found == ran(p, *inputs, *outputs, **graph.scalars())

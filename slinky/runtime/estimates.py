@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import reduce
 from typing import TypeAlias, assert_never, cast
 
@@ -40,15 +41,16 @@ from slinky.ir.statements import (
     Serial,
 )
 from slinky.runtime import ramps
+from slinky.runtime.call_boxes import Boxes
 from slinky.runtime.iterations import LARGEST_EXACT, Nest, largest_of, numbers_for, require_few, smallest_of
-from slinky.runtime.lengths import Form, geometry_of
+from slinky.runtime.lengths import geometry_of
 from slinky.runtime.lifetimes import guests, memory_releases
 from slinky.runtime.omitted import Completion
 from slinky.runtime.ramps import Array, Number, Ramp, TooManyError, dense, greatest, least
 from slinky.runtime.spans import Span, span
 from slinky.runtime.stand_ins import values_of
 from slinky.runtime.strided import laid, strided, strides_given
-from slinky.runtime.threads import default_workers, workers_or_default
+from slinky.runtime.threads import default_workers, most_threads, workers_or_default
 from slinky.symbolic.expressions import Expr, Node, as_expr, metadata, scalar
 from slinky.symbolic.intervals import Box, Interval
 
@@ -162,23 +164,34 @@ def _follow(follower: _Follower, program: Program, values: Mapping[Expr, int], p
 @attrs.define
 class Asked:
     """How often an allocation is made, and for which key a plan then asks its arena (see `arena`): None where it is not
-    always the same; and the most bytes that its elements take."""
+    always the same; and the most bytes that its elements take, of which `nest` and `size` say in which iterations."""
 
     times: int
     key: tuple[int, ...] | None
     most: int
+    nest: Nest
+    size: Number
 
 
-def followed_allocations(
-    program: Program, values: Mapping[Expr, int], workers: int
-) -> tuple[Estimate, dict[int, Asked]]:
-    """The estimate of a program, and what is asked for of its allocations, by identity; none of what is never made.
+@attrs.define
+class Followed:
+    """What is asked for of the allocations of a program, by identity; none of what is never made. Of each loop whose
+    iterations may run at the same time, by identity, these iterations, and how many of them do, at most: None where
+    that is not clear."""
+
+    asked: dict[int, Asked] = attrs.field(factory=dict)
+    iterations: dict[int, Nest] = attrs.field(factory=dict)
+    at_once: dict[int, int | None] = attrs.field(factory=dict)
+
+
+def followed_allocations(program: Program, values: Mapping[Expr, int], workers: int) -> tuple[Estimate, Followed]:
+    """The estimate of a program, and what is asked for of its allocations.
 
     Raises `TooManyError` where there are too many iterations to look at all at once.
     """
     follower = _Follower(program, workers)
-    asked = follower.asked = {}
-    return _follow(follower, program, values, None), asked
+    found = follower.followed = Followed()
+    return _follow(follower, program, values, None), found
 
 
 @attrs.define
@@ -210,8 +223,9 @@ class _Follower:
         self.workers = workers
         self.boxes: dict[str, list[Ends]] = {}
         self.buffers: dict[str, Allocated] = {}
-        self.asked: dict[int, Asked] | None = None
-        """With a dictionary here, what is asked for of each allocation."""
+        self.followed: Followed | None = None
+        """With such a thing here, it is filled."""
+        self._running: int | None = 1
         funcs = list(funcs_in(program))
         self.tallies = {func.name: _Tally() for func in funcs}
         self._copied = {f.name: f.outputs[0].dtype.itemsize for f in funcs if isinstance(f.operation, Copy)}
@@ -273,7 +287,8 @@ class _Follower:
         at_once = self._at_once(loop, nest)
         largest: list[int] = []
         for inner in nest.enter(loop):
-            peaks = self.block(loop.body, inner, around)
+            with self._overlapping(loop, nest, inner, at_once):
+                peaks = self.block(loop.body, inner, around)
             if nest.sizes:
                 return _of_several(peaks, inner, nest, at_once)
             largest = heapq.nlargest(at_once, [*largest, *_largest(peaks, inner.sizes[0], at_once)])
@@ -286,7 +301,8 @@ class _Follower:
         at_once = min(self._at_once(loop, nest), mode.depth)
         largest, count = [0] * len(stages), 0
         for inner in nest.enter(loop):
-            found = [self.block(stage, inner, around) for stage in stages]
+            with self._overlapping(loop, nest, inner, 1):  # each stage does one iteration at a time
+                found = [self.block(stage, inner, around) for stage in stages]
             if nest.sizes:
                 each = np.stack(np.broadcast_arrays(*[dense(_of_several(peaks, inner, nest, 1)) for peaks in found]))
                 return cast(Array, np.sort(each, axis=0)[-min(at_once, inner.sizes[-1]) :].sum(axis=0))
@@ -294,6 +310,22 @@ class _Follower:
             pairs = zip(largest, found, strict=True)
             largest = [max([most, *_largest(peaks, inner.sizes[0], 1)]) for most, peaks in pairs]
         return sum(heapq.nlargest(min(at_once, count), largest))
+
+    @contextmanager
+    def _overlapping(self, loop: For, nest: Nest, inner: Nest, at_once: int) -> Iterator[None]:
+        """Note of a loop, while it is followed, how many of its iterations run at the same time, with those of the
+        loops around. (They are as many for each of these: where they are not, it is not known which come together.)"""
+        outer = self._running
+        if self.followed is not None and not isinstance(loop.mode, Serial):
+            is_even = len(inner.masks) == len(nest.masks) or (outer == 1 and not nest.masks)
+            if outer is not None and is_even:
+                self._running = min(outer * min(at_once, inner.sizes[-1]), max(most_threads(), outer))
+            else:
+                self._running = None
+            self.followed.iterations[loop.id] = inner
+            self.followed.at_once[loop.id] = self._running
+        yield
+        self._running = outer
 
     def _at_once(self, loop: For, nest: Nest) -> int:
         """How many iterations of a loop may run at the same time."""
@@ -343,11 +375,11 @@ class _Follower:
 
     def _ask(self, alloc: Alloc, key: Sequence[Number], size: Number, nest: Nest) -> Number:
         """Note what is asked for of an allocation that takes so many bytes, which come back."""
-        times = nest.total() if self.asked is not None else 0
-        if self.asked is not None and times:
+        times = nest.total() if self.followed is not None else 0
+        if self.followed is not None and times:
             same = tuple([n for n in key if isinstance(n, int)])
             most = largest_of(size) if not nest.masks else nest.extremes(0, size, ())[1]
-            asked = self.asked.setdefault(alloc.id, Asked(0, same, 0))
+            asked = self.followed.asked.setdefault(alloc.id, Asked(0, same, 0, nest, size))
             asked.times += times
             asked.most = max(asked.most, most)
             if asked.key != same or len(same) < len(key):
@@ -366,7 +398,7 @@ class _Follower:
             if dim is None:
                 return 0
             dims.append(dim)
-        boxes, geometry = _Boxes(dims, nest), geometry_of(func)
+        boxes, geometry = Boxes(dims, nest), geometry_of(func)
         calls = boxes.calls()
         if calls == 0:
             return 0
@@ -431,94 +463,6 @@ class _Follower:
             hi = hi if limit.last is None else least(hi, value(limit.last))
             box[limit.dim] = (lo, hi)
         return box
-
-
-# ----------------------------------------------------------------------------------------------------------------
-# Boxes in all iterations
-# ----------------------------------------------------------------------------------------------------------------
-
-
-class _Boxes:
-    """The boxes of a call in all iterations.
-
-    Where no loop is one that two dimensions go by, and the call stands in all iterations, sums over iterations are
-    products of sums: then `times` is in how many iterations of other loops it stands; else it is None.
-    """
-
-    __slots__ = ("dims", "nest", "times")
-
-    def __init__(self, dims: list[Span], nest: Nest) -> None:
-        self.dims = dims
-        self.nest = nest
-        self.times: int | None = None
-        if nest.masks:
-            return
-        times, seen = math.prod(nest.sizes), 0
-        for dim in dims:
-            own = dim.loops
-            if own:
-                if own & seen:
-                    return
-                seen |= own
-                if dim.always is None:
-                    times //= dim.iterations
-        self.times = times
-
-    def conditions(self) -> list[Array]:
-        """Where the dimensions are not empty, of those that are empty in some iterations."""
-        return [where for where in (dim.condition() for dim in self.dims) if where is not None]
-
-    def calls(self) -> int:
-        """In how many iterations no dimension is empty."""
-        if self.times is None:
-            return self.nest.total(self.conditions())
-        number = self.times
-        for dim in self.dims:
-            number *= dim.count
-        return number
-
-    def points(self, forms: Sequence[Form]) -> int:
-        """How many points regions of these forms have in all."""
-        if self.times is not None:
-            number, summed = self.times, 0
-            for position, factor, offset in forms:
-                if position < 0:
-                    number *= max(offset, 0)
-                    continue
-                dim = self.dims[position]
-                if dim.always is not None:
-                    number *= max(factor * dim.always + offset, 0)
-                elif factor + offset >= 0 and not summed >> position & 1:
-                    summed |= 1 << position
-                    number *= factor * dim.sum + offset * dim.count
-                else:
-                    break
-            else:
-                for position, dim in enumerate(self.dims):
-                    if not summed >> position & 1:
-                        number *= dim.count
-                return number
-        return self.sum_of_products([greatest(self.extent(form), 0) for form in forms])
-
-    def extent(self, form: Form) -> Number:
-        """How long a region is in each iteration."""
-        position, factor, offset = form
-        return offset if position < 0 else factor * self.dims[position].extent() + offset
-
-    def sum_of_products(self, extents: Sequence[Number]) -> int:
-        """The sum of the products of numbers, over the iterations in which no dimension is empty."""
-        return self.nest.total([*self.conditions(), *extents])
-
-    def most(self, value: Number) -> int:
-        """The greatest of a value, over the iterations in which no dimension is empty."""
-        return self.nest.extremes(0, value, self.conditions())[1]
-
-    def hull(self) -> list[tuple[int, int]]:
-        """The smallest box that holds all of them."""
-        if self.times is None:
-            conditions = self.conditions()
-            return [self.nest.extremes(dim.low, dim.high, conditions) for dim in self.dims]
-        return [dim.hull() for dim in self.dims]
 
 
 # ----------------------------------------------------------------------------------------------------------------

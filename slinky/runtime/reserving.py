@@ -2,35 +2,46 @@
 
 Idea. What a plan asks its arena for follows from the program: its sites, how long each is needed (`codegen.sites`), and
 the sizes of its buffers, which an estimate finds for all iterations at once. Arenas put that together by rules of their
-own (`arena`, `reservations`), which are asked here. A plan decides three things more, by what it can prove:
+own (`arena`, `reservations`), which are asked here. A plan decides two things more, by what it can prove:
 
 * how much room it makes for a site before it runs. That is what is needed where a size depends on no loop. Where it
   does, it may be more; which nobody notices if no other site is needed at the same time, as both begin where the arena
   does;
-* whether an intermediate lies in an output, and
-* what the iterations of loops that run at the same time share.
+* whether an intermediate lies in an output.
 
 Where one of these matters, there is no answer here, and neither is there where memory was given back on the way.
 
-Invariant: where there is an answer, it is the `peak_bytes` of a run.
+The body of a parallel loop has an arena for each iteration that runs at the same time; how many do is chance, so what
+counts is the most: that the largest do (see `reservations.Room.of_several`). So of each iteration it is asked what it
+takes, and how many take as much.
+
+Invariant: where there is an answer, it is the `peak_bytes` of a run, or with parallel loops, that of a rehearsal.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import heapq
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import reduce
+from typing import TypeAlias
 
 import attrs
+import numpy as np
 
 from slinky.errors import ExecutionError
 from slinky.ir.operations import Nested
-from slinky.ir.statements import Alloc, Call, For, Program, Serial, walk
+from slinky.ir.stages import stages_of
+from slinky.ir.statements import Block, Call, For, Pipelined, Program, Serial, blocks_of, walk
 from slinky.runtime.arena import SPARE, UNKNOWN, SiteKind, alive_at_once, window_memory
 from slinky.runtime.codegen.origin import at_origin, extents
 from slinky.runtime.codegen.sites import SiteAllocs, arena_allocs, sites
-from slinky.runtime.estimates import Asked, followed_allocations
+from slinky.runtime.estimates import Asked, Followed, followed_allocations
 from slinky.runtime.in_place import in_outputs
+from slinky.runtime.iterations import Nest, require_few
 from slinky.runtime.omitted import Completion
-from slinky.runtime.ramps import TooManyError
+from slinky.runtime.ramps import Array, TooManyError, dense
 from slinky.runtime.reservations import Layout
 from slinky.runtime.stand_ins import values_of
 from slinky.runtime.statistics import Memory
@@ -49,8 +60,6 @@ def estimated_memory(
     """
     program = completion.program
     values = values_of(completion, arguments, scalars)
-    if not all(isinstance(loop.mode, Serial) or not _allocates(loop) for loop in _loops(program)):
-        return None
     calls = [s for s in walk(program.body) if isinstance(s, Call)]
     if any(isinstance(call.func.operation, Nested) for call in calls):
         return None
@@ -59,19 +68,11 @@ def estimated_memory(
         if in_outputs(program):
             return None
     try:
-        estimate, asked = followed_allocations(program, values, workers_or_default(threads))
+        estimate, followed = followed_allocations(program, values, workers_or_default(threads))
+        peaks = [_bytes_of(program.body, followed.asked), *_bytes_of_loops(program.body, 0, followed)]
     except (TooManyError, ExecutionError):
         return None
-    peak = _bytes_of(program, asked)
-    return None if peak is None else Memory(estimate.program_bytes, peak)
-
-
-def _loops(program: Program) -> list[For]:
-    return [s for s in walk(program.body) if isinstance(s, For)]
-
-
-def _allocates(loop: For) -> bool:
-    return any(isinstance(s, Alloc) for s in walk(loop.body))
+    return None if None in peaks else Memory(estimate.program_bytes, sum(peak for peak in peaks if peak is not None))
 
 
 def _as_it_runs(program: Program, values: dict[Expr, int]) -> tuple[Program, dict[Expr, int]]:
@@ -84,19 +85,116 @@ def _as_it_runs(program: Program, values: dict[Expr, int]) -> tuple[Program, dic
     return moved, {**values, **{extents(p)[d]: values[last] + 1 for p, d, _, last in ends}}
 
 
-def _bytes_of(program: Program, asked: Mapping[int, Asked]) -> int | None:
-    """The bytes of the arena of a program; None where they are not known."""
-    found = [*zip(arena_allocs(program.body), sites(program.body), strict=True)]
-    rings = [(site, kind) for site, kind in found if kind.folded]
-    heap = [(site, kind) for site, kind in found if not kind.folded]
-    layout = Layout([kind for _, kind in found])
+def _bytes_of(block: Block, asked: Mapping[int, Asked]) -> int | None:
+    """The bytes of the arena of a block; None where they are not known."""
+    rings, heap, layout = _sites(block)
     of_rings = _bytes_of_rings(rings, layout.colors, asked)
     of_heap = _bytes_of_heap(heap, layout, asked)
     return None if of_rings is None or of_heap is None else of_rings + of_heap
 
 
+def _sites(block: Block) -> tuple[_Sites, _Sites, Layout]:
+    """The sites of a block, those that are folded and others, and how they lie."""
+    found = [*zip(arena_allocs(block), sites(block), strict=True)]
+    rings = [(site, kind) for site, kind in found if kind.folded]
+    heap = [(site, kind) for site, kind in found if not kind.folded]
+    return rings, heap, Layout([kind for _, kind in found])
+
+
 def _asked_of(site: SiteAllocs, asked: Mapping[int, Asked]) -> list[Asked]:
     return [asked[i] for i in (site.alloc.id, *site.others) if i in asked]
+
+
+_Sites: TypeAlias = "list[tuple[SiteAllocs, SiteKind]]"
+
+
+# Loops whose iterations run at the same time --------------------------------------------------------------------------
+
+
+def _bytes_of_loops(block: Block, depth: int, followed: Followed) -> Iterator[int | None]:
+    """The bytes of the arenas of the loops of a block that stands in so many loops; None where they are not known."""
+    for statement in block:
+        inside = depth + isinstance(statement, For)
+        for _, inner in blocks_of(statement):
+            yield from _bytes_of_loops(inner, inside, followed)
+        if isinstance(statement, For) and not isinstance(statement.mode, Serial):
+            bodies = stages_of(statement) if isinstance(statement.mode, Pipelined) else [statement.body]
+            for body in bodies:
+                if statement.id in followed.iterations and any(arena_allocs(body)):
+                    yield _bytes_of_iterations(statement.id, body, inside, followed)
+
+
+def _bytes_of_iterations(loop: int, body: Block, depth: int, followed: Followed) -> int | None:
+    """The bytes of the arenas of the iterations of a loop, as many as may run at the same time."""
+    at_once, asked = followed.at_once[loop], followed.asked
+    if at_once is None:
+        return None
+    rings, heap, layout = _sites(body)
+    pools: dict[object, Counter[tuple[object, int]]] = {}
+    for (site, kind), color in zip(rings, layout.colors, strict=True):
+        for each in _asked_of(site, asked):
+            if each.key is None:
+                return None
+            memory = window_memory(kind, each.key)
+            pools.setdefault(color, Counter())[memory, memory[1]] += each.times
+    sizes, is_sure = [], True
+    for number, (site, kind) in enumerate(heap):
+        these = _asked_of(site, asked)
+        room = _room(site, kind, these)
+        if room is None or not (room.is_sure or len(heap) == 1):
+            return None
+        if room.kept:
+            for each in these:
+                pools.setdefault(("site", number), Counter())[each.key, each.most] += each.times
+        sizes.append([] if room.kept else these)
+        is_sure = is_sure and room.is_sure
+    total = _bytes_of_largest(sizes, layout, followed.iterations[loop], depth, at_once, is_sure) if heap else 0
+    if total is None:
+        return None
+    if at_once == 1:
+        kept = _kept({memory: memory[1] for memory in pool} for pool in pools.values())
+        return None if kept is None else total + kept
+    for pool in pools.values():
+        everything = sum(size * min(times, at_once) for (_, size), times in pool.items())
+        total += min(everything, at_once * SPARE * max(size for _, size in pool))
+    return total
+
+
+def _bytes_of_largest(
+    sites: Sequence[Sequence[Asked]], layout: Layout, iterations: Nest, depth: int, at_once: int, is_sure: bool
+) -> int | None:
+    """The bytes of the largest of some iterations, of what is asked for at each site. None where a site is left out in
+    some iteration, or of another size in others, and it is not sure what room a plan makes for it."""
+    each = [_sizes_by_iteration(these, depth) for these in sites]
+    runs = reduce(np.logical_and, iterations.masks, np.array(True))
+    shape = np.broadcast_shapes(*(sizes.shape for sizes in each), runs.shape)
+    require_few(shape)
+    rows = np.stack([np.broadcast_to(sizes, shape)[np.broadcast_to(runs, shape)] for sizes in each], axis=-1)
+    if any((rows[:, n] < 0).any() for n, these in enumerate(sites) if these):
+        return None
+    if not is_sure and len(rows) and at_once > 1 and (rows != rows[0]).any():
+        return None
+    alike, counts = np.unique(rows, axis=0, return_counts=True)
+    more = math.prod(iterations.sizes) // max(math.prod(shape), 1)
+    found: list[int] = []
+    for row, count in zip(np.maximum(alike, 0).tolist(), counts.tolist(), strict=True):
+        needed = [size if these else UNKNOWN for size, these in zip(row, sites, strict=True)]
+        found += [layout.covered(needed, row)] * min(count * more, at_once)
+    return sum(heapq.nlargest(at_once, found))
+
+
+def _sizes_by_iteration(these: Sequence[Asked], depth: int) -> Array:
+    """The most bytes that are asked for in each iteration of so many loops; less than 0 where nothing is."""
+    found = np.array(-1)
+    for each in these:
+        sizes = np.asarray(dense(each.size))
+        for mask in each.nest.masks:
+            require_few(np.broadcast_shapes(sizes.shape, mask.shape))
+            sizes = np.where(mask, sizes, -1)
+        while sizes.ndim > depth:
+            sizes = sizes.max(axis=0)
+        found = np.maximum(found, sizes)
+    return found
 
 
 # Memory of its own ----------------------------------------------------------------------------------------------------
