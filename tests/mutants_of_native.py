@@ -122,7 +122,6 @@ MUTANTS += mutants(
     ),
     ("joining: the same place", "    if a.place == b.place:\n", "    if False:\n"),
     ("joining: at the same time", "a.born <= b.dies and b.born <= a.dies", "True"),
-    ("joining: unknown memory", "    if a is None or b is None:\n        return False\n", ""),
     ("joining: numbers", "setdefault((texts[name, dtype], dtype), f", "setdefault((name, dtype), f"),
     ("joining: something in common", "if read.isdisjoint(run.inputs) or len(", "if len("),
     ("joining: sizes of elements", "return len(sizes.union(operand_sizes(formula))) == 1", "return True"),

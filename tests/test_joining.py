@@ -145,6 +145,11 @@ def _reading_the_other(a: Any, one: Any, two: Any) -> None:
     sl.arithmetic(a[y, x] + one[y, x - 1], two[y, x], name="two")
 
 
+def _reading_the_other_at_its_place(a: Any, one: Any, two: Any) -> None:
+    sl.arithmetic(a[y, x] * 2, one[y, x], name="one")
+    sl.arithmetic(a[y, x] + one[y, x], two[y, x], name="two")
+
+
 def _with_nothing_in_common(a: Any, one: Any, two: Any) -> None:
     sl.arithmetic(a[y, x] * 2, one[y, x], name="one")
     sl.arithmetic(a[y, x + 1] + 1, two[y, x], name="two")
@@ -170,7 +175,14 @@ def _too_long(a: Any, one: Any, two: Any) -> None:
 
 @pytest.mark.parametrize(
     "make",
-    [_reading_the_other, _with_nothing_in_common, _with_functions, _of_other_sizes, _too_long],
+    [
+        _reading_the_other,
+        _reading_the_other_at_its_place,
+        _with_nothing_in_common,
+        _with_functions,
+        _of_other_sizes,
+        _too_long,
+    ],
     ids=lambda make: make.__name__,
 )
 def test_others_are_not_joined(make: Callable[..., None]) -> None:
@@ -186,8 +198,8 @@ def test_others_are_not_joined(make: Callable[..., None]) -> None:
 
 def test_calls_over_other_boxes_are_not_joined() -> None:
     a, one, two, out = planes("a", "one", "two", "out")
-    sl.arithmetic(a[y, x] * 2, one[y, x], name="one")
-    sl.arithmetic(a[y, x] + 1, two[y, x], name="two")
+    sl.arithmetic(a[y, x] * a[y, 2], one[y, x], name="one")
+    sl.arithmetic(a[y, x] + a[y, 2], two[y, x], name="two")
     sl.arithmetic(one[y, x - 1] * one[y, x] - two[y, x], out[y, x], name="rest")
     p = sl.build_pipeline([a], [out])
     q = by_rows(p)
@@ -233,7 +245,7 @@ def test_what_has_no_text_is_said_of_a_call_alone() -> None:
 def test_coordinates_are_those_of_each_call() -> None:
     a, one, two, out = planes("a", "one", "two", "out", dtype=np.float64)
     sl.arithmetic(a[y, x] * x, one[y, x], name="one")
-    sl.arithmetic(a[y, x] + 1, two[y, x], name="two")
+    sl.arithmetic(a[y, x] + x, two[y, x], name="two")
     sl.arithmetic(one[y, x] - two[y, x], out[y, x], name="rest")
     p = sl.build_pipeline([a], [out])
     q = by_rows(p)
