@@ -203,11 +203,11 @@ def test_loops_stay_short() -> None:
 
 
 def test_a_reader_that_cannot_compute_it_leaves_it_to_a_func(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One of two readers is refused when its term is made: both read the same, and it is computed by one func."""
+    """Two readers are refused when their terms are made: both read the same, and it is computed by one func."""
 
     def ends(a: Array) -> Array:
         products = a * a
-        low, high = np.subtract(products[1:], products[:-1]), products[1:] + products[:-1]
+        low, high = np.subtract(products[1:], products[:-1]), np.subtract(products[:-1], products[1:])
         result: Array = low[1:] / high[:-1]
         return result
 
