@@ -18,7 +18,8 @@ one's hash, which must lie in the region that the call reads; or what fills, wit
 A reduction that its author has declared depends on a sum of what it reads, whatever the order: each element counts by
 its place in all that is reduced. The stages that it is taken to hold that sum as it grows: nothing at first, with each
 piece more, two of them added where they are merged, and in the end what is computed of it. So they agree with the func
-if each element has been taken once.
+if each element has been taken once. Of what was taken, an element is its own sum: a func that is computed whole in a
+dimension reads all of that of its inputs for each element, and nothing more of states.
 
 A call also *reads* (without effect on hashes) the hull of these boxes over all of its clamped box; that it must find,
 within the bounds of the buffer and written.
@@ -341,7 +342,7 @@ class Geometry:
         key = is_needed, port, d, at
         found = self.windows.get(key)
         if found is None:
-            whole = [dim for dim in self.used[port][d] if dim in self.whole]
+            whole = [dim for dim in self.used[port][d] if dim in self.whole and not self._is_state(port)]
             values = self.values
             for dim, c in zip(self.used[port][d], at, strict=True):
                 values[self.dims[dim]] = c
@@ -379,7 +380,8 @@ class Geometry:
         needed: list[list[Range]] = []
         follows: list[tuple[int, ...]] = []
         for d, used in enumerate(self.used[port]):
-            free = tuple(dim for dim in used if dim not in self.whole and not self._is_at_one(dim, box))
+            is_whole = self.whole.keys() if not self._is_state(port) else ()
+            free = tuple(dim for dim in used if dim not in is_whole and not self._is_at_one(dim, box))
             ranges = [range(box[dim][0], (box[dim][1] if dim in free else box[dim][0]) + 1) for dim in used]
             windows.append([self.window(port, d, at) for at in itertools.product(*ranges)])
             needed.append([self.window(port, d, at, is_needed=True) for at in itertools.product(*ranges)])
@@ -396,6 +398,13 @@ class Geometry:
             shape = tuple(len(each) for each in needed)
             return PortPlan(hull, matrices, False, tuple(free[0] if free else -1 for free in follows), shape)
         return self._dense_port(port, box, hull, tuple(sorted(set(followed))))
+
+    def _is_state(self, port: int) -> bool:
+        """Whether a stage of a reduction reads what was taken before by a port: of that, each element is its own sum,
+        also in a dimension that the func computes whole."""
+        if self.stage is None:
+            return False
+        return self.stage.stage is not Stage.UPDATE or port < len(self.stage.reduction.states)
 
     def _is_at_one(self, dim: int, box: NumericBox) -> bool:
         """Whether a stage of a reduction computes one coordinate of a dimension: then nothing it reads follows that."""

@@ -508,6 +508,25 @@ def test_pieces_of_reductions(func: str, port: int, dim: int, change: Callable[[
         judge(p.program, change_func(q, f"var_{func}", inputs=tuple(inputs)).program)
 
 
+def test_states_of_what_is_computed_whole_are_sums_of_their_own() -> None:
+    """Counts of what rows hold, all of them at once: no picture is left out, and none is taken twice."""
+    b = sl.variables("b")
+    light = sl.BufferExpr("light", np.int64, 2)
+    counts, counted = (sl.BufferExpr(name, np.int64, 1) for name in ("counts", "counted"))
+    by_rows = sl.Reduction({"y": 0}, [counted[b]], add_1, add_1, add_1)
+    everything = light[light.dim(0).bounds, light.dim(1).bounds]
+    sl.Func(add_1, [everything], [counts[b]], "count", whole=["b"], reduction=by_rows)
+    counts.dim(0).bounds = sl.interval(0, 3)
+    p = sl.build_pipeline([light], [counts])
+    q = sl.split_reduction(p, "count", "y", 2)
+    judge(p.program, q.program)
+    (state, pixels) = q.find("count_update")._call.func.inputs
+    box = Interval(pixels.box[0].min, pixels.box[0].max - 1), pixels.box[1]
+    fewer = change_func(q, "count_update", inputs=(state, attrs.evolve(pixels, box=box)))
+    with pytest.raises(WrongRewriteError, match="an element of output counts is not what it was"):
+        judge(p.program, fewer.program)
+
+
 def test_a_run_that_is_too_long_is_given_up() -> None:
     p = sl.split_loop(stencil(), "stencil.y", 1)
     p = sl.split_loop(p, "stencil.x", 1)
