@@ -237,3 +237,9 @@ def realised(func: Any, target: Array) -> Callable[[], Array]:
         return target
 
     return run
+
+
+def realised_anew(func: Any, shape: tuple[int, ...]) -> Callable[[], Array]:
+    """The same, but each run returns an array of its own, as NumPy and `sl.jit` do."""
+    func.compile_jit()
+    return lambda: np.asarray(func.realize([*reversed(shape)]))
