@@ -82,7 +82,7 @@ def test_the_same_is_found_again_and_said_in_the_explanation() -> None:
 
 def test_what_calls_cost_in_c_decides() -> None:
     p, arrays = chain(), image()
-    dear = attrs.evolve(LAPTOP, loop_call_seconds=1e-4)
+    dear = attrs.evolve(LAPTOP, loop_call_seconds=1e-5)
     cheap, costly = (scheduled(p, arrays, backend="native", machine=machine) for machine in (LAPTOP, dear))
     assert height(cheap) < height(costly)
     assert sl.explain(cheap).seconds < sl.explain(costly).seconds

@@ -14,6 +14,7 @@ import pytest
 from test_forks import Child
 
 import slinky as sl
+from slinky.runtime import collector
 from slinky.runtime import plan as plans
 from slinky.runtime.collector import collector_paused
 
@@ -73,8 +74,9 @@ def collections(work: Callable[[], object]) -> int:
 
 
 @pytest.fixture
-def nothing_frozen() -> Iterator[None]:
-    """What the tests have frozen is not, for one of them."""
+def nothing_frozen(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What the tests have frozen is not, for one of them, and was never seen to be."""
+    monkeypatch.setattr(collector, "_pauses", collector._Pauses())
     gc.unfreeze()
     gc.collect()
     yield
@@ -108,6 +110,21 @@ def test_what_somebody_froze_stays_frozen(nothing_frozen: None) -> None:
     gc.freeze()
     pipeline()
     assert {id(each) for each in gc.get_objects()}.isdisjoint(map(id, kept))
+
+
+def test_what_is_frozen_is_counted_once(nothing_frozen: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That takes as long as there is much of it."""
+    counted: list[int] = []
+
+    def count() -> int:
+        counted.append(1)
+        return 1
+
+    gc.freeze()
+    monkeypatch.setattr(gc, "get_freeze_count", count)
+    for _ in range(3):
+        pipeline()
+    assert len(counted) == 1
 
 
 def test_it_looks_at_no_program_and_no_plan_that_is_being_made() -> None:

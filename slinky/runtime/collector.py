@@ -9,7 +9,8 @@ When it goes on, there is so much that is new that it would look at all of this 
 the making took. So what was made is taken for old: it is looked at with all else that lives, when that is due.
 
 Invariants: while nothing is made, the collector is as it was before, however the making ended, in a forked child, too.
-What somebody has frozen stays frozen.
+What somebody has frozen stays frozen. To see that there is something takes as long as there is much of it, so it is
+seen once.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ class _Pauses:
         self._lock = forks.lock()
         self._threads: dict[object, int] = {}
         self._was_on = False
+        self._somebody_freezes = False
 
     def begin(self, pause: object) -> None:
         """Let the collector wait until this pause ends."""
@@ -53,7 +55,8 @@ class _Pauses:
 
     def _end_if_last(self) -> None:
         if not self._threads and self._was_on:
-            if not gc.get_freeze_count():
+            self._somebody_freezes = self._somebody_freezes or gc.get_freeze_count() > 0
+            if not self._somebody_freezes:
                 gc.freeze()  # all that lives, and that without looking at it
                 gc.unfreeze()
             gc.enable()
