@@ -305,7 +305,7 @@ class _Follower:
                 found = [self.block(stage, inner, around) for stage in stages]
             if nest.sizes:
                 each = np.stack(np.broadcast_arrays(*[dense(_of_several(peaks, inner, nest, 1)) for peaks in found]))
-                return cast(Array, np.sort(each, axis=0)[-min(at_once, inner.sizes[-1]) :].sum(axis=0))
+                return _sum_of_largest(each, min(at_once, inner.sizes[-1]))
             count += inner.sizes[0]
             pairs = zip(largest, found, strict=True)
             largest = [max([most, *_largest(peaks, inner.sizes[0], 1)]) for most, peaks in pairs]
@@ -492,7 +492,13 @@ def _of_several(peaks: Number, inner: Nest, nest: Nest, at_once: int) -> Number:
         return cast(Array, peaks.max(axis=0)) if isinstance(peaks, np.ndarray) and peaks.ndim > depth else peaks
     shape = np.broadcast_shapes(np.shape(peaks), () if runs is None else runs.shape, (count,) + (1,) * depth)
     each = np.broadcast_to(peaks if runs is None else np.where(runs, peaks, 0), shape)
-    return cast(Array, np.sort(each, axis=0)[-at_once:].sum(axis=0))
+    return _sum_of_largest(each, at_once)
+
+
+def _sum_of_largest(each: Array, count: int) -> Number:
+    """The sum of so many of the largest along the first axis; an integer where that is the only one."""
+    found = np.sort(each, axis=0)[-count:].sum(axis=0)
+    return found if isinstance(found, np.ndarray) else int(found)
 
 
 def _is_nothing(peaks: Number) -> bool:
