@@ -79,7 +79,7 @@ Of the 1,366 tests of the standard's own suite that are not skipped, this namesp
 `data-apis/array-api-tests`:
 
 ```text
-export ARRAY_API_TESTS_MODULE="exec('import slinky as sl, numpy as np; xp = sl.lazy(np.zeros(1)).__array_namespace__()')"
+export ARRAY_API_TESTS_MODULE="exec('import slinky, numpy; xp = slinky.lazy(numpy.zeros(1)).__array_namespace__()')"
 pytest array_api_tests --max-examples 5 --disable-deadline
 ```
 
