@@ -159,20 +159,15 @@ def _laid_out(array: np.ndarray[Any, Any], order: Order | None) -> np.ndarray[An
     """An array of the same elements that lies in an order; itself, if none is asked for."""
     if order is None:
         return array
-    strides: dict[int, int] = {}
-    stride = array.itemsize
-    for place, d in enumerate(reversed(order.dims)):
-        own = order.strides[d] if order.strides else None
-        if own is None:
-            own = stride if place == 0 else -(-stride // order.alignment) * order.alignment
-        strides[d] = own
-        stride = strides[d] * max(array.shape[d], 1)
-    given = tuple(strides[d] for d in range(array.ndim))
-    where = laid("a buffer", array.itemsize, array.shape, Strided(order.alignment, tuple(range(array.ndim))), given)
+    turned = array.transpose(order.dims)
+    strides = [order.strides[d] if order.strides else None for d in order.dims]
+    fixed = {place: stride for place, stride in enumerate(strides) if stride is not None}
+    layout = Strided(order.alignment, tuple(fixed))
+    where = laid("a buffer", array.itemsize, turned.shape, layout, tuple(fixed.values()))
     memory = bytes_at(lambda size: np.empty(size, np.uint8), where.size, order.alignment)
-    new = array_at(memory, array.dtype, array.shape, where)
-    new[...] = array
-    return new
+    new = array_at(memory, array.dtype, turned.shape, where)
+    new[...] = turned
+    return new.transpose(np.argsort(order.dims))
 
 
 def _own_scalars(p: Pipeline, other: Pipeline, scalars: Mapping[str, int | float]) -> dict[str, int | float]:

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from random_chains import AnyChain, NothingToDoError
-from random_places import calls, loops_around, now, one_of, own_buffers, readers, shared_loop, uses
+from random_places import calls, fusable, loops_around, now, one_of, own_buffers, readers, shared_loop, uses
 from random_preparations import dims_along
 
 import slinky as sl
-from slinky.ir.families import original
 from slinky.ir.operations import Copy
 
 Situation = Callable[[AnyChain], sl.Pipeline]
@@ -180,17 +179,8 @@ def _share(chain: AnyChain) -> sl.Pipeline:
 
 
 def _merge(chain: AnyChain) -> sl.Pipeline:
-    p = chain.pipeline
-    own = own_buffers(p)
-    found = [
-        (a, b, fused.name)
-        for b in calls(p)
-        for fused in original(b._call.func).fusions
-        for a in calls(p)
-        if fused.fused is not None and fused.fused.first is original(a._call.func)
-    ]
-    first, second, name = one_of(chain, [each for each in found if own.intersection(each[0].inputs())])
-    blocked(chain, [*own.intersection(first.inputs())], (1, 2, 3))
+    first, second, name = one_of(chain, fusable(chain.pipeline))
+    blocked(chain, sorted(own_buffers(chain.pipeline).intersection(first.inputs())), (1, 2, 3))
     return sl.fuse_calls(chain.pipeline, first, second, name)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from random_chains import AnyChain, NothingToDoError
-from random_places import Shared, calls, finish, now, one_of, own_buffers, readers, shared_loop
+from random_places import Shared, calls, finish, now, one_of, own_buffers, pairs_outside, readers, shared_loop
 
 import slinky as sl
 
@@ -90,12 +90,7 @@ def parallel(chain: AnyChain) -> Shared:
 
 def _compute_at_parallel(chain: AnyChain) -> sl.Pipeline:
     p = chain.pipeline
-    own = own_buffers(p)
-    found = [
-        (c, r, dim) for c in calls(p) if own.issuperset(c.outputs()) and not c.parent() for r in readers(p, c)
-        if len(readers(p, c)) == 1 and not r.parent() for dim in r.dims()
-    ]  # fmt: skip
-    producer, _, dim = one_of(chain, found)
+    producer, dim = one_of(chain, [(made, dim) for made, reader in pairs_outside(p) for dim in reader.dims()])
     p, made = sl.split_loop(p, dim, chain.choose([1, 2]), rc=True)
     chain.take("split_loop of a dimension", p)
     chain.take("parallelize_loop", sl.parallelize_loop(p, made.outer))
@@ -166,12 +161,7 @@ def _store_quotient(chain: AnyChain) -> sl.Pipeline:
 
 def _compute_quotient(chain: AnyChain) -> sl.Pipeline:
     p = chain.pipeline
-    own = own_buffers(p)
-    found = [
-        (c, r, dim) for c in calls(p) if own.issuperset(c.outputs()) and not c.parent() for r in readers(p, c)
-        if len(readers(p, c)) == 1 and not r.parent() for dim in r.dims()
-    ]  # fmt: skip
-    producer, reader, dim = one_of(chain, found)
+    producer, reader, dim = one_of(chain, [(*pair, dim) for pair in pairs_outside(p) for dim in pair[1].dims()])
     p, made = sl.split_loop(p, dim, chain.choose([2, 3]), rc=True)
     chain.take("split_loop of a dimension", p)
     p, inner = sl.split_loop(p, one_of(chain, now(chain, reader).dims()), chain.choose([1, 2]), rc=True)

@@ -10,10 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from random_chains import AnyChain, NothingToDoError
-from random_places import calls, now, one_of, own_buffers, readers, shared_loop, uses
+from random_places import calls, fusable, now, one_of, own_buffers, pairs_outside, readers, shared_loop, uses
 
 import slinky as sl
-from slinky.ir.families import original
 from slinky.ir.operations import Copy
 from slinky.ir.sharing import reads_where_it_writes
 
@@ -264,18 +263,8 @@ def _share(chain: AnyChain) -> sl.Pipeline:
 
 
 def _merge(chain: AnyChain) -> sl.Pipeline:
-    p = chain.pipeline
-    own = own_buffers(p)
-    found = [
-        (a, b, fused.name)
-        for b in calls(p)
-        for fused in original(b._call.func).fusions
-        for a in calls(p)
-        if fused.fused is not None and fused.fused.first is original(a._call.func)
-        if own.intersection(a.inputs())
-    ]
-    first, second, name = one_of(chain, found)
-    reused(chain, host=chain.choose(sorted(own.intersection(first.inputs()))))
+    first, second, name = one_of(chain, fusable(chain.pipeline))
+    reused(chain, host=chain.choose(sorted(own_buffers(chain.pipeline).intersection(first.inputs()))))
     return sl.fuse_calls(chain.pipeline, first, second, name)
 
 
@@ -283,13 +272,8 @@ def _compute_at(chain: AnyChain) -> sl.Pipeline:
     """A call that would come behind what is written over what it reads."""
     p = chain.pipeline
     own = own_buffers(p)
-    found = []
-    for call in calls(p):
-        read = sorted(own.intersection(call.inputs()))
-        among = readers(p, call)
-        if read and len(among) == 1 and own.issuperset(call.outputs()) and not call.parent() and not among[0].parent():
-            found.append((call, read, among[0]))
-    call, read, reader = one_of(chain, [each for each in found if each[2].dims()])
+    found = [(call, sorted(own.intersection(call.inputs())), reader) for call, reader in pairs_outside(p)]
+    call, read, reader = one_of(chain, [each for each in found if each[1] and each[2].dims()])
     reused(chain, host=chain.choose(read))
     p, made = sl.split_loop(chain.pipeline, chain.choose(reader.dims()), chain.choose([1, 2]), rc=True)
     chain.take("split_loop of a dimension", p)

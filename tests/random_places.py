@@ -9,13 +9,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from random_chains import AnyChain, NothingToDoError, forwarded
 from random_preparations import statements_around
 
 import slinky as sl
 from slinky.errors import SchedulingError
+from slinky.ir.families import original
 from slinky.symbolic.expressions import constant_value
 
 T = TypeVar("T")
@@ -47,6 +48,32 @@ def readers(p: sl.Pipeline, call: sl.CallCursor) -> list[sl.CallCursor]:
     return [c for c in calls(p) if set(call.outputs()) & set(c.inputs())]
 
 
+Pair: TypeAlias = "tuple[sl.CallCursor, sl.CallCursor]"
+
+
+def pairs_outside(p: sl.Pipeline) -> list[Pair]:
+    """The producers of intermediates that have one reader, with that one: both in no loop."""
+    own, found = own_buffers(p), []
+    for producer in calls(p):
+        among = readers(p, producer)
+        if own.issuperset(producer.outputs()) and len(among) == 1 and not producer.parent() and not among[0].parent():
+            found.append((producer, among[0]))
+    return found
+
+
+def fusable(p: sl.Pipeline) -> list[tuple[sl.CallCursor, sl.CallCursor, str]]:
+    """Two calls for which a fused func is declared, with its name, of which the first reads an intermediate."""
+    own = own_buffers(p)
+    return [
+        (first, second, fusion.name)
+        for second in calls(p)
+        for fusion in original(second._call.func).fusions
+        for first in calls(p)
+        if fusion.fused is not None and fusion.fused.first is original(first._call.func)
+        if own.intersection(first.inputs())
+    ]
+
+
 @dataclass(frozen=True)
 class Shared:
     """A loop in which a reader computes a piece, and a producer what that needs: both right in its body."""
@@ -75,12 +102,7 @@ def shared_loop(chain: AnyChain, factors: Sequence[int] = (1, 1, 2, 3), *, slide
     `slides` asks for a producer that computes what is new alone, or all that is needed; None for any.
     """
     p = chain.pipeline
-    own = own_buffers(p)
-    pairs = []
-    for producer in calls(p):
-        among = readers(p, producer)
-        if own.issuperset(producer.outputs()) and len(among) == 1 and not producer.parent() and not among[0].parent():
-            pairs += [(producer, among[0], d) for d, _ in enumerate(among[0].dims())]
+    pairs = [(producer, reader, d) for producer, reader in pairs_outside(p) for d, _ in enumerate(reader.dims())]
     producer, reader, d = one_of(chain, pairs)
     p, made = sl.split_loop(p, reader.dims()[d], chain.choose(factors), rc=True)
     chain.take("split_loop of a dimension", p)

@@ -348,6 +348,17 @@ def test_memory_is_not_saved_by_taking_longer(graph: Graph, call_seconds: float,
     assert told.seconds <= told.unscheduled_seconds * grouping.ABOUT_AS_GOOD * (1 + 1e-6)
 
 
+def test_where_memory_is_bounded_nothing_else_is_asked_for() -> None:
+    """What would take longer than the program as it was is the answer where that takes too much memory."""
+    p = stencils(3)
+    image, out = random_pictures((1500, 1100), 3, np.int16)
+    dear = attrs.evolve(LAPTOP, call_seconds=0.1)
+    assert scheduled(p, image, out, machine=dear) is p
+    found = scheduled(p, image, out, machine=dear, max_bytes=200_000)
+    assert found.memory(image, out).program_bytes <= 200_000
+    assert sl.explain(found).seconds > grouping.ABOUT_AS_GOOD * sl.explain(found).unscheduled_seconds
+
+
 def total(found: Grouping) -> float:
     return sum(group.choice.seconds for group in found.groups)
 

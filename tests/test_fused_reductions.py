@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 import numpy as np
 import pytest
-from scheduled import refusal
+from scheduled import agree_on_rows, refusal
 from second_judge import WrongRewriteError, judge
 
 import slinky as sl
@@ -71,16 +71,6 @@ def fused(p: sl.Pipeline) -> sl.Pipeline:
     return sl.fuse_calls(p, "square", "sum", "squares")
 
 
-def agree(before: sl.Pipeline, p: sl.Pipeline) -> None:
-    """Both give the same, by all back ends."""
-    p.verify()
-    for rows, columns in ((3, 10), (1, 1), (2, 4), (3, 0)):
-        source = np.arange(rows * columns).reshape(rows, columns) % 13
-        expected = before(source)
-        for how in ({"checked": True}, {"backend": "interpreter"}, {"backend": "python"}):
-            np.testing.assert_array_equal(p.run(source, **how).outputs[0], expected)
-
-
 # Taken to pieces ------------------------------------------------------------------------------------------------------
 
 
@@ -98,7 +88,7 @@ def test_two_calls_become_one_that_goes_by_pieces() -> None:
         "      total[x, :] = squares_update(total[x - 1, :], b[:, :]) where 0 <= x_piece <= (a.x.max - a.x.min) // 4",
         ">   s[:] = squares_finish(total[(a.x.max - a.x.min) // 4, :])",
     ]
-    agree(before, p)
+    agree_on_rows(before, p)
     source = np.ones((8, 400), np.int64)
     assert p.memory(source).program_bytes == 8 * 8 * (4 + 2)
     assert before.memory(source).program_bytes == 8 * 8 * 400 * 2
@@ -112,7 +102,7 @@ def test_parts_at_the_same_time() -> None:
     before = energy(of_rows())
     p, made = sl.split_reduction_in_parts(fused(before), "squares", "x", 2, 3, rc=True)
     p = sl.parallelize_loop(sl.store_at(sl.compute_at(p, "turn", made.loop), "alloc b", made.loop), made.parts, 2)
-    agree(before, p)
+    agree_on_rows(before, p)
     assert judge(before.program, p.program, "split_reduction_in_parts") > 0
 
 
@@ -121,9 +111,9 @@ def test_rows_by_rows() -> None:
     p, rows = sl.split_loop(fused(before), "squares.y", 2, rc=True)
     p, pieces = sl.split_reduction(p, "squares", "x", 3, rc=True)
     p = sl.store_at(sl.compute_at(p, "turn", pieces.loop), "alloc b", pieces.loop)
-    agree(before, p)
+    agree_on_rows(before, p)
     assert judge(before.program, p.program, "split_reduction") > 0
-    agree(before, sl.parallelize_loop(p, rows.outer))
+    agree_on_rows(before, sl.parallelize_loop(p, rows.outer))
 
 
 def test_it_reduces_what_neither_of_the_two_does() -> None:
@@ -236,7 +226,7 @@ def test_axes_are_of_what_the_two_read_together() -> None:
     sl.fuse(turned, total, lambda c, out: np.sum(c, axis=0, out=out), "columns", reduction=declared(0))
     before = sl.build_pipeline([a], [s])
     p = sl.split_reduction(sl.fuse_calls(before, "turn", "sum", "columns"), "columns", "x", 3)
-    agree(before, p)
+    agree_on_rows(before, p)
 
 
 # The second judge -----------------------------------------------------------------------------------------------------
@@ -278,7 +268,7 @@ def test_they_are_kept() -> None:
         assert q.same_program(p)
         assert q.to_json(CALLBACKS) == text
         q = q if p is not before else fused(q)
-        agree(before, sl.split_reduction(q, "squares", "x", 4))
+        agree_on_rows(before, sl.split_reduction(q, "squares", "x", 4))
     assert not before.same_program(energy())
     again: dict[str, Any] = dict(CALLBACKS)
     exec(before.to_graph_code(CALLBACKS), again)

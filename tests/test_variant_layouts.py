@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import json
 import pickle
+import re
 from typing import Any
 
 import attrs
@@ -458,7 +460,9 @@ def test_json_of_orders_that_is_wrong() -> None:
     assert "says 2 orders of its 1 outputs" in refusal(put([{"dims": [0, 1]}] * 2))
     assert "an order has each of the 2 dimensions once, got (0, 0)" in refusal(put([{"dims": [0, 0]}]))
     assert "an order has a stride of 1 or more" in refusal(put([{"dims": [0, 1], "strides": [0, 1]}]))
-    assert "an alignment is a power of two, got 3" in refusal(put([{"dims": [0, 1], "alignment": 3}]))
+    for wrong in (3, 8192):
+        words = f"an alignment is a power of two, up to 4096, got {wrong}"
+        assert words in refusal(put([{"dims": [0, 1], "alignment": wrong}]))
     assert "expected a list" in refusal(put(3))
     assert "expected a list of 1, got 2" in refusal(lambda variant: variant.append(None))
 
@@ -513,3 +517,32 @@ def test_verify_variant_gives_it_arrays_that_lie_so() -> None:
     assert columns.seen > 0
     with pytest.raises(sl.DeclarationError, match="variant 'wrong' of func 'f' computes"):
         sl.verify_variant(func, "wrong", sizes=[2, 3, 5])
+
+
+@pytest.mark.parametrize("alignment", [1, 64])
+@pytest.mark.parametrize("order", [*itertools.permutations("zyx")])
+def test_simplified_strides_show_the_order_still(order: tuple[str, ...], alignment: int) -> None:
+    z, y, x = sl.variables("z y x")
+    a, t, b = (sl.BufferExpr(name, np.float64, 3) for name in "atb")
+    asked = sl.Variant(np.negative, layouts={t: sl.StorageOrder(order, alignment=alignment)})
+    sl.Func(np.negative, [a[z, y, x]], [t[z, y, x]], "first")
+    sl.Func(np.negative, [t[z, y, x]], [b[z, y, x]], "second", variants={"ordered": asked})
+    p = sl.choose_variant(sl.build_pipeline([a], [b]), "second", "ordered")
+    q = sl.simplify(p)
+    q.verify()
+    values = np.random.default_rng(0).random((3, 4, 5))
+    np.testing.assert_array_equal(q(values), values)
+
+
+def test_strides_are_simplified_where_the_order_is_shown_all_the_same() -> None:
+    a, t, b = (sl.BufferExpr(name, np.float64, 2) for name in "atb")
+    sl.Func(np.negative, [a[y, x]], [t[y, x]], "first")
+    sl.Func(np.negative, [t[y, x]], [b[y, x]], "second")
+    p, rows = sl.split_loop(sl.build_pipeline([a], [b]), "second.y", 4, rc=True)
+    p = sl.store_at(sl.compute_at(p, "first", rows.outer), "alloc t", rows.outer)
+    p = sl.set_layout(p, "alloc t", ("x", "y"))
+    said = [re.search(r"strides .*", str(q))[0] for q in (p, sl.simplify(p))]  # type: ignore[index]
+    assert said == [
+        "strides (8, max(min(8*b.y.max - 8*y + 8, 32), 8))",
+        "strides (8, min(8*b.y.max - 8*y + 8, 32))",
+    ]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scheduled import refusal
+from scheduled import agree_on_rows, refusal
 from second_judge import judge
 
 import slinky as sl
@@ -90,21 +90,11 @@ def by_pieces(p: sl.Pipeline) -> sl.Pipeline:
     return sl.store_at(sl.compute_at(p, "square", pieces.loop), "alloc t", pieces.loop)
 
 
-def agree(before: sl.Pipeline, p: sl.Pipeline) -> None:
-    """Both give the same, by all back ends."""
-    p.verify()
-    for rows, columns in ((3, 10), (1, 1), (2, 4), (3, 0)):
-        source = np.arange(rows * columns).reshape(rows, columns) % 13
-        expected = before(source)
-        for how in ({"checked": True}, {"backend": "interpreter"}, {"backend": "python"}):
-            np.testing.assert_array_equal(p.run(source, **how).outputs[0], expected)
-
-
 def test_a_variant_that_says_nothing_is_split_as_its_func() -> None:
     before = squares()
     p = by_pieces(sl.choose_variant(before, "sum", "columns"))
     assert str(p) == str(by_pieces(before))
-    agree(before, p)
+    agree_on_rows(before, p)
 
 
 @pytest.mark.parametrize("is_declared", [True, False])
@@ -113,7 +103,7 @@ def test_a_variant_has_states_of_its_own(is_declared: bool) -> None:
     chosen = sl.choose_variant(before, "sum", "behind")
     p = by_pieces(chosen)
     assert "alloc total: int32[-1 .. " in str(p)
-    agree(before, p)
+    agree_on_rows(before, p)
     split = sl.split_reduction(chosen, "sum", "x", 4)
     assert judge(chosen.program, split.program, "split_reduction") > 0
     assert judge(before.program, chosen.program, "choose_variant") > 0
@@ -123,7 +113,7 @@ def test_a_variant_of_another_dtype_says_itself_how_it_reduces() -> None:
     before = squares()
     short = sl.choose_variant(before, "square", "short")
     assert short.find("sum").variant() == "short"
-    agree(before, short)
+    agree_on_rows(before, short)
     with pytest.raises(sl.SchedulingError) as caught:
         sl.split_reduction(short, "sum", "x", 4)
     assert "sum[short] takes other dtypes than sum, and does not say how it reduces" in str(caught.value)
@@ -133,7 +123,7 @@ def test_a_variant_of_another_dtype_says_itself_how_it_reduces() -> None:
     p = by_pieces(both)
     assert "alloc total: int64" in str(p)
     assert "alloc t: int32" in str(p)
-    agree(before, p)
+    agree_on_rows(before, p)
 
 
 def test_nobody_says_it() -> None:
@@ -204,7 +194,7 @@ def test_all_stages_go_over_to_a_variant(stage: str) -> None:
     assert "alloc total: int32[" in str(p)
     assert "sum_update[negative](total[x - 1, :], a[:, " in str(p)
     assert p.find("sum_update[negative]") == p.find("sum_update")
-    agree(before, p)
+    agree_on_rows(before, p)
     assert judge(split.program, p.program, "choose_variant") > 0
     assert sl.choose_variant(p, stage, None).same_program(split)
     assert sl.choose_variant(p, stage, "negative").same_program(p)
@@ -216,7 +206,7 @@ def test_it_is_what_the_variant_becomes_but_for_names() -> None:
     one = sl.choose_variant(sl.split_reduction(before, "sum", "x", 4), "sum_update", "negative")
     other = sl.split_reduction(sl.choose_variant(before, "sum", "negative"), "sum", "x", 4)
     assert str(one).replace("total", "short") == str(other)
-    agree(before, other)
+    agree_on_rows(before, other)
     assert sl.choose_variant(other, "sum_update", None).find("alloc short").dtype() == np.int64
 
 
@@ -227,12 +217,12 @@ def test_parts_and_pieces_of_calls_go_over_together() -> None:
     q = sl.choose_variant(p, made.merge, "negative")
     assert {each.variant() for each in q.find_all("_ = _")} == {"negative"}
     assert str(q).count(": int32[") == 3
-    agree(before, q)
+    agree_on_rows(before, q)
     p = sl.split_loop(before, "sum.y", 2)
     p = sl.cut_call(sl.split_reduction(p, "sum", "x", 3), "sum_update.y", 1)
     q = sl.choose_variant(p, "sum_update #1", "negative")
     assert [each.variant() for each in q.find_all("_ = _")] == ["negative"] * len(q.find_all("_ = _"))
-    agree(before, q)
+    agree_on_rows(before, q)
 
 
 def test_which_variants_stages_have() -> None:
@@ -243,7 +233,7 @@ def test_which_variants_stages_have() -> None:
             sl.choose_variant(p, "sum_update", name)
         assert f"sum_update has no variant {name!r}: it declares {declared}" in str(caught.value)
         assert "choose a variant of sum before it is taken to pieces" in str(caught.value)
-    agree(squares(), sl.choose_variant(p, "sum_update", "behind"))
+    agree_on_rows(squares(), sl.choose_variant(p, "sum_update", "behind"))
     p = sl.split_reduction(negatives(), "sum", "x", 4)
     assert "it declares negative" in refusal(lambda: sl.choose_variant(p, "sum_update", "two"))
     p = sl.split_reduction(sl.choose_variant(negatives(), "sum", "two"), "sum", "x", 4)
@@ -274,7 +264,7 @@ def test_states_that_others_use() -> None:
 def test_no_edit_lets_one_stage_go_over_alone() -> None:
     p = sl.split_reduction(negatives(np.int64), "sum", "x", 4)
     q = sl.choose_variant(p, "sum_update", "negative")
-    agree(negatives(), q)
+    agree_on_rows(negatives(), q)
     other = q.find("sum_finish")._call.func
     edit = sl.edit(p)
     edit.replace("sum_finish", with_func(edit.statement(p.find("sum_finish")), other))
@@ -289,7 +279,7 @@ def test_stages_of_variants_are_kept() -> None:
         q = sl.Pipeline.from_json(text, callbacks=CALLBACKS)
         assert q.same_program(each)
         assert q.to_json(CALLBACKS) == text
-        agree(negatives(), sl.choose_variant(q, "sum_init", "negative"))
+        agree_on_rows(negatives(), sl.choose_variant(q, "sum_init", "negative"))
     document = json.loads(p.to_json(CALLBACKS))
     stage = next(f for f in document["funcs"] if f["operation"]["kind"] == "Accumulation")
     stage["operation"]["variants"][1][1]["states"] *= 2
@@ -308,7 +298,7 @@ def test_fused_calls_of_funcs_that_reduce() -> None:
     before = sl.build_pipeline([a], [out])
     for first, second, name in (("square", "sum", "squares"), ("sum", "turn", "minus")):
         p = sl.fuse_calls(before, first, second, name)
-        agree(before, p)
+        agree_on_rows(before, p)
         assert (
             refusal(lambda p=p, name=name: sl.split_reduction(p, name, "x", 4)) == f"{name} does not say how it reduces"
         )
@@ -323,7 +313,7 @@ def test_they_are_kept() -> None:
     q = sl.Pipeline.from_json(text, callbacks=CALLBACKS)
     assert q.same_program(p)
     assert q.to_json(CALLBACKS) == text
-    agree(squares(), by_pieces(q))
+    agree_on_rows(squares(), by_pieces(q))
     again: dict[str, Any] = dict(CALLBACKS)
     exec(squares().to_graph_code(CALLBACKS), again)
     assert again["p"].same_program(squares())

@@ -11,8 +11,8 @@ own place and on nothing else, so a formula can be computed over any box, in any
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias, assert_never
 
 import attrs
 import numpy as np
@@ -151,6 +151,21 @@ class Coordinate:
 
 Step: TypeAlias = Apply | Convert | Choose | Coordinate
 """What a formula is made of."""
+
+
+def with_operands(step: Step, of: Callable[[Operand], Operand]) -> Step:
+    """A step that takes others for its operands."""
+    match step:
+        case Apply(operands=operands):
+            return attrs.evolve(step, operands=tuple(map(of, operands)))
+        case Convert(operand=operand):
+            return attrs.evolve(step, operand=of(operand))
+        case Choose(condition=condition, chosen=chosen, otherwise=otherwise, dtype=dtype):
+            return Choose(of(condition), of(chosen), of(otherwise), dtype)
+        case Coordinate():
+            return step
+        case _:
+            assert_never(step)
 
 
 @attrs.frozen

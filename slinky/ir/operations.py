@@ -231,6 +231,12 @@ class Accumulation(_Operation):
     variant: str | None = None
     variants: tuple[tuple[str | None, Reduction], ...] = ()
 
+    @property
+    def states_read(self) -> int:
+        """How many of the buffers that it reads are states: the first ones."""
+        count = len(self.reduction.states)
+        return {Stage.INIT: 0, Stage.MERGE: 2 * count}.get(self.stage, count)
+
     def shown(self) -> tuple[tuple[str, Any], ...]:
         """What a program prints of it: what its author has given."""
         return tuple((name, value) for name, value in self.arguments if name not in RESERVED)

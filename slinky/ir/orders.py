@@ -45,6 +45,22 @@ def lies_in_order(alloc: Alloc, order: Order, known: Facts) -> bool:
     return all(_is_shown_at_least(outer, inner, known) for outer, inner in itertools.pairwise(given))
 
 
+def shows_as_much(new: Alloc, old: Alloc, known: Facts) -> bool:
+    """Whether the strides of an allocation show which is no smaller than which, as far as those of another one did.
+
+    Simplified, they are the same numbers, but products of lengths are shown by their factors.
+    """
+    if new.layout is None or old.layout is None:
+        return new.layout is old.layout
+    known = known.also(not_empty(old.box))
+    strides = zip(new.layout.strides, old.layout.strides, strict=True)
+    given = [(n, o) for n, o in strides if n is not None and o is not None]
+    return all(
+        _is_shown_at_least(new_outer, new_inner, known) or not _is_shown_at_least(outer, inner, known)
+        for (new_outer, outer), (new_inner, inner) in itertools.permutations(given, 2)
+    )
+
+
 def _is_shown_at_least(stride: Expr, inner: Expr, known: Facts) -> bool:
     """Whether a stride is shown to be no smaller than the one inside of it: often it is so many times that."""
     if prove(stride >= inner, known):

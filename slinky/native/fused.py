@@ -12,7 +12,7 @@ by NumPy alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, assert_never, cast
+from typing import Any, cast
 
 import attrs
 import numpy as np
@@ -21,15 +21,14 @@ from slinky.ir.formulas import (
     Apply,
     Argument,
     Axis,
-    Choose,
     Constant,
-    Convert,
     Coordinate,
     Element,
     Formula,
     Operand,
     Result,
     Step,
+    with_operands,
 )
 from slinky.native.functions import function_of_step
 from slinky.native.kernels import argument_types, steps_apart
@@ -86,21 +85,6 @@ def _is_worth(formula: Formula, steps: Iterable[int]) -> bool:
     """Whether a kernel of some steps is faster than NumPy."""
     own = [function_of_step(formula.steps[number]) for number in steps]
     return len(own) >= FEWEST_STEPS or any(each is not None and each.is_faster_alone for each in own)
-
-
-def _with_operands(step: Step, of: Callable[[Operand], Operand]) -> Step:
-    """A step that takes others for its operands."""
-    match step:
-        case Apply(operands=operands):
-            return attrs.evolve(step, operands=tuple(map(of, operands)))
-        case Convert(operand=operand):
-            return attrs.evolve(step, operand=of(operand))
-        case Choose(condition=condition, chosen=chosen, otherwise=otherwise, dtype=dtype):
-            return Choose(of(condition), of(chosen), of(otherwise), dtype)
-        case Coordinate():
-            return step
-        case _:
-            assert_never(step)
 
 
 @attrs.frozen
@@ -170,7 +154,7 @@ class _Writer:
         return self._new[operand] if isinstance(operand, Result) else operand
 
     def _keep(self, number: int) -> None:
-        step = _with_operands(self._formula.steps[number], self._operand)
+        step = with_operands(self._formula.steps[number], self._operand)
         for output in range(len(step.results)):
             self._new[Result(number, output)] = Result(len(self._steps), output)
         self._steps.append(step)
@@ -214,7 +198,7 @@ def _own_formula(parts: _Parts, kernel: _Kernel) -> _Own:
             case Argument() | Constant():
                 return operand
 
-    steps = tuple(_with_operands(formula.steps[number], moved) for number in kernel.steps)
+    steps = tuple(with_operands(formula.steps[number], moved) for number in kernel.steps)
     axes = tuple(_axes_of(formula.dims_of(each, parts.dims), formula.rank) for each in inputs)
     results = tuple(Result(place[each.step], each.output) for each in kernel.results)
     return _Own(Formula(formula.rank, axes, steps, results[0]), tuple(inputs), results)

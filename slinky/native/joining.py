@@ -21,17 +21,15 @@ import numpy as np
 from slinky.ir.combined import formula_of
 from slinky.ir.effects import clamped_box
 from slinky.ir.formulas import (
-    Apply,
     Argument,
     Axis,
-    Choose,
     Constant,
-    Convert,
     Coordinate,
     Element,
     Formula,
     Operand,
     Result,
+    with_operands,
 )
 from slinky.ir.formulas import Step as FormulaStep
 from slinky.ir.statements import Call
@@ -104,23 +102,23 @@ class _Writer:
         """The result of a formula, once its steps are written."""
         texts = dict(zip(argument_types(formula), numbers, strict=True))
         numbered: dict[int, int] = {}
+
+        def operand(own: Operand) -> Operand:
+            match own:
+                case Element(input=k, dtype=dtype):
+                    return Element(self._input(part, k, arrays[k], formula.inputs[k]), dtype)
+                case Result(step=before, output=output):
+                    return Result(numbered[before], output)
+                case Argument(name=name, dtype=dtype):
+                    return Argument(self.names.setdefault((texts[name, dtype], dtype), f"n{len(self.names)}"), dtype)
+                case Constant():
+                    return own
+                case _:
+                    assert_never(own)
+
         for number in live_steps(formula):
-            step = formula.steps[number]
-            operands: list[Operand] = []
-            for operand in step.operands:
-                match operand:
-                    case Element(input=k, dtype=dtype):
-                        operands.append(Element(self._input(part, k, arrays[k], formula.inputs[k]), dtype))
-                    case Result(step=before, output=output):
-                        operands.append(Result(numbered[before], output))
-                    case Argument(name=name, dtype=dtype):
-                        name = self.names.setdefault((texts[name, dtype], dtype), f"n{len(self.names)}")
-                        operands.append(Argument(name, dtype))
-                    case Constant():
-                        operands.append(operand)
-                    case _:
-                        assert_never(operand)
-            numbered[number] = self.steps.setdefault(_with_operands(step, operands), len(self.steps))
+            step = with_operands(formula.steps[number], operand)
+            numbered[number] = self.steps.setdefault(step, len(self.steps))
         assert isinstance(formula.result, Result)  # it may be joined
         return Result(numbered[formula.result.step], formula.result.output)
 
@@ -131,20 +129,6 @@ class _Writer:
             self.axes.append(axes)
             self.whence.append((part, number))
         return self._inputs[key]
-
-
-def _with_operands(step: FormulaStep, operands: Sequence[Operand]) -> FormulaStep:
-    match step:
-        case Apply():
-            return attrs.evolve(step, operands=tuple(operands))
-        case Convert():
-            return attrs.evolve(step, operand=operands[0])
-        case Choose():
-            return attrs.evolve(step, condition=operands[0], chosen=operands[1], otherwise=operands[2])
-        case Coordinate():
-            return step
-        case _:
-            assert_never(step)
 
 
 _NAMING = (Assign, Fetch, FetchWithin)

@@ -204,7 +204,7 @@ def _auto_schedule(
     before = p.estimate(*arrays, threads=aims.workers, **scalars).program_bytes
     least: tuple[int, sl.Pipeline] | None = None
     for tried in _aims(aims, max_bytes):
-        each, again = _no_slower(p, found, tried, lambda new: relations_for(aims.backend, new, arrays, scalars))
+        each, again = _grouped(p, found, tried, lambda new: relations_for(aims.backend, new, arrays, scalars))
         writer, scheduled, loops = _written(again, each)
         after = scheduled.estimate(*arrays, threads=each.workers, **scalars).program_bytes
         if max_bytes is None or after <= max_bytes:
@@ -272,16 +272,16 @@ def _aims(aims: Aims, max_bytes: int | None) -> Iterator[Aims]:
             yield attrs.evolve(aims, workers=1, most_live=live, spare_memory=True)
 
 
-def _no_slower(p: sl.Pipeline, found: Relations, aims: Aims, related: Related) -> tuple[Aims, Recomputed]:
-    """Groups by which a run takes about as long as it does unscheduled at most, and what they were made for.
+def _grouped(p: sl.Pipeline, found: Relations, aims: Aims, related: Related) -> tuple[Aims, Recomputed]:
+    """Groups, and what they were made for: by the model, a run takes about as long as it does unscheduled at most.
 
-    Memory is worth some time, and less of it where all groups together would take longer; nothing else is asked for
-    where memory comes first.
+    Memory is worth some time, and less of it where all groups together would take longer; but where it is bounded,
+    nothing is asked for beside that.
     """
     for share in _SHARES:
         tried = attrs.evolve(aims, memory_share=share)
         again = recomputed(p, found, tried, related)
-        if aims.spare_memory or again.groups.seconds <= ABOUT_AS_GOOD * again.unscheduled_seconds:
+        if aims.is_bounded or again.groups.seconds <= ABOUT_AS_GOOD * again.unscheduled_seconds:
             break
     return tried, again
 

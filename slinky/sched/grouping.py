@@ -164,6 +164,11 @@ class Aims:
     backend: str = "python"
     """What it runs by."""
 
+    @property
+    def is_bounded(self) -> bool:
+        """Whether the memory that is held matters more than time."""
+        return self.spare_memory or self.most_live < math.inf
+
 
 def grouping(relations: Relations, aims: Aims, apart: Mapping[int, Why] = MappingProxyType({})) -> Grouping:
     """The groups that take the least time by the model, or the least memory.

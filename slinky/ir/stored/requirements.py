@@ -15,7 +15,18 @@ from slinky.errors import FormatError, SlinkyError
 from slinky.ir.formulas import Apply, Axis, Choose, Constant, Coordinate, Element, Formula, Operand, Result
 from slinky.ir.operations import Accumulation, Copy, Expression, Nested, Operation, Reduction, Stage
 from slinky.ir.regions import end_symbols, input_templates, output_region, seen_templates
-from slinky.ir.statements import Alloc, BufferParameter, ConstantBuffer, LoweredFunc, Order, Port, Program, View, walk
+from slinky.ir.statements import (
+    LARGEST_ALIGNMENT,
+    Alloc,
+    BufferParameter,
+    ConstantBuffer,
+    LoweredFunc,
+    Order,
+    Port,
+    Program,
+    View,
+    walk,
+)
 from slinky.ir.stored.reading import Reading, is_dimension, is_name, shown
 from slinky.ir.validation import validated
 from slinky.ir.verifier import verify_program
@@ -128,8 +139,8 @@ def _require_order(reading: Reading, order: Order, rank: int) -> None:
         reading.fail(f"an order has each of the {rank} dimensions once, got {order.dims}")
     if order.strides and (len(order.strides) != rank or any(n is not None and n < 1 for n in order.strides)):
         reading.fail(f"an order has a stride of 1 or more, or none, for each of {rank} dimensions, got {order.strides}")
-    if not is_power_of_two(order.alignment):
-        reading.fail(f"an alignment is a power of two, got {order.alignment}")
+    if not is_power_of_two(order.alignment) or order.alignment > LARGEST_ALIGNMENT:
+        reading.fail(f"an alignment is a power of two, up to {LARGEST_ALIGNMENT}, got {order.alignment}")
 
 
 def _require_view(reading: Reading, view: View, rank: int) -> None:
@@ -229,13 +240,7 @@ def _require_stage(reading: Reading, func: LoweredFunc, stage: Accumulation) -> 
     count = len(stage.reduction.states)
     if not count:
         reading.fail("a reduction holds a state or more")
-    read = {
-        Stage.INIT: 0,
-        Stage.UPDATE: count + len(stage.axes),
-        Stage.KEEP: count,
-        Stage.MERGE: 2 * count,
-        Stage.FINISH: count,
-    }[stage.stage]
+    read = stage.states_read + (len(stage.axes) if stage.stage is Stage.UPDATE else 0)
     written = len(func.outputs) if stage.stage is Stage.FINISH else count
     if (len(func.inputs), len(func.outputs)) != (read, written):
         reading.fail(f"the stage {stage.stage.value} of a reduction with {count} states reads {read} buffers")

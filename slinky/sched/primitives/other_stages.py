@@ -135,9 +135,9 @@ def _states_of(call: Call) -> list[tuple[str, int]]:
     stage = call.func.operation
     assert isinstance(stage, Accumulation)
     count = len(stage.reduction.states)
-    read = {Stage.INIT: 0, Stage.MERGE: 2 * count}.get(stage.stage, count)
+    read = call.reads[: stage.states_read]
     written = call.writes if stage.stage is not Stage.FINISH else ()
-    return [*((b, n % count) for n, b in enumerate(call.reads[:read])), *((b, n) for n, b in enumerate(written))]
+    return [*((b, n % count) for n, b in enumerate(read)), *((b, n) for n, b in enumerate(written))]
 
 
 def _with_reduction(func: LoweredFunc, reduction: Reduction, name: str | None) -> LoweredFunc:
@@ -145,9 +145,8 @@ def _with_reduction(func: LoweredFunc, reduction: Reduction, name: str | None) -
     stage = func.operation
     assert isinstance(stage, Accumulation)
     count = len(reduction.states)
-    read = {Stage.INIT: 0, Stage.MERGE: 2 * count}.get(stage.stage, count)
     inputs = tuple(
-        attrs.evolve(port, dtype=reduction.states[n % count].dtype) if n < read else port
+        attrs.evolve(port, dtype=reduction.states[n % count].dtype) if n < stage.states_read else port
         for n, port in enumerate(func.inputs)
     )
     outputs = func.outputs

@@ -6,6 +6,7 @@ from typing import Any
 
 from slinky.cursors.editing import Edit
 from slinky.ir.copies import with_block, with_body, with_expressions, with_fields, with_program_name
+from slinky.ir.orders import shows_as_much
 from slinky.ir.scopes import loop_facts
 from slinky.ir.statements import Alloc, Block, Check, For, If, Pass, Statement
 from slinky.pipeline import Pipeline
@@ -122,7 +123,8 @@ def _simplified(statement: Statement, known: Facts) -> Block:
         case Check():
             return (statement,)
         case Alloc(layout=layout) if layout is not None:
-            # As strides stand, they show in which order the dimensions lie.
-            return (with_fields(with_expressions(statement, lambda e: simplify_expression(e, known)), layout=layout),)
+            simplified = with_expressions(statement, lambda e: simplify_expression(e, known))
+            is_shown = shows_as_much(simplified, statement, known)
+            return (simplified if is_shown else with_fields(simplified, layout=layout),)
         case _:
             return (with_expressions(statement, lambda e: simplify_expression(e, known)),)
