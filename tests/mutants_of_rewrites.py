@@ -171,6 +171,12 @@ MUTANTS += mutants(
     ("orders: products", "prove(product(tuple(others)) >= 1, known)", "False"),
 )
 MUTANTS += mutants(
+    "slinky/sched/primitives/simplification.py",
+    (OTHER_ORDERS,),
+    ("orders: simplified away", "is_shown = shows_as_much(simplified, statement, known)", "is_shown = True"),
+    ("orders: never simplified", "is_shown = shows_as_much(simplified, statement, known)", "is_shown = False"),
+)
+MUTANTS += mutants(
     "slinky/ir/sharing.py", (OTHER_ORDERS,), ("sharing: orders", " and not asks_for_an_order(call.func):", ":")
 )
 MUTANTS += mutants(
