@@ -37,7 +37,7 @@ from slinky.native.kernels import without_unused
 from slinky.native.names import CNames
 from slinky.native.states import states_in_place
 from slinky.native.tiles import Surroundings, integers_assigned, loop_variables
-from slinky.native.walking import blocks_of_step, every_step, field_names, sites_of
+from slinky.native.walking import blocks_of_step, every_step, field_names, nodes_in, sites_of
 from slinky.native.windows import with_windows_inside
 from slinky.runtime.codegen.uses import names_assigned, names_used
 from slinky.runtime.collector import collector_paused
@@ -288,23 +288,12 @@ def _needed_outside(steps: Steps, later: set[str]) -> tuple[Step, ...] | None:
 
 def _cannot_fail(step: Node) -> bool:
     """Whether naming a value does nothing else. Divisions may fail, and so do windows and blocks that are not there."""
-    for node in _nodes(step):
+    for node in nodes_in(step):
         if isinstance(node, (At, Window)):
             return False
         if isinstance(node, (Quotient, Remainder)) and not isinstance(node.denominator, Integer):
             return False
     return True
-
-
-def _nodes(root: object) -> Iterator[object]:
-    waiting = [root]
-    while waiting:
-        item = waiting.pop()
-        if isinstance(item, tuple):
-            waiting += item
-        elif isinstance(item, Node):
-            yield item
-            waiting += [getattr(item, name) for name in field_names(type(item))]
 
 
 def _texts(tree: PlanTree) -> Iterator[str]:
@@ -314,7 +303,7 @@ def _texts(tree: PlanTree) -> Iterator[str]:
     if tree.again is not None:
         yield from (tree.again.name, *tree.again.parameters)
         roots.append(tree.again.body)
-    for node in _nodes(tuple(roots)):
-        for name in field_names(type(node)):
+    for node in nodes_in(tuple(roots)):
+        for name in field_names(node):
             value = getattr(node, name)
             yield from (each for each in (value if isinstance(value, tuple) else (value,)) if isinstance(each, str))

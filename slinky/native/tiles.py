@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, cast
+from typing import Any
 
 import attrs
 
@@ -35,7 +35,7 @@ from slinky.native.names import CNames
 from slinky.native.operators import C_TYPES
 from slinky.native.statements import Lines, RangeText
 from slinky.native.sums import Sum
-from slinky.native.walking import every_step
+from slinky.native.walking import every_step, nodes_in
 from slinky.runtime.arena import SiteKind
 from slinky.runtime.codegen.uses import names_assigned, names_used
 from slinky.runtime.plan_tree import (
@@ -500,20 +500,9 @@ def integers_assigned(tree: PlanTree) -> dict[str, Value]:
 
 def _clamps_in(steps: Sequence[Node]) -> Iterator[Least | Greatest]:
     """The smallest and largest of values in steps, and in what stands inside."""
-    return (node for node in _nodes_in(tuple(steps)) if isinstance(node, (Least, Greatest)))
+    return (node for node in nodes_in(tuple(steps)) if isinstance(node, (Least, Greatest)))
 
 
 def _is_chosen(value: Value) -> bool:
     """Whether more may be known of a value later than now."""
-    return any(isinstance(node, (Least, Greatest, Quotient)) for node in _nodes_in(value))
-
-
-def _nodes_in(root: object) -> Iterator[Node]:
-    waiting = [root]
-    while waiting:
-        item = waiting.pop()
-        if isinstance(item, tuple):
-            waiting += reversed(item)
-        elif isinstance(item, Node):
-            yield item
-            waiting += [getattr(item, field.name) for field in attrs.fields(cast(Any, type(item)))]
+    return any(isinstance(node, (Least, Greatest, Quotient)) for node in nodes_in(value))

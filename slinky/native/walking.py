@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from functools import cache
+from typing import Any, cast
 
 import attrs
 
 from slinky.runtime.arena import SiteKind
-from slinky.runtime.plan_tree import Fetch, PlanTree, Reserve, Step, Steps, TakeArena
+from slinky.runtime.plan_tree import Fetch, Node, PlanTree, Reserve, Step, Steps, TakeArena
 
 
 def sites_of(tree: PlanTree) -> dict[str, SiteKind]:
@@ -42,7 +43,7 @@ def every_step(steps: Sequence[Step]) -> Iterator[Step]:
 def blocks_of_step(step: Step) -> tuple[Steps, ...]:
     """The blocks of steps in a step."""
     found: list[Steps] = []
-    for name in _blocks_of_kind(type(step)):
+    for name in _blocks_of_kind(cast(Any, type(step))):
         value = getattr(step, name)
         if name == "stages":
             found += [stage.body for stage in value]
@@ -51,21 +52,29 @@ def blocks_of_step(step: Step) -> tuple[Steps, ...]:
     return tuple(found)
 
 
-_fields: dict[Any, tuple[str, ...]] = {}
-_blocks: dict[Any, tuple[str, ...]] = {}
+def nodes_in(root: object) -> Iterator[Node]:
+    """A node and all nodes in it, each before what is in it; or those of a tuple of nodes."""
+    waiting = [root]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, tuple):
+            waiting += reversed(item)
+        elif isinstance(item, Node):
+            yield item
+            waiting += [getattr(item, name) for name in field_names(item)]
 
 
-def field_names(kind: Any) -> tuple[str, ...]:
-    """The names of the fields of a kind of node, found once."""
-    found = _fields.get(kind)
-    if found is None:
-        found = _fields[kind] = tuple([field.name for field in attrs.fields(kind)])
-    return found
+def field_names(node: Node) -> tuple[str, ...]:
+    """The names of the fields of a node."""
+    return _fields_of_kind(cast(Any, type(node)))
 
 
+@cache
+def _fields_of_kind(kind: Any) -> tuple[str, ...]:
+    return tuple([field.name for field in attrs.fields(kind)])
+
+
+@cache
 def _blocks_of_kind(kind: Any) -> tuple[str, ...]:
     """Of these, those of fields with blocks of steps."""
-    found = _blocks.get(kind)
-    if found is None:
-        found = _blocks[kind] = tuple([name for name in field_names(kind) if name in ("body", "orelse", "stages")])
-    return found
+    return tuple([name for name in _fields_of_kind(kind) if name in ("body", "orelse", "stages")])
