@@ -247,3 +247,41 @@ def test_a_loop_starts_early_enough_for_the_first_window(later: int, is_right: b
         else:
             with pytest.raises(sl.SchedulingError, match=r"does not find all of b1|not shown that f1 finds"):
                 settle(edit, "edit")
+
+
+def _nested(steps: list[int]) -> tuple[sl.Pipeline, sl.LoopCursor]:
+    """Windows computed in the innermost of loops with these steps."""
+    (x,) = sl.variables("x")
+    a, t, out = (sl.BufferExpr(name, np.int64, 1) for name in ("a", "t", "out"))
+    sl.Func(np.negative, [a[x]], [t[x]], name="make")
+    sl.Func(lambda s, o: np.add(s[:-2], s[2:], out=o), [t[sl.interval(x - 1, x + 1)]], [out[x]], name="use")
+    p = sl.build_pipeline([a], [out])
+    for step in steps:
+        p = sl.split_loop(p, "use.x", step)
+    inner = p.find_all("for _")[-1]
+    return sl.compute_at(p, "make", inner), inner
+
+
+def test_loops_of_one_iteration_have_no_later_ones_to_look_at() -> None:
+    def work(depth: int) -> int:
+        p, inner = _nested([1] * depth)
+        _, count = _counted(lambda: sl.slide_window(p, "make", inner, warmup="first"))
+        return int(count)
+
+    assert work(16) < 3.5 * work(8)
+
+
+def test_only_so_many_cases_of_first_and_later_iterations_are_told_apart() -> None:
+    """Each loop doubles the cases: in deep nests it is not shown that a window may slide, soon enough."""
+
+    def work(depth: int) -> int:
+        p, inner = _nested([2**k for k in reversed(range(depth))])
+
+        def slide() -> None:
+            with pytest.raises(sl.SchedulingError):
+                sl.slide_window(p, "make", inner, warmup="first")
+
+        _, count = _counted(slide)
+        return int(count)
+
+    assert work(14) < 1.5 * work(8)

@@ -66,6 +66,9 @@ class _Contribution:
 _LONG = 4
 """An end that is a choice between more cases is simplified where nothing else helps."""
 
+_MOST_CASES = 128
+"""So many cases of the first and of later iterations are told apart at most: each loop doubles them."""
+
 _MOST_UNDECIDED = 2
 """Of how many statements before a reader to try both that they run and that they do not: each doubles the work."""
 
@@ -81,6 +84,8 @@ class Coverage:
         self.version = version
         self.buffer = buffer
         self.serial = 0
+        self.cases = 0
+        """How many cases were looked at, of the region at hand."""
         self.before: dict[tuple[int, int], Box | None] = {}
         """What calls have surely written in earlier iterations of loops, by identity, as far as it was asked for."""
         home = version.entries[alloc.id].parent if alloc is not None else ROOT
@@ -137,6 +142,7 @@ class Coverage:
         """Whether a region is shown to be written."""
         self.loops.sort(key=lambda loop: len(self.version.ancestors(loop.id)))
         undecided = [c for c in self._running() if not prove(c, known)]
+        self.cases = 0
         return self._covers_whether_or_not(region, known, undecided[:_MOST_UNDECIDED])
 
     def covers_at_a_glance(self, touch: Touch) -> bool:
@@ -254,6 +260,9 @@ class Coverage:
         Where there are cases to tell apart, what stands here alone is tried last in each case and not before them: in a
         window that slides it never suffices, and to find that out is the longest of all proofs.
         """
+        self.cases += 1
+        if self.cases > _MOST_CASES:
+            return False
         if not loops:
             return _cover(region, boxes, known) or impossible(known) or _cover_simplified(region, boxes, known)
         if _cover_by_comparing(region, boxes, known):
@@ -265,6 +274,8 @@ class Coverage:
             first = known.also(equal(loop.variable, loop.range.min), substitute(not_empty(region), at_first))
             if not self._cover_by_cases(needed, started, first, inner):
                 return False
+        if plainly_at_most(loop.range.max, loop.range.min):
+            return True  # there are no later ones
         later = known.also(loop.variable >= loop.range.min + loop.step)
         earlier: list[Box] = []
         for contribution in self.prior[loop.id]:
