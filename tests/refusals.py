@@ -461,6 +461,7 @@ REFUSALS: dict[str, dict[str, str]] = {
     },
     "resize_dim": {
         "strides that are asked for": r"has strides that are asked for",
+        "no elements outside": r"which may be no elements, and is not shown to lie in",
         "something read is not written": UNWRITTEN,
         "an output is not written": OUTPUT,
         "a fold": FOLD,

@@ -293,6 +293,29 @@ def test_strides_that_were_asked_for() -> None:
     agree(stencil(), q)
 
 
+def test_what_reads_nothing_reads_it_inside() -> None:
+    """Nobody has to write what has no elements; but who reads it asks for a part of what the buffer holds."""
+    a, t, out = (sl.BufferExpr(name, np.int64, 1) for name in ("a", "t", "out"))
+    t.dim(0).min, t.dim(0).max = 0, -1
+    sl.Func(np.negative, [a[x]], [t[x]], name="make")
+    sl.Func(lambda s, o: np.copyto(o, 7 + s.size), [t[:]], [out[x]], name="fill")
+    before = sl.split_loop(sl.build_pipeline([a], [out]), "fill.x", 1)
+    p = sl.stage_buffer(before, "fill", "t", (sl.interval(0, -1),))
+    p = sl.lift_alloc(p, "alloc t_1", 1)
+    p = sl.remove_call(sl.cut_call(p, "load.x", 0), "load #1")
+    for outside in (sl.interval(0, -2), sl.interval(5, 4)):
+        error = refused(lambda interval=outside: sl.resize_dim(p, "alloc t_1", 0, interval))
+        assert error.reason == (
+            f"fill reads 0..-1 of t_1 along x, which may be no elements, and is not shown to lie in {outside} even so"
+        )
+    for inside in (sl.interval(0, -1), sl.interval(-3, 4), sl.interval(0, 0)):
+        resized = sl.resize_dim(p, "alloc t_1", 0, inside)
+        resized.verify()
+        for count in (1, 5):
+            out_buffer = sl.Buffer(np.zeros(count, np.int64), min=(2,))
+            compare(before, resized, [sl.Buffer(np.arange(4))], [out_buffer])
+
+
 def test_an_alignment_holds_for_any_bounds() -> None:
     inp, intm, out = (sl.BufferExpr(name, np.int16, 2) for name in ("inp", "intm", "out"))
     intm.alignment = 64

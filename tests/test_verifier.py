@@ -151,6 +151,30 @@ def test_regions_that_surely_leave_their_buffer() -> None:
     )
 
 
+def reading_nothing() -> sl.Pipeline:
+    """A pipeline whose second func reads a buffer of no elements."""
+    a, t, out = (sl.BufferExpr(name, np.int64, 1) for name in ("a", "t", "out"))
+    (x,) = sl.variables("x")
+    t.dim(0).min, t.dim(0).max = 0, -1
+    sl.Func(np.negative, [a[x]], [t[x]], name="make")
+    sl.Func(lambda s, o: np.copyto(o, 7 + s.size), [t[:]], [out[x]], name="fill")
+    return sl.build_pipeline([a], [out])
+
+
+def check_sevens(p: sl.Pipeline) -> None:
+    p.verify()
+    for checked in (False, True):
+        result = np.zeros(5, np.int64)
+        p.run(np.arange(4), result, checked=checked)
+        assert result.tolist() == [7] * 5
+
+
+def test_what_reads_nothing_needs_nothing_written() -> None:
+    p = sl.assume_shape(sl.split_loop(reading_nothing(), "make.x", 2), out=(5,))
+    assert "make" not in str(p)
+    check_sevens(p)
+
+
 def test_ten_thousand_statements_in_a_row() -> None:
     calls = [over(STENCIL, (out_y, out_x)) for _ in range(10_000)]
     long = with_body(PROGRAM, (ALLOC, PRODUCE, *calls))

@@ -37,8 +37,8 @@ from slinky.ir.statements import (
     workers_of,
 )
 from slinky.symbolic.expressions import Expr, Metadata, Scalar, Variable, negate
-from slinky.symbolic.intervals import box_symbols, not_empty
-from slinky.symbolic.proofs import impossible, prove
+from slinky.symbolic.intervals import Box, box_symbols, not_empty
+from slinky.symbolic.proofs import Facts, impossible, prove
 from slinky.symbolic.traversal import symbols, union_of_symbols
 
 
@@ -196,7 +196,7 @@ class _Verifier:
         for buffer, port in zip(call.reads, func.inputs, strict=True):
             self.buffer(call, buffer, port, scope)
             self.in_scope(call, box_symbols(port.box) - set(func.dims), scope)
-            if buffer not in self.written and not self.does_nothing(call, scope):
+            if buffer not in self.written and not self.reads_nothing(call, buffer, scope):
                 self.fail(call, f"it reads {buffer!r}, which nothing has written")
         self.func(call, scope)
         for value in func.operation.floats():
@@ -216,14 +216,20 @@ class _Verifier:
         ends += [e for _, i in func.whole for e in (i.min, i.max)]
         self.in_scope(call, union_of_symbols((*ends, *func.known, *func.operation.expressions())), scope)
 
-    def does_nothing(self, call: Call, scope: Scope) -> bool:
-        """Whether it is shown that a call has nothing to do, wherever it runs."""
-        return impossible(scope.known.also(not_empty(clamped_box(call, scope.boxes.__getitem__))))
+    def where_it_runs(self, call: Call, scope: Scope) -> tuple[Box, Facts]:
+        """The box of a call, clamped, and what is known where it has anything to do."""
+        box = clamped_box(call, scope.boxes.__getitem__)
+        return box, scope.known.also(not_empty(box))
+
+    def reads_nothing(self, call: Call, buffer: str, scope: Scope) -> bool:
+        """Whether it is shown that a call reads no element of a buffer, or has nothing to do, wherever it runs."""
+        box, known = self.where_it_runs(call, scope)
+        regions = (effect.box for effect in reads(call, box) if effect.buffer == buffer)
+        return impossible(known) or all(impossible(known.also(not_empty(region))) for region in regions)
 
     def regions(self, call: Call, scope: Scope) -> None:
-        """Fail if a read is shown to leave its buffer, wherever the call does anything."""
-        box = clamped_box(call, scope.boxes.__getitem__)
-        known = scope.known.also(not_empty(box))
+        """Fail if a read, of whatever length, is shown to leave its buffer, wherever the call does anything."""
+        box, known = self.where_it_runs(call, scope)
         if impossible(known):
             return
         for effect in reads(call, box):

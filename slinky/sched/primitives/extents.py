@@ -14,22 +14,24 @@ from collections.abc import Iterable
 from typing import Any
 
 from slinky.cursors.answers import dim_position
-from slinky.cursors.cursors import AllocCursor
+from slinky.cursors.cursors import AllocCursor, CallCursor
 from slinky.cursors.editing import Edit
 from slinky.cursors.versions import Version
 from slinky.errors import OperationError, SchedulingError
 from slinky.ir.copies import with_bounds
-from slinky.ir.statements import Alloc
+from slinky.ir.effects import reads
+from slinky.ir.statements import Alloc, Call
 from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
 from slinky.sched.legality.reasons import ALL_BUT_CHECKS, MORE_ROOM, Kept
+from slinky.sched.legality.touches import effective_box
 from slinky.sched.operation import sched_op
 from slinky.sched.primitives.rewriting import keep_clamped, require_divisors, require_known_symbols, require_positive
 from slinky.sched.returned import AlignDimCursors, ResizeDimCursors
 from slinky.symbolic.bounds import simplify
-from slinky.symbolic.expressions import Expr, constant
-from slinky.symbolic.intervals import Interval
-from slinky.symbolic.proofs import Facts, prove
+from slinky.symbolic.expressions import Expr, constant, negate
+from slinky.symbolic.intervals import Interval, not_empty
+from slinky.symbolic.proofs import Facts, impossible, prove
 from slinky.symbolic.traversal import symbols
 
 
@@ -61,10 +63,10 @@ def resize_dim(p: Pipeline, alloc: AllocCursor, dim: str | int, interval: Interv
         dim: the dimension, by name or position.
         interval: what the buffer is to hold of it, in terms of parameters and the loops around the allocation.
 
-    Refused: an interval that does not hold what is read, or under which another output of a call that writes the buffer
-    would lack something; a call that computes a dimension whole, and would compute part of it; folds that do not hold
-    what is live then; a buffer with strides that are asked for, which might not leave room, or over which a call writes
-    another one in place, which holds the same.
+    Refused: an interval that does not hold what is read, or the ends of a region of no elements, or under which another
+    output of a call that writes the buffer would lack something; a call that computes a dimension whole, and would
+    compute part of it; folds that do not hold what is live then; a buffer with strides that are asked for, which might
+    not leave room, or over which a call writes another one in place, which holds the same.
 
     Cursors:
         alloc: the allocation.
@@ -78,6 +80,8 @@ def resize_dim(p: Pipeline, alloc: AllocCursor, dim: str | int, interval: Interv
     for end in (interval.min, interval.max):
         _require_known(edit, old, end, "the interval")
     is_more = _holds(interval, old.box[d], version.facts_at(old.id))
+    if not is_more:
+        _require_empty_reads_inside(version, old, d, interval)
     new = settle(_resized(edit, old, d, interval), "resize_dim", *_kept(is_more))
     return new, (AllocCursor(new._version, old.id),)
 
@@ -138,6 +142,24 @@ def _require_no_strides(alloc: AllocCursor) -> None:
             place=alloc,
             hint="say what it holds first, and set its layout then",
         )
+
+
+def _require_empty_reads_inside(version: Version, old: Alloc, d: int, interval: Interval) -> None:
+    """Raise `SchedulingError` unless regions of no elements, of which nobody has to write anything, stay inside: where
+    a call reads, it asks for a part of what the buffer holds."""
+    for identity in version.readers_of(old):
+        call = version.statement(identity)
+        assert isinstance(call, Call)
+        box = effective_box(version, call)
+        running = version.facts_at(identity).also(not_empty(box))
+        for effect in reads(call, box):
+            known = running.also(negate(not_empty(effect.box)))
+            if effect.buffer == old.buffer and not impossible(known) and not _holds(interval, effect.box[d], known):
+                raise SchedulingError(
+                    f"{call.func.name} reads {effect.box[d]} of {old.buffer} along {old.dims[d]}, which may be no "
+                    f"elements, and is not shown to lie in {interval} even so",
+                    place=CallCursor(version, identity),
+                )
 
 
 def _require_known(edit: Edit, alloc: Alloc, value: Expr, what: str) -> None:
