@@ -196,7 +196,7 @@ class Way(enum.Enum):
 
 
 def _meet(program: Program, conditions: Sequence[Condition], values: Values, way: Way) -> bool:
-    """Change values until all conditions hold. Returns whether that succeeded."""
+    """Change values until all conditions hold. Returns whether that succeeded: not, if they come round in a circle."""
     ends = [(p, d) for p in (*program.inputs, *program.outputs) for d in range(p.rank)]
     movable = [
         [metadata_key(p.name, d, end) for p in program.inputs for d in range(p.rank) for end in ("min", "max")],
@@ -207,6 +207,7 @@ def _meet(program: Program, conditions: Sequence[Condition], values: Values, way
         movable[:2] = movable[1::-1]
     elif way is Way.TOGETHER:
         movable = [[symbol for symbols in movable for symbol in symbols]]
+    seen: set[tuple[int, ...]] = set()
     for _ in range(_ROUNDS):
         for parameter, d in ends:  # an extent of less than 0 is 0
             if _extent(parameter, d, values) < 0:
@@ -215,6 +216,10 @@ def _meet(program: Program, conditions: Sequence[Condition], values: Values, way
         failing = [c for c in conditions if _distance_of(c)(values) > 0]
         if not failing:
             return all(_extent(p, d, values) >= 0 for p, d in ends)
+        now = tuple(values.values())
+        if now in seen:
+            return False
+        seen.add(now)
         _complete(program, values)
         if way is Way.TOGETHER:
             _improve(conditions, frozenset[str]().union(*map(symbols_of, failing)), movable, values)
