@@ -65,6 +65,16 @@ class Race:
         return f"was {self.verb} in the iteration {before}, and this is {now}, of the parallel loop {loop}"
 
 
+_FEW = 2_000
+"""Of so many numbers, a set is made sooner than they are sorted."""
+
+
+def _distinct(numbers: np.ndarray[Any, Any]) -> list[int]:
+    """The numbers in an array, each once, in order."""
+    found: list[int] = np.unique(numbers).tolist() if numbers.size > _FEW else sorted(set(numbers.ravel().tolist()))
+    return found
+
+
 class Accesses:
     """Which iterations touched the elements of one buffer."""
 
@@ -107,7 +117,7 @@ class Accesses:
         return number
 
     def _race(self, noted: np.ndarray[Any, Any], verb: str, now: Iteration) -> Race | None:
-        for number in np.unique(noted):
+        for number in _distinct(noted):
             before = self._iterations[number]
             if _parting(before, now) is not None:
                 place = tuple(int(k) for k in np.argwhere(noted == number)[0])
@@ -118,8 +128,8 @@ class Accesses:
         _, last, other = self._noted
         pairs = last[places] * len(self._iterations) + other[places]
         kept = np.zeros_like(pairs)
-        for pair in np.unique(pairs):
-            kept = np.where(pairs == pair, self._outermost(divmod(int(pair), len(self._iterations)), now), kept)
+        for pair in _distinct(pairs):
+            kept = np.where(pairs == pair, self._outermost(divmod(pair, len(self._iterations)), now), kept)
         last[places], other[places] = self._number(now), kept
 
     def _outermost(self, numbers: Iterable[int], now: Iteration) -> int:
