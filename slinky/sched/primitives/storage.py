@@ -87,11 +87,10 @@ def fold_storage(p: Pipeline, alloc: AllocCursor, dim: str | int, factor: Expr |
         dim: the dimension, by name or position.
         factor: how many coordinates to keep: at least the largest window that is live at once, which is the default.
 
-    Refused: a window that is not shown to be the same, or smaller, in every iteration; a factor smaller than what is
-    live; accesses that do not move forward with one loop around them all; that loop being parallel; without a factor,
-    a dimension all of which is live at once, so that nothing would be saved; a second folded dimension (callbacks get
-    plain strided views, and only one dimension of them can wrap around); a default that would divide by what is at
-    least 1 only further inside.
+    Refused: a factor smaller than what is live; accesses that do not move forward with one loop around them all; that
+    loop being parallel; without a factor, a dimension all of which is live at once, so that nothing would be saved; a
+    second folded dimension (callbacks get plain strided views, and only one dimension of them can wrap around); a
+    default that would divide by what is at least 1 only further inside.
 
     Cursors:
         alloc: the allocation.
@@ -181,17 +180,6 @@ def _window_extent(version: Version, alloc: AllocCursor, d: int) -> Expr:
     known = version.facts_at(window.loop.id).also(*loop_facts(window.loop))
     extents = [_largest_extent(high, low, window.loop, known) for high, low in _pairs(window)]
     factor = simplify(maximum(*extents), known)
-    around = window.loop
-    if window.loop.variable in symbols(factor):
-        raise SchedulingError(
-            f"not shown that the window of {old.buffer}.{old.dims[d]} is the same in every iteration of loop "
-            f"{window.loop.variable}",
-            place=alloc,
-            remedies=lambda: [
-                first("slide the producer first", ("slide_window", PlaceOf(i), PlaceOf(around.id)))
-                for i in version.writers(old.buffer)
-            ],
-        )
     # It is evaluated where the buffer is allocated, also where the loop around the accesses never runs.
     return at_least_one(factor, version.facts_at(old.id))
 
@@ -203,7 +191,7 @@ def _pairs(window: Usage) -> Iterable[tuple[Expr, Expr]]:
 
 
 def _largest_extent(high: Expr, low: Expr, loop: For, known: Facts) -> Expr:
-    """The largest `high - low + 1` over a loop."""
+    """The largest `high - low + 1` over a loop, free of its variable: it is evaluated outside."""
     extent = high - low + 1
     y = loop.variable
     if y not in symbols(extent):
