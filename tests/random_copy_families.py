@@ -76,6 +76,25 @@ def _of_places(draw: random.Random) -> Example:
     return Example(p, [sl.Buffer(values, min=(LOW, LOW))], [sl.Buffer(np.zeros(shape, np.int64), min=low)], [expected])
 
 
+def _within_edges(draw: random.Random) -> Example:
+    """Elements of an input, some of them several times; there would be something else beyond its edges."""
+    a, t, out = buffers("a t out", 2, 2, 2)
+    values = _given(draw)
+    place = PLACES[draw.choice(["repeated", "a remainder", "a remainder", "every other", "the diagonal"])]
+    shape = (draw.choice([3, 1, 4]), draw.choice([2, 3, 5]))
+    low = (draw.randint(-2, 2), draw.randint(-2, 2))
+    rows, columns = np.meshgrid(*(np.arange(m, m + n) for m, n in zip(low, shape, strict=True)), indexing="ij")
+    expected = _at(values, *np.broadcast_arrays(*place(rows, columns)))
+    is_read = draw.random() < 0.6
+    outside: Any = draw.choice([5, "nearest", "wrap"])
+    sl.copies.copy(a[place(Y, X)], (t if is_read else out)[Y, X], name="copy", outside=outside)
+    if is_read:
+        sl.Func(np.square, [t[Y, X]], [out[Y, X]], name="squares")
+        expected = np.square(expected)
+    p = sl.build_pipeline([a], [out], alias=False)
+    return Example(p, [sl.Buffer(values, min=(LOW, LOW))], [sl.Buffer(np.zeros(shape, np.int64), min=low)], [expected])
+
+
 def _in_parts(draw: random.Random) -> Example:
     """What is put together of parts, each made by a func, of which some are read by others, too."""
     rank = 1
@@ -136,6 +155,32 @@ def _padded(draw: random.Random) -> Example:
     p = sl.build_pipeline([a], [out], alias=False)
     expected = wide[:-2] + wide[2:]
     return Example(p, [sl.Buffer(values)], [sl.Buffer(np.zeros(made.shape, np.int64))], [expected])
+
+
+def _beyond_edges(draw: random.Random) -> Example:
+    """What is read beyond the edges of an input, element by element or by windows, along one of its dimensions."""
+    a, out = buffers("a out", 1, 1)
+    count, first, low = draw.randint(2, 6), draw.randint(-4, 2), draw.randint(-2, 2)
+    values = integers(draw, count)
+    rule = draw.choice(["nearest", "wrap", "mirror", "reflect", "constant"])
+    modes = {"nearest": "edge", "mirror": "reflect", "reflect": "symmetric", "wrap": "wrap", "constant": "constant"}
+    taps = draw.choice([1, 1, 2, 3])
+    extended = a.extended(rule, **({"value": 0} if rule == "constant" else {}))
+    sl.Func(_sums(taps), [extended[sl.interval(X, X + taps - 1)]], [out[X]], name="sums")
+    wide = np.pad(values, (20, 20), mode=modes[rule])  # type: ignore[call-overload]
+    length = draw.randint(1, 7)
+    begin = first - low + 20
+    found = np.convolve(wide, np.ones(taps, np.int64), "valid")[begin : begin + length]
+    p = sl.build_pipeline([a], [out], alias=False)
+    outputs = [sl.Buffer(np.zeros(length, np.int64), min=(first,))]
+    return Example(p, [sl.Buffer(values, min=(low,))], outputs, [found])
+
+
+def _sums(taps: int) -> Callable[[Array, Array], None]:
+    def sums(source: Array, target: Array) -> None:
+        target[...] = sum(source[k : k + len(target)] for k in range(taps))
+
+    return sums
 
 
 def _sums_of_copies(draw: random.Random) -> Example:
@@ -251,10 +296,12 @@ def _of_one_name(draw: random.Random) -> Example:
 
 FAMILIES: dict[str, Callable[[random.Random], Example]] = {
     "copies of places": _of_places,
+    "within edges": _within_edges,
     "copies in parts": _in_parts,
     "stacks": _stacks,
     "of one name": _of_one_name,
     "padded": _padded,
+    "beyond edges": _beyond_edges,
     "sums of copies": _sums_of_copies,
     "scans": _scans,
 }

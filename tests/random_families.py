@@ -58,10 +58,11 @@ def wanted(made: Made) -> Sequence[tuple[str, str]]:
 
 def all_families() -> dict[str, Callable[[random.Random], Example]]:
     """Those of this page."""
-    import random_copy_families
-    import random_variant_families
+    import random_call_families as calls
+    import random_copy_families as copies
+    import random_variant_families as variants
 
-    return FAMILIES | random_copy_families.FAMILIES | random_variant_families.FAMILIES
+    return FAMILIES | copies.FAMILIES | variants.FAMILIES | calls.FAMILIES
 
 
 def run_and_compare(made: Made, pipeline: sl.Pipeline, **options: Any) -> sl.RunStatistics:
@@ -138,7 +139,8 @@ def _in_two_shapes(draw: random.Random) -> Example:
     reads = [source[Y, :], *([more[X + draw.randint(-1, 1)]] if moves else [])]
     (state,) = buffers("state", 1)
     axes = (1, *(None for _ in reads[1:]))
-    reduction = sl.Reduction({"r": axes}, [state[Y]], lambda p: p.fill(0), update, finish)
+    merge = (lambda one, more, out: np.add(one, more, out=out)) if draw.random() < 0.6 else None
+    reduction = sl.Reduction({"r": axes}, [state[Y]], lambda p: p.fill(0), update, finish, merge=merge)
     sl.Func(whole, reads, [s[Y], m[Y, X]], name="total", reduction=reduction)
     p = sl.build_pipeline([a, *([more] if moves else [])], [s, m])
     row, column = draw.randint(-3, 3), draw.randint(-3, 3)
@@ -274,6 +276,27 @@ def _backwards(draw: random.Random) -> Example:
     return Example(p, [sl.Buffer(values, min=(low,))], outputs, [value])
 
 
+def _both_ways(draw: random.Random) -> Example:
+    """What is read forward of one buffer and backward of another one."""
+    a, t, u, out = buffers("a t u out", 1, 1, 1, 1)
+    taps, at, count, first = draw.choice([2, 3]), draw.randint(-2, 2), draw.choice([4, 1, 5]), draw.randint(-3, 3)
+    values, low = integers(draw, 41), -20
+    sl.Func(np.negative, [a[X]], [t[X]], name="make")
+    sl.Func(np.square, [a[X]], [u[X]], name="squares")
+
+    def both(forward: Array, back: Array, target: Array) -> None:
+        n = len(target)
+        target[...] = sum(forward[k : k + n] for k in range(taps)) + back[::-1]
+
+    reads = [t[sl.interval(X, X + taps - 1)], u[at - X]]
+    sl.Func(both, reads, [out[X]], name="both")
+    places = range(first, first + count)
+    value = [-values[x - low : x - low + taps].sum() + values[at - x - low] ** 2 for x in places]
+    p = sl.build_pipeline([a], [out])
+    outputs = [sl.Buffer(np.zeros(count, np.int64), min=(first,))]
+    return Example(p, [sl.Buffer(values, min=(low,))], outputs, [np.array(value)])
+
+
 def _of_nothing(draw: random.Random) -> Example:
     """A buffer of no elements, which is read all the same."""
     a, t, out = buffers("a t out", 1, 1, 1)
@@ -293,6 +316,7 @@ FAMILIES: dict[str, Callable[[random.Random], Example]] = {
     "in whole pieces": _in_whole_pieces,
     "with constants": _with_constants,
     "backwards": _backwards,
+    "both ways": _both_ways,
     "of nothing": _of_nothing,
 }
 """Those of this page."""
@@ -306,11 +330,21 @@ WANTED: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("alias_copy", "whole pieces"): ("in whole pieces",),
     ("inline_pipeline", "a constant"): ("with constants",),
     ("slide_window", "an end does not move forward"): ("backwards",),
+    ("slide_window", "the loop would run longer"): ("both ways",),
     ("absorb_loop", "not side by side"): ("backwards",),
     ("alias_copy", "several places"): ("copies of places",),
+    ("alias_copy", "no view"): ("copies of places",),
+    ("split_boundary", "no box"): ("within edges",),
+    ("split_boundary", "where it reaches the edges"): ("within edges",),
+    ("resize_dim", "no elements outside"): ("of nothing",),
+    ("choose_variant", "an order for others"): ("of orders",),
+    ("choose_variant", "an order of what is folded or in blocks"): ("of orders",),
+    ("share_calls", "other sources"): ("of one pipeline",),
+    ("inline_pipeline", "a check"): ("with checks",),
+    ("split_reduction_in_parts", "a dimension without a state"): ("in two shapes",),
     ("alias_copy", "a producer that cannot"): ("scans",),
     ("split_boundary", "by views"): ("padded",),
-    ("split_boundary", "what cutting a loop leaves"): ("padded",),
+    ("split_boundary", "what cutting a loop leaves"): ("beyond edges",),
     ("alias_copy", "a place in what others write"): ("copies in parts",),
     ("alias_copy", "reads and writes"): ("stacks",),
     ("alias_copy", "another buffer of the name"): ("of one name",),

@@ -8,11 +8,22 @@ from typing import Any
 
 from random_chains import AnyChain, NothingToDoError
 from random_memory_situations import fitting
-from random_places import Shared, calls, finish, loops_around, now, one_of, own_buffers, readers, shared_loop
+from random_places import (
+    Shared,
+    calls,
+    declared_fusions,
+    finish,
+    loops_around,
+    now,
+    one_of,
+    own_buffers,
+    pairs_outside,
+    readers,
+    shared_loop,
+)
 
 import slinky as sl
 from slinky import ir
-from slinky.ir.families import original
 from slinky.ir.operations import Accumulation, Copy, Nested
 from slinky.ir.statements import SERIAL, For
 from slinky.symbolic.expressions import as_expr, constant_value, variable
@@ -116,8 +127,8 @@ def _taken(chain: AnyChain) -> sl.Pipeline:
     return sl.split_loop(p, dim, chain.choose([1, 2, 3]), names=chain.choose(sorted(names)))
 
 
-def _own_inside(chain: AnyChain) -> sl.Pipeline:
-    """A loop with a buffer of its own, before another one of that name."""
+def _own_before(chain: AnyChain) -> tuple[sl.LoopCursor, sl.AllocCursor, sl.LoopCursor]:
+    """A loop with a buffer of its own, before another one of that name, for a loop behind it."""
     shared = shared_loop(chain, slides=False)
     chain.take("store_at", sl.store_at(chain.pipeline, shared.alloc(chain.pipeline), shared.loop))
     at = shared.loop.bounds().min + chain.choose([1, 2, 3])
@@ -126,7 +137,17 @@ def _own_inside(chain: AnyChain) -> sl.Pipeline:
     alloc = next(s for s in now(chain, parts.second).body() if isinstance(s, sl.AllocCursor))
     p, (lifted,) = sl.lift_alloc(p, alloc, rc=True)
     chain.take("lift_alloc", p)
-    return sl.reorder_statements(p, now(chain, lifted).expand(before=1))
+    return now(chain, parts.first), now(chain, lifted), now(chain, parts.second)
+
+
+def _own_inside(chain: AnyChain) -> sl.Pipeline:
+    _, alloc, _ = _own_before(chain)
+    return sl.reorder_statements(chain.pipeline, alloc.expand(before=1))
+
+
+def _own_between(chain: AnyChain) -> sl.Pipeline:
+    first, _, second = _own_before(chain)
+    return sl.fuse_loops(chain.pipeline, first, second)
 
 
 # Loops ----------------------------------------------------------------------------------------------------------------
@@ -212,11 +233,15 @@ def _not_forward(chain: AnyChain) -> sl.Pipeline:
 
 def _longer(chain: AnyChain) -> sl.Pipeline:
     """A loop with two producers, of which one would compute something in the iterations that the other one needs."""
-    shared = shared_loop(chain, (1, 1, 2), slides=False)
     p = chain.pipeline
-    made = [c for c in calls(p) if not c.parent() and set(c.outputs()) & set(shared.producer.inputs())]
-    chain.take("compute_at", sl.compute_at(p, one_of(chain, made), shared.loop))
-    return sl.slide_window(chain.pipeline, shared.producer, shared.loop)
+    reads = [(made, reader) for made, reader in pairs_outside(p) if reader.dims()]
+    pairs = [(one, other, reader) for one, reader in reads for other, same in reads if one != other and reader == same]
+    one, other, reader = one_of(chain, pairs)
+    p, made = sl.split_loop(p, chain.choose(reader.dims()), chain.choose([1, 1, 2]), rc=True)
+    chain.take("split_loop of a dimension", p)
+    for each in (one, other):
+        chain.take("compute_at", sl.compute_at(chain.pipeline, each, made.outer))
+    return sl.slide_window(chain.pipeline, one, made.outer)
 
 
 # Storage --------------------------------------------------------------------------------------------------------------
@@ -258,6 +283,27 @@ def _strides(chain: AnyChain) -> sl.Pipeline:
         room = room * (sl.maximum(i.extent, 1) if count is None else max(count, 1))
     chain.take("set_layout", sl.set_layout(chain.pipeline, alloc, [*range(alloc.rank())], strides=strides))
     return sl.lift_alloc(chain.pipeline, alloc)
+
+
+def _lift_of_parallel(chain: AnyChain) -> sl.Pipeline:
+    """Out of a parallel loop, whose iterations compute some elements each for themselves."""
+    shared = shared_loop(chain, (1, 1, 2), slides=False)
+    chain.take("store_at", sl.store_at(chain.pipeline, shared.alloc(chain.pipeline), shared.loop))
+    chain.take("parallelize_loop", sl.parallelize_loop(chain.pipeline, shared.loop, chain.choose([None, 2])))
+    return sl.lift_alloc(chain.pipeline, shared.alloc(chain.pipeline))
+
+
+def _resize_nothing(chain: AnyChain) -> sl.Pipeline:
+    """To where a buffer of no elements, which is read all the same, does not lie."""
+    places = [
+        (alloc, d, i.min)
+        for alloc in chain.pipeline.find_all("alloc _")
+        for d, i in enumerate(alloc.bounds())
+        if constant_value(i.extent) == 0
+    ]
+    alloc, d, first = one_of(chain, places)
+    low, extent = first + chain.choose([1, 2, 3, -5]), chain.choose([0, 1, 2])
+    return sl.resize_dim(chain.pipeline, alloc, d, sl.interval(low, low + extent - 1))
 
 
 def _unused(chain: AnyChain) -> sl.Pipeline:
@@ -338,14 +384,7 @@ def _gone(chain: AnyChain) -> sl.Pipeline:
 def _written_by_others(chain: AnyChain) -> sl.Pipeline:
     """A part of what lies between two calls is stored by a copy."""
     p = chain.pipeline
-    found = [
-        (a, b, fused.name)
-        for b in calls(p)
-        for fused in original(b._call.func).fusions
-        for a in calls(p)
-        if fused.fused is not None and fused.fused.first is original(a._call.func) and a.dims()
-    ]
-    first, second, name = one_of(chain, found)
+    first, second, name = one_of(chain, [each for each in declared_fusions(p) if each[0].dims()])
     dim = chain.choose(first.dims())
     p, parts = sl.cut_call(p, dim, dim.bounds().min + chain.choose([1, 2]), rc=True)
     chain.take("cut_call", p)
@@ -447,6 +486,16 @@ def _steady(chain: AnyChain) -> tuple[sl.CallCursor, sl.LoopCursor]:
     return now(chain, copy), now(chain, made.outer)
 
 
+def _steady_edges(chain: AnyChain) -> sl.Pipeline:
+    """The same, where it is not clear which iterations read within the edges."""
+    copy, _ = _steady(chain)
+    return sl.split_boundary(chain.pipeline, copy)
+
+
+def _boundary(chain: AnyChain) -> sl.Pipeline:
+    return sl.split_boundary(chain.pipeline, one_of(chain, _copies(chain.pipeline)))
+
+
 def _steady_cut(chain: AnyChain) -> sl.Pipeline:
     """The same, of which a part never runs in the steady state, or whose reader is taken to pieces, too."""
     copy, loop = _steady(chain)
@@ -465,7 +514,7 @@ def _steady_cut(chain: AnyChain) -> sl.Pipeline:
     else:
         reader = part.find_all("_ = _")[-1]
         chain.take("split_loop of a dimension", sl.split_loop(p, one_of(chain, reader.dims()), 1))
-    copies = [c for c in _copies(chain.pipeline) if now(chain, part).is_ancestor_of(c)]
+    copies = [c for c in _copies(chain.pipeline) if now(chain, part).is_ancestor_of(c)]  # one, or two
     return sl.split_boundary(chain.pipeline, one_of(chain, copies))
 
 
@@ -513,7 +562,7 @@ OWN: dict[tuple[str, str], Situation] = {
     ("cut_call", "computed whole"): _cut_whole,
     ("slide_window", "an end does not move forward"): _not_forward,
     ("slide_window", "the loop would run longer"): _longer,
-    ("fold_storage", "a parallel loop"): _fold_in_parallel,
+    ("fold_storage", "a fold in a parallel loop"): _fold_in_parallel,
     ("lift_alloc", "a fold that depends on the loop"): _fold_that_moves,
     ("lift_alloc", "strides that are asked for"): _strides,
     ("unroll_buffer", "nobody uses it"): _unused,
@@ -524,6 +573,7 @@ OWN: dict[tuple[str, str], Situation] = {
     ("choose_variant", "another dtype for callers"): _choose,
     ("stage_buffer", "a check"): _with_a_check,
     ("alias_copy", "several places"): _alias,
+    ("alias_copy", "no view"): _alias,
     ("alias_copy", "another buffer of the name"): _alias,
     ("alias_copy", "a producer that cannot"): _alias,
     ("alias_copy", "a place in what others write"): _alias_a_part,
@@ -536,6 +586,12 @@ OWN: dict[tuple[str, str], Situation] = {
         chain, lambda p, call, dim: sl.split_reduction_in_parts(p, call, dim, chain.choose([1, 2]), 2)
     ),
     ("inline_pipeline", "a constant"): _inline,
+    ("inline_pipeline", "a check"): _inline,
+    ("split_boundary", "no box"): _boundary,
+    ("split_boundary", "where it reaches the edges"): _steady_edges,
+    ("resize_dim", "no elements outside"): _resize_nothing,
+    ("fuse_loops", "another of the same name"): _own_between,
+    ("lift_alloc", "a parallel loop"): _lift_of_parallel,
     ("split_boundary", "by views"): _bounds_past,
     ("split_boundary", "no source shown"): _beyond,
     ("split_boundary", "what cutting a loop leaves"): _steady_cut,

@@ -61,17 +61,24 @@ def pairs_outside(p: sl.Pipeline) -> list[Pair]:
     return found
 
 
-def fusable(p: sl.Pipeline) -> list[tuple[sl.CallCursor, sl.CallCursor, str]]:
-    """Two calls for which a fused func is declared, with its name, of which the first reads an intermediate."""
-    own = own_buffers(p)
+Fusion: TypeAlias = "tuple[sl.CallCursor, sl.CallCursor, str]"
+
+
+def declared_fusions(p: sl.Pipeline) -> list[Fusion]:
+    """Two calls for which a fused func is declared, with its name."""
     return [
         (first, second, fusion.name)
         for second in calls(p)
         for fusion in original(second._call.func).fusions
         for first in calls(p)
         if fusion.fused is not None and fusion.fused.first is original(first._call.func)
-        if own.intersection(first.inputs())
     ]
+
+
+def fusable(p: sl.Pipeline) -> list[Fusion]:
+    """The same, where the first one reads an intermediate."""
+    own = own_buffers(p)
+    return [each for each in declared_fusions(p) if own.intersection(each[0].inputs())]
 
 
 @dataclass(frozen=True)

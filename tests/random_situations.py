@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import random_block_situations as blocks
+import random_call_situations as calls
 import random_gate_situations as gate
 import random_memory_situations as memory
 import random_own_situations as own
@@ -41,13 +42,46 @@ SITUATIONS: dict[Pair, Situation] = {
     **_of_all("an access of several blocks", blocks.BLOCKS),
     **_of_all("shared memory", memory.MEMORY),
     **_of_all("a fold", gate.FOLDS),
-    **_of_all("a race", gate.RACES),
+    **_of_all("written twice", gate.RACES),
     **_of_all("a divisor", gate.DIVISORS),
     **_of_all("a step", gate.STEPS),
     **_of_all("a part of a dimension that is computed whole", gate.WHOLE),
     **own.OWN,
+    **calls.CALLS,
 }
 """What makes a primitive refuse in one way, or is likely to."""
+
+
+SELDOM: dict[Pair, int] = {
+    ("absorb_loop", "not side by side"): 2,
+    ("choose_variant", "a state that others use"): 3,
+    ("choose_variant", "an order of what is folded or in blocks"): 4,
+    ("choose_variant", "an order for others"): 2,
+    ("choose_variant", "another dtype for callers"): 2,
+    ("compute_in_place", "used before the other"): 3,
+    ("compute_once", "computed once already"): 3,
+    ("fold_storage", "a fold in a parallel loop"): 2,
+    ("fuse_calls", "others in its memory"): 2,
+    ("fuse_calls", "sources not seen to be the same"): 2,
+    ("lift_alloc", "a fold that depends on the loop"): 3,
+    ("lift_alloc", "strides that are asked for"): 2,
+    ("set_layout", "an order that a call takes"): 2,
+    ("slide_window", "the loop would run longer"): 2,
+    ("split_boundary", "by views"): 2,
+    ("split_boundary", "no box"): 2,
+    ("split_boundary", "what cutting a loop leaves"): 2,
+    ("split_boundary", "where it reaches the edges"): 2,
+    ("split_reduction", "a factor that is not positive"): 2,
+    ("split_reduction", "another dimension"): 2,
+    ("split_reduction", "too deep"): 2,
+    ("split_reduction_in_parts", "a factor that is not positive"): 2,
+    ("split_reduction_in_parts", "another dimension"): 2,
+    ("split_reduction_in_parts", "too deep"): 2,
+}
+"""How often some are drawn for one of the others: those that come off in few programs."""
+
+DRAWN: list[Pair] = [pair for pair in SITUATIONS for _ in range(SELDOM.get(pair, 1))]
+"""What is drawn from."""
 
 
 def situate(chain: AnyChain) -> None:
@@ -55,7 +89,7 @@ def situate(chain: AnyChain) -> None:
     the chain goes on as if nothing had been: most programs are of little use for what comes next."""
     wanted = [pair for pair in chain.wanted if chain.choose([True, True, True, False])]
     for _ in range(TRIED):
-        if attempt(chain, chain.choose(wanted or [*SITUATIONS])):
+        if attempt(chain, chain.choose(wanted or DRAWN)):
             break
 
 

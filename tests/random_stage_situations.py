@@ -10,11 +10,22 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from random_chains import AnyChain, NothingToDoError
-from random_places import Shared, calls, finish, loops_around, now, one_of, own_buffers, shared_loop, slide, staged_loop
+from random_places import (
+    Shared,
+    calls,
+    declared_fusions,
+    finish,
+    loops_around,
+    now,
+    one_of,
+    own_buffers,
+    shared_loop,
+    slide,
+    staged_loop,
+)
 from random_preparations import of_few_elements
 
 import slinky as sl
-from slinky.ir.families import original
 from slinky.ir.operations import Copy
 from slinky.ir.statements import SERIAL, For
 from slinky.symbolic.expressions import as_expr
@@ -109,14 +120,8 @@ def _remove(chain: AnyChain) -> sl.Pipeline:
 def _merge(chain: AnyChain) -> sl.Pipeline:
     """Two calls become one, in stages of a loop."""
     p = chain.pipeline
-    found = [
-        (a, b, fused.name)
-        for b in calls(p)
-        for fused in original(b._call.func).fusions
-        for a in calls(p)
-        if fused.fused is not None and fused.fused.first is original(a._call.func) and b.dims()
-    ]
-    first, second, name = one_of(chain, [each for each in found if not each[0].parent() and not each[1].parent()])
+    found = [(a, b, name) for a, b, name in declared_fusions(p) if b.dims() and not a.parent() and not b.parent()]
+    first, second, name = one_of(chain, found)
     p, made = sl.split_loop(p, chain.choose(second.dims()), 1, rc=True)
     chain.take("split_loop of a dimension", p)
     chain.take("compute_at", sl.compute_at(p, first, made.outer))

@@ -15,7 +15,6 @@ GATE = (
     "a fold",
     "not forward",
     "a fold in a parallel loop",
-    "a race",
     "shared folds",
     "parallel iterations",
     "written twice",
@@ -25,13 +24,14 @@ GATE = (
     "the stages of a pipelined loop",
     "an access of several blocks",
     "an order that a call takes",
+    "in whole pieces",
     "a divisor",
     "a step",
 )
 """What is asked of every rewrite."""
 
-_STAGES, _BLOCKS, _MEMORY = GATE[12], GATE[13], GATE[11]
-_WHOLE = GATE[10]
+_STAGES, _BLOCKS, _MEMORY = GATE[11], GATE[12], GATE[10]
+_WHOLE = GATE[9]
 
 HAND_MADE: dict[tuple[str, str], str] = {
     pair: reason

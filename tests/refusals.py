@@ -48,6 +48,7 @@ MEMORY_PLACE = r"lies in the memory of|cannot lie in the memory of|would share t
 OVERLAP = r"iterations ahead, (leaves alone|needs nothing|writes|reads)"
 STAGES = f"runs in stages of|allocates anew in each iteration|{OVERLAP}"
 ORDER = r"takes .* in the order .*, and it is not shown to lie so"
+PIECES = r"in whole pieces of"
 BLOCKS = r"touches of .* lies in one block of"
 MEMORY = f"{MEMORY_USED}|{NOT_IN_PLACE}|{MEMORY_PLACE}"
 
@@ -59,10 +60,17 @@ KEPT = {
 }
 """What many rewrites may fail to keep: that what is read has been written, and is still there."""
 
+RACE = {
+    "shared folds": SHARED_FOLD,
+    "parallel iterations": READ_BY_OTHERS,
+    "written twice": WRITTEN_TWICE,
+}
+"""What iterations of a parallel loop must not do."""
+
 MOVED = {
     **KEPT,
     "a fold in a parallel loop": PARALLEL_FOLD,
-    "a race": f"{READ_BY_OTHERS}|{WRITTEN_TWICE}|{SHARED_FOLD}",
+    **RACE,
 }
 """The same of rewrites that move calls from loop to loop: parallel iterations must let each other be, too."""
 
@@ -85,7 +93,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "something read is not written": UNWRITTEN,
         "a fold": FOLD,
         "not forward": PRODUCED_FORWARD,
-        "a race": f"{READ_BY_OTHERS}|{WRITTEN_TWICE}|{SHARED_FOLD}",
+        **RACE,
         "a step": STEP,
     },
     "cut_loop": {"a buffer out of scope": SCOPE},
@@ -125,7 +133,8 @@ REFUSALS: dict[str, dict[str, str]] = {
         "a reduced dimension": r"goes on from the one before it",
         "not one call": r"is not just one call",
         "not one element": r"is not one element of",
-        "something read is not written": UNWRITTEN,
+        **KEPT,
+        **RACE,
         "a part of a dimension that is computed whole": WHOLE,
     },
     "remove_loop": {
@@ -133,7 +142,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "several iterations": r"and its body depends on",
         "a buffer out of scope": SCOPE,
         **KEPT,
-        "a race": f"{READ_BY_OTHERS}|{WRITTEN_TWICE}|{SHARED_FOLD}",
+        **RACE,
     },
     "serialize_loop": {
         "a serial loop": r"is serial already",
@@ -173,6 +182,7 @@ REFUSALS: dict[str, dict[str, str]] = {
     },
     "assume_shape": {
         "a size that the checks exclude": r"cannot have .*: the checks exclude it",
+        "a buffer out of scope": SCOPE,
     },
     "lift_if": {
         "not in a loop": r"does not stand in a loop",
@@ -210,6 +220,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "inputs of other lengths": r"are (not )?as long as each other along",
         "something read is not written": UNWRITTEN,
         "past a copy": r"reads or writes past a copy",
+        "a dimension without a state": r"along which it has no state",
         "a factor that is not positive": POSITIVE + r"|the number of pieces (must be|is) 1 or more",
         "too deep": DEEP,
     },
@@ -225,9 +236,9 @@ REFUSALS: dict[str, dict[str, str]] = {
         "something read is not written": UNWRITTEN,
         "an output is not written": OUTPUT,
         "a part of a dimension that is computed whole": WHOLE,
-        "in whole pieces": r"in whole pieces of",
+        "in whole pieces": PIECES,
         "a fold": FOLD,
-        "a race": f"{READ_BY_OTHERS}|{WRITTEN_TWICE}|{SHARED_FOLD}",
+        **RACE,
     },
     "inline_pipeline": {
         "another func": r" is no pipeline",
@@ -238,10 +249,10 @@ REFUSALS: dict[str, dict[str, str]] = {
         "something read is not written": UNWRITTEN,
         "an output is not written": OUTPUT,
         "a part of a dimension that is computed whole": WHOLE,
-        "in whole pieces": r"in whole pieces of",
+        "in whole pieces": PIECES,
         "a fold": FOLD,
         "not forward": PRODUCED_FORWARD,
-        "a race": f"{READ_BY_OTHERS}|{WRITTEN_TWICE}|{SHARED_FOLD}",
+        **RACE,
     },
     "clone_call": {
         "an output": r"is an output of the pipeline: no reader can have it",
@@ -252,9 +263,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "something read is not written": UNWRITTEN,
         "a part of a dimension that is computed whole": WHOLE,
         "a fold": FOLD,
-        "shared folds": SHARED_FOLD,
-        "parallel iterations": READ_BY_OTHERS,
-        "written twice": WRITTEN_TWICE,
+        **RACE,
     },
     "share_calls": {
         "one call": r"there is but one call of",
@@ -271,9 +280,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "something read is not written": UNWRITTEN,
         "a fold": FOLD,
         "not forward": PRODUCED_FORWARD,
-        "shared folds": SHARED_FOLD,
-        "parallel iterations": READ_BY_OTHERS,
-        "written twice": WRITTEN_TWICE,
+        **RACE,
         "a part of a dimension that is computed whole": WHOLE,
     },
     "remove_call": {
@@ -316,9 +323,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "not there": r"there is no buffer",
         "a check": r"a check must stay as it is",
         **KEPT,
-        "shared folds": SHARED_FOLD,
-        "parallel iterations": READ_BY_OTHERS,
-        "written twice": WRITTEN_TWICE,
+        **RACE,
         "a part of a dimension that is computed whole": WHOLE,
     },
     "split_boundary": {
@@ -339,11 +344,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "parallel iterations": READ_BY_OTHERS,
         "a part of a dimension that is computed whole": WHOLE,
     },
-    "parallelize_loop": {
-        "iterations read what others write": READ_BY_OTHERS,
-        "iterations write the same": WRITTEN_TWICE,
-        "a folded buffer is shared": SHARED_FOLD,
-    },
+    "parallelize_loop": {**RACE},
     "pipeline_loop": {
         "not serial": r"is (parallel|pipelined) already",
         "one stage": r"has one stage only",
@@ -378,7 +379,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "a fold": FOLD,
         "not forward": PRODUCED_FORWARD,
         "a fold in a parallel loop": PARALLEL_FOLD,
-        "a race": f"{READ_BY_OTHERS}|{WRITTEN_TWICE}|{SHARED_FOLD}",
+        **RACE,
         "a divisor": DIVISOR,
         "a step": STEP,
     },
@@ -406,11 +407,10 @@ REFUSALS: dict[str, dict[str, str]] = {
         "nothing is saved": r"would save nothing",
         "not one loop around all": r"do not stand in one loop",
         "nothing is written": r"no call writes",
-        "the window is not the same": r"the window of .* is the same in every iteration",
         "a factor that is not positive": POSITIVE,
         "a factor that is too small": FOLD,
         "not forward": PRODUCED_FORWARD,
-        "a parallel loop": PARALLEL_FOLD,
+        "a fold in a parallel loop": PARALLEL_FOLD,
         "a layout": r"has strides or an alignment that are asked for",
         "a divisor": DIVISOR,
     },
@@ -435,9 +435,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "something read is not written": UNWRITTEN,
         "an output is not written": OUTPUT,
         "a fold": FOLD,
-        "shared folds": SHARED_FOLD,
-        "parallel iterations": READ_BY_OTHERS,
-        "written twice": WRITTEN_TWICE,
+        **RACE,
         "a part of a dimension that is computed whole": WHOLE,
     },
     "store_at": {
@@ -496,9 +494,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "an output is not written": OUTPUT,
         "a fold": FOLD,
         "not forward": PRODUCED_FORWARD,
-        "shared folds": SHARED_FOLD,
-        "parallel iterations": READ_BY_OTHERS,
-        "written twice": WRITTEN_TWICE,
+        **RACE,
         "a part of a dimension that is computed whole": WHOLE,
     },
     "reorder_statements": {
@@ -553,6 +549,7 @@ for _primitive in REFUSALS:
         REFUSALS[_primitive].setdefault("an access of several blocks", BLOCKS)
     if _primitive not in ("rename", "simplify", "parallelize_loop", "serialize_loop"):
         REFUSALS[_primitive].setdefault("an order that a call takes", ORDER)
+        REFUSALS[_primitive].setdefault("in whole pieces", PIECES)
 """Why each primitive may refuse, in a few words, and the reason that says so."""
 
 MET: Counter[tuple[str, str]] = Counter()

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     Subject = Graph | Made
     """What is scheduled."""
 
-BATCH, MADE = 20, 5
+BATCH, MADE = 16, 9
 """So many graphs, and programs of families, are drawn at a time, and reported when all of them were scheduled."""
 
 LONGEST_CHAIN = 20
@@ -106,7 +106,9 @@ class Tally:
         names = sorted({*primitives, *self.applied}, key=lambda name: (-self.applied[name], name))
         lines += [line(self.applied[name], FEW_APPLIED, name) for name in names]
         checks = {check: sum(n for (_, kind), n in self.refused.items() if kind == check) for check in GATE}
-        lines += ["", *(line(n, FEW_REFUSED, f"whatever is applied: {check}") for check, n in checks.items()), ""]
+        by_hand = {check for check in checks if all(pair in HAND_MADE for pair in refusals if pair[1] == check)}
+        marks_of = {check: "h" if check in by_hand else "!" for check in checks}
+        lines += ["", *(line(n, FEW_REFUSED, f"whatever is applied: {c}", marks_of[c]) for c, n in checks.items()), ""]
         for primitive, kind in (*refusals, *sorted(self.refused.keys() - set(refusals))):
             pair, count = (primitive, kind), self.refused[primitive, kind]
             mark = "i" if pair in IMPLIED else "h" if pair in HAND_MADE else "g" if kind in GATE else "!"
@@ -212,10 +214,11 @@ def try_schedules(subjects: Sequence[Subject], draw: random.Random, until: float
 
 def subjects_of(seed: int, batch: int) -> list[Subject]:
     """What is scheduled in a batch: graphs, and programs of families."""
-    from random_families import Made, all_families
+    from random_families import WANTED, Made, all_families
 
     draw = random.Random(f"families {seed} {batch}")
-    made = [Made(draw.choice([*all_families()]), draw.getrandbits(32)) for _ in range(MADE)]
+    drawn = [*all_families(), *(family for families in WANTED.values() for family in families)]
+    made = [Made(draw.choice(drawn), draw.getrandbits(32)) for _ in range(MADE)]
     return [*graphs_of(seed, batch), *made]
 
 

@@ -96,7 +96,7 @@ def test_tables_are_added_up(
     assert "       0 ! store_at" in lines
     assert "       3   cut_loop refuses: a fold" in lines
     assert "       3   whatever is applied: a fold" in lines
-    assert "       0 ! whatever is applied: a race" in lines
+    assert "       0 ! whatever is applied: a step" in lines
     assert "       0 g cut_loop refuses: shared memory" in lines
     assert "       0 h fold_storage refuses: nothing is written" in lines
     assert "       0 i set_layout refuses: an access of several blocks" in lines
