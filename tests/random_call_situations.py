@@ -76,11 +76,14 @@ def _in_an_order_by_blocks(chain: AnyChain) -> sl.Pipeline:
 
 def _in_another_order(chain: AnyChain) -> sl.Pipeline:
     """Two calls, each of which wants a buffer in an order of its own."""
-    first, buffer, name = _of_others(chain, IN_AN_ORDER)
-    chain.take("choose_variant", sl.choose_variant(chain.pipeline, first, name))
-    pairs = [(c, other) for c in uses(chain.pipeline, buffer) for other in _variants(c, IN_AN_ORDER)]
-    call, other = one_of(chain, [(c, other) for c, other in pairs if c._id != first._id])
-    return sl.choose_variant(chain.pipeline, call, other)
+    p = chain.pipeline
+    found = [
+        (a, one, b, other) for name in sorted(own_buffers(p)) for a in uses(p, name) for b in uses(p, name) if a != b
+        for one in _variants(a, IN_AN_ORDER) for other in _variants(b, IN_AN_ORDER) if one != other
+    ]  # fmt: skip
+    first, one, second, other = one_of(chain, [each for each in found if each[3] not in each[0].variants()] or found)
+    p = chain.take("choose_variant", sl.choose_variant(p, first, one))
+    return sl.choose_variant(p, second, other)
 
 
 def _ordered(chain: AnyChain) -> tuple[sl.CallCursor, sl.AllocCursor]:

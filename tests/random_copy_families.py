@@ -95,6 +95,22 @@ def _within_edges(draw: random.Random) -> Example:
     return Example(p, [sl.Buffer(values, min=(LOW, LOW))], [sl.Buffer(np.zeros(shape, np.int64), min=low)], [expected])
 
 
+def _of_repeated(draw: random.Random) -> Example:
+    """One element each of the rows of what is repeated along them; which one does not matter, within the edges."""
+    (a, s, out), (t,) = buffers("a s out", 1, 1, 1), buffers("t", 2)
+    count, first, most = draw.randint(1, 6), draw.randint(0, 5), draw.randint(12, 30)
+    values = integers(draw, count)
+    sl.Func(np.negative, [a[X]], [s[X]], name="make")
+    t.dim(1).domain = sl.interval(draw.randint(-3, 0), 2 * most + draw.randint(0, 3))
+    sl.copies.copy(s[Y], t[Y, X], name="repeat")
+    which: list[Any] = [X // 2, X // 3, X % 3, 2 * X, X - 2 * (X // 2)]
+    sl.copies.copy(t[X, draw.choice(which)], out[X], outside=5, name="copy")
+    known = [out.dim(0).min >= 0, out.dim(0).max <= most]
+    p = sl.build_pipeline([a], [out], alias=False, require=known)
+    outputs = [sl.Buffer(np.zeros(count, np.int64), min=(first,))]
+    return Example(p, [sl.Buffer(values, min=(first,))], outputs, [-values])
+
+
 def _in_parts(draw: random.Random) -> Example:
     """What is put together of parts, each made by a func, of which some are read by others, too."""
     rank = 1
@@ -297,6 +313,7 @@ def _of_one_name(draw: random.Random) -> Example:
 FAMILIES: dict[str, Callable[[random.Random], Example]] = {
     "copies of places": _of_places,
     "within edges": _within_edges,
+    "of repeated": _of_repeated,
     "copies in parts": _in_parts,
     "stacks": _stacks,
     "of one name": _of_one_name,

@@ -334,6 +334,7 @@ WANTED: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("absorb_loop", "not side by side"): ("backwards",),
     ("alias_copy", "several places"): ("copies of places",),
     ("alias_copy", "no view"): ("copies of places",),
+    ("alias_copy", "no box"): ("of repeated",),
     ("split_boundary", "no box"): ("within edges",),
     ("split_boundary", "where it reaches the edges"): ("within edges",),
     ("resize_dim", "no elements outside"): ("of nothing",),
@@ -342,6 +343,12 @@ WANTED: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("share_calls", "other sources"): ("of one pipeline",),
     ("inline_pipeline", "a check"): ("with checks",),
     ("split_reduction_in_parts", "a dimension without a state"): ("in two shapes",),
+    ("choose_variant", "a state that others use"): ("of states",),
+    **{
+        (name, kind): ("of states",)
+        for name in ("split_reduction", "split_reduction_in_parts")
+        for kind in ("a factor that is not positive", "another dimension")
+    },
     ("alias_copy", "a producer that cannot"): ("scans",),
     ("split_boundary", "by views"): ("padded",),
     ("split_boundary", "what cutting a loop leaves"): ("beyond edges",),

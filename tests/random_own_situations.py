@@ -446,6 +446,15 @@ def _reduce_past(chain: AnyChain, split: Callable[[sl.Pipeline, Any, str], sl.Pi
     return split(p, now(chain, call), chain.choose(_over(call)))
 
 
+def _alias_again(chain: AnyChain) -> sl.Pipeline:
+    """A copy of a copy, after that is read past."""
+    copies = _copies(chain.pipeline)
+    pairs = [(one, other) for one in copies for other in copies if set(one.outputs()) & set(other.inputs())]
+    first, second = one_of(chain, pairs)
+    chain.take("alias_copy", sl.alias_copy(chain.pipeline, first))
+    return sl.alias_copy(chain.pipeline, now(chain, second))
+
+
 def _bounds_past(chain: AnyChain) -> sl.Pipeline:
     """A copy that reads or writes past another one."""
     for copy in _copies(chain.pipeline):
@@ -574,6 +583,7 @@ OWN: dict[tuple[str, str], Situation] = {
     ("stage_buffer", "a check"): _with_a_check,
     ("alias_copy", "several places"): _alias,
     ("alias_copy", "no view"): _alias,
+    ("alias_copy", "no box"): _alias_again,
     ("alias_copy", "another buffer of the name"): _alias,
     ("alias_copy", "a producer that cannot"): _alias,
     ("alias_copy", "a place in what others write"): _alias_a_part,

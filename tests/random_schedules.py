@@ -88,12 +88,12 @@ class Chain(AnyChain):
     def step(self) -> None:
         """Draw a primitive, as ever; now and then many of them where they are likely to be refused, or one where it
         should be."""
-        match self.choose(range(8)) if self.provokes else 0:
-            case 7:
+        match self.choose(range(9)) if self.provokes else 0:
+            case 8:
                 provoke(self)
-            case 6:
+            case 7:
                 besiege(self)
-            case 4 | 5:
+            case 4 | 5 | 6:
                 situate(self)
             case _:
                 super().step()

@@ -86,11 +86,12 @@ DRAWN: list[Pair] = [pair for pair in SITUATIONS for _ in range(SELDOM.get(pair,
 
 def situate(chain: AnyChain) -> None:
     """Make a situation, of some one for which there is a place, and try what should be refused there; aside, so that
-    the chain goes on as if nothing had been: most programs are of little use for what comes next."""
-    wanted = [pair for pair in chain.wanted if chain.choose([True, True, True, False])]
-    for _ in range(TRIED):
-        if attempt(chain, chain.choose(wanted or DRAWN)):
-            break
+    the chain goes on as if nothing had been: most programs are of little use for what comes next. And one of those
+    that the program was made for."""
+    for pairs in (chain.wanted, DRAWN):
+        for _ in range(TRIED if pairs else 0):
+            if attempt(chain, chain.choose(pairs)):
+                break
 
 
 NAMES = {"split_loop": "split_loop of a loop"}

@@ -1,5 +1,6 @@
 """Programs whose funcs declare variants of many kinds (see `random_families`): that read less, that do not work in
-place, or that take what is given, or what some of those who use it take alone, in another dtype."""
+place, that take what is given, or what some of those who use it take alone, in another dtype, or that keep other states
+of a sum."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ import random
 from collections.abc import Callable
 
 import numpy as np
-from random_families import Array, Example, X, buffers, integers
+from random_families import Array, Example, X, Y, buffers, integers
 
 import slinky as sl
 
@@ -52,5 +53,46 @@ def _of_variants(draw: random.Random) -> Example:
     return Example(p, [sl.Buffer(values, min=(low,))], [sl.Buffer(np.zeros(count, np.int64), min=(first,))], [expected])
 
 
-FAMILIES: dict[str, Callable[[random.Random], Example]] = {"variants": _of_variants}
+def _of_states(draw: random.Random) -> Example:
+    """Sums of rows of what is given or made, by a func with a variant that keeps other states."""
+    (a, t), (s, out, state) = buffers("a t", 2, 2), buffers("s out state", 1, 1, 1)
+    rows, columns, row = draw.randint(1, 4), draw.randint(1, 5), draw.randint(-3, 3)
+    values = integers(draw, rows, columns)
+    merges = draw.random() < 0.8
+
+    def sums(source: Array, target: Array) -> None:
+        np.sum(source, axis=1, out=target)
+
+    def reduction(factor: int) -> sl.Reduction:
+        def update(old: Array, piece: Array, new: Array) -> None:
+            np.add(old, factor * piece.sum(axis=1), out=new)
+
+        def finish(total: Array, target: Array) -> None:
+            np.floor_divide(total, factor, out=target)
+
+        def merge(one: Array, more: Array, new: Array) -> None:
+            np.add(one, more, out=new)
+
+        given = {"merge": merge} if merges else {}
+        return sl.Reduction({"r": 1}, [state[Y]], lambda total: total.fill(0), update, finish, **given)
+
+    source, made = a, values
+    if draw.random() < 0.5:
+        sl.Func(np.negative, [a[Y, X]], [t[Y, X]], name="make")
+        source, made = t, -values
+    result, value = out, made.sum(axis=1)
+    if draw.random() < 0.5:
+        sl.Func(np.square, [s[Y]], [out[Y]], name="squares")
+        result, value = s, np.square(value)
+    again = sl.Variant(sums, reduction=reduction(draw.choice([-1, 2, 3])))
+    sl.Func(sums, [source[Y, :]], [result[Y]], name="total", reduction=reduction(1), variants={"again": again})
+    p = sl.build_pipeline([a], [out])
+    outputs = [sl.Buffer(np.zeros(rows, np.int64), min=(row,))]
+    return Example(p, [sl.Buffer(values, min=(row, draw.randint(-2, 2)))], outputs, [value])
+
+
+FAMILIES: dict[str, Callable[[random.Random], Example]] = {
+    "variants": _of_variants,
+    "of states": _of_states,
+}
 """What makes programs, by the name of their family."""

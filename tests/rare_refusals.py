@@ -44,7 +44,7 @@ HAND_MADE: dict[tuple[str, str], str] = {
                     "reorder_loops", "fuse_loops", "fission_loop", "remove_loop", "absorb_loop", "lift_call",
                     "compute_once", "unslide_window", "inline_pipeline", "share_calls", "remove_call", "fuse_calls",
                     "stage_buffer", "pipeline_loop", "compute_at", "compute_root", "slide_window", "fold_storage",
-                    "resize_dim", "unroll_buffer", "reorder_statements",
+                    "resize_dim", "unroll_buffer", "reorder_statements", "vectorize",
                 )
             ),
         ),
