@@ -459,7 +459,7 @@ REFUSALS: dict[str, dict[str, str]] = {
     },
     "resize_dim": {
         "strides that are asked for": r"has strides that are asked for",
-        "no elements outside": r"which may be no elements, and is not shown to lie in",
+        "no elements outside": r"may be no elements, and is not shown to lie in",
         "something read is not written": UNWRITTEN,
         "an output is not written": OUTPUT,
         "a fold": FOLD,
@@ -571,6 +571,7 @@ def kinds_of(error: SchedulingError) -> list[str]:
     it is none, such as reading past a copy and writing past it."""
     kinds = REFUSALS.get(error.operation, {})
     parts = error.reason.split("; nor can ")
+    parts = [part for part in parts if not part.endswith(" be written in its place")] or parts  # why, is too long
     found = [next((kind for kind, reason in kinds.items() if re.search(reason, part)), UNLISTED) for part in parts]
     return [*dict.fromkeys(found)]
 

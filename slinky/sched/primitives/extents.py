@@ -24,6 +24,7 @@ from slinky.ir.statements import Alloc, Call
 from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
 from slinky.sched.legality.reasons import ALL_BUT_CHECKS, MORE_ROOM, Kept
+from slinky.sched.legality.refusals import with_more
 from slinky.sched.legality.touches import effective_box
 from slinky.sched.operation import sched_op
 from slinky.sched.primitives.rewriting import keep_clamped, require_divisors, require_known_symbols, require_positive
@@ -155,9 +156,10 @@ def _require_empty_reads_inside(version: Version, old: Alloc, d: int, interval: 
         for effect in reads(call, box):
             known = running.also(negate(not_empty(effect.box)))
             if effect.buffer == old.buffer and not impossible(known) and not _holds(interval, effect.box[d], known):
+                what = f"what {call.func.name} reads of {old.buffer} along {old.dims[d]} may be no elements"
+                why = f"{what}, and is not shown to lie in the interval even so"
                 raise SchedulingError(
-                    f"{call.func.name} reads {effect.box[d]} of {old.buffer} along {old.dims[d]}, which may be no "
-                    f"elements, and is not shown to lie in {interval} even so",
+                    with_more(why, f": {effect.box[d]}, and {interval}"),
                     place=CallCursor(version, identity),
                 )
 
