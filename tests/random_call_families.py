@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable
 
 import numpy as np
-from random_families import Array, Example, X, Y, buffers, integers
+from random_families import Array, Example, X, Y, buffers, integers, negated, negative
 
 import slinky as sl
 
@@ -33,11 +33,11 @@ def _of_orders(draw: random.Random) -> Example:
     made = np.square(values)
     found = made[:-2] + made[2:]
     if draw.random() < 0.6:
-        sl.Func(np.negative, [t[Y, X]], [v[Y, X]], name="turn", variants=variants(np.negative))
+        negated(t[Y, X], v[Y, X], "turn", variants=variants(negative))
         sl.Func(np.add, [u[Y, X], v[Y, X]], [out[Y, X]], name="add")
         found = found - made[1:-1]
     else:
-        sl.Func(np.negative, [u[Y, X]], [out[Y, X]], name="turn")
+        negated(u[Y, X], out[Y, X], "turn")
         found = -found
     p = sl.build_pipeline([a], [out])
     outputs = [sl.Buffer(np.zeros((rows, columns), np.int64), min=(row, column))]
@@ -56,7 +56,7 @@ def _of_one_pipeline(draw: random.Random) -> Example:
     window = sl.interval(X, X + taps - 1)
     turns = draw.random() < 0.5
     if turns:
-        sl.Func(np.negative, [a[X]], [s[X]], name="turn")
+        negated(a[X], s[X], "turn")
     sl.Func(weigh, [(s if turns else a)[window]], [b[X]], name="weigh")
     inner = sl.build_pipeline([a], [b])
     inner.as_func([c], [d], "once")
@@ -85,7 +85,7 @@ def _with_checks(draw: random.Random) -> Example:
     values = integers(draw, count)
     source, made = c, values
     if draw.random() < 0.5:
-        sl.Func(np.negative, [c[X]], [t[X]], name="turn")
+        negated(c[X], t[X], "turn")
         source, made = t, -values
     inner.as_func([source], [d], "inner")
     p = sl.build_pipeline([c], [d], require=[n >= least + draw.choice([-2, -1, -1, 0])])

@@ -103,12 +103,14 @@ class AnyChain:
         self._remember()
         return new
 
-    def aside(self) -> AnyChain:
-        """A chain that goes on from here for itself: what it applies and is refused is counted here, too."""
-        last = len(self.versions) - 1
-        cursors = [(cursor, was, 0) for cursor, was, version in self.cursors if version == last]
-        lists: dict[str, Any] = {"cursors": cursors, "gone": [], "slid": [*self.slid], "asides": []}
-        other = replace(self, versions=self.versions[last:], **lists)
+    def aside(self, *, anew: bool = False) -> AnyChain:
+        """A chain that goes on from here for itself, or from the first version: what it applies and is refused is
+        counted here, too."""
+        here = 0 if anew else len(self.versions) - 1
+        cursors = [(cursor, was, 0) for cursor, was, version in (*self.cursors, *self.gone) if version == here]
+        slid = [] if anew else [*self.slid]
+        lists: dict[str, Any] = {"cursors": cursors, "gone": [], "slid": slid, "asides": []}
+        other = replace(self, pipeline=self.versions[here][0], versions=[self.versions[here]], **lists)
         self.asides.append(other)
         return other
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from random_families import Array, Example, X, Y, buffers, integers
+from random_families import Array, Example, X, Y, buffers, integers, negated, negative
 
 import slinky as sl
 from slinky.ir.copies import with_fields, with_names
@@ -54,7 +54,7 @@ def _of_places(draw: random.Random) -> Example:
     values = _given(draw)
     made, source = values, a
     if draw.random() < 0.7:
-        sl.Func(np.negative, [a[Y, X]], [s[Y, X]], name="make")
+        negated(a[Y, X], s[Y, X], "make")
         made, source = -values, s
     one, other = _turns(draw.choice([*PLACES]), draw.choice([*PLACES]))
     shape = (draw.choice([3, 1, 4]), draw.choice([2, 3, 5]))
@@ -100,7 +100,7 @@ def _of_repeated(draw: random.Random) -> Example:
     (a, s, out), (t,) = buffers("a s out", 1, 1, 1), buffers("t", 2)
     count, first, most = draw.randint(1, 6), draw.randint(0, 5), draw.randint(12, 30)
     values = integers(draw, count)
-    sl.Func(np.negative, [a[X]], [s[X]], name="make")
+    negated(a[X], s[X], "make")
     t.dim(1).domain = sl.interval(draw.randint(-3, 0), 2 * most + draw.randint(0, 3))
     sl.copies.copy(s[Y], t[Y, X], name="repeat")
     which: list[Any] = [X // 2, X // 3, X % 3, 2 * X, X - 2 * (X // 2)]
@@ -118,7 +118,7 @@ def _in_parts(draw: random.Random) -> Example:
     values = integers(draw, -2 * LOW)
     first, second = draw.randint(1, 4), draw.randint(1, 4)
     t.dim(0).domain, u.dim(0).domain = sl.interval(0, first - 1), sl.interval(0, second - 1)
-    sl.Func(np.negative, [a[X]], [t[X]], name="make")
+    negated(a[X], t[X], "make")
     of_it = draw.random() < 0.4
     sl.Func(np.square, [t[X] if of_it else a[X]], [u[X]], name="again")
     sl.copies.concatenate([t, u], out, name="copy")
@@ -150,7 +150,7 @@ def _padded(draw: random.Random) -> Example:
     values = integers(draw, rows, columns)
     source, made = a, values
     if draw.random() < 0.4:
-        sl.Func(np.negative, [a[Y, X]], [s[Y, X]], name="make")
+        negated(a[Y, X], s[Y, X], "make")
         source, made = s, -values
     if draw.random() < 0.4:
         ways: list[tuple[Any, Any]] = [(sl.copies.transpose, np.transpose), (sl.copies.flip, np.flip)]
@@ -204,7 +204,7 @@ def _sums_of_copies(draw: random.Random) -> Example:
     a, s, t, sums, out = buffers("a s t sums out", 2, 2, 2, 1, 1)
     rows, columns = draw.randint(1, 4), draw.randint(1, 4)
     values = integers(draw, rows, columns)
-    sl.Func(np.negative, [a[Y, X]], [s[Y, X]], name="make")
+    negated(a[Y, X], s[Y, X], "make")
     turned = draw.random() < 0.5
     sl.copies.copy(s[X, Y] if turned else s[Y, X], t[Y, X], name="copy")
     t.dim(1).bounds = a.dim(0).bounds if turned else a.dim(1).bounds
@@ -225,10 +225,10 @@ def _scans(draw: random.Random) -> Example:
     values = integers(draw, rows + 2, columns)
     source, made = a, values
     if draw.random() < 0.5:
-        sl.Func(np.negative, [a[Y, X]], [s[Y, X]], name="make")
+        negated(a[Y, X], s[Y, X], "make")
         source, made = s, -values
-    whole: Callable[..., Any] = np.negative if draw.random() < 0.3 else _running
-    scanned = -made if whole is np.negative else np.cumsum(made, axis=1)
+    whole: Callable[..., Any] = negative if draw.random() < 0.3 else _running
+    scanned = -made if whole is negative else np.cumsum(made, axis=1)
     sl.Func(whole, [source[Y, X]], [t[Y, X]], whole=[X], name="scan", in_place=False)
     t.dim(1).bounds = a.dim(1).bounds
     read, found, first = t, scanned, 0
@@ -269,7 +269,7 @@ def _stacks(draw: random.Random) -> Example:
     """A stack of what a func makes and of what another one makes of that."""
     a, t, u, out = buffers("a t u out", 1, 1, 1, 2)
     values, count, first = integers(draw, -2 * LOW), draw.randint(1, 5), draw.randint(-3, 3)
-    sl.Func(np.negative, [a[X]], [t[X]], name="make")
+    negated(a[X], t[X], "make")
     sl.Func(np.square, [t[X]], [u[X]], name="again")
     parts = draw.choice([[t, u], [u, t]])
     sl.copies.stack(parts, out, name="copy")
@@ -288,7 +288,7 @@ def _of_one_name(draw: random.Random) -> Example:
 
     def negatives(source: Array, *targets: Array) -> None:
         for target in targets:
-            np.negative(source, out=target)
+            negative(source, target)
 
     sl.Func(negatives, [a[X]], [s[X], more[X]][: draw.choice([2, 2, 1])], name="make")
     sl.copies.copy(s[X], t[X], name="copy")

@@ -8,6 +8,7 @@ scheduled or not.
 
 from __future__ import annotations
 
+import functools
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -85,6 +86,16 @@ def buffers(names: str, *ranks: int) -> list[sl.BufferExpr]:
     return [sl.BufferExpr(name, np.int64, rank) for name, rank in zip(names.split(), ranks, strict=True)]
 
 
+def negative(source: Array, target: Array) -> None:
+    """What `np.negative` gives; that of NumPy 2.4.6 is wrong on some processors where elements lie 64 bytes apart."""
+    np.subtract(0, source, out=target)
+
+
+def negated(source: Any, target: Any, name: str, **options: Any) -> sl.Func:
+    """A func that turns the sign of each element, in place if it should."""
+    return sl.Func(negative, [source], [target], name=name, in_place=True, **options)
+
+
 # Products -------------------------------------------------------------------------------------------------------------
 
 
@@ -99,11 +110,11 @@ def _products(draw: random.Random) -> Example:
         sl.Func(np.square, [a[Y, X]], [t[Y, X]], name="squares")
         one, expected[0] = t, np.square(left)
     if draw.random() < 0.5:
-        sl.Func(np.negative, [b[Y, X]], [u[Y, X]], name="negatives")
+        negated(b[Y, X], u[Y, X], "negatives")
         other, expected[1] = u, -right
     result, value = out, expected[0] @ expected[1]
     if draw.random() < 0.5:
-        sl.Func(np.negative, [c[Y, X]], [out[Y, X]], name="turned")
+        negated(c[Y, X], out[Y, X], "turned")
         result, value = c, -value
     sl.reductions.dot(one[Y, :], other[:, X], result[Y, X])
     fit = [sl.equal(a.dim(1).extent, b.dim(0).extent)] if draw.random() < 0.4 else []
@@ -172,7 +183,7 @@ def _in_whole_pieces(draw: random.Random) -> Example:
 
     if way == "outputs":
         sl.Func(np.square, [a[X]], [u[X]], name="squares")
-        sl.Func(np.negative, [a[X]], [v[X]], name="negatives")
+        negated(a[X], v[X], "negatives")
         u.dim(0).multiple, v.dim(0).multiple = one, other
         same = [sl.equal(u.dim(0).min, v.dim(0).min), sl.equal(u.dim(0).max, v.dim(0).max)]
         p = sl.build_pipeline([a], [u, v], require=same)
@@ -192,7 +203,7 @@ def _in_whole_pieces(draw: random.Random) -> Example:
         copied = c if way == "copy" else u
         sl.copies.copy(t[X + shift], copied[X], name="moved")
         if way == "copy":
-            sl.Func(np.negative, [c[X]], [u[X]], name="negatives")
+            negated(c[X], u[X], "negatives")
         t.dim(0).multiple = one
         p = sl.build_pipeline([a], [u], alias=False)
         count = draw.randint(1, length)
@@ -269,7 +280,7 @@ def _backwards(draw: random.Random) -> Example:
 
     value = np.array([found(x) for x in range(first, first + count)])
     if result is u:
-        sl.Func(np.negative, [u[X]], [out[X]], name="turned")
+        negated(u[X], out[X], "turned")
         value = -value
     p = sl.build_pipeline([a], [out])
     outputs = [sl.Buffer(np.zeros(count, np.int64), min=(first,))]
@@ -281,7 +292,7 @@ def _both_ways(draw: random.Random) -> Example:
     a, t, u, out = buffers("a t u out", 1, 1, 1, 1)
     taps, at, count, first = draw.choice([2, 3]), draw.randint(-2, 2), draw.choice([4, 1, 5]), draw.randint(-3, 3)
     values, low = integers(draw, 41), -20
-    sl.Func(np.negative, [a[X]], [t[X]], name="make")
+    negated(a[X], t[X], "make")
     sl.Func(np.square, [a[X]], [u[X]], name="squares")
 
     def both(forward: Array, back: Array, target: Array) -> None:
@@ -297,13 +308,38 @@ def _both_ways(draw: random.Random) -> Example:
     return Example(p, [sl.Buffer(values, min=(low,))], outputs, [np.array(value)])
 
 
+def _of_few_elements(draw: random.Random) -> Example:
+    """Sums of two or three single elements of what is made of something else in place, or could be."""
+    a, t, u, out = buffers("a t u out", 1, 1, 1, 1)
+    count, first, scale = draw.choice([4, 1, 3]), draw.randint(-3, 3), draw.choice([1, 1, 2])
+    places = [0, *draw.sample([1, 2], draw.choice([1, 1, 2]))]
+    values, low = integers(draw, 41), -20
+    sl.Func(np.square, [a[X]], [t[X]], name="squares")
+    negated(t[X], u[X], "turned")
+
+    def add(*arrays: Array) -> None:
+        arrays[-1][...] = sum(arrays[:-1])
+
+    sources = [u[scale * X + n] for n in places]
+    sl.Func(functools.partial(_every_other, scale, add), sources, [out[X]], name="add")
+    found = [-sum(values[scale * x + n - low] ** 2 for n in places) for x in range(first, first + count)]
+    p = sl.build_pipeline([a], [out])
+    outputs = [sl.Buffer(np.zeros(count, np.int64), min=(first,))]
+    return Example(p, [sl.Buffer(values, min=(low,))], outputs, [np.array(found)])
+
+
+def _every_other(scale: int, run: Callable[..., None], *arrays: Array) -> None:
+    *sources, target = arrays
+    run(*(source[::scale] for source in sources), target)
+
+
 def _of_nothing(draw: random.Random) -> Example:
     """A buffer of no elements, which is read all the same."""
     a, t, out = buffers("a t out", 1, 1, 1)
     first, count, low = draw.randint(-3, 3), draw.randint(1, 6), draw.randint(-3, 3)
     t.dim(0).min, t.dim(0).max = first, first - 1
     values, number = integers(draw, 9), draw.randint(1, 9)
-    sl.Func(np.negative, [a[X]], [t[X]], name="make")
+    negated(a[X], t[X], "make")
     sl.Func(lambda s, o: np.copyto(o, number), [t[:]], [out[X]], name="fill")
     p = sl.build_pipeline([a], [out])
     outputs = [sl.Buffer(np.zeros(count, np.int64), min=(low,))]
@@ -317,6 +353,7 @@ FAMILIES: dict[str, Callable[[random.Random], Example]] = {
     "with constants": _with_constants,
     "backwards": _backwards,
     "both ways": _both_ways,
+    "of few elements": _of_few_elements,
     "of nothing": _of_nothing,
 }
 """Those of this page."""
@@ -332,6 +369,8 @@ WANTED: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("slide_window", "an end does not move forward"): ("backwards",),
     ("slide_window", "the loop would run longer"): ("both ways",),
     ("absorb_loop", "not side by side"): ("backwards",),
+    ("compute_in_place", "used before the other"): ("of few elements",),
+    ("lift_alloc", "a fold that depends on the loop"): ("of few elements",),
     ("alias_copy", "several places"): ("copies of places",),
     ("alias_copy", "no view"): ("copies of places",),
     ("alias_copy", "no box"): ("of repeated",),

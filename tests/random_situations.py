@@ -87,10 +87,11 @@ DRAWN: list[Pair] = [pair for pair in SITUATIONS for _ in range(SELDOM.get(pair,
 def situate(chain: AnyChain) -> None:
     """Make a situation, of some one for which there is a place, and try what should be refused there; aside, so that
     the chain goes on as if nothing had been: most programs are of little use for what comes next. And one of those
-    that the program was made for."""
+    that the program was made for, most often of it as it was: rewrites may have taken the place for it."""
     for pairs in (chain.wanted, DRAWN):
         for _ in range(TRIED if pairs else 0):
-            if attempt(chain, chain.choose(pairs)):
+            anew = pairs is chain.wanted and chain.choose([True, True, False])
+            if attempt(chain, chain.choose(pairs), anew=anew):
                 break
 
 
@@ -98,12 +99,12 @@ NAMES = {"split_loop": "split_loop of a loop"}
 """What a primitive counts as, where it is not its name."""
 
 
-def attempt(chain: AnyChain, pair: Pair) -> bool:
-    """Make the situation of a pair. Whether there is a place for it."""
-    if chain.length() > LONGEST:
+def attempt(chain: AnyChain, pair: Pair, *, anew: bool = False) -> bool:
+    """Make the situation of a pair, of what the chain has come to or began with. Whether there is a place for it."""
+    if chain.length() > LONGEST and not anew:
         return False
     try:
-        chain.aside().apply(NAMES.get(pair[0], pair[0]), SITUATIONS[pair])
+        chain.aside(anew=anew).apply(NAMES.get(pair[0], pair[0]), SITUATIONS[pair])
     except (NothingToDoError, sl.OperationError):
         return False
     return True

@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable
 
 import numpy as np
-from random_families import Array, Example, X, Y, buffers, integers
+from random_families import Array, Example, X, Y, buffers, integers, negated
 
 import slinky as sl
 
@@ -78,7 +78,7 @@ def _of_states(draw: random.Random) -> Example:
 
     source, made = a, values
     if draw.random() < 0.5:
-        sl.Func(np.negative, [a[Y, X]], [t[Y, X]], name="make")
+        negated(a[Y, X], t[Y, X], "make")
         source, made = t, -values
     result, value = out, made.sum(axis=1)
     if draw.random() < 0.5:

@@ -2,8 +2,9 @@
 
     python tests/situation_rates.py 40 [word ...]
 
-tries each of them so many times in random graphs, or those of which all words are part of what they are called, and
-prints how often that was refused which should be, what else was, and what went wrong.
+tries each of them so many times, or those of which all words are part of what they are called, and prints how often
+that was refused which should be, what else was, and what went wrong: in programs of the families that are made for it,
+or where there are none, in such as `tally` draws.
 """
 
 from __future__ import annotations
@@ -18,13 +19,16 @@ import tally
 def main(tries: int, words: list[str]) -> None:
     """Try situations, and tell of each."""
     tally._prepare()
+    from random_families import WANTED, Made
     from random_situations import SITUATIONS, attempt
     from refusals import kinds_of
 
-    subjects = [subject for batch in range(3) for subject in tally.subjects_of(17, batch)]
+    drawn = [subject for batch in range(3) for subject in tally.subjects_of(17, batch)]
     for pair in SITUATIONS:
         if not all(word in " ".join(pair) for word in words):
             continue
+        made = [Made(family, n) for n in range(len(drawn)) for family in WANTED.get(pair, ())]
+        subjects = made or drawn
         met: Counter[tuple[str, str]] = Counter()
         wrong, applied, start = [], 0, time.process_time()
         for n in range(tries):
@@ -38,7 +42,11 @@ def main(tries: int, words: list[str]) -> None:
             applied += len(chain.applied)
         seconds = time.process_time() - start
         others = "; ".join(f"{a}: {b} {count}" for (a, b), count in met.most_common(5) if (a, b) != pair)
-        print(f"{met[pair]:>4} of {tries} {' '.join(pair)} ({applied} applied, {seconds:.1f} s; {others})", flush=True)
+        where = f" in programs made for it ({', '.join(WANTED[pair])})" if made else ""
+        print(
+            f"{met[pair]:>4} of {tries} {' '.join(pair)}{where} ({applied} applied, {seconds:.1f} s; {others})",
+            flush=True,
+        )
         for each in wrong[:2]:
             print("    wrong:", each)
 
