@@ -22,6 +22,7 @@ from scheduled import add_1, stencils
 
 import examples
 import slinky as sl
+from slinky.runtime import estimates
 from slinky.sched import grouping
 from slinky.sched.grouping import Aims, Grouping
 
@@ -425,6 +426,27 @@ def test_a_schedule_is_explained_call_by_call() -> None:
     assert all(d.reason.startswith("saves ") for d in explanation.decisions[:-1])
     assert explanation.seconds < explanation.unscheduled_seconds
     assert explanation.program_bytes * 10 < explanation.unscheduled_bytes
+
+
+def test_what_intermediates_take_is_counted_when_somebody_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[object] = []
+    follow = estimates._follow
+
+    def noted(follower: Any, program: Any, *more: Any) -> Any:
+        counted.append(program)
+        return follow(follower, program, *more)
+
+    monkeypatch.setattr(estimates, "_follow", noted)
+    p, shapes = stencils(2), ((2048, 1024), sl.Buffer(np.zeros((2044, 1020), np.int16), min=(2, 2)))
+    q = scheduled(p, *shapes)
+    assert counted == []
+    explanation = sl.explain(q)
+    again = pickle.loads(pickle.dumps(explanation))
+    assert counted == [q.program, p.program]
+    assert explanation.program_bytes == q.estimate(*shapes, threads=1).program_bytes
+    assert explanation.unscheduled_bytes == p.estimate(*shapes, threads=1).program_bytes
+    assert len(counted) == 4
+    assert (again.program_bytes, again.unscheduled_bytes) == (explanation.program_bytes, explanation.unscheduled_bytes)
 
 
 def test_what_does_not_move_stays_and_that_is_said() -> None:

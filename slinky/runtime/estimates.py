@@ -133,8 +133,11 @@ def estimate(
 
     Raises `ArgumentError` as the run would.
     """
-    program, workers = completion.program, workers_or_default(threads)
-    values = values_of(completion, arguments, scalars)
+    return estimate_for(completion.program, values_of(completion, arguments, scalars), workers_or_default(threads))
+
+
+def estimate_for(program: Program, values: Mapping[Expr, int], workers: int) -> Estimate:
+    """The same for what is known of its parameters, which are those of all its schedules."""
     piece = None
     while piece != 0:
         try:

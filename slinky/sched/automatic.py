@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -22,6 +23,7 @@ import numpy as np
 import slinky as sl
 from slinky.runtime.backends import require_backend
 from slinky.runtime.collector import collector_paused
+from slinky.runtime.estimates import Estimate, estimate_for
 from slinky.sched.grouping import ABOUT_AS_GOOD, Aims, Choice, Group, Grouping, Why, grouping, seconds_text
 from slinky.sched.machines import Machine, this_machine_for
 from slinky.sched.recomputing import Recomputed, Related, recomputed
@@ -100,6 +102,27 @@ class Candidate:
         return f"{seconds_text(self.median)} in {len(self.seconds)} runs: {told}"
 
 
+def _digits(count: _Bytes | int) -> str:
+    return str(int(count))
+
+
+class _Bytes:
+    """What the intermediates of a program take in a run, counted when somebody asks: to count that takes a tenth of the
+    time in which a schedule is found. It says then what it said before, and holds the program no more."""
+
+    def __init__(self, p: sl.Pipeline, relations: Relations, workers: int) -> None:
+        self._counts: Callable[[], Estimate] | None = partial(estimate_for, p.program, relations.values, workers)
+        self._count = 0
+
+    def __int__(self) -> int:
+        if self._counts is not None:
+            self._count, self._counts = self._counts().program_bytes, None
+        return self._count
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return int, (int(self),)
+
+
 @attrs.frozen
 class Explanation:
     """How a schedule was found: the machine that it is for, what it takes by the model, and what became of each call.
@@ -113,13 +136,23 @@ class Explanation:
     workers: int
     seconds: float
     unscheduled_seconds: float
-    program_bytes: int
-    unscheduled_bytes: int
+    _program_bytes: _Bytes | int = attrs.field(eq=int, repr=_digits)
+    _unscheduled_bytes: _Bytes | int = attrs.field(eq=int, repr=_digits)
     decisions: tuple[Decision, ...]
     measured: tuple[Candidate, ...] = ()
     """What `tune` has measured, the fastest first."""
     backend: str = "python"
     """The back end that it is for."""
+
+    @property
+    def program_bytes(self) -> int:
+        """What the intermediates of the schedule take."""
+        return int(self._program_bytes)
+
+    @property
+    def unscheduled_bytes(self) -> int:
+        """What those of the program as it was take."""
+        return int(self._unscheduled_bytes)
 
     def __str__(self) -> str:
         workers = "1 worker" if self.workers == 1 else f"{self.workers} workers"
@@ -201,16 +234,16 @@ def _auto_schedule(
 ) -> Any:
     """What `auto_schedule` returns, for options that make sense."""
     found = relations_for(aims.backend, p, arrays, scalars)
-    before = p.estimate(*arrays, threads=aims.workers, **scalars).program_bytes
+    before = _Bytes(p, found, aims.workers)
     least: tuple[int, sl.Pipeline] | None = None
     for tried in _aims(aims, max_bytes):
         each, again = _grouped(p, found, tried, lambda new: relations_for(aims.backend, new, arrays, scalars))
         writer, scheduled, loops = _written(again, each)
-        after = scheduled.estimate(*arrays, threads=each.workers, **scalars).program_bytes
-        if max_bytes is None or after <= max_bytes:
+        after = _Bytes(scheduled, found, each.workers)
+        if max_bytes is None or int(after) <= max_bytes:
             explained(scheduled, writer.explanation(each, before, after, again.unscheduled_seconds))
             return (scheduled, AutoScheduleCursors(loops)) if rc else scheduled
-        least = min((after, scheduled), least or (after, scheduled), key=lambda pair: pair[0])
+        least = min((int(after), scheduled), least or (int(after), scheduled), key=lambda pair: pair[0])
     assert least is not None
     assert max_bytes is not None
     for rows in _STRIPS:
@@ -387,7 +420,7 @@ class _Writer:
                 self._group(group)
         return self.p, tuple(self.p.forward(loop) for loop in self.loops)
 
-    def explanation(self, aims: Aims, before: int, after: int, unscheduled: float) -> Explanation:
+    def explanation(self, aims: Aims, before: _Bytes, after: _Bytes, unscheduled: float) -> Explanation:
         """What was decided, call by call in program order."""
         seconds = self.grouping.seconds
         decisions = tuple(self.decisions[i] for i in sorted(self.decisions))

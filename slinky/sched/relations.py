@@ -123,6 +123,8 @@ class Relations:
     """The buffers that the caller gives to be written."""
     held: frozenset[str]
     """Buffers that statements inside loops and conditions touch, too: their producers cannot be moved freely."""
+    values: Mapping[Expr, int] = attrs.field(eq=False, repr=False)
+    """What is known of the parameters of the program, for these arrays."""
 
 
 def relations(p: Pipeline, *arrays: object, **scalars: Any) -> Relations:
@@ -166,7 +168,7 @@ class _Prober:
         inside = [c._call for c in self.p.find_all("_ = _") if c._id not in top]
         held = frozenset(name for call in inside for name in (*call.reads, *call.writes))
         outputs = frozenset(o.name for o in program.outputs)
-        return Relations(tuple(self.related(call) for call in calls), outputs, held)
+        return Relations(tuple(self.related(call) for call in calls), outputs, held, self.values)
 
     def related(self, call: Call) -> Related:
         box = clamped_numbers(call, self.values, self.boxes.__getitem__)
