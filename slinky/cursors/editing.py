@@ -72,7 +72,7 @@ class Edit:
         self.version = version
         self._program = version.program
         self._body = version.program.body
-        self.entries = dict(version.entries)
+        self.entries = version.entries.copy()  # several times as fast as `dict` where something was deleted
         self.ended: dict[int, str] = {}
         self.touched: set[int] = set()
         self.headers: set[int] = set()
@@ -99,7 +99,7 @@ class Edit:
     def copy(self) -> Edit:
         """The same edits once more, apart from these."""
         other = Edit(self.version)
-        other.program, other.entries = self.program, dict(self.entries)
+        other.program, other.entries = self.program, self.entries.copy()
         other.ended, other.touched, other.headers = dict(self.ended), set(self.touched), set(self.headers)
         other.reordered, other.copies, other.staged = set(self.reordered), dict(self.copies), dict(self.staged)
         return other

@@ -52,7 +52,7 @@ PIPELINED: Key = ("pipelined", "")
 RARE = frozenset((GUESTS, INSEPARABLE, BLOCKED, ORDERED, PIPELINED))
 """The keys of statements that are asked about in each rewrite of a program that has any."""
 
-Names: TypeAlias = Mapping[Key, tuple[int, ...]]
+Names: TypeAlias = dict[Key, tuple[int, ...]]
 
 
 KEYWORDS: dict[str, type[Statement]] = {"for": For, "alloc": Alloc, "check": Check, "if": If}
@@ -140,7 +140,7 @@ def with_changes(names: Names, changes: Mapping[int, tuple[Placed | None, Placed
         after = keys_of(now) if now is not None else ()
         if before == after:
             continue
-        new = dict(names) if new is None else new
+        new = names.copy() if new is None else new
         for key in before:
             left = tuple([other for other in new[key] if other != identity])
             if left:

@@ -43,7 +43,7 @@ ROOT = 0
 _LONG = 50
 """So many statements are counted sooner than one of them is looked for where it stood before, more than once."""
 
-_NEAR = 8
+_OFF = tuple(sorted(range(-8, 8), key=abs))
 """So far from where it stood before, at most, a statement is looked for: further off, all are counted again."""
 
 IDENTITY: Callable[[Statement], int] = operator.attrgetter("id")
@@ -172,6 +172,7 @@ class Version:
         "_guesses",
         "_leading",
         "_names",
+        "_near",
         "_positions",
         "entries",
         "lasting",
@@ -207,6 +208,7 @@ class Version:
         self._facts: Facts | None = None
         self._globals = global_boxes(program) if globals_ is None else globals_
         self._positions = {} if positions is None else positions
+        self._near: dict[int, int] = {}
         self._guesses = {} if guesses is None else guesses
         self._leading = leading
 
@@ -251,13 +253,14 @@ class Version:
     def _found_position(self, identity: int, key: tuple[int, str]) -> int:
         block, guesses = self.block(*key), self._guesses.get(key)
         if guesses is not None and identity in guesses and len(block) > _LONG:
-            guess = guesses[identity]
-            if guess < len(block) and block[guess].id == identity:
-                return guess
-            start = max(guess - _NEAR, 0)
-            near = list(map(IDENTITY, block[start : guess + _NEAR]))
-            if identity in near:
-                return start + near.index(identity)
+            known = self._near.get(identity)
+            if known is not None:
+                return known
+            guess, last = guesses[identity], len(block) - 1
+            for off in _OFF:
+                if 0 <= guess + off <= last and block[guess + off].id == identity:
+                    self._near[identity] = guess + off
+                    return guess + off
         places = dict(zip(map(IDENTITY, block), range(len(block)), strict=True))
         self._positions[key] = places
         return places[identity]
