@@ -39,9 +39,10 @@ _DISPATCHED = DISPATCH / OPERATIONS_OF_A_CALL
 """For how many calls one counts that Python makes of a loop of the back end's own."""
 
 
-@attrs.frozen
+@attrs.define
 class Flow:
-    """What goes through the memory of a group, whatever the height of its strips is."""
+    """What goes through the memory of a group, whatever the height of its strips is. (It never changes; it is not
+    frozen, as each group that is tried makes some.)"""
 
     extent: int
     states: float
@@ -130,7 +131,8 @@ class Costs:
             else:
                 seconds += new / (known.get(touched) or self.bandwidth(touched))
         for passes, work, slope, window in flow.works:
-            touched = TEMPORARIES * work.at_once(slope * height + window)
+            rows = slope * height + window
+            touched = TEMPORARIES * (work.still + work.moving * (rows if rows < work.extent else work.extent))
             if touched <= near_bytes:
                 seconds += passes / near_bandwidth
             else:

@@ -188,6 +188,7 @@ class _Grower:
         self.aims = aims
         self.costs = Costs(aims.machine)
         self.works = [work_of(call, None) for call in self.calls]
+        self.operating = list(map(self.costs.operations, self.works))
         self.producers = {w.buffer: i for i, call in enumerate(self.calls) for w in call.writes}
         self.reducing = frozenset(i for i, call in enumerate(self.calls) if any(s.is_reduced for s in call.strips))
         self.readers = self._readers()
@@ -441,7 +442,7 @@ class _Grower:
         fixed = self._fixed((*lasts, *members))
         for track in tracks:
             choices += self._choices(track, fixed, self._least(choices))
-            if not self.reducing.isdisjoint(track.calls):
+            if self.reducing and not self.reducing.isdisjoint(track.calls):
                 for nest in nests_of(track, self.calls, self.readers):
                     choices += self._nested(track, nest, fixed)
         most = self.aims.most_live
@@ -466,13 +467,19 @@ class _Grower:
         extent, workers = track.strips.extent, self.aims.workers
         if not track.members and workers < 2:
             return []
-        flow, found = flow_of(track), list[Choice]()
-        fixed_in_all = fixed + self.costs.least_inside(flow)
+        flow, found = None, list[Choice]()
+        fixed_in_all = fixed
         for height in reversed(heights_of(track, min(self.costs.most_live(track), self.aims.most_live))):
             calls = self.costs.calls(-(-extent // height), track.steps, track.loops)
             lines = self.costs.lines(track.lines(height), track.steps)
-            if fixed_in_all + calls + lines > _SURELY * ABOUT_AS_GOOD * workers * least:
+            most = _SURELY * ABOUT_AS_GOOD * workers * least
+            if fixed_in_all + calls + lines > most:
                 break
+            if flow is None:  # along most dimensions calls and lines alone take too long
+                flow = flow_of(track)
+                fixed_in_all = fixed + self.costs.least_inside(flow)
+                if fixed_in_all + calls + lines > most:
+                    break
             live = track.live(height)
             seconds = fixed + calls + lines + self.costs.inside(flow, height, live)
             own = [self._choice(track, height, 1, seconds, live, 0)] if track.members else []
@@ -516,7 +523,7 @@ class _Grower:
 
     def _fixed(self, calls: tuple[int, ...]) -> float:
         """How long the operations of calls take on what is near, and to have it there."""
-        return sum(self.costs.operations(self.works[i]) for i in calls) + self._outside(calls)
+        return sum([self.operating[i] for i in calls]) + self._outside(calls)
 
     def _outside(self, calls: tuple[int, ...]) -> float:
         """How long it takes to read what others have computed, and to write what others read.
@@ -531,7 +538,7 @@ class _Grower:
                     sizes[buffer] = max(size, sizes.get(buffer, 0))
             if not self.readers[i] or not self.readers[i] <= ours:
                 sizes.update((w.buffer, w.bytes) for w in self.calls[i].writes)
-        return sum(size / self.aims.machine.bandwidth(2 * size) for size in sizes.values())
+        return sum([size / self.costs.bandwidth(2 * size) for size in sizes.values()])
 
 
 _Merging: TypeAlias = tuple[tuple[Group, ...], Group]

@@ -132,9 +132,10 @@ class Last:
     """Where it is reduced, the bytes that each strip hands on to the next: as much as it writes."""
 
 
-@attrs.frozen
+@attrs.define
 class _Totals:
-    """What all calls of a group add up to, so that another height, or one call more, is no walk over them."""
+    """What all calls of a group add up to, so that another height, or one call more, is no walk over them. (It never
+    changes, nor do spans and tracks; they are not frozen, as each group that is tried makes some.)"""
 
     last_bytes: float
     """What a coordinate takes of what the last calls write."""
@@ -186,7 +187,7 @@ class _Totals:
         )
 
 
-@attrs.frozen
+@attrs.define
 class Spans:
     """The calls of a track in program order: what each holds, and from where to where what it computes is needed."""
 
@@ -206,7 +207,7 @@ _Needs: TypeAlias = dict[str, tuple["_Need | None", ...]]
 """By buffer, what is needed of it; None for what does not move with the strips."""
 
 
-@attrs.frozen
+@attrs.define
 class Track:
     """A group, strip by strip along one dimension of its last calls, which have the same coordinates there."""
 
@@ -305,7 +306,8 @@ def heights_of(track: Track, most_live: float) -> tuple[int, ...]:
 
 def heights_within(track: Track, most_live: float, live: Callable[[int], float]) -> tuple[int, ...]:
     """The same where strips hold as much as is said, which is linear in their height."""
-    unit = 1 << max(math.ceil(-math.log2(track.slowest)), 0)
+    slowest = track.slowest
+    unit = 1 if slowest >= 1 else 1 << max(math.ceil(-math.log2(slowest)), 0)
     unit = math.lcm(*[last.strips.multiple for last in track.lasts], unit)
     constant = live(0)
     each = live(1) - constant
@@ -325,28 +327,25 @@ def _member(call: Related, i: int, needs: _Needs) -> Member | None:
     The strip `y .. y + h - 1` needs what lies between `slope*y + low` and `slope*(y + h - 1) + high` along an axis of a
     buffer; what is new of that begins at `slope*y + fresh`. What a producer reads is for what it computes anew.
     """
-    position, found = -1, list[_Need]()
+    position, first = -1, None
     for written in call.writes:
         for need in needs.get(written.buffer, ()):
-            if need is None or (found and (written.dims[need.axis], need.slope) != (position, found[0].slope)):
+            if need is None or (first and (written.dims[need.axis], need.slope) != (position, first.slope)):
                 return None
-            position = written.dims[need.axis]
-            found.append(need)
-    if not found:
+            if first is None:
+                first, position = need, written.dims[need.axis]
+                slope, low, high, far, until = need.slope, need.low, need.high, need.far, need.reader
+            else:
+                low, high, far = min(low, need.low), max(high, need.high), min(far, need.far)
+                until = max(until, need.reader)
+    alone = None if first is None else _alone(call, position)
+    if alone is None or slope <= 0:
         return None
-    slope = found[0].slope
-    strips = next((s for s in call.strips if s.position == position), None)
-    if strips is None or slope <= 0:
-        return None
-    low, high = min([need.low for need in found]), max([need.high for need in found])
-    far = min([need.far for need in found])
     window, halo = max(high - low + 1 - slope, 0.0), max(high - far + 1 - slope, 0.0)
-    until = max([need.reader for need in found])
-    alone = _alone(call, strips)
     lines = alone.window_lines if window >= _OVERLAP else alone.lines
     member = Member(i, position, slope, window, halo, alone.row_bytes, lines, alone.steps, alone.work, until)
     fresh = high + 1 - slope if member.keeps else low
-    _note_reads(strips, _Need(i, 0, slope, fresh, high, far), needs)
+    _note_reads(alone.strips, _Need(i, 0, slope, fresh, high, far), needs)
     return member
 
 
@@ -354,6 +353,7 @@ def _member(call: Related, i: int, needs: _Needs) -> Member | None:
 class _Alone:
     """What a call is in strips along one of its dimensions, whatever else is in the group."""
 
+    strips: Strips
     row_bytes: float
     lines: Lines
     window_lines: Lines
@@ -361,13 +361,17 @@ class _Alone:
     work: Work
 
 
-def _alone(call: Related, strips: Strips) -> _Alone:
-    """The same, found out once."""
-    found: _Alone | None = call.remembered.get(strips.position)
-    if found is None:
-        lines, steps = lines_of(call, strips.position), steps_of(call, strips.position)
-        found = _Alone(row_bytes_of(call, strips), lines, lines.of_window(), steps, work_of(call, strips))
-        call.remembered[strips.position] = found
+def _alone(call: Related, position: int) -> _Alone | None:
+    """The same, found out once; None where it cannot be taken strip by strip along that."""
+    if position in call.remembered:
+        known: _Alone | None = call.remembered[position]
+        return known
+    strips = next((s for s in call.strips if s.position == position), None)
+    found = None
+    if strips is not None:
+        lines, steps = lines_of(call, position), steps_of(call, position)
+        found = _Alone(strips, row_bytes_of(call, strips), lines, lines.of_window(), steps, work_of(call, strips))
+    call.remembered[position] = found
     return found
 
 
@@ -393,10 +397,9 @@ class _Need:
 
     def through(self, motion: Motion) -> _Need:
         """What must be read for that."""
-        low, far = (motion.rate * end + motion.first for end in (self.low, self.far))
-        return _Need(
-            self.reader, motion.axis, motion.rate * self.slope, low, motion.rate * self.high + motion.last, far
-        )
+        rate, first = motion.rate, motion.first
+        low, high, far = rate * self.low + first, rate * self.high + motion.last, rate * self.far + first
+        return _Need(self.reader, motion.axis, rate * self.slope, low, high, far)
 
 
 _STATES = 2
