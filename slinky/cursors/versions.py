@@ -192,10 +192,12 @@ class Version:
         guesses: dict[tuple[int, str], dict[int, int]] | None = None,
         leading: tuple[Block, Facts] | None = None,
         lasting: dict[tuple[object, ...], Any] | None = None,
+        near: dict[tuple[int, str], dict[int, int]] | None = None,
     ) -> None:
         """What an edit knows already may be given: the indexes of the program by identity, by name and (of some blocks)
         by position, the bounds of its parameters, where statements of other blocks may stand, which checks led the
-        program before, with what they guarantee, and what was `lasting`."""
+        program before, with what they guarantee, what was `lasting`, and where some statements of other blocks do
+        stand: versions in which such a block is the same, but for what is inside of its statements, share that."""
         self.program = program
         self.lineage = lineage
         self.entries = index_of(program) if entries is None else entries
@@ -208,7 +210,7 @@ class Version:
         self._facts: Facts | None = None
         self._globals = global_boxes(program) if globals_ is None else globals_
         self._positions = {} if positions is None else positions
-        self._near: dict[int, int] = {}
+        self._near: dict[tuple[int, str], dict[int, int]] = {} if near is None else near
         self._guesses = {} if guesses is None else guesses
         self._leading = leading
 
@@ -251,15 +253,15 @@ class Version:
         return places[identity] if places is not None else self._found_position(identity, (entry.parent, entry.field))
 
     def _found_position(self, identity: int, key: tuple[int, str]) -> int:
+        near = self._near.get(key)
+        if near is not None and identity in near:
+            return near[identity]
         block, guesses = self.block(*key), self._guesses.get(key)
         if guesses is not None and identity in guesses and len(block) > _LONG:
-            known = self._near.get(identity)
-            if known is not None:
-                return known
             guess, last = guesses[identity], len(block) - 1
             for off in _OFF:
                 if 0 <= guess + off <= last and block[guess + off].id == identity:
-                    self._near[identity] = guess + off
+                    self._near.setdefault(key, {})[identity] = guess + off
                     return guess + off
         places = dict(zip(map(IDENTITY, block), range(len(block)), strict=True))
         self._positions[key] = places
@@ -442,7 +444,10 @@ class Version:
             guesses = {key: at for key, at in guesses.items() if key[0] in entries or key[0] == ROOT}
         for key in [key for key in positions if key in reordered or key[0] in touched]:
             guesses[key] = positions.pop(key)
-        return Version(program, lineage, entries, names, positions, self._globals, guesses, self._leading, self.lasting)
+        near = {key: at for key, at in dict(self._near).items() if key not in reordered and key[0] not in touched}
+        return Version(
+            program, lineage, entries, names, positions, self._globals, guesses, self._leading, self.lasting, near
+        )
 
     def named(self, *keys: Key) -> list[int]:
         """The statements that have any of some keys, in program order."""

@@ -157,13 +157,14 @@ class Coverage:
             if contribution.around:
                 continue
             written = self._written(contribution, NO_FACTS)
-            if written is not None and (
-                plainly_contains(written, region, range(len(region))) or told_to_contain(written, region, touch.known)
-            ):
+            if written is not None and plainly_contains(written, region, range(len(region))):
                 return True
             for loop in self.loops:
                 if self._slides_over(contribution.call, loop, region):
                     return True
+            # Last, for it takes a while to put together what is known where the reader runs.
+            if written is not None and told_to_contain(written, region, touch.known):
+                return True
         return False
 
     def _slides_over(self, call: Call, loop: For, region: Box) -> bool:

@@ -20,6 +20,7 @@ from slinky.ir.scopes import over_loops
 from slinky.ir.statements import SERIAL, Alloc, Call, For, Pass, walk
 from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
+from slinky.sched.legality.containing import plainly_contains
 from slinky.sched.legality.reasons import ONLY_SOME_CHANGED, Kept, Obligation
 from slinky.sched.legality.touches import effective_box
 from slinky.sched.legality.wholes import computes_part
@@ -126,7 +127,7 @@ def _is_part(version: Version, old: Call, moved: Call) -> bool:
     buffer that is larger than what was computed of it does not cut off what goes beyond that."""
     known = version.facts_at(old.id)
     before, after = effective_box(version, old), clamped_box(moved, version.box_at(old.id))
-    return all(
+    return plainly_contains(before, after, range(len(before))) or all(
         prove(i.min <= j.min, known) and prove(j.max <= i.max, known) for i, j in zip(before, after, strict=True)
     )
 
