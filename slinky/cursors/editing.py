@@ -71,7 +71,8 @@ class Edit:
     def __init__(self, version: Version) -> None:
         self.version = version
         self._program = version.program
-        self._body = version.program.body
+        self._body: list[Statement] | None = None
+        """The statements of the program where they are others than those of `_program`."""
         self.entries = version.entries.copy()  # several times as fast as `dict` where something was deleted
         self.ended: dict[int, str] = {}
         self.touched: set[int] = set()
@@ -88,13 +89,13 @@ class Edit:
     @property
     def program(self) -> Program:
         """The program as it stands now: put together when somebody asks, which is most often once, at the end."""
-        if self._program.body is not self._body:
-            self._program = with_program_body(self._program, self._body)
+        if self._body is not None:
+            self._program, self._body = with_program_body(self._program, tuple(self._body)), None
         return self._program
 
     @program.setter
     def program(self, program: Program) -> None:
-        self._program, self._body = program, program.body
+        self._program, self._body = program, None
 
     def copy(self) -> Edit:
         """The same edits once more, apart from these."""
@@ -138,7 +139,7 @@ class Edit:
         block = self._block(parent, field)
         at = self._index(block, identity)
         self.entries[identity] = Entry(statement, parent, field)
-        self._set_block(parent, field, _spliced(block, at, 1, (statement,)))
+        self._splice(parent, field, at, 1, (statement,))
 
     def replace(self, identity: int, statements: Sequence[Statement], note: str = "replaced it") -> None:
         """Put statements in the place of one. Identities that occur again live on; the others end with the note."""
@@ -148,7 +149,7 @@ class Edit:
         if len(statements) != 1 or statements[0].id != identity:
             self.reordered.add((entry.parent, entry.field))
         self._forget((entry.statement,), note)
-        self._put(entry.parent, entry.field, _spliced(block, at, 1, statements), statements)
+        self._put(entry.parent, entry.field, at, 1, statements)
 
     def insert(self, gap: Gap, statements: Sequence[Statement]) -> None:
         """Put statements into a gap."""
@@ -156,7 +157,7 @@ class Edit:
         block = self._block(entry.parent, entry.field)
         at = self._index(block, gap.anchor) + (0 if gap.is_before else 1)
         self.reordered.add((entry.parent, entry.field))
-        self._put(entry.parent, entry.field, _spliced(block, at, 0, statements), statements)
+        self._put(entry.parent, entry.field, at, 0, statements)
 
     def delete(self, identity: int, note: str = "deleted it") -> None:
         """Remove a statement and all inside it."""
@@ -176,7 +177,8 @@ class Edit:
         to = self._index(others, gap.anchor) + (0 if gap.is_before else 1)
         self.reordered.add((entry.parent, entry.field))
         self.touched.update(inner.id for inner in walk((statement,)))
-        self._set_block(entry.parent, entry.field, (*others[:to], statement, *others[to:]))
+        changed = (*others[:to], statement, *others[to:])
+        self._splice(entry.parent, entry.field, 0, len(block), changed)
 
     def duplicate(self, identity: int) -> Statement:
         """A copy of a statement, all of it with fresh identities; not yet placed."""
@@ -269,10 +271,8 @@ class Edit:
         program = self.program
         self.add_scalars(symbols(condition))
         count = len(list(leading_checks(program)))
-        check = Check(condition, message)
-        body = (*program.body[:count], check, *program.body[count:])
         self.reordered.add((ROOT, "body"))
-        self._put(ROOT, "body", body, (check,))
+        self._put(ROOT, "body", count, 0, (Check(condition, message),))
 
     def add_scalars(self, used: Iterable[Expr]) -> None:
         """Make parameters of the scalars among these symbols that are none yet."""
@@ -282,12 +282,12 @@ class Edit:
             scalars = (*self.program.scalars, *map(ScalarParameter, new))
             self.program = attrs.evolve(self.program, scalars=scalars)
 
-    def _block(self, parent: int, field: str) -> Block:
+    def _block(self, parent: int, field: str) -> Sequence[Statement]:
         if parent == ROOT:
-            return self._body
+            return self._program.body if self._body is None else self._body
         return next(block for name, block in blocks_of(self.entries[parent].statement) if name == field)
 
-    def _index(self, block: Block, identity: int) -> int:
+    def _index(self, block: Sequence[Statement], identity: int) -> int:
         """Where in its block a statement stands: most often where it stood in the version, or a place beside."""
         entry, before = self.entries[identity], self.version.entries.get(identity)
         if before is not None and (before is entry or (before.parent == entry.parent and before.field == entry.field)):
@@ -318,35 +318,31 @@ class Edit:
                 count += self._enter(inner, identity, name)
         return count
 
-    def _put(self, parent: int, field: str, block: Block, added: Sequence[Statement]) -> None:
-        """Make `block` the block of a parent, `added` being the part of it that is not in the index."""
-        if not block and parent != ROOT and field == "body":
-            block = added = (Pass(),)
+    def _put(self, parent: int, field: str, at: int, count: int, added: Sequence[Statement]) -> None:
+        """Put statements that are not in the index in the place of so many of a block, which are not any more."""
+        if not added and parent != ROOT and field == "body" and len(self._block(parent, field)) == count:
+            added = (Pass(),)
         entries = self.entries
         before = len(entries)
-        count = self._enter(added, parent, field)
-        assert len(entries) == before + count, "an identity would stand twice"
-        self._set_block(parent, field, block)
+        entered = self._enter(added, parent, field)
+        assert len(entries) == before + entered, "an identity would stand twice"
+        self._splice(parent, field, at, count, added)
 
-    def _set_block(self, parent: int, field: str, block: Block) -> None:
-        """Let a parent have another block, and so on outwards."""
+    def _splice(self, parent: int, field: str, at: int, count: int, statements: Sequence[Statement]) -> None:
+        """Put statements in the place of so many of a block, and so on outwards: of the program, whose block may be
+        long, in a list that is kept until somebody asks for the program."""
         entries = self.entries
         while parent != ROOT:
+            block = list(self._block(parent, field))
+            block[at : at + count] = statements
             outer = entries[parent]
-            changed = with_block(outer.statement, field, block)
+            changed = with_block(outer.statement, field, tuple(block))
             entries[parent] = Entry(changed, outer.parent, outer.field)
-            siblings = self._block(outer.parent, outer.field)
-            at = self._index(siblings, parent)
-            block = _spliced(siblings, at, 1, (changed,))
             parent, field = outer.parent, outer.field
-        self._body = block
-
-
-def _spliced(block: Block, at: int, count: int, statements: Sequence[Statement]) -> Block:
-    """A block with statements in the place of some: gone through twice, for the blocks of long programs are long."""
-    changed = list(block)
-    changed[at : at + count] = statements
-    return tuple(changed)
+            at, count, statements = self._index(self._block(parent, field), changed.id), 1, (changed,)
+        if self._body is None:
+            self._body = list(self._program.body)
+        self._body[at : at + count] = statements
 
 
 def _is_same_inside(before: Statement, now: Statement) -> bool:

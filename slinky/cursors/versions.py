@@ -300,8 +300,14 @@ class Version:
 
     def loops_around(self, identity: int) -> list[For]:
         """The loops around a statement, outermost first."""
-        around = (self.entries[i].statement for i in reversed(self.ancestors(identity)))
-        return [s for s in around if isinstance(s, For)]
+        entries, found = self.entries, []
+        parent = entries[identity].parent
+        while parent != ROOT:
+            entry = entries[parent]
+            if isinstance(entry.statement, For):
+                found.append(entry.statement)
+            parent = entry.parent
+        return found[::-1]
 
     def has_parameter(self, name: str) -> bool:
         """Whether a parameter of the program has this name."""
@@ -365,8 +371,12 @@ class Version:
         found: Alloc | None = self.remembered.get(key, _NOT_ASKED)
         if found is not _NOT_ASKED:
             return found
-        candidates = self.names().get(("alloc", buffer))
-        found = self.remembered[key] = None if candidates is None else self._innermost(candidates, at)
+        candidates = self.names().get(("alloc", buffer), ())
+        if len(candidates) == 1:  # as most are
+            found = self._if_in_scope(candidates[0], at)
+        else:
+            found = self._innermost(candidates, at)
+        self.remembered[key] = found
         return found
 
     def memory_of(self, alloc: Alloc) -> Alloc:
@@ -375,6 +385,21 @@ class Version:
         host = alloc if name is None else self.alloc_of(name, alloc.id)
         assert host is not None  # it has been proved
         return host
+
+    def _if_in_scope(self, identity: int, at: int) -> Alloc | None:
+        """An allocation, if it stands before a statement, or before one around it, in the same block; else None."""
+        entries = self.entries
+        entry, here = entries[identity], entries[at]
+        parent = entry.parent
+        while here.parent != parent:
+            if here.parent == ROOT:
+                return None
+            at = here.parent
+            here = entries[at]
+        if here.field != entry.field or not (identity == at or self._is_before(identity, at, (parent, entry.field))):
+            return None
+        assert isinstance(entry.statement, Alloc)
+        return entry.statement
 
     def _innermost(self, candidates: Iterable[int], at: int) -> Alloc | None:
         entries = self.entries
@@ -485,11 +510,11 @@ class Version:
 
     def writers(self, buffer: str) -> list[int]:
         """The calls that write a buffer of this name, in program order."""
-        return self.named(("write", buffer))
+        return self.in_order(self.names().get(("write", buffer), ()))
 
     def readers(self, buffer: str) -> list[int]:
         """The calls that read a buffer of this name, in program order."""
-        return self.named(("read", buffer))
+        return self.in_order(self.names().get(("read", buffer), ()))
 
     def writers_of(self, alloc: Alloc) -> list[int]:
         """The calls that write what was allocated here, whatever else has the name."""

@@ -216,7 +216,12 @@ def evaluate(node: Node, values: Mapping[Expr, int]) -> int:
     A node is evaluated again and again, for each iteration and each size: the first time makes a function of it.
     """
     try:
-        return (node._evaluation or _evaluation(node))(values)
+        found = node._evaluation
+        if found is None:
+            if type(node) in SYMBOLS:
+                return values[cast(Expr, node)]
+            found = _evaluation(node)
+        return found(values)
     except (KeyError, ZeroDivisionError):
         return _walked(node, values)
 
