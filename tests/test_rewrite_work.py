@@ -80,6 +80,8 @@ def test_a_slide_hardly_looks_at_calls_that_rest_before_the_loop_as_they_did() -
         (lambda p: sl.unfold_storage(p, p.find("alloc b3"), "y"), 135),
         (lambda p: sl.reorder_statements(p, p.find("b1 = _").expand(after=1)), 320),
         (lambda p: sl.split_loop(p, p.find("f1").dim("y"), 2), 357),
+        (lambda p: sl.compute_at(p, "f1", "for y"), 690),
+        (lambda p: sl.slide_window(sl.compute_at(p, "f1", "for y"), "f1", "for y"), 2050),
     ],
 )
 def test_small_rewrites_take_few_calls(rewrite: Callable[[sl.Pipeline], sl.Pipeline], most: int) -> None:
@@ -91,6 +93,50 @@ def test_small_rewrites_take_few_calls(rewrite: Callable[[sl.Pipeline], sl.Pipel
         rewrite(p)
         _, count = _counted(rewrite, p)
     assert count <= most
+
+
+def _by_itself(p: sl.Pipeline, *arrays: object) -> sl.Pipeline:
+    scheduled: sl.Pipeline = sl.auto_schedule(p, *arrays, workers=1, machine=sl.Machine())
+    return scheduled
+
+
+def _scheduled(length: int) -> int:
+    """How many functions it takes to schedule a chain."""
+    p = _chain(length, f"auto{length}_")
+    given = sl.Buffer(np.zeros((3000, 2000), np.float32), min=(-length, -length))
+    out = sl.Buffer(np.zeros((3000 - 2 * length, 2000 - 2 * length), np.float32))
+    with resting():
+        return _counted(_by_itself, p, given, out)[1]
+
+
+def test_what_automatic_schedules_cost_grows_with_the_program() -> None:
+    few, many = _scheduled(16), _scheduled(80)
+    assert many < 1.1 * 80 / 16 * few
+    assert many <= 80 * 4300
+
+
+def test_statements_of_long_programs_stand_where_they_are_found() -> None:
+    """Most are looked for near where they stood in the version before, or were found in one with the same block."""
+    p = _chain(40, "b")
+    versions = [p]
+    with resting():
+        p, (loop, _, _) = sl.split_loop(p, "f39.y", 1, rc=True)
+        for k in reversed(range(25, 39)):
+            versions.append(p)
+            p, at = sl.compute_at(p, f"f{k}", loop, rc=True)
+            versions.append(p)
+            p = sl.slide_window(p, at.call, loop)
+            assert p.find(f"f{k}").parent() == p.forward(loop)
+            versions.append(p)
+            p = sl.fold_storage(p, at.alloc, "y")
+        p = sl.reorder_statements(p, p.find("alloc b3").expand(before=1))
+        versions += [p, sl.compute_root(p, "f25")]
+        versions.append(sl.unfold_storage(versions[-1], "alloc b30", "y"))
+    for version in (q._version for q in versions):
+        body = version.program.body
+        assert len(body) > 50
+        some = body[:: len(body) // 7]
+        assert [version.position(s.id) for s in (*some, *body)] == [body.index(s) for s in (*some, *body)]
 
 
 def _slide(name: str, strips: int | None) -> int:
