@@ -468,10 +468,10 @@ class _Grower:
         if not track.members and workers < 2:
             return []
         flow, found = None, list[Choice]()
-        fixed_in_all = fixed
+        steps, loops, fixed_in_all = track.steps, track.loops, fixed
         for height in reversed(heights_of(track, min(self.costs.most_live(track), self.aims.most_live))):
-            calls = self.costs.calls(-(-extent // height), track.steps, track.loops)
-            lines = self.costs.lines(track.lines(height), track.steps)
+            calls = self.costs.calls(-(-extent // height), steps, loops)
+            lines = self.costs.lines(track.lines(height), steps)
             most = _SURELY * ABOUT_AS_GOOD * workers * least
             if fixed_in_all + calls + lines > most:
                 break

@@ -46,15 +46,22 @@ class Lines:
     elements: int
     extent: int
     together: int
+    is_cut: bool = attrs.field(init=False, eq=False)
+    """Whether strips go along an axis that is not the first."""
+    whole: float = attrs.field(init=False, eq=False)
+    """How many there are if all is one strip."""
+
+    @is_cut.default
+    def _find_cut(self) -> bool:
+        return self.elements != self.extent * self.together
+
+    @whole.default
+    def _count_whole(self) -> float:
+        return self.count(math.inf)
 
     def count(self, rows: float) -> float:
         """How many lines there are, in strips of so many coordinates."""
         return self.elements / max(min(rows, self.extent) * self.together, 1.0)
-
-    @property
-    def is_cut(self) -> bool:
-        """Whether strips go along an axis that is not the first."""
-        return self.elements != self.extent * self.together
 
     def of_window(self) -> Lines:
         """The lines where a window is kept along an axis that is not the first."""
@@ -162,7 +169,7 @@ class _Totals:
         """These, and the lines of one call more."""
         if lines.is_cut:
             return attrs.evolve(self, cut_lines=(*self.cut_lines, (lines, slope)))
-        return attrs.evolve(self, whole_lines=self.whole_lines + lines.count(math.inf))
+        return attrs.evolve(self, whole_lines=self.whole_lines + lines.whole)
 
     def and_members(self, members: Sequence[Member]) -> _Totals:
         """These, and some producers more."""
@@ -179,7 +186,7 @@ class _Totals:
             if member.lines.is_cut:
                 cut.append((member.lines, member.slope))
             else:
-                lines += member.lines.count(math.inf)
+                lines += member.lines.whole
         steps = self.steps + sum([member.steps for member in members])
         loops = self.loops + sum([member.work.in_loops for member in members])
         return _Totals(

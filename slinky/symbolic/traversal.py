@@ -117,7 +117,7 @@ def substitute(node: N, replacements: Mapping[Expr, Expr]) -> N:
         pairs = tuple([pair for pair in replacements.items() if pair[0] in used])
     else:
         pairs = tuple([(symbol, replacements[symbol]) for symbol in used if symbol in replacements])
-    return cast(N, _substitute(node, pairs)) if pairs else node
+    return _substitute(node, pairs) if pairs else node  # type: ignore[return-value]
 
 
 @lru_cache(maxsize=16384)
@@ -219,7 +219,7 @@ def evaluate(node: Node, values: Mapping[Expr, int]) -> int:
         found = node._evaluation
         if found is None:
             if type(node) in SYMBOLS:
-                return values[cast(Expr, node)]
+                return values[node]  # type: ignore[index]
             found = _evaluation(node)
         return found(values)
     except (KeyError, ZeroDivisionError):
