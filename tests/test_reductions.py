@@ -463,8 +463,12 @@ def sums_in_two_shapes(inputs: Callable[..., list[Any]]) -> sl.Pipeline:
         sums[...] = total
         picture[...] = total[:, np.newaxis]
 
+    def merge(one: np.ndarray, other: np.ndarray, both: np.ndarray) -> None:
+        np.add(one, other, out=both)
+
     sources = inputs(a, more)
-    reduction = sl.Reduction({"k": (1, *(None for _ in sources[1:]))}, [state[Y]], lambda p: p.fill(0), update, finish)
+    over = {"k": (1, *(None for _ in sources[1:]))}
+    reduction = sl.Reduction(over, [state[Y]], lambda p: p.fill(0), update, finish, merge=merge)
     sl.Func(whole, sources, [s[Y], m[Y, X]], name="total", reduction=reduction)
     return sl.build_pipeline([access.buffer for access in sources], [s, m])
 
@@ -476,7 +480,21 @@ def test_an_output_may_have_dimensions_that_no_state_has() -> None:
     assert [dim.name() for dim in pieces.update.dims()] == ["k_piece", "y"]
     with pytest.raises(sl.SchedulingError, match="total_update does not find all of p"):
         sl.lift_call(p, pieces.update)
-    for q in (p, sl.split_loop(p, "total_update.y", 2), sl.split_loop(p, "total_finish.y", 2)):
+    parts = sl.split_reduction_in_parts(before, "total", "k", 2, 3)
+    stages = {call.name(): call for call in parts.find_all("_ = _")}
+    assert {name: [dim.name() for dim in call.dims()] for name, call in stages.items()} == {
+        "total_init": ["k_part", "k_piece", "y"],
+        "total_update": ["k_part", "k_piece", "y"],
+        "total_keep": ["k_part", "y"],
+        "total_begin": ["k_part", "y"],
+        "total_merge": ["k_part", "y"],
+        "total_finish": ["y", "x"],
+    }
+    for name in ("total_update", "total_merge"):
+        with pytest.raises(sl.SchedulingError, match=f"{name} does not find all of"):
+            sl.lift_call(parts, stages[name])
+    moved = sl.split_loop(sl.split_loop(parts, "total_keep.y", 2), "total_merge.y", 1)
+    for q in (p, sl.split_loop(p, "total_update.y", 2), sl.split_loop(p, "total_finish.y", 2), parts, moved):
         for rows, columns, low in ((3, 2, 0), (1, 7, -4), (4, 1, 2)):
             values = np.random.default_rng(rows).integers(-9, 10, (rows, 11))
             s, m = sl.Buffer(np.zeros(rows, np.int64)), sl.Buffer(np.zeros((rows, columns), np.int64), min=(0, low))

@@ -469,17 +469,18 @@ class _Parts(_Pieces):
     def in_parts(self, loop: Variable, part: Variable, merging: Variable) -> tuple[Alloc | Call | For, ...]:
         """All of them, for loops with these variables."""
         last_piece = self._last_piece(part)
-        init = Call(self._init(), (point(part), point(-1), *self.box), (), self.states)
+        own = tuple(self.box[d] for d in self.along)
+        init = Call(self._init(), (point(part), point(-1), *own), (), self.states)
         reads = (*self.states, *self.call.reads)
-        update = Call(self._update(), (point(part), point(loop), *self.box), reads, self.states)
+        update = Call(self._update(), (point(part), point(loop), *own), reads, self.states)
         pieces = For(loop, Interval(constant(0), last_piece), constant(1), SERIAL, (update,))
-        keep = Call(self._keep(), (point(part), *self.box), self.states, self.kept)
+        keep = Call(self._keep(), (point(part), *own), self.states, self.kept)
         states = self._buffers(
             self.states, [(self.part_name, point(part), None), (self.piece_name, Interval(constant(-1), last_piece), 2)]
         )
         around = For(part, Interval(constant(0), self.last_part), constant(1), SERIAL, (*states, init, pieces, keep))
-        begin = Call(self._begin(), (point(-1), *self.box), (), self.merged)
-        merge = Call(self._merge(), (point(merging), *self.box), (*self.merged, *self.kept), self.merged)
+        begin = Call(self._begin(), (point(-1), *own), (), self.merged)
+        merge = Call(self._merge(), (point(merging), *own), (*self.merged, *self.kept), self.merged)
         after = For(merging, Interval(constant(0), self.last_part), constant(1), SERIAL, (merge,))
         final = Call(self._finish(), self.call.box, self.merged, self.call.writes, id=self.call.id)
         self.places = (around.id, init.id, pieces.id, update.id, merge.id)
@@ -512,27 +513,31 @@ class _Parts(_Pieces):
         inputs: Callable[[tuple[Variable, ...]], Sequence[InputPort]],
         *parts: Limit,
     ) -> LoweredFunc:
-        """A func that writes states along these dimensions before those of the func."""
-        func, more = self.func, len(leading)
+        """A func that writes states along these dimensions before those that some state has."""
+        func, more, names = self.func, len(leading), self.func.dim_names()
         name = free_name(self.version, self.call.id, wanted, (*self.states, *self.kept, *self.merged))
-        dims = tuple(variable(f"{name}.{d}") for d in (*leading, *func.dim_names()))
+        dims = tuple(variable(f"{name}.{d}") for d in (*leading, *(names[d] for d in self.along)))
         own = tuple(range(more))
+        place = {d: n + more for n, d in enumerate(self.along)}
         return LoweredFunc(
             name,
             operation,
             dims,
             tuple(inputs(dims)),
-            tuple(OutputPort((*own, *(d + more for d in s.dims)), s.dtype) for s in self.reduction.states),
-            whole=tuple((d + more, i) for d, i in func.whole),
+            tuple(OutputPort((*own, *(place[d] for d in s.dims)), s.dtype) for s in self.reduction.states),
+            whole=tuple((place[d], i) for d, i in func.whole if d in place),
             known=(*func.known, *self.positive),
-            multiples=tuple((d + more, n) for d, n in func.multiples),
-            part=(*parts, *(Limit(limit.dim + more, limit.first, limit.last) for limit in func.part)),
+            multiples=tuple((place[d], n) for d, n in func.multiples if d in place),
+            part=(*parts, *(Limit(place[i.dim], i.first, i.last) for i in func.part if i.dim in place)),
         )
 
     def _ports(self, leading: Sequence[Expr], own: Sequence[Variable]) -> list[InputPort]:
-        """What is read of states, where their first dimensions are these and the others those of the func."""
+        """What is read of states, where their first dimensions are these, and the others are of those of the func that
+        states have."""
+        place = dict(zip(self.along, own, strict=True))
         return [
-            InputPort((*map(point, leading), *(point(own[d]) for d in s.dims)), s.dtype) for s in self.reduction.states
+            InputPort((*map(point, leading), *(point(place[d]) for d in s.dims)), s.dtype)
+            for s in self.reduction.states
         ]
 
     def _init(self) -> LoweredFunc:
@@ -546,7 +551,7 @@ class _Parts(_Pieces):
 
         def inputs(dims: tuple[Variable, ...]) -> list[InputPort]:
             part, piece, *rest = dims
-            own = dict[Expr, Expr](zip(func.dims, rest, strict=True))
+            own = dict[Expr, Expr](zip((func.dims[d] for d in self.along), rest, strict=True))
             found = self._ports((part, piece - 1), rest)
             for port, axis in zip(func.inputs, self.axes, strict=True):
                 box = list(substitute_box(port.box, own))
