@@ -258,6 +258,24 @@ def _fuse_of_two_sources(chain: AnyChain) -> sl.Pipeline:
     return sl.fuse_calls(chain.pipeline, now(chain, chain.choose([one, other])), now(chain, second), name)
 
 
+def _fuse_with_a_clone(chain: AnyChain) -> sl.Pipeline:
+    """A part of the second one, which reads what another call of the first one gives."""
+    first, second, name = _fusion(chain)
+    one, other = _cut(chain, second)
+    chain.take("clone_call", sl.clone_call(chain.pipeline, now(chain, first), other))
+    return sl.fuse_calls(chain.pipeline, now(chain, first), now(chain, chain.choose([other, other, one])), name)
+
+
+def _cut_along_some(chain: AnyChain) -> sl.Pipeline:
+    """Along a dimension that not all outputs have."""
+    found = [
+        dim for c in calls(chain.pipeline) for dim in c.dims()
+        if any(dim.position() not in port.dims for port in c._call.func.outputs)
+    ]  # fmt: skip
+    dim = one_of(chain, found)
+    return sl.cut_call(chain.pipeline, dim, dim.bounds().min + chain.choose([1, 2]))
+
+
 # Calls in loops -------------------------------------------------------------------------------------------------------
 
 
@@ -297,6 +315,22 @@ def _once_again(chain: AnyChain) -> sl.Pipeline:
     return sl.compute_once(p, once.call, once.loop)
 
 
+def _behind(chain: AnyChain, *, reads: bool) -> sl.Pipeline:
+    """A call that writes an output of the pipeline, in a loop of a later one, which reads that or not."""
+    p = chain.pipeline
+    outputs = {x.name for x in p.program.outputs}
+    every = [c for c in calls(p) if not c.parent()]
+    pairs = [
+        (c, later, dim) for n, c in enumerate(every) if outputs.intersection(c.outputs())
+        for later in every[n + 1 :] for dim in later.dims()
+        if [*readers(p, c)] == ([later] if reads else [])
+    ]  # fmt: skip
+    call, _, dim = one_of(chain, pairs)
+    p, made = sl.split_loop(p, dim, chain.choose([1, 1, 2, 3]), rc=True)
+    chain.take("split_loop of a dimension", p)
+    return sl.compute_at(p, call, made.outer)
+
+
 CALLS: dict[tuple[str, str], Situation] = {
     ("choose_variant", "another dtype for a copy"): _in_another_dtype_for_a_copy,
     ("choose_variant", "strides in bytes"): _in_another_dtype_with_strides,
@@ -317,6 +351,11 @@ CALLS: dict[tuple[str, str], Situation] = {
     ("share_calls", "other sources"): _share_other_sources,
     ("fuse_calls", "others in its memory"): _fuse_a_host,
     ("fuse_calls", "sources not seen to be the same"): _fuse_of_two_sources,
+    ("fuse_calls", "not read"): _fuse_with_a_clone,
+    ("cut_call", "not all outputs have it"): _cut_along_some,
+    ("compute_at", "not read in the loop"): lambda chain: _behind(chain, reads=False),
+    ("compute_at", "an output: the loop would run longer"): lambda chain: _behind(chain, reads=True),
+    ("compute_at", "an output: unclear which iterations"): lambda chain: _behind(chain, reads=True),
     ("compute_once", "a buffer inside"): _once_inside,
     ("compute_once", "computed once already"): _once_again,
 }

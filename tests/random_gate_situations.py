@@ -14,6 +14,7 @@ from random_chains import AnyChain, NothingToDoError
 from random_places import Shared, calls, finish, now, one_of, own_buffers, pairs_outside, readers, shared_loop
 
 import slinky as sl
+from slinky.symbolic.expressions import constant_value
 
 Situation = Callable[[AnyChain], sl.Pipeline]
 
@@ -119,8 +120,10 @@ RACES: dict[str, Situation] = {
 
 def extent_inside(chain: AnyChain, around: sl.LoopCursor) -> Any:
     """How many coordinates a loop goes over: 1 or more, where it runs."""
-    i = around.bounds()
-    return i.max - i.min + 1
+    extent = around.bounds().extent
+    if constant_value(extent) == 0:
+        raise NothingToDoError
+    return extent
 
 
 def _divided(chain: AnyChain, call: sl.CallCursor, by: Any) -> sl.CallCursor:

@@ -165,6 +165,20 @@ def _once(chain: AnyChain) -> sl.Pipeline:
     return sl.absorb_loop(chain.pipeline, loop)
 
 
+def _not_alike(chain: AnyChain) -> sl.Pipeline:
+    """Two parts of a loop, of which one is parallel, or both, on other numbers of threads."""
+    dim = one_of(chain, [dim for c in calls(chain.pipeline) for dim in c.dims()])
+    p, made = sl.split_loop(chain.pipeline, dim, chain.choose([1, 2]), rc=True)
+    chain.take("split_loop of a dimension", p)
+    p, parts = sl.cut_loop(p, made.outer, made.outer.bounds().min + chain.choose([1, 2, 4]), rc=True)
+    chain.take("cut_loop", p)
+    for loop, workers in chain.choose(
+        [[(parts.first, 2)], [(parts.second, None)], [(parts.first, 2), (parts.second, 3)]]
+    ):
+        chain.take("parallelize_loop", sl.parallelize_loop(chain.pipeline, loop, workers))
+    return sl.fuse_loops(chain.pipeline, parts.first, parts.second)
+
+
 def _alone(chain: AnyChain) -> tuple[Shared, sl.LoopCursor]:
     """A producer in a loop of its own, in which it computes what each iteration of another one needs."""
     shared = shared_loop(chain, (1,), slides=False)
@@ -530,6 +544,18 @@ def _steady_cut(chain: AnyChain) -> sl.Pipeline:
 # Pipelines in pipelines -----------------------------------------------------------------------------------------------
 
 
+def _extract_of_a_loop(chain: AnyChain) -> sl.Pipeline:
+    """What does something in some iterations of the loop around alone."""
+    shared = shared_loop(chain)
+    few = chain.choose([0, 1, 2, 3])
+    call = chain.choose([shared.producer, shared.reader])
+    p, (if_,) = sl.specialize(
+        chain.pipeline, call, shared.loop._loop.variable <= shared.loop.bounds().min + few, rc=True
+    )
+    chain.take("specialize", p)
+    return sl.extract_pipeline(p, if_.as_block(), f"inner_{len(chain.applied)}")
+
+
 def _inline(chain: AnyChain) -> sl.Pipeline:
     """A pipeline, in a loop or not."""
     found = [c for c in calls(chain.pipeline) if isinstance(c._call.func.operation, Nested)]
@@ -597,6 +623,8 @@ OWN: dict[tuple[str, str], Situation] = {
     ),
     ("inline_pipeline", "a constant"): _inline,
     ("inline_pipeline", "a check"): _inline,
+    ("extract_pipeline", "a loop around"): _extract_of_a_loop,
+    ("fuse_loops", "not alike"): _not_alike,
     ("split_boundary", "no box"): _boundary,
     ("split_boundary", "where it reaches the edges"): _steady_edges,
     ("resize_dim", "no elements outside"): _resize_nothing,

@@ -20,10 +20,10 @@ from slinky.ir.families import original
 from slinky.ir.operations import Accumulation, Copy, Nested
 from slinky.symbolic.expressions import constant_value
 
-TRIED = 14
+TRIED = 18
 """So many primitives are tried in a row."""
 
-BESIEGED = 24
+BESIEGED = 32
 """So many are tried from one program."""
 
 LONGEST = 45
