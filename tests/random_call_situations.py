@@ -14,7 +14,18 @@ from typing import Any
 from random_block_situations import blocked
 from random_chains import AnyChain
 from random_memory_situations import fitting, put_in_place, reused
-from random_places import Fusion, calls, declared_fusions, finish, now, one_of, own_buffers, readers, uses
+from random_places import (
+    Fusion,
+    calls,
+    declared_fusions,
+    finish,
+    now,
+    one_of,
+    own_buffers,
+    pairs_outside,
+    readers,
+    uses,
+)
 
 import slinky as sl
 from slinky.errors import SchedulingError
@@ -331,6 +342,22 @@ def _behind(chain: AnyChain, *, reads: bool) -> sl.Pipeline:
     return sl.compute_at(p, call, made.outer)
 
 
+def _longer_for_an_output(chain: AnyChain) -> sl.Pipeline:
+    """A call that writes an output, in the loop of its reader, after another one that must not run before or behind."""
+    p = chain.pipeline
+    outputs = {x.name for x in p.program.outputs}
+    found = [
+        (given, other, reader, dim)
+        for other, reader in pairs_outside(p) for given in calls(p) for dim in reader.dims()
+        if outputs.issuperset(given.outputs()) and [*readers(p, given)] == [reader] and not given.parent()
+    ]  # fmt: skip
+    given, other, _, dim = one_of(chain, found)
+    p, made = sl.split_loop(p, dim, chain.choose([1, 1, 2]), rc=True)
+    chain.take("split_loop of a dimension", p)
+    chain.take("compute_at", sl.compute_at(p, other, made.outer))
+    return sl.compute_at(chain.pipeline, given, made.outer)
+
+
 CALLS: dict[tuple[str, str], Situation] = {
     ("choose_variant", "another dtype for a copy"): _in_another_dtype_for_a_copy,
     ("choose_variant", "strides in bytes"): _in_another_dtype_with_strides,
@@ -354,7 +381,7 @@ CALLS: dict[tuple[str, str], Situation] = {
     ("fuse_calls", "not read"): _fuse_with_a_clone,
     ("cut_call", "not all outputs have it"): _cut_along_some,
     ("compute_at", "not read in the loop"): lambda chain: _behind(chain, reads=False),
-    ("compute_at", "an output: the loop would run longer"): lambda chain: _behind(chain, reads=True),
+    ("compute_at", "an output: the loop would run longer"): _longer_for_an_output,
     ("compute_at", "an output: unclear which iterations"): lambda chain: _behind(chain, reads=True),
     ("compute_once", "a buffer inside"): _once_inside,
     ("compute_once", "computed once already"): _once_again,

@@ -288,7 +288,7 @@ def _backwards(draw: random.Random) -> Example:
 
 
 def _both_ways(draw: random.Random) -> Example:
-    """What is read forward of one buffer and backward of another one."""
+    """What is read forward of one buffer, which may be an output, and backward of another one."""
     a, t, u, out = buffers("a t u out", 1, 1, 1, 1)
     taps, at, count, first = draw.choice([2, 3]), draw.randint(-2, 2), draw.choice([4, 1, 5]), draw.randint(-3, 3)
     values, low = integers(draw, 41), -20
@@ -303,9 +303,14 @@ def _both_ways(draw: random.Random) -> Example:
     sl.Func(both, reads, [out[X]], name="both")
     places = range(first, first + count)
     value = [-values[x - low : x - low + taps].sum() + values[at - x - low] ** 2 for x in places]
-    p = sl.build_pipeline([a], [out])
-    outputs = [sl.Buffer(np.zeros(count, np.int64), min=(first,))]
-    return Example(p, [sl.Buffer(values, min=(low,))], outputs, [np.array(value)])
+    outputs, expected = [sl.Buffer(np.zeros(count, np.int64), min=(first,))], [np.array(value)]
+    is_given = draw.random() < 0.5
+    if is_given:
+        begin, end = first - draw.randint(0, 3), first + count + taps - 2 + draw.randint(0, 3)
+        outputs.append(sl.Buffer(np.zeros(end - begin + 1, np.int64), min=(begin,)))
+        expected.append(-values[begin - low : end - low + 1])
+    p = sl.build_pipeline([a], [out, t] if is_given else [out])
+    return Example(p, [sl.Buffer(values, min=(low,))], outputs, expected)
 
 
 def _of_few_elements(draw: random.Random) -> Example:
@@ -368,9 +373,11 @@ WANTED: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("inline_pipeline", "a constant"): ("with constants",),
     ("slide_window", "an end does not move forward"): ("backwards",),
     ("slide_window", "the loop would run longer"): ("both ways",),
+    ("compute_at", "an output: the loop would run longer"): ("both ways",),
     ("absorb_loop", "not side by side"): ("backwards",),
     ("compute_in_place", "used before the other"): ("of few elements",),
     ("lift_alloc", "a fold that depends on the loop"): ("of few elements",),
+    ("unroll_buffer", "no constant extent"): ("of few elements",),
     ("alias_copy", "several places"): ("copies of places",),
     ("alias_copy", "no view"): ("copies of places",),
     ("alias_copy", "no box"): ("of repeated",),

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
+import random_storage_steps as storages
 from random_chains import AnyChain, NothingToDoError
 from random_memory_situations import fitting
 from random_places import (
@@ -115,6 +116,18 @@ def _many(chain: AnyChain) -> sl.Pipeline:
     p, parts = sl.split_loop(p, made.outer, chain.choose([1001, 1500, 4000]), tail="cut", rc=True)
     chain.take("split_loop of a loop", p)
     return sl.unroll_loop(p, parts.inner)
+
+
+def _never(chain: AnyChain) -> sl.Pipeline:
+    """A loop that is known never to run: of an output of no elements."""
+    if not chain.shapes:
+        raise NothingToDoError
+    chain.take("assume_shape", sl.assume_shape(chain.pipeline, **chain.shapes))
+    dims = [dim for c in calls(chain.pipeline) for dim in c.dims()]
+    empty = [dim for dim in dims if (count := constant_value(dim.bounds().extent)) is not None and count < 1]
+    p, made = sl.split_loop(chain.pipeline, one_of(chain, empty), chain.choose([1, 2, 3]), rc=True)
+    chain.take("split_loop of a dimension", p)
+    return sl.unroll_loop(p, made.outer)
 
 
 # Names ----------------------------------------------------------------------------------------------------------------
@@ -330,6 +343,13 @@ def _unused(chain: AnyChain) -> sl.Pipeline:
     edit.insert(chain.choose([place.before(), place.after()]), alloc)
     finish(chain, edit)
     return sl.unroll_buffer(chain.pipeline, "alloc unused", 0)
+
+
+def _unrolled(chain: AnyChain) -> sl.Pipeline:
+    """Another buffer, after one of few elements."""
+    chain.take("unroll_buffer", storages.unroll_buffer(chain))
+    places = [(alloc, d) for alloc in chain.pipeline.find_all("alloc _") for d in range(alloc.rank())]
+    return sl.unroll_buffer(chain.pipeline, *one_of(chain, places))
 
 
 def _used_before(chain: AnyChain) -> sl.Pipeline:
@@ -589,6 +609,8 @@ OWN: dict[tuple[str, str], Situation] = {
     ("reorder_statements", "before a check"): _behind_a_check,
     ("absorb_loop", "not one dimension moves"): _once,
     ("absorb_loop", "not side by side"): _gaps,
+    ("absorb_loop", "a loop that may not run"): _gaps,
+    ("unroll_loop", "no iteration"): _never,
     ("vectorize", "something read is not written"): _vectors_of_gaps,
     ("vectorize", "a reduced dimension"): _vectors_of_pieces,
     ("split_loop", "shifted pieces: a race"): _shifted,
@@ -601,6 +623,7 @@ OWN: dict[tuple[str, str], Situation] = {
     ("lift_alloc", "a fold that depends on the loop"): _fold_that_moves,
     ("lift_alloc", "strides that are asked for"): _strides,
     ("unroll_buffer", "nobody uses it"): _unused,
+    ("unroll_buffer", "no constant extent"): _unrolled,
     ("compute_in_place", "used before the other"): _used_before,
     ("reuse_buffer", "in one memory already"): _twice,
     ("clone_call", "a source that is gone"): _gone,

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     Subject = Graph | Made
     """What is scheduled."""
 
-BATCH, MADE = 16, 9
+BATCH, MADE = 13, 12
 """So many graphs, and programs of families, are drawn at a time, and reported when all of them were scheduled."""
 
 LONGEST_CHAIN = 20
