@@ -57,13 +57,13 @@ SELDOM: dict[Pair, int] = {
     ("choose_variant", "a state that others use"): 3,
     ("choose_variant", "an order of what is folded or in blocks"): 4,
     ("choose_variant", "an order for others"): 2,
-    ("choose_variant", "another dtype for callers"): 2,
+    ("choose_variant", "another dtype for callers"): 4,
     ("compute_at", "an output: the loop would run longer"): 3,
     ("compute_in_place", "used before the other"): 3,
     ("compute_once", "computed once already"): 3,
     ("fold_storage", "a fold in a parallel loop"): 2,
     ("fuse_calls", "others in its memory"): 2,
-    ("fuse_calls", "sources not seen to be the same"): 4,
+    ("fuse_calls", "sources not seen to be the same"): 6,
     ("fuse_calls", "written by others"): 3,
     ("absorb_loop", "a loop that may not run"): 3,
     ("unroll_buffer", "no constant extent"): 4,
@@ -73,16 +73,18 @@ SELDOM: dict[Pair, int] = {
     ("lift_alloc", "strides that are asked for"): 3,
     ("set_layout", "an order that a call takes"): 2,
     ("slide_window", "the loop would run longer"): 2,
-    ("cut_call", "not all outputs have it"): 2,
+    ("cut_call", "not all outputs have it"): 6,
     ("split_boundary", "by views"): 2,
     ("split_boundary", "no box"): 2,
     ("split_boundary", "what cutting a loop leaves"): 2,
-    ("split_boundary", "where it reaches the edges"): 2,
+    ("split_boundary", "where it reaches the edges"): 4,
     ("split_reduction", "a factor that is not positive"): 2,
     ("split_reduction", "another dimension"): 2,
+    ("split_reduction", "past a copy"): 4,
     ("split_reduction", "too deep"): 2,
     ("split_reduction_in_parts", "a factor that is not positive"): 2,
     ("split_reduction_in_parts", "another dimension"): 2,
+    ("split_reduction_in_parts", "past a copy"): 4,
     ("split_reduction_in_parts", "too deep"): 2,
 }
 """How often some are drawn for one of the others: those that come off in few programs."""
@@ -95,9 +97,10 @@ def situate(chain: AnyChain) -> None:
     """Make a situation, of some one for which there is a place, and try what should be refused there; aside, so that
     the chain goes on as if nothing had been: most programs are of little use for what comes next. And one of those
     that the program was made for, most often of it as it was: rewrites may have taken the place for it."""
-    for pairs in (chain.wanted, DRAWN):
+    wanted = [pair for pair in chain.wanted for _ in range(SELDOM.get(pair, 1))]
+    for pairs in (wanted, DRAWN):
         for _ in range(TRIED if pairs else 0):
-            anew = pairs is chain.wanted and chain.choose([True, True, False])
+            anew = pairs is wanted and chain.choose([True, True, False])
             if attempt(chain, chain.choose(pairs), anew=anew):
                 break
 
