@@ -217,7 +217,7 @@ def _vectors_of_pieces(chain: AnyChain) -> sl.Pipeline:
     if not found:
         chain.take("split_reduction", _pieces(chain))
         found = [c for c in calls(chain.pipeline) if isinstance(c._call.func.operation, Accumulation)]
-    call = one_of(chain, found)
+    call = one_of(chain, [c for c in found if c.dims()])
     return sl.vectorize(chain.pipeline, call.dims()[0], chain.choose([2, 4, 8]))
 
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.random import default_rng  # by now: a fork while a thread imports what NumPy puts off leaves its lock taken
 
 import slinky as sl
 from slinky.runtime import mirrored, threads
@@ -121,8 +122,7 @@ def in_stages(p: sl.Pipeline) -> sl.Pipeline:
 
 
 def image(seed: int) -> sl.Buffer:
-    random = np.random.default_rng(seed)
-    return sl.Buffer(random.integers(0, 1000, (HEIGHT + 2, WIDTH)), min=(-1, 0))
+    return sl.Buffer(default_rng(seed).integers(0, 1000, (HEIGHT + 2, WIDTH)), min=(-1, 0))
 
 
 def right(source: sl.Buffer) -> np.ndarray:
