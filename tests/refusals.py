@@ -363,6 +363,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "alone": r"is alone in loop",
         "a buffer out of scope": SCOPE,
         "something read is not written": UNWRITTEN,
+        "a fold": FOLD,
     },
     "compute_at": {
         "already in the loop": r"already stands in loop",
@@ -386,6 +387,7 @@ REFUSALS: dict[str, dict[str, str]] = {
     "compute_root": {
         "allocated inside a loop": r"is allocated inside a loop",
         "a buffer out of scope": SCOPE,
+        "a part of a dimension that is computed whole": WHOLE,
         **KEPT,
     },
     "slide_window": {
