@@ -187,3 +187,25 @@ def test_the_history_has_it() -> None:
     q = sl.fuse_loops(p, "for x", "for x #1", x + 4)
     again = eval(str(q.history()).splitlines()[-1].removeprefix("p = "), {"sl": sl, "p": p})
     assert again.same_program(q)
+
+
+def test_what_each_piece_computes_anew_is_computed_for_one_more_on_another_grid() -> None:
+    a, b, c, t = (sl.BufferExpr(name, np.int64, 1) for name in "abct")
+    t.dim(0).min, t.dim(0).max = 0, 2
+    sl.Func(np.negative, [a[x]], [c[x]], name="turn")
+    sl.Func(np.square, [a[x]], [t[x]], name="make")
+    sl.Func(lambda s, o: np.copyto(o, s.sum()), [t[:]], [b[x]], name="add")
+    p = sl.split_loop(sl.build_pipeline([a], [c, b]), "turn.x", 2)
+    p, (loop, _, _) = sl.split_loop(p, "add.x", 2, rc=True)
+    p = sl.compute_at(p, "make", loop)
+    first, second = p.find_all("for x")[:2]
+    q = sl.fuse_loops(p, first, second)
+    for at in (-4, -5, 0):
+        results, made = [], []
+        for each in (p, q):
+            arrays = [sl.Buffer(np.zeros(n, np.int64), min=(start,)) for n, start in ((1, at), (2, 0))]
+            statistics = each.run(sl.Buffer(np.arange(-9, 9), min=(-9,)), *arrays, checked=True)
+            results.append([array.array.tolist() for array in arrays])
+            made.append(statistics.elements["make"])
+        assert results[0] == results[1]
+        assert made == [3, 3 if at % 2 == 0 else 6]

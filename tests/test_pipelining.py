@@ -438,7 +438,7 @@ def test_what_is_written_again_while_it_is_read_is_refused() -> None:
     )
     assert 'sl.slide_window(p, "scale", "for x")' in str(refused.value)
     assert "scale writes scaled[" in str(refused.value)
-    assert "which may still be at x = 0, reads scaled[" in str(refused.value)
+    assert "which may still be at x = 0, reads it, too" in str(refused.value)
 
 
 def test_a_stage_that_needs_what_a_later_one_writes_is_refused() -> None:

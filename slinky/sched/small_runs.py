@@ -544,9 +544,10 @@ class _Overlaps(_Run):
                 continue
             mine, yours = _meeting(memory, region, other)
             if mine is not None and yours is not None:
+                same = "it, too" if yours == mine else f"{_text(self.wanted, yours)} in the same place"
                 raise _FoundError(
                     f"{call.func.name} {_VERBS[writes]} {_text(self.wanted, mine)}, and {name}, which may still be at "
-                    f"{loop.variable} = {value}, {_VERBS[wrote]} {_text(self.wanted, yours)} in the same place"
+                    f"{loop.variable} = {value}, {_VERBS[wrote]} {same}"
                 )
         self.uses.append((self.task, self.values[loop.variable], call.func.name, writes, memory, region))
 

@@ -68,7 +68,9 @@ def fuse_loops(p: Pipeline, first: LoopCursor, second: LoopCursor, at: Expr | No
               c[x] = square(t[x])
 
     The ranges need not be alike: in an iteration that only one of them has, the other does nothing. What both read can
-    then be computed in the one loop, slid and folded. Allocations that stand between the two go before them.
+    then be computed in the one loop, slid and folded. Allocations that stand between the two go before them. Where the
+    pieces of the first do not begin where those of the second did, there may be one more of these: what each of them
+    computes anew is computed once more.
 
     Parameters:
         at: where the second one is in an iteration of the first: an expression of the first one's variable. By default
