@@ -23,8 +23,9 @@ from __future__ import annotations
 import itertools
 import math
 import random
+import weakref
 from collections import Counter
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -290,10 +291,10 @@ class Run:
     # Calls ----------------------------------------------------------------------------------------------------------
 
     def _call(self, call: Call, scope: Scope, values: Values, around: Iterations) -> None:
-        func = call.func
+        func, known = call.func, prepared(call)
         targets = []
-        box = [(evaluation(i.min)(values), evaluation(i.max)(values)) for i in call.box]
-        for name, dims in zip(operands_written(call), written_dims(func), strict=True):
+        box = [(low(values), high(values)) for low, high in known.box]
+        for name, dims in known.writes:
             memory = scope.get(name)
             if memory is None:
                 raise WrongProgramError(f"{func.name} writes {name}, which is not in scope")
@@ -301,7 +302,7 @@ class Run:
             for dim, (first, last) in zip(dims, memory.box, strict=True):
                 lo, hi = box[dim]
                 box[dim] = (lo if lo > first else first, hi if hi < last else last)
-        for dim, least, most in parts_of(func):
+        for dim, least, most in known.parts:
             lo, hi = box[dim]
             box[dim] = (
                 lo if least is None else max(lo, evaluation(least)(values)),
@@ -318,10 +319,10 @@ class Run:
         self.elements[func.name] += count
         if self._count > MOST_CALLS or count > MOST_ELEMENTS:
             raise TooMuchWorkError
-        for name, dtype in operands_with_dtypes(call):
+        for name, dtype in known.dtypes:
             if name in scope and scope[name].dtype != dtype:
                 raise WrongProgramError(f"{func.name} takes {name} as {dtype}, whose dtype is {scope[name].dtype}")
-        for name, order in orders_asked_for(call):
+        for name, order in known.orders:
             memory, itemsize = scope[name], np.dtype(scope[name].dtype).itemsize
             if not memory.lies_in_order(order.dims, order.strides, order.alignment, itemsize):
                 raise WrongProgramError(f"{func.name} takes {name} in another order than it lies")
@@ -552,6 +553,39 @@ class Run:
                 for source, _ in weighted(geometry.needed_at(port, point))
             ]
             self.origins.setdefault(target.at(element), Origin(call, target.name, element, reads))
+
+
+@dataclass(slots=True)
+class Prepared:
+    """What a call says of itself, found out once: runs ask for it again and again."""
+
+    box: list[tuple[Callable[[Values], int], Callable[[Values], int]]]
+    writes: list[tuple[str, tuple[int, ...]]]
+    parts: list[tuple[int, Any, Any]]
+    dtypes: list[tuple[str, Any]]
+    orders: list[tuple[str, Any]]
+
+
+_MOST_PREPARED = 5_000
+_prepared: dict[int, tuple[weakref.ref[Call], Prepared]] = {}
+
+
+def prepared(call: Call) -> Prepared:
+    """What a call says of itself."""
+    entry = _prepared.get(id(call))
+    if entry is not None and entry[0]() is call:
+        return entry[1]
+    if len(_prepared) >= _MOST_PREPARED:
+        _prepared.clear()
+    found = Prepared(
+        [(evaluation(i.min), evaluation(i.max)) for i in call.box],
+        [*zip(operands_written(call), written_dims(call.func), strict=True)],
+        parts_of(call.func),
+        [*operands_with_dtypes(call)],
+        [*orders_asked_for(call)],
+    )
+    _prepared[id(call)] = weakref.ref(call), found
+    return found
 
 
 def numeric(box: Sequence[Any], values: Values) -> NumericBox:
