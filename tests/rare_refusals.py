@@ -54,6 +54,9 @@ HAND_MADE: dict[tuple[str, str], str] = {
         "`as_func` takes no pipeline that speaks of the ends of a part, and extracted ones speak of scalars": (
             ("inline_pipeline", "a loop around"),
         ),
+        "random calls that are declared to be fused seldom read what a variant makes in another dtype": (
+            ("fuse_calls", "another dtype"),
+        ),
         "random variants ask for no order of dimensions": (("choose_variant", "an order for callers"),),
         "who reads a buffer that nobody writes is refused, but where nothing runs": (
             ("fold_storage", "nothing is written"),

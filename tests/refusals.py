@@ -310,6 +310,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "written by others": r"writes .*, too",
         "others in its memory": r"other buffers lie in the memory of",
         "sources not seen to be the same": r"would give .* other values",
+        "another dtype": r"takes .* of rank .*, and .* is .* of rank",
         "a buffer out of scope": SCOPE,
         "something read is not written": UNWRITTEN,
         "an output is not written": OUTPUT,
