@@ -328,6 +328,7 @@ MUTANTS += mutants(
     (EXTENTS,),
     ("extents: clamps", "        keep_clamped(edit, identity, old, box)\n", "        pass\n"),
     ("extents: more where it may be less", "*_kept(is_more)", "*_kept(True)"),
+    ("extents: regions of no elements", "    if not is_more:\n", "    if False:\n"),
 )
 MUTANTS += mutants(
     "slinky/sched/legality/folds.py",
@@ -387,6 +388,18 @@ MUTANTS += mutants(
 )
 MUTANTS += mutants(
     "slinky/sched/legality/coverage.py",
+    (REWRITE_WORK,),
+    ("coverage: loops of one iteration", "if plainly_at_most(loop.range.max, loop.range.min):", "if False:"),
+    ("coverage: so many cases", "if self.cases > _MOST_CASES:", "if False:"),
+)
+MUTANTS += mutants(
+    "slinky/ir/verifier.py",
+    ("tests/test_verifier.py",),
+    ("verifier: reads of nothing", "not self.reads_nothing(call, buffer, scope)", "True"),
+    ("verifier: reads of something", "not self.reads_nothing(call, buffer, scope)", "False"),
+)
+MUTANTS += mutants(
+    "slinky/sched/legality/coverage.py",
     (CASES, LEGALITY, REFUSALS),
     ("coverage: branches", "if here.field == there.field and version.position(own", "if version.position(own"),
     ("coverage: before", "version.position(own[common]) < version.position(path[common]):", "True:"),
@@ -401,6 +414,9 @@ MUTANTS += mutants(
     ("coverage: this buffer", "if alloc is None or version.alloc_of(buffer, identity) is alloc:", "if True:"),
     ("coverage: else", "return statement.condition if in_body else negate(statement.condition)",
      "return statement.condition"),
+    ("coverage: no later iterations", "if plainly_at_most(loop.range.max, loop.range.min):", "if True:"),
+    ("coverage: a second iteration", "if plainly_at_most(loop.range.max, loop.range.min):",
+     "if plainly_at_most(loop.range.max, loop.range.min, 1):"),
     ("coverage: last iteration", "last = range_.min + step * ((range_.max - range_.min) // step)", "last = range_.max"),
     ("coverage: under a condition", "                if narrowed is None:\n                    return None\n",
      "                if narrowed is None:\n                    continue\n"),

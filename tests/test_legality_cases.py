@@ -158,6 +158,7 @@ WRONG: dict[str, tuple[Statement, ...]] = {
     "in the else, less is known": (b(), make(0, 1), loop(V, 0, 3, If(V <= 1, (), (use(V),)))),
     "written later": (b(), loop(V, 0, 3, use(V), make(V))),
     "written later, but for the first": (b(), make(0), loop(V, 0, 3, use(V), make(V))),
+    "written later, in the second of two": (b(), make(0), loop(V, 0, 1, use(V), make(V))),
     "before the first": (b(), loop(V, 0, 3, use(V - 1), make(V))),
     "in another iteration of a parallel loop": (b(), loop(V, 0, 3, make(V), If(V >= 1, (use(V - 1),)), workers=1)),
     "another buffer of this name": (loop(V, 0, 0, b(), make(0, 3)), loop(V, 0, 0, b(), use(0, 3), make(5))),
