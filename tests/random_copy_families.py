@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from random_families import Array, Example, X, Y, buffers, integers, negated, negative
+from random_families import Array, Example, X, Y, buffers, integers, negated, negative, sums_of
 
 import slinky as sl
 from slinky.ir.copies import with_fields, with_names
@@ -48,6 +48,25 @@ def _turns(first: str, second: str) -> tuple[Index, Index]:
     return PLACES[first], PLACES[second]
 
 
+def _target(draw: random.Random) -> tuple[sl.Buffer, Array, Array]:
+    """An output of two dimensions, and the two coordinates of each of its elements."""
+    shape = (draw.choice([3, 1, 4]), draw.choice([2, 3, 5]))
+    low = (draw.randint(-2, 2), draw.randint(-2, 2))
+    rows, columns = np.meshgrid(*(np.arange(m, m + n) for m, n in zip(low, shape, strict=True)), indexing="ij")
+    return sl.Buffer(np.zeros(shape, np.int64), min=low), rows, columns
+
+
+def _read_or_not(
+    a: sl.BufferExpr, copied: sl.BufferExpr, out: sl.BufferExpr, values: Array, target: sl.Buffer, expected: Array
+) -> Example:
+    """The pipeline from an input to what is copied of it, or to the squares of that."""
+    if copied is not out:
+        sl.Func(np.square, [copied[Y, X]], [out[Y, X]], name="squares")
+        expected = np.square(expected)
+    p = sl.build_pipeline([a], [out], alias=False)
+    return Example(p, [sl.Buffer(values, min=(LOW, LOW))], [target], [expected])
+
+
 def _of_places(draw: random.Random) -> Example:
     """A copy of what a func makes or of an input, or a copy of a copy, and who reads it, or nobody but the caller."""
     a, s, t, u, out = buffers("a s t u out", 2, 2, 2, 2, 2)
@@ -57,9 +76,7 @@ def _of_places(draw: random.Random) -> Example:
         negated(a[Y, X], s[Y, X], "make")
         made, source = -values, s
     one, other = _turns(draw.choice([*PLACES]), draw.choice([*PLACES]))
-    shape = (draw.choice([3, 1, 4]), draw.choice([2, 3, 5]))
-    low = (draw.randint(-2, 2), draw.randint(-2, 2))
-    rows, columns = np.meshgrid(*(np.arange(m, m + n) for m, n in zip(low, shape, strict=True)), indexing="ij")
+    target, rows, columns = _target(draw)
     twice, is_read = draw.random() < 0.4, draw.random() < 0.6
     places = other(rows, columns) if twice else (rows, columns)
     expected = _at(made, *np.broadcast_arrays(*one(*places)))
@@ -69,11 +86,7 @@ def _of_places(draw: random.Random) -> Example:
         again = u if is_read else out
         sl.copies.copy(copied[other(Y, X)], again[Y, X], name="again")
         copied = again
-    if is_read:
-        sl.Func(np.square, [copied[Y, X]], [out[Y, X]], name="squares")
-        expected = np.square(expected)
-    p = sl.build_pipeline([a], [out], alias=False)
-    return Example(p, [sl.Buffer(values, min=(LOW, LOW))], [sl.Buffer(np.zeros(shape, np.int64), min=low)], [expected])
+    return _read_or_not(a, copied, out, values, target, expected)
 
 
 def _within_edges(draw: random.Random) -> Example:
@@ -81,18 +94,13 @@ def _within_edges(draw: random.Random) -> Example:
     a, t, out = buffers("a t out", 2, 2, 2)
     values = _given(draw)
     place = PLACES[draw.choice(["repeated", "a remainder", "a remainder", "every other", "the diagonal"])]
-    shape = (draw.choice([3, 1, 4]), draw.choice([2, 3, 5]))
-    low = (draw.randint(-2, 2), draw.randint(-2, 2))
-    rows, columns = np.meshgrid(*(np.arange(m, m + n) for m, n in zip(low, shape, strict=True)), indexing="ij")
+    target, rows, columns = _target(draw)
     expected = _at(values, *np.broadcast_arrays(*place(rows, columns)))
     is_read = draw.random() < 0.6
     outside: Any = draw.choice([5, "nearest", "wrap"])
-    sl.copies.copy(a[place(Y, X)], (t if is_read else out)[Y, X], name="copy", outside=outside)
-    if is_read:
-        sl.Func(np.square, [t[Y, X]], [out[Y, X]], name="squares")
-        expected = np.square(expected)
-    p = sl.build_pipeline([a], [out], alias=False)
-    return Example(p, [sl.Buffer(values, min=(LOW, LOW))], [sl.Buffer(np.zeros(shape, np.int64), min=low)], [expected])
+    copied = t if is_read else out
+    sl.copies.copy(a[place(Y, X)], copied[Y, X], name="copy", outside=outside)
+    return _read_or_not(a, copied, out, values, target, expected)
 
 
 def _of_repeated(draw: random.Random) -> Example:
@@ -182,7 +190,7 @@ def _beyond_edges(draw: random.Random) -> Example:
     modes = {"nearest": "edge", "mirror": "reflect", "reflect": "symmetric", "wrap": "wrap", "constant": "constant"}
     taps = draw.choice([1, 1, 2, 3])
     extended = a.extended(rule, **({"value": 0} if rule == "constant" else {}))
-    sl.Func(_sums(taps), [extended[sl.interval(X, X + taps - 1)]], [out[X]], name="sums")
+    sl.Func(sums_of(taps), [extended[sl.interval(X, X + taps - 1)]], [out[X]], name="sums")
     wide = np.pad(values, (20, 20), mode=modes[rule])  # type: ignore[call-overload]
     length = draw.randint(1, 7)
     begin = first - low + 20
@@ -190,13 +198,6 @@ def _beyond_edges(draw: random.Random) -> Example:
     p = sl.build_pipeline([a], [out], alias=False)
     outputs = [sl.Buffer(np.zeros(length, np.int64), min=(first,))]
     return Example(p, [sl.Buffer(values, min=(low,))], outputs, [found])
-
-
-def _sums(taps: int) -> Callable[[Array, Array], None]:
-    def sums(source: Array, target: Array) -> None:
-        target[...] = sum(source[k : k + len(target)] for k in range(taps))
-
-    return sums
 
 
 def _sums_of_copies(draw: random.Random) -> Example:

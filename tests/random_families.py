@@ -191,7 +191,7 @@ def _in_whole_pieces(draw: random.Random) -> Example:
     elif way == "window":
         taps = draw.randint(2, 4)
         sl.Func(np.square, [a[X]], [t[X]], name="squares")
-        sl.Func(_sums_of(taps), [t[sl.interval(X, X + taps - 1)]], [u[X]], name="sums")
+        sl.Func(sums_of(taps), [t[sl.interval(X, X + taps - 1)]], [u[X]], name="sums")
         t.dim(0).multiple = one
         p = sl.build_pipeline([a], [u])
         count = draw.randint(1, length)
@@ -217,7 +217,9 @@ def _in_whole_pieces(draw: random.Random) -> Example:
     )
 
 
-def _sums_of(taps: int) -> Callable[[Array, Array], None]:
+def sums_of(taps: int) -> Callable[[Array, Array], None]:
+    """What adds up so many elements side by side."""
+
     def sums(source: Array, target: Array) -> None:
         count = len(target)
         target[...] = sum(source[k : k + count] for k in range(taps))
@@ -265,7 +267,7 @@ def _backwards(draw: random.Random) -> Example:
     count, first = draw.choice([4, 1, 5]), draw.randint(-3, 3)
     low = -20
     values = integers(draw, 41)
-    sl.Func(_sums_of(before), [a[sl.interval(X, X + before - 1)]], [t[X]], name="make")
+    sl.Func(sums_of(before), [a[sl.interval(X, X + before - 1)]], [t[X]], name="make")
     made = np.convolve(values, np.ones(before, np.int64), "valid")
 
     def back(source: Array, target: Array) -> None:

@@ -327,7 +327,7 @@ def every_room_is_small(dtype: np.dtype, shape: tuple[int, ...], dim: int, fold:
     st.integers(0, 2**32),
     st.integers(0, 16),
 )
-@settings(max_examples=settings().max_examples)
+@settings(max_examples=settings().max_examples * 2)
 def test_plan_and_interpreter_agree(graph: Graph, seed: int, steps: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(mirrored, "available", lambda: False)

@@ -193,7 +193,6 @@ def test_bounds_given_when_it_runs(dtype: Any) -> None:
 
 @needs_compiler
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="NumPy leaves it to the processor")
-@pytest.mark.sweep(2)
 @pytest.mark.parametrize("dtype", ["u1", "i1", "u2", "i2", "i4", "i8"])
 @pytest.mark.parametrize("own", [np.float32, np.float64])
 @pytest.mark.parametrize("bounds", [None, (0, 255), (-(2.0**31), 2**31 - 256), (-1e30, 7), (3, 1)])

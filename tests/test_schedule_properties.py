@@ -35,7 +35,7 @@ REFUSED: Counter[str] = Counter()
 
 
 @given(st.one_of(image_graphs(), image_graphs(), graphs(max_stages=5)), st.integers(0, 2**32), st.integers(1, 20))
-@settings(max_examples=settings().max_examples * 2)
+@settings(max_examples=settings().max_examples * 4)
 def schedules_change_nothing_but_the_order(graph: Graph, seed: int, steps: int) -> None:
     schedule_and_compare(graph, seed, steps)
 

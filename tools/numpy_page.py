@@ -75,8 +75,8 @@ the function sees.
 ```
 
 Of the 1,366 tests of the standard's own suite that are not skipped, this namespace passes 1,328, and NumPy 2.4 itself
-1,320; one or two more or fewer as numbers are drawn. Of those that NumPy passes, two failed here: a sign of zero in
-`expm1` of complex numbers, and a write to what `asarray(x, copy=False)` gives, which may share memory and is refused.
+1,320, in the run that was counted. Of those that NumPy passes, two failed here: a sign of zero in `expm1` of complex
+numbers, and a write to what `asarray(x, copy=False)` gives, which may share memory and is refused.
 In a clone of `data-apis/array-api-tests`:
 
 ```text
