@@ -359,6 +359,11 @@ class Geometry:
         """What is read of a port for one point of the func's dimensions."""
         return tuple(self.window(port, d, tuple(point[dim] for dim in used)) for d, used in enumerate(self.used[port]))
 
+    def stated_at(self, port: int, point: Sequence[int]) -> NumericBox:
+        """What the intervals of a port say for one point, also in a dimension that the func computes whole."""
+        values = {**self.values, **dict(zip(self.dims, point, strict=True))}
+        return tuple((lo(values), hi(values)) for lo, hi in self.ports[port])
+
     def region_of(self, port: int, box: NumericBox) -> NumericBox:
         """What is read of a port for a box, also where that is nothing."""
         found = []

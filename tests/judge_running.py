@@ -354,7 +354,7 @@ class Run:
                 (dims,) = written_dims(call.func)
                 for point in points_of(box):
                     into = tuple(point[d] for d in dims)
-                    read = [e for e, _ in weighted(geometry.box_at(number, list(point)))]
+                    read = points_of(geometry.stated_at(number, point))
                     if len(dims) != len(box) or any(source.bytes_of(e) != memory.bytes_of(into) for e in read):
                         raise WrongProgramError(f"{what} elsewhere than at the element {[*into]}")
 

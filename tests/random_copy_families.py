@@ -230,7 +230,7 @@ def _scans(draw: random.Random) -> Example:
         source, made = s, -values
     whole: Callable[..., Any] = negative if draw.random() < 0.3 else _running
     scanned = -made if whole is negative else np.cumsum(made, axis=1)
-    sl.Func(whole, [source[Y, X]], [t[Y, X]], whole=[X], name="scan", in_place=False)
+    sl.Func(whole, [source[Y, X]], [t[Y, X]], whole=[X], name="scan", in_place=draw.random() < 0.5)
     t.dim(1).bounds = a.dim(1).bounds
     read, found, first = t, scanned, 0
     way = draw.choice(["window", "copy", "rows", "rows", "turned", "turned"])

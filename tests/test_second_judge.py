@@ -527,6 +527,26 @@ def test_states_of_what_is_computed_whole_are_sums_of_their_own() -> None:
         judge(p.program, fewer.program)
 
 
+def test_what_is_computed_whole_in_place_reads_by_its_interval_where_it_writes() -> None:
+    """A callback that takes rows as they are takes them before it writes: that is its author's word for it."""
+    a, made, sums, out = (sl.BufferExpr(name, np.float64, 2) for name in ("a", "made", "sums", "out"))
+    sl.Func(np.negative, [a[y, x]], [made[y, x]])
+    run = sl.returns(lambda rows: np.cumsum(rows, axis=1))
+    sl.Func(run, [made[y, x]], [sums[y, x]], name="run", whole=["x"], in_place=True)
+    sl.Func(np.negative, [sums[y, x]], [out[y, x]], name="last", in_place=False)
+    sums.dim(1).bounds = a.dim(1).bounds
+    p = sl.build_pipeline([a], [out], alias=False)
+    q = sl.compute_in_place(p, "run")
+    judge(p.program, q.program)
+    (port,) = the_call(q, "run").func.inputs
+    columns = a.dim(1).bounds
+    turned = columns.min + columns.max - port.box[1].min
+    inputs = (attrs.evolve(port, box=(port.box[0], point(turned))),)
+    apart, over = (change_func(each, "run", inputs=inputs) for each in (p, q))
+    with pytest.raises(WrongRewriteError, match="writes sums over made, which it reads elsewhere than at the element"):
+        judge(apart.program, over.program)
+
+
 def test_a_run_that_is_too_long_is_given_up() -> None:
     p = sl.split_loop(stencil(), "stencil.y", 1)
     p = sl.split_loop(p, "stencil.x", 1)
