@@ -157,8 +157,8 @@ class Writer:
         else:
             target = f"v{self.made}"
             line = f"{target} = {text}"
-        if target is None:
-            return
+        if target is None or ('mode="wrap"' in line and not all(map(np.size, self.values.values()))):
+            return  # of an axis without elements, `np.take` looks for one without end where nothing else is to be taken
         tried = self._run([*self.lines, line])
         if tried is None:
             return
