@@ -37,6 +37,8 @@ Ways = dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]]
 DTYPES = ("bool", "uint8", "int16", "int32", "int64", "float32", "float64", "float64", "complex64", "complex128")
 SIZES = (0, 1, 2, 3, 4, 5, 6, 7, 8, 11, 13, 16, 17)
 MOST = 5000
+NEAR = {"e": 1e-2, "f": 1e-3, "F": 1e-3}
+"""How near what is rounded must be, in relation to the largest element, by the letters of dtypes."""
 """The most elements that a value may have."""
 
 
@@ -104,8 +106,8 @@ class Writer:
         self.random = random.Random(seed)
         self.seed = seed
         self.rounded: set[str] = set()
-        self.single = False
-        """Whether something is rounded to single precision, as which it may become part of a double."""
+        self.near = 1e-9
+        """How near results must be, by the least precise dtype that is rounded, of which doubles may be made."""
         self.own: set[str] = set()
         self.lines: list[str] = []
         self.made = 0
@@ -127,7 +129,7 @@ class Writer:
         result = returned[0] if len(returned) == 1 else f"({', '.join(returned)})"
         if self.random.random() < 0.1:
             result = "{" + ", ".join(f'"{name}": {name}' for name in returned) + "}"
-        rounded = (1e-3 if self.single else 1e-9) if self.rounded & set(returned) else 0.0
+        rounded = self.near if self.rounded & set(returned) else 0.0
         return Program(self.seed, tuple(inputs), (*self.lines, f"return {result}"), rounded)
 
     def _inputs(self) -> list[tuple[str, tuple[int, ...], int]]:
@@ -167,7 +169,7 @@ class Writer:
         self.made += not is_statement
         found = tried[target]
         if template.rounds or tainted:
-            self.single |= np.asarray(found).dtype in (np.float32, np.complex64)
+            self.near = max(self.near, NEAR.get(np.asarray(found).dtype.char, 0.0))
             # What shares memory is rounded with it.
             self.rounded.add(target)
             if isinstance(found, np.ndarray):

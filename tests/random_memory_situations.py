@@ -284,7 +284,8 @@ def _alias(chain: AnyChain) -> sl.Pipeline:
     """Who reads a copy writes over what it is a copy of."""
     p = chain.pipeline
     own = own_buffers(p)
-    copies = [c for c in calls(p) if isinstance(c._call.func.operation, Copy) and own.issuperset(c.inputs())]
+    copies = [c for c in calls(p) if isinstance(c._call.func.operation, Copy) and c.inputs()]
+    copies = [c for c in copies if own.issuperset(c.inputs())]
     if copies and chain.choose([True, False]):
         copy = chain.choose(copies)
         reused(chain, host=chain.choose(copy.inputs()))

@@ -151,3 +151,49 @@ def test_lists_of_one_result() -> None:
 
     assert_same(jit(parts)(image(4, 3)), parts(image(4, 3)))
     assert_same(np.asarray(np.unstack(sl.lazy(image(1, 3)))[0]), np.unstack(image(1, 3))[0])
+
+
+WRITTEN_LATER: dict[str, Any] = {
+    "what it is put behind": lambda x, w: np.append(w, x),
+    "places": lambda x, w: x[w, w],
+    "places in a list": lambda x, w: x[[w, w], 1],
+    "factors": lambda x, w: np.kron(x, w),
+    "coefficients": lambda x, w: np.polyval(w, x),
+    "options": lambda x, w: np.average(x[:, :3], axis=1, weights=w + 1),
+    "understood": lambda x, w: np.convolve(x[0], w) + np.interp(x[0, 0], w, w),
+}
+
+
+@pytest.mark.parametrize("kind", WRITTEN_LATER)
+def test_arrays_of_the_function_are_read_as_they_are_when_it_calls(kind: str) -> None:
+    def program(x: Any) -> Any:
+        own = np.array([0, 1, 2])
+        found = WRITTEN_LATER[kind](x, own)
+        own[...] = 0
+        return found
+
+    picture = image(5, 6)
+    traced = jit(program)
+    assert_same(traced(picture), program(picture), rounded=True)
+    assert_same(traced(picture + 1), program(picture + 1), rounded=True)
+    np.testing.assert_allclose(np.asarray(program(sl.lazy(picture))), program(picture))
+
+
+def test_views_of_arrays_of_the_function_see_what_is_written_to_these() -> None:
+    def program(x: Any) -> Any:
+        own = np.ones(6)
+        (one, _), (two, _) = np.atleast_1d(own, x), np.broadcast_arrays(own[None], x)
+        own[0] = 5
+        return one * 1, two * 1, own + x
+
+    assert_same(jit(program)(image(5, 6)), program(image(5, 6)))
+
+
+def test_what_is_asked_of_values_and_sees_them_is_not_written_to() -> None:
+    def program(x: Any) -> Any:
+        y = x[0] * 2
+        seen = np.trim_zeros(y)
+        np.add(y, 1, out=y)
+        return seen
+
+    assert_same(jit(program)(image(5, 6)), program(image(5, 6)))

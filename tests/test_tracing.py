@@ -268,7 +268,7 @@ def test_a_window_of_a_lazy_array_computes_what_it_needs() -> None:
     big = sl.lazy(np.ones((400, 500)))
     soft = (big[1:] + big[:-1]) * 2
     window = soft[100:110, 20:30]
-    p = tracing.PLANS.of(tracing.in_order([window.view.result]), [window.view], "t", {})
+    p = tracing.PLANS.of(tracing.in_order([window._view.result]), [window._view], "t", {})
     statistics = p.pipeline.run(np.ones((400, 500)))
     assert max(statistics.elements.values()) == 100
     assert_same(np.asarray(window), np.full((10, 10), 4.0))

@@ -120,6 +120,8 @@ the pipeline is then found again by its structure.
   once.
 * **What is not understood** runs whole, on full arrays, each time; `explain` names it, with its line. With
   `sl.jit(strict=True)` it is a `TracingError` instead.
+* **Other arrays** that the function has beside its arguments are taken as they are where it uses them, and copied if
+  somebody may write to them later.
 * **Refused** are random numbers, and writing to an argument: copy it first, as in `y = x.copy()`, or give it away, as
   below. Code in place on other arrays (`y += 1`, `y[1:-1] = b`, `np.add(a, b, out=y)`) is understood.
 * Arrays of other classes and dtypes (masked arrays, objects, dates, other byte orders), arrays without elements, and

@@ -48,7 +48,7 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | 
         if copy is False:
             raise ValueError("Unable to avoid copy while creating an array as requested.")
         return obj.astype(dtype)  # type: ignore[no-any-return]
-    return obj.copy() if copy else obj
+    return obj.copied() if copy else obj
 
 
 def astype(x: LazyArray, dtype: Any, /, *, copy: bool = True, device: Any = None) -> LazyArray:
@@ -61,7 +61,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> L
     """An array of any library that lends its memory."""
     _require_cpu(device)
     if type(x) is LazyArray:
-        return x.copy() if copy else x
+        return x.copied() if copy else x
     return _lazy_results(np.from_dlpack(x, copy=copy))  # type: ignore[no-any-return]
 
 

@@ -61,7 +61,7 @@ class LazyArray:
     # What it is ---------------------------------------------------------------------------------------------------
 
     @property
-    def view(self) -> View:
+    def _view(self) -> View:
         """What it sees now."""
         return View(self._cell.result, self._index, self._shape)
 
@@ -114,7 +114,7 @@ class LazyArray:
     def _seen(self, view: View) -> LazyArray:
         """Another view of the same place; scalars are no places, so arrays of them are their own."""
         if self.is_scalar:
-            return LazyArray(self._trace, Cell(whole_result(self.view, self._trace)), view.index, view.shape)
+            return LazyArray(self._trace, Cell(whole_result(self._view, self._trace)), view.index, view.shape)
         return LazyArray(self._trace, self._cell, view.index, view.shape, self._writeable)
 
     def read_only(self) -> LazyArray:
@@ -125,7 +125,7 @@ class LazyArray:
 
     def compute(self) -> Array:
         """The array, computed now."""
-        (array,) = values_of([self.view], self._trace)
+        (array,) = values_of([self._view], self._trace)
         return array
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
@@ -211,7 +211,7 @@ class LazyArray:
 
     def __getitem__(self, given: Any) -> Any:
         try:
-            view = indexed(self.view, given)
+            view = indexed(self._view, given)
         except NotBasicIndexError:
             return _fancy_indexing().fancy_index(self, given)
         found = self._seen(view)
@@ -224,7 +224,7 @@ class LazyArray:
         if self.is_scalar:
             raise TypeError(f"'numpy.{self.dtype}' object does not support item assignment")
         try:
-            target = self._seen(indexed(self.view, given))
+            target = self._seen(indexed(self._view, given))
         except NotBasicIndexError:
             _fancy_indexing().fancy_assign(self, given, value)
             return
@@ -232,7 +232,7 @@ class LazyArray:
 
     def write(self, value: LazyArray) -> None:
         """Put elements into the place; they are broadcast, and have the dtype already."""
-        own, cell = self.view, self._cell
+        own, cell = self._view, self._cell
         if not self._writeable:
             raise ValueError("assignment destination is read-only")
         if cell.is_argument:
@@ -248,7 +248,7 @@ class LazyArray:
         repeated = [n for axis, n in enumerate(own.shape) if axis not in axes and n != 1]
         if any(n != 0 for n in repeated):
             raise ValueError("assignment destination is read-only")
-        given = value.view
+        given = value._view
         if sees_the_same(given, own):
             return  # what `y[1:] += 1` assigns when it has written
         while len(given.shape) > len(own.shape) and given.shape[0] == 1:
@@ -283,7 +283,7 @@ class LazyArray:
         """The axes, reversed."""
         if self.is_scalar:
             return self
-        return self._seen(transposed(self.view, range(self.ndim)[::-1]))
+        return self._seen(transposed(self._view, range(self.ndim)[::-1]))
 
     @property
     def mT(self) -> LazyArray:  # noqa: N802
@@ -294,13 +294,14 @@ class LazyArray:
         """The axes in another order."""
         given = axes[0] if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))) else axes
         order = range(self.ndim)[::-1] if given is None or not len(given) else _order(given, self.ndim)
-        return self._seen(transposed(self.view, order))
+        return self if self.is_scalar else self._seen(transposed(self._view, order))
 
     def swapaxes(self, a: int, b: int) -> LazyArray:
         """Two axes, swapped."""
         order = list(range(self.ndim))
+        a, b = (np.lib.array_utils.normalize_axis_index(d, self.ndim, f"axis{k}") for k, d in ((1, a), (2, b)))
         order[a], order[b] = order[b], order[a]
-        return self._seen(transposed(self.view, order))
+        return self._seen(transposed(self._view, order))
 
     # Operations ---------------------------------------------------------------------------------------------------
 
@@ -327,8 +328,12 @@ class LazyArray:
         return _calling().cast(self, wanted)
 
     def copy(self, order: str = "C") -> LazyArray:
-        """The elements in a place of their own."""
-        return placed(whole_result(self.view, self._trace), self._trace)
+        """The elements in a place of their own; of a scalar, itself."""
+        return self if self.is_scalar else self.copied()
+
+    def copied(self) -> LazyArray:
+        """The elements in a place of their own, which is an array also where this is a scalar."""
+        return placed(whole_result(self._view, self._trace), self._trace)
 
     def __copy__(self) -> LazyArray:
         return self.copy()
@@ -423,7 +428,7 @@ def solid(view: View, trace: Trace) -> View:
 def element(array: LazyArray) -> LazyArray:
     """A scalar of its own, as an array gives it for an index of integers."""
     part = Part((), ())
-    (result,) = made(Assembled("element", (part,)), [array.view], [((), array.dtype, True)], array._trace)
+    (result,) = made(Assembled("element", (part,)), [array._view], [((), array.dtype, True)], array._trace)
     return placed(result, array._trace)
 
 

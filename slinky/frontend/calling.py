@@ -15,12 +15,22 @@ from typing import Any
 
 import numpy as np
 
+from slinky.errors import SlinkyError
 from slinky.frontend.arrays import LazyArray, Value, is_traceable, made, placed, whole_result
 from slinky.frontend.given import dtypes_among
 from slinky.frontend.nodes import Array, Shape, View, exactly, has_elements, numbers
 from slinky.frontend.operations import Extent, Number, Opaque, Operand, Pointwise, as_it_is
 from slinky.frontend.sizes import Size, known, same, value_of
-from slinky.frontend.tables import DATA_DEPENDENT, EXACT, TABLE, WRITING, NotUnderstoodError, exactness_of, name_of
+from slinky.frontend.tables import (
+    ABOUT_MEMORY,
+    DATA_DEPENDENT,
+    EXACT,
+    TABLE,
+    WRITING,
+    NotUnderstoodError,
+    exactness_of,
+    name_of,
+)
 from slinky.frontend.tracing import FREE, Trace, values_of
 from slinky.frontend.views import common_shape
 
@@ -160,7 +170,7 @@ def pointwise(
             arguments.append(Operand(len(operands)))
             operands.append(array)
             sample.append(np.empty(0, array.dtype))
-    dtypes = _dtypes_of(function, sample, keywords, [o for o in out if o is not None])
+    dtypes = _dtypes_of(function, sample, keywords, out)
     shape = common_shape([array._shape for array in operands])
     targets = [lifted(o, trace) if o is not None else None for o in out] or [None] * len(dtypes)
     masked = where is not True
@@ -197,7 +207,7 @@ def broadcast_to(array: LazyArray, shape: Shape) -> View:
     """A view of an array, repeated to a shape."""
     from slinky.frontend.views import broadcast
 
-    return broadcast(array.view, shape)
+    return broadcast(array._view, shape)
 
 
 def _dtypes_of(
@@ -206,8 +216,8 @@ def _dtypes_of(
     """The dtypes of the results, for arrays without elements."""
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        if out:
-            targets = tuple(np.empty(0, o.dtype) for o in out)
+        if any(o is not None for o in out):
+            targets = tuple(None if o is None else np.empty(0, o.dtype) for o in out)
             result = function(*sample, **keywords, out=targets if len(targets) > 1 else targets[0])
         else:
             result = function(*sample, **keywords)
@@ -255,7 +265,7 @@ def cast(array: LazyArray, dtype: np.dtype[Any]) -> LazyArray:
     if dtype == array.dtype:
         return array if array.is_scalar else array.copy()  # scalars cannot be written to
     return placed(
-        made(operation, [array.view], [(array._shape, dtype, array.is_scalar)], array._trace)[0], array._trace
+        made(operation, [array._view], [(array._shape, dtype, array.is_scalar)], array._trace)[0], array._trace
     )
 
 
@@ -400,6 +410,8 @@ def call_function(function: Callable[..., Any], given: Any, keywords: dict[str, 
     trace = trace_of((given, keywords))
     if function in WRITING:
         raise trace.abandon(f"{name_of(function)}, which writes to its argument")
+    if function in ABOUT_MEMORY:
+        raise trace.abandon(f"{name_of(function)}, which asks where arrays lie")
     out = keywords.get("out")
     entry = TABLE.get(function)
     if entry is None:
@@ -409,15 +421,14 @@ def call_function(function: Callable[..., Any], given: Any, keywords: dict[str, 
         result = entry.handler(*given, **rest)
         return result if out is None else _put(result, out)
     except NotUnderstoodError:
-        return opaque(function, given, keywords)
-    except np.exceptions.AxisError:
-        if trace.strict:
+        pass
+    except SlinkyError:
+        raise
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        is_of_arguments = isinstance(error, TypeError) and "argument" in str(error)
+        if trace.strict and not is_of_arguments:
             raise
-        return opaque(function, given, keywords)  # each function of NumPy's says in its own way what is wrong
-    except TypeError as error:
-        if "argument" not in str(error):
-            raise
-        return opaque(function, given, keywords)
+    return opaque(function, given, keywords)  # each function of NumPy's says in its own way what is wrong
 
 
 def opaque(function: Callable[..., Any], given: Any, keywords: dict[str, Any]) -> Any:
@@ -429,10 +440,10 @@ def opaque(function: Callable[..., Any], given: Any, keywords: dict[str, Any]) -
     arrays = lazy_arrays((given, keywords))
     if function in DATA_DEPENDENT:
         trace.forced(name)
-        values = _read_only(values_of([a.view for a in arrays], trace))
-        return relaxed(filled_in(function, given, keywords, values), trace)
+        values = _read_only(values_of([a._view for a in arrays], trace))
+        return _relaxed_views(filled_in(function, given, keywords, values), arrays, values)
     trace.fence(name)
-    values = _read_only(values_of([a.view for a in arrays], trace))
+    values = _read_only(values_of([a._view for a in arrays], trace))
     try:
         result = filled_in(function, given, keywords, values)
     except ValueError as error:
@@ -444,20 +455,24 @@ def opaque(function: Callable[..., Any], given: Any, keywords: dict[str, Any]) -
         has_elements(a._shape) for a in arrays
     ):
         trace.forced(name)
-        return relaxed(result, trace)
+        return _relaxed_views(result, arrays, values)
     for array in arrays:
         for extent in array._shape:
             known(extent)
-    operation = Opaque(name, _Filled(function, given, keywords), None)
+    operation = Opaque(name, _Filled(function, *_as_they_are_now((given, keywords), trace)), None)
     shapes = [(np.shape(r), np.asarray(r).dtype, isinstance(r, np.generic)) for r in results]
-    views = [whole_result(a.view, trace) for a in arrays]
+    views = [whole_result(a._view, trace) for a in arrays]
     from slinky.frontend.nodes import whole_view
 
     nodes = made(operation, [whole_view(r) for r in views], shapes, trace)
     lazies = [placed(r, trace) for r in nodes]
-    may_be_views = name in _MAY_BE_VIEWS or any(np.may_share_memory(r, value) for r in results for value in values)
-    for each in (*arrays, *lazies) if may_be_views else ():
-        each._cell.uncertain = True
+    for real in _real_arrays((given, keywords)):
+        if _shares_memory(results, [real]):
+            trace.watch(real)
+            values.append(real)
+    if name in _MAY_BE_VIEWS or _shares_memory(results, values):
+        for each in (*arrays, *lazies):
+            each._cell.uncertain = True
     if isinstance(result, tuple) and hasattr(result, "_fields"):
         return type(result)(*lazies)
     return type(result)(lazies) if type(result) in (tuple, list) else lazies[0]
@@ -472,6 +487,28 @@ def _read_only(values: Sequence[Array]) -> list[Array]:
     for value in values:
         value.flags.writeable = False
     return list(values)
+
+
+def _as_they_are_now(value: Any, trace: Trace) -> Any:
+    """Arguments for later, whatever is written to the arrays and lists among them until then."""
+    if type(value) in (tuple, list):
+        return type(value)(_as_they_are_now(each, trace) for each in value)
+    if isinstance(value, dict):
+        return {key: _as_they_are_now(each, trace) for key, each in value.items()}
+    return trace.as_it_is_now(value) if _is_real(value) else value
+
+
+def _is_real(value: Any) -> bool:
+    return type(value) is not LazyArray and isinstance(value, np.ndarray)
+
+
+def _real_arrays(given: Any) -> list[Array]:
+    """The arrays among arguments that are no lazy ones, also in lists, tuples and dictionaries."""
+    if isinstance(given, dict):
+        given = list(given.values())
+    if isinstance(given, (tuple, list)):
+        return [array for each in given for array in _real_arrays(each)]
+    return [given] if _is_real(given) else []
 
 
 class _Filled:
@@ -514,6 +551,21 @@ def relaxed(result: Any, trace: Trace) -> Any:
     if isinstance(result, tuple) and hasattr(result, "_fields"):
         return type(result)(*(relaxed(each, trace) for each in result))
     return result
+
+
+def _relaxed_views(result: Any, arrays: Sequence[LazyArray], values: Sequence[Array]) -> Any:
+    """What a function gave for the values of lazy arrays: where it sees them, to write to either is refused."""
+    found = relaxed(result, trace_of(arrays))
+    if _shares_memory(result, values):
+        for each in (*arrays, *lazy_arrays(found)):
+            each._cell.uncertain = True
+    return found
+
+
+def _shares_memory(result: Any, values: Sequence[Array]) -> bool:
+    if isinstance(result, (tuple, list)):
+        return any(_shares_memory(each, values) for each in result)
+    return isinstance(result, np.ndarray) and any(np.may_share_memory(result, value) for value in values)
 
 
 def _tuple(given: Any) -> tuple[Any, ...]:

@@ -16,7 +16,7 @@ from slinky.frontend import sliding as sliding
 from slinky.frontend.arrays import LazyArray, Value, made, placed, whole_result
 from slinky.frontend.calling import broadcast_to, call_function, cast, lifted, pointwise, trace_of
 from slinky.frontend.functions import ELEMENTS, WHOLE_AXES, reduced
-from slinky.frontend.given import as_lazy, axes_of
+from slinky.frontend.given import as_lazy, axis_of
 from slinky.frontend.nodes import Index
 from slinky.frontend.operations import Assembled, Part
 from slinky.frontend.rearranging import COPY, VIEW, atleast_2d, concatenate
@@ -92,7 +92,7 @@ def block(arrays: Any) -> LazyArray:
     found = joined(arrays, 0)
     if found.dtype != np.result_type(*(each.dtype for each in leaves)):
         raise NotUnderstoodError("dtypes whose common one depends on the order")
-    return found if depth else found.copy()
+    return found if depth else found.copied()
 
 
 def _depth(given: Any) -> int:
@@ -115,7 +115,7 @@ def split(ary: Value, indices_or_sections: Any, axis: int = 0) -> list[LazyArray
     array = as_lazy(ary)
     if isinstance(indices_or_sections, int):
         raise NotUnderstoodError("sections")
-    (d,) = axes_of(axis, len(array._shape))
+    d = axis_of(axis, len(array._shape))
     ends = [operator.index(each) for each in indices_or_sections]
     before = (slice(None),) * d
     places = zip([0, *ends], [*ends, None], strict=True)
@@ -145,7 +145,7 @@ def tile(A: Value, reps: Any) -> LazyArray:  # noqa: N803
     counts = [operator.index(n) for n in (reps if isinstance(reps, (tuple, list)) else (reps,))]
     if any(n < 1 or n > MOST_PARTS for n in counts) or array.is_scalar:
         raise NotUnderstoodError("counts")
-    found = array.copy()
+    found = array.copied()
     for _ in range(len(counts) - len(array._shape)):
         found = found[None]
     counts = [1] * (len(found._shape) - len(counts)) + counts
@@ -163,7 +163,7 @@ def repeat(a: Value, repeats: Any, axis: Any = None) -> LazyArray:
         raise NotUnderstoodError("all axes as one")
     if type(repeats) is not int or not 1 <= repeats <= MOST_PARTS:
         raise NotUnderstoodError("several counts")
-    (d,) = axes_of(0 if axis is None else axis, len(array._shape))
+    d = axis_of(0 if axis is None else axis, len(array._shape))
     rank = len(array._shape)
     shape = tuple(n * repeats if k == d else n for k, n in enumerate(array._shape))
     parts = [
@@ -171,4 +171,6 @@ def repeat(a: Value, repeats: Any, axis: Any = None) -> LazyArray:
         for j in range(repeats)
     ]
     operation = Assembled("repeat", tuple(parts))
-    return placed(made(operation, [array.view] * repeats, [(shape, array.dtype, False)], array._trace)[0], array._trace)
+    return placed(
+        made(operation, [array._view] * repeats, [(shape, array.dtype, False)], array._trace)[0], array._trace
+    )

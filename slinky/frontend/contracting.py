@@ -18,7 +18,7 @@ import numpy as np
 from slinky.frontend.arrays import LazyArray, Value, made, placed, solid
 from slinky.frontend.calling import lifted, trace_of
 from slinky.frontend.functions import dtype_of
-from slinky.frontend.given import as_lazy, axes_of
+from slinky.frontend.given import as_lazy, axis_of
 from slinky.frontend.operations import Contraction
 from slinky.frontend.sizes import Length, same
 from slinky.frontend.tables import EXACT, TOLERANCE, NotUnderstoodError, understood
@@ -39,12 +39,14 @@ def contracted(
     *,
     arguments: tuple[Any, ...] = (),
     exactness: str = EXACT,
+    scalars: bool = True,
 ) -> LazyArray:
-    """The result of a function whose operands' axes go along these axes of the result, or are read whole."""
+    """The result of a function whose operands' axes go along these axes of the result, or are read whole; a scalar,
+    where it has no axes, unless such are arrays."""
     trace = trace_of(tuple(operands))
     operation = Contraction(name, function, tuple(map(tuple, labels)), arguments, exactness)
-    views = [solid(array.view, trace) for array in operands]
-    return placed(made(operation, views, [(tuple(shape), dtype, not shape)], trace)[0], trace)
+    views = [solid(array._view, trace) for array in operands]
+    return placed(made(operation, views, [(tuple(shape), dtype, scalars and not shape)], trace)[0], trace)
 
 
 def _exactness_of_sums(dtype: np.dtype[Any]) -> str:
@@ -172,7 +174,7 @@ def take(a: Value, indices: Value, axis: Any = None, *, mode: str = "raise") -> 
     rank, count = len(table._shape), len(chosen._shape)
     if (axis is None and rank != 1) or rank == 0 or chosen.dtype.kind not in "iu" or not isinstance(mode, str):
         raise NotUnderstoodError("all axes as one")
-    (d,) = axes_of(0 if axis is None else axis, rank)
+    d = axis_of(0 if axis is None else axis, rank)
     if mode != "raise" and not table._shape[d] > 0:
         raise NotUnderstoodError("no elements")
     shape = (*table._shape[:d], *chosen._shape, *table._shape[d + 1 :])
@@ -208,7 +210,8 @@ def _looked_up(
     rank = len(elements._shape)
     dtype = dtype_of(looking, [(rank, elements.dtype), *((len(t._shape), t.dtype) for t in known)], {})
     labels: list[Labels] = [range(rank), *([None] * len(table._shape) for table in known)]
-    return contracted(function.__name__, looking, [elements, *known], labels, elements._shape, dtype)
+    scalars = function is not np.isin
+    return contracted(function.__name__, looking, [elements, *known], labels, elements._shape, dtype, scalars=scalars)
 
 
 @understood(np.interp, how=LOOKED_UP)

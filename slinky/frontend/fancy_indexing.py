@@ -26,7 +26,7 @@ def fancy_index(array: LazyArray, given: Any) -> Any:
     entries = given if isinstance(given, tuple) else (given,)
     if any(_is_mask(entry) for entry in entries):
         trace.forced("indexing by a mask")
-        values = values_of([a.view for a in lazy_arrays((array, given))], trace)
+        values = values_of([a._view for a in lazy_arrays((array, given))], trace)
         return relaxed(filled_in(operator.getitem, (array, given), {}, values), trace)
     try:
         return taken(array, entries)
@@ -64,7 +64,7 @@ def fancy_assign(array: LazyArray, given: Any, value: Value) -> None:
                 )
             array.write(pointwise(np.where, (mask, number, array), name="where", scalars=False))
             return
-    old = array.copy()
+    old = array.copied()
     result = opaque(_Assign(), (old, given, value), {})
     array.write(lifted(result, trace))
 

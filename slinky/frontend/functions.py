@@ -22,7 +22,7 @@ from slinky.frontend.calling import (
     pointwise,
     trace_of,
 )
-from slinky.frontend.given import as_lazy, axes_of
+from slinky.frontend.given import as_lazy, axes_of, axis_of
 from slinky.frontend.operations import Along, Contraction
 from slinky.frontend.sizes import Length, same, value_of
 from slinky.frontend.tables import (
@@ -96,7 +96,7 @@ def reduced(
     exactness = exactness_reduced(function, name, array.dtype, kind, removed == (rank - 1,) or len(removed) == rank)
     operation = Along(name, function, removed, removed, tuple(sorted(keywords.items())), exactness)
     (result,) = made(
-        operation, [solid(array.view, array._trace)], [(shape, kind, not shape and not keepdims)], array._trace
+        operation, [solid(array._view, array._trace)], [(shape, kind, not shape and not keepdims)], array._trace
     )
     found = placed(result, array._trace)
     return found[tuple(None if d in removed else slice(None) for d in range(rank))] if keepdims else found
@@ -120,9 +120,7 @@ def accumulated(
     if dtype is not None:
         keywords["dtype"] = np.dtype(dtype)
     _require_plain(keywords)
-    axes = axes_of(axis, rank)
-    if len(axes) != 1:
-        raise NotUnderstoodError("several axes")
+    axes = (axis_of(0 if axis is None else axis, rank),)
     keywords["axis"] = axes[0]
     kind = dtype_of(function, [(rank, array.dtype)], keywords, 1 if length is None else 2)
     operation = Along(name, function, axes, (), tuple(sorted(keywords.items())), exactness_along(function))
@@ -130,7 +128,7 @@ def accumulated(
     if length is not None:
         shape = (*shape[: axes[0]], length(shape[axes[0]]), *shape[axes[0] + 1 :])
     return placed(
-        made(operation, [solid(array.view, array._trace)], [(shape, kind, False)], array._trace)[0], array._trace
+        made(operation, [solid(array._view, array._trace)], [(shape, kind, False)], array._trace)[0], array._trace
     )
 
 
@@ -225,7 +223,7 @@ def matmul(a: Value, b: Value) -> LazyArray:
     columns = right._shape[-1:] if ranks[1] > 1 else ()
     common = tuple(range(len(before)))
     views = [
-        broadcast(solid(array.view, trace), (*before, *array._shape[-2:])) if rank > 1 else solid(array.view, trace)
+        broadcast(solid(array._view, trace), (*before, *array._shape[-2:])) if rank > 1 else solid(array._view, trace)
         for array, rank in ((left, ranks[0]), (right, ranks[1]))
     ]
     row, column = len(before), len(before) + len(rows)
@@ -277,7 +275,9 @@ def outer(a: Value, b: Value) -> Any:
 @understood(np.where, how=ELEMENTS)
 def where(condition: Value, x: Value = None, y: Value = None, /) -> Any:
     """Elements of one array or another one."""
-    if x is None or y is None:
+    if (x is None) != (y is None):
+        raise NotUnderstoodError("one of two")
+    if x is None:
         trace = trace_of((condition,))
         trace.forced("where")
         return opaque(np.nonzero, (condition,), {})
@@ -285,11 +285,14 @@ def where(condition: Value, x: Value = None, y: Value = None, /) -> Any:
 
 
 @understood(np.clip, how=ELEMENTS)
-def clip(a: Value, a_min: Value = None, a_max: Value = None, *, min: Value = None, max: Value = None) -> Any:
-    """Elements between two ends."""
-    low, high = (a_min if min is None else min), (a_max if max is None else max)
-    if low is None and high is None:
-        raise NotUnderstoodError("no ends")
+def clip(a: Value, *ends: Value, **named: Value) -> Any:
+    """Elements between two ends, by position or as `a_min` and `a_max`, or as `min` and `max`."""
+    old, new = {"a_min", "a_max"}, {"min", "max"}
+    given = {**dict(zip(("a_min", "a_max"), ends, strict=False)), **named}
+    are_known = given.keys() == old or (given.keys() <= new and not ends)
+    if len(ends) > 2 or not are_known or all(end is None for end in given.values()):
+        raise NotUnderstoodError("ends")
+    low, high = (given.get(name, given.get(f"a_{name}")) for name in ("min", "max"))
     return pointwise(np.clip, (a, low, high), name="clip", into=True)
 
 
@@ -303,13 +306,18 @@ def _register_elements() -> None:
     def handler(function: Callable[..., Any]) -> Callable[..., Any]:
         def of_array(x: Value, *given: Value, **keywords: Any) -> Any:
             _require_plain(keywords)
-            exactness = TABLE[function].exactness
-            return pointwise(function, (x, *given), keywords, name=function.__name__, exactness=exactness)
+            if given and function in of_one:
+                raise NotUnderstoodError("where the result goes" if function is not np.angle else "options")
+            exactness, gives_scalars = TABLE[function].exactness, function is not np.i0
+            return pointwise(
+                function, (x, *given), keywords, name=function.__name__, exactness=exactness, scalars=gives_scalars
+            )
 
         return of_array
 
-    exact: list[Callable[..., Any]] = [np.isclose, np.nan_to_num, np.isneginf, np.isposinf, np.fix]
+    exact: list[Callable[..., Any]] = [np.isclose, np.isneginf, np.isposinf, np.fix]
     others: list[Callable[..., Any]] = [np.angle, np.sinc, np.i0]
+    of_one = {np.angle, np.isneginf, np.isposinf, np.fix}
     for function in exact:
         understood(function, how=ELEMENTS)(handler(function))
     for function in others:
@@ -317,6 +325,16 @@ def _register_elements() -> None:
 
 
 _register_elements()
+
+
+@understood(np.nan_to_num, how=ELEMENTS)
+def nan_to_num(x: Value, copy: Any = True, **keywords: Any) -> LazyArray:
+    """Numbers in the place of what is none: in the array itself, unless it is to be copied."""
+    _require_plain({"copy": copy, **keywords})
+    found: LazyArray = pointwise(np.nan_to_num, (x,), keywords, name="nan_to_num")
+    if not copy and not as_lazy(x).is_scalar and as_lazy(x).dtype.kind in "fc":
+        as_lazy(x).write(found)
+    return found if copy or not found._shape else as_lazy(x)
 
 
 @understood(np.real, how=ELEMENTS)
@@ -352,12 +370,24 @@ def _method(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _reshape(array: LazyArray, *given: Any, **keywords: Any) -> Any:
+    if not given:
+        raise TypeError("reshape() takes exactly 1 argument (0 given)")
     shape = given[0] if len(given) == 1 else given
     return call_function(np.reshape, (array, shape), keywords)
 
 
 def _flatten(array: LazyArray, order: str = "C") -> Any:
-    return call_function(np.reshape, (array.copy(), -1), {"order": order})
+    return call_function(np.reshape, (array.copied(), -1), {"order": order})
+
+
+def _ravel(array: LazyArray, order: str = "C") -> Any:
+    if order != "K":
+        return _reshape(array, -1, order=order)
+    return call_function(np.ravel, (array,), {"order": order})
+
+
+def _clip(array: LazyArray, min: Value = None, max: Value = None, **keywords: Any) -> Any:
+    return call_function(np.clip, (array, min, max), keywords)
 
 
 def _sort(array: LazyArray, axis: int = -1, **keywords: Any) -> None:
@@ -370,7 +400,9 @@ def _fill(array: LazyArray, value: Value) -> None:
 
 def _conjugated(array: LazyArray, out: Any = None) -> Any:
     """As the method does it: an array without imaginary parts is given back itself, also one of bools."""
-    return np.conjugate(array, out) if array.dtype.kind == "c" or out is not None else array
+    if array.dtype.kind == "c" or (out is not None and array.dtype.kind != "b"):
+        return np.conjugate(array, out)
+    return array if out is None else np.positive(array.astype(np.int8), out, casting="unsafe")
 
 
 METHODS: dict[str, Callable[..., Any]] = {
@@ -389,7 +421,6 @@ METHODS: dict[str, Callable[..., Any]] = {
         "argmax",
         "cumsum",
         "cumprod",
-        "clip",
         "round",
         "squeeze",
         "dot",
@@ -406,7 +437,8 @@ METHODS: dict[str, Callable[..., Any]] = {
     "conj": _conjugated,
     "conjugate": _conjugated,
     "reshape": _reshape,
-    "ravel": lambda array, order="C": _reshape(array, -1, order=order),
+    "ravel": _ravel,
+    "clip": _clip,
     "flatten": _flatten,
     "sort": _sort,
     "fill": _fill,

@@ -31,6 +31,16 @@ def axes_of(axis: Any, rank: int) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
+def axis_of(axis: Any, rank: int) -> int:
+    """The one axis that is meant.
+
+    Raises what NumPy raises, and `NotUnderstoodError` for several, of which NumPy says what is wrong with them.
+    """
+    if axis is None or isinstance(axis, (tuple, list)):
+        raise NotUnderstoodError("several axes")
+    return axes_of(axis, rank)[0]
+
+
 def as_lazy(value: Value) -> LazyArray:
     """An argument that is the lazy array of a call.
 

@@ -350,6 +350,7 @@ class Jit:
             result = self._call_lazily(trace, arguments, keywords)
             if trace.abandoned is not None:
                 raise Abandoned(trace.abandoned)
+            trace.require_unwritten()
             traced = Traced(trace, result, own)
             if (count := count_of_funcs(traced.nodes, traced.outputs)) > MOST_FUNCS:
                 raise Abandoned(f"it is traced to {count} operations, more than {MOST_FUNCS}")

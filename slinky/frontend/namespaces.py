@@ -63,8 +63,8 @@ class TracedNumpy(ModuleType):
             return np.full(shape, fill_value, dtype, *given, **named)
         own = fill_value.dtype if is_lazy else np.asarray(fill_value).dtype
         value = converted(fill_value, own if dtype is None else np.dtype(dtype), self._trace)
-        found = placed(value.view.result, self._trace)._seen(broadcast_to(value, _shape_of(shape)))
-        return found.copy()
+        found = placed(value._view.result, self._trace)._seen(broadcast_to(value, _shape_of(shape)))
+        return found.copied()
 
     def _full(self, function: Any, shape: Any, dtype: Any, value: Any, given: Any, named: dict[str, Any]) -> Any:
         kind = np.dtype(float if dtype is None else dtype)
@@ -91,7 +91,7 @@ class TracedNumpy(ModuleType):
         if type(a) is not LazyArray or given or set(named) - {"order"} or named.get("order") not in (None, "K", "A"):
             return np.asarray(a, dtype, *given, **named)
         if a.is_scalar:
-            a = a.copy()
+            a = a.copied()
         return a if dtype is None else a.astype(dtype, copy=False)
 
     def asanyarray(self, a: Any, dtype: Any = None, *given: Any, **named: Any) -> Any:
@@ -102,7 +102,7 @@ class TracedNumpy(ModuleType):
         """The elements in C order: of a lazy array, which may be the array itself."""
         if type(a) is not LazyArray or named:
             return np.ascontiguousarray(a, dtype, **named)
-        found = a.copy() if dtype is None else a.astype(dtype)
+        found = a.copied() if dtype is None else a.astype(dtype)
         a._cell.uncertain = found._cell.uncertain = True
         return found if found._shape else found[None]
 
@@ -116,7 +116,7 @@ class TracedNumpy(ModuleType):
         """A copy."""
         if type(a) is not LazyArray or set(named) - {"copy"} or named.get("copy", True) is not True:
             return np.array(a, dtype, **named)
-        return a.copy() if dtype is None else a.astype(dtype).copy()
+        return a.copied() if dtype is None else a.astype(dtype).copied()
 
 
 def _has_sizes(shape: Any) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from slinky.frontend.arrays import LazyArray, Value, made, placed, solid, whole_result
+from slinky.frontend.arrays import LazyArray, Value, element, made, placed, solid, whole_result
 from slinky.frontend.calling import (
     broadcast_to,
     cast,
@@ -20,7 +20,7 @@ from slinky.frontend.calling import (
     lifted,
     trace_of,
 )
-from slinky.frontend.given import as_lazy, axes_of
+from slinky.frontend.given import as_lazy, axes_of, axis_of
 from slinky.frontend.layouts import in_c_order
 from slinky.frontend.nodes import Index, whole_view
 from slinky.frontend.operations import Assembled, Fused, Part
@@ -42,7 +42,10 @@ COPY = "a copy"
 @understood(np.transpose, how=VIEW)
 def transpose(a: Value, axes: Any = None) -> LazyArray:
     """The axes in another order."""
-    return as_lazy(a).transpose(*(() if axes is None else (tuple(axes),)))
+    array = as_lazy(a)
+    if axes is None:
+        return array.transpose()
+    return array.transpose(*(axes if isinstance(axes, (tuple, list)) else (axes,)))
 
 
 @understood(np.moveaxis, how=VIEW)
@@ -51,7 +54,7 @@ def moveaxis(a: Value, source: Any, destination: Any) -> LazyArray:
     array = as_lazy(a)
     shape = tuple(range(2, len(array._shape) + 2))
     moved = np.moveaxis(np.empty(shape, np.bool_), source, destination).shape
-    return array._seen(transposed(array.view, [n - 2 for n in moved]))
+    return array._seen(transposed(array._view, [n - 2 for n in moved]))
 
 
 @understood(np.rollaxis, how=VIEW)
@@ -59,7 +62,7 @@ def rollaxis(a: Value, axis: int, start: int = 0) -> LazyArray:
     """An axis at another place."""
     array = as_lazy(a)
     moved = np.rollaxis(np.empty(tuple(range(2, len(array._shape) + 2)), np.bool_), axis, start).shape
-    return array._seen(transposed(array.view, [n - 2 for n in moved]))
+    return array._seen(transposed(array._view, [n - 2 for n in moved]))
 
 
 @understood(np.swapaxes, how=VIEW)
@@ -74,7 +77,9 @@ def flip(m: Value, axis: Any = None) -> LazyArray:
     array = as_lazy(m)
     rank = len(array._shape)
     turned = axes_of(axis, rank)
-    return array._seen(indexed(array.view, tuple(slice(None, None, -1 if d in turned else 1) for d in range(rank))))
+    if not rank:
+        return element(array)
+    return array._seen(indexed(array._view, tuple(slice(None, None, -1 if d in turned else 1) for d in range(rank))))
 
 
 @understood(np.fliplr, how=VIEW)
@@ -114,7 +119,7 @@ def expand_dims(a: Value, axis: Any) -> LazyArray:
     given = axis if isinstance(axis, (tuple, list)) else (axis,)
     places = axes_of(tuple(given), len(array._shape) + len(given))
     count = len(array._shape) + len(given)
-    return array._seen(indexed(array.view, tuple(None if d in places else slice(None) for d in range(count))))
+    return array._seen(indexed(array._view, tuple(None if d in places else slice(None) for d in range(count))))
 
 
 @understood(np.squeeze, how=VIEW)
@@ -123,9 +128,11 @@ def squeeze(a: Value, axis: Any = None) -> LazyArray:
     array = as_lazy(a)
     rank = len(array._shape)
     chosen = [d for d in range(rank) if same(array._shape[d], 1)] if axis is None else axes_of(axis, rank)
+    if not rank and array.is_scalar:
+        return array
     if any(not same(array._shape[d], 1) for d in chosen):
         raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
-    return array._seen(indexed(array.view, tuple(0 if d in chosen else slice(None) for d in range(rank))))
+    return array._seen(indexed(array._view, tuple(0 if d in chosen else slice(None) for d in range(rank))))
 
 
 @understood(np.broadcast_to, how=VIEW)
@@ -142,6 +149,10 @@ def broadcast_arrays(*args: Value, subok: bool = False) -> tuple[LazyArray, ...]
     trace = trace_of(args)
     arrays = [lifted(each, trace) for each in args]
     shape = common_shape([array._shape for array in arrays])
+    for given, array in zip(args, arrays, strict=True):
+        if type(given) is not LazyArray and isinstance(given, np.ndarray):
+            trace.watch(given)
+            array._cell.uncertain = True
     return tuple(array._seen(broadcast_to(array, shape)) for array in arrays)
 
 
@@ -149,14 +160,14 @@ def broadcast_arrays(*args: Value, subok: bool = False) -> tuple[LazyArray, ...]
 def atleast_1d(a: Value) -> LazyArray:
     """With one axis at least."""
     array = as_lazy(a)
-    return array if array._shape else array._seen(indexed(array.view, None))
+    return array if array._shape else array._seen(indexed(array._view, None))
 
 
 @understood(np.atleast_2d, how=VIEW)
 def atleast_2d(a: Value) -> LazyArray:
     """With two axes at least."""
     array = atleast_1d(a)
-    return array if len(array._shape) > 1 else array._seen(indexed(array.view, (None, slice(None))))
+    return array if len(array._shape) > 1 else array._seen(indexed(array._view, (None, slice(None))))
 
 
 @understood(np.shape, how="known")
@@ -207,9 +218,9 @@ def reshape(a: Value, /, shape: Any = None, order: str = "C", *, copy: Any = Non
     array = _fused(array, [own for own, _ in groups])
     for d, (_, parts) in reversed(list(enumerate(groups))):
         if len(parts) > 1:
-            array = array._seen(split_axis(array.view, d, [wanted[k] for k in parts]))
+            array = array._seen(split_axis(array._view, d, [wanted[k] for k in parts]))
     places = tuple(None if _is_one(n) else slice(None) for n in wanted)
-    return array._seen(indexed(array.view, places))
+    return array._seen(indexed(array._view, places))
 
 
 def _is_one(n: Length) -> bool:
@@ -275,8 +286,8 @@ def _fused(array: LazyArray, groups: Sequence[Sequence[int]]) -> LazyArray:
     if all(len(group) == 1 for group in groups):
         kept = {group[0] for group in groups}
         index = tuple(slice(None) if d in kept else 0 for d in range(len(array._shape)))
-        return array._seen(indexed(array.view, index))
-    view = solid(array.view, array._trace)
+        return array._seen(indexed(array._view, index))
+    view = solid(array._view, array._trace)
     view = whole_view(whole_result(view, array._trace)) if view.is_woven else view
     dropped = {d for d in range(len(view.shape)) if not any(d in group for group in groups)}
     kept_axes = [d for d in range(len(view.shape)) if d not in dropped]
@@ -302,7 +313,7 @@ def sliding_window_view(
         raise NotUnderstoodError("windows")
     if any(not -rank <= d < rank for d in axes):
         raise NotUnderstoodError("axes")
-    found = array._seen(windows(array.view, [(d % rank, n) for d, n in zip(axes, lengths, strict=True)]))
+    found = array._seen(windows(array._view, [(d % rank, n) for d, n in zip(axes, lengths, strict=True)]))
     return found.read_only()
 
 
@@ -323,7 +334,7 @@ def concatenate(
     rank = len(given[0]._shape)
     if any(len(array._shape) != rank for array in given):
         raise NotUnderstoodError("ranks")  # NumPy says what is wrong with them
-    (axis,) = axes_of(operator.index(axis), rank)
+    axis = axis_of(axis, rank)
     kind = np.concatenate([np.empty(0, array.dtype) for array in given]).dtype
     others = [n for d, n in enumerate(given[0]._shape) if d != axis]
     start: Length = 0
@@ -336,7 +347,7 @@ def concatenate(
         if not same(count, 0):
             index = tuple(Index(start if d == axis else 0, 1, d) for d in range(rank))
             parts.append(Part(index, tuple(array._shape)))
-            views.append((array if array.dtype == kind else cast(array, kind)).view)
+            views.append((array if array.dtype == kind else cast(array, kind))._view)
         start = start + count
     if not parts:
         raise NotUnderstoodError("no elements")
@@ -378,7 +389,7 @@ def pad(array: Value, pad_width: Any, mode: Any = "constant", *, constant_values
     if widths.dtype.kind not in "iu" or (widths < 0).any():
         raise NotUnderstoodError("widths")
     rule = NUMPY_RULES[mode]
-    view = own.view
+    view = own._view
     shape = tuple(n + int(low + high) for n, (low, high) in zip(own._shape, widths, strict=True))
     index = tuple(Index(int(low), 1, d) for d, (low, _) in enumerate(widths))
     if rule is None:
@@ -412,10 +423,10 @@ def roll(a: Value, shift: Any, axis: Any = None) -> LazyArray:
         raise NotUnderstoodError("all axes as one")
     axes = (0,) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     shifts = shift if isinstance(shift, tuple) else (shift,) * len(axes)
-    if len(shifts) != len(axes):
+    if len(shifts) != len(axes) or not all(isinstance(each, (int, np.integer)) for each in shifts):
         raise NotUnderstoodError("shifts")
     for each, own in zip(shifts, axes, strict=True):
-        (d,) = axes_of(own, len(array._shape))
+        d = axis_of(own, len(array._shape))
         extent, by = array._shape[d], operator.index(each)
         if not -extent < by < extent:
             raise NotUnderstoodError("a shift by more than there is")
@@ -426,7 +437,7 @@ def roll(a: Value, shift: Any, axis: Any = None) -> LazyArray:
             array = around[(*before, slice(first, first + extent))]
         elif by:
             array = concatenate([array[(*before, slice(-by, None))], array[(*before, slice(None, -by))]], d)
-    return array if any(shifts) else array.copy()
+    return array if any(shifts) else array.copied()
 
 
 @understood(np.copyto, how="a value in the place of another one")
@@ -447,7 +458,7 @@ def copyto(dst: Value, src: Value, casting: Any = "same_kind", where: Value = Tr
 @understood(np.copy, how=COPY)
 def copy(a: Value, order: str = "K", subok: bool = False) -> LazyArray:
     """The elements in a place of their own."""
-    return as_lazy(a).copy()
+    return as_lazy(a).copied()
 
 
 @understood(np.zeros_like, np.empty_like, how="never stored where it need not be")
@@ -472,7 +483,7 @@ def full_like(
     kind = array.dtype if dtype is None else np.dtype(dtype)
     if shape is not None or kind.kind not in "biufc":
         raise NotUnderstoodError("another shape")
-    trace.is_unordered |= trace.by_pieces == EXACT_PIECES and not in_c_order(array.view)
+    trace.is_unordered |= trace.by_pieces == EXACT_PIECES and not in_c_order(array._view)
     value = converted(fill_value, kind, trace)
     wide = broadcast_to(value, array._shape)
     if wide.shape == ():

@@ -16,7 +16,7 @@ from slinky.frontend.arrays import LazyArray, Value
 from slinky.frontend.calling import cast, lifted
 from slinky.frontend.filtering import filtered
 from slinky.frontend.functions import ELEMENTS, dtype_of
-from slinky.frontend.given import as_lazy, axes_of
+from slinky.frontend.given import as_lazy, axes_of, axis_of
 from slinky.frontend.kernels import Kernel
 from slinky.frontend.ndimage.steps import Fixed, fixed
 from slinky.frontend.rearranging import broadcasted, concatenate, pad
@@ -34,7 +34,7 @@ def diff(a: Value, n: int = 1, axis: int = -1, prepend: Value = np._NoValue, app
         raise NotUnderstoodError("no axes")  # NumPy says so
     if n == 0:
         return array
-    (d,) = axes_of(axis, len(array._shape))
+    d = axis_of(axis, len(array._shape))
     ends = [_end(each, array, d) for each in (prepend, append)]
     if any(end is not None for end in ends):
         array = concatenate([each for each in (ends[0], array, ends[1]) if each is not None], d)

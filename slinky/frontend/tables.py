@@ -77,6 +77,9 @@ DATA_DEPENDENT: frozenset[Callable[..., Any]] = frozenset(
 WRITING: frozenset[Callable[..., Any]] = frozenset({np.fill_diagonal, np.place, np.put, np.put_along_axis, np.putmask})
 """These write to what they are given."""
 
+ABOUT_MEMORY: frozenset[Callable[..., Any]] = frozenset({np.may_share_memory, np.shares_memory})
+"""These ask where arrays lie: a lazy array lies nowhere."""
+
 EXACT_UFUNCS = frozenset(
     [
         "absolute",

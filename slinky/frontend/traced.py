@@ -152,7 +152,7 @@ class Traced:
         views: dict[Any, list[View]] = {}
         for _, leaf in leaves_of(_plain(result)):
             if type(leaf) is LazyArray and not _is_argument(leaf, arguments):
-                views.setdefault(leaf.view.result, []).append(leaf.view)
+                views.setdefault(leaf._view.result, []).append(leaf._view)
         found: dict[Any, int] = {}
         for own, seen_of in views.items():
             if any(_covers(view) for view in seen_of):
@@ -168,7 +168,7 @@ class Traced:
             if isinstance(leaf, (np.ndarray, *CONSTANTS, Kept)) or leaf is Ellipsis:
                 return _Given(leaf)
             raise Abandoned(f"it returns a {type(leaf).__name__}")
-        view = leaf.view
+        view = leaf._view
         if leaf._cell in arguments.donated:
             return _Argument(arguments.donated[leaf._cell], view)
         if view.result.node in arguments.numbers:
@@ -236,7 +236,7 @@ class Traced:
 
 
 def _is_argument(array: LazyArray, arguments: Arguments) -> bool:
-    return array._cell in arguments.donated or array.view.result.node in arguments.numbers
+    return array._cell in arguments.donated or array._view.result.node in arguments.numbers
 
 
 def _plain(tree: Any) -> Any:

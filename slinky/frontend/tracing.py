@@ -77,6 +77,7 @@ class Trace:
         self.namespace: Any = None
         self.donated: list[Array] = []
         self.copied: list[Array] = []
+        self._watched: list[tuple[Array, Array]] = []
         self.errors: dict[str, Any] = dict(np.geterr())
 
     def sizes(self, leaves: Sequence[Any]) -> dict[Expr, int]:
@@ -89,10 +90,8 @@ class Trace:
         if known is not None:
             return known
         in_c_order = origin is not None or bool(array.flags.c_contiguous)
-        if origin is None and may_change(array):
-            if self.donated:
-                self._keep_apart(array)
-            array = array.copy()
+        if origin is None:
+            array = self.as_it_is_now(array)
         shape: list[Any] = []
         for d, extent in enumerate(array.shape):
             if origin is None and not self.is_free:
@@ -107,8 +106,26 @@ class Trace:
             self.sources[id(array)] = node.results[0]  # the node keeps the array, and so its identity
         return node.results[0]
 
+    def as_it_is_now(self, array: Array) -> Array:
+        """An array that the function has beside its arguments, for later: a copy, if somebody may write to it."""
+        if not may_change(array):
+            return array
+        if self.donated:
+            self._keep_apart(array)
+        return array.copy()
+
+    def watch(self, array: Array) -> None:
+        """Take note of an array beside the arguments of which something lazy is a view, in NumPy, and a copy, here."""
+        if not self.is_free and may_change(array):
+            self._watched.append((array, array.copy()))
+
+    def require_unwritten(self) -> None:
+        """Raise `Abandoned` if somebody has written to what something lazy is a view of in NumPy."""
+        if any(array.tobytes() != old.tobytes() for array, old in self._watched):
+            raise self.abandon("it writes to an array that shares memory with a lazy one")
+
     def _keep_apart(self, array: Array) -> None:
-        """Take note of an array that the function has beside its arguments: none that is given away may share it."""
+        """Take note of an array that is read: none that is given away may share memory with it."""
         if any(np.may_share_memory(array, other) for other in self.donated):
             raise self.abandon("an array that it reads shares memory with an argument that is given away")
         self.copied.append(array)
