@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from traced import PIECES, jit
 
 import slinky as sl
+from slinky.runtime.careful import careful
 
 y, x = sl.variables("y x")
 UFUNCS = (np.isfinite, np.isinf, np.isnan, np.signbit)
@@ -51,6 +53,26 @@ def test_columns(ufunc: np.ufunc, dtype: str, make: Any) -> None:
                 np.testing.assert_array_equal(out, want)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])
+def test_what_is_negated_is_all_of_it(dtype: str) -> None:
+    """Of axes in any order, in steps: NumPy leaves elements out that are 16 or 64 bytes apart."""
+    draw = random.Random(5)
+
+    def array(shape: list[int]) -> Any:
+        order = draw.sample(range(len(shape)), len(shape))
+        steps = [draw.choice([1, 1, 2, 4, 8]) for _ in shape]
+        memory = np.full([shape[d] * steps[d] for d in order], 77, dtype)
+        part = memory[tuple(slice(None, None, steps[d] * draw.choice([1, -1])) for d in order)]
+        return part.transpose([order.index(d) for d in range(len(shape))])
+
+    for _ in range(300):
+        shape = [draw.choice([1, 2, 3, 8, 17]) for _ in range(draw.randint(1, 3))]
+        source, target = array(shape), array(shape)
+        source[...] = np.arange(1, source.size + 1).reshape(source.shape)
+        careful(np.negative)(source, out=target)
+        np.testing.assert_array_equal(target, np.subtract(0, source.copy()))
+
+
 @pytest.mark.parametrize("ufunc", UFUNCS, ids=lambda ufunc: ufunc.__name__)
 def test_traced(ufunc: np.ufunc) -> None:
     def function(a: Any) -> Any:
@@ -64,3 +86,13 @@ def test_traced(ufunc: np.ufunc) -> None:
     got = jit(function, machine=PIECES)(values)
     for one, other in zip(got, (want, want & (values > 0), want.reshape(20, 2, 7).mean(axis=1)), strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_columns_that_are_negated() -> None:
+    source, out = sl.BufferExpr("source", float, 2), sl.BufferExpr("out", float, 2)
+    sl.Func(np.negative, [source[y, x]], [out[y, x]]).loops([x])
+    p, values = sl.build_pipeline([source], [out]), np.arange(1.0, 161).reshape(20, 8)
+    for backend in ("python", "interpreter"):
+        found = np.zeros((20, 8))
+        p.run(values, found, backend=backend)
+        np.testing.assert_array_equal(found, 0 - values)
