@@ -12,7 +12,7 @@ from typing import Any, assert_never
 import numpy as np
 
 from slinky.ir.operations import Accumulation, Callback, Copy, Expression, Nested, Operation
-from slinky.runtime.careful import careful
+from slinky.runtime.careful import Careful, careful
 from slinky.runtime.copying import carrier
 from slinky.runtime.formulas import formula_carrier
 from slinky.runtime.nested import inner_run
@@ -39,4 +39,4 @@ def function_of(operation: Operation) -> Callable[..., Any]:
 def takes_out(operation: Operation) -> bool:
     """Whether the function takes what it writes by the argument `out`, as ufuncs do. NumPy vouches for these: what they
     write and whether they work in place is not asked."""
-    return isinstance(function_of(operation), np.ufunc)
+    return isinstance(function_of(operation), (np.ufunc, Careful))
