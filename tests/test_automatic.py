@@ -23,7 +23,7 @@ from scheduled import add_1, stencils
 import examples
 import slinky as sl
 from slinky.runtime import estimates
-from slinky.sched import grouping
+from slinky.sched import grouping, machines
 from slinky.sched.grouping import Aims, Grouping
 
 y, x = sl.variables("y x")
@@ -517,14 +517,48 @@ def test_a_machine_is_measured_once_and_kept(tmp_path: Path, monkeypatch: pytest
     assert done.stdout.strip() == str(other)
 
 
+MB = 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("found", "held"),
+    [
+        ({MB: 60, 8 * MB: 27, 16 * MB: 27, 32 * MB: 26, 64 * MB: 25, 128 * MB: 18, 256 * MB: 17}, 64 * MB),
+        ({MB: 60, 8 * MB: 27, 16 * MB: 12, 32 * MB: 25, 64 * MB: 10}, 8 * MB),  # one that is faster again is noise
+        ({MB: 60, 8 * MB: 27, 16 * MB: 26, 32 * MB: 25, 64 * MB: 24}, 64 * MB),  # no level is told from the next
+        ({MB: 60, 8 * MB: 10, 16 * MB: 11, 32 * MB: 12}, 32 * MB),
+        ({MB: 60, 8 * MB: 20, 9 * MB: 5}, 8 * MB),
+    ],
+)
+def test_what_the_last_level_holds_is_where_bandwidth_falls(found: dict[int, float], held: int) -> None:
+    assert machines.held_by_the_last_level(found, 8 * MB) == held
+
+
+def test_a_machine_that_is_told_of_a_large_cache_has_what_it_measures(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machines, "_cache_sizes", lambda: (MB, 480 * MB))
+    monkeypatch.setattr(machines, "_seconds_of_a_call", lambda: 1e-6)
+    asked = []
+
+    def bandwidth(size: int, arrays: list[Any]) -> float:
+        assert all(12 * len(array) >= size - 12 for array in arrays)
+        asked.append(size)
+        return 6e10 if size <= MB else 3e10 if size <= 40 * MB else 1e10
+
+    monkeypatch.setattr(machines, "_bandwidth", bandwidth)
+    machine = machines.measure()
+    assert max(asked) == 256 * MB
+    assert machine.shared_bytes == 32 * MB
+    assert (machine.near_bandwidth, machine.shared_bandwidth, machine.memory_bandwidth) == (6e10, 3e10, 1e10)
+    monkeypatch.setattr(machines, "_cache_sizes", lambda: (MB, 4 * MB))
+    assert machines.measure().shared_bytes == 4 * MB  # never more than the system says
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{}x", '{"cores": 0}', '{"cores": "two"}', '{"what": 1}'])
 def test_a_kept_machine_that_makes_no_sense_is_measured_again(
     text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SLINKY_CACHE", str(tmp_path))
     monkeypatch.setattr("slinky.sched.machines.measure", lambda: sl.Machine(cores=77))
-    from slinky.sched import machines
-
     path = tmp_path / f"machine-{machines._MEASURED}-{machines._name()}.json"
     path.write_text(text)
     machines._this_machine.cache_clear()

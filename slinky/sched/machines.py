@@ -11,12 +11,13 @@ Invariant: a machine never changes, and whoever schedules knows nothing of this 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import math
 import os
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,8 @@ def _require_positive(_: object, field: attrs.Attribute[Any], value: object) -> 
 class Machine:
     """What a schedule has to know of a machine. The values it has without any are those of a laptop.
 
-    * `near_bytes`: what the cache of one core holds (the second level); `shared_bytes`: what the last level holds.
+    * `near_bytes`: what the cache of one core holds (the second level); `shared_bytes`: what the last level holds for
+      one process: the rest may be others'.
     * `near_bandwidth`, `shared_bandwidth`, `memory_bandwidth`: bytes a second of one core, where the data lies in its
       own cache, in the last level, and in memory.
     * `call_seconds`: what a call of a callback costs that computes next to nothing: a few NumPy calls.
@@ -141,7 +143,7 @@ _FIELDS = {"machine": {f.name for f in attrs.fields(Machine)}.difference(_LOOPS)
 """What is kept under which name."""
 
 
-_MEASURED = 3
+_MEASURED = 4
 """How it is measured: what was kept by another version of this is measured again."""
 
 
@@ -161,27 +163,57 @@ def _read(path: Path, given: Machine) -> Machine | None:
 
 
 def measure() -> Machine:
-    """Measure this machine: a few tenths of a second.
+    """Measure this machine: half a second or so.
 
-    In several rounds, of which the best counts, by the time of this thread: others use it, too.
+    In several rounds, of which the best counts, by the time of this thread: others use it, too. What the last level
+    holds is measured as well where it is said to be large: a virtual machine is told of all of it, and shares it with
+    others that it cannot see.
     """
-    near, shared = _cache_sizes()
-    sizes = (near // 4, min(max(4 * near, shared // 8), 1 << 23), min(2 * shared, 1 << 26))
-    rounds = [(*map(_bandwidth, sizes), 1 / _seconds_of_a_call()) for _ in range(_ROUNDS)]
-    nearest, middle, farthest, calls = (max(found) for found in zip(*rounds, strict=True))
+    near, said = _cache_sizes()
+    middle = min(max(4 * near, said // 8), 1 << 23)
+    sizes = sorted({near // 4, middle, *_beyond(middle, min(2 * said, _MOST_MEASURED))})
+    arrays = [np.ones(sizes[-1] // 12 + 1, np.float32) for _ in range(3)]
+    rounds = [[_bandwidth(size, arrays) for size in sizes] for _ in range(_ROUNDS)]
+    found = dict(zip(sizes, map(max, zip(*rounds, strict=True)), strict=True))
     return Machine(
         near_bytes=near,
-        shared_bytes=shared,
-        near_bandwidth=rounded(nearest),
-        shared_bandwidth=rounded(middle),
-        memory_bandwidth=rounded(farthest),
-        call_seconds=rounded(_NUMPY_CALLS / calls),
+        shared_bytes=max(min(said, held_by_the_last_level(found, middle)), 4 * near),
+        near_bandwidth=rounded(found[sizes[0]]),
+        shared_bandwidth=rounded(found[middle]),
+        memory_bandwidth=rounded(found[sizes[-1]]),
+        call_seconds=rounded(_NUMPY_CALLS * min(_seconds_of_a_call() for _ in range(_ROUNDS))),
         cores=os.cpu_count() or 1,
     )
 
 
 _ROUNDS = 6
 """How often everything is measured."""
+
+_MOST_MEASURED = 1 << 28
+"""So many bytes lie in memory, whatever a cache is said to hold."""
+
+
+def _beyond(size: int, most: int) -> list[int]:
+    """Twice a size, four times that, and so on, up to the most."""
+    return [*itertools.takewhile(lambda larger: larger < most, (size << k for k in itertools.count(1))), most]
+
+
+def held_by_the_last_level(found: dict[int, float], middle: int) -> int:
+    """The largest size whose bandwidth, and that of all smaller ones from the middle on, is nearer to that of the
+    middle, which lies in the last level, than to that of the largest, which lies in memory.
+
+    Where the two hardly differ, there is no telling, and nothing to be gained by knowing: the largest size.
+    """
+    largest = max(found)
+    if found[middle] < _DIFFERENT * found[largest]:
+        return largest
+    between = math.sqrt(found[middle] * found[largest])
+    sizes = itertools.takewhile(lambda size: found[size] >= between, sorted(size for size in found if size >= middle))
+    return max(sizes)
+
+
+_DIFFERENT = 1.2
+"""How many times as fast a level must be to be told from the next one."""
 
 
 _NUMPY_CALLS = 16
@@ -215,17 +247,17 @@ def _cache_size(level: int) -> int:
         return 0
 
 
-def _bandwidth(size: int) -> float:
-    """Bytes a second of a sum of two arrays that takes so many bytes in all."""
+def _bandwidth(size: int, arrays: Sequence[np.ndarray[Any, Any]]) -> float:
+    """Bytes a second of a sum of two arrays that takes so many bytes in all, in the beginnings of three arrays."""
     n = max(size // 12, 1)
-    a, b, c = (np.ones(n, np.float32) for _ in range(3))
+    a, b, c = (array[:n] for array in arrays)
     repeats = max((1 << 25) // size, 1)
 
     def run() -> None:
         for _ in range(repeats):
             np.add(a, b, out=c)
 
-    return 12 * n * repeats / least_seconds(run)
+    return 12 * n * repeats / least_seconds(run, 5 if size <= 1 << 25 else 1)
 
 
 def _seconds_of_a_call() -> float:
@@ -238,12 +270,12 @@ def _seconds_of_a_call() -> float:
     return least_seconds(run) / 1000
 
 
-def least_seconds(run: Callable[[], None]) -> float:
-    """The least that a function takes of several times."""
+def least_seconds(run: Callable[[], None], times_more: int = 5) -> float:
+    """The least that a function takes of several times, behind one that does not count."""
     clock = _clock()
     run()
     times = []
-    for _ in range(5):
+    for _ in range(times_more):
         start = clock()
         run()
         times.append(clock() - start)
