@@ -4,8 +4,8 @@ The usual suite has every check, on a covering selection of the cases of sweeps 
 property. `--long` is for the rest, which repeats: all cases, and many examples.
 
 Property tests try the same examples on every run, so that a change of the code is the only thing that can turn a test
-red. `HYPOTHESIS_PROFILE=thorough` tries very many, and other ones each time. How many a property needs is said as a
-multiple of the profile's.
+red. `HYPOTHESIS_PROFILE=thorough` tries very many, and other ones each time; `--fuzz` goes on for as long as it is told
+to (`fuzzing`). How many a property needs is said as a multiple of the profile's.
 
 Many tests collect garbage, to see that memory is given back. That takes as long as there are objects to look at, so
 what stays anyway is not looked at: what importing has made, and what a module leaves, once its caches are empty and its
@@ -30,6 +30,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import fuzzing
 import judge_hook
 import pytest
 from hypothesis import HealthCheck, settings
@@ -43,6 +44,7 @@ _COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, Hea
 
 settings.register_profile("default", derandomize=True, database=None, max_examples=20, **_COMMON)
 settings.register_profile("long", derandomize=True, database=None, max_examples=240, **_COMMON)
+settings.register_profile("fuzz", derandomize=False, max_examples=fuzzing.ROUND, print_blob=True, **_COMMON)
 settings.register_profile("thorough", derandomize=False, max_examples=3000, print_blob=True, **_COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
@@ -87,11 +89,24 @@ IN_ONE_PROCESS = ("test_typing.py", "test_examples.py", "test_benchmarks.py")
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Of what was asked for, leave out what only `--long` runs. What takes longest comes first: where several processes
     share the tests, none waits for it at the end."""
-    if not config.getoption("--long"):
+    if config.getoption("--fuzz") is not None:
+        config.hook.pytest_deselected(items=[item for item in items if not fuzzing.is_property(item)])
+        items[:] = filter(fuzzing.is_property, items)
+    elif not config.getoption("--long"):
         skipped = left_out(items)
         config.hook.pytest_deselected(items=[item for item in items if item in skipped])
         items[:] = [item for item in items if item not in skipped]
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Go on with a property for as long as was asked for."""
+    seconds = pyfuncitem.config.getoption("--fuzz")
+    if seconds is None:
+        return None
+    pyfuncitem.user_properties.append(("rounds", fuzzing.run_in_rounds(pyfuncitem, seconds)))
+    return True
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -198,13 +213,16 @@ judge_hook.install()
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Options for what is run, and for what is reported at the end."""
     parser.addoption("--long", action="store_true", help="run all cases of sweeps, and many examples of properties")
+    parser.addoption("--fuzz", type=float, metavar="SECONDS", help="run properties alone, so long each")
     parser.addoption("--judge", action="store_true", help="report what the second judge has judged")
     parser.addoption("--refusals", action="store_true", help="report which refusals were met")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Draw many examples, and count refusals, where that is asked for."""
-    if config.getoption("--long"):
+    if config.getoption("--fuzz") is not None:
+        settings.load_profile("fuzz")
+    elif config.getoption("--long"):
         settings.load_profile("long")
     judge_hook.notes_refusals = config.getoption("--refusals")
 
@@ -234,6 +252,12 @@ def pytest_testnodedown(node: Any) -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Report what was asked for."""
+    if config.getoption("--fuzz") is not None:
+        terminalreporter.section(f"{fuzzing.ROUND} examples a round, or a multiple of that")
+        reports = [report for kind in ("passed", "failed") for report in terminalreporter.stats.get(kind, ())]
+        for report in sorted(reports, key=lambda report: report.nodeid):
+            rounds = dict(report.user_properties).get("rounds", "it failed")
+            terminalreporter.line(f"{rounds!s:>10}  {report.nodeid}")
     if config.getoption("--judge"):
         from second_judge import TALLY
 
