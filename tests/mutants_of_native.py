@@ -76,7 +76,7 @@ MUTANTS += mutants(
     ("copying: before a source", "if (f{j}{fall} < 0 || f{j}{rise}", "if (f{j}{rise}"),
     ("copying: behind a source", " || f{j}{rise} >= {at}->extents[{j}]) return 1;", ") return 1;"),
     ("copying: reflected", "{lo}, {hi}, {hi} - {lo} + 1)", "{lo}, {hi}, {hi} - {lo})"),
-    ("copying: the nearest", 'f"slinky_nearest({{}}, {lo}, {hi})"', 'f"slinky_wrapped({{}}, {lo}, {hi})"'),
+    ("copying: the nearest", 'f"slinky_nearest_line({{}}, {lo}, {hi})"', 'f"slinky_wrapped_line({{}}, {lo}, {hi})"'),
     (
         "copying: all stretches",
         "n{d} = s{d}.run * s{d}.stretches{",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,10 @@ from random_arithmetic import numbers, plane, same_bits
 from random_nests import arguments, pipeline, scheduled
 from test_copy_pieces import DIMS, FILL, PARAMETERS, UNWRITTEN, Case, by_points, copies
 from test_nests import told as told  # a fixture
-from traced import PIECES
+from traced import PIECES, jit
 
 import slinky as sl
+from slinky import native
 from slinky.ir.operations import Boundary, Copy, CopySource
 from slinky.native.copying import copier
 from slinky.native.integers import UnprintableError
@@ -329,7 +331,7 @@ def test_the_text_says_what_is_copied() -> None:
     text = blurred_beyond("mirror").to_c()
     assert is_whole(text)
     assert "/* mirror: to[d0, d1] = from0[d0, d1], p0 is value_0, " in text
-    assert "const slinky_line c1 = slinky_turned(d1, p2, p3, p3 - p2);" in text
+    assert "const slinky_line c1 = slinky_turned_line(d1, p2, p3, p3 - p2);" in text
 
 
 @pytest.mark.parametrize("rule", ["constant", "nearest", "reflect", "mirror", "wrap"])
@@ -355,3 +357,31 @@ def test_random_programs_under_sanitizers(seed: int, tmp_path: Path) -> None:
     status, found = run_in_c(p, inputs, out, names, [*COMMAND, *FLAGS, *sanitized()], tmp_path)
     assert status == 0
     same_bits(found, expected)
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Beside other functions
+# ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["edge", "wrap", "reflect", "symmetric"])
+def test_copies_stand_beside_functions_that_are_printed(mode: Any) -> None:
+    """Of sines and remainders, which have helpers of their own."""
+
+    def around(row: Array) -> Array:
+        return np.pad(np.fmod(np.sin(np.pad(row, 3, mode=mode)), 0.25), 3, mode=mode)
+
+    row = np.linspace(-3, 3, 40)
+    np.testing.assert_allclose(jit(around, native=True, machine=PIECES)(row), around(row), rtol=0, atol=1e-15)
+
+
+def test_no_two_helpers_in_c_have_one_name() -> None:
+    folder = Path(native.__file__).parent
+    places: dict[str, set[str]] = {}
+    for path in folder.rglob("*.py"):
+        for name in re.findall(r"^static inline [^\n(;]*?\b(slinky_\w+)(?=[@\w]*\()", path.read_text(), re.MULTILINE):
+            places.setdefault(name, set()).add(path.relative_to(folder).as_posix())
+    assert len(places) > 50
+    arrivals = {"slinky_take": {"arrivals.py", "programs.py"}, "slinky_is_small": {"entering.py", "programs.py"}}
+    """How arrays come in: from Python, and from C; no file has both."""
+    assert {name: files for name, files in places.items() if len(files) > 1} == arrivals

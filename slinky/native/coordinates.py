@@ -153,14 +153,14 @@ static inline slinky_line slinky_within(slinky_line a, int64_t lo, int64_t hi, i
 /* What stands for coordinates beyond the edges of a buffer: the nearest one; those of the other end; those before the
    edge, in reverse, with the one at the edge twice (its `turn` has all coordinates) or once (one less). If there are
    no coordinates between the edges, nothing does. */
-static inline slinky_line slinky_nearest(slinky_line a, int64_t lo, int64_t hi)
+static inline slinky_line slinky_nearest_line(slinky_line a, int64_t lo, int64_t hi)
 {
     int is_inside;
     if (lo > hi) return a;
     a = slinky_within(a, lo, hi, &is_inside);
     return is_inside ? a : slinky_same(a.value < lo ? lo : hi, a.run * a.stretches);
 }
-static inline slinky_line slinky_wrapped(slinky_line a, int64_t lo, int64_t hi)
+static inline slinky_line slinky_wrapped_line(slinky_line a, int64_t lo, int64_t hi)
 {
     if (lo > hi || (lo <= slinky_lowest(a) && slinky_highest(a) <= hi)) return a;
     const int64_t period = hi - lo + 1;
@@ -175,7 +175,7 @@ static inline slinky_line slinky_wrapped(slinky_line a, int64_t lo, int64_t hi)
     }
     return a;
 }
-static inline slinky_line slinky_turned(slinky_line a, int64_t lo, int64_t hi, int64_t turn)
+static inline slinky_line slinky_turned_line(slinky_line a, int64_t lo, int64_t hi, int64_t turn)
 {
     if (lo > hi || (lo <= slinky_lowest(a) && slinky_highest(a) <= hi)) return a;
     if (lo == hi) return slinky_same(lo, a.run * a.stretches);

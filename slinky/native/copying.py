@@ -204,13 +204,13 @@ class _Printer:
             return self._part(e, f"slinky_within({{}}, {lo}, {hi}, &{condition})", f"int {condition};"), condition
         match boundary:
             case Boundary.NEAREST:
-                extended = f"slinky_nearest({{}}, {lo}, {hi})"
+                extended = f"slinky_nearest_line({{}}, {lo}, {hi})"
             case Boundary.WRAP:
-                extended = f"slinky_wrapped({{}}, {lo}, {hi})"
+                extended = f"slinky_wrapped_line({{}}, {lo}, {hi})"
             case Boundary.REFLECT:
-                extended = f"slinky_turned({{}}, {lo}, {hi}, {hi} - {lo} + 1)"
+                extended = f"slinky_turned_line({{}}, {lo}, {hi}, {hi} - {lo} + 1)"
             case Boundary.MIRROR:
-                extended = f"slinky_turned({{}}, {lo}, {hi}, {hi} - {lo})"
+                extended = f"slinky_turned_line({{}}, {lo}, {hi}, {hi} - {lo})"
             case _:
                 assert_never(boundary)
         return self._part(e, extended), f"{lo} <= {hi}"
@@ -242,7 +242,7 @@ class _Printer:
         self._count += 1
         self._found[dim] += [*before, f"const slinky_line {name} = {text};"]
         self._lines[dim].append(name)
-        if "slinky_divided" in text or "slinky_wrapped" in text:
+        if "slinky_divided" in text or "slinky_wrapped_line" in text:
             self._stretched.add(dim)
         return _Part(name, dim)
 
