@@ -377,11 +377,25 @@ def fault(program: Program, jit: Callable[[Callable[..., Any]], Callable[..., An
         if failed is not None:
             if failed.startswith("it wrote") or _error(wrong) == _error(failed):
                 continue
+            if wrong is None and run(attrs.evolve(program, lines=_needed(program.lines)).function(), arrays)[1] is None:
+                continue  # what no result depends on is not computed, and raises no errors
             return f"{what}{wrong or 'a result'} in place of {failed}"
         wrong = wrong or difference(got, want, program.rounded)
         if wrong is not None:
             return what + wrong
     return None
+
+
+def _needed(lines: Sequence[str]) -> tuple[str, ...]:
+    """The lines of a program without those that only give a name to what no later line speaks of."""
+    kept: list[str] = []
+    names: set[str] = set()
+    for line in reversed(lines):
+        given = re.match(r"(\w+) = ", line)
+        if given is None or given[1] in names:
+            kept.append(line)
+            names.update(re.findall(r"\w+", line))
+    return tuple(reversed(kept))
 
 
 def _error(failed: str | None) -> str:

@@ -181,7 +181,7 @@ TEMPLATES = [
         {n}.argmax(axis={k})
         {n}.argmin()
         {n}.ptp(axis={k}) if hasattr({n}, "ptp") else np.ptp({n}, axis={k})
-        {n}.searchsorted([0, 1]) if {n}.ndim == 1 else {n}
+        {n}.searchsorted([1]) if {n}.ndim == 1 else {n}
         {n}.nonzero()[0]
         {n}.compress([True, False, True], axis={k})
         np.maximum.outer({n}, [0, 1])
