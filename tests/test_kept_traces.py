@@ -252,6 +252,20 @@ def test_what_is_kept_holds_no_arguments() -> None:
     assert alive() is None
 
 
+def test_a_trace_goes_with_its_function() -> None:
+    """What is remembered of statements does not hold it, not even where something runs whole: of that, arguments are
+    kept, but not what stood for arrays in them."""
+    before = {id(o) for o in gc.get_objects() if type(o) is tracing.Trace}
+    traced = jit(lambda x: np.correlate(x[0], x[1], "same") + np.unwrap(x, period=x.shape[0]))
+    for height in (4, 4, 5):
+        photo = image(height, 8, dtype=np.float64)
+        assert_same(traced(photo), traced.__wrapped__(photo))
+    assert kept(traced) == 2
+    del traced
+    gc.collect()
+    assert not [o for o in gc.get_objects() if type(o) is tracing.Trace and id(o) not in before]
+
+
 def test_threads() -> None:
     sharp = jit(sharpen)
     photos = [image(n, 11) for n in range(3, 15)]

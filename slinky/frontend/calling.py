@@ -489,8 +489,21 @@ def _read_only(values: Sequence[Array]) -> list[Array]:
     return list(values)
 
 
+class _Place:
+    """Where the value of a lazy array stands among arguments that are kept, which know nothing of the trace."""
+
+    __slots__ = ("is_scalar",)
+
+    def __init__(self, is_scalar: bool) -> None:
+        self.is_scalar = is_scalar
+
+
 def _as_they_are_now(value: Any, trace: Trace) -> Any:
     """Arguments for later, whatever is written to the arrays and lists among them until then."""
+    if type(value) is LazyArray:
+        return _Place(value.is_scalar)
+    if type(value) is Size:
+        return known(value)
     if type(value) in (tuple, list):
         return type(value)(_as_they_are_now(each, trace) for each in value)
     if isinstance(value, dict):
@@ -527,7 +540,7 @@ def filled_in(function: Callable[..., Any], given: Any, keywords: dict[str, Any]
     waiting = iter(values)
 
     def real(value: Any) -> Any:
-        if type(value) is LazyArray:
+        if type(value) is LazyArray or type(value) is _Place:
             array = next(waiting)
             return array[()] if value.is_scalar else array
         if type(value) is Size:
