@@ -38,9 +38,17 @@ def _in_block(block: Block) -> Block:
     """A block, and the loops in it. The same one if there is nothing to do."""
     found = tuple(_in_loop(s) if isinstance(s, For) else s for s in block)
     hosts = guests_in(block)
-    for alloc in [s for s in found if isinstance(s, Alloc) and any(fold is not None for fold in s.folds)]:
+    allocs = [s for s in found if isinstance(s, Alloc) and any(fold is not None for fold in s.folds)]
+    users = _users(found) if allocs else {}
+    moved: set[int] = set()
+    going = _Going()
+    for alloc in allocs:
         if alloc.buffer not in hosts and host_of(alloc) is None:
-            found = _moved(alloc, found)
+            others = [s for s in users[alloc.buffer] if s is not alloc]
+            if len(others) == 1 and going.takes(alloc, others[0]):
+                moved.add(id(alloc))
+    if moved:
+        found = going.into(tuple(s for s in found if id(s) not in moved))
     is_as_before = len(found) == len(block) and all(a is b for a, b in zip(block, found, strict=True))
     return block if is_as_before else found
 
@@ -50,37 +58,66 @@ def _in_loop(loop: For) -> For:
     return loop if body is loop.body else with_body(loop, body)
 
 
-def _moved(alloc: Alloc, block: Block) -> Block:
-    """A block of which an allocation has gone into the loop that uses it, if that may be."""
-    users = [s for s in block if s is not alloc and alloc.buffer in buffers_named_inside(s)]
-    if len(users) != 1:
-        return block
-    (loop,) = users
-    inside = _with_own(alloc, loop)
-    if inside is None:
-        return block
-    return tuple(inside if s is loop else s for s in block if s is not alloc)
+def _users(block: Block) -> dict[str, list[Statement]]:
+    """The statements of a block that name each buffer, here or in blocks inside."""
+    users: dict[str, list[Statement]] = {}
+    for statement in block:
+        for buffer in dict.fromkeys(buffers_named_inside(statement)):
+            users.setdefault(buffer, []).append(statement)
+    return users
 
 
-def _with_own(alloc: Alloc, loop: Statement) -> For | None:
-    """A loop each iteration of which has the buffer for itself; None where it may carry something."""
-    if not isinstance(loop, For) or not isinstance(loop.mode, Serial):
-        return None
-    users = [s for s in loop.body if alloc.buffer in buffers_named_inside(s)]
-    if len(users) == 1 and isinstance(users[0], For):
-        inner = _with_own(alloc, users[0])
-        return None if inner is None else with_body(loop, tuple(inner if s is users[0] else s for s in loop.body))
-    writer, *readers = users
-    if not isinstance(writer, Call) or writer.writes != (alloc.buffer,) or alloc.buffer in writer.reads:
-        return None
-    written = _written(writer)
-    if (
-        written is None
-        or not _fits(alloc, written)
-        or not all(_reads_within(alloc.buffer, written, reader) for reader in readers)
-    ):
-        return None
-    return with_body(loop, _with_alloc(_own(alloc, written), writer, loop.body))
+class _Going:
+    """The allocations of a block that go into its loops: who uses what in a loop is found once for all of them, and
+    each loop is made anew once."""
+
+    def __init__(self) -> None:
+        self._users: dict[int, dict[str, list[Statement]]] = {}
+        self._before: dict[int, Alloc] = {}
+        """What is allocated before which call."""
+        self._loops: set[int] = set()
+        """The loops that change."""
+
+    def takes(self, alloc: Alloc, loop: Statement) -> bool:
+        """Whether each iteration of a loop may have a buffer for itself; so it will then. False where the loop may
+        carry something, and where it is none."""
+        loops: list[int] = []
+        while isinstance(loop, For) and isinstance(loop.mode, Serial):
+            loops.append(id(loop))
+            if id(loop) not in self._users:
+                self._users[id(loop)] = _users(loop.body)
+            users = self._users[id(loop)][alloc.buffer]
+            if len(users) > 1 or not isinstance(users[0], For):
+                return self._takes(alloc, users, loops)
+            loop = users[0]
+        return False
+
+    def _takes(self, alloc: Alloc, users: Sequence[Statement], loops: Sequence[int]) -> bool:
+        writer, *readers = users
+        if not isinstance(writer, Call) or writer.writes != (alloc.buffer,) or alloc.buffer in writer.reads:
+            return False
+        written = _written(writer)
+        if (
+            written is None
+            or not _fits(alloc, written)
+            or not all(_reads_within(alloc.buffer, written, reader) for reader in readers)
+        ):
+            return False
+        self._before[id(writer)] = _own(alloc, written)
+        self._loops.update(loops)
+        return True
+
+    def into(self, block: Block) -> Block:
+        """A block, with each allocation right before the call that writes it."""
+        made: list[Statement] = []
+        for statement in block:
+            alloc = self._before.get(id(statement))
+            if alloc is not None:
+                made.append(alloc)
+            if isinstance(statement, For) and id(statement) in self._loops:
+                statement = with_body(statement, self.into(statement.body))
+            made.append(statement)
+        return tuple(made)
 
 
 def _written(writer: Call) -> Box | None:
@@ -130,9 +167,3 @@ def _own(alloc: Alloc, written: Box) -> Alloc:
     dims = zip(written, alloc.box, alloc.folds, strict=True)
     box = tuple(i if fold is None else intersection(own, i) for own, i, fold in dims)
     return attrs.evolve(alloc, box=box, folds=(None,) * len(box))
-
-
-def _with_alloc(alloc: Alloc, writer: Call, body: Sequence[Statement]) -> Block:
-    """A body with an allocation right before the call that writes it."""
-    position = next(n for n, s in enumerate(body) if s is writer)
-    return (*body[:position], alloc, *body[position:])

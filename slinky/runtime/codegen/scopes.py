@@ -2,8 +2,8 @@
 
 A scope is a run of steps in which the same symbols have values: the body of the function, of a loop, of a branch. An
 expression is computed in the outermost scope that has all its symbols, once, and named; only what changes
-from iteration to iteration is computed in the loop. What might fail (a division whose divisor is not shown to be at
-least 1) is computed in its place alone, and only when it is needed.
+from iteration to iteration is computed in the loop, and named there where it is long. What might fail (a division whose
+divisor is not shown to be at least 1) is computed in its place alone, and only when it is needed.
 
 Invariants: a name is given a value in one scope only, and keeps it while that scope lasts; the steps of a scope are
 joined to those around when it ends, so that what is hoisted out of it stands before it.
@@ -58,9 +58,14 @@ from slinky.symbolic.expressions import (
     linear,
     linear_sum,
 )
+from slinky.symbolic.order import weight
 from slinky.symbolic.proofs import Facts, prove
 from slinky.symbolic.text import remainder, sides
 from slinky.symbolic.traversal import quotients, symbols
+
+HEAVIEST_UNNAMED = 256
+"""The weight of the longest expressions in which nothing has a name: parts that are longer may stand in many places,
+each of which would be written, and computed, again."""
 
 AS_FUNCTION = -1
 """In place of a number of blocks: the body of a function."""
@@ -214,7 +219,8 @@ class ScopedWriter:
             return known
         if isinstance(node, Expr):
             home = self.home(node)
-            if home is not self.scope and self.is_safe(node, home.facts.known):
+            is_elsewhere = home is not self.scope
+            if (is_elsewhere or (node._weight or weight(node)) > HEAVIEST_UNNAMED) and self.is_safe(node, home.facts.known):
                 return self._assign(node, home, hint)
         return self._computed(node, hint)
 

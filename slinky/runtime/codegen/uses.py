@@ -14,6 +14,7 @@ from slinky.runtime.plan_tree import Assign, Fetch, FetchWithin, Integer, Name, 
 def names_used(roots: Iterable[Node]) -> set[str]:
     """The names that some steps or values use, at any depth."""
     found: set[str] = set()
+    seen: set[int] = set()  # what is computed here and there is one node, which may hold others that are, too
     waiting: list[Any] = list(roots)
     while waiting:
         item = waiting.pop()
@@ -22,7 +23,8 @@ def names_used(roots: Iterable[Node]) -> set[str]:
             found.add(item.text)
         elif kind is tuple:
             waiting += item
-        elif kind not in _LEAVES:  # most are these three: the rest is a look-up and a call
+        elif kind not in _LEAVES and id(item) not in seen:  # most are these three: the rest is a look-up and a call
+            seen.add(id(item))
             waiting += (_getters.get(kind) or _getter(kind))(item)
     return found
 
