@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 import slinky as sl
 from slinky.runtime import plan
 from slinky.runtime.arena import Arenas
+from slinky.runtime.codegen.carried import without_carried_folds
 from slinky.runtime.codegen.generator import Kind
 from slinky.symbolic import proofs, search
 from slinky.symbolic.expressions import variable
@@ -91,6 +93,49 @@ def test_building_and_planning_grow_with_the_program(program: Callable[[int], Ca
     program(10)()  # what is done once
     small, large = (calls_made(program(count)) for count in (150, 600))
     assert large <= 4.2 * small
+
+
+def folded(count: int) -> sl.Pipeline:
+    """A chain of stencils in one loop, each slid and folded."""
+    (x,) = sl.variables("x")
+    buffers = [sl.BufferExpr(f"b{k}", np.float64, 1) for k in range(count + 1)]
+    for k in range(count):
+        sl.Func(middle, [buffers[k][sl.interval(x - 1, x + 1)]], [buffers[k + 1][x]], name=f"f{k}")
+    p = sl.build_pipeline([buffers[0]], [buffers[-1]])
+    p, (loop, _, _) = sl.split_loop(p, f"f{count - 1}.x", 8, rc=True)
+    for k in reversed(range(count - 1)):
+        p, made = sl.compute_at(p, f"f{k}", loop, rc=True)
+        p = sl.fold_storage(sl.slide_window(p, made.call, loop), made.alloc, "x")
+    return p
+
+
+def test_what_folds_carry_is_found_in_proportion_to_the_program() -> None:
+    small, large = (calls_made(partial(without_carried_folds, folded(count).program)) for count in (6, 24))
+    assert large <= 5 * small
+
+
+def nested(depth: int) -> sl.Pipeline:
+    """A read at a choice of choices, each of which stands twice in the next one."""
+    (x,) = sl.variables("x")
+    e: Any = x
+    for k in range(depth):
+        e = sl.maximum(e, -k) // 2 + sl.minimum(e, k)
+    inp, out = sl.BufferExpr("inp", np.float64, 1), sl.BufferExpr("out", np.float64, 1)
+    sl.Func(np.negative, [inp[e]], [out[x]], name="f")
+    return sl.split_loop(sl.build_pipeline([inp], [out]), "f.x", 1)
+
+
+def test_plans_of_nested_choices_grow_with_their_depth() -> None:
+    nested(4).to_python()  # what is done once
+    small, large = (calls_made(nested(depth).to_python) for depth in (10, 40))
+    assert large <= 6 * small
+    assert len(nested(40).to_python()) <= 4.2 * len(nested(10).to_python())
+    p, source = nested(12), sl.Buffer(np.arange(400.0), min=(-200,))
+    results = [np.zeros(9) for _ in range(2)]
+    for result, backend in zip(results, ("python", "interpreter"), strict=True):
+        p.run(source, sl.Buffer(result, min=(-4,)), backend=backend)
+    np.testing.assert_array_equal(*results)
+    assert len(set(results[0])) > 1
 
 
 def calls_made(action: Callable[[], object]) -> int:
