@@ -219,8 +219,8 @@ class ScopedWriter:
             return known
         if isinstance(node, Expr):
             home = self.home(node)
-            is_elsewhere = home is not self.scope
-            if (is_elsewhere or (node._weight or weight(node)) > HEAVIEST_UNNAMED) and self.is_safe(node, home.facts.known):
+            has_name = home is not self.scope or (node._weight or weight(node)) > HEAVIEST_UNNAMED
+            if has_name and self.is_safe(node, home.facts.known):
                 return self._assign(node, home, hint)
         return self._computed(node, hint)
 
