@@ -195,7 +195,9 @@ def test_bounds_given_when_it_runs(dtype: Any) -> None:
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="NumPy leaves it to the processor")
 @pytest.mark.parametrize("dtype", ["u1", "i1", "u2", "i2", "i4", "i8"])
 @pytest.mark.parametrize("own", [np.float32, np.float64])
-@pytest.mark.parametrize("bounds", [None, (0, 255), (-(2.0**31), 2**31 - 256), (-1e30, 7), (3, 1)])
+@pytest.mark.parametrize(
+    "bounds", [None, (0, 255), (-0.5, 7), (0.9, 3), (1, 9), (-(2.0**31), 2**31 - 256), (-1e30, 7), (3, 1), (0, -5)]
+)
 def test_floats_as_integers(own: Any, dtype: str, bounds: tuple[float, float] | None) -> None:
     """Also those that are none, of which NumPy tells."""
 
@@ -214,6 +216,25 @@ def test_floats_as_integers(own: Any, dtype: str, bounds: tuple[float, float] | 
             plan(array, found)
         same_bits(found, expected)
         assert complaint(plan, array, found) == complaint(make, array)
+
+
+@needs_compiler
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="NumPy leaves it to the processor")
+def test_what_is_clipped_may_have_other_readers() -> None:
+    """And several conversions, of which one asks for something else for NaN."""
+
+    def make(a: Any) -> Any:
+        held = np.clip(a * 3, 0, 200)
+        return held.astype(np.uint8) * np.uint8(3) + held.astype(np.int32) + (held / 7).astype(np.uint8) + held
+
+    p, formula = of(make, np.float32)
+    assert kernel_text(formula) is not None
+    values = np.resize(np.array([1.5, np.nan, -3, 1e30, 60, np.inf, -np.inf, -0.0], np.float32), (3, 37))
+    with np.errstate(all="ignore"):
+        expected = make(values)
+        found = np.zeros_like(expected)
+        p.compile(backend="native")(values, found)
+    same_bits(found, expected)
 
 
 def complaint(run: Callable[..., Any], *arrays: Array) -> str:

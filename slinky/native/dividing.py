@@ -12,6 +12,7 @@ Invariant: what is noted in `raised` is what NumPy tells of.
 from __future__ import annotations
 
 import platform
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -73,6 +74,14 @@ static inline @N_t slinky_@N_of_limited_@F(@F x, int *raised)
     *raised |= x == x ? 0 : FE_INVALID;
     return x == x ? held : @LEAST;
 }
+/* The same of the nearest number within such bounds, none of which is NaN; of NaN, the lower one. */
+static inline @N_t slinky_@N_of_clipped_@F(@F x, @F low, @F high, int *raised)
+{
+    @F held = x > low ? x : low;
+    held = held < high ? held : high;
+    *raised |= x == x ? 0 : FE_INVALID;
+    return (@N_t)held;
+}
 #endif
 """
 
@@ -96,6 +105,15 @@ def converted(text: str, own: np.dtype[Any], to: np.dtype[Any], c_type: str, *, 
     return f"({c_type}){function}({text}, &{RAISED})"
 
 
+def clipped(text: str, own: np.dtype[Any], to: np.dtype[Any], bounds: Sequence[str]) -> str:
+    """A float within bounds as an integer of up to 16 bits, of which NumPy makes 0 of NaN, as of the lower bound.
+
+    The comparisons raise the exception that NaN is for conversions. Bounds are variables: of constants, GCC converts
+    what is not clipped yet, and raises exceptions that there are not.
+    """
+    return f"({to.name}_t)slinky_int32_of_clipped_{_float(own)}({', '.join([text, *bounds])}, &{RAISED})"
+
+
 def texts_in(body: str) -> list[str]:
     """The texts of functions of this page that lines call."""
     found = []
@@ -106,7 +124,7 @@ def texts_in(body: str) -> list[str]:
                 found.append(_division(number, bits, is_signed=not sign))
     for way in (32, 64):
         for own in ("float", "double"):
-            if any(f"slinky_int{way}_of_{limited}{own}(" in body for limited in ("", "limited_")):
+            if any(f"slinky_int{way}_of_{way_of}{own}(" in body for way_of in ("", "limited_", "clipped_")):
                 found.append(_conversion(way, own))
     return found
 

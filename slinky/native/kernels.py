@@ -38,8 +38,9 @@ from slinky.ir.formulas import (
     Result,
 )
 from slinky.ir.formulas import Step as FormulaStep
+from slinky.native.clipping import clip_before, clipped_conversions, without_clips
 from slinky.native.comparing import comparisons_in
-from slinky.native.dividing import RAISED, texts_in
+from slinky.native.dividing import RAISED, clipped, texts_in
 from slinky.native.functions import function_of_step, texts_of
 from slinky.native.operators import (
     UnknownError,
@@ -225,6 +226,8 @@ class _Kernel:
             raise UnknownError
         self.live = live_steps(formula) if results == (formula.result,) else list(range(len(formula.steps)))
         self.functions = {n: found for n in self.live if (found := function_of_step(formula.steps[n])) is not None}
+        self.clipped = {} if self.functions else clipped_conversions(formula, self.live)
+        self.live = without_clips(formula, self.live, self.clipped, results)
 
     def text(self) -> str:
         """The whole file."""
@@ -358,6 +361,10 @@ class _Kernel:
         notes = any(f"&{RAISED})" in line for line in dense)
         if notes:
             yield f"int {RAISED} = 0;"
+        for number, each in self.clipped.items():
+            of, bounds = type_of(each.dtype), [constant_text(bound.value) for bound in (each.low, each.high)]
+            yield f"const volatile {of} bounds{number}[2] = {{{', '.join(bounds)}}};"
+            yield f"const {of} low{number} = bounds{number}[0], high{number} = bounds{number}[1];"
         for d in range(inner):
             yield f"{'    ' * d}for (intptr_t i{d} = 0; i{d} < n{d}; i{d}++) {{"
         pad = "    " * inner
@@ -434,6 +441,7 @@ class _Kernel:
     def _steps(self, steps: Sequence[int], moving: set[str], place: _Place, wanted: Sequence[Operand]) -> Iterator[str]:
         """The elements that some steps take, and others that are wanted; and the steps."""
         operands = [*(each for number in steps for each in self.formula.steps[number].operands), *wanted]
+        operands += [self.clipped[number].value for number in steps if number in self.clipped]
         taken = {f"a{each.input}" for each in operands if isinstance(each, Element)}
         for k, name in enumerate(self.inputs):
             if name in taken & moving:
@@ -443,7 +451,9 @@ class _Kernel:
             given = [(self._operand(operand), self.formula.dtype_of(operand)) for operand in step.operands]
             if isinstance(step, Coordinate):
                 values = [self._coordinate(step, place)]
-            elif isinstance(step, Convert) and _is_limited(self.formula, step.operand):
+            elif isinstance(step, Convert) and number in self.clipped:
+                values = [self._clipped(number, step)]
+            elif isinstance(step, Convert) and clip_before(self.formula, step.operand) is not None:
                 values = [cast_text(*given[0], step.dtype, is_limited=True)]
             else:
                 values = _values(step, given)
@@ -462,6 +472,12 @@ class _Kernel:
     def _stores(self, place: _Place) -> Iterator[str]:
         for k, result in enumerate(self.results, len(self.inputs)):
             yield f"{self._element(k, place)} = {self._operand(result)};"
+
+    def _clipped(self, number: int, step: Convert) -> str:
+        """A conversion of what is clipped before."""
+        found = self.clipped[number]
+        value = cast_text(self._operand(found.value), self.formula.dtype_of(found.value), found.dtype)
+        return clipped(value, found.dtype, step.dtype, (f"low{number}", f"high{number}"))
 
     def _coordinate(self, step: Coordinate, place: _Place) -> str:
         return f"first{step.dim} + {place.text if step.dim == self.rank - 1 else f'i{step.dim}'}"
@@ -482,15 +498,6 @@ class _Kernel:
 
 def _name(result: Result) -> str:
     return f"t{result.step}" + (f"_{result.output}" if result.output else "")
-
-
-def _is_limited(formula: Formula, operand: Operand) -> bool:
-    """Whether a float is clipped to what integers of 32 bits hold."""
-    step = formula.steps[operand.step] if isinstance(operand, Result) else None
-    if not isinstance(step, Apply) or step.ufunc is not CLIP:
-        return False
-    bounds = [each.value for each in step.operands[1:] if isinstance(each, Constant)]
-    return len(bounds) == 2 and all(-(2**31) <= value <= 2**31 - 2**8 for value in bounds)
 
 
 def _values(step: FormulaStep, given: Sequence[tuple[str, np.dtype[Any]]]) -> list[str]:
