@@ -303,6 +303,9 @@ def ring_size(dtype: np.dtype[Any], shape: tuple[int, ...], dim: int, factor: in
     if size >= row * shape[dim]:
         return None
     more = _PAGES_APART if size >= _LEAST_PAGES * mirrored.PAGE else 1
+    if row > _LONGEST_APART:
+        aligned, more = mirrored.whole_pages(factor * _aligned(row)), 0
+        size = aligned if aligned < row * shape[dim] else size
     for larger in range(size, size + more * mirrored.PAGE + 1, mirrored.PAGE):
         stride = ring_stride(dtype, shape, dim, factor, larger)
         if _starts(larger, stride) <= MOST_STARTS and larger < row * shape[dim]:
@@ -319,14 +322,22 @@ def ring_size(dtype: np.dtype[Any], shape: tuple[int, ...], dim: int, factor: in
 
 def ring_stride(dtype: np.dtype[Any], shape: tuple[int, ...], dim: int, factor: int, size: int) -> int:
     """How many bytes the rows of a ring lie apart: no more than it takes for them to begin at few bytes, if that is
-    possible in a ring of this size. Long rows have no gaps: making a view takes no time beside what is done to them."""
+    possible in a ring of this size. Beside what is done to long rows, making a view takes no time: these lie no further
+    apart than it takes for each to begin where a line of the cache does, so that a vector lies in one line."""
     row = row_bytes(dtype, shape, dim)
     if factor == 1:
         return size  # each row is alone in the ring
-    if _starts(size, row) <= MOST_STARTS or row > _LONGEST_APART:
+    if row > _LONGEST_APART:
+        return _aligned(row) if factor * _aligned(row) <= size else row
+    if _starts(size, row) <= MOST_STARTS:
         return row
     apart = (size // rows for rows in range(min(size // row, MOST_STARTS), factor - 1, -1) if size % rows == 0)
     return next((stride for stride in apart if stride % _ALIGNMENT == 0), row)
+
+
+def _aligned(row: int) -> int:
+    """The bytes of a row and of the gap behind it."""
+    return -(-row // _ALIGNMENT) * _ALIGNMENT
 
 
 def _starts(size: int, stride: int) -> int:
@@ -339,7 +350,7 @@ _LEAST_PAGES = 16
 """For rows to lie apart, a ring may grow by so many pages; by one if it has less than so many itself."""
 
 _LONGEST_APART = 1 << 15
-"""Rows of more bytes than this have no gaps between them."""
+"""Rows of more bytes than this may begin at many bytes."""
 
 _ALIGNMENT = 64
 """Rows with gaps between them begin at multiples of this."""
