@@ -321,8 +321,8 @@ MUTANTS += mutants(
     ("proofs: rows of one direction", "if known is None or offset < known:", "if known is None or offset > known:"),
     (
         "proofs: rows that contradict",
-        "opposite + offset < 0:\n            raise",
-        "opposite + offset <= 0:\n            raise",
+        "opposite + offset < 0:\n                raise",
+        "opposite + offset <= 0:\n                raise",
     ),
     ("proofs: combined", "b * low_offset + a * high_offset)", "b * low_offset + a * high_offset - 1)"),
 )

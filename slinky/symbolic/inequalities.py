@@ -14,7 +14,7 @@ refuted. So `NO_SOLUTION` is never wrong, and a solution satisfies all rows. Wor
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
 from enum import Enum
 from math import gcd
 from typing import TypeAlias
@@ -86,27 +86,6 @@ def solve(rows: Iterable[Row], work: Work) -> list[int] | Outcome:
     return Outcome.NO_SOLUTION
 
 
-def _add(system: _System, coefficients: Row, offset: int) -> Row | None:
-    """Add a row in normal form, unless a tighter one of its direction is there; its coefficients if they are new.
-
-    Raises `_ContradictionError` if it contradicts the row of the opposite direction.
-    """
-    divisor = gcd(*coefficients)
-    if divisor != 1:
-        if divisor == 0:
-            if offset < 0:
-                raise _ContradictionError
-            return None
-        coefficients, offset = tuple([a // divisor for a in coefficients]), offset // divisor
-    known = system.get(coefficients)
-    if known is None or offset < known:
-        system[coefficients] = offset
-        opposite = system.get(tuple([-a for a in coefficients]))
-        if opposite is not None and opposite + offset < 0:
-            raise _ContradictionError
-    return coefficients if known is None else None
-
-
 class _Elimination:
     """One pass over a system: unknowns out, then values back in."""
 
@@ -114,11 +93,38 @@ class _Elimination:
         self.work = work
         self.width = len(rows[0]) - 1 if rows else 0
         self.system: _System = {}
+        self.opposites: dict[Row, Row] = {}
         self.steps: list[_Removed | _Changed] = []
         self.combinations = 0
         work.coefficients += len(rows) * self.width
         for row in rows:
-            _add(self.system, row[:-1], row[-1])
+            self._add(self.system, row[:-1], row[-1])
+
+    def _add(self, system: _System, coefficients: Row, offset: int) -> Row | None:
+        """Add a row in normal form, unless a tighter one of its direction is there; the coefficients of that form.
+
+        Raises `_ContradictionError` if it contradicts the row of the opposite direction.
+        """
+        divisor = gcd(*coefficients)
+        if divisor != 1:
+            if divisor == 0:
+                if offset < 0:
+                    raise _ContradictionError
+                return None
+            coefficients, offset = tuple([a // divisor for a in coefficients]), offset // divisor
+        known = system.get(coefficients)
+        if known is None or offset < known:
+            system[coefficients] = offset
+            opposite = system.get(self.opposites.get(coefficients) or self._opposite(coefficients))
+            if opposite is not None and opposite + offset < 0:
+                raise _ContradictionError
+        return coefficients
+
+    def _opposite(self, coefficients: Row) -> Row:
+        """The coefficients of the opposite direction, which are asked for with each equation again."""
+        opposite = tuple([-a for a in coefficients])
+        self.opposites[coefficients], self.opposites[opposite] = opposite, coefficients
+        return opposite
 
     def solution(self) -> list[int] | tuple[Row, Row]:
         """A solution, or the two rows of a split. Raises where there is no solution, or too much work."""
@@ -148,31 +154,42 @@ class _Elimination:
             a = equation[0][column]
             change = _Changed(column, [0 if i == column else b // a for i, b in enumerate(equation[0])])
             self.steps.append(change)
-            self._replace([change.apply(row) for row in self.system.items()])
+            self._replace(column, change.apply)
             equation = change.apply(equation)
             column = _smallest(equation[0])
         coefficients, offset = equation
-        opposite = (tuple([-a for a in coefficients]), -offset)
+        opposite = (self.opposites[coefficients], -offset)
         sign = coefficients[column]
         low, high = (equation, opposite) if sign > 0 else (opposite, equation)
         self.steps.append(_Removed(column, [low], [high]))
-        self._replace([
-            _plus_multiple(row, equation, -row[0][column] * sign) if row[0][column] else row
-            for row in self.system.items()
-        ])  # fmt: skip
+        self._replace(column, lambda row: _plus_multiple(row, equation, -row[0][column] * sign))
         return True
 
     def _equation(self) -> tuple[Row, int] | None:
-        for coefficients, offset in self.system.items():
-            if self.system.get(tuple([-a for a in coefficients])) == -offset:
+        system, opposites = self.system, self.opposites
+        for coefficients, offset in system.items():
+            if system.get(opposites[coefficients]) == -offset:
                 return coefficients, offset
         return None
 
-    def _replace(self, rows: Sequence[tuple[Row, int]]) -> None:
+    def _replace(self, column: int, changed: Callable[[tuple[Row, int]], tuple[Row, int]]) -> None:
+        """Change the rows in which an unknown stands.
+
+        The others, which are most, are in normal form and do not contradict each other.
+        """
+        rows, system = self.system, _System()
         self._take(len(rows))
-        self.system = {}
-        for coefficients, offset in rows:
-            _add(self.system, coefficients, offset)
+        self.system = system
+        new: list[Row | None] = []
+        for row in rows.items():
+            coefficients, offset = row
+            if coefficients[column]:
+                new.append(self._add(system, *changed(row)))
+            elif system.setdefault(coefficients, offset) > offset:
+                system[coefficients] = offset
+        for each in new:
+            if each is not None and system.get(self.opposites[each], -system[each]) + system[each] < 0:
+                raise _ContradictionError
 
     def _take(self, rows: int) -> None:
         self.work.take(rows)
@@ -234,8 +251,9 @@ class _Elimination:
             for high, high_offset in upper:
                 b = -high[column]
                 combined = tuple([b * x + a * y for x, y in zip(low, high, strict=True)])
-                new = _add(rest, combined, b * low_offset + a * high_offset)
-                if new is not None:
+                count = len(rest)
+                new = self._add(rest, combined, b * low_offset + a * high_offset)
+                if new is not None and len(rest) > count:
                     self._count_row(new, 1)
         self.system = rest
 
