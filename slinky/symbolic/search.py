@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
+from slinky.symbolic.components import solution
 from slinky.symbolic.expressions import (
     And,
     Condition,
@@ -35,7 +36,7 @@ from slinky.symbolic.expressions import (
     negate,
 )
 from slinky.symbolic.facts import Facts, Linear, Rows, split
-from slinky.symbolic.inequalities import Outcome, Work, solve
+from slinky.symbolic.inequalities import Outcome, Work
 from slinky.symbolic.meaning import lasting_rows
 from slinky.symbolic.patience import current_patience
 from slinky.symbolic.products import multiplied_rows, product_rows, quotient_rows, settled
@@ -151,17 +152,7 @@ class System:
 
     def solution(self, work: Work) -> dict[Expr, int] | Outcome:
         """Integers for the atoms that satisfy the rows, or why there are none to show."""
-        width = len(self.atoms)
-        matrix = []
-        for offset, terms in self.rows:
-            row = [0] * width + [offset]
-            for atom, coefficient in terms:
-                row[self.atoms[atom]] = coefficient
-            matrix.append(tuple(row))
-        found = solve(matrix, work)
-        if isinstance(found, Outcome):
-            return found
-        return dict(zip(self.atoms, found, strict=True)) if found else dict.fromkeys(self.atoms, 0)
+        return solution(tuple(self.rows), self.atoms, work)
 
 
 class Search:
