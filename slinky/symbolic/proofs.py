@@ -32,6 +32,7 @@ from slinky.symbolic.facts import NO_FACTS, Facts, facts
 from slinky.symbolic.patience import current_patience
 from slinky.symbolic.products import at_least, constant_lower_bound
 from slinky.symbolic.search import Search
+from slinky.symbolic.witnesses import is_contradicted, may_hold
 
 __all__ = ["NO_FACTS", "Facts", "constant_lower_bound", "facts", "impossible", "prove"]
 
@@ -75,7 +76,8 @@ def _proved(goal: Condition, known: Facts) -> bool:
             for operand in operands:
                 if isinstance(operand, NonNegative) and follows(known, *linear(operand.expr)):
                     return True
-            return Search(known).refuted(negate(goal))
+            against = negate(goal)
+            return not may_hold(against, known) and _refuted(against, known)
     raise TypeError(f"expected a condition such as y <= 3, got {goal!r}")
 
 
@@ -106,22 +108,16 @@ def _not_negative(expr: Expr, known: Facts) -> bool:
             rest = [term for term in terms if term[0] is not atom]
             operands = atom.operands
             return all(prove(nonnegative(linear_sum(offset, [(o, c), *rest])), known) for o in operands)
-    if _contradicted(offset, terms, known):
+    if is_contradicted((offset, terms), known):
         return False
+    return _refuted(nonnegative(linear_sum(-offset - 1, [(atom, -c) for atom, c in terms])), known)
+
+
+def _refuted(condition: Condition, known: Facts) -> bool:
+    """Whether the facts and a condition are shown to have no common solution; one that is found is remembered."""
     search = Search(known)
-    if search.refuted(nonnegative(linear_sum(-offset - 1, [(atom, -c) for atom, c in terms]))):
+    if search.refuted(condition):
         return True
     if search.conclusive:
         known.remember_witness(search.found)
-    return False
-
-
-def _contradicted(offset: int, terms: tuple[tuple[Expr, int], ...], known: Facts) -> bool:
-    """Whether integers that agree with all that is known of these atoms are at hand, and make the sum negative."""
-    for witness in known.witnesses:
-        try:
-            if offset + sum([c * witness[atom] for atom, c in terms]) < 0:
-                return True
-        except KeyError:
-            continue
     return False

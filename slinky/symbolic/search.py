@@ -196,7 +196,7 @@ class Search:
         open_cases = [case for case in system.cases if case not in system.settled]
         doubtful = [case for case in open_cases if not _satisfies(found, case)]
         if not doubtful:
-            self.found, self.conclusive = found, bool(found) and not system.settled and system.exact
+            self.found, self.conclusive = found, bool(found) and system.exact
             return False
         case = min(doubtful, key=_size)
         for rows, inner in _branches(case):
@@ -240,16 +240,16 @@ def _satisfies(solution: Mapping[Expr, int], case: Case) -> bool:
     """Whether a solution is known to satisfy a case."""
     match case:
         case Or(operands=conditions):
-            return any(_holds(solution, condition) for condition in conditions)
+            return any(holds(solution, condition) for condition in conditions)
         case Min(operands=operands) | Max(operands=operands):
             return any(_value(solution, difference(case, operand)) == 0 for operand in operands)
     return any(
-        _value(solution, difference(case, value)) == 0 and _holds(solution, condition)
+        _value(solution, difference(case, value)) == 0 and holds(solution, condition)
         for condition, value in ((case.condition, case.then), (negate(case.condition), case.otherwise))
     )
 
 
-def _holds(solution: Mapping[Expr, int], condition: Condition, deepest: int = 20) -> bool:
+def holds(solution: Mapping[Expr, int], condition: Condition, deepest: int = 20) -> bool:
     """Whether a solution is known to satisfy a condition; of a deeply nested one nothing is known."""
     if deepest == 0:
         return False
@@ -262,9 +262,9 @@ def _holds(solution: Mapping[Expr, int], condition: Condition, deepest: int = 20
         case IsZero(expr=expr):
             return _value(solution, linear(expr)) == 0
         case And(operands=operands):
-            return all(_holds(solution, operand, deepest - 1) for operand in operands)
+            return all(holds(solution, operand, deepest - 1) for operand in operands)
         case Or(operands=operands):
-            return any(_holds(solution, operand, deepest - 1) for operand in operands)
+            return any(holds(solution, operand, deepest - 1) for operand in operands)
     return False
 
 

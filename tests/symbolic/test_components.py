@@ -1,4 +1,4 @@
-"""Systems taken apart are solved as they would be at once."""
+"""Systems taken apart are solved as they would be at once; integers that refute a goal are used where they may be."""
 
 from __future__ import annotations
 
@@ -11,7 +11,12 @@ from hypothesis import settings
 from slinky.symbolic.arithmetic import Terms
 from slinky.symbolic.components import solution
 from slinky.symbolic.expressions import Expr, variable
+from slinky.symbolic.facts import Facts
 from slinky.symbolic.inequalities import Outcome, Work, solve
+from slinky.symbolic.proofs import facts, prove
+from slinky.symbolic.search import Search
+
+from .generators import SYMBOLS, condition_of, random_condition
 
 x, y, z = map(variable, "xyz")
 ATOMS: dict[Expr, int] = {variable(f"a{n}"): n for n in range(8)}
@@ -65,3 +70,46 @@ def test_what_is_remembered_costs_what_it_cost_to_find() -> None:
         spent.append((work.left, work.coefficients))
     assert spent[0] == spent[1]
     assert solution(rows, {x: 0, y: 1, z: 2}, Work(0)) is Outcome.NOT_DECIDED
+
+
+# Integers that refute goals ----------------------------------------------------------------------------------------
+
+
+def test_integers_that_refute_a_goal_refute_others_under_further_facts(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = facts(x >= 0, y >= 2 * x, z <= y)
+    _forget(known)
+    assert not prove(y <= x + 7, known)
+    further = known.also(variable("w") >= 9)
+    further.answers.clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(Search, "refuted", lambda *_: pytest.fail("it is searched for again"))
+        assert not prove(y <= x + 6, further)
+    tighter = known.also(y <= 5)
+    assert prove(y <= x + 6, tighter)
+    assert not prove(y <= x + 4, tighter)
+
+
+def _forget(known: Facts | None) -> None:
+    while known is not None:
+        known.answers.clear()
+        known.costs.clear()
+        known.chains.clear()
+        known.witnesses.clear()
+        known = known.parent
+
+
+@pytest.mark.parametrize("seed", range(settings().max_examples // 10))
+def test_answers_do_not_depend_on_what_was_asked_before(seed: int) -> None:
+    draw = random.Random(seed)
+    for _ in range(10):
+        levels = [facts(SYMBOLS["s"] >= 1, SYMBOLS["t"] >= 1)]
+        for _ in range(3):
+            levels.append(levels[-1].also(condition_of(random_condition(draw, 2))))
+        goals = [condition_of(random_condition(draw, draw.choice((1, 2)))) for _ in range(12)]
+        asked = [(goal, level) for level in levels for goal in goals]
+        alone = []
+        for goal, level in asked:
+            _forget(levels[-1])
+            alone.append(prove(goal, level))
+        _forget(levels[-1])
+        assert [prove(goal, level) for goal, level in asked] == alone
