@@ -19,6 +19,7 @@ BENCHMARKS = {
     "readme": "the figure that the README opens with",
     "dispatch": "the overhead of a loop of a pipeline: copies in pieces of 1 to 32 KB",
     "plans": "making and entering a plan, an allocation in a loop",
+    "first": "the time to a first result: functions of twenty operations, and automatic schedules",
     "blur": "separable blurs, 3x3 and 9x9, of a float32 image",
     "elementwise": "a chain of eight operations on float32",
     "functions": "functions that C has loops for: each alone, and among other steps",
