@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import sys
 from collections.abc import Callable
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -70,7 +71,7 @@ def test_sliding_many_in_one_loop_costs_about_the_same_each(rows: int) -> None:
 def test_a_slide_hardly_looks_at_calls_that_rest_before_the_loop_as_they_did() -> None:
     with resting():
         _, counts = _in_one_loop(90, 2)
-    early, late = sum(counts[20:30]) / 10, sum(counts[70:80]) / 10
+    early, late = median(counts[20:30]), median(counts[70:80])  # one may find a memory full, and fill it anew
     assert late - early <= 50 * 4
 
 
