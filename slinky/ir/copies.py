@@ -185,6 +185,10 @@ def _reader(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
 
 _EXPRESSIONS = _fields_holding(_HOLDS_EXPRESSIONS)
 _NAMES = _fields_holding(_HOLDS_NAMES)
+_INTERVALS, _BOXES = (
+    {kind: tuple(name for name, apply in fields if apply is of) for kind, fields in _EXPRESSIONS.items()}
+    for of in (_of_interval, _of_box)
+)
 _LISTS = {kind: tuple((name, _LISTED[apply]) for name, apply in fields) for kind, fields in _EXPRESSIONS.items()}
 _SYMBOLS = {kind: tuple((name, _SYMBOLS_IN[apply]) for name, apply in fields) for kind, fields in _EXPRESSIONS.items()}
 _SAID = {kind: (_reader([name for name, _ in fields]), [of for _, of in fields]) for kind, fields in _SYMBOLS.items()}
@@ -320,6 +324,15 @@ def with_expressions(statement: S, change: Callable[[Any], Any]) -> S:
         if new is not old:
             fields[name] = new
     return _changed(statement, **fields) if fields else statement
+
+
+def with_intervals(statement: S, change: Callable[[Interval], Interval]) -> S:
+    """A statement with a change made to each interval of its own, that of a range or one of a box."""
+    return _changed(
+        statement,
+        **{name: change(getattr(statement, name)) for name in _INTERVALS[type(statement)]},
+        **{name: tuple(map(change, getattr(statement, name))) for name in _BOXES[type(statement)]},
+    )
 
 
 def expressions_of(statement: Statement) -> list[Expr | Condition]:

@@ -18,7 +18,7 @@ from typing import TypeAlias, assert_never
 import attrs
 
 from slinky.ir.regions import BoundsOf, end_symbols, input_regions, input_templates, output_region, seen_templates
-from slinky.ir.statements import Alloc, Block, Call, Check, For, If, LoweredFunc, Pass, Statement, walk
+from slinky.ir.statements import Alloc, Block, Call, Check, For, If, LoweredFunc, Pass, Statement, blocks_of, walk
 from slinky.symbolic.expressions import Expr
 from slinky.symbolic.intervals import Box, Interval, evaluate_box, intersection
 from slinky.symbolic.traversal import evaluate
@@ -40,26 +40,26 @@ class Effect:
 # ----------------------------------------------------------------------------------------------------------------
 
 
+Touching: TypeAlias = Call
+"""The kinds of statements that touch elements themselves. What must be proved of accesses is proved of all of these."""
+
+Untouching: TypeAlias = Alloc | For | If | Check | Pass
+"""All other kinds: these functions can say of them only that they read and write nothing."""
+
+
+def _nothing_of(statement: Untouching) -> tuple[()]:
+    """What they touch. A kind that is in neither list is an error of the type checker where this is called."""
+    return ()
+
+
 def read_by(statement: Statement) -> tuple[str, ...]:
     """The buffers that a statement itself reads, one per access."""
-    match statement:
-        case Call(reads=reads):
-            return reads
-        case Alloc() | For() | If() | Check() | Pass():
-            return ()
-        case _:
-            assert_never(statement)
+    return statement.reads if isinstance(statement, Touching) else _nothing_of(statement)
 
 
 def written_by(statement: Statement) -> tuple[str, ...]:
     """The buffers that a statement itself writes, one per access."""
-    match statement:
-        case Call(writes=writes):
-            return writes
-        case Alloc() | For() | If() | Check() | Pass():
-            return ()
-        case _:
-            assert_never(statement)
+    return statement.writes if isinstance(statement, Touching) else _nothing_of(statement)
 
 
 def made_by(statement: Statement) -> str | None:
@@ -71,6 +71,13 @@ def made_by(statement: Statement) -> str | None:
             return None
         case _:
             assert_never(statement)
+
+
+def require_no_effect(statement: Statement) -> None:
+    """Make sure that a statement touches and makes no buffer and that none stands inside it: whoever follows what
+    programs do to buffers knows no other kinds that do, and passes over this one."""
+    has_effect = buffers_named(statement) or blocks_of(statement)
+    assert not has_effect, f"what does a {type(statement).__name__} do here?"
 
 
 def dims_written(call: Call) -> dict[str, tuple[int, ...]]:
@@ -85,9 +92,9 @@ def buffers_named(statement: Statement) -> tuple[str, ...]:
     return touched if made is None else (made, *touched)
 
 
-def calls_in(block: Block) -> Iterator[Call]:
+def calls_in(block: Block) -> Iterator[Touching]:
     """The calls of a block, and of the blocks inside, in program order."""
-    return (s for s in walk(block) if isinstance(s, Call))
+    return (s for s in walk(block) if isinstance(s, Touching))
 
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -166,24 +173,16 @@ def reads(statement: Statement, box: Box) -> tuple[Effect, ...]:
 
     The box of a call is its own, as written or clamped; other statements have none.
     """
-    match statement:
-        case Call(func=func, reads=buffers):
-            return _reads_of_call(func, buffers, box)
-        case Alloc() | For() | If() | Check() | Pass():
-            return ()
-        case _:
-            assert_never(statement)
+    if isinstance(statement, Touching):
+        return _reads_of_call(statement.func, statement.reads, box)
+    return _nothing_of(statement)
 
 
 def writes(statement: Statement, box: Box) -> tuple[Effect, ...]:
     """What a statement that runs over a box, which is not empty, writes: in the order of `written_by`."""
-    match statement:
-        case Call(func=func, writes=buffers):
-            return _writes_of_call(func, buffers, box)
-        case Alloc() | For() | If() | Check() | Pass():
-            return ()
-        case _:
-            assert_never(statement)
+    if isinstance(statement, Touching):
+        return _writes_of_call(statement.func, statement.writes, box)
+    return _nothing_of(statement)
 
 
 @lru_cache(maxsize=65536)

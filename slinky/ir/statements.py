@@ -489,6 +489,23 @@ def workers_of(loop: For) -> Expr | None:
     return None if isinstance(loop.mode, Serial) else loop.mode.workers
 
 
+def positive_in(statement: Statement) -> tuple[tuple[str, Expr], ...]:
+    """The expressions of a statement itself that are 1 or more whenever it runs, each with what it is."""
+    match statement:
+        case For(variable=variable, step=step):
+            workers = workers_of(statement)
+            own = ((f"the step of loop {variable}", step),)
+            return own if workers is None else (*own, (f"the number of workers of loop {variable}", workers))
+        case Alloc(buffer=buffer, dims=dims, folds=folds):
+            return tuple(
+                (f"the fold of {buffer}.{dim}", fold) for dim, fold in zip(dims, folds, strict=True) if fold is not None
+            )
+        case Call() | If() | Check() | Pass():
+            return ()
+        case _:
+            assert_never(statement)
+
+
 def is_in_order(loop: For) -> bool:
     """Whether a loop does what it does one iteration after the other: those of a pipelined loop overlap only where
     nobody can tell (see `ir.stages`)."""

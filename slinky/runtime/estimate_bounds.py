@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import assert_never
 
 from slinky.ir.blocks import blocks_of_dims, stored_extents
 from slinky.ir.copies import rewritten, with_program_body, with_variable
-from slinky.ir.effects import clamped_box, reads
+from slinky.ir.effects import clamped_box, reads, require_no_effect
 from slinky.ir.nesting import funcs_in, parameter_regions, parameter_values
 from slinky.ir.operations import Copy, Nested
 from slinky.ir.regions import constant_box, global_boxes
 from slinky.ir.sharing import host_of
 from slinky.ir.stages import stages_of
-from slinky.ir.statements import Alloc, Block, Call, Check, For, If, Pass, Pipelined, Program, Serial, Statement
+from slinky.ir.statements import Alloc, Block, Call, For, If, Pipelined, Program, Serial, Statement, blocks_of
 from slinky.ir.substitution import substitute_block, substitute_program
 from slinky.runtime.estimates import NEVER, Allocated, Estimate, Work
 from slinky.runtime.lifetimes import guests, memory_releases
@@ -85,32 +84,31 @@ class _Bounder:
                     live += size
                     known = self.buffers.get(statement.buffer, NEVER)
                     self.buffers[statement.buffer] = Allocated(known.times + count, max(known.bytes, size))
-            inside = self._inside(statement, loops, count, around + live)
-            peak = max(peak, live + inside)
+                peak = max(peak, live)
+            else:
+                peak = max(peak, live + self._inside(statement, loops, count, around + live))
             live -= sum(sizes[name] for name in last_uses.get(position, ()))
         return peak
 
     def _inside(self, statement: Statement, loops: tuple[For, ...], count: int, around: int) -> int:
-        match statement:
-            case For():
-                rounds = self._extent((statement.range.max - statement.range.min) // statement.step + 1, loops)
-                if rounds == 0:
-                    return 0
-                inner = (*loops, statement)
-                peaks = [self.block(stage, inner, count * rounds, around) for stage in stages_of(statement)]
-                at_once = min(self._at_once(statement, loops), rounds)
-                if isinstance(statement.mode, Pipelined):  # a stage does one iteration after the other
-                    return sum(sorted(peaks)[-min(at_once, statement.mode.depth) :])
-                return sum(peaks) * at_once
-            case If(body=body, orelse=orelse):
-                return max(self.block(body, loops, count, around), self.block(orelse, loops, count, around))
-            case Call():
-                self.peaks[statement.func.name] = max(self.peaks.get(statement.func.name, 0), around)
-                return self._call(statement, loops, count, around)
-            case Alloc() | Check() | Pass():
+        """Follow a statement that is no allocation; the most bytes that buffers in it take."""
+        if isinstance(statement, For):
+            rounds = self._extent((statement.range.max - statement.range.min) // statement.step + 1, loops)
+            if rounds == 0:
                 return 0
-            case _:
-                assert_never(statement)
+            inner = (*loops, statement)
+            peaks = [self.block(stage, inner, count * rounds, around) for stage in stages_of(statement)]
+            at_once = min(self._at_once(statement, loops), rounds)
+            if isinstance(statement.mode, Pipelined):  # a stage does one iteration after the other
+                return sum(sorted(peaks)[-min(at_once, statement.mode.depth) :])
+            return sum(peaks) * at_once
+        if isinstance(statement, If):
+            return max(self.block(inner, loops, count, around) for _, inner in blocks_of(statement))
+        if isinstance(statement, Call):
+            self.peaks[statement.func.name] = max(self.peaks.get(statement.func.name, 0), around)
+            return self._call(statement, loops, count, around)
+        require_no_effect(statement)
+        return 0
 
     def _at_once(self, loop: For, loops: tuple[For, ...]) -> int:
         if isinstance(loop.mode, Serial):

@@ -14,14 +14,14 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import reduce
-from typing import TypeAlias, assert_never, cast
+from typing import TypeAlias, cast
 
 import attrs
 import numpy as np
 
 from slinky.errors import ExecutionError
 from slinky.ir.blocks import blocks_of_dims, is_stored_by_blocks, stored_extents
-from slinky.ir.effects import limits
+from slinky.ir.effects import limits, require_no_effect
 from slinky.ir.nesting import funcs_in
 from slinky.ir.operations import Copy, Nested
 from slinky.ir.regions import constant_box, end_symbols, global_boxes, input_templates, output_region
@@ -31,14 +31,13 @@ from slinky.ir.statements import (
     Alloc,
     Block,
     Call,
-    Check,
     For,
     If,
     LoweredFunc,
-    Pass,
     Pipelined,
     Program,
     Serial,
+    Statement,
 )
 from slinky.runtime import ramps
 from slinky.runtime.call_boxes import Boxes
@@ -265,24 +264,21 @@ class _Follower:
                 live = live - sizes[name]
         return peak
 
-    def _inside(self, statement: Call | For | If | Check | Pass, nest: Nest, around: Number) -> Number:
+    def _inside(self, statement: Statement, nest: Nest, around: Number) -> Number:
         """Follow a statement that is no allocation; the most bytes that buffers in it take."""
-        match statement:
-            case Call():
-                return self._call(statement, nest, around)
-            case For():
-                return self._loop(statement, nest, around)
-            case If(condition=condition, body=body, orelse=orelse):
-                holds = nest.value(condition)
-                if not isinstance(holds, np.ndarray):  # a condition is never a ramp
-                    return self.block(body if holds else orelse, nest, around)
-                inside = self.block(body, nest.where(holds), around) if holds.any() else 0
-                outside = self.block(orelse, nest.where(~holds), around) if orelse and not holds.all() else 0
-                return cast(Array, np.where(holds, dense(inside), dense(outside)))
-            case Check() | Pass():
-                return 0
-            case _:
-                assert_never(statement)
+        if isinstance(statement, Call):
+            return self._call(statement, nest, around)
+        if isinstance(statement, For):
+            return self._loop(statement, nest, around)
+        if isinstance(statement, If):
+            holds, body, orelse = nest.value(statement.condition), statement.body, statement.orelse
+            if not isinstance(holds, np.ndarray):  # a condition is never a ramp
+                return self.block(body if holds else orelse, nest, around)
+            inside = self.block(body, nest.where(holds), around) if holds.any() else 0
+            outside = self.block(orelse, nest.where(~holds), around) if orelse and not holds.all() else 0
+            return cast(Array, np.where(holds, dense(inside), dense(outside)))
+        require_no_effect(statement)
+        return 0
 
     def _loop(self, loop: For, nest: Nest, around: Number) -> Number:
         if isinstance(loop.mode, Pipelined):

@@ -25,14 +25,15 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import UnionType
 
 from slinky.cursors.cursors import statement_cursor
 from slinky.cursors.editing import Edit
 from slinky.cursors.kinds import BLOCKED, INSEPARABLE, ORDERED, PIPELINED
 from slinky.cursors.versions import IDENTITY, ROOT, Touched, Version, changes_of
 from slinky.errors import SchedulingError
-from slinky.ir.effects import made_by, written_by
-from slinky.ir.statements import KINDS, Alloc, Call, Check, For, blocks_of, is_in_order, walk
+from slinky.ir.effects import Touching, made_by, written_by
+from slinky.ir.statements import KINDS, Alloc, Check, For, blocks_of, is_in_order, walk
 from slinky.pipeline import Pipeline
 from slinky.sched.legality.blocks import check_blocks
 from slinky.sched.legality.folds import check_folds_of
@@ -177,7 +178,7 @@ class _Gate:
         for statement in statements:
             if isinstance(statement, Alloc):
                 check_folds_of(self.version, statement)
-        for alloc in allocs_touched(self.version, [s for s in statements if isinstance(s, Call)]):
+        for alloc in allocs_touched(self.version, [s for s in statements if isinstance(s, Touching)]):
             if any(fold is not None for fold in alloc.folds) and not self._is_used_as_before(alloc.buffer):
                 check_folds_of(self.version, alloc)
 
@@ -255,7 +256,7 @@ class _Gate:
     @functools.cached_property
     def _calls(self) -> Sequence[int]:
         """The calls that were touched, or that read or write a buffer whose allocation was."""
-        own = self._in_order(Call)
+        own = self._in_order(Touching)
         return tuple(dict.fromkeys((*own, *self._users))) if self._users else own
 
     @property
@@ -268,7 +269,7 @@ class _Gate:
                 found.update((alloc.id, None) for alloc in allocs if alloc is not None)
         return [i for i in found if i in self.version.entries]
 
-    def _in_order(self, *kinds: type) -> Sequence[int]:
+    def _in_order(self, *kinds: type | UnionType) -> Sequence[int]:
         """The touched statements of some kinds that there are in the end, in program order."""
         found = [i for i, (_, now) in self._and_inside.items() if now is not None and isinstance(now.statement, kinds)]
         return self.version.in_order(found)

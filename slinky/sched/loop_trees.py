@@ -15,10 +15,10 @@ from typing import Any, assert_never
 import attrs
 
 from slinky.errors import OperationError
-from slinky.ir.effects import clamped_box
+from slinky.ir.effects import clamped_box, require_no_effect
 from slinky.ir.printer import expression_text
 from slinky.ir.regions import global_boxes
-from slinky.ir.statements import Alloc, Block, Call, Check, For, If, Parallel, Pass, Pipelined, Program, Serial, Within
+from slinky.ir.statements import Alloc, Block, Call, For, If, Parallel, Pipelined, Program, Serial, Within
 from slinky.pipeline import Pipeline
 from slinky.runtime.estimates import NEVER, Estimate
 from slinky.runtime.omitted import Completion
@@ -83,25 +83,22 @@ class _Tree:
         """The statements of a block."""
         outer = dict(self._boxes)
         for statement in block:
-            match statement:
-                case Alloc():
-                    self._boxes[statement.buffer] = statement.box
-                    self.lines.append((depth, self._scratch(statement)))
-                case Call():
-                    self.lines.append((depth, self._call(statement)))
-                case For():
-                    self.lines.append((depth, self._loop(statement)))
-                    self._inside(statement, lambda body: self.block(body, depth + 1))
-                case If(condition=condition, body=body, orelse=orelse):
-                    self.lines.append((depth, f"if {self._text(condition)}:"))
-                    self.block(body, depth + 1)
-                    if orelse:
-                        self.lines.append((depth, "else:"))
-                        self.block(orelse, depth + 1)
-                case Check() | Pass():
-                    pass
-                case _:
-                    assert_never(statement)
+            if isinstance(statement, Alloc):
+                self._boxes[statement.buffer] = statement.box
+                self.lines.append((depth, self._scratch(statement)))
+            elif isinstance(statement, Call):
+                self.lines.append((depth, self._call(statement)))
+            elif isinstance(statement, For):
+                self.lines.append((depth, self._loop(statement)))
+                self._inside(statement, lambda body: self.block(body, depth + 1))
+            elif isinstance(statement, If):
+                self.lines.append((depth, f"if {self._text(statement.condition)}:"))
+                self.block(statement.body, depth + 1)
+                if statement.orelse:
+                    self.lines.append((depth, "else:"))
+                    self.block(statement.orelse, depth + 1)
+            else:
+                require_no_effect(statement)
         self._boxes = outer
 
     def _inside(self, loop: For, visit: Callable[[Block], None]) -> None:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from slinky.cursors.versions import Touched, Version
 from slinky.ir.copies import with_program_body
-from slinky.ir.statements import Alloc, Call, For, is_in_order
+from slinky.ir.effects import Touching
+from slinky.ir.statements import Alloc, For, is_in_order
 from slinky.ir.verifier import verify_program
 from slinky.sched.legality.blocks import check_blocks
 from slinky.sched.legality.folds import check_folds_of
@@ -31,7 +32,7 @@ def check_complete(version: Version) -> None:
     everything: Touched = {i: (None, entry) for i, entry in version.entries.items()}
     inside = version.in_order(list(everything))
     statements = [version.statement(i) for i in inside]
-    calls = [s.id for s in statements if isinstance(s, Call)]
+    calls = [s.id for s in statements if isinstance(s, Touching)]
     check_positive(version, inside)
     check_divisors(version, Version(with_program_body(program, ()), version.lineage), inside)
     for identity in calls:

@@ -18,7 +18,7 @@ import itertools
 import attrs
 
 from slinky.cursors.versions import ROOT, Version
-from slinky.ir.effects import dims_written, of_buffer, writes
+from slinky.ir.effects import Touching, dims_written, of_buffer, writes
 from slinky.ir.statements import Alloc, Call, For, If, is_in_order
 from slinky.sched.legality.containing import inside, plainly_contains, shown, told_to_contain
 from slinky.sched.legality.touches import Touch, running_box
@@ -110,7 +110,7 @@ class Coverage:
         while common < min(len(path), len(own)) - 1 and path[common] == own[common]:
             common += 1
         call = version.statement(identity)
-        assert isinstance(call, Call)
+        assert isinstance(call, Touching)
         inside = [self._loop_or_condition(outer, inner) for outer, inner in itertools.pairwise(own)]
         around = tuple(reversed(inside[common:]))
         if not path:

@@ -24,10 +24,10 @@ from slinky.cursors.cursors import statement_cursor
 from slinky.cursors.versions import Version
 from slinky.errors import SchedulingError
 from slinky.ir.blocks import words_of_layout
-from slinky.ir.effects import of_buffer, reads, writes
+from slinky.ir.effects import Touching, of_buffer, reads, writes
 from slinky.ir.printer import dimension_names
 from slinky.ir.scopes import over_loops
-from slinky.ir.statements import Alloc, Call, For, is_in_order
+from slinky.ir.statements import Alloc, For, is_in_order
 from slinky.pipeline import Pipeline
 from slinky.sched.legality.containing import shown
 from slinky.sched.legality.coverage import OwnIteration
@@ -109,7 +109,7 @@ def _turns(version: Version, alloc: Alloc, dim: int) -> list[Usage] | None:
     for identity in sorted({*readers, *writers}, key=version.position):
         statement = version.statement(identity)
         loop = statement if isinstance(statement, For) and is_in_order(statement) else None
-        if loop is None and not isinstance(statement, Call):
+        if loop is None and not isinstance(statement, Touching):
             return None
         own = readers.get(identity, []), writers.get(identity, [])
         found.append(_usage(version, alloc, dim, loop, *own, clamped=True))

@@ -27,10 +27,10 @@ from slinky.cursors.cursors import statement_cursor
 from slinky.cursors.versions import Version
 from slinky.errors import SchedulingError
 from slinky.ir.blocks import words_of_layout
-from slinky.ir.effects import read_by, written_by
+from slinky.ir.effects import Touching, read_by, written_by
 from slinky.ir.scopes import one_before_the_other, over_loops
 from slinky.ir.sharing import Guest, host_of, reads_where_it_writes
-from slinky.ir.statements import SERIAL, Alloc, Call, For, If
+from slinky.ir.statements import SERIAL, Alloc, Call, For
 from slinky.sched.legality.touches import calls_inside, touches
 from slinky.sched.remedies import PlaceOf, first
 from slinky.sched.small_runs import taken_over
@@ -85,13 +85,13 @@ def _checked_host(version: Version, guest: Alloc) -> Alloc:
     between = version.ancestors(guest.id)[: len(version.ancestors(guest.id)) - len(version.ancestors(host.id))]
     for around in version.ancestors(guest.id):
         statement = version.statement(around)
-        if isinstance(statement, If):
+        if not isinstance(statement, For):
             raise SchedulingError(
                 f"{guest.buffer} is allocated in a branch, which may never be taken: it cannot lie in the memory of "
                 f"{name}",
                 place=place,
             )
-        if around in between and isinstance(statement, For) and statement.mode != SERIAL:
+        if around in between and statement.mode != SERIAL:
             raise SchedulingError(
                 f"the iterations of the parallel loop {statement.variable} would share the memory of {name}, in which "
                 f"{guest.buffer} lies",
@@ -158,7 +158,7 @@ def _check_in_order(version: Version, host: int, one: _Occupant, other: _Occupan
     depth = len(version.ancestors(host))
     late = next(i for i in one.calls if version.position(version.path(i)[depth]) == one.last)
     user = version.statement(late)
-    assert isinstance(user, Call)
+    assert isinstance(user, Touching)
     verb = "reads" if one.alloc.buffer in read_by(user) else "writes"
     raise SchedulingError(
         f"{user.func.name} {verb} {one.alloc.buffer} after {_first_user(version, host, other)} {other.alloc.buffer}, "
@@ -178,7 +178,7 @@ def _first_user(version: Version, host: int, occupant: _Occupant) -> str:
     depth = len(version.ancestors(host))
     early = [i for i in occupant.calls if version.position(version.path(i)[depth]) == occupant.first]
     call = version.statement(min(early, key=version.place))
-    assert isinstance(call, Call)
+    assert isinstance(call, Touching)
     return f"{call.func.name} {'writes' if occupant.alloc.buffer in written_by(call) else 'reads'}"
 
 

@@ -11,7 +11,9 @@ from collections.abc import Sequence
 from slinky.cursors.cursors import statement_cursor
 from slinky.cursors.versions import Touched, Version
 from slinky.errors import SchedulingError
-from slinky.ir.statements import Alloc, Call, For
+from slinky.ir.effects import Touching, made_by
+from slinky.ir.scopes import facts_inside
+from slinky.ir.statements import Call, For, Statement, blocks_of
 from slinky.sched.legality.touches import calls_inside, effective_box
 from slinky.symbolic.expressions import Expr, Max, Min, Select, constant_value, equal, linear, linear_sum
 from slinky.symbolic.intervals import not_empty
@@ -44,18 +46,24 @@ def _calls(version: Version, touched: Touched) -> list[Call]:
     for identity, (before, now) in touched.items():
         if now is None:
             continue
-        old = before.statement if before is not None else None
-        match now.statement:
-            case For(range=range_, step=step) if isinstance(old, For) and (old.range, old.step) == (range_, step):
-                pass
-            case Call() as call:
-                found[identity] = call
-            case Alloc(buffer=buffer):
-                writers = [(i, version.statement(i)) for i in version.writers(buffer)]
-                found.update((i, s) for i, s in writers if isinstance(s, Call))
-            case For():
-                found.update((call.id, call) for call in calls_inside(version, identity))
+        statement = now.statement
+        made = made_by(statement)
+        if made is not None:
+            writers = [(i, version.statement(i)) for i in version.writers(made)]
+            found.update((i, s) for i, s in writers if isinstance(s, Touching))
+        if before is None or not _guarantees_the_same(before.statement, statement):
+            found.update((call.id, call) for call in calls_inside(version, identity))
     return [call for call in found.values() if call.func.multiples]
+
+
+def _guarantees_the_same(before: Statement, now: Statement) -> bool:
+    """Whether a statement around others guarantees inside of it what it did before."""
+    fields = [field for field, _ in blocks_of(now)]
+    return (
+        bool(fields)
+        and type(before) is type(now)
+        and all(facts_inside(before, field) == facts_inside(now, field) for field in fields)
+    )
 
 
 def is_multiple(e: Expr, n: int, loops: Sequence[For], known: Facts) -> bool:

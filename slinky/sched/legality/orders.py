@@ -12,6 +12,7 @@ from __future__ import annotations
 from slinky.cursors.cursors import statement_cursor
 from slinky.cursors.versions import Version
 from slinky.errors import SchedulingError
+from slinky.ir.effects import Touching
 from slinky.ir.families import is_member
 from slinky.ir.orders import lies_in_order, words_of_order
 from slinky.ir.statements import Alloc, Call, Order
@@ -25,7 +26,7 @@ def check_orders(version: Version) -> None:
     """
     for identity in sorted(version.asking_for_orders(), key=version.place):
         call = version.statement(identity)
-        assert isinstance(call, Call)
+        assert isinstance(call, Touching)
         for buffer, port in zip((*call.reads, *call.writes), call.func.ports, strict=True):
             if port.order is None:
                 continue

@@ -10,7 +10,7 @@ from slinky.cursors.versions import Version
 from slinky.ir.copies import expressions_of
 from slinky.ir.printer import dimension_names
 from slinky.ir.scopes import facts_inside
-from slinky.ir.statements import Alloc, For, Statement, workers_of
+from slinky.ir.statements import Statement, positive_in
 from slinky.sched.legality.refusals import Unproved
 from slinky.sched.remedies import Remedy
 from slinky.symbolic.explanations import brief
@@ -29,16 +29,8 @@ def check_positive(version: Version, statements: Iterable[int], remedies: Remedi
     """
     for identity in statements:
         known = version.facts_at(identity)
-        match version.statement(identity):
-            case For(step=step, variable=variable) as loop:
-                _require(version, identity, step, known, f"the step of loop {variable}", remedies)
-                workers = workers_of(loop)
-                if workers is not None:
-                    _require(version, identity, workers, known, f"the number of workers of loop {variable}", remedies)
-            case Alloc(buffer=buffer, folds=folds, dims=dims):
-                for dim, fold in zip(dims, folds, strict=True):
-                    if fold is not None:
-                        _require(version, identity, fold, known, f"the fold of {buffer}.{dim}", remedies)
+        for what, value in positive_in(version.statement(identity)):
+            _require(version, identity, value, known, what, remedies)
 
 
 def check_divisors(

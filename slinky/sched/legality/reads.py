@@ -12,6 +12,7 @@ from slinky.cursors.base import Cursor
 from slinky.cursors.cursors import statement_cursor
 from slinky.cursors.versions import Version
 from slinky.errors import SchedulingError
+from slinky.ir.effects import Touching
 from slinky.ir.printer import dimension_names, interval_in
 from slinky.ir.regions import parameter_box
 from slinky.ir.statements import Call
@@ -125,7 +126,7 @@ def check_reads(version: Version, calls: Iterable[int], remedies: RemediesFor | 
     found: _Found = {}
     for identity in calls:
         call = version.statement(identity)
-        assert isinstance(call, Call)
+        assert isinstance(call, Touching)
         for buffer, touch in reads_of_call(version, call):
             gap = _uncovered(version, buffer, touch, found)
             if gap is not None:
@@ -151,7 +152,7 @@ def check_inputs(version: Version, identity: int) -> None:
     Raises `SchedulingError` if that is not shown.
     """
     call = version.statement(identity)
-    assert isinstance(call, Call)
+    assert isinstance(call, Touching)
     for buffer, touch in reads_of_call(version, call):
         limits = version.global_box(buffer)
         if limits is not None and not contains(limits, touch.region, touch.known):

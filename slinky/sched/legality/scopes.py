@@ -7,7 +7,7 @@ distinct and hide no buffer or scalar, each buffer that is named is there, and e
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Set
-from typing import Any, TypeAlias, assert_never
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -15,9 +15,9 @@ from slinky.cursors.cursors import statement_cursor
 from slinky.cursors.versions import ROOT, Entry, Touched, Version
 from slinky.errors import SchedulingError
 from slinky.ir.copies import symbols_of, symbols_of_changes
-from slinky.ir.effects import made_by, read_by, written_by
+from slinky.ir.effects import Touching, made_by, read_by, written_by
 from slinky.ir.regions import global_dtypes
-from slinky.ir.statements import Alloc, Call, Check, For, If, InputPort, OutputPort, Pass, Statement
+from slinky.ir.statements import Alloc, Call, For, InputPort, OutputPort, Statement, has_blocks
 from slinky.ir.verifier import writes_what_it_touches
 from slinky.symbolic.expressions import Expr, Metadata, Scalar, Variable
 
@@ -56,32 +56,26 @@ def check_scopes(
         is_moved = before is None or _is_moved(old, new, before, entry, reordered, moved)
         if statement is earlier and not is_moved:
             continue
-        match statement:
-            case Call():
-                is_other = not isinstance(earlier, Call) or not _is_same_work(earlier, statement)
-                if is_other or (is_moved and statement.func.family is not None):
-                    unlike[identity] = None
-                if is_other or is_moved:
-                    asked[identity] = None
-            case Alloc(buffer=buffer):
-                was = earlier if isinstance(earlier, Alloc) else None
-                name = was.buffer if was is not None else None
-                if is_moved or name != buffer:
-                    _require_not_hidden(new, statement)
-                    _ask_users(new, buffer, asked)
-                    if name is not None and name != buffer:
-                        _ask_users(new, name, asked)
-                if was is None or was.dtype != statement.dtype or len(was.box) != len(statement.box):
-                    unlike.update(dict.fromkeys(_users(new, buffer)))
-            case For():
-                _require_room(new, identity)
-                _require_free(new, statement)
-            case If():
-                _require_room(new, identity)
-            case Check() | Pass():
-                pass
-            case _:
-                assert_never(statement)
+        if isinstance(statement, Touching):
+            is_other = not isinstance(earlier, Touching) or not _is_same_work(earlier, statement)
+            if is_other or (is_moved and statement.func.family is not None):
+                unlike[identity] = None
+            if is_other or is_moved:
+                asked[identity] = None
+        buffer = made_by(statement)
+        if buffer is not None:
+            name = None if earlier is None else made_by(earlier)
+            if is_moved or name != buffer:
+                _require_not_hidden(new, identity, buffer)
+                _ask_users(new, buffer, asked)
+                if name is not None and name != buffer:
+                    _ask_users(new, name, asked)
+            if not _holds_the_like(earlier, statement):
+                unlike.update(dict.fromkeys(_users(new, buffer)))
+        if has_blocks(statement):
+            _require_room(new, identity)
+        if isinstance(statement, For):
+            _require_free(new, statement)
         if statement is earlier and before is not None and before.parent == ROOT and entry.parent == ROOT:
             continue  # no loop was around it, and none is: its symbols have the values that they had
         used = _to_be_asked(earlier, statement, is_moved=is_moved)
@@ -123,6 +117,13 @@ def _is_same_work(before: Call, now: Call) -> bool:
     return before.func is now.func and before.reads == now.reads and before.writes == now.writes
 
 
+def _holds_the_like(before: Statement | None, now: Statement) -> bool:
+    """Whether what an allocation makes fits the ports that it fitted before."""
+    if not (isinstance(before, Alloc) and isinstance(now, Alloc)):
+        return False
+    return before.dtype == now.dtype and len(before.box) == len(now.box)
+
+
 def check_fitting(version: Version, statements: Iterable[int]) -> None:
     """Check that the operands of calls, given by identity, have the rank and the dtype of the ports of their funcs, and
     that none of them is written and touched otherwise, too.
@@ -135,7 +136,7 @@ def check_fitting(version: Version, statements: Iterable[int]) -> None:
     dtypes: dict[str, np.dtype[Any]] | None = None
     for identity in statements:
         call = version.statement(identity)
-        if not isinstance(call, Call):
+        if not isinstance(call, Touching):
             continue
         ports: list[InputPort | OutputPort] = [*call.func.outputs, *call.func.inputs]
         for buffer, port in zip((*call.writes, *call.reads), ports, strict=True):
@@ -236,26 +237,22 @@ def _require_free(version: Version, loop: For) -> None:
         )
 
 
-def _require_not_hidden(version: Version, alloc: Alloc) -> None:
-    """Check that an allocation hides no other buffer, and that no other hides it."""
-    others = (i for i in version.allocations(alloc.buffer) if i != alloc.id)
-    loops = version.names().get(("for", alloc.buffer), ())
-    if any(alloc.id in (i, *version.ancestors(i)) or _is_in_scope(version, alloc.id, i) for i in loops) or any(
-        i in version.ancestors(alloc.id) for i in loops
+def _require_not_hidden(version: Version, alloc: int, buffer: str) -> None:
+    """Check that what a statement makes hides no other buffer, and that no other hides it."""
+    others = (i for i in version.allocations(buffer) if i != alloc)
+    loops = version.names().get(("for", buffer), ())
+    if any(alloc in (i, *version.ancestors(i)) or _is_in_scope(version, alloc, i) for i in loops) or any(
+        i in version.ancestors(alloc) for i in loops
     ):
         raise SchedulingError(
-            f"a loop around or behind is called {alloc.buffer}, too", place=statement_cursor(version, alloc.id)
+            f"a loop around or behind is called {buffer}, too", place=statement_cursor(version, alloc)
         )
-    if version.has_parameter(alloc.buffer) or any(
-        _is_in_scope(version, alloc.id, other) or _is_in_scope(version, other, alloc.id) for other in others
+    if version.has_parameter(buffer) or any(
+        _is_in_scope(version, alloc, other) or _is_in_scope(version, other, alloc) for other in others
     ):
-        is_scalar = any(p.name == alloc.buffer for p in version.program.scalars)
-        name = (
-            f"a scalar is called {alloc.buffer}, too"
-            if is_scalar
-            else f"another buffer called {alloc.buffer} is in scope"
-        )
-        raise SchedulingError(name, place=statement_cursor(version, alloc.id))
+        is_scalar = any(p.name == buffer for p in version.program.scalars)
+        name = f"a scalar is called {buffer}, too" if is_scalar else f"another buffer called {buffer} is in scope"
+        raise SchedulingError(name, place=statement_cursor(version, alloc))
 
 
 def _is_in_scope(version: Version, alloc: int, at: int) -> bool:

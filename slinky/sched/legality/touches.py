@@ -12,7 +12,7 @@ from typing import cast
 import attrs
 
 from slinky.cursors.versions import Version
-from slinky.ir.effects import buffers_named, calls_in, clamped_box, reads, writes
+from slinky.ir.effects import Touching, buffers_named, calls_in, clamped_box, reads, writes
 from slinky.ir.statements import Alloc, Call, For, has_calls_alone
 from slinky.symbolic.intervals import Box, not_empty
 from slinky.symbolic.proofs import Facts
@@ -73,7 +73,7 @@ def touches(version: Version, buffer: str, calls: Iterable[int], *, writing: boo
     found = []
     for identity in calls:
         call = version.statement(identity)
-        assert isinstance(call, Call)
+        assert isinstance(call, Touching)
         pairs = writes_of_call(version, call) if writing else reads_of_call(version, call)
         found += [touch for name, touch in pairs if name == buffer]
     return found
@@ -82,7 +82,7 @@ def touches(version: Version, buffer: str, calls: Iterable[int], *, writing: boo
 def calls_inside(version: Version, identity: int) -> list[Call]:
     """The calls at or inside a statement, in program order."""
     statement = version.statement(identity)
-    if isinstance(statement, Call):
+    if isinstance(statement, Touching):
         return [statement]
     if isinstance(statement, For) and has_calls_alone(statement.body):
         return cast("list[Call]", list(statement.body))

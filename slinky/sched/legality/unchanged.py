@@ -11,7 +11,7 @@ kept all checks.
 from __future__ import annotations
 
 from slinky.cursors.versions import Touched, Version
-from slinky.ir.effects import Effect, clamped_box, of_buffer, reads, writes
+from slinky.ir.effects import Effect, Touching, clamped_box, of_buffer, reads, writes
 from slinky.ir.statements import Call
 from slinky.symbolic.intervals import Box
 
@@ -35,7 +35,7 @@ def _is_as_before(old: Version, new: Version, touched: Touched, buffer: str, use
     if path != old.path(user) or any(outer in touched for outer in path[:-1]):
         return False
     before, now = old.statement(user), new.statement(user)
-    if isinstance(before, Call) and isinstance(now, Call):
+    if isinstance(before, Touching) and isinstance(now, Touching):
         return _use(old, before, buffer) == _use(new, now, buffer)
     return before is now
 

@@ -21,6 +21,7 @@ import numpy as np
 from slinky.cursors.cursors import statement_cursor
 from slinky.cursors.versions import Version
 from slinky.errors import SchedulingError
+from slinky.ir.effects import Touching
 from slinky.ir.families import original
 from slinky.ir.operations import Copy
 from slinky.ir.statements import Alloc, Call, LoweredFunc, walk
@@ -43,11 +44,11 @@ def check_values(old: Version, new: Version, statements: Iterable[int], copies: 
     """
     for identity in statements:
         call = new.statement(identity)
-        if not isinstance(call, Call):
+        if not isinstance(call, Touching):
             continue
         origin = copies.get(identity, identity)
         before = old.entries[origin].statement if isinstance(origin, int) and origin in old.entries else None
-        if isinstance(before, Call) and before.func is call.func:
+        if isinstance(before, Touching) and before.func is call.func:
             if before.reads == call.reads and before.writes == call.writes:
                 if _have_same_sources(old, new, call, before.id, copies):
                     continue
@@ -91,7 +92,7 @@ def _is_declared_fusion(old: Version, wanted: Production) -> bool:
     """Whether a production gives what a call gives in a version of the output of another one, by the word of the author
     of its func."""
     func, reads, writes = wanted
-    calls = (s for s in walk(old.program.body) if isinstance(s, Call))
+    calls = (s for s in walk(old.program.body) if isinstance(s, Touching))
     for call in calls:
         second, sources, targets = _production(old, call, {})
         if targets == writes and any(func is fused for fused in second.fusions):
@@ -139,7 +140,7 @@ def _productions(version: Version) -> Mapping[int, set[tuple[LoweredFunc, int, t
         for statement in walk(version.program.body):
             if isinstance(statement, Alloc):
                 found[statement.id] = set()
-            elif isinstance(statement, Call):
+            elif isinstance(statement, Touching):
                 func, sources, targets = _production(version, statement, {})
                 for port, target in enumerate(targets):
                     if isinstance(target, int):

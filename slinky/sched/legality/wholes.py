@@ -5,6 +5,7 @@ from __future__ import annotations
 from slinky.cursors.cursors import statement_cursor
 from slinky.cursors.versions import Touched, Version
 from slinky.errors import SchedulingError
+from slinky.ir.effects import Touching
 from slinky.ir.statements import Alloc, Call
 from slinky.sched.legality.containing import inside
 from slinky.sched.legality.touches import (
@@ -22,13 +23,13 @@ def check_whole(version: Version, touched: Touched) -> None:
     calls: dict[int, Call] = {}
     for identity, (_, entry) in touched.items():
         statement = entry.statement if entry is not None else None
-        if isinstance(statement, Call):
+        if isinstance(statement, Touching):
             if statement.func.whole:
                 calls[identity] = statement
         elif isinstance(statement, Alloc):
             for writer in version.writers(statement.buffer):
                 call = version.statement(writer)
-                assert isinstance(call, Call)
+                assert isinstance(call, Touching)
                 calls[writer] = call
     for call in calls.values():
         for d, all_of_it in call.func.whole:

@@ -22,7 +22,7 @@ from slinky.errors import SchedulingError
 from slinky.ir.copies import with_box, with_folds, with_range
 from slinky.ir.effects import bounds_of_dim
 from slinky.ir.scopes import loop_facts
-from slinky.ir.statements import SERIAL, Alloc, Call, For, Statement, has_calls_alone, walk, workers_of
+from slinky.ir.statements import SERIAL, Alloc, Call, For, Statement, has_calls_alone, positive_in, walk
 from slinky.sched.legality.containing import shown
 from slinky.sched.legality.positive import quotients_of
 from slinky.sched.legality.refusals import Unproved
@@ -299,14 +299,7 @@ def shown_inside(version: Version, loop: For) -> tuple[int, ...]:
 
 def _is_shown(statement: Statement) -> bool:
     """Whether a statement has something of which it must be shown that it is at least 1."""
-    match statement:
-        case Alloc(folds=folds):
-            needed = folds
-        case For(step=step):
-            needed = (step, workers_of(statement))
-        case _:
-            needed = ()
-    return any(e is not None and constant_value(e) is None for e in needed) or bool(quotients_of(statement))
+    return any(constant_value(e) is None for _, e in positive_in(statement)) or bool(quotients_of(statement))
 
 
 def working_in_parallel(version: Version, working: Iterable[int]) -> tuple[int, ...]:
