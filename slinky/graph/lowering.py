@@ -20,6 +20,7 @@ from slinky.graph.fusing import with_fusions
 from slinky.graph.inference import Checks, Inferred, infer
 from slinky.graph.naming import DimensionNames
 from slinky.graph.resolution import resolve
+from slinky.ir.copies import symbols_of
 from slinky.ir.effects import read_by
 from slinky.ir.families import relatives
 from slinky.ir.statements import (
@@ -43,7 +44,7 @@ from slinky.symbolic.intervals import Box, Interval, box_symbols
 from slinky.symbolic.order import weight
 from slinky.symbolic.patience import limited_patience
 from slinky.symbolic.proofs import facts, impossible
-from slinky.symbolic.traversal import symbols, union_of_symbols
+from slinky.symbolic.traversal import union_of_symbols
 
 _PATIENCE, _PATIENCE_PER_FUNC = 300_000, 20_000
 """How much searching for proofs a graph is worth (see `symbolic.patience`). Bounds that are not shown to be simpler
@@ -106,20 +107,14 @@ def unused_inputs(program: Program) -> tuple[str, ...]:
     """The inputs of a program that no call reads, and whose bounds say nothing of anything else."""
     used: set[str] = set()
     for statement in walk(program.body):
-        match statement:
-            case Call(func=func, box=box):
-                used.update(read_by(statement))
-                named = box_symbols([*box, *(i for port in func.inputs for i in port.box)])
-                named |= union_of_symbols(func.operation.expressions())
-            case Alloc(box=box):
-                named = box_symbols(box)
-            case Check(condition=condition):
-                named = symbols(condition)
-                if len({s.buffer for s in named if isinstance(s, Metadata)}) == 1:
-                    continue  # what is required of one buffer by itself
-            case _:
-                continue
-        used.update(s.buffer for s in named if isinstance(s, Metadata))
+        used.update(read_by(statement))
+        said = symbols_of(statement)
+        if isinstance(statement, Call):
+            said |= box_symbols([i for port in statement.func.inputs for i in port.box])
+            said |= union_of_symbols(statement.func.operation.expressions())
+        named = {s.buffer for s in said if isinstance(s, Metadata)}
+        if not (isinstance(statement, Check) and len(named) == 1):  # what is required of one buffer by itself
+            used |= named
     return tuple(parameter.name for parameter in program.inputs if parameter.name not in used)
 
 

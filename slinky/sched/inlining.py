@@ -14,7 +14,6 @@ from slinky.errors import SchedulingError
 from slinky.ir.copies import (
     rewritten,
     with_block,
-    with_body,
     with_box,
     with_buffers,
     with_expressions,
@@ -25,7 +24,8 @@ from slinky.ir.copies import (
 from slinky.ir.effects import calls_in
 from slinky.ir.nesting import parameter_values, symbols_of_func
 from slinky.ir.regions import output_region
-from slinky.ir.statements import Alloc, Block, Call, Check, For, If, Program, Statement, walk
+from slinky.ir.scopes import facts_inside
+from slinky.ir.statements import Alloc, Block, Call, Check, For, If, Program, Statement, blocks_of, walk
 from slinky.ir.substitution import substitute_block, substitute_program
 from slinky.sched.legality.refusals import Unproved
 from slinky.sched.legality.touches import effective_box
@@ -70,15 +70,10 @@ def _within(block: Block, written: Mapping[str, Box], bounds: Mapping[str, Box],
     is clamped here to `bounds` anyway."""
     found: list[Statement] = []
     for s in block:
-        match s:
-            case For(variable=v, range=range_):
-                inside = known.also(range_.min <= v, v <= range_.max, s.step >= 1)
-                s = with_body(s, _within(s.body, written, bounds, inside))
-            case If(condition=condition, body=body, orelse=orelse):
-                s = with_block(s, "body", _within(body, written, bounds, known.also(condition)))
-                s = with_block(s, "orelse", _within(orelse, written, bounds, known))
-            case Call():
-                s = _call_within(s, written, bounds, known)
+        for field, inner in blocks_of(s):
+            s = with_block(s, field, _within(inner, written, bounds, known.also(*facts_inside(s, field))))
+        if isinstance(s, Call):
+            s = _call_within(s, written, bounds, known)
         found.append(with_expressions(s, lambda e: simplify(e, known) if isinstance(e, Expr) else e))
     return tuple(found)
 

@@ -87,17 +87,17 @@ def _steady_state(writer: Writer, loop: For) -> Thresholds:
     exprs: list[Expr] = []
     conditions: list[Condition] = []
     for statement in loop.body:
-        match statement:
-            case Alloc():
-                alloc = simplified(writer, statement, known)
-                exprs += [e for i in alloc.box for e in (i.min, i.max, writer.simplify(i.extent, known))]
-                facts = facts.after(alloc)
-            case Call():
-                box = clamped_box(writer, statement, facts.boxes, known)
-                exprs += [e for i in box for e in (i.min, i.max)]
-                conditions += [i.min <= i.max for i in box]
-            case If(condition=condition):
-                conditions.append(condition)
+        # A statement that says nothing here may lack a steady state, and no more than that.
+        if isinstance(statement, Alloc):
+            alloc = simplified(writer, statement, known)
+            exprs += [e for i in alloc.box for e in (i.min, i.max, writer.simplify(i.extent, known))]
+            facts = facts.after(alloc)
+        elif isinstance(statement, Call):
+            box = clamped_box(writer, statement, facts.boxes, known)
+            exprs += [e for i in box for e in (i.min, i.max)]
+            conditions += [i.min <= i.max for i in box]
+        elif isinstance(statement, If):
+            conditions.append(statement.condition)
     found = thresholds(loop.variable, loop.range, exprs, conditions, known)
     # They are computed before the loop, which may have no iteration: a divisor may be known in its body alone.
     lower, upper = (tuple(t for t in ts if writer.is_safe(t, writer.known)) for ts in (found.lower, found.upper))

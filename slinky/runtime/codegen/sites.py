@@ -18,7 +18,7 @@ import attrs
 
 from slinky.ir.blocks import blocks_of_dims, stored_names
 from slinky.ir.sharing import host_of
-from slinky.ir.statements import Alloc, Block, For, If, Serial
+from slinky.ir.statements import Alloc, Block, For, Serial, Statement, blocks_of
 from slinky.runtime.arena import SiteKind
 from slinky.runtime.codegen.moving import moves
 from slinky.runtime.in_place import taken_over
@@ -47,16 +47,22 @@ def arena_allocs(block: Block, loops: tuple[For, ...] = (), *, is_certain: bool 
     for other, owner in first.items():
         others.setdefault(owner, []).append(other)
     for statement in block:
-        match statement:
-            case Alloc(id=identity):
-                if identity not in first:
-                    after = tuple(others.get(identity, ()))
-                    yield SiteAllocs(statement, loops, after, is_certain, moves(statement, block))
-            case For(mode=Serial(), body=body):
-                yield from arena_allocs(body, (*loops, statement), is_certain=is_certain)
-            case If(body=body, orelse=orelse):
-                yield from arena_allocs(body, loops, is_certain=False)
-                yield from arena_allocs(orelse, loops, is_certain=False)
+        if isinstance(statement, Alloc) and statement.id not in first:
+            after = tuple(others.get(statement.id, ()))
+            yield SiteAllocs(statement, loops, after, is_certain, moves(statement, block))
+        for inner in _blocks_in_same_arena(statement):
+            if isinstance(statement, For):
+                yield from arena_allocs(inner, (*loops, statement), is_certain=is_certain)
+            else:
+                yield from arena_allocs(inner, loops, is_certain=False)
+
+
+def _blocks_in_same_arena(statement: Statement) -> tuple[Block, ...]:
+    """The blocks inside a statement whose allocations have sites of the arena around: all but bodies that run several
+    times at once."""
+    if isinstance(statement, For) and not isinstance(statement.mode, Serial):
+        return ()
+    return tuple([inner for _, inner in blocks_of(statement)])
 
 
 def sites(block: Block) -> tuple[SiteKind, ...]:
@@ -87,24 +93,21 @@ def sites(block: Block) -> tuple[SiteKind, ...]:
                 unused -= used
             else:
                 unused.add(statement.buffer)
-            match statement:
-                case Alloc(buffer=buffer, dtype=dtype, dims=dims, folds=folds, id=identity) if identity not in first:
-                    layout = strided(statement)
-                    folded = tuple(d for d, fold in enumerate(folds) if fold is not None)
-                    own[identity] = len(kinds)
-                    host = host_of(statement)
-                    if host is not None and host in hosts:
-                        at_place_of[len(kinds)] = hosts[host]
-                    rank = len(stored_names(blocks_of_dims(statement), dims))
-                    is_moving = moves(statement, block)
-                    kinds.append(SiteKind(dtype, rank, now, now, folded, buffer, layout, moves=is_moving))
-                    born.append(now)
-                    dies.append(now)
-                case For(mode=Serial(), body=body):
-                    visit(body, hosts)
-                case If(body=body, orelse=orelse):
-                    visit(body, hosts)
-                    visit(orelse, hosts)
+            if isinstance(statement, Alloc) and statement.id not in first:
+                layout = strided(statement)
+                folded = tuple(d for d, fold in enumerate(statement.folds) if fold is not None)
+                own[statement.id] = len(kinds)
+                host = host_of(statement)
+                if host is not None and host in hosts:
+                    at_place_of[len(kinds)] = hosts[host]
+                rank = len(stored_names(blocks_of_dims(statement), statement.dims))
+                is_moving = moves(statement, block)
+                dtype, buffer = statement.dtype, statement.buffer
+                kinds.append(SiteKind(dtype, rank, now, now, folded, buffer, layout, moves=is_moving))
+                born.append(now)
+                dies.append(now)
+            for inner in _blocks_in_same_arena(statement):
+                visit(inner, hosts)
             end = next(clock)
             for buffer in last_uses.get(position, ()):
                 dies[own[allocs[buffer]]] = end

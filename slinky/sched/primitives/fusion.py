@@ -177,14 +177,12 @@ def _on_other_grid(version: Version, loop: For, start: Expr, known: Facts) -> Fo
         return prove(e <= substitute(e, {loop.variable: loop.variable + loop.step}), around)
 
     def moved(statement: Statement) -> Statement:
-        match statement:
-            case Call():
-                limits = effective_box(version, statement)
-                return with_box(statement, tuple(map(within, statement.box, limits)))
-            case For():
-                return with_range(statement, within(statement.range, statement.range))
-            case _:
-                return statement
+        if isinstance(statement, Call):
+            limits = effective_box(version, statement)
+            return with_box(statement, tuple(map(within, statement.box, limits)))
+        if isinstance(statement, For):
+            return with_range(statement, within(statement.range, statement.range))
+        return statement
 
     return with_body(loop, tuple(rewritten(s, moved) for s in loop.body))
 

@@ -25,11 +25,9 @@ from slinky.errors import SchedulingError, SlinkyError
 from slinky.ir.copies import (
     expressions_of,
     rewritten,
-    with_bounds,
-    with_box,
     with_expressions,
     with_fresh_identities,
-    with_range,
+    with_intervals,
 )
 from slinky.ir.effects import buffers_named, calls_in
 from slinky.ir.nesting import read_regions, symbols_of_func
@@ -440,17 +438,8 @@ class _Extraction:
 
     def _in_terms_of(self, places: Mapping[Expr, Expr], statement: Statement) -> Statement:
         """A statement, with the ends of what is computed in the place of what stands for them."""
-        match statement:
-            case Alloc(box=box, folds=folds):
-                statement = with_bounds(statement, self._over(box), folds)
-            case Call(box=box):
-                statement = with_box(statement, self._over(box))
-            case For(range=range_):
-                statement = with_range(statement, self._over((range_,))[0], statement.step)
+        statement = with_intervals(statement, lambda i: Interval(self._end(i.min, 0, 1), self._end(i.max, 1, 0)))
         return with_expressions(statement, lambda e: substitute(e, places))
-
-    def _over(self, box: Box) -> Box:
-        return tuple(Interval(self._end(i.min, 0, 1), self._end(i.max, 1, 0)) for i in box)
 
     def _end(self, e: Expr, *which: int) -> Expr:
         """An end of an interval, as one of what is computed and an offset, if it is one."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from slinky.cursors.editing import Edit
-from slinky.ir.copies import with_block, with_body, with_expressions, with_fields, with_program_name
+from slinky.ir.copies import with_block, with_expressions, with_fields, with_program_name
 from slinky.ir.orders import shows_as_much
-from slinky.ir.scopes import loop_facts
-from slinky.ir.statements import Alloc, Block, Check, For, If, Pass, Statement
+from slinky.ir.scopes import facts_inside
+from slinky.ir.statements import Alloc, Block, Check, For, If, Pass, Statement, blocks_of
 from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
 from slinky.sched.legality.reasons import ALL_BUT_CHECKS, SAME_ORDER, Kept
@@ -17,7 +17,7 @@ from slinky.sched.primitives.rewriting import require_name
 from slinky.sched.returned import RenameCursors, SimplifyCursors
 from slinky.symbolic.bounds import decide
 from slinky.symbolic.bounds import simplify as simplify_expression
-from slinky.symbolic.expressions import FALSE, TRUE, equal, negate
+from slinky.symbolic.expressions import FALSE, TRUE, equal
 from slinky.symbolic.proofs import Facts, prove
 
 
@@ -76,7 +76,7 @@ def rename(p: Pipeline, name: str) -> Any:
 
 def simplified_block(loop: For, known: Facts) -> Block:
     """The body of a loop, simplified by what its range says; `known` is what holds around the loop."""
-    return simplified(loop.body, _inside(loop, known))
+    return simplified(loop.body, _inside(loop, "body", known))
 
 
 def simplified(block: Block, known: Facts) -> Block:
@@ -84,11 +84,11 @@ def simplified(block: Block, known: Facts) -> Block:
     return _block(block, known)
 
 
-def _inside(loop: For, known: Facts) -> Facts:
-    """What holds in the body of a loop, with the value of its variable if it has but one iteration."""
-    inside = known.also(*loop_facts(loop))
-    if prove(loop.range.max < loop.range.min + loop.step, known):
-        return inside.also(equal(loop.variable, loop.range.min))
+def _inside(statement: Statement, field: str, known: Facts) -> Facts:
+    """What holds in a block of a statement, with the value of a loop's variable if it has but one iteration."""
+    inside = known.also(*facts_inside(statement, field))
+    if isinstance(statement, For) and prove(statement.range.max < statement.range.min + statement.step, known):
+        return inside.also(equal(statement.variable, statement.range.min))
     return inside
 
 
@@ -105,26 +105,18 @@ def _block(block: Block, known: Facts) -> Block:
 
 
 def _simplified(statement: Statement, known: Facts) -> Block:
-    match statement:
-        case For(range=range_):
-            if prove(range_.max < range_.min, known):
-                return ()
-            body = _block(statement.body, _inside(statement, known))
-            return (with_body(with_expressions(statement, lambda e: simplify_expression(e, known)), body),)
-        case If(condition=condition, body=body, orelse=orelse):
-            decided = decide(condition, known)
-            if decided is TRUE:
-                return _block(body, known.also(condition))
-            if decided is FALSE:
-                return _block(orelse, known.also(negate(condition))) if orelse else ()
-            new = with_expressions(statement, lambda e: simplify_expression(e, known))
-            new = with_block(new, "body", _block(body, known.also(condition)))
-            return (with_block(new, "orelse", _block(orelse, known.also(negate(condition))) if orelse else ()),)
-        case Check():
-            return (statement,)
-        case Alloc(layout=layout) if layout is not None:
-            simplified = with_expressions(statement, lambda e: simplify_expression(e, known))
-            is_shown = shows_as_much(simplified, statement, known)
-            return (simplified if is_shown else with_fields(simplified, layout=layout),)
-        case _:
-            return (with_expressions(statement, lambda e: simplify_expression(e, known)),)
+    if isinstance(statement, For) and prove(statement.range.max < statement.range.min, known):
+        return ()
+    if isinstance(statement, If):
+        decided = decide(statement.condition, known)
+        if decided is TRUE:
+            return _block(statement.body, _inside(statement, "body", known))
+        if decided is FALSE:
+            return _block(statement.orelse, _inside(statement, "orelse", known)) if statement.orelse else ()
+    new = with_expressions(statement, lambda e: simplify_expression(e, known))
+    if isinstance(statement, Alloc) and isinstance(new, Alloc) and not shows_as_much(new, statement, known):
+        new = with_fields(new, layout=statement.layout)
+    for field, inner in blocks_of(statement):
+        if inner:
+            new = with_block(new, field, _block(inner, _inside(statement, field, known)))
+    return (new,)
