@@ -367,3 +367,23 @@ def test_a_race_is_found_whoever_the_many_are_that_read(block: list[Any]) -> Non
 def unordered(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
     """Whether there is a run of a loop of which two places lie in different iterations."""
     return any(run is other and value != there for run, value in a for other, there in b)
+
+
+@pytest.mark.parametrize("minimum", [2**63 - 5, -(2**63), 2**64])
+@pytest.mark.parametrize("factor", [3, 2])
+def test_coordinates_of_more_than_64_bits(minimum: int, factor: int) -> None:
+    """A buffer of few elements may have any coordinates, also where it is folded."""
+
+    def neighbours(source: Any, target: Any) -> None:
+        target[...] = source[:-2] + source[2:]
+
+    (x,) = sl.variables("x")
+    a, b, c = (sl.BufferExpr(name, np.int64, 1) for name in "abc")
+    sl.Func(neighbours, [a[sl.interval(x - 1, x + 1)]], [b[x]], name="f")
+    sl.Func(neighbours, [b[sl.interval(x - 1, x + 1)]], [c[x]], name="g")
+    p = sl.split_loop(sl.build_pipeline([a], [c]), "g.x", factor)
+    p = sl.slide_window(sl.compute_at(p, "f", "for x"), "f", "for x")
+    p = sl.fold_storage(p, "alloc b", "x")
+    source, result = sl.Buffer(np.arange(14), min=(minimum - 2,)), np.zeros(10, np.int64)
+    p.run(source, sl.Buffer(result, min=(minimum,)), checked=True)
+    assert result.tolist() == [4 * k + 8 for k in range(10)]

@@ -69,8 +69,10 @@ class Shadow:
         """Index arrays of where the points of a box are stored."""
         places = []
         for (lo, hi), (first, _), fold in zip(box, self.box, self.folds, strict=True):
-            coordinates = np.arange(lo, hi + 1)
-            places.append(coordinates - first if fold is None else coordinates % fold)
+            # Counted from the first coordinate, which may be beyond what 64 bits hold.
+            begin = lo - first if fold is None else lo % fold
+            along = np.arange(begin, begin + max(hi + 1 - lo, 0))
+            places.append(along if fold is None else along % fold)
         return np.ix_(*places)
 
     def _numbers(self, box: NumericBox) -> np.ndarray[Any, Any]:
