@@ -324,6 +324,37 @@ def test_an_inverted_interval() -> None:
     )
 
 
+def test_a_boundary_of_the_output_leaves_something_wherever_there_is_an_output() -> None:
+    def sums(source: sl.Buffer, target: sl.Buffer) -> None:
+        first, last = source.min[0], source.max[0]
+        for k, row in enumerate(target.array, target.min[0]):
+            row[...] = source.array[max(k - 1, first) - first : min(k + 1, last) + 1 - first].sum(0)
+
+    inp, out = buffer("inp"), buffer("out")
+    first, last = out.dim(0).min, out.dim(0).max
+    natural = sl.interval(sl.maximum(y - 1, first), sl.minimum(y + 1, last))
+    sl.Func(sums, [inp[natural, x]], [out[y, x]], name="f", pass_buffers=True)
+    p = sl.build_pipeline([inp], [out])
+    data = np.arange(28, dtype=inp.dtype).reshape(7, 4)
+    around = np.pad(data, ((1, 1), (0, 0)))
+    for changed in (p, sl.split_loop(p, "f.y", 3), sl.split_loop(p, "f.y", 3, tail="shift")):
+        result = np.zeros_like(data)
+        changed.run(data, result, checked=True)
+        np.testing.assert_array_equal(result, around[:-2] + around[1:-1] + around[2:])
+        changed.run(data[:0], result[:0], checked=True)
+
+
+def test_an_example_of_nothing_is_one_that_there_may_be() -> None:
+    inp, out = buffer("inp"), buffer("out")
+    sl.Func(nothing, [inp[sl.interval(out.dim(0).min + 3, y), x]], [out[y, x]], name="f")
+    message = refused(lambda: sl.build_pipeline([inp], [out]))
+    example = message.partition("as it is for ")[2].partition(";")[0]
+    values = {name: int(value) for name, value in (each.split(" = ") for each in example.split(", "))}
+    low, high = values["out.dim(0).min"], values["out.dim(0).max"]
+    assert low <= values["y"] <= high
+    assert low + 3 > values["y"]
+
+
 @pytest.mark.parametrize(("radius", "requirements"), [(1, []), (r, [r >= 0])])
 def test_a_boundary_that_leaves_nothing(radius: Any, requirements: list[Any]) -> None:
     """The natural way to write it is empty far outside. The way that the message gives is not."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import TypeVar
 
 import attrs
@@ -50,7 +50,7 @@ from slinky.symbolic.expressions import (
     variable,
 )
 from slinky.symbolic.intervals import Box, Interval, hull, in_multiples, substitute_interval
-from slinky.symbolic.proofs import facts, prove
+from slinky.symbolic.proofs import Facts, facts, prove
 from slinky.symbolic.traversal import quotients, substitute, symbols
 
 AnyPort = TypeVar("AnyPort", InputPort, OutputPort)
@@ -383,7 +383,7 @@ class _Walk:
                 box.append(self._bounds(access.buffer, d))
                 continue
             box.append(Interval(substitute(i.min, renamed), substitute(i.max, renamed)))
-            if not func.may_read_nothing and not prove(i.min <= i.max, self.checks.known):
+            if not func.may_read_nothing and not prove(i.min <= i.max, self._where_it_gives(func, self._is_global)):
                 self._check_not_inverted(func, access, i)
         return InputPort(tuple(box), access.buffer.dtype)
 
@@ -419,12 +419,25 @@ class _Walk:
             return f"{what}; let the pipeline require that it is"
         return f"{what}; let the pipeline require it: build_pipeline(..., require=[{needed}])"
 
+    def _where_it_gives(self, func: Func, is_one: Callable[[BufferExpr], bool]) -> Facts:
+        """What is known where a func computes something: that it is within the bounds of those outputs, too."""
+        inside = [
+            condition
+            for access in func.outputs
+            if is_one(access.buffer)
+            for d, dim in enumerate(output_dims(access))
+            for i in (self._bounds(access.buffer, d),)
+            for condition in (i.min <= dim, dim <= i.max)
+        ]
+        return self.checks.known.also(*inside)
+
     def _check_not_inverted(self, func: Func, access: Access, i: Interval) -> None:
         width = i.max - i.min
         if any(isinstance(s, Variable) and not isinstance(s, Scalar) for s in symbols(width)):
+            named = {s.buffer for s in symbols(i.min) | symbols(i.max) if isinstance(s, Metadata)}
+            known = self._where_it_gives(func, lambda output: output.name in named)
             raise GraphError(
-                f"func {self.names[func]!r}: the interval {i} of its input {access.buffer.name} "
-                f"{why_empty(i, self.checks.known)}"
+                f"func {self.names[func]!r}: the interval {i} of its input {access.buffer.name} {why_empty(i, known)}"
             )
         if all(isinstance(s, Scalar) for s in symbols(width)):
             what = f"the interval {i} of {access.buffer.name}, read by func {self.names[func]}, must not be empty"
