@@ -184,6 +184,14 @@ def test_what_to_do_with_numbers_and_lists() -> None:
     assert refused([[0.5]], zeros(3, 4)).endswith("got list: make it an array first, as in np.array(...)")
 
 
+def test_what_no_array_can_be_made_of() -> None:
+    missing = "got NoneType: give an array for each parameter; outputs that are left out are allocated"
+    assert refused(None, zeros(3, 4)).endswith(missing)
+    assert refused(zeros(5, 4), None).endswith(missing)
+    for given in ("abc", {}, object()):
+        assert refused(given, zeros(3, 4)).endswith(": it has no elements in memory that it shows, as arrays have")
+
+
 def test_a_masked_array_is_refused() -> None:
     masked = np.ma.masked_array(zeros(5, 4), mask=np.eye(5, 4))
     expected = "argument inp: expected an array without a mask, which would be lost; use .filled(...) or .data"
@@ -248,6 +256,25 @@ def test_scalars_that_are_refused(scalars: dict[str, int], message: str) -> None
         shift()(np.ones(6, np.float32), out, **scalars)
     assert str(caught.value).startswith(message)
     assert not out.any()
+
+
+def test_names_are_as_python_reads_them() -> None:
+    """Python takes the micro sign of a keyboard for the Greek letter, in keywords, too."""
+    micro, greek = "\N{MICRO SIGN}", "\N{GREEK SMALL LETTER MU}"
+    (x,) = sl.variables("x")
+    inp, out = (sl.BufferExpr(name, np.int64, 1) for name in ("inp", "out"))
+    times = eval(f"lambda source, target, *, {micro}: np.multiply(source, {micro}, out=target)", {"np": np})
+    sl.Func(times, [inp[x + sl.scalar(micro)]], [out[x]], name=f"times_{micro}", arguments={micro: sl.scalar(greek)})
+    p = sl.build_pipeline([inp], [out])
+    assert sl.scalar(micro) is sl.scalar(greek)
+    assert p.find(f"times_{micro}") == p.find(f"times_{greek}")
+    data = np.arange(4)
+    for run in (p, lambda *given, **named: p.run(*given, backend="interpreter", **named).outputs[0]):
+        assert eval(f"run(data, np.zeros(2, int), {micro}=2)", {"run": run, "data": data, "np": np}).tolist() == [4, 6]
+        assert run(data, np.zeros(2, int), **{micro: 2}).tolist() == [4, 6]
+    assert p.bind(data, np.zeros(2, int), **{micro: 1})().tolist() == [1, 2]
+    with pytest.raises(sl.GraphError, match="which is a reserved word of Python"):
+        sl.scalar("\N{MATHEMATICAL BOLD SMALL I}f")
 
 
 def test_a_pipeline_without_scalars_says_so() -> None:

@@ -315,6 +315,23 @@ def test_numbers_without_a_dtype_that_are_chosen_get_one() -> None:
     assert sl.build_pipeline([given], [chosen])(values).tolist() == np.where(values, 7, values).tolist()
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["o", "o_", "a0", "a1", "t0", "t2", "first_0", "empty", "copyto", "where", "arange", "formula", "multiply_4", "np"],
+)
+def test_a_scalar_may_be_called_like_anything_in_the_text_of_a_formula(name: str) -> None:
+    (x,) = sl.variables("x")
+    given, more, out = (sl.BufferExpr(each, np.float32, 1) for each in ("given", "more", "out"))
+    term = np.where(given[x] > 0, given[x] * given[x] + more[x], np.float32(0)) * sl.scalar(name, float)
+    sl.arithmetic(term.astype(np.float64).astype(np.float32) + x, out[x])
+    p = sl.build_pipeline([given, more], [out])
+    data = np.arange(-3, 5, dtype=np.float32)
+    expected = np.where(data > 0, data * data + 2, 0) * 1.5 + np.arange(8)
+    for backend in ("python", "interpreter"):
+        result = p.run(data, np.full(8, 2, np.float32), backend=backend, **{name: 1.5}).outputs[0]
+        np.testing.assert_allclose(result, expected)
+
+
 def test_blocks_are_as_large_as_what_a_formula_has_at_hand_allows() -> None:
     """Inputs, what steps hand on, the output; not what is the same along a dimension, nor an array used once more."""
     a, b, row = (sl.BufferExpr(name, np.float32, rank) for name, rank in (("a", 2), ("b", 2), ("row", 1)))

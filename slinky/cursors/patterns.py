@@ -27,6 +27,7 @@ from slinky.cursors.kinds import KEYWORDS, Key, name_of
 from slinky.cursors.versions import Version
 from slinky.errors import PatternError
 from slinky.ir.effects import read_by, written_by
+from slinky.ir.identifiers import as_python_reads
 from slinky.ir.statements import Alloc, Call, For, Pass, Statement, walk
 
 _NAME = r"[^\W\d]\w*"
@@ -98,7 +99,7 @@ def _understood(pattern: str) -> dict[str, str | None]:
     """The parts of a pattern of one place."""
     if not isinstance(pattern, str):
         raise PatternError(f"a pattern is a text such as 'for y', got {pattern!r}")
-    match = _SYNTAX.fullmatch(pattern)
+    match = _SYNTAX.fullmatch(as_python_reads(pattern))
     if match is None:
         raise PatternError(
             f"cannot understand the pattern {pattern!r}; write for instance 'for y', 'alloc b', 'f' (a call of f), "

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from slinky.errors import GraphError
 from slinky.graph.annotations import InMemoryOf, LoopName, Place, Root, place_in
 from slinky.graph.terms import Arithmetic
+from slinky.ir.identifiers import as_python_reads
 from slinky.ir.operations import FloatScalar
 from slinky.ir.statements import LARGEST_ALIGNMENT
 from slinky.symbolic.expressions import (
@@ -55,12 +56,14 @@ LARGEST_RANK = 64
 
 
 def valid_name(name: object, what: str) -> str:
-    """A name that can be printed, found and used as a keyword: a Python identifier that is no reserved word.
+    """A name that can be printed, found and used as a keyword: a Python identifier that is no reserved word, as Python
+    reads it.
 
     Raises `GraphError` naming `what` for anything else.
     """
     if not isinstance(name, str) or not name.isidentifier():
         raise GraphError(f"{what} needs a name that is a Python identifier, such as 'blurred', got {name!r}")
+    name = as_python_reads(name)
     if keyword.iskeyword(name):
         raise GraphError(f"{what} cannot be called {name!r}, which is a reserved word of Python")
     if name == "_":
@@ -95,9 +98,10 @@ def scalar(name: str, kind: type[int] | type[float] = int) -> Scalar | FloatScal
     """
     if kind not in (int, float):
         raise GraphError(f"the kind of a scalar is int or float, got {kind!r}")
+    name = valid_name(name, "a scalar")
     if name in RUN_OPTIONS:
         raise GraphError(f"a scalar cannot be called {name!r}, which is an option of Pipeline.run")
-    return scalar_node(valid_name(name, "a scalar")) if kind is int else FloatScalar(valid_name(name, "a scalar"))
+    return scalar_node(name) if kind is int else FloatScalar(name)
 
 
 @attrs.frozen(eq=False)

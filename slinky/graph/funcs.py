@@ -87,7 +87,8 @@ class Func:
         self.callback = callback
         if arguments is not None and not isinstance(arguments, Mapping):
             raise GraphError(f"func {self.name!r}: arguments must be a dictionary, values by name, got {arguments!r}")
-        self.arguments = dict(arguments or {})
+        what = f"an argument of func {self.name!r}"
+        self.arguments = {valid_name(each, what): value for each, value in (arguments or {}).items()}
         self.pass_buffers = self._flag(pass_buffers, "pass_buffers")
         self.writable_inputs = self._flag(writable_inputs, "writable_inputs")
         if in_place is not None and not isinstance(in_place, bool):
@@ -162,7 +163,7 @@ class Func:
             raise GraphError(f"func {self.name!r}: variants must be a dictionary, variants by name, got {given!r}")
         found = []
         for name, each in given.items():
-            valid_name(name, f"a variant of func {self.name!r}")
+            name = valid_name(name, f"a variant of func {self.name!r}")
             found.append(self._variant(name, each if isinstance(each, Variant) else Variant(each)))
         return tuple(found)
 

@@ -68,7 +68,7 @@ def fuse(
         if not _has_callback(func):
             raise GraphError(f"fuse takes two funcs with callbacks, got {func!r}")
     what = f"the fused func {name!r}"
-    valid_name(name, "a fused func")
+    name = valid_name(name, "a fused func")
     if len(first.outputs) != 1 or first.outputs[0].buffer not in [access.buffer for access in second.inputs]:
         raise GraphError(f"{what}: {first.name} must have one output, which {second.name} reads")
     if first.whole:

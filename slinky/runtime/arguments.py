@@ -10,6 +10,7 @@ import attrs
 import numpy as np
 
 from slinky.errors import ArgumentError, CheckFailedError
+from slinky.ir.identifiers import by_names_as_python_reads
 from slinky.ir.printer import expression_text
 from slinky.ir.statements import BufferParameter, Check, Program
 from slinky.runtime.buffers import Array, Buffer
@@ -39,6 +40,7 @@ def take_arguments(program: Program, arrays: Sequence[object], scalars: Mapping[
         names = ", ".join(p.name for p in parameters)
         raise ArgumentError(f"pipeline {program.name} takes {len(parameters)} arrays ({names}), got {len(arrays)}")
     storages: dict[str, Storage] = {}
+    scalars = by_names_as_python_reads(scalars)
     values = scalar_values(program, scalars)
     for parameter, given in zip(parameters, arrays, strict=True):
         buffer = argument_as_buffer(parameter, given)

@@ -246,4 +246,8 @@ def _described(given: object, error: Exception) -> str:
             f"{kind}, whose elements would have to be computed, read or copied: "
             f"give np.asarray(...) of it as an input, and a NumPy array as an output"
         )
+    if given is None:
+        return f"{kind}: give an array for each parameter; outputs that are left out are allocated"
+    if isinstance(error, TypeError) and not (hasattr(given, "__array_interface__") or hasattr(given, "__dlpack__")):
+        return f"{kind}: it has no elements in memory that it shows, as arrays have"
     return f"{kind}: {error}"

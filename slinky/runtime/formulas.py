@@ -140,23 +140,27 @@ class _Text:
         self._formula = formula
         self._dims = formula.dims_of_steps()
         self._last_read = _last_reads(formula)
-        self.names: dict[str, Any] = {"empty": np.empty, "copyto": np.copyto, "where": np.where, "arange": np.arange}
+        self._taken = frozenset(formula.arguments())
+        known: dict[str, Any] = {"empty": np.empty, "copyto": np.copyto, "where": np.where, "arange": np.arange}
+        self.names = {self._free_name(name): function for name, function in known.items()}
+        self._output = self._free_name("o")
         self._texts: dict[tuple[int, int], str] = {}
         self._free: list[tuple[str, np.dtype[Any], frozenset[int]]] = []
         self._own: dict[str, tuple[np.dtype[Any], frozenset[int]]] = {}
         self.lines: list[str] = []
         for number, step in enumerate(formula.steps):
             self._add(number, step)
-        if not (isinstance(formula.result, Result) and self._texts[formula.result.step, formula.result.output] == "o"):
-            self.lines.append(f"o[...] = {self._operand(formula.result)}")
+        result = formula.result
+        if not (isinstance(result, Result) and self._texts[result.step, result.output] == self._output):
+            self.lines.append(f"{self._output}[...] = {self._operand(result)}")
 
     def whole(self) -> str:
         """The text of the function."""
         formula = self._formula
-        inputs = [f"a{k}" for k in range(len(formula.inputs))]
-        first = [f"first_{d}" for d in range(formula.rank)] if formula.has_coordinates() else []
+        inputs = [self._free_name(f"a{k}") for k in range(len(formula.inputs))]
+        first = [self._free_name(f"first_{d}") for d in range(formula.rank)] if formula.has_coordinates() else []
         arguments = ["*", *formula.arguments()] if formula.arguments() else []
-        head = f"def formula({', '.join([*inputs, 'o', *first, *arguments])}):"
+        head = f"def formula({', '.join([*inputs, self._output, *first, *arguments])}):"
         return "\n    ".join([head, *self.lines]) + "\n"
 
     def bytes_at_hand(self) -> int:
@@ -174,7 +178,7 @@ class _Text:
         own = {
             name: formula.steps[step].results[output].itemsize
             for (step, output), name in self._texts.items()
-            if name != "o" and len(self._dims[step]) == formula.rank
+            if name != self._output and len(self._dims[step]) == formula.rank
         }
         return sum(given.values()) + sum(own.values()) + formula.dtype_of(formula.result).itemsize
 
@@ -195,22 +199,24 @@ class _Text:
                 self.lines.append(f"{called}({', '.join(operands)}, out={outs}{signature})")
             case Convert():
                 target = self._target(number, 0)
-                self.lines.append(f"copyto({target}, {operands[0]}, casting='unsafe')")
+                self.lines.append(f"{self._name('copyto', np.copyto)}({target}, {operands[0]}, casting='unsafe')")
                 self._leave(number, step)
             case Choose():
                 self._leave(number, step)
-                self._keep(number, f"where({', '.join(operands)})")
+                self._keep(number, f"{self._name('where', np.where)}({', '.join(operands)})")
             case Coordinate(dim=d):
                 spread = "".join(", None" for _ in range(d + 1, self._formula.rank))
-                ends = f"first_{d}, first_{d} + o.shape[{d}]"
+                first = self._free_name(f"first_{d}")
+                ends = f"{first}, {first} + {self._output}.shape[{d}]"
                 index = f"[{', '.join(['None'] * d + [':'])}{spread}]" if self._formula.rank > 1 else ""
-                self._keep(number, f"arange({ends}, dtype={self._name('dtype', step.dtype)}){index}")
+                called = self._name("arange", np.arange)
+                self._keep(number, f"{called}({ends}, dtype={self._name('dtype', step.dtype)}){index}")
             case _:
                 assert_never(step)
 
     def _keep(self, number: int, value: str) -> None:
         """A line that gives a step's result a name."""
-        name = f"t{number}"
+        name = self._free_name(f"t{number}")
         self._texts[number, 0] = name
         self.lines.append(f"{name} = {value}")
 
@@ -220,14 +226,15 @@ class _Text:
         dtype = step.results[output]
         is_last = number == len(formula.steps) - 1 and formula.result == Result(number, output)
         if is_last and len(dims) == formula.rank:
-            name = "o"
+            name = self._output
         else:
             name = next((each for each, *kind in self._free if kind == [dtype, dims]), "")
             if name:
                 self._free = [each for each in self._free if each[0] != name]
             else:
-                name = f"t{number}" + (f"_{output}" if output else "")
-                self.lines.append(f"{name} = empty({self._shape(dims)}, {self._name('dtype', dtype)})")
+                name = self._free_name(f"t{number}" + (f"_{output}" if output else ""))
+                empty, kind = self._name("empty", np.empty), self._name("dtype", dtype)
+                self.lines.append(f"{name} = {empty}({self._shape(dims)}, {kind})")
             self._own[name] = (dtype, dims)
         self._texts[number, output] = name
         return name
@@ -249,8 +256,8 @@ class _Text:
     def _shape(self, dims: frozenset[int]) -> str:
         rank = self._formula.rank
         if len(dims) == rank:
-            return "o.shape"
-        extents = [f"o.shape[{d}]" if d in dims else "1" for d in range(rank)]
+            return f"{self._output}.shape"
+        extents = [f"{self._output}.shape[{d}]" if d in dims else "1" for d in range(rank)]
         return f"({', '.join(extents)}{',' if rank == 1 else ''})"
 
     # Operands -----------------------------------------------------------------------------------------------------
@@ -258,7 +265,7 @@ class _Text:
     def _operand(self, operand: Operand) -> str:
         match operand:
             case Element(input=number):
-                return f"a{number}"
+                return self._free_name(f"a{number}")
             case Result(step=number, output=output):
                 return self._texts[number, output]
             case Argument(name=name, dtype=dtype):
@@ -273,9 +280,15 @@ class _Text:
         for name, known in self.names.items():
             if known is value or (isinstance(value, np.dtype) and isinstance(known, np.dtype) and known == value):
                 return name
-        name = f"{wanted}_{len(self.names)}"
+        name = self._free_name(f"{wanted}_{len(self.names)}")
         self.names[name] = value
         return name
+
+    def _free_name(self, wanted: str) -> str:
+        """A name that no argument has: these are given by name, so they keep theirs."""
+        while wanted in self._taken:
+            wanted += "_"
+        return wanted
 
 
 def _last_reads(formula: Formula) -> dict[tuple[int, int], int]:

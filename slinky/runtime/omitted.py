@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 import attrs
 
 from slinky.errors import ArgumentError, ExpressionError
+from slinky.ir.identifiers import by_names_as_python_reads
 from slinky.ir.printer import expression_text
 from slinky.ir.regions import parameter_box
 from slinky.ir.statements import BufferParameter, Check, Program
@@ -68,6 +69,7 @@ class Completion:
         Raises `ArgumentError` for arguments that are too many, missing, or given twice, and for an omitted output whose
         bounds do not follow.
         """
+        named = by_names_as_python_reads(named)
         if len(arrays) == self.count:
             return tuple(arrays), dict(named)
         given = self._by_name(arrays, named)
