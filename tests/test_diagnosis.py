@@ -323,7 +323,7 @@ def test_callbacks_that_hold_the_lock() -> None:
     [(0.2, 0.1, 1.9, True), (0.1, 0.1, 1.4, True), (0.2, 0.1, 1.0, False), (0.06, 0.1, 1.9, False)],
 )
 def test_callbacks_with_threads_of_their_own(whole: float, alone: float, processors: float, is_found: bool) -> None:
-    """Serially, they keep several processors busy; with workers, nothing is gained. The lock has no part in it."""
+    """Serially, they compute on several processors at once; with workers, nothing is gained. The lock has no part."""
     p = parallel(40, workers=2)
     known = Evidence(p, ((800, 800),), {}, None, 1 << 20)
     seconds, serial = {"first": whole / 2, "last": whole / 2}, {"first": alone / 2, "last": alone / 2}
@@ -332,7 +332,7 @@ def test_callbacks_with_threads_of_their_own(whole: float, alone: float, process
     spots = list(measured.own_threads(known, times))
     assert bool(spots) == is_found
     if is_found:
-        assert f"{1000 * whole:.3g} ms on 2 workers, and 100 ms on one, where callbacks keep" in spots[0].figure
+        assert f"{1000 * whole:.3g} ms on 2 workers, and 100 ms on one, where callbacks compute on" in spots[0].figure
         assert re.search(r"with [A-Z]+_[A-Z_]+=1, set before NumPy is imported", spots[0].figure)
         assert str(spots[0].steps[0](p)) == str(sl.serialize_loop(p, "for y"))
         assert not list(measured.holds_the_lock(known, times))
@@ -351,11 +351,11 @@ def test_how_many_processors_work_is_measured(monkeypatch: pytest.MonkeyPatch) -
 
     y, x = sl.variables("y x")
     a, b = (sl.BufferExpr(name, np.float32, 2) for name in "ab")
-    sl.Func(on_three_processors, [a[y, x]], [b[y, x]], name="busy")
-    p = sl.parallelize_loop(sl.split_loop(sl.build_pipeline([a], [b]), "busy.y", 64), "for y", 2)
+    sl.Func(on_three_processors, [a[y, x]], [b[y, x]], name="threaded")
+    p = sl.parallelize_loop(sl.split_loop(sl.build_pipeline([a], [b]), "threaded.y", 64), "for y", 2)
     times = measured.measure(Evidence(p, (np.ones((128, 40), np.float32),), {}, None, 1 << 20))
     assert times is not None
-    assert times.alone["y"] == measured.Timing({"busy": 2.0}, 2.0, 3.0)
+    assert times.alone["y"] == measured.Timing({"threaded": 2.0}, 2.0, 3.0)
     (finding,) = about(p.diagnose(np.ones((128, 40), np.float32)), "threads in threads")
     assert finding.mend == 'p = sl.serialize_loop(p, "for y")'
 

@@ -83,7 +83,8 @@ def keys_of(statement: Statement) -> tuple[Key, ...]:
 
 
 def _has_same_keys(old: Statement, now: Statement) -> bool:
-    """Whether two statements are seen at a glance to have the same keys: most edits change no names."""
+    """Whether two statements have the very same names, so that no keys need to be made and compared: most edits change
+    none."""
     match now:
         case Call(func=func, reads=read, writes=written):
             return isinstance(old, Call) and old.func is func and old.reads is read and old.writes is written

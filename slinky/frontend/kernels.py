@@ -25,7 +25,7 @@ from slinky.errors import ArgumentError, DeclarationError, GraphError
 from slinky.frontend.containers import labelled_like
 from slinky.frontend.nodes import exactly
 from slinky.frontend.pieces import ARRAY, Piece, call_on, settled
-from slinky.frontend.windows import Size, Window
+from slinky.frontend.windows import AxisWindow, Size
 from slinky.graph.axes import chosen_dimensions
 from slinky.graph.boundaries import CONSTANT, NUMPY_RULES, RULES, fill_value
 from slinky.graph.buffers import Access, BufferExpr
@@ -98,7 +98,7 @@ class Kernel:
 
     # What it reads --------------------------------------------------------------------------------------------------
 
-    def windows(self, rank: int) -> tuple[Window, ...]:
+    def windows(self, rank: int) -> tuple[AxisWindow, ...]:
         """What an element of the result reads along each axis of arrays of a rank.
 
         Raises `ArgumentError` if the kernel is not for arrays of this rank.
@@ -111,12 +111,12 @@ class Kernel:
         found = []
         for d in range(rank):
             if d in whole:
-                found.append(Window(whole=True, size=self.size))
+                found.append(AxisWindow(whole=True, size=self.size))
             elif d in chosen:
                 before, after = halo[d]
-                found.append(Window(before, after, rates[d], boundary=rules[d]))
+                found.append(AxisWindow(before, after, rates[d], boundary=rules[d]))
             else:
-                found.append(Window())
+                found.append(AxisWindow())
         return tuple(found)
 
     def _axes(self, given: tuple[int, ...] | None, rank: int) -> list[int]:
@@ -361,7 +361,7 @@ def _read_only(array: Array) -> Array:
     return view
 
 
-def _extended(array: Array, windows: Sequence[Window], kernel: Kernel) -> Array:
+def _extended(array: Array, windows: Sequence[AxisWindow], kernel: Kernel) -> Array:
     """An array as far as it is read, beyond its edges by the boundary rule."""
     for axis, window in enumerate(windows):
         before, after = (0, 0) if window.whole else window.padding(array.shape[axis])
@@ -429,7 +429,7 @@ def _func(call: KernelCall, sources: Sequence[BufferExpr], target: BufferExpr) -
 
 def _fitting(
     kernel: Kernel, sources: Sequence[BufferExpr], target: BufferExpr, rank: int, dtype: np.dtype[Any]
-) -> tuple[Window, ...]:
+) -> tuple[AxisWindow, ...]:
     """What is read along each axis, for buffers that fit."""
     what = f"kernel {kernel.name!r}"
     if any(source.rank != rank for source in sources) and not kernel.is_elementwise:
@@ -445,7 +445,7 @@ def _fitting(
         raise GraphError(str(error)) from None
 
 
-def _access(source: BufferExpr, windows: Sequence[Window], dims: Sequence[Variable], kernel: Kernel) -> Access:
+def _access(source: BufferExpr, windows: Sequence[AxisWindow], dims: Sequence[Variable], kernel: Kernel) -> Access:
     """What is read of a buffer, beyond its edges by the boundary rule."""
     rules = tuple(window.boundary if window.is_extended else None for window in windows)
     if any(rule is not None for rule in rules):

@@ -17,7 +17,7 @@ import attrs
 import numpy as np
 
 from slinky.errors import CallbackError
-from slinky.frontend.windows import Window
+from slinky.frontend.windows import AxisWindow
 from slinky.unloaded import is_masked
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Piece:
 
     kernel: Kernel
     template: tuple[Any, ...] = attrs.field(eq=False)
-    windows: tuple[Window, ...]
+    windows: tuple[AxisWindow, ...]
     halo: tuple[int, ...] | None = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -111,7 +111,7 @@ def _read(inputs: Sequence[Any]) -> tuple[int, ...]:
     return first if len(inputs) == 1 else np.broadcast_shapes(*(each.shape for each in inputs))
 
 
-def shape_made(windows: Sequence[Window], read: Sequence[int]) -> tuple[int, ...]:
+def shape_made(windows: Sequence[AxisWindow], read: Sequence[int]) -> tuple[int, ...]:
     """The shape of what the function makes of an array of which so much is read, halo included."""
     return tuple(
         window.extent(n) if window.whole else (n - window.before - window.after) // window.taken * window.made
@@ -157,7 +157,7 @@ def _writable(array: Any) -> Any:
 def settled(
     result: Any,
     kernel: Kernel,
-    windows: Sequence[Window],
+    windows: Sequence[AxisWindow],
     read: Sequence[int],
     whole: tuple[int, ...],
     dtype: np.dtype[Any],
@@ -189,7 +189,7 @@ def settled(
     return array[tuple(cut)]
 
 
-def _shape_alike(windows: Sequence[Window], read: Sequence[int]) -> tuple[int, ...] | None:
+def _shape_alike(windows: Sequence[AxisWindow], read: Sequence[int]) -> tuple[int, ...] | None:
     """The shape of a result that has elements for the halo, too; None where the halo is no whole number of them."""
     found = []
     for window, n in zip(windows, read, strict=True):

@@ -39,7 +39,7 @@ class NotUnderstoodError(SlinkyError):
 
 
 @attrs.frozen
-class Entry:
+class KnownFunction:
     """What is known of a function: its name, how it is understood, how exactly its pieces agree with NumPy's whole."""
 
     name: str
@@ -48,7 +48,7 @@ class Entry:
     handler: Callable[..., Any]
 
 
-TABLE: dict[Callable[..., Any], Entry] = {}
+TABLE: dict[Callable[..., Any], KnownFunction] = {}
 """By the function of NumPy's."""
 
 DATA_DEPENDENT: frozenset[Callable[..., Any]] = frozenset(
@@ -170,7 +170,7 @@ def understood(*functions: Callable[..., Any], how: str, exactness: str = EXACT)
 
     def register(handler: Handler) -> Handler:
         for function in functions:
-            TABLE[function] = Entry(name_of(function), how, exactness, handler)
+            TABLE[function] = KnownFunction(name_of(function), how, exactness, handler)
         return handler
 
     return register

@@ -22,7 +22,7 @@ from slinky.frontend.func_judging import Judge
 from slinky.frontend.func_runs import FuncRun, random_run, run_on
 from slinky.frontend.kernels import Kernel
 from slinky.frontend.reports import FuncReport
-from slinky.frontend.windows import Window
+from slinky.frontend.windows import AxisWindow
 from slinky.graph.buffers import BufferExpr
 from slinky.graph.funcs import Func
 from slinky.ir.effects import NumericBox
@@ -179,7 +179,7 @@ def _func_of_kernel(kernel: Kernel, given: Sequence[object], dtype: np.dtype[Any
     return func, (*(_padded(array, windows[rank - array.ndim :]) for array in arrays), target)
 
 
-def _padded(array: Array, windows: Sequence[Window]) -> Buffer:
+def _padded(array: Array, windows: Sequence[AxisWindow]) -> Buffer:
     """An array with what is read beyond its edges, or without what is not read."""
     start = []
     for d, window in enumerate(windows):

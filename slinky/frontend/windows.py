@@ -22,7 +22,7 @@ Size: TypeAlias = "Callable[[Any], Any] | int | None"
 
 
 @attrs.frozen
-class Window:
+class AxisWindow:
     """What one element of the result reads along an axis: `before` and `after` its block, or all (`whole`).
 
     `boundary` is the rule beyond the edges of the array, None where nothing is read there.

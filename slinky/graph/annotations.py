@@ -127,7 +127,7 @@ class InMemoryOf:
         return self.buffer.name
 
 
-Place: TypeAlias = "At | Root"
+Placement: TypeAlias = "At | Root"
 """Where a func is computed, or a buffer stored."""
 
 

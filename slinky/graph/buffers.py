@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from slinky.errors import GraphError
-from slinky.graph.annotations import InMemoryOf, LoopName, Place, Root, place_in
+from slinky.graph.annotations import InMemoryOf, LoopName, Placement, Root, place_in
 from slinky.graph.terms import Arithmetic
 from slinky.ir.identifiers import as_python_reads
 from slinky.ir.operations import FloatScalar
@@ -145,7 +145,7 @@ class BufferExpr:
         self.domains: dict[int, Interval] = {}
         self.extensions: dict[object, BufferExpr] = {}
         self.extended_dims: frozenset[int] = frozenset()
-        self.stored: Place | None = None
+        self.stored: Placement | None = None
         self.memory: InMemoryOf | None = None
 
     __iter__ = None  # a buffer can be indexed, but is no sequence

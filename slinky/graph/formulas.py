@@ -16,7 +16,7 @@ import numpy as np
 from slinky.errors import GraphError
 from slinky.graph.buffers import Access, valid_name
 from slinky.graph.funcs import Func
-from slinky.graph.terms import Applied, Arithmetic, Chosen, Converted, Known, Literal, Part, Place
+from slinky.graph.terms import Applied, Arithmetic, Chosen, Converted, Known, Literal, Part, Position
 from slinky.ir.formulas import (
     Apply,
     Argument,
@@ -144,7 +144,7 @@ class _Writer:
                 return Constant(value)
             case Known(value=value, dtype=dtype):
                 return Argument(self._argument(value), dtype)
-            case Place(variable=variable):
+            case Position(variable=variable):
                 return self._step(Coordinate(self._dim(variable)))
             case Part(whole=whole, output=output):
                 found = self._known[id(whole)]

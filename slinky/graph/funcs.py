@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 
 from slinky.errors import GraphError
-from slinky.graph.annotations import LoopAnnotation, LoopLike, LoopName, Place, Root, loops_of, place_in
+from slinky.graph.annotations import LoopAnnotation, LoopLike, LoopName, Placement, Root, loops_of, place_in
 from slinky.graph.buffers import Access, BufferExpr, valid_name
 from slinky.graph.reductions import Reduction, reduced_inputs
 from slinky.graph.variants import DeclaredVariant, Variant, dtypes_of, orders_of, require_within
@@ -111,7 +111,7 @@ class Func:
         self.variants = self._variants(variants)
         self.fusions: list[DeclaredFusion] = []
         self.loop_annotations: tuple[LoopAnnotation, ...] = ()
-        self.placement: Place | None = None
+        self.placement: Placement | None = None
         self._check_cycle()
         for access in self.inputs:
             access.buffer.is_read = True

@@ -131,7 +131,7 @@ class Known(Term):
 
 
 @attrs.frozen(eq=False)
-class Place(Term):
+class Position(Term):
     """The coordinate of the element along a dimension."""
 
     variable: Variable
@@ -191,14 +191,14 @@ class Chosen(Term):
     dtype: np.dtype[Any]
 
 
-def coordinate(variable: Variable) -> Place:
+def coordinate(variable: Variable) -> Position:
     """The coordinate of an element along a dimension, as a term: an int64.
 
     In arithmetic with accesses a variable is one by itself; alone, `x * 0.5` is no term, and `coordinate(x) * 0.5` is.
     """
     if not _is_dimension(variable):
         raise GraphError(f"coordinate() takes a variable, such as x, got {variable!r}")
-    return Place(variable)
+    return Position(variable)
 
 
 def dtype_of(given: npt.DTypeLike) -> np.dtype[Any]:
@@ -298,7 +298,7 @@ def _operand(given: Any) -> Any:
     ):
         return given
     if isinstance(given, Expr):
-        return Place(cast(Variable, given)) if _is_dimension(given) else given
+        return Position(cast(Variable, given)) if _is_dimension(given) else given
     if isinstance(given, (bool, np.generic)) or (isinstance(given, np.ndarray) and given.ndim == 0):
         value = np.asarray(given)[()]
         dtype_of(value.dtype)

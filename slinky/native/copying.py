@@ -31,7 +31,7 @@ from slinky.ir.operations import Boundary, Copy
 from slinky.native.coordinates import LINES
 from slinky.native.integers import UnprintableError, literal
 from slinky.native.kernels import KernelFunction
-from slinky.native.moving import mover
+from slinky.native.moving import text_of_move
 from slinky.native.operators import C_TYPES
 from slinky.symbolic.expressions import Constant, Expr, FloorDivide, Product, Sum, Variable, linear, linear_sum
 from slinky.symbolic.intervals import Interval
@@ -69,7 +69,7 @@ def copier(copy: Copy, ranks: Sequence[int], dtype: np.dtype[Any], func: str, na
     parameters = tuple(each for each, _ in copy.arguments if each != "fill")
     printer = _Printer(copy, ranks, dtype, parameters, takes_fill)
     text = printer.function(name)
-    function = KernelFunction(LINES + mover(dtype.itemsize), text, printer.said(func))
+    function = KernelFunction(LINES + text_of_move(dtype.itemsize), text, printer.said(func))
     return Copier(name, function, parameters, frozenset(printer.divisors), takes_fill)
 
 

@@ -151,7 +151,8 @@ static void slinky_move@N(char *to, const char *from, slinky_side *sides, int co
 """
 
 
-def mover(size: int) -> str:
-    """The function `slinky_moveN` for elements of so many bytes, with what it calls."""
+def text_of_move(size: int) -> str:
+    """The C of `slinky_moveN`, which copies a rectangle of elements of N bytes from array to array, and of what that
+    calls."""
     kind = f"uint{8 * size}_t" if size in (1, 2, 4, 8) else f"struct {{ char bytes[{size}]; }}"
     return SIDES + _MOVE.replace("@TYPE", kind).replace("@N", str(size))

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from slinky.errors import ArgumentError, StorageError
 from slinky.runtime import mirrored
 from slinky.runtime.buffers import Array, Buffer, buffer_at
-from slinky.runtime.storage import Ring as Place
+from slinky.runtime.storage import Ring as StoredRing
 from slinky.runtime.storage import reserve, row_bytes
 from slinky.symbolic.expressions import is_integer, require_integer
 
@@ -66,7 +66,7 @@ class Ring:
             raise StorageError("this platform cannot map memory twice, so there are no rings")
         memory = reserve(mirrored.mirrored, size, "a ring")
         row = row_bytes(self._dtype, extents, self.axis)
-        self._place = Place(memory, size, self._dtype, extents, self.axis, row)
+        self._place = StoredRing(memory, size, self._dtype, extents, self.axis, row)
         self._window = self._place.window()
 
     @property

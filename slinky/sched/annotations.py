@@ -18,7 +18,7 @@ from contextlib import contextmanager
 
 import slinky as sl
 from slinky.errors import AnnotationError
-from slinky.graph.annotations import At, LoopAnnotation, Place
+from slinky.graph.annotations import At, LoopAnnotation, Placement
 from slinky.sched.defaults import (
     Placed,
     candidates,
@@ -85,7 +85,7 @@ class _Schedule:
 
     # Where funcs are computed -----------------------------------------------------------------------------------
 
-    def _place(self, func: sl.Func, place: Place) -> None:
+    def _place(self, func: sl.Func, place: Placement) -> None:
         """Compute a func where it shall be."""
         if isinstance(place, At):
             annotation = f"compute_at({place})"

@@ -41,7 +41,7 @@ from slinky.sched.primitives.rewriting import require_known_symbols, require_nam
 from slinky.symbolic.expressions import Expr, Metadata, Variable, as_expr
 from slinky.symbolic.traversal import symbols, union_of_symbols
 
-Place: TypeAlias = StatementCursor | BlockCursor | str | Statement
+StatementLike: TypeAlias = StatementCursor | BlockCursor | str | Statement
 """A statement or a block of them: a cursor, a pattern, or a statement that this editor gave or was given."""
 
 
@@ -79,18 +79,18 @@ class Editor:
     @overload
     def statement(self, place: IfCursor) -> If: ...
     @overload
-    def statement(self, place: Place) -> Statement: ...
-    def statement(self, place: Place) -> Statement:
+    def statement(self, place: StatementLike) -> Statement: ...
+    def statement(self, place: StatementLike) -> Statement:
         """The statement at a place as it stands now, an immutable value (see `slinky.ir`)."""
         return self._edit.statement(self._one(place))
 
-    def block(self, place: Place) -> Block:
+    def block(self, place: StatementLike) -> Block:
         """The statements of a block, or one alone, as they stand now."""
         return tuple(self._edit.statement(i) for i in self._some(place))
 
     # Verbs --------------------------------------------------------------------------------------------------------
 
-    def replace(self, place: Place, *statements: Statement) -> None:
+    def replace(self, place: StatementLike, *statements: Statement) -> None:
         """Put statements in the place of one, or of a block. Statements whose identity occurs again live on: cursors to
         them stay valid; the others end."""
         identities = self._some(place)
@@ -104,7 +104,7 @@ class Editor:
         """Put statements into a gap, such as `p.find("for y").before()`."""
         self._edit.insert(self._gap(gap), self._given(statements))
 
-    def move(self, place: Place, gap: GapCursor) -> None:
+    def move(self, place: StatementLike, gap: GapCursor) -> None:
         """Move a statement, or a block, with all that is inside, to a gap."""
         identities, target = self._some(place), self._gap(gap)
         if target.anchor in identities or not self._around(target.anchor).isdisjoint(identities):
@@ -112,12 +112,12 @@ class Editor:
         for identity in identities if target.is_before else reversed(identities):
             self._edit.move(identity, target)
 
-    def delete(self, place: Place) -> None:
+    def delete(self, place: StatementLike) -> None:
         """Remove a statement, or a block, with all that is inside."""
         for identity in self._some(place):
             self._edit.delete(identity)
 
-    def wrap(self, place: Place, around: Callable[[Block], Statement]) -> Statement:
+    def wrap(self, place: StatementLike, around: Callable[[Block], Statement]) -> Statement:
         """Put a statement, or a block, inside a new statement, which `around` makes of it: a loop or an if.
 
         Returns the new statement.
@@ -134,21 +134,21 @@ class Editor:
         self.replace(place, outer)
         return outer
 
-    def merge(self, first: Place, second: Place, into: Statement) -> None:
+    def merge(self, first: StatementLike, second: StatementLike, into: Statement) -> None:
         """Put one statement in the place of two: of the first, whose identity it has. The second ends."""
         a, b = self._one(first), self._one(second)
         if a == b or a in self._around(b) or b in self._around(a):
             raise OperationError("two statements that are merged must not stand one in the other")
         self._edit.merge(a, b, self._given((into,), apart_from=(a, b))[0])
 
-    def copy(self, place: Place) -> Block:
+    def copy(self, place: StatementLike) -> Block:
         """A copy of a statement, or of a block, that can stand beside it: with loops and buffers of its own.
 
         Not yet placed: `insert` does that.
         """
         return self._edit.copy_block(self.block(place))
 
-    def substitute(self, place: Place, replacements: Mapping[Expr, object]) -> None:
+    def substitute(self, place: StatementLike, replacements: Mapping[Expr, object]) -> None:
         """Replace symbols (variables of loops around, scalars) in all expressions at and inside a place.
 
         Loops inside keep their own variables, and get others where a replacement would run into them.
@@ -173,7 +173,7 @@ class Editor:
         require_name(name, "a buffer")
         self._edit.rename_buffer(identity, name)
 
-    def variable(self, wanted: str, place: Place) -> Variable:
+    def variable(self, wanted: str, place: StatementLike) -> Variable:
         """A variable for a loop around or inside a place: of the name that is wanted, or with a number behind it."""
         require_name(wanted, "a loop")
         return self._edit.fresh_variable(wanted, self._one(place))

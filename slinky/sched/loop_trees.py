@@ -1,4 +1,4 @@
-"""The nest of a pipeline at a glance: loops with their sizes and tails, what is computed in them, and scratch.
+"""The nest of a pipeline in few lines: loops with their sizes and tails, what is computed in them, and scratch.
 
 Idea. A program says bounds; what a person wants to see of a nest are lengths: `for m: 33 = 4 x 8 + 1`. With arrays or
 shapes the tree has numbers, those of the first iteration of the loops around, and of the last where they are others;

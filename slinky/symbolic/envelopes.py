@@ -58,8 +58,8 @@ def rises(expr: Expr, symbol: Expr, known: Facts = NO_FACTS) -> bool:
 
 
 def rises_plainly(expr: Expr, symbol: Expr) -> bool:
-    """Whether that can be seen at a glance: a sum of symbols, or a choice of the largest or smallest of such sums, in
-    each of which the symbol has a positive coefficient, or none."""
+    """Whether the form alone says so, without facts: a sum of symbols, or a choice of the largest or smallest of such
+    sums, in each of which the symbol has a positive coefficient, or none."""
     operands = expr.operands if type(expr) is Max or type(expr) is Min else (expr,)
     for operand in operands:
         if operand is symbol:

@@ -53,7 +53,7 @@ class Call:
 
 
 @attrs.frozen
-class Entry:
+class FunctionByPieces:
     """What is known of a function: its module, what is made of a call of it, and how many channels an image has.
 
     `reason` says why a call needs the whole image; None where it does not.
@@ -178,4 +178,4 @@ def _of_own_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
     return called
 
 
-__all__ = ["Call", "Delegated", "Entry", "delegate", "delegated", "module_of"]
+__all__ = ["Call", "Delegated", "FunctionByPieces", "delegate", "delegated", "module_of"]

@@ -19,7 +19,7 @@ import numpy as np
 
 from slinky.frontend.kernels import Array
 from slinky.frontend.ndimage.steps import Output, applied, scipy_ndimage
-from slinky.frontend.skimage_filters.delegating import Call, Delegated, Entry, delegated, module_of
+from slinky.frontend.skimage_filters.delegating import Call, Delegated, FunctionByPieces, delegated, module_of
 from slinky.graph.boundaries import CONSTANT
 
 MODULE = "filters.rank"
@@ -102,7 +102,9 @@ def rank_reason(call: Call) -> str | None:
     return None
 
 
-RANKS: Mapping[str, Entry] = {f"rank.{name}": Entry(MODULE, ranked, reason=rank_reason) for name in _LOCAL.split()}
+RANKS: Mapping[str, FunctionByPieces] = {
+    f"rank.{name}": FunctionByPieces(MODULE, ranked, reason=rank_reason) for name in _LOCAL.split()
+}
 """The rank filters that are understood."""
 
 __all__ = ["MODULE", "RANKS", "rank_reason", "ranked"]

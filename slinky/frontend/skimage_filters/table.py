@@ -19,7 +19,7 @@ from slinky.frontend.ndimage.steps import Cast, Output, applied, combined, held,
 from slinky.frontend.ndimage.table import Pieces
 from slinky.frontend.nodes import exactly
 from slinky.frontend.sizes import same
-from slinky.frontend.skimage_filters.delegating import Call, Delegated, Entry, delegated, module_of
+from slinky.frontend.skimage_filters.delegating import Call, Delegated, FunctionByPieces, delegated, module_of
 from slinky.frontend.skimage_filters.ranking import MODULE, RANKS, rank_reason, ranked
 from slinky.frontend.tables import TOLERANCE
 from slinky.graph.boundaries import CONSTANT
@@ -388,30 +388,30 @@ def _binary_closing(call: Call) -> Any:
     return _binary(_binary_dilation(call), call, "binary_erosion")
 
 
-_FILTERS: Mapping[str, Entry] = {
-    **{name: Entry("filters", _edges(1), reason=_edge_reason) for name in ("sobel", "prewitt", "scharr")},
-    "farid": Entry("filters", _edges(2), reason=_edge_reason),
+_FILTERS: Mapping[str, FunctionByPieces] = {
+    **{name: FunctionByPieces("filters", _edges(1), reason=_edge_reason) for name in ("sobel", "prewitt", "scharr")},
+    "farid": FunctionByPieces("filters", _edges(2), reason=_edge_reason),
     **{
-        name: Entry("filters", _edges(1))
+        name: FunctionByPieces("filters", _edges(1))
         for name in (
             "sobel_h", "sobel_v", "prewitt_h", "prewitt_v", "scharr_h", "scharr_v", "roberts", "roberts_pos_diag",
             "roberts_neg_diag", "laplace",
         )
     },
-    "farid_h": Entry("filters", _edges(2)),
-    "farid_v": Entry("filters", _edges(2)),
-    "gaussian": Entry("filters", _gaussian),
-    "difference_of_gaussians": Entry("filters", _difference_of_gaussians),
-    "unsharp_mask": Entry("filters", _unsharp_mask, reason=_unsharp_reason),
-    "median": Entry("filters", _median, reason=_median_reason),
-    "threshold_local": Entry("filters", _threshold_local, reason=_threshold_reason),
-    "gabor": Entry("filters", _gabor),
-    "correlate_sparse": Entry("filters", _correlate_sparse, reason=_complex_reason),
+    "farid_h": FunctionByPieces("filters", _edges(2)),
+    "farid_v": FunctionByPieces("filters", _edges(2)),
+    "gaussian": FunctionByPieces("filters", _gaussian),
+    "difference_of_gaussians": FunctionByPieces("filters", _difference_of_gaussians),
+    "unsharp_mask": FunctionByPieces("filters", _unsharp_mask, reason=_unsharp_reason),
+    "median": FunctionByPieces("filters", _median, reason=_median_reason),
+    "threshold_local": FunctionByPieces("filters", _threshold_local, reason=_threshold_reason),
+    "gabor": FunctionByPieces("filters", _gabor),
+    "correlate_sparse": FunctionByPieces("filters", _correlate_sparse, reason=_complex_reason),
 }  # fmt: skip
 
-_EXPOSURE: Mapping[str, Entry] = {
-    **{name: Entry("exposure", _elements) for name in ("adjust_gamma", "adjust_log", "adjust_sigmoid")},
-    "rescale_intensity": Entry("exposure", _elements, reason=_range_reason),
+_EXPOSURE: Mapping[str, FunctionByPieces] = {
+    **{name: FunctionByPieces("exposure", _elements) for name in ("adjust_gamma", "adjust_log", "adjust_sigmoid")},
+    "rescale_intensity": FunctionByPieces("exposure", _elements, reason=_range_reason),
 }
 
 _BY_PRODUCTS = (
@@ -423,29 +423,29 @@ _BY_PRODUCTS = (
 
 _DISTANCES = ("deltaE_cie76", "deltaE_ciede94", "deltaE_ciede2000", "deltaE_cmc")
 
-_COLOR: Mapping[str, Entry] = {
-    **{name: Entry("color", _pixels, channels=3) for name in ("rgb2hsv", "hsv2rgb", *_BY_PRODUCTS)},
-    "rgba2rgb": Entry("color", _pixels, channels=4),
-    "rgb2gray": Entry("color", _rgb2gray, channels=3),
-    "gray2rgb": Entry("color", _gray2rgb),
-    "gray2rgba": Entry("color", _gray2rgba, reason=_alpha_reason),
-    **{name: Entry("color", _delta_e, channels=3, reason=_distance_reason) for name in _DISTANCES},
+_COLOR: Mapping[str, FunctionByPieces] = {
+    **{name: FunctionByPieces("color", _pixels, channels=3) for name in ("rgb2hsv", "hsv2rgb", *_BY_PRODUCTS)},
+    "rgba2rgb": FunctionByPieces("color", _pixels, channels=4),
+    "rgb2gray": FunctionByPieces("color", _rgb2gray, channels=3),
+    "gray2rgb": FunctionByPieces("color", _gray2rgb),
+    "gray2rgba": FunctionByPieces("color", _gray2rgba, reason=_alpha_reason),
+    **{name: FunctionByPieces("color", _delta_e, channels=3, reason=_distance_reason) for name in _DISTANCES},
 }
 
-_MORPHOLOGY: Mapping[str, Entry] = {
-    "erosion": Entry("morphology", _erosion),
-    "dilation": Entry("morphology", _dilation),
-    "opening": Entry("morphology", _opening),
-    "closing": Entry("morphology", _closing),
-    "binary_erosion": Entry("morphology", _binary_erosion),
-    "binary_dilation": Entry("morphology", _binary_dilation),
-    "binary_opening": Entry("morphology", _binary_opening),
-    "binary_closing": Entry("morphology", _binary_closing),
-    "white_tophat": Entry("morphology", _tophat(_opening, is_image_first=True)),
-    "black_tophat": Entry("morphology", _tophat(_closing, is_image_first=False)),
+_MORPHOLOGY: Mapping[str, FunctionByPieces] = {
+    "erosion": FunctionByPieces("morphology", _erosion),
+    "dilation": FunctionByPieces("morphology", _dilation),
+    "opening": FunctionByPieces("morphology", _opening),
+    "closing": FunctionByPieces("morphology", _closing),
+    "binary_erosion": FunctionByPieces("morphology", _binary_erosion),
+    "binary_dilation": FunctionByPieces("morphology", _binary_dilation),
+    "binary_opening": FunctionByPieces("morphology", _binary_opening),
+    "binary_closing": FunctionByPieces("morphology", _binary_closing),
+    "white_tophat": FunctionByPieces("morphology", _tophat(_opening, is_image_first=True)),
+    "black_tophat": FunctionByPieces("morphology", _tophat(_closing, is_image_first=False)),
 }
 
-TABLE: Mapping[str, Entry] = {**_FILTERS, **_EXPOSURE, **_COLOR, **_MORPHOLOGY, **RANKS}
+TABLE: Mapping[str, FunctionByPieces] = {**_FILTERS, **_EXPOSURE, **_COLOR, **_MORPHOLOGY, **RANKS}
 """The functions that are understood."""
 
 _HISTOGRAM = "it needs the histogram of the whole image"

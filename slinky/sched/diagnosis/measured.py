@@ -192,14 +192,14 @@ def own_threads(known: Evidence, measured: Measured) -> Iterator[Spot]:
             continue
         figure = (
             f"a run takes {1000 * measured.whole:.3g} ms on {workers} workers, and {1000 * alone.whole:.3g} ms on one, "
-            f"where callbacks keep {alone.processors:.1f} processors busy: they have threads of their own; with "
-            f"{_switch()}=1, set before NumPy is imported, each worker has one"
+            f"where callbacks compute on {alone.processors:.1f} processors at once: they have threads of their own; "
+            f"with {_switch()}=1, set before NumPy is imported, each worker has one"
         )
         yield Spot("threads in threads", loop, loop.name(), figure, 0, [step(sl.serialize_loop, loop)])
 
 
 def _has_own_threads(measured: Measured, loop: sl.LoopCursor) -> bool:
-    """Whether callbacks keep several processors busy where one worker runs them."""
+    """Whether callbacks compute on several processors at once where one worker runs them."""
     alone = measured.alone.get(loop.name())
     return alone is not None and alone.processors >= OWN_THREADS
 

@@ -1,4 +1,4 @@
-"""Does a box lie in another one? Asked at a glance, by a short look, or by a proof.
+"""Does a box lie in another one? Asked of constants, of single facts, or by a proof.
 
 Invariant: yes is said only where each element of the one is in the other, for all integers that meet the facts.
 """
@@ -19,7 +19,7 @@ def inside(inner: Interval, outer: Interval, known: Facts) -> bool:
 
 
 def shown(a: Expr, b: Expr, known: Facts) -> bool:
-    """Whether `a <= b` is shown, by a short look or a long one."""
+    """Whether `a <= b` is shown: by few steps, or else by a proof."""
     if at_most(a, b, known):
         return True
     condition = a <= b

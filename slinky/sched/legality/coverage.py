@@ -335,8 +335,8 @@ class Coverage:
         return written
 
     def _written_before(self, call: Call, loop: For) -> Box | None:
-        """The box that a call has surely written in all earlier iterations of the loop right around it, where that can
-        be seen at a glance: one dimension moves, evenly, and leaves no gap whatever the facts are."""
+        """The box that a call has surely written in all earlier iterations of the loop right around it, where no
+        facts are needed to show it: one dimension moves, evenly, and leaves no gap."""
         key = call.id, loop.id
         if key not in self.before:
             self.before[key] = self._find_written_before(call, loop)
