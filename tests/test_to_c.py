@@ -7,6 +7,7 @@ import re
 import subprocess
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from random_nests import arguments, pipeline, scheduled
 from test_nests import blur, blurred
 
 import slinky as sl
+from slinky.native.names import CNames
 
 y, x = sl.variables("y x")
 Array = np.ndarray[Any, Any]
@@ -100,6 +102,45 @@ def test_names_that_c_has(tmp_path: Path) -> None:
     status, result = run_in_c(p, [values], found, {"array": 3}, [*COMMAND, *FLAGS], tmp_path)
     assert status == 0
     same_bits(result, (np.sqrt(values.array) + np.float32(3)) * np.float32(2))
+
+
+@pytest.mark.parametrize("name", ["sqrtf", "sin", "feclearexcept", "image_given", "given", "malloc"])
+def test_scalars_called_as_what_the_text_calls(name: str, tmp_path: Path) -> None:
+    """The text compiles without a warning, and so does a plan whose results are called so."""
+    image, out = plane("image", np.float32), plane(name, np.float32)
+    number = sl.scalar("number", float)
+    sl.arithmetic(np.sqrt(abs(image[y, x])) * number + np.sin(image[y, x]), out[y, x], name="term")
+    p = sl.split_loop(sl.build_pipeline([image], [out]), "term.x", 1)
+    given = numbers((3, 4), np.float32)
+    with np.errstate(all="ignore"):
+        same_bits(p.compile(backend="native")(given, number=0.5), p(given, number=0.5))
+    image, out = plane("image", np.float32), plane("out", np.float32)
+    sl.arithmetic(np.sqrt(abs(image[y, x])) * sl.scalar(name, float), out[y, x], name="term")
+    (tmp_path / "file.c").write_text(sl.build_pipeline([image], [out]).to_c(), encoding="utf-8")
+    command = [*COMMAND, *FLAGS, "-fsyntax-only", str(tmp_path / "file.c")]
+    subprocess.run(command, check=True)
+
+
+ROUNDING: list[Any] = [np.sqrt, np.floor, np.ceil, np.trunc, np.rint, np.abs, np.sin, np.tanh]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "ufuncs"),
+    [(np.float32, ROUNDING), (np.float64, [*ROUNDING, np.tan, np.exp, np.exp2, np.log1p, np.arctan, np.cosh])],
+)
+def test_names_of_functions_that_texts_call(dtype: Any, ufuncs: list[Any]) -> None:
+    """No variable is called as a function of the C library that a text calls."""
+    names, a, out = CNames(), plane("a", dtype), plane("out", dtype)
+    value: Any = a[y, x]
+    for ufunc in (*ufuncs, *(partial(two, value) for two in (np.hypot, np.fmod, np.copysign, np.maximum))):
+        value = value + ufunc(a[y, x])
+    sl.arithmetic(value, out[y, x], name="term")
+    p = sl.split_loop(sl.build_pipeline([a], [out]), "term.x", 1)
+    text = re.sub(r"/\*.*?\*/|^#.*?$|__attribute__.*?$", "", p.to_c(), flags=re.DOTALL | re.MULTILINE)
+    called = set(re.findall(r"(?<![\w.])([a-z]\w*)\(", text)) - {"if", "for", "while", "switch", "return", "sizeof"}
+    called = {each for each in called if not each.startswith(("slinky", "run_"))}
+    assert len(called) > 5
+    assert not [each for each in called if names.of(each) == each]
 
 
 def test_a_check_that_does_not_hold(tmp_path: Path) -> None:

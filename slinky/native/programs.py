@@ -294,7 +294,7 @@ class _ProgramLines(JoinedLines):
         )
 
     def _take(self, p: BufferParameter, array: str, origin: str) -> None:
-        given, text = self._names.of(f"{array}_given"), self._names.of(array)
+        given, text = self._names.fresh(f"{array}_given"), self._names.of(array)
         self._parameters.append(f"const slinky_buffer *{given}")
         if p.dtype not in C_TYPES:
             raise UnprintableError(f"{p.name} is of {p.dtype}")
