@@ -433,14 +433,14 @@ WRONG: list[Any] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", ["[]", "{", *(json.dumps({"k": value}) for value in WRONG)])
-def test_a_file_that_tune_has_not_written(text: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("data", [b"[]", b"{", b"\xff\xfe", *(json.dumps({"k": value}).encode() for value in WRONG)])
+def test_a_file_that_tune_has_not_written(data: bytes, tmp_path: Path) -> None:
     path = tmp_path / "tuned.json"
-    path.write_text(text)
+    path.write_bytes(data)
     values, out = np.zeros(100, np.float32), sl.Buffer(np.zeros(98, np.float32), min=(1,))
     with pytest.raises(sl.OperationError, match=r"tuned\.json does not hold what tune has kept"):
         tuned(examples.blur(), values, out, budget_s=0, cache=path)
-    assert path.read_text() == text
+    assert path.read_bytes() == data
 
 
 @pytest.mark.parametrize("budget", [-1, float("nan"), "long", True])

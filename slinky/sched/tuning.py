@@ -318,11 +318,11 @@ _FIELDS = ("workers", "call_factor", "cache_factor", "is_scheduled", "rows")
 def _kept(path: Path) -> dict[str, Candidate]:
     """What a file keeps. Raises `OperationError` where it keeps something else."""
     try:
-        text = path.read_text()
+        data = path.read_bytes()
     except FileNotFoundError:
         return {}
     try:
-        found = {key: _candidate(value) for key, value in json.loads(text).items()}
+        found = {key: _candidate(value) for key, value in json.loads(data.decode()).items()}
     except (ValueError, TypeError, AttributeError) as error:
         raise sl.OperationError(f"tune: {path} does not hold what tune has kept: {error}") from None
     return found
