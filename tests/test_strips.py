@@ -127,6 +127,12 @@ def test_workers_that_make_no_sense(workers: Any) -> None:
         sl.strips(stencils(1), 4, workers)
 
 
+@pytest.mark.parametrize("rows", [0, -4])
+def test_rows_that_make_no_sense(rows: int) -> None:
+    with pytest.raises(sl.OperationError, match=f"rows must be at least 1, got {rows}"):
+        sl.strips(stencils(1), rows)
+
+
 def test_the_history_makes_it_again() -> None:
     p = stencils(2)
     for q in (sl.strips(p, 4), sl.strips(p, 4, 2)):

@@ -13,6 +13,7 @@ from typing import Any
 import slinky as sl
 from slinky.ir import with_range
 from slinky.symbolic import symbols, variable
+from slinky.symbolic.expressions import constant_value
 
 
 @sl.sched_op("loops", "call")
@@ -289,6 +290,9 @@ def strips(p: sl.Pipeline, rows: sl.Expr | int, workers: int = 1) -> Any:
     given: object = workers
     if isinstance(given, bool) or not isinstance(given, int) or given < 1:
         raise sl.OperationError(f"workers must be an integer of at least 1, got {workers!r}")
+    least = constant_value(rows) if isinstance(rows, sl.Expr) else rows
+    if least is not None and least < 1:
+        raise sl.OperationError(f"rows must be at least 1, got {rows}")
     loops: list[sl.LoopCursor] = []
     for call in p.find_all("_ = _"):
         if _is_last(p, call) and not sl.enclosing_loops(p, call):
