@@ -345,7 +345,9 @@ def c_function(
     is not passed, elements follow each other without gaps; arrays that have some are copied. A function of `njit` is
     called with arrays, as from Python.
 
-    It returns an `int`: `success`, or what fails the run; with `success=None`, nothing. The object is kept alive.
+    It returns an `int`: `success`, or what fails the run; with `success=None`, nothing. The object is kept alive. A
+    function of Python's behind a pointer of `ctypes` must catch its exceptions and return a number that says so:
+    `ctypes` prints them, and what it returns then is any number.
 
     >>> import ctypes, ctypes.util, numpy as np, slinky as sl
     >>> move = sl.c_function(ctypes.CDLL(None).memcpy, inputs={"a": (np.uint8, 1)}, outputs={"out": (np.uint8, 1)},
