@@ -5,6 +5,7 @@ from __future__ import annotations
 import array
 import ctypes
 import pickle
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -563,8 +564,13 @@ def test_floats_reach_no_bounds() -> None:
     (i,) = sl.variables("i")
     amount = sl.scalar("amount", float)
     inp, out = (sl.BufferExpr(name, np.float64, 1) for name in ("inp", "out"))
-    for use in (lambda: inp[i + amount], lambda: -amount, lambda: amount >= 1, lambda: 3 // amount):
-        with pytest.raises(sl.ExpressionError, match="amount is a float, which can only be an argument of a callback"):
+    uses: list[Callable[[], Any]] = [
+        *(lambda: inp[i + amount], lambda: -amount, lambda: amount >= 1, lambda: 3 // amount, lambda: amount**2),
+        *(lambda: np.sqrt(amount), lambda: np.ones(3) * amount, lambda: np.float32(2) * amount),
+        *(lambda: amount * amount, lambda: np.add(amount, 1.0)),
+    ]
+    for use in uses:
+        with pytest.raises(sl.ExpressionError, match=r"amount is a float: .* Write \(a\[x\] \* amount\) \* 2"):
             use()
     with pytest.raises(TypeError, match="expected an integer or an integer expression"):
         sl.interval(i, amount)  # type: ignore[arg-type]

@@ -31,8 +31,8 @@ Own = TypeVar("Own", bound="_Operation")
 
 @attrs.frozen(repr=False, order=False)
 class FloatScalar:
-    """A float that is known when the pipeline runs, given there by its name. It is an argument of callbacks and nothing
-    else: bounds, steps and conditions are made of integers, so no arithmetic is done with it."""
+    """A float that is known when the pipeline runs, given there by its name. It is an argument of callbacks, and a
+    number in formulas: bounds, steps and conditions are made of integers, so no arithmetic is done with it alone."""
 
     name: str
 
@@ -43,15 +43,26 @@ class FloatScalar:
         return f'sl.scalar("{self.name}", float)'
 
     def _refuse(self, *others: object) -> Any:
-        if any(callable(getattr(other, "__array_ufunc__", None)) for other in others):
+        if any(map(_takes_floats, others)):
             return NotImplemented  # arithmetic of elements, in which it takes part
         raise ExpressionError(
-            f"the scalar {self.name} is a float, which can only be an argument of a callback; what reaches bounds is "
-            f'an integer: sl.scalar("{self.name}")'
+            f"the scalar {self.name} is a float: no arithmetic is done with it but beside elements. Write (a[x] * "
+            f"{self.name}) * 2 for a[x] * ({self.name} * 2), or make what is computed of it a scalar of its own; what "
+            f'reaches bounds is an integer: sl.scalar("{self.name}")'
         )
 
+    def __array_ufunc__(self, ufunc: object, method: str, *operands: object, **options: Any) -> Any:
+        return self._refuse(*operands)
+
+    __pow__ = __rpow__ = __pos__ = __abs__ = __divmod__ = __rdivmod__ = _refuse
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __floordiv__ = __rfloordiv__ = _refuse
     __truediv__ = __rtruediv__ = __mod__ = __rmod__ = __neg__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
+
+
+def _takes_floats(other: object) -> bool:
+    """Whether it is an element, which knows of floats and leaves arithmetic with them to none."""
+    is_element = callable(getattr(other, "__array_ufunc__", None))
+    return is_element and not isinstance(other, (FloatScalar, np.ndarray))
 
 
 @attrs.frozen(eq=False, kw_only=True)
