@@ -10,7 +10,6 @@ import subprocess
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -23,7 +22,7 @@ from random_arithmetic import numbers, plane, same_bits
 import slinky as sl
 from slinky.frontend import jitting, to_native
 from slinky.frontend.tracing import Plans
-from slinky.native import compiling
+from slinky.native import plans
 from slinky.native.background import MOST_WAITING, Background
 
 pytestmark = [
@@ -40,16 +39,13 @@ Array = np.ndarray[Any, Any]
 
 
 @pytest.fixture(autouse=True)
-def _moves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _moves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Functions move after their first call, and pipelines and libraries are nobody else's."""
     monkeypatch.setenv("SLINKY_NATIVE", "1")
     monkeypatch.setenv("SLINKY_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(to_native, "PATIENCE", 0.0)
     monkeypatch.setattr(jitting, "PLANS", Plans())
     monkeypatch.setattr(to_native, "_progress", WeakKeyDictionary())
-    compiling._folder.cache_clear()
-    yield
-    compiling._folder.cache_clear()
 
 
 @pytest.fixture
@@ -149,7 +145,7 @@ def test_back_ends_that_choose(backend: str, monkeypatch: pytest.MonkeyPatch) ->
             plan(given, found)
         if not (backend == "auto" and name == "exponential"):
             same_bits(found, expected)
-    monkeypatch.setenv("CC", "/no/such/compiler")
+    monkeypatch.setattr(plans, "compiler", lambda: None)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert not sl.Pipeline(p.program).compile(backend=backend).runs_c  # type: ignore[attr-defined]
@@ -227,7 +223,7 @@ def _module_level(x: Array) -> Any:
 
 
 def test_without_a_compiler_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CC", "/no/such/compiler")
+    monkeypatch.setattr(plans, "compiler", lambda: None)
     function, image = jit(soft), numbers((10, 12), np.float32)
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -237,6 +233,17 @@ def test_without_a_compiler_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> 
         assert function.wait_native(SECONDS)
     same_bits(found[0], expected[0])
     assert not in_c(function, image)
+
+
+def test_a_compiler_that_was_named_and_is_none_is_told_of_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "/no/such/compiler")
+    function, image = jit(soft), numbers((10, 12), np.float32)
+    with np.errstate(all="ignore"):
+        expected = soft(image)
+        function(image)
+        with pytest.warns(sl.CompilationFailedWarning, match=r"stays with NumPy's loops: CC says '/no/such/compiler'"):
+            function.wait_native(SECONDS)
+        same_bits(function(image)[0], expected[0])  # is not said again: warnings are errors here
 
 
 def test_a_compiler_that_fails_is_told_of_once(script: Any) -> None:
@@ -337,7 +344,7 @@ def test_a_process_exits_while_the_compiler_runs(script: Any) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "3000.0\n", "")
     assert not list((folder / "cache" / "native").glob("making-*"))
     status = Path(f"/proc/{int((folder / 'begun').read_text())}/stat")
-    assert not status.exists() or status.read_text().rpartition(")")[2].split()[0] == "Z"
+    assert not status.exists() or status.read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "Z"
 
 
 # ----------------------------------------------------------------------------------------------------------------

@@ -403,8 +403,35 @@ def test_a_compiler_that_fails_is_an_error_with_its_words(monkeypatch: pytest.Mo
 def test_no_compiler_where_one_was_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", "/no/such/compiler -x")
     p, _ = of(lambda a: a * 2, np.float32)
-    with pytest.raises(sl.CompilationError, match="CC says '/no/such/compiler -x', which is no C compiler"):
-        p.compile(backend="native")
+    for backend in NATIVE:
+        with pytest.raises(sl.CompilationError, match="CC says '/no/such/compiler -x', which is no C compiler"):
+            p.compile(backend=backend)
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [("{cc} -x", "(?s)cc.sh -x --version failed \\(3\\):\nno licence \ufffd$"), ('{cc} "x', "No closing quotation")],
+)
+def test_what_a_compiler_says_that_does_not_run(
+    said: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = tmp_path / "cc.sh"
+    script.write_text("#!/bin/sh\nprintf 'no licence \\377\\n' >&2\nexit 3\n")
+    script.chmod(0o755)
+    monkeypatch.setenv("CC", said.format(cc=script))
+    p, _ = of(lambda a: a * 2, np.float32)
+    for backend in NATIVE:
+        with pytest.raises(sl.CompilationError, match=words):
+            p.compile(backend=backend)
+
+
+@needs_compiler
+def test_no_word_is_no_compiler_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", " ")
+    found = compiling.compiler()
+    monkeypatch.delenv("CC")
+    assert found is not None
+    assert found == compiling.compiler()
 
 
 @pytest.mark.parametrize("backend", ["interpreter", "fortran"])
@@ -414,11 +441,13 @@ def test_back_ends_without_plans(backend: str) -> None:
         p.compile(backend=backend)
 
 
+NATIVE = ("native", "native-fast", "auto", "native-exact")
+
+
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("SLINKY_CACHE", str(tmp_path / "cache"))
-    yield tmp_path / "cache" / "native"
-    compiling._folder.cache_clear()
+    return tmp_path / "cache" / "native"
 
 
 @needs_compiler

@@ -137,23 +137,43 @@ class NotShippedError(CompilationError):
 
 
 def compiler() -> Compiler | None:
-    """The C compiler of this machine: `$CC`, else `cc`, `gcc` or `clang`, else that of the extra `native`."""
-    return _compiler(os.environ.get("CC", ""))
+    """The C compiler of this machine: `$CC`, else `cc`, `gcc` or `clang`, else that of the extra `native`; None where
+    there is none. Raises `CompilationError` where `$CC` is none."""
+    return _compiler(os.environ.get("CC", "").strip())
 
 
 @cache
 def _compiler(asked: str) -> Compiler | None:
-    candidates: list[tuple[str, ...]] = [tuple(shlex.split(asked))] if asked else [("cc",), ("gcc",), ("clang",)]
-    if not asked and importlib.util.find_spec("ziglang") is not None:
+    if asked:
+        return _compiler_asked_for(asked)
+    candidates: list[tuple[str, ...]] = [("cc",), ("gcc",), ("clang",)]
+    if importlib.util.find_spec("ziglang") is not None:
         candidates.append((sys.executable, "-m", "ziglang", "cc"))
     for command in candidates:
-        if command and shutil.which(command[0]):
+        if shutil.which(command[0]):
             with contextlib.suppress(OSError, subprocess.SubprocessError):
-                told = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True, timeout=60)
-                return Compiler(command, told.stdout)
-    if asked:
-        raise CompilationError(f"CC says {asked!r}, which is no C compiler that can be run")
+                return Compiler(command, _version(command))
     return None
+
+
+def _compiler_asked_for(asked: str) -> Compiler:
+    """The compiler that `$CC` says. Raises `CompilationError`, with what the command says, if it is none."""
+    what = f"CC says {asked!r}, which is no C compiler that can be run"
+    try:
+        command = tuple(shlex.split(asked))
+        return Compiler(command, _version(command))
+    except subprocess.CalledProcessError as error:
+        told = "\n".join(each.strip() for each in (error.stderr, error.stdout) if each.strip())
+        raise CompilationError(f"{what}: {shlex.join(error.cmd)} failed ({error.returncode}):\n{told}") from None
+    except (OSError, ValueError, subprocess.SubprocessError) as error:  # or words that no shell would take
+        raise CompilationError(f"{what}: {error}") from None
+
+
+def _version(command: tuple[str, ...]) -> str:
+    """What a compiler says of its version."""
+    words = [*command, "--version"]
+    done = subprocess.run(words, capture_output=True, check=True, timeout=60, encoding="utf-8", errors="replace")
+    return done.stdout
 
 
 def library(text: str, made_by: Compiler) -> ctypes.CDLL:

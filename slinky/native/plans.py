@@ -19,7 +19,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from slinky.errors import CompilationError, MissingCompilerWarning
+from slinky.errors import MissingCompilerWarning
 from slinky.ir.combined import formula_of
 from slinky.ir.formulas import Formula
 from slinky.ir.nesting import funcs_in
@@ -75,7 +75,7 @@ class NativePlan(Plan):
     @staticmethod
     def has_loops() -> bool:
         """Whether there is a compiler for them."""
-        return any_compiler() is not None
+        return compiler() is not None
 
     def variant(self, kind: Kind) -> Variant:
         """A variant of the function; made on the first use, and before it, what it needs of C."""
@@ -142,7 +142,7 @@ class AutoPlan(NativePlan):
     """A plan that runs in C what is faster so: all of it is Python, without a word, where there is no C compiler."""
 
     def _compiler(self) -> Compiler | None:
-        return any_compiler()
+        return compiler()
 
     def _is_better(self, formula: Formula) -> bool:
         """Not for a single step, for which NumPy has a loop of its own, unless C has a faster one."""
@@ -172,18 +172,11 @@ def _keeps_bits(func: LoweredFunc) -> bool:
     return formula is None or is_exact(formula)
 
 
-def any_compiler() -> Compiler | None:
-    """The C compiler, for those who do as well without: none if `$CC` is no compiler."""
-    try:
-        return compiler()
-    except CompilationError:
-        return None
-
-
 def has_exact_code(program: Program) -> bool:
-    """Whether there is a C compiler, and something that it may do in an `ExactPlan`."""
+    """Whether there is a C compiler, and something that it may do in an `ExactPlan`. Raises `CompilationError` where
+    `$CC` is no compiler."""
     formulas = map(formula_of, funcs_in(program))
-    return any(each is not None and is_exact(each) for each in formulas) and any_compiler() is not None
+    return any(each is not None and is_exact(each) for each in formulas) and compiler() is not None
 
 
 def _without_arguments(carrier: Callable[..., Any]) -> Callable[..., Any]:
