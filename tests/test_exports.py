@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -100,12 +99,9 @@ def test_a_process_without_a_compiler(tmp_path: Path, native: Any) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _own_pipelines(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+def _own_pipelines(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(jitting, "PLANS", Plans())
     monkeypatch.setenv("SLINKY_CACHE", str(tmp_path / "cache"))
-    compiling._folder.cache_clear()
-    yield
-    compiling._folder.cache_clear()
 
 
 def curve(a: Any) -> Any:
@@ -133,7 +129,7 @@ def page(folder: Path) -> Path:
 
 
 def change(path: Path, **values: Any) -> None:
-    path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
+    path.write_text(json.dumps({**json.loads(path.read_text(encoding="utf-8")), **values}), encoding="utf-8")
 
 
 def cut(folder: Path, suffix: str) -> None:

@@ -8,7 +8,8 @@ import stat
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -408,6 +409,7 @@ def test_no_compiler_where_one_was_named(monkeypatch: pytest.MonkeyPatch) -> Non
             p.compile(backend=backend)
 
 
+@pytest.mark.skipif(os.name != "posix", reason="the compiler of this test is a shell script")
 @pytest.mark.parametrize(
     ("said", "words"),
     [("{cc} -x", "(?s)cc.sh -x --version failed \\(3\\):\nno licence \ufffd$"), ('{cc} "x', "No closing quotation")],
@@ -460,9 +462,80 @@ def test_what_is_compiled_is_kept(folder: Path, monkeypatch: pytest.MonkeyPatch)
         patch.setattr(compiling, "_compile", None)
         assert compiling.library("int three(void) { return 3; }\n", made_by).three() == 3
     (text,) = folder.glob("*.c")
-    text.write_text("int three(void) { return 4; }\n")
-    assert compiling.library("int three(void) { return 3; }\n", made_by).three() == 3
-    assert text.read_text() == "int three(void) { return 3; }\n"
+    kept = text.read_bytes()
+    assert kept.startswith(b"int three(void) { return 3; }\n")
+    for other in (kept.replace(b"3;", b"4;"), b"\xff\xfe", b""):
+        text.write_bytes(other)
+        assert compiling.library("int three(void) { return 3; }\n", made_by).three() == 3
+        assert text.read_bytes().startswith(b"int three(void) { return 3; }\n")
+
+
+@needs_compiler
+@pytest.mark.parametrize("damage", ["empty", "cut", "zeros", "garbage", "writable"])
+def test_a_library_that_was_damaged_is_compiled_again(folder: Path, damage: str) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
+    run = partial(subprocess.run, [sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True)
+    first = run(check=True)
+    libraries = {path: path.read_bytes() for path in folder.glob("*.so")}
+    for path, whole in libraries.items():
+        damaged = {
+            "empty": b"",
+            "cut": whole[:1000],
+            "zeros": whole[:4096] + bytes(len(whole) - 4096),
+            "garbage": b"x" * len(whole),
+            "writable": whole,
+        }
+        path.write_bytes(damaged[damage])
+        if damage == "writable":
+            path.chmod(0o777)
+    again = run(check=False)
+    assert (again.returncode, again.stdout) == (0, first.stdout), again.stderr
+    assert {path: path.read_bytes() for path in folder.glob("*.so")} == libraries
+    assert not any(path.stat().st_mode & 0o077 for path in folder.iterdir())
+
+
+@needs_compiler
+def test_a_library_that_cannot_be_loaded_is_compiled_once_more(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where it was compiled beside libraries that are not installed here, in a folder that machines share."""
+    made_by = compiling.compiler()
+    assert made_by is not None
+    text = "int four(void) { return 4; }\n"
+    library = made_by.file(text)
+    library.write_bytes(b"of another system")
+    library.with_suffix(".c").write_bytes(compiling._kept_text(text, library.read_bytes()))
+    assert compiling.library(text, made_by).four() == 4
+    made: list[str] = []
+
+    def useless(text: str, made_by: object, path: Path) -> None:
+        made.append(text)
+        path.touch(0o700)
+        path.write_bytes(b"of another system")
+        path.with_suffix(".c").write_bytes(compiling._kept_text(text, path.read_bytes()))
+
+    monkeypatch.setattr(compiling, "_compile", useless)
+    with pytest.raises(sl.CompilationError, match="compiled cannot be loaded"):
+        compiling.library("int five(void) { return 5; }\n", made_by)
+    assert len(made) == 2
+
+
+@needs_compiler
+def test_what_cannot_be_kept(folder: Path) -> None:
+    made_by = compiling.compiler()
+    assert made_by is not None
+    text = "int six(void) { return 6; }\n"
+    (folder / f"{made_by.digest(text)}.so" / "a folder").mkdir(parents=True)
+    with pytest.raises(sl.CompilationError, match="what is compiled cannot be kept in "):
+        compiling.library(text, made_by)
+    assert not list(folder.glob("making-*"))
+
+
+@needs_compiler
+def test_texts_are_the_same_wherever_a_process_runs(folder: Path) -> None:
+    plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    environment = {**os.environ, **plain, "PYTHONPATH": str(Path(__file__).parent.parent)}
+    script = SCRIPT.replace('"a", "out"', r'"\u00e9", "out"')
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout == "4000.0\n", done.stderr
 
 
 @needs_compiler
@@ -482,6 +555,13 @@ def test_a_folder_that_others_can_write_to_is_not_used(folder: Path) -> None:
     found = compiling._folder(os.environ["SLINKY_CACHE"])
     assert found != folder
     assert not found.stat().st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    assert compiling._folder(os.environ["SLINKY_CACHE"]) == found
+    folder.chmod(0o700)  # that is asked each time
+    assert compiling._folder(os.environ["SLINKY_CACHE"]) == folder
+    folder.chmod(0o770)
+    assert compiling._folder(os.environ["SLINKY_CACHE"]) == found
+    found.rmdir()
+    assert compiling._folder(os.environ["SLINKY_CACHE"]).is_dir()
 
 
 SCRIPT = """

@@ -112,7 +112,8 @@ class Background:
             if self._is_over:
                 raise CompilationError("the process ends")
             pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-            self._process = subprocess.Popen(command, text=True, start_new_session=os.name == "posix", **pipes)
+            words: dict[str, Any] = {"encoding": "utf-8", "errors": "replace"}
+            self._process = subprocess.Popen(command, start_new_session=os.name == "posix", **words, **pipes)
         process = self._process
         try:
             stdout, stderr = process.communicate()

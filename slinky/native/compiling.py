@@ -1,12 +1,13 @@
 """Compiling C: which compiler, how, and where what it made is kept.
 
 Idea. A library is named by a digest of all that it depends on (its text, the compiler and its version, the flags, the
-processor), so one that is there is right, and is found without starting a compiler. The text is kept beside it and
-compared when it is found, so that not even a digest is trusted.
+processor), so one that is there is right, and is found without starting a compiler. The text is kept beside it, with
+the size and the digest of the library, and both are compared before a library is loaded: one that was cut short by a
+full disk or a loss of power would end the process. What does not fit is compiled again.
 
 Invariants: a library is there as a whole or not at all, also where several processes make it at the same time; and it
-is loaded from no folder that somebody else can write to. Threads that want the same library compile it once, and while
-they do, no lock is held that a fork waits for.
+is loaded from no folder that somebody else can write to, as it is asked before each. Threads that want the same library
+compile it once, and while they do, no lock is held that a fork waits for.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ class Compiler:
     def digest(self, text: str) -> str:
         """What a library of a text is named by: all that it depends on."""
         words = "\0".join([text, *self.command, self.version, *self.flags, processor()])
-        return hashlib.sha256(words.encode(errors="surrogatepass")).hexdigest()
+        return hashlib.sha256(_in_bytes(words)).hexdigest()
 
     def file(self, text: str) -> Path:
         """The library of a text, which is compiled if it is not kept. Raises `CompilationError`."""
@@ -124,7 +125,8 @@ class Shipped(Compiler):
         name = f"{self.digest(text)}.so"
         path = self.folder / name
         try:
-            is_there = _is_kept(text, path) and (name, hashlib.sha256(path.read_bytes()).hexdigest()) in self.libraries
+            is_there = path.with_suffix(".c").read_bytes() == _in_bytes(text)
+            is_there = is_there and (name, hashlib.sha256(path.read_bytes()).hexdigest()) in self.libraries
             if is_there and all(is_of(each, this_user() | {0}) for each in (self.folder, path)):
                 return path
         except OSError:
@@ -183,10 +185,14 @@ def library(text: str, made_by: Compiler) -> ctypes.CDLL:
     loaded.
     """
     path = made_by.file(text)
+    if made_by.makes_more:
+        with contextlib.suppress(OSError):
+            os.utime(path)
+        with contextlib.suppress(OSError):
+            return ctypes.CDLL(str(path))
+        _forget(path)  # it was compiled where other libraries are installed, perhaps, in a folder that machines share
+        path = made_by.file(text)
     try:
-        if made_by.makes_more:
-            with contextlib.suppress(OSError):
-                os.utime(path)
         return ctypes.CDLL(str(path))
     except OSError as error:
         raise CompilationError(f"what {made_by.command[0]} compiled cannot be loaded: {error}") from None
@@ -212,6 +218,7 @@ class _UnderWay:
             try:
                 _compile(text, made_by, path)
                 _forget_old(path.parent)
+                return
             finally:
                 with self._lock:
                     self._ends.pop(path, None)
@@ -227,45 +234,97 @@ forks.after_fork_in_child(_under_way.in_child)
 
 
 def _is_kept(text: str, path: Path) -> bool:
-    kept = path.with_suffix(".c")
-    return path.exists() and kept.exists() and kept.read_text() == text
+    """Whether a library is there, as it was compiled from this text, and nobody else can have written to it."""
+    try:
+        return is_of(path, this_user()) and path.with_suffix(".c").read_bytes() == _kept_text(text, path.read_bytes())
+    except OSError:
+        return False
+
+
+def _kept_text(text: str, made: bytes) -> bytes:
+    """What is kept beside a library: the text that it was made of, and in one file with it, so that the one is not
+    there without the other, what is told of the library itself."""
+    told = f"\n/* the library: {len(made)} bytes, SHA-256 {hashlib.sha256(made).hexdigest()} */\n"
+    return _in_bytes(text + told)
+
+
+def _in_bytes(text: str) -> bytes:
+    """A text as it is in files, wherever the process runs."""
+    return text.encode(errors="surrogatepass")
 
 
 def _compile(text: str, made_by: Compiler, path: Path) -> None:
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix="making-") as making:
-        source, made = Path(making) / "kernel.c", Path(making) / "kernel.so"
-        source.write_text(text)
-        command = [*made_by.command, *made_by.flags, "-o", str(made), str(source), "-lm"]
-        try:
-            if BACKGROUND.is_here():
-                done = BACKGROUND.run(command)
-            else:
-                done = subprocess.run(command, capture_output=True, text=True, check=False)
-        except OSError as error:
-            raise CompilationError(f"{shlex.join(command)} cannot be run: {error}") from None
-        if done.returncode or not made.exists():
-            raise CompilationError(f"{shlex.join(command)} failed:\n{done.stderr.strip()}")
-        os.replace(source, path.with_suffix(".c"))
-        os.replace(made, path)
+    try:
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix="making-") as making:
+            source, made = Path(making) / "kernel.c", Path(making) / "kernel.so"
+            source.write_bytes(_in_bytes(text))
+            _run([*made_by.command, *made_by.flags, "-o", str(made), str(source), "-lm"], made)
+            source.write_bytes(_kept_text(text, made.read_bytes()))
+            for each, mode in ((source, 0o600), (made, 0o700)):
+                _write_through(each, mode)
+            os.replace(source, path.with_suffix(".c"))
+            os.replace(made, path)
+    except OSError as error:
+        raise CompilationError(f"what is compiled cannot be kept in {path.parent}: {error}") from None
+
+
+def _run(command: list[str], made: Path) -> None:
+    """Make a library by a command. Raises `CompilationError`."""
+    try:
+        if BACKGROUND.is_here():
+            done = BACKGROUND.run(command)
+        else:
+            done = subprocess.run(command, capture_output=True, check=False, encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise CompilationError(f"{shlex.join(command)} cannot be run: {error}") from None
+    if done.returncode or not made.exists():
+        raise CompilationError(f"{shlex.join(command)} failed:\n{done.stderr.strip()}")
+
+
+def _write_through(path: Path, mode: int) -> None:
+    """Let a file be on the disk before it gets its name; with this mode, whatever the process gives to files."""
+    with path.open("r+b") as file:
+        os.fsync(file.fileno())
+    path.chmod(mode)
+
+
+def _forget(path: Path) -> None:
+    """Keep a library no longer. Who has loaded it goes on with it."""
+    with contextlib.suppress(OSError):
+        path.unlink(missing_ok=True)
+        path.with_suffix(".c").unlink(missing_ok=True)
 
 
 def _forget_old(folder: Path) -> None:
-    """Keep no more than so many libraries. One that somebody has loaded stays loaded."""
+    """Keep no more than so many libraries."""
     with contextlib.suppress(OSError):
         libraries = sorted(folder.glob("*.so"), key=lambda each: each.stat().st_mtime)
         for each in libraries[:-MOST_LIBRARIES]:
-            each.unlink(missing_ok=True)
-            each.with_suffix(".c").unlink(missing_ok=True)
+            _forget(each)
 
 
-@cache
 def _folder(given: str | None) -> Path:
-    """A folder that only this user can write to: the cache folder's, or where that is not to be had, one of its own."""
+    """A folder that only this user can write to, as is asked each time: the cache folder's, or where that is not to be
+    had, one of its own."""
     folder = cache_folder(given) / "native"
     with contextlib.suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if os.access(folder, os.W_OK) and is_of(folder, this_user()):
-            return folder
+    if _is_ours(folder):
+        return folder
+    if not _is_ours(_own_folder()):
+        _own_folder.cache_clear()
+    return _own_folder()
+
+
+def _is_ours(folder: Path) -> bool:
+    with contextlib.suppress(OSError):
+        return os.access(folder, os.W_OK) and is_of(folder, this_user())
+    return False
+
+
+@cache
+def _own_folder() -> Path:
+    """A folder of this process."""
     return Path(tempfile.mkdtemp(prefix="slinky-native-"))
 
 
@@ -292,7 +351,7 @@ def has_wide_vectors() -> bool:
 def processor() -> str:
     """What tells processors apart that share a folder: what they can do."""
     try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         lines = []
     told = next(([line] for line in lines if line.startswith(("flags", "Features"))), [])
