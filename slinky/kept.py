@@ -21,6 +21,6 @@ def cache_folder(given: str | None) -> Path:
 def replace_json(path: Path, data: object) -> None:
     """Keep something in a file, which is replaced as a whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".json", delete=False) as file:
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, suffix=".json", delete=False) as file:
         json.dump(data, file, indent=2)
     os.replace(file.name, path)

@@ -113,6 +113,22 @@ def in_order(names: list[str]) -> list[str]:
     return sorted(names, key=lambda name: (not name.isupper(), name))
 
 
+TEXTS = ("open", "read_text", "write_text", "NamedTemporaryFile", "Popen", "run")
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_texts_are_in_one_encoding_wherever_a_process_runs(path: Path) -> None:
+    """That of the system is another one with each locale."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call):
+            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            given = {each.arg for each in node.keywords}
+            modes = [each.value for each in node.args if isinstance(each, ast.Constant)]
+            is_text = name in TEXTS and not any(isinstance(mode, str) and "b" in mode for mode in modes)
+            is_text &= name not in ("run", "Popen") or bool(given & {"text", "universal_newlines"})
+            assert not is_text or "encoding" in given or None in given, f"line {node.lineno}"
+
+
 def test_public_names() -> None:
     assert sl.__all__ == in_order(sl.__all__)
     for name in sl.__all__:

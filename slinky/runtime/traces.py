@@ -79,4 +79,4 @@ class Tracer:
             ),
         ]
         events = sorted(self._events, key=lambda event: float(event["ts"]))
-        Path(path).write_text(json.dumps({"traceEvents": names + events, "displayTimeUnit": "ns"}))
+        Path(path).write_text(json.dumps({"traceEvents": names + events, "displayTimeUnit": "ns"}), encoding="utf-8")

@@ -156,7 +156,7 @@ def _name() -> str:
 def _read(path: Path, given: Machine) -> Machine | None:
     """A machine with what was kept; None where there is nothing, or nothing that makes sense."""
     try:
-        kept = json.loads(path.read_text())
+        kept = json.loads(path.read_text(encoding="utf-8"))
         return attrs.evolve(given, **kept) if isinstance(kept, dict) else None
     except (OSError, ValueError, TypeError, OperationError):
         return None
@@ -241,7 +241,7 @@ def _cache_size(level: int) -> int:
     except (AttributeError, ValueError, OSError):
         pass
     try:
-        text = Path(f"/sys/devices/system/cpu/cpu0/cache/index{level}/size").read_text().strip()
+        text = Path(f"/sys/devices/system/cpu/cpu0/cache/index{level}/size").read_text(encoding="utf-8").strip()
         return int(text.removesuffix("K")) * 1024
     except (OSError, ValueError):
         return 0
