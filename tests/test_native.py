@@ -7,6 +7,7 @@ import platform
 import stat
 import subprocess
 import sys
+import time
 import warnings
 from collections.abc import Callable
 from functools import partial
@@ -543,9 +544,14 @@ def test_the_folder_is_bounded(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(compiling, "MOST_LIBRARIES", 2)
     made_by = compiling.compiler()
     assert made_by is not None
+    for name, age in (("making-old", 2 * compiling.LONGEST), ("making-new", 0)):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "kernel.c").touch()
+        os.utime(folder / name, (time.time() - age,) * 2)
     for n in range(4):
         assert getattr(compiling.library(f"int f{n}(void) {{ return {n}; }}\n", made_by), f"f{n}")() == n
     assert len(list(folder.glob("*.so"))) == len(list(folder.glob("*.c"))) == 2
+    assert [path.name for path in folder.glob("making-*")] == ["making-new"]
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="folders have no owners here")

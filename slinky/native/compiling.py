@@ -25,6 +25,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from functools import cache
 from pathlib import Path
 
@@ -56,6 +57,8 @@ FAST_GCC_FLAGS = ("-fassociative-math", "-freciprocal-math", "-fno-signed-zeros"
 """And sums in another order: of the compiler that the text can tell where not to do that."""
 MOST_LIBRARIES = 1000
 """How many the folder keeps; those that have not been used for longest leave."""
+LONGEST = 24 * 60 * 60
+"""Nobody compiles one library for more seconds."""
 
 
 @attrs.frozen
@@ -296,7 +299,11 @@ def _forget(path: Path) -> None:
 
 
 def _forget_old(folder: Path) -> None:
-    """Keep no more than so many libraries."""
+    """Keep no more than so many libraries, and nothing of processes that ended while they compiled."""
+    with contextlib.suppress(OSError):
+        for each in folder.glob("making-*"):
+            if each.stat().st_mtime < time.time() - LONGEST:
+                shutil.rmtree(each, ignore_errors=True)
     with contextlib.suppress(OSError):
         libraries = sorted(folder.glob("*.so"), key=lambda each: each.stat().st_mtime)
         for each in libraries[:-MOST_LIBRARIES]:
