@@ -534,9 +534,13 @@ def test_what_cannot_be_kept(folder: Path) -> None:
 def test_texts_are_the_same_wherever_a_process_runs(folder: Path) -> None:
     plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     environment = {**os.environ, **plain, "PYTHONPATH": str(Path(__file__).parent.parent)}
-    script = SCRIPT.replace('"a", "out"', r'"\u00e9", "out"')
+    kernel = """
+source = "/* \\u00e9 */ int k(const slinky_buffer *a) { return 0; }"
+sl.c_kernel(source, "k", outputs={"a": (np.float32, 1)})
+"""
+    script = SCRIPT.replace('"a", "out"', r'"\u00e9", "out"') + kernel
     done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False)
-    assert done.stdout == "4000.0\n", done.stderr
+    assert (done.returncode, done.stdout) == (0, "4000.0\n"), done.stderr
 
 
 @needs_compiler

@@ -114,9 +114,11 @@ def test_scalars_called_as_what_the_text_calls(name: str, tmp_path: Path) -> Non
     given = numbers((3, 4), np.float32)
     with np.errstate(all="ignore"):
         same_bits(p.compile(backend="native")(given, number=0.5), p(given, number=0.5))
-    image, out = plane("image", np.float32), plane("out", np.float32)
-    sl.arithmetic(np.sqrt(abs(image[y, x])) * sl.scalar(name, float), out[y, x], name="term")
-    (tmp_path / "file.c").write_text(sl.build_pipeline([image], [out]).to_c(), encoding="utf-8")
+    image, mid, out = (plane(each, np.float32, 1) for each in ("image", "mid", "out"))
+    number = sl.scalar(name, float)
+    sl.arithmetic(abs(image[x]) * number, mid[x], name="first")
+    sl.arithmetic(np.sqrt(mid[x]) + number, out[x], name="second")
+    (tmp_path / "file.c").write_text(sl.strips(sl.build_pipeline([image], [out]), 2).to_c(), encoding="utf-8")
     command = [*COMMAND, *FLAGS, "-fsyntax-only", str(tmp_path / "file.c")]
     subprocess.run(command, check=True)
 
