@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -197,3 +198,52 @@ def test_what_is_asked_of_values_and_sees_them_is_not_written_to() -> None:
         return seen
 
     assert_same(jit(program)(image(5, 6)), program(image(5, 6)))
+
+
+class Unequal:
+    """Something of a user's."""
+
+    def __eq__(self, other: object) -> Any:
+        return other == 3
+
+    def __hash__(self) -> int:
+        return 0
+
+
+COMPARED: dict[str, Any] = {
+    "None": lambda x: (x == None, x[x != None].shape, np.sum(x != None, axis=0)),  # noqa: E711
+    "an element": lambda x: (x[0, 0] == None, x[0, 0] != "a", x[:1, 0].reshape(()) == None, x.max() == {}),  # noqa: E711
+    "texts": lambda x: (x == "a", x != "a", np.array(["3", "a"]) == x[:, :2]),
+    "a dictionary": lambda x: (x == {}, np.not_equal(x, {})),
+    "objects": lambda x: (x == Unequal(), x[0] == np.array([3, None], object), x * np.array([1, 2.5], object)[1]),
+    "fractions": lambda x: (x + Fraction(1, 2), Fraction(1, 2) * x),
+    "lists of arrays": lambda x: (x == [x[0]] * x.shape[0], [x[0, 0]] * x.shape[1] + x),
+    "masked arrays": lambda x: (x * np.ma.masked_array([1.0, 2.0])).filled(0),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::slinky.ForcedValueWarning")
+@pytest.mark.parametrize("beside", COMPARED)
+def test_operators_beside_what_is_no_array_of_numbers(beside: str) -> None:
+    function = COMPARED[beside]
+    x = image(3, 2)
+    x[1, 1] = 3
+    assert_same(jit(function)(x), function(x))
+    for got, want in zip(function(sl.lazy(x)), function(x), strict=True):
+        assert_same(np.asarray(got), np.asarray(want))
+
+
+def test_comparing_with_none_asks_for_no_values() -> None:
+    traced = jit(lambda x: x * (x != None))  # noqa: E711
+    assert_same(traced(image(3, 2)), image(3, 2))
+    assert "traced at each call" not in traced.explain(image(3, 2))
+
+
+def test_operators_in_place_beside_what_is_no_array_of_numbers() -> None:
+    def add(x: Any) -> Any:
+        y = x + 1
+        y += Fraction(1, 2)
+        return y
+
+    with pytest.raises(np._core._exceptions._UFuncOutputCastingError):
+        jit(add)(image(3))

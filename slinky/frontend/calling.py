@@ -296,7 +296,7 @@ def call_ufunc(ufunc: np.ufunc, method: str, given: tuple[Value, ...], keywords:
     out = keywords.pop("out", None)
     out = out if isinstance(out, tuple) else () if out is None else (out,)
     if not all(is_known(value) for value in (*given, *(o for o in out if o is not None))):
-        if any(hasattr(type(v), "__array_ufunc__") and not is_known(v) for v in given):
+        if any(_has_ufuncs_of_its_own(v) for v in given if not is_known(v)):
             return NotImplemented
         return opaque(ufunc if method == "__call__" else getattr(ufunc, method), given, {**keywords, "out": out})
     try:
@@ -351,15 +351,45 @@ def _put(result: Any, out: Any) -> Any:
 def call_operator(name: str, given: tuple[Any, ...]) -> Any:
     """An operator of lazy arrays and others."""
     function, ufunc = _OPERATORS[name]
-    for value in given:
-        if not is_known(value):
-            return NotImplemented
+    others = [value for value in given if not is_known(value)]
+    if any(map(_takes_over, others)):
+        return NotImplemented
+    if others:
+        return _called_with_others(name, given)
     if name == "pow":
         return _power(given)
     if all(_is_number(value) for value in given) and name != "matmul":
         exactness = exactness_of(ufunc, dtypes_among(given))
         return pointwise(function, given, name=ufunc.__name__, unpacked=True, exactness=exactness)
     return ufunc(*given)
+
+
+def _called_with_others(name: str, given: tuple[Any, ...]) -> Any:
+    """An operator of lazy arrays and what is no array of numbers. No number equals None or a text, whatever it is;
+    else NumPy is asked about the values."""
+    function, _ = _OPERATORS[name]
+    first, second = given
+    if name not in ("eq", "ne") or not (second is None or type(second) is str):
+        return opaque(function, given, {})
+    if first._shape:
+        return filled(first._shape, np.bool_, name == "ne", first._trace)
+    return function(first.dtype.type(0) if first.is_scalar else np.zeros((), first.dtype), second)
+
+
+_ABSENT = object()
+
+
+def _has_ufuncs_of_its_own(value: Any) -> bool:
+    """Whether something says by itself what ufuncs do with it, or that they do nothing."""
+    own = getattr(type(value), "__array_ufunc__", _ABSENT)
+    return own is not _ABSENT and own is not np.ndarray.__array_ufunc__
+
+
+def _takes_over(value: Any) -> bool:
+    """Whether arrays leave an operator to what stands beside them, as NumPy has it."""
+    if hasattr(type(value), "__array_ufunc__"):
+        return _has_ufuncs_of_its_own(value)
+    return bool(getattr(type(value), "__array_priority__", 0) > 0)
 
 
 def _power(given: tuple[Any, ...]) -> Any:
@@ -383,7 +413,9 @@ def call_in_place(name: str, array: LazyArray, other: Any) -> Any:
     """An operator that writes to its array."""
     _, ufunc = _OPERATORS[name]
     if not is_known(other):
-        return NotImplemented
+        if _takes_over(other):
+            return NotImplemented
+        raise array._trace.abandon(f"{ufunc.__name__} in place, of a {type(other).__name__}")
     if name in ("pow", "matmul"):
         result = call_operator(name, (array, other))
         if not np.can_cast(result.dtype, array.dtype, "same_kind"):
@@ -451,7 +483,7 @@ def opaque(function: Callable[..., Any], given: Any, keywords: dict[str, Any]) -
             raise
         raise trace.abandon(f"{name}, which writes to its argument") from None
     results = tuple(result) if isinstance(result, (tuple, list)) else (result,)
-    if not all(isinstance(r, (np.ndarray, np.generic)) and is_traceable(np.asarray(r)) for r in results) or not all(
+    if not all(is_traceable(np.asarray(r) if isinstance(r, np.generic) else r) for r in results) or not all(
         has_elements(a._shape) for a in arrays
     ):
         trace.forced(name)
