@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from traced import assert_same, image, jit
+from traced import assert_same, image, jit, kept
 
 import slinky as sl
 from slinky.frontend.tables import TABLE, name_of
@@ -247,3 +247,73 @@ def test_operators_in_place_beside_what_is_no_array_of_numbers() -> None:
 
     with pytest.raises(np._core._exceptions._UFuncOutputCastingError):
         jit(add)(image(3))
+
+
+def _overwritten(x: Any, order: str) -> Any:
+    y = x.T * 2
+    y[...] = x.T.copy()
+    return y.ravel(order)
+
+
+def _one_like_the_other(x: Any, order: str) -> Any:
+    y, z = np.zeros_like(x), np.zeros_like(x.T)
+    y[1:], z[:, 1:] = x[1:], x.T[:, 1:]
+    return (y + 1).ravel(order), (z + 1).ravel(order)
+
+
+BY_LAYOUT: dict[str, Any] = {
+    "ravel": lambda x, order: (x.T * 2).ravel(order),
+    "ravel of NumPy": lambda x, order: np.ravel(x.T * 2, order),
+    "reshape": lambda x, order: (x.T + 1).reshape(-1, order="A" if order == "K" else order),
+    "flatten": lambda x, order: (x.T + 1).flatten(order),
+    "an argument": lambda x, order: x.flatten(order),
+    "a copy": lambda x, order: x.copy("F").ravel(order),
+    "a copy of NumPy": lambda x, order: np.copy(x, order="F").ravel(order) + np.copy(x.T).ravel(order),
+    "a copy in rows": lambda x, order: x.T.copy().ravel(order),
+    "another dtype": lambda x, order: x.astype("f4", order="F").ravel(order) + x.astype("f8", order="F").ravel(order),
+    "the same dtype": lambda x, order: x.astype(x.dtype, order="F", copy=False).ravel(order),
+    "zeros": _one_like_the_other,
+    "zeros of a shape": lambda x, order: (np.zeros(x.shape, order="F") + x).ravel(order),
+    "full": lambda x, order: (np.full_like(x, 1, order="F") + np.ones_like(x.T).T).ravel(order),
+    "ufuncs": lambda x, order: np.add(x, 1, order="F").ravel(order),
+    "a mask": lambda x, order: (x.T * 2)[np.array([True, False] * 3)[: x.shape[1]]].ravel(order),
+    "a part": lambda x, order: np.delete(x.T * 2, 0, axis=0).ravel(order),
+    "what is not understood": lambda x, order: (np.asfortranarray(x * 2) + 1).ravel(order),
+    "written": _overwritten,
+    "forced": lambda x, order: (np.copysign(x.T, (x.T * 2).max()) * 2).ravel(order),
+    "backwards": lambda x, order: (x[::-1] * 2).ravel(order) + x[:, ::-1].ravel(order),
+}
+
+
+@pytest.mark.filterwarnings("ignore::slinky.ForcedValueWarning")
+@pytest.mark.parametrize("order", ["K", "A", "F", "C"])
+@pytest.mark.parametrize("what", BY_LAYOUT)
+def test_orders_that_go_by_how_arrays_lie_in_memory(what: str, order: str) -> None:
+    x = np.arange(12.0).reshape(3, 4)
+    for options in ({}, {"exact": True}):
+        traced = jit(lambda a: BY_LAYOUT[what](a, order), **options)
+        for array in (x, np.asfortranarray(x), x + 1):
+            assert_same(traced(array), BY_LAYOUT[what](array, order))
+
+
+def test_layouts_that_are_known_are_no_reason_against_a_trace() -> None:
+    def flat(x: Any) -> Any:
+        y = np.zeros_like(x)
+        y[1:] = np.where(x > 2, x, x[:, :1])[1:] * 2
+        return y.ravel("K"), np.cumsum(y, axis=1).flatten("A"), x[:, ::2].ravel("K")
+
+    traced = jit(flat)
+    x = np.arange(12.0).reshape(3, 4)
+    for array in (x, x + 1, np.asfortranarray(x), x[:, 1:], x):
+        assert_same(traced(array), flat(array))
+    assert kept(traced) == 1
+    turned = jit(lambda x: (x.T * 2).ravel("K"))
+    assert "called as it is: order='K', which goes by how an array lies in memory" in turned.explain(x)
+
+
+def test_layouts_of_lazy_arrays() -> None:
+    x = np.arange(12.0).reshape(3, 4)
+    assert_same(np.asarray((sl.lazy(x) * 2).ravel("K")), (x * 2).ravel("K"))
+    for lazy in (sl.lazy(x).T, sl.lazy(x.T), sl.lazy(x).copy("F")):
+        with pytest.raises(sl.TracingError, match="how an array lies in memory"):
+            (lazy * 2).ravel("K")

@@ -172,7 +172,8 @@ What has run for a while moves to C, compiled in the background, without a chang
 order along their last axis; in other layouts NumPy itself adds floats in another order. *Tolerance*: nearly the same.
 `sl.jit(exact=True)` cuts only the first two: what is within a tolerance runs as one piece (`explain` names it), and
 results are NumPy's in every bit. Where NumPy's bits depend on the layout of arrays that are not in C order (transposed,
-flipped, strided ones in front of a sum), the function is called as it is.
+flipped, strided ones in front of a sum), the function is called as it is. So it is, always, where elements are asked
+for in the order in which they lie in memory (`ravel("K")`, `reshape(order="A")`) and that is not known to be C order.
 Indexing by slices with any step, integers, new axes and `...`, and all views below, cost nothing: they become part of
 what is read. So do windows that slide, in sums, products (`einsum`, `tensordot`) and whatever else is done with them.
 One array of integers as an index chooses elements along its axis, by pieces; several ones run whole.

@@ -23,6 +23,9 @@ from slinky.frontend.sizes import expr_of, known
 from slinky.frontend.tracing import FREE, Trace, may_change, values_of
 from slinky.frontend.views import NotBasicIndexError, broadcast, indexed, sees_the_same, transposed
 
+_AS_IT_COMES = ("K", "k", "A", "a", None)
+_IN_COLUMNS = ("F", "f")
+
 Value = Any
 """What an operation may be given: a lazy array, an array, or a number."""
 
@@ -262,7 +265,7 @@ class LazyArray:
         if repeated:
             return  # there are no elements to write to
         if own.is_whole:
-            cell.result = whole_result(given, self._trace)
+            cell.result = whole_result(given, self._trace, cell.result.node.in_c_order)
             return
         given = indexed(given, tuple(slice(None) if axis in axes else 0 for axis in range(len(own.shape))))
         counts = tuple(1 if i.axis is None else own.shape[i.axis] for i in own.index)
@@ -324,16 +327,30 @@ class LazyArray:
                 f"Cannot cast array data from {self.dtype!r} to {wanted!r} according to the rule '{casting}'"
             )
         if wanted == self.dtype and not copy:
-            return self
-        return _calling().cast(self, wanted)
+            if order in _AS_IT_COMES or self.is_scalar:
+                return self
+            found = self.copied(order)
+            self._cell.uncertain = found._cell.uncertain = True  # in NumPy the same array, or a copy, by the layout
+            return found
+        found = _calling().cast(self, wanted)
+        return found.copied(order) if order in _IN_COLUMNS and not self.is_scalar else found
 
     def copy(self, order: str = "C") -> LazyArray:
         """The elements in a place of their own; of a scalar, itself."""
-        return self if self.is_scalar else self.copied()
+        return self if self.is_scalar else self.copied(order)
 
-    def copied(self) -> LazyArray:
+    def copied(self, order: str = "K") -> LazyArray:
         """The elements in a place of their own, which is an array also where this is a scalar."""
-        return placed(whole_result(self._view, self._trace), self._trace)
+        return placed(whole_result(self._view, self._trace, order not in _IN_COLUMNS), self._trace)
+
+    def require_c_order(self, order: str) -> None:
+        """Raise `Abandoned` where the order of elements is asked for by where they lie in memory, and that is not
+        known to be C order. The trace is good for arguments in C order, then."""
+        trace = self._trace
+        if len(self._shape) > 1:
+            if not (self._view.is_in_c_order and trace.given_in_c_order):
+                raise trace.abandon(f"order={order!r}, which goes by how an array lies in memory")
+            trace.asked_for_layout = True
 
     def __copy__(self) -> LazyArray:
         return self.copy()
@@ -370,16 +387,25 @@ def _order(given: Any, rank: int) -> list[int]:
 
 
 def made(
-    operation: Operation, operands: list[View], results: list[tuple[Shape, np.dtype[Any], bool]], trace: Trace
+    operation: Operation,
+    operands: list[View],
+    results: list[tuple[Shape, np.dtype[Any], bool]],
+    trace: Trace,
+    in_c_order: bool = True,
 ) -> tuple[Result, ...]:
-    """The results of a new node. What NumPy does about floating-point errors now is what it shall do then."""
+    """The results of a new node. What NumPy does about floating-point errors now is what it shall do then.
+
+    NumPy has them in C order if the operation gives them so, unless it is known to have them in another one.
+    """
     errors = np.geterr()
     if errors != trace.errors:
         operation = operation.under(tuple(sorted(errors.items())))
     key = None if trace.is_free else _computation(operation, operands, results)
+    key = None if key is None else (key, in_c_order)
     known = trace.made.get(key) if key is not None else None
     if known is None:
         node = Node(operation, operands, results)
+        node.in_c_order &= in_c_order
         trace.name_of(node)
         known = node.results
         if key is not None:
@@ -410,12 +436,14 @@ def placed(result: Result, trace: Trace) -> LazyArray:
     return LazyArray(trace, cell, view.index, view.shape)
 
 
-def whole_result(view: View, trace: Trace) -> Result:
-    """A result that is what a view sees; no copy where it sees all of one: results never change."""
-    if view.is_whole and not view.result.scalar:
+def whole_result(view: View, trace: Trace, in_c_order: bool = True) -> Result:
+    """A result that is what a view sees; no copy where it sees all of one: results never change. One that NumPy has not
+    in C order is known as such."""
+    in_c_order |= len(view.shape) < 2
+    if view.is_whole and not view.result.scalar and (in_c_order or not view.result.node.in_c_order):
         return view.result
     part = Part(tuple(Index(0, 1, d) for d in range(len(view.shape))), view.shape)
-    return made(Assembled("copy", (part,)), [view], [(view.shape, view.dtype, False)], trace)[0]
+    return made(Assembled("copy", (part,)), [view], [(view.shape, view.dtype, False)], trace, in_c_order)[0]
 
 
 def solid(view: View, trace: Trace) -> View:
@@ -501,7 +529,7 @@ def lazy(array: Any, *, name: str = "array", copy: bool | None = None) -> LazyAr
     if not is_traceable(given):
         raise TracingError(f"lazy() takes arrays of numbers, got dtype {given.dtype} and type {type(array).__name__}")
     if copy is not False and (copy or may_change(given)):
-        given = given.copy()
+        given = given.copy("K")
     given = given.view()
     given.flags.writeable = False
     return placed(FREE.source(given, name, origin="lazy"), FREE)

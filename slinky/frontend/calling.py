@@ -302,8 +302,9 @@ def call_ufunc(ufunc: np.ufunc, method: str, given: tuple[Value, ...], keywords:
     try:
         if method == "__call__" and ufunc.signature is None:
             where = keywords.pop("where", True)
-            for ignored in ("subok", "order"):
-                keywords.pop(ignored, None)
+            keywords.pop("subok", None)
+            if keywords.pop("order", "K") in ("F", "f"):
+                raise trace_of((given, out, where)).abandon(f"{ufunc.__name__} with order='F'")
             keywords = {key: value for key, value in keywords.items() if value is not None}
             return pointwise(
                 ufunc, given, keywords, name=ufunc.__name__, into=True, out=out, where=where,
@@ -587,20 +588,23 @@ def filled_in(function: Callable[..., Any], given: Any, keywords: dict[str, Any]
     return function(*arguments, **named)
 
 
-def relaxed(result: Any, trace: Trace) -> Any:
-    """Values that were computed now, as lazy arrays where they are arrays."""
+def relaxed(result: Any, arrays: Sequence[LazyArray]) -> Any:
+    """Values that were computed now of lazy arrays, as lazy arrays where they are arrays."""
+    trace = trace_of(arrays)
     if isinstance(result, np.ndarray) and is_traceable(result):
-        return placed(trace.source(result, "array"), trace)
+        source = trace.source(result, "array")
+        source.node.in_c_order &= all(array._view.is_in_c_order for array in arrays) or result.ndim < 2
+        return placed(source, trace)
     if type(result) in (tuple, list):
-        return type(result)(relaxed(each, trace) for each in result)
+        return type(result)(relaxed(each, arrays) for each in result)
     if isinstance(result, tuple) and hasattr(result, "_fields"):
-        return type(result)(*(relaxed(each, trace) for each in result))
+        return type(result)(*(relaxed(each, arrays) for each in result))
     return result
 
 
 def _relaxed_views(result: Any, arrays: Sequence[LazyArray], values: Sequence[Array]) -> Any:
     """What a function gave for the values of lazy arrays: where it sees them, to write to either is refused."""
-    found = relaxed(result, trace_of(arrays))
+    found = relaxed(result, arrays)
     if _shares_memory(result, values):
         for each in (*arrays, *lazy_arrays(found)):
             each._cell.uncertain = True

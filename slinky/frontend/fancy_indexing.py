@@ -26,8 +26,9 @@ def fancy_index(array: LazyArray, given: Any) -> Any:
     entries = given if isinstance(given, tuple) else (given,)
     if any(_is_mask(entry) for entry in entries):
         trace.forced("indexing by a mask")
-        values = values_of([a._view for a in lazy_arrays((array, given))], trace)
-        return relaxed(filled_in(operator.getitem, (array, given), {}, values), trace)
+        arrays = lazy_arrays((array, given))
+        values = values_of([a._view for a in arrays], trace)
+        return relaxed(filled_in(operator.getitem, (array, given), {}, values), arrays)
     try:
         return taken(array, entries)
     except NotUnderstoodError:

@@ -34,6 +34,7 @@ class Filter(Operation):
     name: str
     call: KernelCall
     exactness: str = "exact"
+    keeps_order = True
 
     def compute(self, operands: Sequence[Array], node: Node) -> tuple[Array, ...]:
         """What the kernel gives for whole arrays."""

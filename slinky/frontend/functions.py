@@ -377,13 +377,11 @@ def _reshape(array: LazyArray, *given: Any, **keywords: Any) -> Any:
 
 
 def _flatten(array: LazyArray, order: str = "C") -> Any:
-    return call_function(np.reshape, (array.copied(), -1), {"order": order})
+    return _ravel(array.copied(), order)
 
 
 def _ravel(array: LazyArray, order: str = "C") -> Any:
-    if order != "K":
-        return _reshape(array, -1, order=order)
-    return call_function(np.ravel, (array,), {"order": order})
+    return call_function(np.ravel, (array, order), {})
 
 
 def _clip(array: LazyArray, min: Value = None, max: Value = None, **keywords: Any) -> Any:

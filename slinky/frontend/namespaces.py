@@ -70,7 +70,7 @@ class TracedNumpy(ModuleType):
         kind = np.dtype(float if dtype is None else dtype)
         if not _has_sizes(shape) or given or set(named) - {"order"} or kind.kind not in "biufc":
             return function(shape, kind, *given, **named)
-        return filled(_shape_of(shape), kind, value, self._trace)
+        return filled(_shape_of(shape), kind, value, self._trace).copied(named.get("order", "C"))
 
     def arange(self, *given: Any, **named: Any) -> Any:
         """Numbers in steps: lazy ones where the ends are sizes."""

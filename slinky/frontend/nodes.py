@@ -96,16 +96,31 @@ class View:
             are_same(own, all_of) for own, all_of in lengths
         )
 
+    @property
+    def is_turned_nowhere(self) -> bool:
+        """Whether it has the axes of its result in their order, forwards, and each once."""
+        if self.is_woven:
+            return False
+        axes = [i.axis for i in self.index if i.axis is not None]
+        return axes == sorted(axes) and all(i.step > 0 for i in self.index)
+
+    @property
+    def is_in_c_order(self) -> bool:
+        """Whether NumPy is known to have an array in C order there, or a part of one that is read in that order."""
+        return self.result.node.in_c_order and self.is_turned_nowhere
+
 
 class Operation:
     """What a node does.
 
     `compute` does it on whole arrays, as NumPy does; `lower` makes funcs of it; `key` tells it from others that would
-    be lowered to other funcs (None: like no other). `arrays` are what it holds beside its operands.
+    be lowered to other funcs (None: like no other). `arrays` are what it holds beside its operands. With `keeps_order`,
+    NumPy gives results in C order of operands that are.
     """
 
     name: str
     exactness: str = "exact"
+    keeps_order = False
 
     def compute(self, operands: Sequence[Array], node: Node) -> tuple[Array, ...]:
         """The results, given the arrays that the operands see."""
@@ -129,9 +144,10 @@ class Operation:
 
 
 class Node:
-    """An operation with its operands and results. `line` says where in the function it stands."""
+    """An operation with its operands and results. `line` says where in the function it stands; `in_c_order`, whether
+    NumPy is known to have its results in C order."""
 
-    __slots__ = ("line", "name", "operands", "operation", "results")
+    __slots__ = ("in_c_order", "line", "name", "operands", "operation", "results")
 
     def __init__(
         self,
@@ -144,11 +160,16 @@ class Node:
         self.operands = tuple(operands)
         self.name = operation.name
         self.line = line
+        self.in_c_order = (
+            operation.in_c_order
+            if isinstance(operation, Source)
+            else operation.keeps_order and all(view.is_in_c_order for view in self.operands)
+        )
         self.results = tuple(Result(self, k, shape, dtype, scalar) for k, (shape, dtype, scalar) in enumerate(results))
 
     def be_source(self, array: Array) -> None:
         """Its only result has been computed, and need not be computed again."""
-        self.operation, self.operands = Source(array, self.name), ()
+        self.operation, self.operands = Source(array, self.name, self.in_c_order), ()
 
 
 class Source(Operation):

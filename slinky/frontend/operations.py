@@ -93,6 +93,7 @@ class Pointwise(Operation):
     masked: bool = False
     unpacked: bool = False
     exactness: str = "exact"
+    keeps_order = True
 
     def compute(self, operands: Sequence[Array], node: Node) -> tuple[Array, ...]:
         """The results of whole arrays."""
@@ -222,6 +223,7 @@ class Along(Operation):
     removed: tuple[int, ...]
     keywords: tuple[tuple[str, Any], ...] = ()
     exactness: str = "exact along whole axes"
+    keeps_order = True
 
     def compute(self, operands: Sequence[Array], node: Node) -> tuple[Array, ...]:
         """The results of whole arrays."""
@@ -318,6 +320,11 @@ class Contraction(Operation):
     arguments: tuple[Any, ...] = ()
     exactness: str = "tolerance"
 
+    @property
+    def keeps_order(self) -> bool:  # type: ignore[override]
+        """Of the functions of rows and columns, `matmul` does."""
+        return self.name == "matmul"
+
     def compute(self, operands: Sequence[Array], node: Node) -> tuple[Array, ...]:
         """The result of whole arrays."""
         return (np.asarray(self.function(*self.arguments, *operands)),)
@@ -363,6 +370,7 @@ class Assembled(Operation):
     parts: tuple[Part, ...]
     fill: Any = None
     exactness: str = "exact"
+    keeps_order = True
 
     def compute(self, operands: Sequence[Array], node: Node) -> tuple[Array, ...]:
         """Write the parts, the first ones last."""
@@ -519,6 +527,7 @@ class Ramp(Operation):
     step: int
     name: str = "arange"
     exactness: str = "exact"
+    keeps_order = True
 
     def compute(self, operands: Sequence[Array], node: Node) -> tuple[Array, ...]:
         """All of them."""

@@ -21,11 +21,10 @@ from slinky.frontend.calling import (
     trace_of,
 )
 from slinky.frontend.given import as_lazy, axes_of, axis_of
-from slinky.frontend.layouts import in_c_order
 from slinky.frontend.nodes import Index, whole_view
 from slinky.frontend.operations import Assembled, Fused, Part
 from slinky.frontend.sizes import Length, Size, known, same
-from slinky.frontend.tables import EXACT_PIECES, NotUnderstoodError, understood
+from slinky.frontend.tables import NotUnderstoodError, understood
 from slinky.frontend.views import common_shape, indexed, transposed, windows
 from slinky.frontend.views import split as split_axis
 from slinky.graph.boundaries import NUMPY_RULES
@@ -210,7 +209,10 @@ def isrealobj(x: Value) -> bool:
 def reshape(a: Value, /, shape: Any = None, order: str = "C", *, copy: Any = None) -> LazyArray:
     """The elements, in another shape."""
     array = as_lazy(a)
-    if order != "C" or copy is not None or shape is None:
+    if order in ("A", "a"):
+        array.require_c_order(order)
+        order = "C"
+    if order not in ("C", "c") or copy is not None or shape is None:
         array._cell.uncertain = True
         raise NotUnderstoodError("order")
     wanted = list(shape) if isinstance(shape, (tuple, list)) else [shape]
@@ -221,6 +223,15 @@ def reshape(a: Value, /, shape: Any = None, order: str = "C", *, copy: Any = Non
             array = array._seen(split_axis(array._view, d, [wanted[k] for k in parts]))
     places = tuple(None if _is_one(n) else slice(None) for n in wanted)
     return array._seen(indexed(array._view, places))
+
+
+@understood(np.ravel, how="a view; a copy where several axes become one")
+def ravel(a: Value, order: str = "C") -> LazyArray:
+    """All elements along one axis."""
+    if order in ("K", "k"):
+        as_lazy(a).require_c_order(order)
+        order = "C"
+    return np.reshape(as_lazy(a), -1, order=order)  # type: ignore[call-overload,no-any-return]
 
 
 def _is_one(n: Length) -> bool:
@@ -458,7 +469,7 @@ def copyto(dst: Value, src: Value, casting: Any = "same_kind", where: Value = Tr
 @understood(np.copy, how=COPY)
 def copy(a: Value, order: str = "K", subok: bool = False) -> LazyArray:
     """The elements in a place of their own."""
-    return as_lazy(a).copied()
+    return as_lazy(a).copied(order)
 
 
 @understood(np.zeros_like, np.empty_like, how="never stored where it need not be")
@@ -483,9 +494,9 @@ def full_like(
     kind = array.dtype if dtype is None else np.dtype(dtype)
     if shape is not None or kind.kind not in "biufc":
         raise NotUnderstoodError("another shape")
-    trace.is_unordered |= trace.by_pieces == EXACT_PIECES and not in_c_order(array._view)
+    in_c_order = order in ("C", "c") or (order not in ("F", "f") and array._view.is_in_c_order)
     value = converted(fill_value, kind, trace)
     wide = broadcast_to(value, array._shape)
     if wide.shape == ():
         return value.copy() if not value.is_scalar else placed(whole_result(wide, trace), trace)
-    return placed(whole_result(wide, trace), trace)
+    return placed(whole_result(wide, trace, in_c_order), trace)

@@ -20,7 +20,7 @@ from slinky.frontend.arrays import Cell, LazyArray
 from slinky.frontend.donating import GivenAsItIsError, Written, may_be_written, written
 from slinky.frontend.exporting import Asked
 from slinky.frontend.labels import goes_by_places
-from slinky.frontend.layouts import depends_on_layout, is_turned_nowhere, unlike_numpy
+from slinky.frontend.layouts import depends_on_layout, unlike_numpy
 from slinky.frontend.lowering import Lowered, floats_of, sources_of, untold
 from slinky.frontend.nodes import Array, Node, Source, View, in_order, whole_view
 from slinky.frontend.sizes import Length, Size, are_same, expr_of
@@ -97,7 +97,8 @@ class Traced:
             for node in given
         ]
         self.written = self._settled(writes)
-        self.needs_c_order = trace.by_pieces == EXACT_PIECES and any(map(depends_on_layout, self.nodes))
+        self._shows_layout = trace.by_pieces == EXACT_PIECES and any(map(depends_on_layout, self.nodes))
+        self.needs_c_order = trace.asked_for_layout or self._shows_layout
         self.floats = floats_of(self.nodes)
         self.untold = untold(self.nodes, self.outputs)
         seen_of = [*self.outputs, *(view for node in self.nodes for view in node.operands)]
@@ -202,17 +203,15 @@ class Traced:
         given = {node.results[0] for node, number in self._numbers.items() if number in labelled}
         return (
             {len(view.shape) for view in (*self.outputs, *results)} <= {rank}
-            and all(map(is_turned_nowhere, views))
+            and all(view.is_turned_nowhere for view in views)
             and goes_by_places(self.nodes, given, [*self.outputs, *results])
         )
 
     @property
     def unlike_numpy(self) -> str | None:
         """What gives other bits than NumPy's, where those are wanted; None if nothing does."""
-        if not self.needs_c_order:
+        if not self._shows_layout:
             return None
-        if self.trace.is_unordered:
-            return "an array is like another one that is not in C order"
         found = unlike_numpy(self.nodes)
         return None if found is None else f"{found.name} depends on the order of arrays, which are not all in C order"
 

@@ -72,7 +72,8 @@ class Trace:
         self.made: dict[Hashable, tuple[Result, ...]] = {}
         self.file = file
         self._assigned: dict[Hashable, Node] = {}
-        self.is_unordered = False
+        self.asked_for_layout = False
+        self.given_in_c_order = True
         self.is_labelled = False
         self.namespace: Any = None
         self.donated: list[Array] = []
@@ -89,7 +90,10 @@ class Trace:
         known = self.sources.get(id(array)) if origin is None else None
         if known is not None:
             return known
-        in_c_order = origin is not None or bool(array.flags.c_contiguous)
+        in_c_order = bool(array.flags.c_contiguous)
+        if origin is not None and not self.is_free:
+            self.given_in_c_order &= in_c_order
+            in_c_order = True  # runs tell what needs that
         if origin is None:
             array = self.as_it_is_now(array)
         shape: list[Any] = []
