@@ -259,3 +259,65 @@ def test_functions_of_small_arrays_that_cannot_be_traced_are_called_as_they_are(
             assert_same(traced(image(1000), random), chosen(image(1000), random))
     strict = sl.jit(strict=True, workers=1, machine=MACHINE)(lambda x: np.linalg.svd(x)[1])
     assert_same(strict(image(20, 20)), np.linalg.svd(image(20, 20))[1])
+
+
+def _write(array: Any) -> Any:
+    array[1:] = 1
+    return array
+
+
+def _add(array: Any) -> Any:
+    array += 1
+    return array
+
+
+def _one_of(x: Any) -> Any:
+    y = x.copy()
+    y[0, 0] = y[1, :1]
+    return y
+
+
+REFUSED_WRITES: dict[str, Any] = {
+    "repeated": lambda x: _write(np.broadcast_to(x[:1] * 0, x.shape)),
+    "not repeated": lambda x: _add(np.broadcast_to(x * 2, x.shape)[0]),
+    "no imaginary parts": lambda x: _add((x + 1).imag),
+    "no imaginary parts of some": lambda x: _write(np.imag(x + 1)[:, 0]),
+    "an array as an element": _one_of,
+}
+
+
+@pytest.mark.parametrize("where", REFUSED_WRITES)
+def test_writes_that_numpy_refuses(where: str) -> None:
+    with pytest.raises(ValueError) as of_numpy:
+        REFUSED_WRITES[where](image(3, 4))
+    with pytest.raises(ValueError, match=str(of_numpy.value)):
+        jit(REFUSED_WRITES[where])(image(3, 4))
+
+
+@pytest.mark.filterwarnings("ignore:Numpy has detected:DeprecationWarning")
+def test_writes_to_arrays_that_were_broadcast_together() -> None:
+    def written(x: Any) -> Any:
+        row, all_of = np.broadcast_arrays(x[0] + 1, x + 1)
+        all_of[0] = 7
+        return _write(row), all_of
+
+    assert_same(jit(written)(image(3, 4)), written(image(3, 4)))
+
+
+def test_what_is_called_at_floating_point_errors_is_called_as_often_as_by_numpy() -> None:
+    calls: list[str] = []
+
+    def divided(x: Any) -> Any:
+        with np.errstate(divide="call", call=lambda kind, flag: calls.append(kind)):
+            return 1 / np.linalg.inv(x) + (x + 1) / (x - x)
+
+    x = np.eye(3)
+    for function in (divided, jit(divided), jit(divided, native=True)):
+        calls.clear()
+        function(x)
+        assert calls == ["divide by zero"] * 2
+    with np.errstate(divide="call", call=lambda kind, flag: calls.append("lazy")):
+        ratio = 1 / (sl.lazy(x) - x)
+    calls.clear()
+    np.asarray(ratio)
+    assert calls == ["lazy"]

@@ -20,7 +20,7 @@ from slinky.errors import TracingError
 from slinky.frontend.nodes import Array, Index, Node, Operation, Result, Shape, View, exactly, numbers, whole_view
 from slinky.frontend.operations import Assembled, Part
 from slinky.frontend.sizes import expr_of, known
-from slinky.frontend.tracing import FREE, Trace, may_change, values_of
+from slinky.frontend.tracing import FREE, Trace, errors_now, may_change, values_of
 from slinky.frontend.views import NotBasicIndexError, broadcast, indexed, sees_the_same, transposed
 
 _AS_IT_COMES = ("K", "k", "A", "a", None)
@@ -220,8 +220,7 @@ class LazyArray:
         found = self._seen(view)
         if not view.shape and self.is_scalar and given == ():
             return self
-        has_ellipsis = given is Ellipsis or (isinstance(given, tuple) and any(g is Ellipsis for g in given))
-        return found if view.shape or has_ellipsis else element(found)
+        return found if view.shape or _has_ellipsis(given) else element(found)
 
     def __setitem__(self, given: Any, value: Value) -> None:
         if self.is_scalar:
@@ -231,7 +230,10 @@ class LazyArray:
         except NotBasicIndexError:
             _fancy_indexing().fancy_assign(self, given, value)
             return
-        target.write(_calling().converted(value, self.dtype, self._trace))
+        converted = _calling().converted(value, self.dtype, self._trace)
+        if converted._shape and not target._shape and not _has_ellipsis(given):
+            raise self._trace.abandon("assigning an array to an element")
+        target.write(converted)
 
     def write(self, value: LazyArray) -> None:
         """Put elements into the place; they are broadcast, and have the dtype already."""
@@ -368,6 +370,10 @@ def _calling() -> Any:
     return calling
 
 
+def _has_ellipsis(given: Any) -> bool:
+    return given is Ellipsis or (isinstance(given, tuple) and any(g is Ellipsis for g in given))
+
+
 def _fancy_indexing() -> Any:
     from slinky.frontend import fancy_indexing
 
@@ -397,8 +403,9 @@ def made(
 
     NumPy has them in C order if the operation gives them so, unless it is known to have them in another one.
     """
-    errors = np.geterr()
+    errors = errors_now()
     if errors != trace.errors:
+        trace.require_no_calls()
         operation = operation.under(tuple(sorted(errors.items())))
     key = None if trace.is_free else _computation(operation, operands, results)
     key = None if key is None else (key, in_c_order)

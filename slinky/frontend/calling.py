@@ -250,6 +250,8 @@ def _handed_over(result: LazyArray, out: Any) -> Any:
     if out is None:
         return result
     if type(out) is LazyArray:
+        if not out._writeable:
+            raise ValueError("output array is read-only")
         out.write(result)
         return out
     result._trace.forced("writing to an array that is no lazy one")
@@ -467,6 +469,7 @@ def call_function(function: Callable[..., Any], given: Any, keywords: dict[str, 
 def opaque(function: Callable[..., Any], given: Any, keywords: dict[str, Any]) -> Any:
     """What is not understood: computed now, and at once on whole arrays at each call."""
     trace, name = trace_of((given, keywords)), name_of(function)
+    trace.require_no_calls()
     if any(out is not None for out in _tuple(keywords.get("out"))):
         raise trace.abandon(f"{name} with out=")
     keywords = {key: value for key, value in keywords.items() if key != "out"}

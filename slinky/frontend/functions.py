@@ -353,7 +353,9 @@ def _part(array: LazyArray, function: Callable[..., Any]) -> LazyArray:
     if function is np.real and array.dtype.kind != "c":
         return array
     found: LazyArray = pointwise(function, (array,), name=function.__name__, scalars=array.is_scalar)
-    array._cell.uncertain = found._cell.uncertain = array.dtype.kind == "c"
+    if array.dtype.kind != "c":
+        return found if array.is_scalar else found.read_only()
+    array._cell.uncertain = found._cell.uncertain = True
     return found
 
 

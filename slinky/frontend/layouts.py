@@ -4,8 +4,8 @@ Idea. Sums and some ufuncs have several loops in NumPy, which the layout of an a
 in C order; NumPy gives results the order of the operands. These are the same as long as arrays in C order are read in
 their order, from one operation to the next.
 
-Invariant: what `unlike_numpy` has nothing against reads arrays with the strides that they have without slinky, for arguments
-in C order.
+Invariant: what `unlike_numpy` has nothing against reads arrays with the strides that they have without slinky, for
+arguments in C order.
 """
 
 from __future__ import annotations

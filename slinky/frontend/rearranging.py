@@ -139,7 +139,7 @@ def broadcasted(array: Value, shape: Any, subok: bool = False) -> LazyArray:
     """Repeated to a shape."""
     own = as_lazy(array)
     wanted = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
-    return own._seen(broadcast_to(own, wanted))
+    return own._seen(broadcast_to(own, wanted)).read_only()
 
 
 @understood(np.broadcast_arrays, how=VIEW)
@@ -152,6 +152,8 @@ def broadcast_arrays(*args: Value, subok: bool = False) -> tuple[LazyArray, ...]
         if type(given) is not LazyArray and isinstance(given, np.ndarray):
             trace.watch(given)
             array._cell.uncertain = True
+        if len(array._shape) != len(shape) or not all(map(same, array._shape, shape)):
+            array._cell.uncertain = True  # NumPy warns of writing to it, and does
     return tuple(array._seen(broadcast_to(array, shape)) for array in arrays)
 
 

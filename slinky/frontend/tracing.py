@@ -41,6 +41,9 @@ SMALL_BYTES = 1 << 16
 """What is computed at once where all arrays take less: a pipeline costs more than it saves."""
 
 
+_KINDS_OF_ERRORS = ("divide", "over", "under", "invalid")
+
+
 class Abandoned(BaseException):
     """Tracing goes no further: the function does what no trace can follow. It is called as it is, then."""
 
@@ -79,7 +82,7 @@ class Trace:
         self.donated: list[Array] = []
         self.copied: list[Array] = []
         self._watched: list[tuple[Array, Array]] = []
-        self.errors: dict[str, Any] = dict(np.geterr())
+        self.errors = errors_now()
 
     def sizes(self, leaves: Sequence[Any]) -> dict[Expr, int]:
         """The extents of arguments, by their symbols."""
@@ -167,6 +170,13 @@ class Trace:
         self.abandoned = f"{why}, in {place()}"
         return TracingError(self.abandoned) if self.is_free or self.strict else Abandoned(self.abandoned)
 
+    def require_no_calls(self) -> None:
+        """Raise `Abandoned` where the function has NumPy call something at floating-point errors: for each operation,
+        NumPy does so once, and pieces would as often as there are such."""
+        now = errors_now()
+        if not self.is_free and now != self.errors and {"call", "log"} & {now[kind] for kind in _KINDS_OF_ERRORS}:
+            raise self.abandon("np.errstate with a function that is called")
+
     def fence(self, name: str) -> None:
         """A function is not understood.
 
@@ -182,6 +192,11 @@ class Trace:
         warnings.warn(
             f"{self.name} is traced at each call: {self.reasons[0]}", ForcedValueWarning, stacklevel=user_frame()[1]
         )
+
+
+def errors_now() -> dict[str, Any]:
+    """What NumPy does about floating-point errors now, with what it calls, in the words of `np.errstate`."""
+    return {**np.geterr(), "call": np.geterrcall()}
 
 
 def may_change(array: Array) -> bool:
@@ -200,7 +215,7 @@ class FreeTrace(Trace):
     def __init__(self) -> None:
         super().__init__("lazy")
         self.is_free = True
-        self.errors = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
+        self.errors = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn", "call": None}
         self.questions = _Unnoted()
         self.symbols = _Nothing()
 
