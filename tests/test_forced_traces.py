@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import pickle
+import re
 import tracemalloc
 import warnings
 from typing import Any
@@ -321,3 +324,128 @@ def test_what_is_called_at_floating_point_errors_is_called_as_often_as_by_numpy(
     calls.clear()
     np.asarray(ratio)
     assert calls == ["lazy"]
+
+
+def _assign(name: str, value: Any) -> Any:
+    def assign(x: Any) -> Any:
+        y = x + 0j
+        setattr(y, name, value(x))
+        return y
+
+    return assign
+
+
+def _delete(x: Any) -> None:
+    y = x * 2
+    del y[0]
+
+
+def _asks(x: Any) -> Any:
+    found: list[Any] = []
+    for name in ("flags", "__setstate__", "foo"):
+        found.append(hasattr(x, name))
+    return found
+
+
+AS_IN_NUMPY: dict[str, Any] = {
+    "imag": _assign("imag", lambda x: x),
+    "real": _assign("real", lambda x: 2 * x),
+    "shape": _assign("shape", lambda x: (4, 3)),
+    "dtype": _assign("dtype", lambda x: np.float64),
+    "strides": _assign("strides", lambda x: (16, 64)),
+    "flat": _assign("flat", lambda x: [1, 2]),
+    "T": _assign("T", lambda x: x),
+    "another": _assign("name", lambda x: x),
+    "in": lambda x: (3 in x, x[0] in x, 2.5 in x[0], x * (x[1, 1] in x)),
+    "in an element": lambda x: 3 in x[0, 0],
+    "round": lambda x: (x * round(x[1, 1]), round(x[0, 0] / 3, 1), math.floor(x[0, 1] / 3), math.ceil(x[0, 1] / 3)),
+    "round of an array": lambda x: round(x[0]),
+    "trunc": lambda x: math.trunc(x[1, 1].astype(float) / 3),
+    "trunc of an array": lambda x: math.trunc(x),
+    "del": _delete,
+    "pickle": lambda x: pickle.loads(pickle.dumps(x * 2)),
+    "hasattr": _asks,
+    "str of a shape": lambda x: (str(x.shape), x + 1),
+    "repr of a shape": lambda x: (f"{x.shape!r} {x.size!r} {(x.shape,)}", x + 1),
+    "repr of an element": lambda x: repr(x[0, 0]),
+    "repr": lambda x: (repr(x), str(x), repr(x[:1, :1].reshape(()))),
+    "open grids": lambda x: (np.ogrid[: x.shape[0], 1 : x.shape[1] + 1][0] * x, np.ogrid[: x.shape[0]]),
+    "grids": lambda x: (np.mgrid[: x.shape[0], 1 : x.shape[1] : 2], np.mgrid[2 : x.shape[1] + 2] * x),
+    "grids of numbers": lambda x: (np.mgrid[0 : x.shape[0] : 2j], np.ogrid[0.5 : x.shape[1]], np.mgrid[:2, :2]),
+    "an error with a shape": lambda x: (_ for _ in ()).throw(ValueError(f"got {x.shape}, {x[0, 0]!r}")),
+    "a key": lambda x: {}[x.shape[0]],
+}
+
+
+@pytest.mark.filterwarnings("ignore::slinky.ForcedValueWarning", "ignore:Setting the")
+@pytest.mark.parametrize("what", AS_IN_NUMPY)
+def test_it_is_as_in_numpy(what: str) -> None:
+    function = AS_IN_NUMPY[what]
+    traced = jit(function)
+    for shape in ((3, 4), (3, 4)):
+        x = image(*shape)
+        try:
+            want = function(x)
+        except Exception as error:
+            with pytest.raises(type(error), match=re.escape(str(error))):
+                traced(x)
+        else:
+            assert_same(traced(x), want)
+
+
+def test_grids_of_sizes_are_lazy() -> None:
+    traced = jit(lambda x: np.ogrid[: x.shape[0], : x.shape[1]][0] * x + np.mgrid[: x.shape[0], : x.shape[1]][1])
+    for shape in ((3, 4), (7, 2)):
+        assert_traced(traced, image(*shape))
+
+
+def _attributes() -> list[str]:
+    return sorted({*dir(np.ndarray), *dir(np.float32)} - {"__getstate__"})
+
+
+@pytest.mark.filterwarnings("ignore::slinky.ForcedValueWarning", "ignore::DeprecationWarning")
+@pytest.mark.parametrize("name", _attributes())
+def test_each_attribute_of_arrays_is_there(name: str) -> None:
+    """Of arrays, and of elements: where lazy arrays have none, the function is called as it is."""
+
+    def asked(x: Any) -> Any:
+        getattr(x * 2, name)
+        return x * 2
+
+    for function in (asked, lambda x: asked(x[0, 0])):
+        if hasattr(np.ndarray if function is asked else np.float32, name):
+            assert_same(jit(function)(image(3, 3)), function(image(3, 3)))
+
+
+def test_attributes_that_lazy_arrays_have_not_end_the_trace() -> None:
+    missing = {name for name in dir(np.ndarray) if not hasattr(type(sl.lazy(image(3))), name)}
+    assert {"__setstate__", "__array_interface__", "sum", "view"} <= missing
+    for name in sorted(missing):
+        traced = jit(lambda x, name=name: (getattr(x * 2, name), x * 2)[1])
+        assert_same(traced(image(3)), image(3) * 2)
+        assert "AttributeError" not in traced.explain(image(3)) or name.startswith("__array_")
+
+
+def test_an_error_that_only_the_trace_raises_is_none() -> None:
+    calls: list[type] = []
+
+    def picky(x: Any) -> Any:
+        calls.append(type(x))
+        if type(x) is not np.ndarray:
+            raise TypeError("arrays alone")
+        return x * 2
+
+    traced = jit(picky)
+    assert "while it is traced, it raises TypeError: arrays alone" in traced.explain(image(3))
+    for _ in range(2):
+        assert_same(traced(image(3)), image(3) * 2)
+    assert calls.count(np.ndarray) == 2
+    assert len(calls) == 4
+    with pytest.raises(TypeError, match="arrays alone"):
+        jit(picky, strict=True)(image(3))
+    with pytest.raises(TypeError, match="arrays alone"):
+        jit(picky, donate="x")(image(3))
+
+
+def test_lazy_arrays_are_pickled_as_what_they_stand_for() -> None:
+    assert_same(pickle.loads(pickle.dumps(sl.lazy(image(3)) * 2)), image(3) * 2)

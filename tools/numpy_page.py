@@ -127,6 +127,9 @@ the pipeline is then found again by its structure.
 * Arrays of other classes and dtypes (masked arrays, objects, dates, other byte orders), arrays without elements, and
   functions that return anything but arrays, numbers, and tuples, lists or dictionaries of them: the function is
   called as it is.
+* Attributes of arrays that are about memory (`strides`, `flags`, `view`), or are assigned to (`y.shape = 4, 3`), end
+  the trace: the function is called as it is. So it is where it raises an error while it is traced, so that errors, and
+  what they say, are those without slinky.
 * What no result depends on is not computed, and raises no errors.
 * Side effects, such as printing, happen when it is traced. SciPy's functions and others that call `np.asarray` force
   their arguments. `np.zeros(x.shape)`,

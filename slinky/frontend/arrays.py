@@ -10,6 +10,8 @@ share memory. Where the latter is not known (`reshape` may copy), the place is `
 
 from __future__ import annotations
 
+import contextlib
+import math
 import operator
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any
@@ -112,6 +114,9 @@ class LazyArray:
         return known(self._shape[0])
 
     def __repr__(self) -> str:
+        if not self._trace.is_free:
+            with contextlib.suppress(TracingError):  # its call may be over
+                return repr(self._as_numpy_has_it("repr()"))
         return f"<LazyArray {self.dtype}{list(numbers(self._shape))} of {self._cell.result.node.name}>"
 
     def _seen(self, view: View) -> LazyArray:
@@ -146,6 +151,12 @@ class LazyArray:
         self._trace.forced(what)
         return self.compute()[()]
 
+    def _as_numpy_has_it(self, what: str) -> Any:
+        """The array, or the scalar, computed now."""
+        array = self.compute()
+        self._trace.forced(what)
+        return array[()] if self.is_scalar else array
+
     def __bool__(self) -> bool:
         return bool(self._item("bool()"))
 
@@ -160,6 +171,20 @@ class LazyArray:
 
     def __index__(self) -> int:
         return operator.index(self._item("an index"))
+
+    def __round__(self, *digits: Any) -> Any:
+        return round(self._as_numpy_has_it("round()"), *digits)
+
+    def __trunc__(self) -> Any:
+        return math.trunc(self._as_numpy_has_it("trunc()"))
+
+    def __contains__(self, value: object) -> bool:
+        if self.is_scalar:
+            raise TypeError(f"argument of type 'numpy.{self.dtype}' is not iterable")
+        return bool(np.any(self == value))
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self._as_numpy_has_it("pickle").__reduce_ex__(protocol)
 
     def __hash__(self) -> int:
         if self.is_scalar:
@@ -234,6 +259,9 @@ class LazyArray:
         if converted._shape and not target._shape and not _has_ellipsis(given):
             raise self._trace.abandon("assigning an array to an element")
         target.write(converted)
+
+    def __delitem__(self, given: Any) -> None:
+        raise ValueError("cannot delete array elements")
 
     def write(self, value: LazyArray) -> None:
         """Put elements into the place; they are broadcast, and have the dtype already."""
@@ -513,6 +541,23 @@ for _name in ("eq", "ne", "lt", "le", "gt", "ge", "divmod"):
 setattr(LazyArray, "__rdivmod__", _operator("divmod", True))  # noqa: B010
 for _name in ("neg", "pos", "abs", "invert"):
     setattr(LazyArray, f"__{_name}__", _unary(_name))
+
+
+def _assigned(name: str) -> Callable[[LazyArray, Any], None]:
+    def assign(self: LazyArray, value: Any) -> None:
+        raise self._trace.abandon(f"assigning to the attribute {name} of an array")
+
+    return assign
+
+
+def _attribute(name: str) -> Callable[[LazyArray], Any]:
+    return lambda self: _calling().attribute(self, name)
+
+
+for _name in ("shape", "dtype"):
+    setattr(LazyArray, _name, getattr(LazyArray, _name).setter(_assigned(_name)))
+for _name in ("data", "flat", "imag", "real", "strides"):
+    setattr(LazyArray, _name, property(_attribute(_name), _assigned(_name)))
 
 
 def lazy(array: Any, *, name: str = "array", copy: bool | None = None) -> LazyArray:

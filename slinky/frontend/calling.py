@@ -632,8 +632,10 @@ def attribute(array: LazyArray, name: str) -> Any:
     from slinky.frontend import functions
 
     owner = array.dtype.type if array.is_scalar else np.ndarray
-    if name.startswith("__") or not hasattr(owner, name):
+    if not hasattr(owner, name) or name in _ASKED_FOR or (name.startswith("__") and array._trace.is_free):
         raise AttributeError(f"a lazy array has no attribute {name!r}")
+    if name.startswith("__"):
+        raise array._trace.abandon(f"the attribute {name} of arrays")
     method = functions.METHODS.get(name)
     if method is not None:
         return lambda *given, **keywords: method(array, *given, **keywords)
@@ -645,6 +647,11 @@ def attribute(array: LazyArray, name: str) -> Any:
         return lambda *given, **keywords: opaque(_Method(name), (array, *given), keywords)
     return getattr(_computed(array, name), name)
 
+
+_ASKED_FOR = frozenset(
+    {"__array_finalize__", "__array_interface__", "__array_struct__", "__array_wrap__", "__buffer__"}
+)
+"""By these, NumPy and others find out how something can be read: a lazy array, by `__array__`."""
 
 _WRITES = frozenset(
     [

@@ -144,9 +144,18 @@ class Jit:
         if traced is None:
             if key is not None and key in self._refused:
                 return self._as_written(*given, **named)
-            made = self._traced(given, named, key)
+            failed = ""
+            try:
+                made = self._traced(given, named, key)
+            except Exception as error:
+                if not self._may_be_of_tracing(error):
+                    raise
+                made, failed = None, _in_words(error)
             if made is None:
-                return self._as_written(*given, **named)
+                result = self._as_written(*given, **named)  # it raises errors in NumPy's words
+                if failed:
+                    self._give_up(key, failed)
+                return result
             traced = self._warned_of(made)
         values = traced.trace.sizes(leaves)
         if traced.has_no_elements(values):
@@ -374,6 +383,10 @@ class Jit:
             del kept[KEPT_TRACES:]
         return traced
 
+    def _may_be_of_tracing(self, error: Exception) -> bool:
+        """Whether the function as it is may not raise this error, and may be called to see that."""
+        return not (isinstance(error, SlinkyError) or self._strict or self._donate)
+
     def _call_lazily(self, trace: Trace, arguments: Any, keywords: Any) -> Any:
         """What the function gives for lazy arrays."""
         return with_traced_numpy(self._function, trace)(*arguments, **keywords)
@@ -518,7 +531,12 @@ class Jit:
         given, named = with_leaves((given, named), bare_values)
         if own is not None and own is not self:
             return own.explain(*given, **named)
-        traced, why = self._asked(given, named) if own is not None else (None, _OWN_RULES)
+        try:
+            traced, why = self._asked(given, named) if own is not None else (None, _OWN_RULES)
+        except Exception as error:
+            if not self._may_be_of_tracing(error):
+                raise
+            traced, why = None, _in_words(error)
         name = self._function.__name__
         if traced is None:
             return f"{name} is called as it is: {why}"
@@ -580,6 +598,10 @@ class Jit:
             made = self._traced(given, named, key)
             traced = None if made is None else self._warned_of(made)
         return traced, self._refused.get(key, "it cannot be traced")
+
+
+def _in_words(error: Exception) -> str:
+    return f"while it is traced, it raises {type(error).__name__}: {error}"
 
 
 def _may_trace(leaves: Sequence[Any], arrays: Sequence[Any]) -> bool:

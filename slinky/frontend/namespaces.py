@@ -20,7 +20,7 @@ from slinky.frontend.arrays import LazyArray, made, placed
 from slinky.frontend.calling import broadcast_to, converted, filled
 from slinky.frontend.operations import Ramp
 from slinky.frontend.reading import all_code, names_of
-from slinky.frontend.sizes import Size
+from slinky.frontend.sizes import Size, known
 from slinky.frontend.tracing import Trace
 
 
@@ -86,6 +86,16 @@ class TracedNumpy(ModuleType):
         result = made(Ramp(ends[0], step), [], [((count,), np.dtype(np.int64), False)], self._trace)[0]
         return placed(result, self._trace)
 
+    @property
+    def ogrid(self) -> Any:
+        """Numbers in steps, along an axis each."""
+        return _Grid(self, np.ogrid, lambda axes: axes)
+
+    @property
+    def mgrid(self) -> Any:
+        """The same, repeated to all of a box."""
+        return _Grid(self, np.mgrid, lambda axes: np.stack(np.broadcast_arrays(*axes)))
+
     def asarray(self, a: Any, dtype: Any = None, *given: Any, **named: Any) -> Any:
         """The array itself, if it is lazy."""
         if type(a) is not LazyArray or given or set(named) - {"order"} or named.get("order") not in (None, "K", "A"):
@@ -117,6 +127,29 @@ class TracedNumpy(ModuleType):
         if type(a) is not LazyArray or set(named) - {"copy"} or named.get("copy", True) is not True:
             return np.array(a, dtype, **named)
         return a.copied() if dtype is None else a.astype(dtype).copied()
+
+
+class _Grid:
+    """`np.ogrid` or `np.mgrid`: lazy where its ends are sizes, and steps are numbers. `whole` makes it of its axes."""
+
+    def __init__(self, namespace: TracedNumpy, own: Any, whole: Callable[[tuple[Any, ...]], Any]) -> None:
+        self._namespace, self._own, self._whole = namespace, own, whole
+
+    def __getitem__(self, given: Any) -> Any:
+        slices = given if isinstance(given, tuple) else (given,)
+        if not all(isinstance(each, slice) for each in slices):
+            return self._own[given]
+        ends = [(0 if s.start is None else s.start, s.stop, 1 if s.step is None else s.step) for s in slices]
+        if not any(map(_has_sizes, ends)) or any(type(each) not in (int, Size) for own in ends for each in own):
+            numbers = tuple(slice(*(known(n) if type(n) is Size else n for n in own)) for own in ends)
+            return self._own[numbers if isinstance(given, tuple) else numbers[0]]
+        axes = [self._namespace.arange(*own) for own in ends]
+        if not isinstance(given, tuple):
+            return axes[0]
+        count = len(axes)
+        return self._whole(
+            tuple(axis[tuple(slice(None) if k == d else None for k in range(count))] for d, axis in enumerate(axes))
+        )
 
 
 def _has_sizes(shape: Any) -> bool:

@@ -144,6 +144,7 @@ class Size:
     __abs__ = _forces(abs)
     __round__ = _forces(round)
     __str__ = _forces(str)
+    __repr__ = _forces(repr)
     __format__ = _forces(format)
     __and__ = _forces(operator.and_)
     __or__ = _forces(operator.or_)
@@ -183,9 +184,6 @@ class Size:
 
     def __bool__(self) -> bool:
         return bool(self != 0)
-
-    def __repr__(self) -> str:
-        return f"{self.expr}={self.value}"
 
 
 def length(expr: Expr, value: int, questions: Questions) -> Length:
