@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import time
 from collections import namedtuple
 from typing import Any
 
@@ -358,3 +359,14 @@ def test_values_dtypes_and_memory_are_numpys(function: Any, dtype: str) -> None:
     traced = jit(function)
     for n in (6, 4, 6):
         assert_same(traced(image(n, 3, dtype=dtype)), function(image(n, 3, dtype=dtype)))
+
+
+@pytest.mark.parametrize("shape", [(1,) * 30 + (3, 2, 4), (2,) * 14, (1, 2) * 8])
+def test_arrays_of_many_axes_are_traced_for_their_shape(shape: tuple[int, ...]) -> None:
+    traced = jit(lambda x: (x.reshape(-1, 4) + 1, x.sum(axis=-1) * 2, x.T[..., :1].reshape(-1)))
+    x = np.arange(float(np.prod(shape))).reshape(shape)
+    start = time.process_time()
+    assert_traced(traced, x)
+    assert_traced(traced, x + 1)
+    assert time.process_time() - start < 10
+    assert_traced(traced, np.concatenate([x, x]), traces=2)

@@ -112,8 +112,8 @@ pickled by its name, as functions are, for `joblib` and other processes.
 A trace is made again for other ranks, dtypes and other arguments, and whenever a global, closure or default that the
 function reads has changed; numbers among the arguments need no new pipeline. Of sizes it keeps what was asked (`if
 len(x) > 3`, `range(n)`, one element against many, slices that reach beyond the end): calls that would answer
-otherwise get a trace of their own. What cannot be watched, such as objects with a state, makes it trace at each call;
-the pipeline is then found again by its structure.
+otherwise get a trace of their own, as does each shape of arrays of more than eight axes. What cannot be watched,
+such as objects with a state, makes it trace at each call; the pipeline is then found again by its structure.
 
 * **Values that are asked for** while tracing (`float(x.max())`, `if x.any():`, masks as indices, `np.asarray`) are
   computed at once, and the function goes on. It is traced at each call then, and a `ForcedValueWarning` says where,

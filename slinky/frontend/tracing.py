@@ -23,7 +23,7 @@ from slinky.frontend.fusing import Fusing, inlined
 from slinky.frontend.lowering import Lowered, count_of_funcs, floats_of, lowered, sources_of, structure, untold
 from slinky.frontend.nodes import Array, Node, Result, Source, View, has_elements, in_order, numbers, whole_view
 from slinky.frontend.places import assignment, is_telling, place, user_frame
-from slinky.frontend.sizes import Length, Questions, Size, value_of
+from slinky.frontend.sizes import Length, Questions, Size, known, value_of
 from slinky.frontend.tables import ANY_PIECES
 from slinky.frontend.views import seen
 from slinky.pipeline import Pipeline
@@ -36,6 +36,10 @@ KEPT_STRUCTURES = 256
 
 MOST_FUNCS = 200
 """Graphs of more funcs are computed at once: to schedule them takes longer than they do."""
+
+MOST_SIZES = 8
+"""Arrays of more axes are traced for just their shape: products of many sizes take longer to reason about than all
+that is done with such arrays."""
 
 SMALL_BYTES = 1 << 16
 """What is computed at once where all arrays take less: a pipeline costs more than it saves."""
@@ -90,9 +94,9 @@ class Trace:
 
     def source(self, array: Array, name: str, origin: Hashable = None) -> Result:
         """An array as the result of a node; extents are symbols if it has an `origin`, by which it comes again."""
-        known = self.sources.get(id(array)) if origin is None else None
-        if known is not None:
-            return known
+        before = self.sources.get(id(array)) if origin is None else None
+        if before is not None:
+            return before
         in_c_order = bool(array.flags.c_contiguous)
         if origin is not None and not self.is_free:
             self.given_in_c_order &= in_c_order
@@ -107,7 +111,8 @@ class Trace:
             symbol = variable(f"size_{next(_serial)}")
             self.symbols[symbol] = (origin, d)
             self.questions.values[symbol] = extent
-            shape.append(Size(symbol, extent, self.questions))
+            size = Size(symbol, extent, self.questions)
+            shape.append(known(size) if array.ndim > MOST_SIZES else size)
         node = Node(Source(array, name, in_c_order), (), [(tuple(shape), array.dtype, False)])
         if origin is None and not self.is_free:
             self.sources[id(array)] = node.results[0]  # the node keeps the array, and so its identity
@@ -261,17 +266,17 @@ class Plans:
     ) -> Lowered:
         """The pipeline of a graph, made if there is none of its structure."""
         key = structure(nodes, outputs)
-        known = None if key is None else (key, name, tuple(sorted(options.items(), key=str)), by_pieces, fusing)
-        found = self._found.get(known) if known is not None else None
+        kind = None if key is None else (key, name, tuple(sorted(options.items(), key=str)), by_pieces, fusing)
+        found = self._found.get(kind) if kind is not None else None
         if found is None:
             made = lowered(nodes, outputs, (), name, by_pieces, fusing)
             found = Lowered(made.pipeline.auto(**options), made.floats)
-            if known is not None:
-                self._found[known] = found
+            if kind is not None:
+                self._found[kind] = found
                 while len(self._found) > self._most:
                     self._found.popitem(last=False)
         else:
-            self._found.move_to_end(known)
+            self._found.move_to_end(kind)
         return found
 
 
