@@ -371,6 +371,8 @@ AS_IN_NUMPY: dict[str, Any] = {
     "repr": lambda x: (repr(x), str(x), repr(x[:1, :1].reshape(()))),
     "open grids": lambda x: (np.ogrid[: x.shape[0], 1 : x.shape[1] + 1][0] * x, np.ogrid[: x.shape[0]]),
     "grids": lambda x: (np.mgrid[: x.shape[0], 1 : x.shape[1] : 2], np.mgrid[2 : x.shape[1] + 2] * x),
+    "grids that end before they begin": lambda x: np.mgrid[3 : x.shape[0] - 3, :2],
+    "empty grids": lambda x: (np.mgrid[3 : x.shape[0], :2], np.ogrid[3 : x.shape[0] - 3, : x.shape[1] : -1]),
     "grids of numbers": lambda x: (np.mgrid[0 : x.shape[0] : 2j], np.ogrid[0.5 : x.shape[1]], np.mgrid[:2, :2]),
     "an error with a shape": lambda x: (_ for _ in ()).throw(ValueError(f"got {x.shape}, {x[0, 0]!r}")),
     "a key": lambda x: {}[x.shape[0]],

@@ -281,6 +281,7 @@ BY_LAYOUT: dict[str, Any] = {
     "what is not understood": lambda x, order: (np.asfortranarray(x * 2) + 1).ravel(order),
     "written": _overwritten,
     "forced": lambda x, order: (np.copysign(x.T, (x.T * 2).max()) * 2).ravel(order),
+    "an iterator": lambda x, order: [float(each) for each in np.nditer(x.T * 2, order=order)],
     "backwards": lambda x, order: (x[::-1] * 2).ravel(order) + x[:, ::-1].ravel(order),
 }
 

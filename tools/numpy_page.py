@@ -132,7 +132,7 @@ such as objects with a state, makes it trace at each call; the pipeline is then 
   what they say, are those without slinky.
 * What no result depends on is not computed, and raises no errors.
 * Side effects, such as printing, happen when it is traced. SciPy's functions and others that call `np.asarray` force
-  their arguments. `np.zeros(x.shape)`,
+  their arguments, if these are known to be in C order; else the function is called as it is. `np.zeros(x.shape)`,
   `np.arange(x.shape[0])` and their like are lazy where the traced function, or one of its module that it calls, has
   NumPy as a global of its own; else they ask for the shape, and the trace is good for arrays of this shape.
 

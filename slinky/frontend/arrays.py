@@ -138,6 +138,8 @@ class LazyArray:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         self._trace.forced("np.asarray")
+        if not self._trace.is_free and not self._lies_in_c_order():
+            raise self._trace.abandon("np.asarray of an array that may not be in C order")
         array = self.compute()
         if dtype is not None and np.dtype(dtype) != array.dtype:
             array = array.astype(dtype)
@@ -376,11 +378,13 @@ class LazyArray:
     def require_c_order(self, order: str) -> None:
         """Raise `Abandoned` where the order of elements is asked for by where they lie in memory, and that is not
         known to be C order. The trace is good for arguments in C order, then."""
-        trace = self._trace
-        if len(self._shape) > 1:
-            if not (self._view.is_in_c_order and trace.given_in_c_order):
-                raise trace.abandon(f"order={order!r}, which goes by how an array lies in memory")
-            trace.asked_for_layout = True
+        if not self._lies_in_c_order():
+            raise self._trace.abandon(f"order={order!r}, which goes by how an array lies in memory")
+        self._trace.asked_for_layout |= len(self._shape) > 1
+
+    def _lies_in_c_order(self) -> bool:
+        """Whether its elements are known to lie in C order where NumPy has it, for the arguments of this call."""
+        return len(self._shape) < 2 or (self._view.is_in_c_order and self._trace.given_in_c_order)
 
     def __copy__(self) -> LazyArray:
         return self.copy()

@@ -633,7 +633,8 @@ def attribute(array: LazyArray, name: str) -> Any:
 
     owner = array.dtype.type if array.is_scalar else np.ndarray
     if not hasattr(owner, name) or name in _ASKED_FOR or (name.startswith("__") and array._trace.is_free):
-        raise AttributeError(f"a lazy array has no attribute {name!r}")
+        own = "a lazy array" if array._trace.is_free else f"'numpy.{owner.__name__}' object"
+        raise AttributeError(f"{own} has no attribute {name!r}")
     if name.startswith("__"):
         raise array._trace.abandon(f"the attribute {name} of arrays")
     method = functions.METHODS.get(name)

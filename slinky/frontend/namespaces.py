@@ -140,7 +140,7 @@ class _Grid:
         if not all(isinstance(each, slice) for each in slices):
             return self._own[given]
         ends = [(0 if s.start is None else s.start, s.stop, 1 if s.step is None else s.step) for s in slices]
-        if not any(map(_has_sizes, ends)) or any(type(each) not in (int, Size) for own in ends for each in own):
+        if not any(map(_has_sizes, ends)) or not all(map(_is_forwards, ends)):
             numbers = tuple(slice(*(known(n) if type(n) is Size else n for n in own)) for own in ends)
             return self._own[numbers if isinstance(given, tuple) else numbers[0]]
         axes = [self._namespace.arange(*own) for own in ends]
@@ -150,6 +150,12 @@ class _Grid:
         return self._whole(
             tuple(axis[tuple(slice(None) if k == d else None for k in range(count))] for d, axis in enumerate(axes))
         )
+
+
+def _is_forwards(ends: tuple[Any, Any, Any]) -> bool:
+    """Whether there are numbers between two ends, in steps that are one."""
+    start, stop, step = ends
+    return {type(start), type(stop)} <= {int, Size} and type(step) is int and step > 0 and stop > start
 
 
 def _has_sizes(shape: Any) -> bool:
