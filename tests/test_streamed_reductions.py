@@ -130,6 +130,4 @@ def test_functions_that_reduce_give_the_same(machine: sl.Machine, options: dict[
     traced = jit(error, machine=machine, **options)
     for shape in ((60, 50), (64, 33), (1, 9), (9, 1)):
         x, y = numbers(shape, np.float64), numbers(shape, np.float64, 1)
-        (*got, root), (*want, wanted) = traced(x, y), error(x, y)
-        assert_same(got, want)
-        assert_same(root, wanted, rounded="exact" not in options)  # a single column is added in another order
+        assert_same(traced(x, y), error(x, y))

@@ -184,7 +184,11 @@ One array of integers as an index chooses elements along its axis, by pieces; se
 Sums and means of all of an array of floats, or along its first axes, go by pieces of what they reduce, too, and so do
 extrema, `any`, `all`, and sums of integers along any axes: what is computed for them alone need never be there in full.
 NumPy adds the floats of an array in C order by halves of halves, of which slinky keeps those that are complete, so
-that results have NumPy's bits, in whatever pieces; along first axes, it adds row after row.
+that results have NumPy's bits, in whatever pieces; along first axes, it adds row after row, but where there is just one
+column. Which of the two it is depends on which axes have more than one element, so the trace of one column is another
+one, and pieces of one column are added as the array is that they are cut from. That holds for sums, products, means,
+variances and norms of floats in C order along any axis, and along several ones in Python plans; `exact=True` still runs
+as one piece all but those along the last axis and along all of them.
 """
 
 

@@ -94,7 +94,9 @@ def reduced(
     kind = dtype_of(function, [(rank, array.dtype)], keywords)
     shape = tuple(n for d, n in enumerate(array._shape) if d not in removed)
     exactness = exactness_reduced(function, name, array.dtype, kind, removed == (rank - 1,) or len(removed) == rank)
-    operation = Along(name, function, removed, removed, tuple(sorted(keywords.items())), exactness)
+    inner = range(min(removed), rank) if exactness != EXACT else ()
+    wide = tuple(d for d in inner if d not in removed and not same(array._shape[d], 1))
+    operation = Along(name, function, removed, removed, tuple(sorted(keywords.items())), exactness, wide)
     (result,) = made(
         operation, [solid(array._view, array._trace)], [(shape, kind, not shape and not keepdims)], array._trace
     )

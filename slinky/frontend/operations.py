@@ -23,7 +23,7 @@ from slinky.frontend.streaming import TOTAL, streamed
 from slinky.frontend.views import seen
 from slinky.graph.copying import Source
 from slinky.ir.operations import Boundary
-from slinky.ir.reducing import Reducing, write_result
+from slinky.ir.reducing import Reducing, reduced, write_result
 from slinky.runtime.careful import careful
 from slinky.symbolic.expressions import Expr, as_expr
 from slinky.symbolic.intervals import Interval, point
@@ -215,6 +215,7 @@ class Along(Operation):
 
     Each operand has as many axes as the result would have if none was reduced; `axes` are those that are read whole,
     and `removed` those among them that the results have not. Where an axis stays, a call computes all of it, too.
+    Those that are `wide` have more elements than one, which decides in which order NumPy adds floats along others.
     """
 
     name: str
@@ -223,6 +224,7 @@ class Along(Operation):
     removed: tuple[int, ...]
     keywords: tuple[tuple[str, Any], ...] = ()
     exactness: str = "exact along whole axes"
+    wide: tuple[int, ...] = ()
     keeps_order = True
 
     def compute(self, operands: Sequence[Array], node: Node) -> tuple[Array, ...]:
@@ -242,12 +244,15 @@ class Along(Operation):
         whole = [dim for dim, axis in zip(dims, self._kept(rank), strict=True) if axis in self.axes]
         reads = [lowering.read(view, places, dims) for view in node.operands]
         callback: Callable[..., Any] = Calling(
-            self.name, self.function, dict(self.keywords), tuple(read.adapter for read in reads)
+            self.name,
+            self._of_pieces if self.wide else self.function,
+            dict(self.keywords),
+            tuple(read.adapter for read in reads),
         )
         arguments, reduction = {}, None
         is_plain = len(reads) == 1 and reads[0].adapter is None and self.axes == self.removed
         if is_plain and not lowering.as_one_piece:
-            callback = Reducing(self.name, self.function, self.removed, self.keywords)
+            callback = Reducing(self.name, self.function, self.removed, self.keywords, wide=self.wide)
             target = lowering.access(node.results[0], list(map(point, dims)))
             reduction = streamed(callback, reads[0].access, target)
             if reduction is not None:
@@ -263,6 +268,13 @@ class Along(Operation):
             reduction=reduction,
         )
 
+    def _of_pieces(self, operand: Array, **keywords: Any) -> Any:
+        """What it gives of a piece seen through an adapter, whose axes of one element may be said to lie anywhere."""
+        is_one = [n == 1 for n in operand.shape]
+        without = operand[tuple(0 if one else slice(None) for one in is_one)]
+        operand = without[tuple(None if one else slice(None) for one in is_one)]
+        return reduced(self.function, operand, keywords, self.removed, self.wide)
+
     def _kept(self, rank: int) -> list[int]:
         return [axis for axis in range(rank + len(self.removed)) if axis not in self.removed]
 
@@ -274,7 +286,7 @@ class Along(Operation):
         """The function, the axes, and what else is given to it."""
         if any(callable(value) for _, value in self.keywords):
             return None
-        return ("along", self.function, self.axes, self.removed, exactly(dict(self.keywords)))
+        return ("along", self.function, self.axes, self.removed, self.wide, exactly(dict(self.keywords)))
 
 
 INTO: frozenset[Callable[..., Any]] = frozenset({np.cumsum, np.cumprod})

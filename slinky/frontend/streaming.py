@@ -5,12 +5,11 @@ elements. Which elements make which half follows from how many there are in all.
 the halves that are complete are kept, at most one for each level of halves, and the elements of the small one that is
 not: nothing else is needed to go on where the next piece begins. A half that lies in a piece is NumPy's own sum of it.
 
-Where the last axis stays, NumPy adds row after row, so the sums so far are all there is to know. Extrema, truths and
-integers are combined in whatever order.
+Where axes behind them stay, NumPy adds row after row, so the sums so far are all there is to know; but where these have
+one element in all, the array is a row by itself. Extrema, truths and integers are combined in whatever order.
 
 Invariant: by pieces along its first axis, in order, a reduction is what NumPy gives of the whole in C order, in every
-bit (of zeros of both signs, or of several NaNs, an extremum may be another one; sums along other axes than the last one
-are rounded otherwise where just one of them is asked for).
+bit (of zeros of both signs, or of several NaNs, an extremum may be another one).
 """
 
 from __future__ import annotations
@@ -49,10 +48,8 @@ def streamed(callback: Reducing, source: Access, target: Access) -> Reduction | 
         stages = _Pieces(result, combined.ufunc, combined.axes)
     elif combined.ufunc is not np.add or given != result or result not in (np.float32, np.float64):
         return None
-    elif len(combined.axes) == source.buffer.rank:
-        stages = _Sums(result, combined.fewer is not None)
     elif combined.axes == tuple(range(len(combined.axes))):
-        stages = _Rows(result, combined.fewer is not None)
+        stages = (_Rows if combined.wide else _Sums)(result, combined.fewer is not None)
     else:
         return None
     return Reduction(
@@ -103,10 +100,12 @@ class _Rows:
 
     def update(self, old: Array, piece: Array, new: Array, *, start: int, **_: int) -> None:
         rows = piece.reshape(-1, *new.shape)
-        if not start:
+        if start and new.size < _LONG:
+            rows = np.concatenate([old[None], rows])
+        if new.size == 1:  # NumPy takes a column for a row
+            new[...] = np.add.reduce(np.broadcast_to(rows.reshape(-1, 1), (len(rows), 2)), axis=0)[0]
+        elif not start or new.size < _LONG:
             np.add.reduce(rows, axis=0, out=new)
-        elif new.size < _LONG:
-            np.add.reduce(np.concatenate([old[None], rows]), axis=0, out=new)
         else:
             np.add(old, rows[0], out=new)
             for row in rows[1:]:

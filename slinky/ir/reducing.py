@@ -4,12 +4,16 @@ Idea. A sum, an extremum, a mean, a variance, a norm: each combines, by a ufunc,
 squares of what is above or below the mean; then it may divide by how many there are, and take the root. So a few words
 say all of them (`Combined`), and a back end that prints them as loops looks at these alone.
 
+NumPy adds floats in an order that depends on which axes there are of more than one element: one after the other where
+an axis that stays is the innermost one, by pairs of halves where it is one that is reduced. So a piece of one column is
+added in another order than the array that it is cut from, unless it is known to be a piece of one that is `wide`.
+
 Invariant: what is run is NumPy's own function. Where there is a `Combined`, it says what that function computes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -41,7 +45,8 @@ class Combined:
     """What a reduction of some `axes` computes: its elements, combined by a ufunc, one after the other.
 
     If `centred`, the elements are taken less their mean; if `squared`, times themselves. What comes out is divided by
-    how many there are less `fewer`, if that is a number; and if `rooted`, the root is taken.
+    how many there are less `fewer`, if that is a number; and if `rooted`, the root is taken. Along the axes that are
+    `wide` there are more results than one in all: a piece of one is combined in the order of an array of several ones.
     """
 
     ufunc: np.ufunc
@@ -50,6 +55,7 @@ class Combined:
     squared: bool = False
     fewer: int | None = None
     rooted: bool = False
+    wide: tuple[int, ...] = ()
 
 
 class ChangedResultError(CallbackError):
@@ -59,23 +65,29 @@ class ChangedResultError(CallbackError):
 @attrs.frozen
 class Reducing:
     """A callback that writes what a function of NumPy gives that reduces some `axes` of its operand: called with these
-    `keywords`, which say the axes, too. By pieces, it is told `sizes`, arguments of these names."""
+    `keywords`, which say the axes, too. By pieces, it is told `sizes`, arguments of these names. Axes that stay, along
+    which what it is a piece of has more elements than one, are `wide`."""
 
     name: str
     function: Callable[..., Any]
     axes: tuple[int, ...]
     keywords: tuple[tuple[str, Any], ...] = ()
     sizes: tuple[str, ...] = ()
+    wide: tuple[int, ...] = ()
 
     @property
     def __name__(self) -> str:
         return self.name
 
     def __call__(self, source: Any, target: Any, **_: int) -> None:
-        write_result(self.name, self.function(source, **dict(self.keywords)), target)
+        write_result(self.name, reduced(self.function, source, dict(self.keywords), self.axes, self.wide), target)
 
     def combined(self) -> Combined | None:
         """What it computes, if that is known."""
+        found = self._combined()
+        return found if found is None else attrs.evolve(found, wide=self.wide)
+
+    def _combined(self) -> Combined | None:
         given = dict(self.keywords)
         given.pop("axis", None)
         given.pop("dtype", None)  # that of the result, in which all is computed
@@ -95,6 +107,33 @@ class Reducing:
         if ufunc in _UFUNCS and self.function == ufunc.reduce:
             return Combined(ufunc, self.axes)
         return None
+
+
+def reduced(
+    function: Callable[..., Any], source: Any, keywords: dict[str, Any], axes: tuple[int, ...], wide: tuple[int, ...]
+) -> Any:
+    """What a function gives that reduces some axes of an array, a piece of one that is wide along others: where the
+    piece is not, it is given twice what it has there, so that NumPy's order is that of the whole."""
+    alone = [d for d in wide if source.shape[d] == 1]
+    if not alone:
+        return function(source, **keywords)
+    found = function(_twice(source, alone), **keywords)
+    kept = [d for d in range(source.ndim) if d not in axes]
+    return found[tuple(slice(1) if d in alone else slice(None) for d in kept)]
+
+
+def _twice(array: Any, axes: Sequence[int]) -> Any:
+    """An array with each element twice along some axes, in memory in the same order of axes and directions; axes whose
+    elements lie no distance apart stay before those that follow."""
+    apart = [abs(stride) for stride in array.strides]
+    for d in reversed(range(array.ndim)):
+        apart[d] = apart[d] or max(apart[d + 1 :], default=0)
+    turned = tuple(slice(None, None, -1 if stride < 0 else 1) for stride in array.strides)
+    order = sorted(range(array.ndim), key=lambda d: -apart[d])
+    found = array[turned].transpose(order)
+    for axis in axes:
+        found = np.repeat(found, 2, axis=order.index(axis))
+    return found.transpose(np.argsort(order))[turned]
 
 
 def write_result(name: str, result: Any, target: Any) -> None:

@@ -4,7 +4,7 @@ Idea. NumPy goes through the axes of an array from those whose elements lie fart
 next to each other, whatever order the axes have, and takes axes that follow each other in memory as one. So the
 function puts them into that order when it is called. Where the innermost axis is reduced, each result is made of one
 row after the other; where it is kept, a strip of results is made side by side, of which each takes one element after
-the other.
+the other. Axes of one element are none, but for those that are longer in the array that a piece is cut from.
 
 Rows of floats are added pairwise, as NumPy does: halves by themselves down to 128 elements, in which eight sums go
 along. Four such stretches are added side by side, so that the processor need not wait for one sum to go on.
@@ -45,12 +45,13 @@ _AXES = """\
 #define SLINKY_VECTOR 16
 #endif
 
-/* An axis: how many elements, how far apart in what is read, and in what is written; 0 there: it is reduced. */
-typedef struct { int64_t extent, from, to; int is_kept; } slinky_axis;
+/* An axis: how many elements, how far apart in what is read, and in what is written; 0 there: it is reduced. What is
+   wide has more elements than one in all. */
+typedef struct { int64_t extent, from, to; int is_kept, is_wide; } slinky_axis;
 
 static inline int64_t slinky_apart(slinky_axis a)
 {
-    return a.extent == 1 ? 0 : a.from < 0 ? -a.from : a.from;
+    return a.extent == 1 && !a.is_wide ? 0 : a.from < 0 ? -a.from : a.from;
 }
 
 /* Put axes, which come from the last one on, into NumPy's order: the innermost first. Those of one element are left
@@ -71,7 +72,7 @@ static int slinky_in_order(slinky_axis *axes, int count)
     int last = -1;
     for (int i = 0; i < count; i++) {
         slinky_axis *before = &axes[last];
-        if (axes[i].extent == 1) continue;
+        if (axes[i].extent == 1 && !axes[i].is_wide) continue;
         if (last >= 0 && before->is_kept == axes[i].is_kept && before->from * before->extent == axes[i].from
             && before->to * before->extent == axes[i].to)
             before->extent *= axes[i].extent;
@@ -267,7 +268,7 @@ static void @FUNCTION(const array *a, const array *o)
     } else {
         const int reduced_count = slinky_of_kind(axes, all, 0, 0, reduced);
         const int kept_count = slinky_of_kind(axes, all, 1, 0, kept);
-        if (!kept_count) kept[0] = (slinky_axis){1, 0, 0, 1};
+        if (!kept_count) kept[0] = (slinky_axis){1, 0, 0, 1, 0};
         const slinky_axis along = kept[0];
         do {
             for (int64_t first = 0; first < along.extent; first += @STRIP) {
@@ -377,7 +378,7 @@ def reducer(combined: Combined, rank: int, given: np.dtype[Any], result: np.dtyp
     kept = [d for d in range(rank) if d not in combined.axes]
     words |= {
         "NAME": name,
-        "AXES": ", ".join(_axis(d, kept) for d in reversed(range(rank))),
+        "AXES": ", ".join(_axis(d, kept, int(d in combined.wide)) for d in reversed(range(rank))),
         "COUNT": " * ".join(f"a->extents[{d}]" for d in combined.axes),
         "EMPTY": " || ".join(f"!o->extents[{d}]" for d in range(len(kept))) or "0",
         "VARIABLES": ", ".join(f"{stage.variable}s[{STRIP}]" for stage in stages),
@@ -425,9 +426,9 @@ class _Stage:
         return found
 
 
-def _axis(d: int, kept: list[int]) -> str:
+def _axis(d: int, kept: list[int], is_wide: int) -> str:
     to, is_kept = (f"o->strides[{kept.index(d)}]", 1) if d in kept else ("0", 0)
-    return f"{{a->extents[{d}], a->strides[{d}], {to}, {is_kept}}}"
+    return f"{{a->extents[{d}], a->strides[{d}], {to}, {is_kept}, {is_wide}}}"
 
 
 def _first(ufunc: np.ufunc, dtype: np.dtype[Any]) -> str:
