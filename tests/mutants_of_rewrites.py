@@ -60,8 +60,8 @@ MUTANTS += mutants(
     ("gate: folds", "(_Gate._allocs_and_calls, _Gate._check_folds)", "(lambda gate: (), lambda gate, these: None)"),
     (
         "gate: folds of each buffer",
-        "for alloc in allocs_touched(self.version, [s for s in statements if isinstance(s, Call)]):",
-        "for alloc in allocs_touched(self.version, [s for s in statements if isinstance(s, Call)])[:1]:",
+        "for alloc in allocs_touched(self.version, [s for s in statements if isinstance(s, Touching)]):",
+        "for alloc in allocs_touched(self.version, [s for s in statements if isinstance(s, Touching)])[:1]:",
     ),
     ("gate: races", "            check_races(self.version, identity, hint=self.hint)\n", "            pass\n"),
     ("gate: what is kept for some only", "not settled.get(o, False))", "o not in settled)"),
@@ -94,7 +94,11 @@ MUTANTS += mutants(
 MUTANTS += mutants(
     "slinky/sched/legality/values.py",
     (EDITING, GATE, REFUSED_EDITS),
-    ("values: func", "if isinstance(before, Call) and before.func is call.func:", "if isinstance(before, Call):"),
+    (
+        "values: func",
+        "if isinstance(before, Touching) and before.func is call.func:",
+        "if isinstance(before, Touching):",
+    ),
     ("values: sources", "if before.reads == call.reads and before.writes", "if before.writes"),
     ("values: targets", "before.reads == call.reads and before.writes == call.writes:", "before.reads == call.reads:"),
     ("values: one allocation", "if candidates == others and len(others) < 2:", "if candidates == others:"),
@@ -173,8 +177,8 @@ MUTANTS += mutants(
 MUTANTS += mutants(
     "slinky/sched/primitives/simplification.py",
     (OTHER_ORDERS,),
-    ("orders: simplified away", "is_shown = shows_as_much(simplified, statement, known)", "is_shown = True"),
-    ("orders: never simplified", "is_shown = shows_as_much(simplified, statement, known)", "is_shown = False"),
+    ("orders: simplified away", "not shows_as_much(new, statement, known)", "False"),
+    ("orders: never simplified", "not shows_as_much(new, statement, known)", "True"),
 )
 MUTANTS += mutants(
     "slinky/ir/sharing.py", (OTHER_ORDERS,), ("sharing: orders", " and not asks_for_an_order(call.func):", ":")
@@ -215,9 +219,9 @@ MUTANTS += mutants(
     ),
     ("scopes: a loop like a buffer", "if version.is_allocated(name) or version", "if version"),
     ("scopes: a loop like a parameter", " or version.has_parameter(name):", ":"),
-    ("scopes: a buffer like a parameter", "if version.has_parameter(alloc.buffer) or any(", "if any("),
-    ("scopes: hidden by an outer one", "_is_in_scope(version, alloc.id, other) or", ""),
-    ("scopes: hidden by an inner one", " or _is_in_scope(version, other, alloc.id) for", " for"),
+    ("scopes: a buffer like a parameter", "if version.has_parameter(buffer) or any(", "if any("),
+    ("scopes: hidden by an outer one", "_is_in_scope(version, alloc, other) or", ""),
+    ("scopes: hidden by an inner one", " or _is_in_scope(version, other, alloc) for", " for"),
     ("scopes: dimensions", "is_known = box is not None and symbol.dim < len(box)", "is_known = True"),
     ("scopes: scalars", "is_known = any(p.name == symbol.name for p in version.program.scalars)", "is_known = True"),
     ("scopes: variables", "is_known = symbol in around or not isinstance(symbol, Variable)", "is_known = True"),
@@ -233,18 +237,18 @@ MUTANTS += mutants(
     ),
     (
         "scopes: users of what moves",
-        "                    _ask_users(new, buffer, asked)\n",
-        "                    pass\n",
+        "                _ask_users(new, buffer, asked)\n",
+        "                pass\n",
     ),
     (
         "scopes: users of what was called so",
-        "                        _ask_users(new, name, asked)\n",
-        "                        pass\n",
+        "                    _ask_users(new, name, asked)\n",
+        "                    pass\n",
     ),
     ("scopes: calls that move", "if is_other or is_moved:", "if is_other:"),
     ("scopes: calls of other funcs", "return before.func is now.func and", "return"),
     ("scopes: calls on other buffers", " and before.reads == now.reads and before.writes == now.writes", ""),
-    ("scopes: other elements", "was.dtype != statement.dtype or ", ""),
+    ("scopes: other elements", "before.dtype == now.dtype and ", ""),
     ("scopes: what does not fit", "    check_fitting(new, unlike)\n", ""),
     ("scopes: variables of loops that were left", "if type(symbol) is Variable]", "if False]"),
     (
@@ -287,11 +291,14 @@ MUTANTS += mutants(
     (EDITING, GATE, REFUSED_EDITS, WORKERS, NOT_RUN),
     ("positive: divisors elsewhere", "if old is not None and _says_of(before, identity) <= _says_of(version, identity):",
      "if old is not None:"),
-    ("positive: steps", "case For(step=step, variable=variable) as loop:",
-     "case For(step=step, variable=variable) as loop if False:"),
-    ("positive: workers", "                if workers is not None:\n", "                if False:\n"),
-    ("positive: folds", "if fold is not None:\n                        _require", "if False:\n                        _require"),
 )  # fmt: skip
+MUTANTS += mutants(
+    "slinky/ir/statements.py",
+    (EDITING, GATE, REFUSED_EDITS, WORKERS, NOT_RUN),
+    ("positive: steps", 'own = ((f"the step of loop {variable}", step),)', "own: tuple[tuple[str, Expr], ...] = ()"),
+    ("positive: workers", "return own if workers is None else (*own,", "return own if True else (*own,"),
+    ("positive: folds", "in zip(dims, folds, strict=True) if fold is not None\n", "in ()\n"),
+)
 
 # Legality: whole pieces, layouts --------------------------------------------------------------------------------------
 
@@ -309,7 +316,7 @@ MUTANTS += mutants(
     (MULTIPLES,),
     ("multiples: ends", " and is_multiple(box[d].max + 1, n, loops, known)", ""),
     ("multiples: steps", " and factor * step % n == 0:", ":"),
-    ("multiples: allocations", "found.update((i, s) for i, s in writers if isinstance(s, Call))", "pass"),
+    ("multiples: allocations", "found.update((i, s) for i, s in writers if isinstance(s, Touching))", "pass"),
     ("multiples: loops", "found.update((call.id, call) for call in calls_inside(version, identity))", "pass"),
     ("multiples: offsets", "return offset % n == 0", "return True"),
 )  # fmt: skip

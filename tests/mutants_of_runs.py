@@ -118,7 +118,7 @@ MUTANTS += mutants(
     (CHECKED, CASES),
     ("shadow: short folds", "f if f is not None and f < extent else None for", "f for",
      "with a fold that is longer than the buffer, every element has a place of its own all the same"),
-    ("shadow: places", "coordinates - first if fold is None else coordinates % fold", "coordinates - first"),
+    ("shadow: places", "along if fold is None else along % fold", "along"),
     ("shadow: what was never written", "np.argwhere(self.held < 0)", "np.argwhere(self.held < -1)"),
     ("shadow: what is held", "wrong = held != self._numbers(box)", "wrong = held < 0"),
     ("shadow: slices", "slice(lo - first, max(lo, hi + 1) - first)", "slice(lo - first, max(lo, hi) - first)"),

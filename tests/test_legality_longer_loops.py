@@ -317,6 +317,5 @@ def test_a_loop_that_never_ran_reads_nothing_outside_once_it_does() -> None:
     whole = [sl.interval(a.dim(d).min, a.dim(d).max) for d in (0, 1)]
     p, made = sl.stage_buffer(p, p.forward(loop).as_block(), "a", whole, rc=True)
     p = sl.align_dim(p, made.alloc, "y", 4, a.dim(0).min)
-    p = sl.compute_at(p, made.load, loop)
     with pytest.raises(sl.SchedulingError, match="not shown that load finds all of a"):
-        sl.slide_window(p, made.load, loop)
+        sl.slide_window(sl.compute_at(p, made.load, loop), made.load, loop)

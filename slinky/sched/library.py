@@ -12,8 +12,7 @@ from typing import Any
 
 import slinky as sl
 from slinky.ir import with_range
-from slinky.symbolic import symbols, variable
-from slinky.symbolic.expressions import constant_value
+from slinky.symbolic import prove, symbols, variable
 
 
 @sl.sched_op("loops", "call")
@@ -290,8 +289,7 @@ def strips(p: sl.Pipeline, rows: sl.Expr | int, workers: int = 1) -> Any:
     given: object = workers
     if isinstance(given, bool) or not isinstance(given, int) or given < 1:
         raise sl.OperationError(f"workers must be an integer of at least 1, got {workers!r}")
-    least = constant_value(rows) if isinstance(rows, sl.Expr) else rows
-    if least is not None and least < 1:
+    if prove(rows <= 0) if isinstance(rows, sl.Expr) else rows < 1:
         raise sl.OperationError(f"rows must be at least 1, got {rows}")
     loops: list[sl.LoopCursor] = []
     for call in p.find_all("_ = _"):
