@@ -15,6 +15,7 @@ from test_legality import high, loop, low, numbers, refused_as_wrong, same, tota
 
 import slinky as sl
 from slinky import ir
+from slinky.ir.copies import with_interval
 from slinky.ir.scopes import leading_checks
 from slinky.ir.statements import Alloc, Call, Check, For, If, Program, fresh_identity
 from slinky.sched.gate import settle
@@ -259,6 +260,16 @@ def test_a_call_that_leaves_its_loop_leaves_the_variable() -> None:
     p = in_loops(chain(), "f")
     edit = sl.edit(p)
     edit.move("f", p.find("for y").after())
+    refused(edit, "y means nothing here")
+
+
+def test_a_call_that_leaves_its_loop_and_changes_leaves_the_variable() -> None:
+    """What is new in it means something there; what was in it does not."""
+    p = in_loops(chain(), "f")
+    edit = sl.edit(p)
+    edit.move("f", p.find("for y").after())
+    call = edit.statement("f")
+    edit.replace("f", with_interval(call, 1, Interval(call.box[1].min, call.box[1].min)))
     refused(edit, "y means nothing here")
 
 

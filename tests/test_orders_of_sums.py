@@ -13,6 +13,7 @@ from traced import MACHINE, PIECES, jit
 
 import slinky as sl
 
+pytestmark = pytest.mark.usefixtures("quick_libraries")
 Array = np.ndarray[Any, Any]
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "sum": np.sum,
