@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from slinky.ir.effects import limits, reads, writes
+from slinky.ir import effects
+from slinky.ir.effects import reads, writes
 from slinky.ir.operations import FloatScalar
 from slinky.ir.regions import seen_boxes
 from slinky.ir.statements import Call, LoweredFunc
@@ -18,23 +19,14 @@ from slinky.runtime.codegen.views import Views
 from slinky.runtime.codegen.writer import Writer, also, is_costly
 from slinky.runtime.operations import takes_out
 from slinky.runtime.plan_tree import BadRegion, Comparison, Conjunction, Guard, Name, Run, Stop, Value
-from slinky.symbolic.expressions import Expr, all_of, maximum, minimum, negate
+from slinky.symbolic.expressions import Expr, all_of, negate
 from slinky.symbolic.intervals import Box, Interval
 from slinky.symbolic.proofs import Facts, prove
 
 
 def clamped_box(writer: Writer, call: Call, boxes: Mapping[str, Box], known: Facts) -> Box:
     """The box of a call within the bounds of its outputs, without the clamps that do nothing."""
-    lows = [[i.min] for i in call.box]
-    highs = [[i.max] for i in call.box]
-    for dim, buffer, position in limits(call):
-        lows[dim].append(boxes[buffer][position].min)
-        highs[dim].append(boxes[buffer][position].max)
-    for limit in call.func.part:
-        lows[limit.dim] += [limit.first] if limit.first is not None else []
-        highs[limit.dim] += [limit.last] if limit.last is not None else []
-    clamped = (Interval(maximum(*lo), minimum(*hi)) for lo, hi in zip(lows, highs, strict=True))
-    return tuple(writer.simplified(i, known) for i in clamped)
+    return tuple(writer.simplified(i, known) for i in effects.clamped_box(call, boxes.__getitem__))
 
 
 class Calls:
