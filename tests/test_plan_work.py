@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import slinky as sl
+from benchmarks.plans import stencils
 from slinky.runtime import plan
 from slinky.runtime.arena import Arenas
 from slinky.runtime.codegen.carried import without_carried_folds
@@ -95,22 +96,8 @@ def test_building_and_planning_grow_with_the_program(program: Callable[[int], Ca
     assert large <= 4.2 * small
 
 
-def folded(count: int) -> sl.Pipeline:
-    """A chain of stencils in one loop, each slid and folded."""
-    (x,) = sl.variables("x")
-    buffers = [sl.BufferExpr(f"b{k}", np.float64, 1) for k in range(count + 1)]
-    for k in range(count):
-        sl.Func(middle, [buffers[k][sl.interval(x - 1, x + 1)]], [buffers[k + 1][x]], name=f"f{k}")
-    p = sl.build_pipeline([buffers[0]], [buffers[-1]])
-    p, (loop, _, _) = sl.split_loop(p, f"f{count - 1}.x", 8, rc=True)
-    for k in reversed(range(count - 1)):
-        p, made = sl.compute_at(p, f"f{k}", loop, rc=True)
-        p = sl.fold_storage(sl.slide_window(p, made.call, loop), made.alloc, "x")
-    return p
-
-
 def test_what_folds_carry_is_found_in_proportion_to_the_program() -> None:
-    small, large = (calls_made(partial(without_carried_folds, folded(count).program)) for count in (6, 24))
+    small, large = (calls_made(partial(without_carried_folds, stencils(count).program)) for count in (6, 24))
     assert large <= 5 * small
 
 
