@@ -71,6 +71,17 @@ def test_elements_from_elsewhere(reads: Callable[..., Any], taken: Callable[...,
             same_bits(found, taken(values) * np.float32(2))
 
 
+@pytest.mark.parametrize("dtype", [np.bool_, np.uint8, np.int16, np.int64, np.float32])
+@pytest.mark.parametrize("number", [-3, 300, 2**40])
+def test_numbers_that_where_takes_round(number: int, dtype: Any) -> None:
+    values = numbers((5, 6), dtype)
+    expected = np.where(values > 0, number, values)
+    a, out = plane("a", dtype), plane("out", expected.dtype)
+    sl.arithmetic(np.where(a[y, x] > 0, number, a[y, x]), out[y, x], name="term")
+    for q in in_pieces(sl.build_pipeline([a], [out]), "term"):
+        same_bits(np.asarray(q(values)), expected)
+
+
 @pytest.mark.parametrize("origin", [(0, 0), (-7, 3)])
 @pytest.mark.parametrize("most", [1, 48, formulas.BLOCK_BYTES])
 def test_coordinates(origin: tuple[int, int], most: int, monkeypatch: pytest.MonkeyPatch) -> None:

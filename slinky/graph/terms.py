@@ -263,8 +263,15 @@ def where(condition: object, *values: object) -> Chosen:
         dtype = np.result_type(*map(_sample, (first, second)))
     except TypeError as error:
         raise GraphError(f"np.where of values that have no dtype in common: {error}") from None
-    chosen = (each if _is_of(each, dtype) else _converted(each, dtype) for each in (first, second))
+    chosen = (each if _is_of(each, dtype) else _converted(_wrapped(each, dtype), dtype) for each in (first, second))
     return Chosen((truth, *chosen), dtype)
+
+
+def _wrapped(given: Any, dtype: np.dtype[Any]) -> Any:
+    """An operand of `np.where`, which takes an integer that the dtype does not hold, but one of 64 bits, round."""
+    if type(given) is int and dtype.kind in "iu" and _holds(np.dtype(np.int64), given):
+        return int(np.int64(given).astype(dtype))
+    return given
 
 
 def clip(value: object, a_min: object = None, a_max: object = None, *, min: object = None, max: object = None) -> Any:
