@@ -173,7 +173,7 @@ MUTANTS += mutants(
 MUTANTS += mutants(
     "slinky/runtime/codegen/calls.py",
     (HOISTING, PLAN, SOURCE, CHECKED, AGREEMENT),
-    ("plan: clamps", "lows[dim].append(boxes[buffer][position].min)\n", "pass\n"),
+    ("plan: clamps", "effects.clamped_box(call, boxes.__getitem__)", "call.box"),
     ("plan: empty calls", "unsure = [i for i in box if not prove(i.min <= i.max, writer.known)]\n        if any(", "unsure = []\n        if any("),
     ("plan: regions inside", "                    self._writer.stop_if(negate(condition), BadRegion(number), call)\n", "                    pass\n"),
     ("plan: longer than the fold", "            if not prove(extent <= fold, self._writer.known):\n", "            if False:\n"),

@@ -94,7 +94,7 @@ def test_random_graphs(graph: Graph) -> None:
             *(f.operation.function for f in func.fusions),
         ]
         reduction = func.declared_reduction
-        own += [] if reduction is None else [reduction.init, reduction.update, reduction.finish]
+        own += [] if reduction is None else [reduction.init, reduction.update, reduction.merge, reduction.finish]
         callbacks |= {f"run_{len(callbacks) + n}": each for n, each in enumerate(own)}
     assert made_by(p.to_graph_code(callbacks), callbacks).same_program(p)
 

@@ -24,6 +24,18 @@ y, x = sl.variables("y x")
 WIDTH, HEIGHT = 100, 5
 
 
+def test_a_choice_that_comes_back_as_a_part_of_itself() -> None:
+    """What is beyond the start of a loop, which is a choice of choices: with the start in place of the variable, sums
+    of choices become the choice that was asked of. To ask on and on was a bare `RecursionError`."""
+    i, a, b, c, d, low = sl.variables("i a b c d low")
+    start = sl.maximum(sl.minimum(low, 3 * sl.minimum(a, b) - 2 * sl.maximum(c, d) + 2), c, d)
+    loop = For(i, sl.interval(start, low + 99), as_expr(3), SERIAL, ())
+    assert not is_multiple(i - start + 1, 3, (loop,), facts())
+    assert not is_multiple(i - sl.minimum(start, d), 3, (loop,), facts())
+    assert is_multiple(3 * i + 6, 3, (loop,), facts())
+    is_multiple(i - start, 3, (loop,), facts())  # it is one; that it ends is what counts
+
+
 def test_which_alternative_is_chosen_goes_by_the_iteration() -> None:
     """From -3 on by steps of 4, the greater of the variable and 0 is 0, 1, 5: no multiples of 4, though both are at
     first."""

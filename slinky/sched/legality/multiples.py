@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import attrs
+
 from slinky.cursors.cursors import statement_cursor
 from slinky.cursors.versions import Touched, Version
 from slinky.errors import SchedulingError
@@ -68,24 +70,51 @@ def _guarantees_the_same(before: Statement, now: Statement) -> bool:
 
 def is_multiple(e: Expr, n: int, loops: Sequence[For], known: Facts) -> bool:
     """Whether an expression is shown to be a multiple of n, inside of these loops, given outermost first."""
-    match e:
-        case Min(operands=operands) | Max(operands=operands):
-            return all(is_multiple(operand, n, loops, known) for operand in operands)
-        case Select(then=then, otherwise=otherwise):
-            return is_multiple(then, n, loops, known) and is_multiple(otherwise, n, loops, known)
-    for loop in reversed(loops):
-        # The start and so many steps: as a multiple of n, the steps do not matter. (Within a choice they may: another
-        # alternative is chosen in another iteration.)
-        factor, step = dict(linear(e)[1]).get(loop.variable, 0), constant_value(loop.step)
-        if factor and step is not None and factor * step % n == 0:
-            e = e + factor * (loop.range.min - loop.variable)
-    offset, terms = linear(e)
-    rest = [(atom, c % n) for atom, c in terms if c % n and not _is_multiple_atom(atom, n, loops, known)]
-    if not rest:
-        return offset % n == 0
-    return prove(equal(linear_sum(offset % n, rest) % n, 0), known)
+    return _Multiples(n, loops, known).has(e)
 
 
-def _is_multiple_atom(atom: Expr, n: int, loops: Sequence[For], known: Facts) -> bool:
-    """The same, of a choice within a sum; other atoms are left to the facts."""
-    return isinstance(atom, (Min, Max, Select)) and is_multiple(atom, n, loops, known)
+_MOST_ASKED = 64
+"""Of so many parts of an expression, at most, it is asked whether they are multiples."""
+
+
+@attrs.frozen
+class _Multiples:
+    """Asks whether expressions are multiples of n, once of each: where the start of a loop takes the place of its
+    variable, a choice may come back as a part of its own parts. Until it is shown, it is none."""
+
+    n: int
+    loops: Sequence[For]
+    known: Facts
+    _asked: dict[Expr, bool] = attrs.field(factory=dict, init=False)
+
+    def has(self, e: Expr) -> bool:
+        """Whether an expression is shown to be one of them."""
+        if e not in self._asked:
+            if len(self._asked) >= _MOST_ASKED:
+                return False
+            self._asked[e] = False
+            self._asked[e] = self._is_shown(e)
+        return self._asked[e]
+
+    def _is_shown(self, e: Expr) -> bool:
+        match e:
+            case Min(operands=operands) | Max(operands=operands):
+                return all(self.has(operand) for operand in operands)
+            case Select(then=then, otherwise=otherwise):
+                return self.has(then) and self.has(otherwise)
+        n = self.n
+        for loop in reversed(self.loops):
+            # The start and so many steps: as a multiple of n, the steps do not matter. (Within a choice they may:
+            # another alternative is chosen in another iteration.)
+            factor, step = dict(linear(e)[1]).get(loop.variable, 0), constant_value(loop.step)
+            if factor and step is not None and factor * step % n == 0:
+                e = e + factor * (loop.range.min - loop.variable)
+        offset, terms = linear(e)
+        rest = [(atom, c % n) for atom, c in terms if c % n and not self._has_choice(atom)]
+        if not rest:
+            return offset % n == 0
+        return prove(equal(linear_sum(offset % n, rest) % n, 0), self.known)
+
+    def _has_choice(self, atom: Expr) -> bool:
+        """The same, of a choice within a sum; other atoms are left to the facts."""
+        return isinstance(atom, (Min, Max, Select)) and self.has(atom)
