@@ -27,7 +27,17 @@ from typing import Any
 
 import attrs
 import numpy as np
-from numpy_templates import BINARY, HELPER, NUMBERS, SHARP_UFUNCS, STATEMENTS, TEMPLATES, UNARY, Template
+from numpy_templates import (
+    BINARY,
+    HELPER,
+    NUMBERS,
+    ROUNDED_COMPLEX,
+    SHARP_UFUNCS,
+    STATEMENTS,
+    TEMPLATES,
+    UNARY,
+    Template,
+)
 
 Array = np.ndarray[Any, Any]
 
@@ -168,7 +178,8 @@ class Writer:
         self.lines.append(line)
         self.made += not is_statement
         found = tried[target]
-        if template.rounds or tainted:
+        is_complex = any(np.asarray(tried[name]).dtype.kind == "c" for name in read)
+        if template.rounds or tainted or (is_complex and any(each in text for each in ROUNDED_COMPLEX)):
             self.near = max(self.near, NEAR.get(np.asarray(found).dtype.char, 0.0))
             # What shares memory is rounded with it.
             self.rounded.add(target)

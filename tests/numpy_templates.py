@@ -501,6 +501,9 @@ BINARY = ["add", "subtract", "multiply", "maximum", "minimum", "logical_and", "l
           "fmax", "logical_xor", "equal", "greater", "greater_equal", "less_equal", "copysign", "floor_divide",
           "remainder", "fmod", "heaviside", "bitwise_and", "bitwise_or", "bitwise_xor", "left_shift",
           "right_shift"]  # fmt: skip
+ROUNDED_COMPLEX = ("abs", "*", "/", "divide", "multiply", "reciprocal", "sqrt", "square")
+"""What rounds complex numbers in one way where arrays are contiguous, and in another way elsewhere."""
+
 SHARP_UFUNCS = {"sign", "logical_not", "logical_and", "logical_or", "not_equal", "less", "isnan", "isinf", "signbit",
                 "ceil", "trunc", "logical_xor", "equal", "greater", "greater_equal", "less_equal", "copysign",
                 "floor_divide", "remainder", "fmod", "heaviside"}  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import time
 from collections import namedtuple
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -359,6 +360,64 @@ def test_values_dtypes_and_memory_are_numpys(function: Any, dtype: str) -> None:
     traced = jit(function)
     for n in (6, 4, 6):
         assert_same(traced(image(n, 3, dtype=dtype)), function(image(n, 3, dtype=dtype)))
+
+
+def _raveled(view: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A function that writes to all elements of a part of an array along one axis, and returns both."""
+
+    def write(a: Any) -> Any:
+        v = a * 2
+        part = view(v)
+        flat = part.ravel()
+        flat[0] = 9
+        return v, part, flat
+
+    return write
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda v: v,
+        lambda v: v[1:],
+        lambda v: v[1],
+        lambda v: v[1, :2],
+        lambda v: v[:, 1],
+        lambda v: v[::2],
+        lambda v: v[1, ::2],
+        lambda v: v[0, ::-1],
+        lambda v: v[:1, 1:],
+        lambda v: v[:, :1],
+        lambda v: v[None, :, 1],
+        lambda v: v.T[0],
+        lambda v: v.T[:, 0],
+        lambda v: np.broadcast_to(v[:1, 0], (3,)).copy()[:1],
+        lambda v: np.nonzero(v)[0],
+        lambda v: np.squeeze(np.atleast_2d(np.nonzero(v)[1])),
+        lambda v: v[v > 1][::2],
+    ],
+)
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.filterwarnings("ignore::slinky.ForcedValueWarning")
+def test_elements_along_one_axis_share_memory_where_numpys_do(view: Any, order: str) -> None:
+    """`ravel` copies where there are gaps between elements, also where there is one axis."""
+    function = _raveled(view)
+    traced = jit(function)
+    for given in (image(6, 3), np.asarray(image(6, 3), order=order), np.asarray(image(4, 3), order=order)):
+        assert_same(traced(given), function(given))
+
+
+def test_elements_along_one_axis_that_are_given_away() -> None:
+    def write(a: Any) -> Any:
+        flat = a.ravel()
+        flat[0] = 9
+        return flat
+
+    traced = jit(write, donate="a")
+    for step in (1, 2, 1):
+        given, other = np.arange(12.0)[::step], np.arange(12.0)[::step]
+        assert_same(traced(given), write(other))
+        assert_same(given, other)
 
 
 @pytest.mark.parametrize("shape", [(1,) * 30 + (3, 2, 4), (2,) * 14, (1, 2) * 8])

@@ -33,14 +33,16 @@ Value = Any
 
 
 class Cell:
-    """A place that holds a result; the places that may share its memory are `uncertain`."""
+    """A place that holds a result; the places that may share its memory are `uncertain`. That others do not may rest on
+    arguments that are in C order: `by_layout`."""
 
-    __slots__ = ("__weakref__", "is_argument", "result", "uncertain")
+    __slots__ = ("__weakref__", "by_layout", "is_argument", "result", "uncertain")
 
     def __init__(self, result: Result, *, is_argument: bool = False) -> None:
         self.result = result
         self.is_argument = is_argument
         self.uncertain = False
+        self.by_layout = False
 
 
 class LazyArray:
@@ -277,6 +279,7 @@ class LazyArray:
             )
         if cell.uncertain:
             raise self._trace.abandon("writing to what may share memory with another array")
+        self._trace.asked_for_layout |= cell.by_layout
         if own.is_woven:
             raise self._trace.abandon("writing to an axis that was split")
         axes = [i.axis for i in own.index if i.axis is not None]
@@ -385,6 +388,14 @@ class LazyArray:
     def _lies_in_c_order(self) -> bool:
         """Whether its elements are known to lie in C order where NumPy has it, for the arguments of this call."""
         return len(self._shape) < 2 or (self._view.is_in_c_order and self._trace.given_in_c_order)
+
+    def without_gaps(self) -> LazyArray:
+        """The same elements; to write to them is refused where NumPy may have gaps between them, and so a copy here."""
+        if self._view.is_in_one_piece and self._trace.given_in_c_order:
+            self._cell.by_layout = True
+        else:
+            self._cell.uncertain = True
+        return self
 
     def __copy__(self) -> LazyArray:
         return self.copy()

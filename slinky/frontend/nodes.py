@@ -109,6 +109,21 @@ class View:
         """Whether NumPy is known to have an array in C order there, or a part of one that is read in that order."""
         return self.result.node.in_c_order and self.is_turned_nowhere
 
+    @property
+    def is_in_one_piece(self) -> bool:
+        """Whether NumPy is known to have its elements one after the other, in C order and without gaps."""
+        if not self.is_in_c_order or sum(i.axis is not None for i in self.index) < len(self.shape):
+            return False
+        is_cut = False
+        for i, all_of in zip(reversed(self.index), reversed(self.result.shape), strict=True):
+            if i.axis is None:
+                is_cut |= not are_same(1, all_of)
+            elif is_cut or i.step != 1:
+                return False
+            else:
+                is_cut = not are_same(self.shape[i.axis], all_of)
+        return True
+
 
 class Operation:
     """What a node does.

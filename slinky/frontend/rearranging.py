@@ -230,10 +230,11 @@ def reshape(a: Value, /, shape: Any = None, order: str = "C", *, copy: Any = Non
 @understood(np.ravel, how="a view; a copy where several axes become one")
 def ravel(a: Value, order: str = "C") -> LazyArray:
     """All elements along one axis."""
+    array = as_lazy(a)
     if order in ("K", "k"):
-        as_lazy(a).require_c_order(order)
+        array.require_c_order(order)
         order = "C"
-    return np.reshape(as_lazy(a), -1, order=order)  # type: ignore[call-overload,no-any-return]
+    return np.reshape(array.without_gaps(), -1, order=order)  # type: ignore[call-overload,no-any-return]
 
 
 def _is_one(n: Length) -> bool:
