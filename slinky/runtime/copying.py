@@ -20,6 +20,7 @@ from slinky.runtime.assembled_copies import assembled
 from slinky.runtime.buffers import Array, Buffer
 from slinky.runtime.copy_pieces import Form, pieces
 from slinky.runtime.separable_copies import separable
+from slinky.runtime.transposing import assign
 from slinky.symbolic.expressions import variable
 
 _Lies: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
@@ -62,7 +63,7 @@ def carrier(copy: Copy) -> Callable[..., None]:
         for to, source, given in moves(numbers, *lie):
             place = to.view(target.array)
             if source is not None and given is not None:
-                place[...] = given.view(sources[source].array)
+                assign(place, given.view(sources[source].array))
             else:  # without a fill there is nothing to copy, and nobody will read it
                 place[...] = np.zeros((), place.dtype) if fill is None else fill
 

@@ -23,6 +23,7 @@ import numpy as np
 from slinky.ir.operations import Copy, CopySource
 from slinky.runtime.buffers import Array, Buffer
 from slinky.runtime.copy_pieces import pieces
+from slinky.runtime.transposing import assign
 from slinky.symbolic.expressions import Expr, Variable, linear, variable
 from slinky.symbolic.followed import followed
 from slinky.symbolic.traversal import symbols
@@ -142,7 +143,7 @@ class SeparableCopy:
             if some_missing and None in index:
                 array[place] = np.zeros((), array.dtype) if fill is None else fill
             else:
-                array[place] = elements[index]
+                assign(array[place], elements[index])
         return True
 
     def _as_target(self, source: Buffer, values: Mapping[str, int]) -> Array:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dis
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import CodeType, FunctionType
 from typing import assert_never
 from weakref import WeakKeyDictionary
@@ -33,14 +33,24 @@ _COPY = 4
 
 @attrs.frozen
 class Operations:
-    """How many operations a callback makes outside of loops, and in one turn of all of its outermost loops."""
+    """How many operations a callback makes on all that it computes, and how many on each part of it.
+
+    A loop over something that the callback was given, or made of it, goes part by part: planes, rows, colours. Any
+    other, as that over the taps of a stencil, goes over everything again in each turn.
+    """
 
     once: int
     each_turn: int = 0
+    """In one turn of all of its outermost loops over parts."""
 
     def count(self, turns: int = TURNS) -> int:
-        """How many it makes if the outermost loops go so often."""
+        """How many it makes if there are so many parts."""
         return self.once + self.each_turn * turns
+
+    @property
+    def over_all(self) -> int:
+        """How many times as much as it computes its operations write: those of all turns on parts, once."""
+        return self.once + self.each_turn
 
 
 def operations_of(operation: Operation) -> Operations:
@@ -92,22 +102,35 @@ def _counted(function: FunctionType, around: tuple[FunctionType, ...]) -> Operat
 def _in_code(code: CodeType, names: Mapping[str, object], around: tuple[FunctionType, ...]) -> Operations:
     """The operations in code in which names mean this; functions and generators that it makes are not looked into."""
     once = each_turn = 0
-    ends: list[int] = []
-    for instruction in dis.get_instructions(code):
-        ends = [end for end in ends if instruction.offset < end]
+    loops: list[tuple[int, bool]] = []
+    instructions = list(dis.get_instructions(code))
+    for number, instruction in enumerate(instructions):
+        loops = [(end, by_parts) for end, by_parts in loops if instruction.offset < end]
         found = 0
         if instruction.opname == "FOR_ITER":
-            ends.append(instruction.argval)
+            loops.append((instruction.argval, _is_of_something_given(instructions, number)))
         elif instruction.opname.startswith(_OPERATORS):
             found = 1
         elif instruction.opname in ("LOAD_GLOBAL", "LOAD_DEREF"):
             named = names.get(instruction.argval)
             found = _of(named, around).count() if isinstance(named, FunctionType) else 0
-        if ends:
-            each_turn += found * TURNS ** (len(ends[:2]) - 1)
+        if loops and loops[0][1]:
+            each_turn += found * TURNS ** (len(loops[:2]) - 1)
         else:
-            once += found
+            once += found * TURNS ** len(loops[:2])
     return Operations(once, each_turn)
+
+
+def _is_of_something_given(instructions: Sequence[dis.Instruction], at: int) -> bool:
+    """Whether what a loop goes over, which begins with this instruction, is told by the variables of its function."""
+    missing = 1
+    for instruction in reversed(instructions[: at - 1]):  # what GET_ITER takes, back to where it was begun
+        if instruction.opname.startswith("LOAD_FAST"):
+            return True
+        missing -= dis.stack_effect(instruction.opcode, instruction.arg, jump=False)
+        if missing <= 0:
+            break
+    return False
 
 
 _OPERATORS = ("CALL", "BINARY_OP", "STORE_SUBSCR", "UNARY_", "COMPARE_OP")

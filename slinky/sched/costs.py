@@ -26,8 +26,14 @@ from slinky.sched.tracks import DISPATCH, OPERATIONS_OF_A_CALL, Spans, Track, Wo
 PASSES = 2.0
 """How often a NumPy callback goes over all that it reads and writes, in slices and temporaries, once that is near."""
 
+OPERATION_PASSES = 1.25
+"""How often each of its operations goes over as much as it writes, where these are so many that this is more."""
+
 TEMPORARIES = 2
 """How many times the bytes that calls read and write these work on: their callbacks make more, of their own."""
+
+OPERATIONS_OF_A_TEMPORARY = 4
+"""How many operations make one more of these."""
 
 LINES_PER_CALL = 100
 """How many lines NumPy begins in the time of a call: what makes strips of columns dearer than strips of rows."""
@@ -49,20 +55,26 @@ class Flow:
     moved: tuple[tuple[float, float, bool], ...]
     """Of each member, the bytes that are new over all strips, what each strip reads again of the one before, and
     whether loops of the back end's own do so."""
-    works: tuple[tuple[float, Work, float, float], ...]
-    """Of each call that Python makes, the bytes that its passes go over, of what, and how many coordinates: for each of
-    a strip, and beside these."""
+    works: tuple[tuple[float, float, Work, float, float], ...]
+    """Of each call that Python makes, the bytes that its passes go over, how many times what it reads and writes it
+    works on, what that is, and how many coordinates: for each of a strip, and beside these."""
     has_loops: bool
     """Whether loops of the back end's own do any of it."""
     spans: Spans
+
+
+def again_of(work: Work) -> tuple[float, float]:
+    """The bytes that the passes of a callback go over, and how many times what it reads and writes it works on."""
+    passes = max(PASSES * work.bytes, OPERATION_PASSES * work.on_all * work.written)
+    return passes, max(TEMPORARIES, 1 + work.on_all / OPERATIONS_OF_A_TEMPORARY)
 
 
 def flow_of(track: Track) -> Flow:
     """That of a track."""
     extent = track.strips.extent
     moved = [(m.row_bytes * m.slope * extent, m.row_bytes * m.window, m.work.in_loops) for m in track.members]
-    works = [(PASSES * n.work.bytes, n.work, 1.0, 0.0) for n in track.lasts if not n.work.in_loops]
-    works += [(PASSES * m.work.bytes, m.work, m.slope, m.window) for m in track.members if not m.work.in_loops]
+    works = [(*again_of(n.work), n.work, 1.0, 0.0) for n in track.lasts if not n.work.in_loops]
+    works += [(*again_of(m.work), m.work, m.slope, m.window) for m in track.members if not m.work.in_loops]
     has_loops = any(is_in_loops for _, _, is_in_loops in moved)
     return Flow(extent, track.states, tuple(moved), tuple(works), has_loops, track.spans())
 
@@ -103,7 +115,10 @@ class Costs:
 
     def again(self, work: Work, at_once: float) -> float:
         """To go over what a call reads and writes, so many bytes in one go, once these are near."""
-        return 0.0 if work.in_loops else PASSES * work.bytes / self.machine.bandwidth(TEMPORARIES * at_once)
+        if work.in_loops:
+            return 0.0
+        passes, times = again_of(work)
+        return passes / self.machine.bandwidth(times * at_once)
 
     def most_live(self, track: Track) -> int:
         """How many bytes strips hold at most: where calls cost nothing, none need be larger than the nearer cache."""
@@ -130,9 +145,9 @@ class Costs:
                 seconds += new / near_bandwidth
             else:
                 seconds += new / (known.get(touched) or self.bandwidth(touched))
-        for passes, work, slope, window in flow.works:
+        for passes, times, work, slope, window in flow.works:
             rows = slope * height + window
-            touched = TEMPORARIES * (work.still + work.moving * (rows if rows < work.extent else work.extent))
+            touched = times * (work.still + work.moving * (rows if rows < work.extent else work.extent))
             if touched <= near_bytes:
                 seconds += passes / near_bandwidth
             else:
@@ -146,7 +161,7 @@ class Costs:
         if flow.has_loops:
             fastest = max(fastest, machine.loop_bandwidth)
         moved = sum([new for new, _, _ in flow.moved])
-        return (2 * moved + sum([passes for passes, _, _, _ in flow.works])) / fastest
+        return (2 * moved + sum([passes for passes, *_ in flow.works])) / fastest
 
     def nested(self, track: Track, nest: Nest, height: int, piece: int) -> float:
         """The same where a reduction is taken to pieces in the strips."""

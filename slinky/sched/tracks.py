@@ -27,6 +27,9 @@ FEW_PLANES = 64
 OPERATIONS_OF_A_CALL = 16
 """How many operations take as long as a machine's call."""
 
+MOST_ON_ALL = 10
+"""How many operations of a callback count as going over all that it computes: of more, most compute numbers."""
+
 DISPATCH = 8
 """How many operations take as long as slinky takes to call a callback."""
 
@@ -70,10 +73,13 @@ class Lines:
 
 @attrs.frozen
 class Work:
-    """What a call goes over: the bytes that its callback's operations write, in all; and the bytes that it reads and
-    writes, some for each coordinate of a strip, some whatever the strip is."""
+    """What a call goes over: the bytes that its callback's operations write, in all; how many of these go over all that
+    it computes, and how many bytes these are; and the bytes that it reads and writes, some for each coordinate of a
+    strip, some whatever the strip is."""
 
     operations: float
+    on_all: int
+    written: float
     moving: float
     still: float
     extent: int
@@ -425,19 +431,18 @@ def row_bytes_of(call: Related, strips: Strips) -> float:
 
 
 def work_of(call: Related, strips: Strips | None) -> Work:
-    """What a call goes over, in strips along one of its dimensions, or at once. A loop that goes plane by plane writes
-    one of them in each turn."""
+    """What a call goes over, in strips along one of its dimensions, or at once."""
     size = sum(w.bytes for w in call.writes)
-    operations = float(size * call.operations.count(TURNS if call.whole == 1 else 1))
+    operations = float(size * call.operations.over_all), min(call.operations.once, MOST_ON_ALL), float(size)
     if strips is None:
-        return Work(operations, 0.0, float(size + sum(size for _, size in call.reads)), 1, call.in_loops)
+        return Work(*operations, 0.0, float(size + sum(size for _, size in call.reads)), 1, call.in_loops)
     moving, still = (0, size) if strips.is_reduced else (size, 0)
     for (_, motion), (_, size) in zip(strips.reads, call.reads, strict=True):
         if motion is None:
             still += size
         else:
             moving += size
-    return Work(operations, moving / strips.extent, float(still), strips.extent, call.in_loops)
+    return Work(*operations, moving / strips.extent, float(still), strips.extent, call.in_loops)
 
 
 def lines_of(call: Related, position: int | None) -> Lines:
