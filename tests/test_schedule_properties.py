@@ -3,7 +3,6 @@ version changed."""
 
 from __future__ import annotations
 
-import math
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -14,6 +13,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from judge_hook import resting
+from promised_memory import promised_bytes
 from random_chains import NothingToDoError
 from random_graphs import Graph, arguments, build, graphs, image_graphs, many_dimensions, run_and_compare
 from random_schedules import Chain
@@ -22,13 +22,11 @@ from scheduled import by_rows, picture, stencil
 
 import slinky as sl
 from slinky.cursors.editing import Edit
-from slinky.ir.blocks import blocks_of_dims
 from slinky.ir.copies import with_mode
-from slinky.ir.statements import Alloc, Block, Call, For, Parallel, Program
+from slinky.ir.statements import Alloc, Call, Parallel
 from slinky.runtime import interpreter
 from slinky.symbolic.expressions import metadata
 from slinky.symbolic.intervals import Interval
-from slinky.symbolic.traversal import evaluate
 
 APPLIED: Counter[str] = Counter()
 REFUSED: Counter[str] = Counter()
@@ -125,34 +123,6 @@ def test_iterations_in_another_order_show_a_dependence() -> None:
 # ----------------------------------------------------------------------------------------------------------------
 
 
-def promised_bytes(program: Program, block: Block, values: dict[Any, int]) -> int:
-    """The most that a block needs at once by what the program says, counted apart from slinky's own runs: all buffers
-    of a block, as long as their boxes and no longer than their folds, and the worst iteration of each loop."""
-    own = inner = 0
-    for statement in block:
-        match statement:
-            case Alloc(box=box, folds=folds, dtype=dtype):
-                extents = []
-                blocks = blocks_of_dims(statement) or (None,) * len(box)
-                for i, fold, block_length in zip(box, folds, blocks, strict=True):
-                    extent = max(evaluate(i.max, values) - evaluate(i.min, values) + 1, 0)
-                    if block_length is not None:  # whole blocks, at least one
-                        extent = max(-(-extent // block_length), 1) * block_length
-                    extents.append(extent if fold is None else min(extent, evaluate(fold, values)))
-                own += math.prod(extents) * dtype.itemsize
-            case For(variable=v, range=r, step=step, mode=mode, body=body):
-                first, last = evaluate(r.min, values), evaluate(r.max, values)
-                each = [
-                    promised_bytes(program, body, {**values, v: at})
-                    for at in range(first, last + 1, evaluate(step, values))
-                ]
-                at_once = 1
-                if isinstance(mode, Parallel):
-                    at_once = THREADS if mode.workers is None else evaluate(mode.workers, values)
-                inner = max(inner, sum(sorted(each)[-at_once:]))
-    return own + inner
-
-
 THREADS = 2
 
 
@@ -170,7 +140,7 @@ def test_memory_is_within_what_the_program_says(graph: Graph, seed: int, steps: 
             values[metadata(parameter.name, d, "min")] = lo
             values[metadata(parameter.name, d, "max")] = hi
     statistics = run_and_compare(graph, chain.pipeline, threads=THREADS)
-    assert statistics.program_bytes <= promised_bytes(program, program.body, values)
+    assert statistics.program_bytes <= promised_bytes(program, values, THREADS)
 
 
 # ----------------------------------------------------------------------------------------------------------------
