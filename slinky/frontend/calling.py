@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 
 from slinky.errors import SlinkyError
-from slinky.frontend.arrays import LazyArray, Value, is_traceable, made, placed, whole_result
-from slinky.frontend.given import dtypes_among
-from slinky.frontend.nodes import Array, Shape, View, exactly, has_elements, numbers
-from slinky.frontend.operations import Extent, Number, Opaque, Operand, Pointwise, as_it_is
+from slinky.frontend.arrays import LazyArray, Value, is_traceable, made, placed
+from slinky.frontend.fences import opaque
+from slinky.frontend.given import dtypes_among, lazy_arrays, trace_of
+from slinky.frontend.nodes import Array, Shape, View, exactly, numbers
+from slinky.frontend.operations import Extent, Number, Operand, Pointwise, as_it_is
 from slinky.frontend.sizes import Size, known, same, value_of
 from slinky.frontend.tables import (
     ABOUT_MEMORY,
-    DATA_DEPENDENT,
     EXACT,
     TABLE,
     WRITING,
@@ -31,7 +31,7 @@ from slinky.frontend.tables import (
     exactness_of,
     name_of,
 )
-from slinky.frontend.tracing import FREE, Trace, values_of
+from slinky.frontend.tracing import Trace
 from slinky.frontend.views import common_shape
 
 _OPERATORS: dict[str, tuple[Callable[..., Any], np.ufunc]] = {
@@ -67,26 +67,6 @@ _NUMBERS = (bool, int, float, complex)
 # ----------------------------------------------------------------------------------------------------------------
 # What is given
 # ----------------------------------------------------------------------------------------------------------------
-
-
-def trace_of(given: Any) -> Trace:
-    """The trace that some arguments belong to: that of a function, if there is one."""
-    traces = [array._trace for array in lazy_arrays(given)]
-    own = next((trace for trace in traces if not trace.is_free), FREE)
-    if own is not FREE and any(trace is not own for trace in traces):
-        own.forced("an array of another trace")
-    return own
-
-
-def lazy_arrays(given: Any) -> list[LazyArray]:
-    """The lazy arrays among arguments, also in lists, tuples and dictionaries."""
-    if type(given) is LazyArray:
-        return [given]
-    if isinstance(given, (tuple, list)):
-        return [array for each in given for array in lazy_arrays(each)]
-    if isinstance(given, dict):
-        return [array for each in given.values() for array in lazy_arrays(each)]
-    return []
 
 
 def _is_scalar_of_numpy(value: Value) -> bool:
@@ -466,164 +446,6 @@ def call_function(function: Callable[..., Any], given: Any, keywords: dict[str, 
     return opaque(function, given, keywords)  # each function of NumPy's says in its own way what is wrong
 
 
-def opaque(function: Callable[..., Any], given: Any, keywords: dict[str, Any]) -> Any:
-    """What is not understood: computed now, and at once on whole arrays at each call."""
-    trace, name = trace_of((given, keywords)), name_of(function)
-    trace.require_no_calls()
-    if any(out is not None for out in _tuple(keywords.get("out"))):
-        raise trace.abandon(f"{name} with out=")
-    keywords = {key: value for key, value in keywords.items() if key != "out"}
-    arrays = lazy_arrays((given, keywords))
-    if function in DATA_DEPENDENT:
-        trace.forced(name)
-        values = _read_only(values_of([a._view for a in arrays], trace))
-        return _relaxed_views(filled_in(function, given, keywords, values), arrays, values)
-    trace.fence(name)
-    values = _read_only(values_of([a._view for a in arrays], trace))
-    try:
-        result = filled_in(function, given, keywords, values)
-    except ValueError as error:
-        if "read-only" not in str(error):
-            raise
-        raise trace.abandon(f"{name}, which writes to its argument") from None
-    results = tuple(result) if isinstance(result, (tuple, list)) else (result,)
-    if not all(is_traceable(np.asarray(r) if isinstance(r, np.generic) else r) for r in results) or not all(
-        has_elements(a._shape) for a in arrays
-    ):
-        trace.forced(name)
-        return _relaxed_views(result, arrays, values)
-    for array in arrays:
-        for extent in array._shape:
-            known(extent)
-    operation = Opaque(name, _Filled(function, *_as_they_are_now((given, keywords), trace)), None)
-    shapes = [(np.shape(r), np.asarray(r).dtype, isinstance(r, np.generic)) for r in results]
-    views = [whole_result(a._view, trace) for a in arrays]
-    from slinky.frontend.nodes import whole_view
-
-    nodes = made(operation, [whole_view(r) for r in views], shapes, trace)
-    lazies = [placed(r, trace) for r in nodes]
-    for real in _real_arrays((given, keywords)):
-        if _shares_memory(results, [real]):
-            trace.watch(real)
-            values.append(real)
-    if name in _MAY_BE_VIEWS or _shares_memory(results, values):
-        for each in (*arrays, *lazies):
-            each._cell.uncertain = True
-    if isinstance(result, tuple) and hasattr(result, "_fields"):
-        return type(result)(*lazies)
-    return type(result)(lazies) if type(result) in (tuple, list) else lazies[0]
-
-
-_MAY_BE_VIEWS = frozenset({"ravel", "reshape", "diagonal", "squeeze", "trim_zeros", "split", "array_split", "hsplit"})
-"""Functions whose results share memory with what they are given, or do not, by its layout."""
-
-
-def _read_only(values: Sequence[Array]) -> list[Array]:
-    """Arrays that stand for others, so that to write to them is a fault."""
-    for value in values:
-        value.flags.writeable = False
-    return list(values)
-
-
-class _Place:
-    """Where the value of a lazy array stands among arguments that are kept, which know nothing of the trace."""
-
-    __slots__ = ("is_scalar",)
-
-    def __init__(self, is_scalar: bool) -> None:
-        self.is_scalar = is_scalar
-
-
-def _as_they_are_now(value: Any, trace: Trace) -> Any:
-    """Arguments for later, whatever is written to the arrays and lists among them until then."""
-    if type(value) is LazyArray:
-        return _Place(value.is_scalar)
-    if type(value) is Size:
-        return known(value)
-    if type(value) in (tuple, list):
-        return type(value)(_as_they_are_now(each, trace) for each in value)
-    if isinstance(value, dict):
-        return {key: _as_they_are_now(each, trace) for key, each in value.items()}
-    return trace.as_it_is_now(value) if _is_real(value) else value
-
-
-def _is_real(value: Any) -> bool:
-    return type(value) is not LazyArray and isinstance(value, np.ndarray)
-
-
-def _real_arrays(given: Any) -> list[Array]:
-    """The arrays among arguments that are no lazy ones, also in lists, tuples and dictionaries."""
-    if isinstance(given, dict):
-        given = list(given.values())
-    if isinstance(given, (tuple, list)):
-        return [array for each in given for array in _real_arrays(each)]
-    return [given] if _is_real(given) else []
-
-
-class _Filled:
-    """A function of the arrays that stand in its arguments. A list of one result is that result."""
-
-    def __init__(self, function: Callable[..., Any], given: Any, keywords: dict[str, Any]) -> None:
-        self._function, self._given, self._keywords = function, given, keywords
-
-    def __call__(self, *values: Array) -> Any:
-        result = filled_in(self._function, self._given, self._keywords, values)
-        return result[0] if isinstance(result, (tuple, list)) and len(result) == 1 else result
-
-
-def filled_in(function: Callable[..., Any], given: Any, keywords: dict[str, Any], values: Sequence[Array]) -> Any:
-    """A function, called with arrays in the place of lazy ones."""
-    waiting = iter(values)
-
-    def real(value: Any) -> Any:
-        if type(value) is LazyArray or type(value) is _Place:
-            array = next(waiting)
-            return array[()] if value.is_scalar else array
-        if type(value) is Size:
-            return known(value)
-        if type(value) in (tuple, list):
-            return type(value)(map(real, value))
-        if isinstance(value, dict):
-            return {key: real(each) for key, each in value.items()}
-        return value
-
-    arguments, named = real(tuple(given)), real(dict(keywords))
-    return function(*arguments, **named)
-
-
-def relaxed(result: Any, arrays: Sequence[LazyArray]) -> Any:
-    """Values that were computed now of lazy arrays, as lazy arrays where they are arrays."""
-    trace = trace_of(arrays)
-    if isinstance(result, np.ndarray) and is_traceable(result):
-        source = trace.source(result, "array")
-        source.node.in_c_order &= all(array._view.is_in_c_order for array in arrays) or result.ndim < 2
-        return placed(source, trace)
-    if type(result) in (tuple, list):
-        return type(result)(relaxed(each, arrays) for each in result)
-    if isinstance(result, tuple) and hasattr(result, "_fields"):
-        return type(result)(*(relaxed(each, arrays) for each in result))
-    return result
-
-
-def _relaxed_views(result: Any, arrays: Sequence[LazyArray], values: Sequence[Array]) -> Any:
-    """What a function gave for the values of lazy arrays: where it sees them, to write to either is refused."""
-    found = relaxed(result, arrays)
-    if _shares_memory(result, values):
-        for each in (*arrays, *lazy_arrays(found)):
-            each._cell.uncertain = True
-    return found
-
-
-def _shares_memory(result: Any, values: Sequence[Array]) -> bool:
-    if isinstance(result, (tuple, list)):
-        return any(_shares_memory(each, values) for each in result)
-    return isinstance(result, np.ndarray) and any(np.may_share_memory(result, value) for value in values)
-
-
-def _tuple(given: Any) -> tuple[Any, ...]:
-    return given if isinstance(given, tuple) else (given,)
-
-
 def attribute(array: LazyArray, name: str) -> Any:
     """A method or attribute of arrays that lazy arrays have not themselves.
 
@@ -701,4 +523,4 @@ def call_kernel(kernel: Any, given: Any, keywords: Any) -> Any:
     return filtered(kernel, given, keywords)
 
 
-__all__ = ["call_function", "call_ufunc", "exactly", "filled", "lifted", "opaque", "pointwise", "value_of"]
+__all__ = ["call_function", "call_ufunc", "exactly", "filled", "lifted", "pointwise", "value_of"]

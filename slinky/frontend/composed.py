@@ -14,9 +14,9 @@ import numpy as np
 from slinky.frontend import contracting as contracting  # they fill the table, too
 from slinky.frontend import sliding as sliding
 from slinky.frontend.arrays import LazyArray, Value, made, placed, whole_result
-from slinky.frontend.calling import broadcast_to, call_function, cast, lifted, pointwise, trace_of
+from slinky.frontend.calling import broadcast_to, call_function, cast, lifted, pointwise
 from slinky.frontend.functions import ELEMENTS, WHOLE_AXES, reduced
-from slinky.frontend.given import as_lazy, axis_of
+from slinky.frontend.given import as_lazy, axis_of, trace_of
 from slinky.frontend.nodes import Index
 from slinky.frontend.operations import Assembled, Part
 from slinky.frontend.rearranging import COPY, VIEW, atleast_2d, concatenate

@@ -16,9 +16,9 @@ import attrs
 import numpy as np
 
 from slinky.frontend.arrays import LazyArray, Value, made, placed, solid
-from slinky.frontend.calling import lifted, trace_of
+from slinky.frontend.calling import lifted
 from slinky.frontend.functions import dtype_of
-from slinky.frontend.given import as_lazy, axis_of
+from slinky.frontend.given import as_lazy, axis_of, trace_of
 from slinky.frontend.operations import Contraction
 from slinky.frontend.sizes import Length, same
 from slinky.frontend.tables import EXACT, TOLERANCE, NotUnderstoodError, understood

@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 
 from slinky.frontend.arrays import LazyArray, Value, is_traceable
-from slinky.frontend.calling import converted, filled_in, lazy_arrays, lifted, opaque, pointwise, relaxed, trace_of
+from slinky.frontend.calling import converted, lifted, pointwise
 from slinky.frontend.contracting import taken
+from slinky.frontend.fences import filled_in, opaque, relaxed
+from slinky.frontend.given import lazy_arrays, trace_of
 from slinky.frontend.nodes import numbers
 from slinky.frontend.sizes import same
 from slinky.frontend.tables import NotUnderstoodError

@@ -14,7 +14,8 @@ import numpy as np
 
 from slinky.errors import ArgumentError
 from slinky.frontend.arrays import LazyArray, made, placed
-from slinky.frontend.calling import broadcast_to, lifted, trace_of
+from slinky.frontend.calling import broadcast_to, lifted
+from slinky.frontend.given import trace_of
 from slinky.frontend.nodes import Array, Node, Operation, exactly, numbers
 from slinky.frontend.sizes import Length, same
 from slinky.frontend.tables import EXACT, NotUnderstoodError

@@ -13,16 +13,9 @@ from typing import Any
 import numpy as np
 
 from slinky.frontend.arrays import LazyArray, Value, made, placed, solid
-from slinky.frontend.calling import (
-    call_function,
-    filled,
-    lazy_arrays,
-    lifted,
-    opaque,
-    pointwise,
-    trace_of,
-)
-from slinky.frontend.given import as_lazy, axes_of, axis_of
+from slinky.frontend.calling import call_function, filled, lifted, pointwise
+from slinky.frontend.fences import opaque
+from slinky.frontend.given import as_lazy, axes_of, axis_of, lazy_arrays, trace_of
 from slinky.frontend.operations import Along, Contraction
 from slinky.frontend.sizes import Length, same, value_of
 from slinky.frontend.tables import (

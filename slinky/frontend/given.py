@@ -1,4 +1,4 @@
-"""What handlers are given: arrays and axes, as they need them."""
+"""What handlers are given: arrays, their trace, and axes, as they need them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,27 @@ import numpy as np
 
 from slinky.frontend.arrays import LazyArray, Value
 from slinky.frontend.tables import NotUnderstoodError
+from slinky.frontend.tracing import FREE, Trace
+
+
+def trace_of(given: Any) -> Trace:
+    """The trace that some arguments belong to: that of a function, if there is one."""
+    traces = [array._trace for array in lazy_arrays(given)]
+    own = next((trace for trace in traces if not trace.is_free), FREE)
+    if own is not FREE and any(trace is not own for trace in traces):
+        own.forced("an array of another trace")
+    return own
+
+
+def lazy_arrays(given: Any) -> list[LazyArray]:
+    """The lazy arrays among arguments, also in lists, tuples and dictionaries."""
+    if type(given) is LazyArray:
+        return [given]
+    if isinstance(given, (tuple, list)):
+        return [array for each in given for array in lazy_arrays(each)]
+    if isinstance(given, dict):
+        return [array for each in given.values() for array in lazy_arrays(each)]
+    return []
 
 
 def axes_of(axis: Any, rank: int) -> tuple[int, ...]:

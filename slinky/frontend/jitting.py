@@ -23,13 +23,13 @@ import numpy as np
 
 from slinky.errors import SlinkyError, TracingError
 from slinky.frontend.arrays import is_traceable, placed
-from slinky.frontend.calling import lazy_arrays
 from slinky.frontend.containers import all_alike, bare_values, is_labelled, labelled_like
 from slinky.frontend.donating import GivenAsItIsError, may_be_written, parameters_of
 from slinky.frontend.explaining import guards_in_words, schedule_in_words
 from slinky.frontend.exporting import Loaded, Settings, asked, export, settings_of
 from slinky.frontend.foreign import RaisedError, foreign
 from slinky.frontend.fusing import inlined, inlined_in_c
+from slinky.frontend.given import lazy_arrays
 from slinky.frontend.lowering import Lowered, count_of_funcs
 from slinky.frontend.namespaces import with_traced_numpy
 from slinky.frontend.nodes import Array, Source

@@ -13,14 +13,8 @@ from typing import Any
 import numpy as np
 
 from slinky.frontend.arrays import LazyArray, Value, element, made, placed, solid, whole_result
-from slinky.frontend.calling import (
-    broadcast_to,
-    cast,
-    converted,
-    lifted,
-    trace_of,
-)
-from slinky.frontend.given import as_lazy, axes_of, axis_of
+from slinky.frontend.calling import broadcast_to, cast, converted, lifted
+from slinky.frontend.given import as_lazy, axes_of, axis_of, trace_of
 from slinky.frontend.nodes import Index, whole_view
 from slinky.frontend.operations import Assembled, Fused, Part
 from slinky.frontend.sizes import Length, Size, known, same

@@ -159,7 +159,7 @@ def _whole(function: Callable[..., Any], name: str, reason: str, image: Any, arg
     """What needs the whole image: on a lazy array it runs so, in a graph it is refused."""
     if isinstance(image, BufferExpr):
         raise GraphError(f"sl.skimage_filters.{name} cannot run by pieces: {reason}")
-    from slinky.frontend.calling import opaque
+    from slinky.frontend.fences import opaque
 
     return opaque(_of_own_arrays(function), args, kwargs)
 
