@@ -22,7 +22,7 @@ import slinky as sl
 from benchmarks import pyramid
 from benchmarks.apps import load
 from slinky.ir.operations import Callback
-from slinky.sched import grouping
+from slinky.sched import costs, grouping
 from slinky.sched.automatic import Decision
 from slinky.sched.callbacks import Operations, operations_of
 from slinky.sched.grouping import Aims
@@ -305,6 +305,50 @@ def test_where_memory_is_scarce_it_is_computed_twice_all_the_same() -> None:
     q = scheduled(p, *shapes, max_bytes=1_000_000)
     assert q.memory(*shapes).program_bytes <= 1_000_000
     assert q.estimate(*shapes).elements["made"] == 2 * p.estimate(*shapes).elements["made"]
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Several threads, one of which runs Python at a time
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def step_by_step(source: Array, target: Array) -> None:
+    """As many NumPy calls as there are planes."""
+    target[0] = source[0]
+    for plane in range(1, len(target)):
+        np.add(target[plane - 1], source[plane], out=target[plane])
+
+
+def planes_of(callback: Callable[..., object]) -> sl.Pipeline:
+    """A callback that goes from one plane to the next."""
+    (z,) = sl.variables("z")
+    inp, out = (sl.BufferExpr(name, np.float32, 3) for name in ("inp", "out"))
+    sl.Func(callback, [inp[:, y, x]], [out[z, y, x]], name="planes", whole=["z"])
+    return sl.build_pipeline([inp], [out], require=[sl.same_shape(inp, out)])
+
+
+@pytest.mark.parametrize(
+    ("planes", "has_one_lock", "is_parallel"), [(1000, True, False), (1000, False, True), (2, True, True)]
+)
+def test_threads_that_wait_for_each_other_are_not_made(
+    planes: int, has_one_lock: bool, is_parallel: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(costs, "has_one_lock", lambda: has_one_lock)
+    shapes = [(planes, 4_000_000 // planes, 10)] * 2
+    p = planes_of(step_by_step)
+    q = scheduled(p, *shapes, workers=2)
+    assert ("parallel" in str(q)) == is_parallel
+    assert sl.explain(q).seconds <= sl.explain(scheduled(p, *shapes)).seconds
+
+
+def test_two_threads_work_on_larger_pieces() -> None:
+    """What is handed over is worth it where there is more to do in between."""
+    p = stencils(6)
+    shapes = (4000 + 12, 16000 + 12), sl.Buffer(np.empty((4000, 16000), np.int16), min=(6, 6))
+    one, two = (scheduled(p, *shapes, workers=workers) for workers in (1, 2))
+    assert "parallel" in str(two)
+    heights = [int(decisions(q)["s1"].computed.split()[0]) for q in (one, two)]
+    assert heights[1] > heights[0], heights
 
 
 # ----------------------------------------------------------------------------------------------------------------

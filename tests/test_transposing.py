@@ -20,6 +20,7 @@ Array = np.ndarray[Any, Any]
 def _everything_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transposing, "LEAST_BYTES", 1)
     monkeypatch.setattr(transposing, "BLOCK", 3)
+    monkeypatch.setattr(transposing, "SHORTEST", 4)
 
 
 def numbered(shape: tuple[int, ...]) -> Array:

@@ -18,8 +18,11 @@ Array = np.ndarray[Any, Any]
 BLOCK = 64
 """How many elements of a line are written at a time."""
 
-LEAST_BYTES = 1 << 20
+LEAST_BYTES = 1 << 17
 """Less is near in any order."""
+
+SHORTEST = 4 * BLOCK
+"""Shorter lines are as many lines of the other array, which are near together."""
 
 
 def assign(target: Array, source: Array) -> None:
@@ -40,7 +43,7 @@ def _cut_axis(target: Array, source: Array) -> int | None:
     if target.shape != source.shape:
         return None
     axis, other = _axis_of_neighbours(target), _axis_of_neighbours(source)
-    if axis is None or other is None or axis == other or target.shape[axis] <= BLOCK:
+    if axis is None or other is None or axis == other or target.shape[axis] < SHORTEST:
         return None
     return None if np.may_share_memory(target, source) else axis
 

@@ -16,6 +16,7 @@ Invariant: nothing here knows which calls may be together; times are sums over c
 from __future__ import annotations
 
 import math
+import sys
 
 import attrs
 
@@ -41,8 +42,16 @@ LINES_PER_CALL = 100
 LINES_PER_LOOP_CALL = 2
 """The same of C, where a call has little else to do."""
 
+HANDOVER = 8.0
+"""How many operations on no data take as long as to hand Python's lock over to another thread, and to get it back."""
+
 _DISPATCHED = DISPATCH / OPERATIONS_OF_A_CALL
 """For how many calls one counts that Python makes of a loop of the back end's own."""
+
+
+def has_one_lock() -> bool:
+    """Whether one thread at a time runs Python."""
+    return bool(getattr(sys, "_is_gil_enabled", lambda: True)())
 
 
 @attrs.define
@@ -100,6 +109,13 @@ class Costs:
         if loops and not steps:
             return _DISPATCHED * machine.call_seconds + strips * loops * machine.loop_call_seconds
         return strips * (steps + loops * _DISPATCHED) * machine.call_seconds
+
+    def handed_over(self, strips: float, steps: float, loops: int) -> float:
+        """What the calls of so many strips take longer on several threads: Python goes on in one of them at a time, and
+        each of NumPy's operations waits for its turn."""
+        if not steps or not has_one_lock():
+            return 0.0
+        return HANDOVER * strips * (steps + loops * _DISPATCHED) * self.machine.call_seconds
 
     def lines(self, count: float, steps: float) -> float:
         """To begin so many lines: in each pass of a callback, for NumPy's loops are inside of lines; in C, where Python

@@ -484,7 +484,8 @@ class _Grower:
             seconds = fixed + calls + lines + self.costs.inside(flow, height, live)
             own = [self._choice(track, height, 1, seconds, live, 0)] if track.members else []
             if workers > 1:
-                own += self._parallel(track, height, seconds, live)
+                handed = self.costs.handed_over(-(-extent // height), steps, loops)
+                own += self._parallel(track, height, seconds, live, handed)
             if own:
                 least = min(least, self._least(own))
                 found += reversed(own)
@@ -503,11 +504,13 @@ class _Grower:
                 seconds += self.costs.lines(track.lines(height), steps)
                 seconds += self.costs.nested(track, nest, height, piece)
                 own = [self._choice(track, height, 1, seconds, held, 0)]
-                own += self._parallel(track, height, seconds, held)
+                handed = self.costs.handed_over(-(-extent // height), steps, track.loops)
+                own += self._parallel(track, height, seconds, held, handed)
                 yield from (attrs.evolve(each, nest=nest, piece=piece) for each in own)
 
-    def _parallel(self, track: Track, height: int, seconds: float, live: float) -> list[Choice]:
-        """The same by several workers, where there is enough to do for each, and little is done twice: one, or none."""
+    def _parallel(self, track: Track, height: int, seconds: float, live: float, handed: float) -> list[Choice]:
+        """The same by several workers, where there is enough to do for each, and little is done twice: one, or none.
+        Then it takes as long as one waits for the others, besides."""
         workers, extent = self.aims.workers, track.strips.extent
         if workers < 2 or track.strips.is_reduced:
             return []
@@ -519,7 +522,8 @@ class _Grower:
         if repeated > MOST_REPEATED:
             return []
         rounds = -(-tasks // workers)
-        return [self._choice(track, height, tasks, seconds * rounds / tasks * (1 + repeated), live * workers, rows)]
+        shared = (seconds * rounds / tasks + handed) * (1 + repeated)
+        return [self._choice(track, height, tasks, shared, live * workers, rows)]
 
     def _fixed(self, calls: tuple[int, ...]) -> float:
         """How long the operations of calls take on what is near, and to have it there."""
