@@ -241,6 +241,35 @@ def test_small_arrays_of_which_large_ones_are_made_run_by_pieces() -> None:
     assert "all arrays" in sl.jit(smallest=1 << 16, workers=1, machine=MACHINE)(pulls).explain(x, y)
 
 
+def _chain(x: Any) -> Any:
+    """One operation after the other: nothing is held, and each goes over all of memory in NumPy."""
+    y = np.abs(x * np.float32(2.5) - np.float32(1))
+    return -((1 / np.maximum(np.sqrt(y), np.float32(0.1))) ** 2)
+
+
+def _layer_norm(x: Any) -> Any:
+    """Reductions that take next to no time for an element."""
+    centred = x - x.mean(axis=1, keepdims=True)
+    return centred / np.sqrt(x.var(axis=1, keepdims=True) + np.float32(1e-5))
+
+
+@pytest.mark.parametrize("function", [_chain, _layer_norm])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_keeps_to_the_caches_is_no_longer_called_as_it_is(function: Any, workers: int) -> None:
+    """Arithmetic goes block by block, whatever the schedule: there need be none to be faster than NumPy."""
+    fast_memory = sl.Machine(
+        near_bytes=2 << 20,
+        shared_bytes=32 << 20,
+        memory_bandwidth=1.7e10,
+        call_seconds=3.8e-6,
+        near_bandwidth=6.4e10,
+        shared_bandwidth=2.8e10,
+    )
+    traced = sl.jit(workers=workers, machine=fast_memory, native=False)(function)
+    assert "called as it is" not in traced.explain(np.empty((4096, 4096), np.float32))
+    assert "called as it is" in traced.explain(np.empty((64, 64), np.float32))
+
+
 def test_functions_of_small_arrays_are_not_traced_over_and_over() -> None:
     traced = sl.jit(workers=1, machine=MACHINE)(lambda x, by: x * by)
     x = image(1000)

@@ -16,7 +16,7 @@ from typing import Any
 
 from slinky.errors import OperationError
 from slinky.frontend.nodes import Node, Shape, Source
-from slinky.frontend.operations import Assembled, Pointwise
+from slinky.frontend.operations import Along, Assembled, Pointwise
 from slinky.frontend.sizes import Length
 from slinky.pipeline import Pipeline
 
@@ -26,6 +26,16 @@ LEAST_GAIN = 1.5
 _CALL_SECONDS = 1e-6
 _ELEMENT_SECONDS = 2e-9
 """What a function that is no arithmetic takes for an element that it reads, in the fastest cache."""
+
+_REDUCED_SECONDS = {
+    **dict.fromkeys(["sum", "mean", "prod", "add", "multiply", "count_nonzero"], 4e-10),
+    **dict.fromkeys(["min", "max", "amin", "amax", "minimum", "maximum", "any", "all", "ptp"], 2e-10),
+    **dict.fromkeys(["var", "std"], 1e-9),
+}
+"""The same of reductions that are loops of arithmetic, by name."""
+
+_TEMPORARIES = {"var": 4, "std": 4}
+"""How often reductions write or read arrays of their own, of the size of what they are given."""
 
 
 def is_worth_while(scheduled: Pipeline, nodes: Sequence[Node], of: Callable[[Length], int], machine: Any) -> bool:
@@ -43,13 +53,22 @@ def is_worth_while(scheduled: Pipeline, nodes: Sequence[Node], of: Callable[[Len
     seconds = more = 0.0
     for node in made:
         if not isinstance(node.operation, (Pointwise, Assembled)):
-            more += _ELEMENT_SECONDS * sum(math.prod(map(of, view.shape)) for view in node.operands)
+            more += _element_seconds(node) * sum(math.prod(map(of, view.shape)) for view in node.operands)
         moved = sum(_bytes(view.shape, view.dtype, of) for view in node.operands)
+        moved *= 1 + _TEMPORARIES.get(getattr(node.operation, "name", ""), 0)
         moved += sum(_bytes(result.shape, result.dtype, of) for result in node.results)
         seconds += _CALL_SECONDS + moved / machine.bandwidth(moved)
     if explanation.unscheduled_seconds > seconds:  # NumPy has these arrays on the way, and more
         seconds = explanation.unscheduled_seconds
     return bool(seconds + more >= LEAST_GAIN * (explanation.seconds + more))
+
+
+def _element_seconds(node: Node) -> float:
+    """What a function takes for an element that it reads."""
+    operation = node.operation
+    if isinstance(operation, Along) and operation.removed:
+        return _REDUCED_SECONDS.get(operation.name, _ELEMENT_SECONDS)
+    return _ELEMENT_SECONDS
 
 
 def _bytes(shape: Shape, dtype: Any, of: Callable[[Length], int]) -> int:

@@ -134,7 +134,7 @@ class Costs:
         if work.in_loops:
             return 0.0
         passes, times = again_of(work)
-        return passes / self.machine.bandwidth(times * at_once)
+        return passes / self.machine.bandwidth(min(times * at_once, work.block))
 
     def most_live(self, track: Track) -> int:
         """How many bytes strips hold at most: where calls cost nothing, none need be larger than the nearer cache."""
@@ -164,6 +164,8 @@ class Costs:
         for passes, times, work, slope, window in flow.works:
             rows = slope * height + window
             touched = times * (work.still + work.moving * (rows if rows < work.extent else work.extent))
+            if touched > work.block:
+                touched = work.block
             if touched <= near_bytes:
                 seconds += passes / near_bandwidth
             else:

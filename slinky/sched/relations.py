@@ -19,10 +19,12 @@ import attrs
 from slinky.cursors.cursors import CallCursor
 from slinky.errors import OperationError
 from slinky.ir.effects import clamped_numbers, numeric_reads, numeric_writes
+from slinky.ir.operations import Expression
 from slinky.ir.regions import global_boxes, global_dtypes
 from slinky.ir.statements import Alloc, Call
 from slinky.pipeline import Pipeline
 from slinky.runtime.backends import makes_loops_of
+from slinky.runtime.formulas import BLOCK_BYTES
 from slinky.runtime.stand_ins import values_of
 from slinky.sched.callbacks import Operations, operations_of
 from slinky.symbolic.expressions import Expr
@@ -110,6 +112,8 @@ class Related:
     """How many coordinates the dimensions have that it computes whole, along which a callback may go step by step."""
     in_loops: bool = False
     """Whether the back end runs it in loops of its own: then it goes over everything once, and Python calls nothing."""
+    block: float = math.inf
+    """How many bytes it has at hand at a time, however much is computed: of arithmetic, which goes block by block."""
     remembered: dict[object, Any] = attrs.field(factory=dict, init=False, eq=False, repr=False)
     """What was found out about it, by question."""
 
@@ -180,9 +184,10 @@ class _Prober:
         along = [self._along(call, box, whole, d) for d in range(len(box))]
         strips = (*along, *self._reduced(call))
         writes, found = tuple(self._written(call, box)), tuple(s for s in strips if s is not None)
-        return Related(
-            cursor, _elements(box), writes, reads, found, operations_of(call.func.operation), _whole(call, box)
-        )
+        operation = call.func.operation
+        block = BLOCK_BYTES if isinstance(operation, Expression) and len(operation.formula.steps) > 1 else math.inf
+        operations, together = operations_of(operation), _whole(call, box)
+        return Related(cursor, _elements(box), writes, reads, found, operations, together, block=block)
 
     def _written(self, call: Call, box: NumericBox) -> list[Written]:
         found = []

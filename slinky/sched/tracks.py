@@ -85,6 +85,8 @@ class Work:
     extent: int
     in_loops: bool = False
     """Whether that is done in loops of the back end's own, once."""
+    block: float = math.inf
+    """What is at hand at a time, however much is computed: for arithmetic that Python runs block by block."""
 
     @property
     def bytes(self) -> float:
@@ -435,14 +437,15 @@ def work_of(call: Related, strips: Strips | None) -> Work:
     size = sum(w.bytes for w in call.writes)
     operations = float(size * call.operations.over_all), min(call.operations.once, MOST_ON_ALL), float(size)
     if strips is None:
-        return Work(*operations, 0.0, float(size + sum(size for _, size in call.reads)), 1, call.in_loops)
+        still = float(size + sum(size for _, size in call.reads))
+        return Work(*operations, 0.0, still, 1, call.in_loops, call.block)
     moving, still = (0, size) if strips.is_reduced else (size, 0)
     for (_, motion), (_, size) in zip(strips.reads, call.reads, strict=True):
         if motion is None:
             still += size
         else:
             moving += size
-    return Work(*operations, moving / strips.extent, float(still), strips.extent, call.in_loops)
+    return Work(*operations, moving / strips.extent, float(still), strips.extent, call.in_loops, call.block)
 
 
 def lines_of(call: Related, position: int | None) -> Lines:
