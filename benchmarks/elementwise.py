@@ -116,7 +116,7 @@ def with_numexpr(x: Array, target: Array, threads: int) -> Callable[[], Array]:
     return run
 
 
-def with_numba(x: Array, target: Array) -> Callable[[], Array]:
+def with_numba(x: Array, make: Callable[[], Array]) -> Callable[[], Array]:
     """A compiled loop."""
     import numba
 
@@ -128,6 +128,7 @@ def with_numba(x: Array, target: Array) -> Callable[[], Array]:
             target[i] = -(r * r)
 
     def run() -> Array:
+        target = make()
         loop(x, target)
         return target
 
@@ -178,7 +179,9 @@ def cases(quick: bool) -> Iterator[Case]:
             sides.append(Side("numexpr, 1 thread", with_numexpr(x, target, 1)))
             sides.append(Side("numexpr, 2 threads", with_numexpr(x, target, 2)))
         if installed("numba"):
-            sides.append(Side("numba, fused by hand", with_numba(x, target)))
+            sides.append(Side("numba, fused by hand", with_numba(x, lambda: target)))
+            anew = with_numba(x, lambda: np.empty_like(x))
+            sides.append(Side("numba, the same, a new result each time", anew))
         if installed("dask"):
             sides.append(Side("Dask arrays, 1 thread", with_dask(x, 1)))
             sides.append(Side("Dask arrays, 2 threads", with_dask(x, 2)))

@@ -71,7 +71,7 @@ def with_scipy(x: Array) -> Callable[[], Array]:
     return lambda: np.asarray(softmax(x, axis=1))
 
 
-def with_numba(x: Array, target: Array) -> Callable[[], Array]:
+def with_numba(x: Array, make: Callable[[], Array]) -> Callable[[], Array]:
     """A compiled loop over rows."""
     import numba
 
@@ -87,6 +87,7 @@ def with_numba(x: Array, target: Array) -> Callable[[], Array]:
                 target[y, k] /= s
 
     def run() -> Array:
+        target = make()
         loop(x, target)
         return target
 
@@ -115,7 +116,9 @@ def cases(quick: bool) -> Iterator[Case]:
         if installed("scipy"):
             sides.append(Side("SciPy", with_scipy(x)))
         if installed("numba"):
-            sides.append(Side("numba, fused by hand", with_numba(x, target)))
+            sides.append(Side("numba, fused by hand", with_numba(x, lambda: target)))
+            anew = with_numba(x, lambda: np.empty_like(x))
+            sides.append(Side("numba, the same, a new result each time", anew))
         return sides
 
     yield Case(f"softmax of {size}² float32", make)
