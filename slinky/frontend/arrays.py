@@ -149,6 +149,7 @@ class LazyArray:
             array = array.copy()
         else:
             array.flags.writeable = False  # it does not share memory with what it stands for
+            self._cell.uncertain |= not self._trace.is_free
         return array
 
     def _item(self, what: str) -> Any:
@@ -234,7 +235,11 @@ class LazyArray:
     ) -> Any:
         self._trace.forced("__dlpack__")
         options = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
-        return self.compute().__dlpack__(**options)
+        array = self.compute()
+        if not self._trace.is_free and not copy:
+            array.flags.writeable = False
+            self._cell.uncertain = True
+        return array.__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return np.empty(0).__dlpack_device__()

@@ -277,6 +277,8 @@ def call_ufunc(ufunc: np.ufunc, method: str, given: tuple[Value, ...], keywords:
     """A ufunc, or a method of one, of lazy arrays."""
     out = keywords.pop("out", None)
     out = out if isinstance(out, tuple) else () if out is None else (out,)
+    if any(type(o) is LazyArray and o.is_scalar for o in out):
+        raise trace_of((given, out)).abandon(f"{ufunc.__name__} with a scalar as out=")
     if not all(is_known(value) for value in (*given, *(o for o in out if o is not None))):
         if any(_has_ufuncs_of_its_own(v) for v in given if not is_known(v)):
             return NotImplemented
