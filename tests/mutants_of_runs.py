@@ -500,3 +500,34 @@ MUTANTS += mutants(
     (SHARED,),
     ("shared: the first use of any", "for buffer in used} - begun:", "for buffer in used}:"),
 )
+MUTANTS += mutants(
+    "slinky/runtime/transposing.py",
+    ("tests/test_transposing.py",),
+    ("transposing: shared memory", "None if np.may_share_memory(target, source) else axis", "axis"),
+    ("transposing: what is stretched", "    if target.shape != source.shape:\n", "    if False:\n"),
+    ("transposing: the same neighbours", "axis == other or ", ""),
+    (
+        "transposing: all blocks",
+        "for start in range(0, target.shape[axis], BLOCK):",
+        "for start in range(0, target.shape[axis] - BLOCK, BLOCK):",
+    ),
+)
+
+# What traced functions see of memory -----------------------------------------------------------------------------------
+
+MUTANTS += mutants(
+    "slinky/frontend/arrays.py",
+    ("tests/test_views_of_traces.py", "tests/test_tracing.py"),
+    (
+        "views: gaps between elements",
+        "            self._cell.uncertain = True\n        return self\n",
+        "            pass\n        return self\n",
+    ),
+    ("views: gaps in other orders", "            self._cell.by_layout = True\n", "            pass\n"),
+    ("views: real arrays", "            self._cell.uncertain |= not self._trace.is_free\n", ""),
+    (
+        "views: real arrays of others",
+        "            array.flags.writeable = False\n            self._cell.uncertain = True\n",
+        "",
+    ),
+)
