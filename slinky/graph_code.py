@@ -194,6 +194,11 @@ class _Writer:
         """An argument of a callback, or the like."""
         if isinstance(value, Node):
             return self._node(value)
+        if isinstance(value, np.generic) and isinstance(value.item(), (bool, int, float, complex)):
+            kind = (
+                "bool_" if value.dtype.kind == "b" else value.dtype.name
+            )  # of a number that is no Python's, all is said
+            return f"np.{kind}({self._value(value.item(), owner)})"
         if isinstance(value, np.generic):
             value = value.item()
         code = written(value, self.built.program)

@@ -93,8 +93,9 @@ def test_random_graphs(graph: Graph) -> None:
             *(v.operation.function for v in func.variants),
             *(f.operation.function for f in func.fusions),
         ]
-        reduction = func.declared_reduction
-        own += [] if reduction is None else [reduction.init, reduction.update, reduction.merge, reduction.finish]
+        for reduction in [each.declared_reduction for each in (func, *func.variants, *func.fusions)]:
+            if reduction is not None:
+                own += [reduction.init, reduction.update, reduction.merge, reduction.combine, reduction.finish]
         callbacks |= {f"run_{len(callbacks) + n}": each for n, each in enumerate(own)}
     assert made_by(p.to_graph_code(callbacks), callbacks).same_program(p)
 
@@ -166,3 +167,20 @@ def test_what_has_no_code() -> None:
     made.buffer("tmp").dim(0).max = made.buffer("tmp").dim(0).max + 1
     with pytest.raises(sl.OperationError, match="changed since the pipeline was built"):
         p.to_graph_code(named(made.funcs))
+
+
+@pytest.mark.parametrize(
+    "value", [np.float32(0.1), np.int64(3), np.uint8(3), np.bool_(True), np.float64("inf"), 3, 0.5]
+)
+def test_numbers_keep_their_dtypes(value: Any) -> None:
+    """An integer of NumPy's makes another dtype of what it is added to than one of Python's does."""
+    y, x = sl.variables("y x")
+    inp, out = (sl.BufferExpr(name, np.float32, 2) for name in ("inp", "out"))
+
+    def scale(source: Any, target: Any, by: Any) -> None:
+        np.multiply(source, by, out=target, casting="unsafe")
+
+    sl.Func(scale, [inp[y, x]], [out[y, x]], arguments={"by": value})
+    p = sl.build_pipeline([inp], [out])
+    again = made_by(p.to_graph_code(), {"scale": scale})
+    assert again.same_program(p)
