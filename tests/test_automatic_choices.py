@@ -274,6 +274,21 @@ def test_a_picture_that_is_counted_first_is_computed_twice() -> None:
     gives_the_same(p, q, *arrays)
 
 
+def test_where_primitives_refuse_it_nothing_is_computed_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was to be gained is not: the answer is the program as it was, not one that takes longer."""
+
+    def refuse(p: sl.Pipeline, *_: object, **__: object) -> Any:
+        raise sl.SchedulingError("compute_at: refused")
+
+    app = load("histogram")
+    p, arrays = app.build(), app.arrays((1536, 2560))
+    monkeypatch.setattr(sl, "compute_at", refuse)
+    q = scheduled(p, *arrays)
+    told = sl.explain(q)
+    assert told.seconds <= told.unscheduled_seconds * grouping.ABOUT_AS_GOOD
+    assert "clone_call" not in str(q.history())
+
+
 def counted_first(heavy: Callable[..., object]) -> sl.Pipeline:
     """What a callback makes is summed up, and then each element is compared with the sum."""
     inp, made, total, out = (sl.BufferExpr(n, np.int64, r) for n, r in zip("imto", (2, 2, 0, 2), strict=True))

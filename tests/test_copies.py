@@ -546,7 +546,7 @@ def test_any_two_copies(shape: tuple[int, ...], data: st.DataObject) -> None:
             case "flip":
                 sl.copies.flip(buffer, target, axes=axis)
                 expected = np.flip(expected, axis)
-            case "roll":
+            case "roll" if expected.size:  # what lies around nothing is nowhere
                 shift = data.draw(st.integers(-7, 7))
                 sl.copies.roll(buffer, target, shift, axes=axis)
                 expected = np.roll(expected, shift, axis)

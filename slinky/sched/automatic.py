@@ -238,7 +238,7 @@ def _auto_schedule(
     least: tuple[int, sl.Pipeline] | None = None
     for tried in _aims(aims, max_bytes):
         each, again = _grouped(p, found, tried, lambda new: relations_for(aims.backend, new, arrays, scalars))
-        writer, scheduled, loops = _written(again, each)
+        writer, scheduled, loops = _settled(p, found, again, each)
         after = _Bytes(scheduled, found, each.workers)
         if max_bytes is None or int(after) <= max_bytes:
             explained(scheduled, writer.explanation(each, before, after, again.unscheduled_seconds))
@@ -378,6 +378,24 @@ def _decision_of_strips(p: sl.Pipeline, call: sl.CallCursor, words: str) -> Deci
 
 _ROUNDS = 4
 """How often calls are grouped again, without what was refused."""
+
+
+def _settled(
+    p: sl.Pipeline, relations: Relations, found: Recomputed, aims: Aims
+) -> tuple[_Writer, sl.Pipeline, tuple[sl.LoopCursor, ...]]:
+    """Groups in primitives that take about as long as the program unscheduled at most, whatever primitives refuse: else
+    nothing is made once more; or calls are left apart. Where memory is bounded, nothing is asked for beside that."""
+    made = _written(found, aims)
+    most = ABOUT_AS_GOOD * found.unscheduled_seconds
+    if aims.is_bounded or made[0].grouping.seconds <= most:
+        return made
+    if found.pipeline is not p:
+        made = _written(attrs.evolve(found, pipeline=p, relations=relations, groups=grouping(relations, aims)), aims)
+        if made[0].grouping.seconds <= most:
+            return made
+    why = "what primitives allow would take longer than the program as it was"
+    apart = grouping(relations, aims, dict.fromkeys(range(len(relations.calls)), why))
+    return _written(attrs.evolve(found, pipeline=p, relations=relations, groups=apart), aims)
 
 
 def _written(found: Recomputed, aims: Aims) -> tuple[_Writer, sl.Pipeline, tuple[sl.LoopCursor, ...]]:
