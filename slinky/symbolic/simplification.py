@@ -26,6 +26,7 @@ from slinky.symbolic.expressions import (
     Select,
     Sum,
     children,
+    linear_sum,
     maximum,
     minimum,
     negate,
@@ -65,7 +66,10 @@ def simplify(node: N, known: Facts = NO_FACTS) -> N:
 
 def _simplify_one(node: Node, parts: list[Node], known: Facts) -> Node:
     if tuple(parts) != children(node):
+        was_quotient = type(node) is FloorDivide
         node = rebuild(node, parts)
+        if was_quotient and type(node) is Sum:  # what was divided out leaves another one
+            return linear_sum(node.constant, [(_quotient(atom, known), factor) for atom, factor in node.terms])
     match node:
         case Min() | Max():
             return _without_dominated(node, known)
@@ -81,6 +85,15 @@ def _simplify_one(node: Node, parts: list[Node], known: Facts) -> Node:
         case NonNegative() | IsZero() | And() | Or():
             return _decide_narrow(node, known)
     return node
+
+
+def _quotient(atom: Expr, known: Facts) -> Expr:
+    """A part of a sum, if that is a quotient, as the facts leave it."""
+    if type(atom) is not FloorDivide:
+        return atom
+    found = _simplify_one(atom, list(children(atom)), known)
+    assert isinstance(found, Expr)
+    return found
 
 
 def _decide_narrow(condition: Condition, known: Facts) -> Condition:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from slinky.symbolic.bounds import bounds, simplify
@@ -73,6 +73,9 @@ def test_substitution_keeps_the_value(tree: Tree, replaced: dict[str, Tree]) -> 
 
 @settings(max_examples=settings().max_examples * 3)
 @given(trees, st.lists(conditions, max_size=3))
+@example(
+    ("divide", ("negative", ("symbol", "s")), ("max", ("add", ("symbol", "s"), ("constant", 1)), ("constant", 1))), []
+)
 def test_simplify_keeps_the_value_and_is_idempotent(tree: Tree, given_facts: list[Tree]) -> None:
     expr, known = expression_of(tree), ALWAYS.also(*map(condition_of, given_facts))
     result = simplify(expr, known)
