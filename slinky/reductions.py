@@ -15,11 +15,9 @@ unless `reassociate=True` says that this is all right.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import attrs
 import numpy as np
 
 from slinky.errors import GraphError
@@ -27,6 +25,7 @@ from slinky.graph.buffers import Access, BufferExpr
 from slinky.graph.funcs import Func
 from slinky.graph.reductions import Reduction
 from slinky.ir.reducing import Reducing
+from slinky.reducing_stages import Combine, Dot, Place, SoftmaxDot, Variance, finish_alone
 from slinky.symbolic.expressions import Expr, Scalar, Variable, linear
 from slinky.symbolic.intervals import box_symbols
 
@@ -90,7 +89,7 @@ def reduce(
         )
     if ufunc in (np.logical_and, np.logical_or, np.logical_xor) and dtype != np.bool_:
         raise GraphError(f"{_REDUCED[ufunc]}() gives bools, and {target.buffer.name!r} is {dtype}")
-    combine = _Combine(ufunc, axes, _identity(ufunc, dtype))
+    combine = Combine(ufunc, axes, _identity(ufunc, dtype))
     try:
         ufunc.resolve_dtypes((dtype, dtype, dtype))
     except TypeError as error:
@@ -107,7 +106,7 @@ def reduce(
             [_state("partial", dtype, target)],
             combine.init,
             combine.take_one_more if is_extremum else combine.update,
-            combine.finish_unless_none if is_extremum else _finish_alone,
+            combine.finish_unless_none if is_extremum else finish_alone,
             merge=combine.merge_some if is_extremum else combine.merge,
             positions=is_extremum,
             exact=not is_rounded,
@@ -128,41 +127,6 @@ def sum(source: Access, target: Access, *, name: str | None = "sum", reassociate
     Raises `GraphError` for accesses that do not fit.
     """
     return reduce(np.add, source, target, name=name, reassociate=reassociate)
-
-
-@attrs.frozen
-class _Combine:
-    """Elements combined by a ufunc along some axes, of which `identity` is the result for none."""
-
-    ufunc: np.ufunc
-    axes: tuple[int, ...]
-    identity: Any
-
-    def init(self, state: Array) -> None:
-        state[...] = self.identity
-
-    def update(self, old: Array, piece: Array, new: Array) -> None:
-        self.ufunc.reduce(piece, axis=self.axes, dtype=new.dtype, out=new)
-        self.ufunc(old, new, out=new)
-
-    def take_one_more(self, old: Array, piece: Array, new: Array, *, start: int) -> None:
-        self.update(old, piece, new)
-
-    def finish_unless_none(self, state: Array, out: Array, *, count: int) -> None:
-        if not count:
-            raise ValueError(f"{self.ufunc.__name__} of no elements: there is none")
-        _finish_alone(state, out)
-
-    def merge(self, first: Array, second: Array, new: Array) -> None:
-        self.ufunc(first, second, out=new)
-
-    def merge_some(self, first: Array, second: Array, new: Array, *, before: int, more: int) -> None:
-        self.merge(first, second, new)
-
-
-def _finish_alone(state: Array, out: Array) -> None:
-    """The state is the result."""
-    out[...] = state
 
 
 def _identity(ufunc: np.ufunc, dtype: np.dtype[Any]) -> Any:
@@ -203,7 +167,7 @@ def mean(
     """
     axes = _reduced_axes("mean", source, target)
     dtype = _float_target("mean", target)
-    combine = _Combine(np.add, axes, 0)
+    combine = Combine(np.add, axes, 0)
     return Func(
         Reducing("mean", np.mean, axes, (("axis", axes), ("dtype", dtype))),
         [source],
@@ -213,18 +177,14 @@ def mean(
             _over(source, axes, over),
             [_state("partial", dtype, target)],
             combine.init,
-            lambda old, piece, new, start: combine.update(old, piece, new),
-            _divided,
-            merge=lambda first, second, new, *, before, more: combine.merge(first, second, new),
+            combine.take_one_more,
+            combine.divide,
+            merge=combine.merge_some,
             positions=True,
             exact=False,
             reassociate=reassociate,
         ),
     )
-
-
-def _divided(state: Array, out: Array, count: int) -> None:
-    np.divide(state, count, out=out)
 
 
 def var(source: Access, target: Access, *, ddof: int = 0, name: str | None = "var", reassociate: bool = False) -> Func:
@@ -246,37 +206,7 @@ def var(source: Access, target: Access, *, ddof: int = 0, name: str | None = "va
     if isinstance(ddof, bool) or not isinstance(ddof, (int, np.integer)):
         raise GraphError(f"var(): ddof must be an integer, got {ddof!r}")
 
-    def init(mean: Array, squares: Array) -> None:
-        mean[...] = 0
-        squares[...] = 0
-
-    def update(mean: Array, squares: Array, piece: Array, new_mean: Array, new_squares: Array, *, start: int) -> None:
-        own = math.prod(piece.shape[axis] for axis in axes)
-        of_piece = np.empty_like(new_mean), np.empty_like(new_squares)
-        np.mean(piece, axis=axes, dtype=dtype, out=of_piece[0])
-        np.var(piece, axis=axes, dtype=dtype, out=of_piece[1])
-        of_piece[1][...] *= own
-        merge(mean, squares, *of_piece, new_mean, new_squares, before=start, more=own)
-
-    def merge(
-        mean: Array,
-        squares: Array,
-        other_mean: Array,
-        other_squares: Array,
-        new_mean: Array,
-        new_squares: Array,
-        *,
-        before: int,
-        more: int,
-    ) -> None:
-        apart = other_mean - mean
-        np.add(other_squares, squares, out=new_squares)
-        new_squares += apart * apart * (before * (more / (before + more)))
-        np.add(mean, apart * (more / (before + more)), out=new_mean)
-
-    def finish(mean: Array, squares: Array, out: Array, *, count: int) -> None:
-        np.divide(squares, max(count - ddof, 0), out=out)
-
+    stages = Variance(axes, dtype, int(ddof))
     return Func(
         Reducing("var", np.var, axes, (("axis", axes), ("ddof", int(ddof)), ("dtype", dtype))),
         [source],
@@ -285,10 +215,10 @@ def var(source: Access, target: Access, *, ddof: int = 0, name: str | None = "va
         reduction=Reduction(
             _over(source, axes),
             [_state("mean", dtype, target), _state("squares", dtype, target)],
-            init,
-            update,
-            finish,
-            merge=merge,
+            stages.init,
+            stages.update,
+            stages.finish,
+            merge=stages.merge,
             positions=True,
             exact=False,
             reassociate=reassociate,
@@ -337,53 +267,19 @@ def _place(
     if len(axes) != 1 or target.buffer.dtype != np.intp:
         raise GraphError(f"{what}() is along one axis, and gives np.intp: got {source} and {target.buffer.dtype}")
     (axis,) = axes
-    has_nan = source.buffer.dtype.kind in "fcmM"
-
-    def whole(given: Array, out: Array) -> None:
-        out[...] = find(given, axis=axis)
-
-    def init(best: Array, at: Array) -> None:
-        best[...] = np.zeros((), best.dtype)
-        at[...] = 0
-
-    def update(best: Array, at: Array, piece: Array, new_best: Array, new_at: Array, *, start: int) -> None:
-        own = np.asarray(find(piece, axis=axis))
-        new_best[...] = np.take_along_axis(piece, np.expand_dims(own, axis), axis).squeeze(axis)
-        np.add(own, start, out=new_at)
-        if start:
-            kept = ~is_taken(best, new_best)
-            np.copyto(new_best, best, where=kept)
-            np.copyto(new_at, at, where=kept)
-
-    def is_taken(best: Array, other: Array) -> Any:
-        """Where the other is better, which comes later."""
-        taken = is_better(other, best)
-        return (taken | np.isnan(other)) & ~np.isnan(best) if has_nan else taken
-
-    def merge(
-        best: Array, at: Array, other: Array, other_at: Array, new_best: Array, new_at: Array, *, before: int, more: int
-    ) -> None:
-        taken = is_taken(best, other) if before else np.True_
-        new_best[...] = np.where(taken, other, best)
-        new_at[...] = np.where(taken, other_at + before, at)
-
-    def finish(best: Array, at: Array, out: Array, *, count: int) -> None:
-        if not count:
-            raise ValueError(f"{what} of no elements: there is none")
-        out[...] = at
-
+    stages = Place(what, find, is_better, axis, source.buffer.dtype.kind in "fcmM")
     return Func(
-        whole,
+        stages.whole,
         [source],
         [target],
         what if name is None else name,
         reduction=Reduction(
             _over(source, axes, over),
             [_state("best", source.buffer.dtype, target), _state("place", np.dtype(np.intp), target)],
-            init,
-            update,
-            finish,
-            merge=merge,
+            stages.init,
+            stages.update,
+            stages.finish,
+            merge=stages.merge,
             positions=True,
         ),
     )
@@ -408,22 +304,19 @@ def dot(a: Access, b: Access, target: Access, *, name: str | None = "dot", reass
     _matrices("dot", a, b, target)
     dtype = target.buffer.dtype
 
-    def update(old: Array, left: Array, right: Array, new: Array) -> None:
-        np.matmul(left, right, out=new)
-        new += old
-
+    stages = Dot()
     return Func(
-        lambda left, right, out: np.matmul(left, right, out=out),
+        stages.whole,
         [a, b],
         [target],
         "dot" if name is None else name,
         reduction=Reduction(
             {"k": (1, 0)},
             [_state("partial", dtype, target)],
-            lambda state: state.fill(0),
-            update,
-            _finish_alone,
-            merge=lambda first, second, new: np.copyto(new, first + second),
+            stages.init,
+            stages.update,
+            finish_alone,
+            merge=stages.merge,
             exact=dtype.kind in "biu",
             reassociate=reassociate,
         ),
@@ -454,69 +347,20 @@ def softmax_dot(
     i = scores.box[0]
     assert i is not None
 
-    def whole(given: Array, rows: Array, out: Array) -> None:
-        weights = np.exp(given - given.max(axis=1, keepdims=True))
-        np.matmul(weights, rows, out=out)
-        out /= weights.sum(axis=1, keepdims=True)
-
-    def init(total: Array, largest: Array, weight: Array) -> None:
-        total.fill(0)
-        largest.fill(-np.inf)
-        weight.fill(0)
-
-    def update(
-        total: Array,
-        largest: Array,
-        weight: Array,
-        given: Array,
-        rows: Array,
-        new_total: Array,
-        new_largest: Array,
-        new_weight: Array,
-    ) -> None:
-        np.maximum(largest, given.max(axis=1), out=new_largest)
-        nothing = np.isneginf(new_largest)  # no score so far has a weight
-        base = np.where(nothing, 0, new_largest)
-        scale = np.exp(largest - base)
-        weights = np.exp(given - base[:, None])
-        np.matmul(weights, rows, out=new_total)
-        new_total += total * scale[:, None]
-        np.add(weight * scale, weights.sum(axis=1), out=new_weight)
-
-    def merge(
-        total: Array,
-        largest: Array,
-        weight: Array,
-        other_total: Array,
-        other_largest: Array,
-        other_weight: Array,
-        new_total: Array,
-        new_largest: Array,
-        new_weight: Array,
-    ) -> None:
-        np.maximum(largest, other_largest, out=new_largest)
-        base = np.where(np.isneginf(new_largest), 0, new_largest)
-        scale, other_scale = np.exp(largest - base), np.exp(other_largest - base)
-        new_total[...] = total * scale[:, None] + other_total * other_scale[:, None]
-        new_weight[...] = weight * scale + other_weight * other_scale
-
-    def finish(total: Array, largest: Array, weight: Array, out: Array) -> None:
-        with np.errstate(invalid="ignore"):
-            np.divide(total, weight[:, None], out=out)
-
+    stages = SoftmaxDot()
     row = BufferExpr("largest", dtype, 1), BufferExpr("weight", dtype, 1)
     return Func(
-        whole,
+        stages.whole,
         [scores, values],
         [target],
         "softmax_dot" if name is None else name,
         reduction=Reduction(
             {"k": (1, 0)},
             [_state("total", dtype, target), *(Access(buffer, (i,)) for buffer in row)],
-            init,
-            update,
-            finish,
-            merge=merge,
+            stages.init,
+            stages.update,
+            stages.finish,
+            merge=stages.merge,
             exact=False,
             reassociate=reassociate,
         ),
