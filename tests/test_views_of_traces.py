@@ -208,3 +208,64 @@ def test_what_is_written_is_seen_where_numpy_shows_it(maker: str, write: Any, pl
     got, want = _tried(jit(function), array), _tried(function, array)
     if not (isinstance(want, type) and maker == "v[[0, 1]]"):  # what no result depends on is not computed
         assert_same(got, want)
+
+
+@pytest.mark.parametrize("maker", sorted(MAKERS.keys() - {"nan_to_num, copy=False"}))
+@pytest.mark.filterwarnings("ignore")
+def test_results_are_arrays_of_their_own_where_numpys_are(maker: str) -> None:
+    """Of an argument, and of what is computed alike."""
+    make = MAKERS[maker]
+    for array in (GIVEN[0], GIVEN[1], GIVEN[2], np.arange(24.0).reshape(4, 6)[::2, ::2]):
+        want, got = _tried_on(make, array), _tried_on(jit(make), array)
+        assert_same(got, want)
+        if isinstance(want, np.ndarray) and not np.shares_memory(want, array):
+            assert not np.shares_memory(got, array)
+
+    def twice(a: Any) -> Any:
+        return make(a + 1), make(a + 1)
+
+    one, other = jit(twice)(GIVEN[0])
+    assert not isinstance(one, np.ndarray) or not np.shares_memory(one, other)
+    assert_same((one, other), twice(GIVEN[0]))
+
+
+def _tried_on(function: Callable[[Any], Any], array: Array) -> Any:
+    """Of the array itself, not of a copy."""
+    try:
+        return function(array)
+    except Exception as error:
+        return type(error)
+
+
+def test_what_was_copied_of_an_argument_that_is_given_away_stays() -> None:
+    def step(u: Any) -> Any:
+        old = u.copy()
+        u *= 2
+        return old, u
+
+    def swap(u: Any, v: Any) -> Any:
+        kept = u.copy()
+        u[:] = v
+        v[:] = kept
+        return kept
+
+    given, other = np.arange(4.0), np.arange(4.0)
+    old, new = jit(step, donate="u")(given)
+    assert_same((old, new), step(other))
+    assert new is given
+    assert not np.shares_memory(old, given)
+    u, v = np.zeros(3), np.ones(3)
+    assert_same(jit(swap, donate=["u", "v"])(u, v), np.zeros(3))
+    assert_same((u, v), (np.ones(3), np.zeros(3)))
+
+
+def test_a_copy_of_what_was_written_to_an_argument_is_apart_from_it() -> None:
+    def double(u: Any) -> Any:
+        u[...] = 2
+        return u, u.copy()
+
+    given = np.arange(4.0)
+    first, second = jit(double, donate="u")(given)
+    first[0] = 50
+    assert_same(second, np.full(4, 2.0))
+    assert given[0] == 50

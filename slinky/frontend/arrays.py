@@ -395,12 +395,14 @@ class LazyArray:
         return len(self._shape) < 2 or (self._view.is_in_c_order and self._trace.given_in_c_order)
 
     def without_gaps(self) -> LazyArray:
-        """The same elements; to write to them is refused where NumPy may have gaps between them, and so a copy here."""
+        """The same elements; a copy where NumPy may have gaps between them. To write to that is refused: there may be
+        none."""
         if self._view.is_in_one_piece and self._trace.given_in_c_order:
             self._cell.by_layout = True
-        else:
-            self._cell.uncertain = True
-        return self
+            return self
+        found = self.copied()
+        self._cell.uncertain = found._cell.uncertain = True
+        return found
 
     def __copy__(self) -> LazyArray:
         return self.copy()

@@ -228,7 +228,8 @@ def ravel(a: Value, order: str = "C") -> LazyArray:
     if order in ("K", "k"):
         array.require_c_order(order)
         order = "C"
-    return np.reshape(array.without_gaps(), -1, order=order)  # type: ignore[call-overload,no-any-return]
+    found: LazyArray = np.reshape(array, -1, order=order)  # type: ignore[call-overload]
+    return found.without_gaps() if found._cell is array._cell else found
 
 
 def _is_one(n: Length) -> bool:

@@ -42,10 +42,10 @@ def runner(
 
     def write_on(leaves: Any) -> Any:
         arrays = [array if number is None else leaves[number] for number, array in sources]
-        outputs = traced.targets(leaves, shapes, of)
+        outputs, as_given = traced.targets(leaves, shapes, of), traced.as_given(leaves, of)
         enter((*arrays, *outputs), scalars)
         traced.hand_over(leaves, outputs, of)
-        return traced.given_back(leaves, outputs, of)
+        return traced.given_back(leaves, outputs, of, as_given)
 
     found: Runner = write_on if traced.written else run_on
     if is_alone and len(shapes) == 1 and numbers and not traced.written and len(numbers) == len(sources):

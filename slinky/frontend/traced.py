@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import attrs
@@ -35,19 +36,31 @@ from slinky.symbolic.traversal import evaluate
 
 @attrs.frozen(eq=False)
 class _Output:
-    """How a result of the function comes of the arrays of a run: by a view of one of them; scalars are taken out."""
+    """How a result of the function comes of the arrays of a run: by a view of one of them; scalars are taken out. What
+    is an array of its own in NumPy, computed like another result, `is_apart` from that."""
 
     number: int
     view: View
     scalar: bool
+    is_apart: bool = False
 
 
 @attrs.frozen(eq=False)
 class _Argument:
-    """A result that is (a view of) an argument, by its number."""
+    """A result that is (a view of) an argument, by its number; or its elements as they were given, in an array of their
+    own, if it `is_apart`; if that `may_be_it`, only where the argument is not in C order."""
 
     number: int
     view: View
+    is_apart: bool = False
+    may_be_it: bool = False
+
+    def given_of(self, arrays: Sequence[Any], of: Callable[[Length], int]) -> Any:
+        """The result, for such arguments."""
+        array = arrays[self.number] if self.view.is_whole else seen(np.asarray(arrays[self.number]), self.view, of)
+        if not self.is_apart or (self.may_be_it and array.flags.c_contiguous):
+            return array
+        return array.copy()
 
 
 @attrs.frozen(eq=False)
@@ -87,6 +100,7 @@ class Traced:
         self.trace = trace
         self.outputs: list[View] = []
         self._numbers = numbers = arguments.numbers
+        self._owners: dict[Any, Cell] = {}
         found = self._outputs(result, arguments)
         self.result = with_leaves(result, lambda leaf: self._leaf(leaf, found, arguments))
         writes = self._writes(arguments)
@@ -97,6 +111,7 @@ class Traced:
             for node in given
         ]
         self.written = self._settled(writes)
+        self._in_arguments = frozenset(each.output for each in self.written if each.at_once)
         self._shows_layout = trace.by_pieces == EXACT_PIECES and any(map(depends_on_layout, self.nodes))
         self.needs_c_order = trace.asked_for_layout or self._shows_layout
         self.floats = floats_of(self.nodes)
@@ -173,9 +188,11 @@ class Traced:
         if leaf._cell in arguments.donated:
             return _Argument(arguments.donated[leaf._cell], view)
         if view.result.node in arguments.numbers:
-            return _Argument(arguments.numbers[view.result.node], view)
+            found_in = arguments.numbers[view.result.node]
+            return _Argument(found_in, view, not leaf._cell.is_argument, leaf._cell.uncertain)
         if view.result in found:
-            return _Output(found[view.result], view, leaf.is_scalar)
+            owner = self._owners.setdefault(view.result, leaf._cell)
+            return _Output(found[view.result], view, leaf.is_scalar, owner is not leaf._cell)
         self.outputs.append(view)
         return _Output(len(self.outputs) - 1, _all_of(view), leaf.is_scalar)
 
@@ -215,8 +232,19 @@ class Traced:
         found = unlike_numpy(self.nodes)
         return None if found is None else f"{found.name} depends on the order of arrays, which are not all in C order"
 
-    def given_back(self, arrays: Sequence[Any], outputs: Sequence[Array], of: Callable[[Length], int]) -> Any:
-        """What the function returns, given arguments and what was computed."""
+    def as_given(self, arrays: Sequence[Any], of: Callable[[Length], int]) -> dict[_Argument, Any]:
+        """What is returned of arguments as they were given, before anything is written to them."""
+        leaves = [leaf for _, leaf in leaves_of(_plain(self.result)) if isinstance(leaf, _Argument)]
+        return {leaf: leaf.given_of(arrays, of) for leaf in leaves if leaf.is_apart}
+
+    def given_back(
+        self,
+        arrays: Sequence[Any],
+        outputs: Sequence[Array],
+        of: Callable[[Length], int],
+        as_given: Mapping[Any, Any] = MappingProxyType({}),
+    ) -> Any:
+        """What the function returns, given arguments and what was computed, and `as_given` before."""
 
         def leaf(each: Any) -> Any:
             match each:
@@ -224,11 +252,13 @@ class Traced:
                     return of(Size(expr, 0, self.trace.questions))
                 case _Given(value):
                     return value.copy() if isinstance(value, np.ndarray) else value
-                case _Argument(number, view):
-                    return arrays[number] if view.is_whole else seen(np.asarray(arrays[number]), view, of)
-                case _Output(number, view, scalar):
+                case _Argument():
+                    return as_given[each] if each in as_given else each.given_of(arrays, of)
+                case _Output(number, view, scalar, is_apart):
                     array = outputs[number] if view.is_whole else seen(outputs[number], view, of)
-                    return array[()] if scalar else array
+                    if scalar:
+                        return array[()]
+                    return array.copy() if is_apart or number in self._in_arguments else array
             raise AssertionError(each)
 
         return with_leaves(self.result, leaf)
