@@ -76,11 +76,15 @@ MUTANTS += mutants(
     "slinky/reductions.py",
     (REDUCTIONS,),
     ("reductions: rounded sums", 'is_rounded = dtype.kind in "fc" and not is_extremum', "is_rounded = False"),
+)  # fmt: skip
+MUTANTS += mutants(
+    "slinky/reducing_stages.py",
+    (REDUCTIONS,),
     ("reductions: NaN comes first", "(taken | np.isnan(other)) & ~np.isnan(best)", "taken & ~np.isnan(best)"),
     ("reductions: NaN stays", "(taken | np.isnan(other)) & ~np.isnan(best)", "(taken | np.isnan(other))"),
-    ("reductions: the first of equals", "taken = is_better(other, best)", "taken = ~is_better(best, other)"),
-    ("reductions: no place of nothing", "        if not count:\n            raise ValueError(f\"{what} of", "        if False:\n            raise ValueError(f\"{what} of"),
-    ("reductions: no extremum of nothing", "        if not count:\n            raise ValueError(f\"{self", "        if False:\n            raise ValueError(f\"{self"),
+    ("reductions: the first of equals", "taken = self.is_better(other, best)", "taken = ~self.is_better(best, other)"),
+    ("reductions: no place of nothing", "        if not count:\n            raise ValueError(f\"{self.what} of", "        if False:\n            raise ValueError(f\"{self.what} of"),
+    ("reductions: no extremum of nothing", "        if not count:\n            raise ValueError(f\"{self.ufunc", "        if False:\n            raise ValueError(f\"{self.ufunc"),
     ("reductions: weights of nothing", "base = np.where(nothing, 0, new_largest)", "base = new_largest"),
 )  # fmt: skip
 

@@ -520,8 +520,8 @@ MUTANTS += mutants(
     ("tests/test_views_of_traces.py", "tests/test_tracing.py"),
     (
         "views: gaps between elements",
-        "            self._cell.uncertain = True\n        return self\n",
-        "            pass\n        return self\n",
+        "        found = self.copied()\n        self._cell.uncertain = found",
+        "        found = self\n        self._cell.uncertain = found",
     ),
     ("views: gaps in other orders", "            self._cell.by_layout = True\n", "            pass\n"),
     ("views: real arrays", "            self._cell.uncertain |= not self._trace.is_free\n", ""),

@@ -6,6 +6,7 @@ import gc
 import threading
 import types
 import weakref
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -282,3 +283,38 @@ def test_threads() -> None:
         thread.join()
     for k, photo in enumerate(photos):
         assert_same(found[k], sharpen(photo))
+
+
+def test_attributes_of_functions_are_looked_at() -> None:
+    def helper(a: Any) -> Any:
+        return a * helper.k  # type: ignore[attr-defined]
+
+    helper.k = 1.0  # type: ignore[attr-defined]
+    traced = jit(lambda a: helper(a) + 1)
+    x = np.ones(3)
+    assert_same(traced(x), np.full(3, 2.0))
+    helper.k = 3.0  # type: ignore[attr-defined]
+    assert_same(traced(x), np.full(3, 4.0))
+
+
+@pytest.mark.filterwarnings("ignore::slinky.ForcedValueWarning")
+def test_files_are_read_at_each_call(tmp_path: Path) -> None:
+    path = tmp_path / "dark.npy"
+    traced = jit(lambda a: a * np.load(path))
+    for value in (1.0, 9.0):
+        np.save(path, np.full(3, value))
+        assert_same(traced(np.ones(3)), np.full(3, value))
+
+
+def test_lists_and_dictionaries_that_are_given_are_changed() -> None:
+    def advance(state: Any, log: Any) -> Any:
+        state["u"] = state["u"] * 2
+        log.append(state["u"].sum())
+        return state["u"] + 1
+
+    traced, state, log = jit(advance), {"u": np.ones(3)}, []  # type: ignore[var-annotated]
+    for times in (1, 2):
+        assert_same(traced(state, log), np.full(3, 2.0**times + 1))
+        assert_same(state["u"], np.full(3, 2.0**times))
+        assert len(log) == times
+    assert "changes a list or dictionary" in traced.explain(state, log)

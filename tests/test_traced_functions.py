@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from typing import Any
 
@@ -318,3 +319,20 @@ def test_layouts_of_lazy_arrays() -> None:
     for lazy in (sl.lazy(x).T, sl.lazy(x.T), sl.lazy(x).copy("F")):
         with pytest.raises(sl.TracingError, match="how an array lies in memory"):
             (lazy * 2).ravel("K")
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -1, 2.5, 300, True])
+@pytest.mark.parametrize("dtype", ["int64", "uint8", "float32", "bool"])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_border_of_what_a_dtype_does_not_hold_is_what_numpy_makes_of_it(value: Any, dtype: str) -> None:
+    def padded(a: Any) -> Any:
+        return np.pad(a, 1, constant_values=value)
+
+    array = np.ones(3, dtype)
+    try:
+        want = padded(array)
+    except (ValueError, OverflowError) as error:
+        with pytest.raises(type(error), match=re.escape(str(error))):
+            jit(padded)(array)
+    else:
+        assert_same(jit(padded)(array), want)

@@ -48,7 +48,7 @@ from slinky.frontend.tracing import (
     func_title,
     scheduled_for,
 )
-from slinky.frontend.trees import exact_kind, kind_of, leaves_of, with_leaves
+from slinky.frontend.trees import exact_kind, is_same_tree, kind_of, leaves_of, with_leaves
 from slinky.frontend.worth import is_worth_while
 from slinky.ir.reducing import ChangedResultError
 from slinky.pipeline import Pipeline
@@ -356,7 +356,10 @@ class Jit:
         own = Arguments()
         try:
             arguments, keywords = self._lazy(trace, given, named, own)
+            before = with_leaves((arguments, keywords), lambda leaf: leaf)
             result = self._call_lazily(trace, arguments, keywords)
+            if not is_same_tree((arguments, keywords), before):
+                raise Abandoned("it changes a list or dictionary that it is given")
             if trace.abandoned is not None:
                 raise Abandoned(trace.abandoned)
             trace.require_unwritten()

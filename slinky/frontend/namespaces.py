@@ -42,6 +42,8 @@ class TracedNumpy(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name == "random":
             raise TracingError("random numbers cannot be traced: numpy.random; draw them outside of the function")
+        if name in _OF_FILES:
+            self._trace.reads_anew(f"np.{name}, which reads files,")
         return getattr(np, name)
 
     def zeros(self, shape: Any, dtype: Any = float, *given: Any, **named: Any) -> Any:
@@ -127,6 +129,10 @@ class TracedNumpy(ModuleType):
         if type(a) is not LazyArray or set(named) - {"copy"} or named.get("copy", True) is not True:
             return np.array(a, dtype, **named)
         return a.copied() if dtype is None else a.astype(dtype).copied()
+
+
+_OF_FILES = frozenset(["fromfile", "fromregex", "genfromtxt", "load", "loadtxt", "memmap"])
+"""What files give may be something else at the next call."""
 
 
 class _Grid:

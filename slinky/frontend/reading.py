@@ -220,6 +220,9 @@ class Reads:
                 self._refuse(f"{name} may draw random numbers")
             if not _is_trusted(sys.modules.get(value.__module__)):
                 self._function(inner if inner is not None else value)
+                for attribute in sorted(attributes & vars(value).keys()):  # functions may have some of the user's
+                    if not attribute.startswith("_"):
+                        self._value(_Attribute(value, attribute), vars(value)[attribute], attribute, attributes)
         elif isinstance(value, Kernel):
             self._note(read, value, name)
             self._value(_Attribute(value, "function"), value.function, name, attributes)

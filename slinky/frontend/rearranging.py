@@ -404,10 +404,9 @@ def pad(array: Value, pad_width: Any, mode: Any = "constant", *, constant_values
     if rule is None:
         if np.ndim(constant_values) or type(constant_values) not in (int, float, bool, complex):
             raise NotUnderstoodError("several constants")
-        value = np.full((), constant_values, own.dtype)[()] if own.dtype.kind != "u" or constant_values >= 0 else None
-        if value is None:
-            raise NotUnderstoodError("negative constants")
-        operation = Assembled("pad", (Part(index, tuple(own._shape)),), value)
+        value = np.zeros((), own.dtype)
+        value[...] = constant_values  # NumPy says what it does not hold
+        operation = Assembled("pad", (Part(index, tuple(own._shape)),), value[()])
     else:
         most = 1 if mode == "reflect" else 0
         for n, (low, high) in zip(own._shape, widths, strict=True):

@@ -170,6 +170,11 @@ class Trace:
             return
         self.reasons.append(f"{what} asks for values in {place()}")
 
+    def reads_anew(self, what: str) -> None:
+        """Something is used that may give other values at the next call: the trace is good for this one only."""
+        if not self.is_free:
+            self.reasons.append(f"{what} stands in {place()}")
+
     def abandon(self, why: str) -> Abandoned | TracingError:
         """What to raise where tracing cannot go on."""
         self.abandoned = f"{why}, in {place()}"

@@ -33,6 +33,17 @@ def with_leaves(tree: Any, leaf: Callable[[Any], Any]) -> Any:
     return leaf(tree)
 
 
+def is_same_tree(tree: Any, other: Any) -> bool:
+    """Whether the very same leaves stand at the same places of two trees."""
+    if type(tree) is not type(other):
+        return False
+    if isinstance(tree, (tuple, list)):
+        return len(tree) == len(other) and all(map(is_same_tree, tree, other))
+    if type(tree) is dict:
+        return list(tree) == list(other) and all(map(is_same_tree, tree.values(), other.values()))
+    return tree is other
+
+
 def kind_of(tree: Any) -> Hashable:
     """What of arguments decides what a function does, but for lengths.
 

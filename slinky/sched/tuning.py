@@ -321,6 +321,8 @@ def _kept(path: Path) -> dict[str, Candidate]:
         data = path.read_bytes()
     except FileNotFoundError:
         return {}
+    except OSError as error:
+        raise sl.OperationError(f"tune: {path} cannot be read as what tune has kept: {error.strerror}") from None
     try:
         found = {key: _candidate(value) for key, value in json.loads(data.decode()).items()}
     except (ValueError, TypeError, AttributeError) as error:
