@@ -13,6 +13,7 @@ import keyword
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+import attrs
 import numpy as np
 
 from slinky.cursors.writing import Code, expression_code, is_named, quoted, written
@@ -38,6 +39,7 @@ from slinky.ir.formulas import (
     Result,
 )
 from slinky.ir.operations import Callback
+from slinky.ir.reducing import Reducing
 from slinky.ir.returning import Returning
 from slinky.ir.statements import Order
 from slinky.symbolic.expressions import Expr, Metadata, Node, Scalar, Variable
@@ -139,6 +141,13 @@ class _Writer:
             return f"sl.returns({self._callback(callback.function, owner)})"
         if isinstance(callback, np.ufunc) and getattr(np, callback.__name__, None) is callback:
             return f"np.{callback.__name__}"
+        owner_of = getattr(callback, "__self__", None)
+        if isinstance(owner_of, np.ufunc):
+            return f"{self._callback(owner_of, owner)}.{callback.__name__}"
+        if _is_of_reductions(owner_of):
+            return f"{self._made(owner_of, owner)}.{callback.__name__}"
+        if _is_of_reductions(callback):
+            return self._made(callback, owner)
         module, name = getattr(callback, "__module__", None), getattr(callback, "__qualname__", None)
         if (
             isinstance(module, str)
@@ -189,6 +198,25 @@ class _Writer:
 
     def _accesses(self, accesses: Iterable[Access]) -> str:
         return f"[{', '.join(map(self._access, accesses))}]"
+
+    def _made(self, made: Any, owner: str) -> str:
+        """What makes an object of slinky's that reduces, with all that it was made with."""
+        module, name = type(made).__module__, type(made).__qualname__
+        self.modules.add(module)
+        fields = [self._part(getattr(made, field.name), owner) for field in attrs.fields(type(made))]
+        if isinstance(made, Reducing):
+            return f"{module}.{name}({', '.join(fields)})"
+        return f"{module}.kept({', '.join([f'{module}.{name}', *fields])})"
+
+    def _part(self, value: Any, owner: str) -> str:
+        """One of these."""
+        if isinstance(value, tuple):
+            return _tuple([self._part(each, owner) for each in value])
+        if isinstance(value, np.dtype):
+            return f"np.dtype({_dtype_code(value)})"
+        if isinstance(value, str):
+            return quoted(value)
+        return self._callback(value, owner) if callable(value) else self._value(value, owner)
 
     def _value(self, value: object, owner: str) -> str:
         """An argument of a callback, or the like."""
@@ -393,6 +421,11 @@ class _Writer:
             parts.append(f"require=[{', '.join(map(self._node, self.built.require))}]")
         parts += [f"name={quoted(self.built.name)}"] if self.built.name is not None else []
         self.lines.append(f'p = sl.build_pipeline({", ".join(parts)}, alias=False, schedule="none")')
+
+
+def _is_of_reductions(value: object) -> bool:
+    """Whether something is an object of `sl.reductions`, whose methods pipelines call."""
+    return isinstance(value, Reducing) or type(value).__module__ == "slinky.reducing_stages"
 
 
 def _callbacks(func: Func) -> list[Callable[..., Any]]:

@@ -3,13 +3,14 @@
 Each class is a reduction; what a pipeline calls are its methods, with states and pieces as `sl.Reduction` says. They
 have names, so that pipelines with them can be pickled.
 
-Invariant: objects are equal if they do the same, and never change.
+Invariant: objects never change, and what does the same is mostly one object (`kept`): methods of two are not the same.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import attrs
@@ -18,13 +19,29 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 
+@lru_cache(maxsize=256, typed=True)
+def kept(kind: Callable[..., Any], *given: Any) -> Any:
+    """The object of this kind that is made of what is given."""
+    return kind(*given)
+
+
+class _Kept:
+    """What is the same object when it comes out of a pickle."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> Any:
+        fields: Any = attrs.fields(type(self))  # type: ignore[arg-type]
+        return kept, (type(self), *(getattr(self, field.name) for field in fields))
+
+
 def finish_alone(state: Array, out: Array) -> None:
     """The state is the result."""
     out[...] = state
 
 
 @attrs.frozen
-class Combine:
+class Combine(_Kept):
     """Elements combined by a ufunc along some axes, of which `identity` is the result for none."""
 
     ufunc: np.ufunc
@@ -64,7 +81,7 @@ class Combine:
 
 
 @attrs.frozen
-class Variance:
+class Variance(_Kept):
     """The mean and the sum of squares of what is apart from it, along some axes."""
 
     axes: tuple[int, ...]
@@ -111,7 +128,7 @@ class Variance:
 
 
 @attrs.frozen
-class Place:
+class Place(_Kept):
     """The best element along an axis, and where it is: the first of several."""
 
     what: str
@@ -170,7 +187,7 @@ class Place:
 
 
 @attrs.frozen
-class Dot:
+class Dot(_Kept):
     """The product of two matrices."""
 
     def whole(self, left: Array, right: Array, out: Array) -> None:
@@ -192,7 +209,7 @@ class Dot:
 
 
 @attrs.frozen
-class SoftmaxDot:
+class SoftmaxDot(_Kept):
     """Means that are weighted by a softmax: their sum, the largest score, and all weights in relation to that."""
 
     def whole(self, given: Array, rows: Array, out: Array) -> None:

@@ -25,7 +25,7 @@ from slinky.graph.buffers import Access, BufferExpr
 from slinky.graph.funcs import Func
 from slinky.graph.reductions import Reduction
 from slinky.ir.reducing import Reducing
-from slinky.reducing_stages import Combine, Dot, Place, SoftmaxDot, Variance, finish_alone
+from slinky.reducing_stages import Combine, Dot, Place, SoftmaxDot, Variance, finish_alone, kept
 from slinky.symbolic.expressions import Expr, Scalar, Variable, linear
 from slinky.symbolic.intervals import box_symbols
 
@@ -89,7 +89,7 @@ def reduce(
         )
     if ufunc in (np.logical_and, np.logical_or, np.logical_xor) and dtype != np.bool_:
         raise GraphError(f"{_REDUCED[ufunc]}() gives bools, and {target.buffer.name!r} is {dtype}")
-    combine = Combine(ufunc, axes, _identity(ufunc, dtype))
+    combine = kept(Combine, ufunc, axes, _identity(ufunc, dtype))
     try:
         ufunc.resolve_dtypes((dtype, dtype, dtype))
     except TypeError as error:
@@ -167,7 +167,7 @@ def mean(
     """
     axes = _reduced_axes("mean", source, target)
     dtype = _float_target("mean", target)
-    combine = Combine(np.add, axes, 0)
+    combine = kept(Combine, np.add, axes, 0)
     return Func(
         Reducing("mean", np.mean, axes, (("axis", axes), ("dtype", dtype))),
         [source],
@@ -206,7 +206,7 @@ def var(source: Access, target: Access, *, ddof: int = 0, name: str | None = "va
     if isinstance(ddof, bool) or not isinstance(ddof, (int, np.integer)):
         raise GraphError(f"var(): ddof must be an integer, got {ddof!r}")
 
-    stages = Variance(axes, dtype, int(ddof))
+    stages = kept(Variance, axes, dtype, int(ddof))
     return Func(
         Reducing("var", np.var, axes, (("axis", axes), ("ddof", int(ddof)), ("dtype", dtype))),
         [source],
@@ -267,7 +267,7 @@ def _place(
     if len(axes) != 1 or target.buffer.dtype != np.intp:
         raise GraphError(f"{what}() is along one axis, and gives np.intp: got {source} and {target.buffer.dtype}")
     (axis,) = axes
-    stages = Place(what, find, is_better, axis, source.buffer.dtype.kind in "fcmM")
+    stages = kept(Place, what, find, is_better, axis, source.buffer.dtype.kind in "fcmM")
     return Func(
         stages.whole,
         [source],
@@ -304,7 +304,7 @@ def dot(a: Access, b: Access, target: Access, *, name: str | None = "dot", reass
     _matrices("dot", a, b, target)
     dtype = target.buffer.dtype
 
-    stages = Dot()
+    stages = kept(Dot)
     return Func(
         stages.whole,
         [a, b],
@@ -347,7 +347,7 @@ def softmax_dot(
     i = scores.box[0]
     assert i is not None
 
-    stages = SoftmaxDot()
+    stages = kept(SoftmaxDot)
     row = BufferExpr("largest", dtype, 1), BufferExpr("weight", dtype, 1)
     return Func(
         stages.whole,
