@@ -137,7 +137,9 @@ such as objects with a state, makes it trace at each call; the pipeline is then 
   NumPy as a global of its own; else they ask for the shape, and the trace is good for arrays of this shape.
 
 `np.errstate` holds as where the call, or the operation, stands. Results are NumPy's in dtype and shape, and arrays of
-their own in C order; a result that is a view of an argument is one here, too.
+their own in C order. A result that is a slice, a transpose or the like of an argument is a view of it here, too;
+reshapes, parts of a split and diagonals are arrays of their own, and so are several results that are views of one
+array that is computed, and arrays from outside that are returned.
 
 ## Arguments that are written to
 
