@@ -223,9 +223,7 @@ class _Writer:
         if isinstance(value, Node):
             return self._node(value)
         if isinstance(value, np.generic) and isinstance(value.item(), (bool, int, float, complex)):
-            kind = (
-                "bool_" if value.dtype.kind == "b" else value.dtype.name
-            )  # of a number that is no Python's, all is said
+            kind = "bool_" if value.dtype.kind == "b" else value.dtype.name  # what it is added to depends on it
             return f"np.{kind}({self._value(value.item(), owner)})"
         if isinstance(value, np.generic):
             value = value.item()
