@@ -103,6 +103,8 @@ class Traced:
         self._owners: dict[Any, Cell] = {}
         found = self._outputs(result, arguments)
         self.result = with_leaves(result, lambda leaf: self._leaf(leaf, found, arguments))
+        leaves = [leaf for _, leaf in leaves_of(_plain(self.result))]
+        self._apart = tuple(leaf for leaf in leaves if isinstance(leaf, _Argument) and leaf.is_apart)
         writes = self._writes(arguments)
         self.nodes = in_order([view.result for view in self.outputs])
         given = sources_of(self.nodes)
@@ -234,8 +236,7 @@ class Traced:
 
     def as_given(self, arrays: Sequence[Any], of: Callable[[Length], int]) -> dict[_Argument, Any]:
         """What is returned of arguments as they were given, before anything is written to them."""
-        leaves = [leaf for _, leaf in leaves_of(_plain(self.result)) if isinstance(leaf, _Argument)]
-        return {leaf: leaf.given_of(arrays, of) for leaf in leaves if leaf.is_apart}
+        return {leaf: leaf.given_of(arrays, of) for leaf in self._apart}
 
     def given_back(
         self,
