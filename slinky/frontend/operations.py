@@ -465,6 +465,25 @@ class Assembled(Operation):
 
 
 @attrs.frozen(eq=False)
+class Around(Assembled):
+    """An array that goes round: a copy of all of it between elements of its other ends, as wide as `widths` say."""
+
+    widths: tuple[tuple[int, int], ...] = ()
+
+    @classmethod
+    def of(cls, shape: Shape, widths: Sequence[tuple[int, int]]) -> Around:
+        """That of an array of a shape."""
+        index = tuple(Index(before, 1, d) for d, (before, _) in enumerate(widths))
+        rules = tuple(Boundary.WRAP if any(each) else None for each in widths)
+        return cls("pad", (Part(index, tuple(shape), rules),), widths=tuple(widths))
+
+    def shape_around(self) -> Shape:
+        """How large the copy is."""
+        (part,) = self.parts
+        return tuple(n + sum(each) for n, each in zip(part.counts, self.widths, strict=True))
+
+
+@attrs.frozen(eq=False)
 class Fused(Operation):
     """A copy in which each axis is one of the operand, or several ones after each other, the last one fastest.
 

@@ -15,8 +15,8 @@ import numpy as np
 from slinky.frontend.arrays import LazyArray, Value, element, made, placed, solid, whole_result
 from slinky.frontend.calling import broadcast_to, cast, converted, lifted
 from slinky.frontend.given import as_lazy, axes_of, axis_of, trace_of
-from slinky.frontend.nodes import Index, whole_view
-from slinky.frontend.operations import Assembled, Fused, Part
+from slinky.frontend.nodes import Index, View, whole_view
+from slinky.frontend.operations import Around, Assembled, Fused, Part
 from slinky.frontend.sizes import Length, Size, known, same
 from slinky.frontend.tables import NotUnderstoodError, understood
 from slinky.frontend.views import common_shape, indexed, transposed, windows
@@ -421,6 +421,8 @@ def pad(array: Value, pad_width: Any, mode: Any = "constant", *, constant_values
 
 NEAR = 4
 """What is rolled by at most so many elements is read from a copy with these around it, which both directions share."""
+LONG = 64
+"""Where there are so many elements, what is rolled by few may be computed beyond its ends (see `halos`)."""
 
 
 @understood(np.roll, how=COPY)
@@ -436,16 +438,29 @@ def roll(a: Value, shift: Any, axis: Any = None) -> LazyArray:
     for each, own in zip(shifts, axes, strict=True):
         d = axis_of(own, len(array._shape))
         extent, by = array._shape[d], operator.index(each)
-        if not -extent < by < extent:
+        widths = [(abs(by),) * 2 if k == d else (0, 0) for k in range(len(array._shape))]
+        is_near = 0 < abs(by) <= NEAR
+        is_long = is_near and extent >= LONG
+        if not (is_long or -extent < by < extent):
             raise NotUnderstoodError("a shift by more than there is")
-        before = tuple(slice(None) for _ in range(d))
-        if 0 < abs(by) <= NEAR:
-            around = pad(array, [(abs(by),) * 2 if k == d else (0, 0) for k in range(len(array._shape))], "wrap")
-            first = abs(by) - by
-            array = around[(*before, slice(first, first + extent))]
+        if is_near:
+            wide = _around(array, widths) if is_long else pad(array, widths, "wrap")
+            index = tuple(Index(abs(by) - by if k == d else 0, 1, k) for k in range(len(array._shape)))
+            array = wide._seen(View(wide._view.result, index, array._shape))
         elif by:
+            before = tuple(slice(None) for _ in range(d))
             array = concatenate([array[(*before, slice(-by, None))], array[(*before, slice(None, -by))]], d)
     return array if any(shifts) else array.copied()
+
+
+def _around(array: LazyArray, widths: Sequence[tuple[int, int]]) -> LazyArray:
+    """An array between elements of its other ends."""
+    view = array._view
+    if view.is_woven or any(abs(i.step) != 1 for i in view.index):
+        view = whole_view(whole_result(view, array._trace))
+    operation = Around.of(view.shape, widths)
+    results = made(operation, [view], [(operation.shape_around(), view.dtype, False)], array._trace)
+    return placed(results[0], array._trace)
 
 
 @understood(np.copyto, how="a value in the place of another one")

@@ -20,6 +20,7 @@ import numpy as np
 
 from slinky.errors import ForcedValueWarning, SchedulingError, TracingError
 from slinky.frontend.fusing import Fusing, inlined
+from slinky.frontend.halos import with_halos
 from slinky.frontend.lowering import Lowered, count_of_funcs, floats_of, lowered, sources_of, structure, untold
 from slinky.frontend.nodes import Array, Node, Result, Source, View, has_elements, in_order, numbers, whole_view
 from slinky.frontend.places import assignment, is_telling, place, user_frame
@@ -270,6 +271,7 @@ class Plans:
         fusing: Fusing = inlined,
     ) -> Lowered:
         """The pipeline of a graph, made if there is none of its structure."""
+        nodes, outputs = with_halos(nodes, outputs)
         key = structure(nodes, outputs)
         kind = None if key is None else (key, name, tuple(sorted(options.items(), key=str)), by_pieces, fusing)
         found = self._found.get(kind) if kind is not None else None

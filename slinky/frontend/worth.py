@@ -11,13 +11,13 @@ Invariant: the same answer in every process of a machine, for the same sizes.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from slinky.errors import OperationError
-from slinky.frontend.nodes import Node, Shape, Source
-from slinky.frontend.operations import Along, Assembled, Pointwise
-from slinky.frontend.sizes import Length
+from slinky.frontend.nodes import Node, Shape, Source, View
+from slinky.frontend.operations import Along, Around, Assembled, Pointwise
+from slinky.frontend.sizes import Length, expr_of
 from slinky.pipeline import Pipeline
 
 LEAST_GAIN = 1.4
@@ -58,7 +58,12 @@ def is_worth_while(scheduled: Pipeline, nodes: Sequence[Node], of: Callable[[Len
     if on_the_way <= machine.most_live:
         return False
     seconds = more = 0.0
+    for view in _rolled(made):
+        moved = 2 * _bytes(view.shape, view.dtype, of)
+        seconds += _CALL_SECONDS + moved / machine.bandwidth(moved)
     for node in made:
+        if type(node.operation) is Around:
+            continue
         if (each := _element_seconds(node)) > 0.0:
             more += each * sum(math.prod(map(of, view.shape)) for view in node.operands)
         moved = sum(_bytes(view.shape, view.dtype, of) for view in node.operands)
@@ -68,6 +73,16 @@ def is_worth_while(scheduled: Pipeline, nodes: Sequence[Node], of: Callable[[Len
     if explanation.unscheduled_seconds > seconds:  # NumPy has these arrays on the way, and more
         seconds = explanation.unscheduled_seconds
     return bool(seconds + more >= LEAST_GAIN * (explanation.seconds + more))
+
+
+def _rolled(nodes: Sequence[Node]) -> list[View]:
+    """What is read of arrays that are copied with their other ends around them: NumPy copies them for each roll."""
+    found: dict[Hashable, View] = {}
+    for node in nodes:
+        for view in node.operands:
+            if type(view.result.node.operation) is Around:
+                found[view.result, tuple(expr_of(i.offset) for i in view.index)] = view
+    return list(found.values())
 
 
 def _element_seconds(node: Node) -> float:
