@@ -435,7 +435,7 @@ class _Writer:
             for i in group.calls:
                 self._decide(i, "at once", "in full", self.refused.get(i, ""))
             if not group.choice.is_whole:
-                self._group(group)
+                self._in_loop(group)
         return self.p, tuple(self.p.forward(loop) for loop in self.loops)
 
     def explanation(self, aims: Aims, before: _Bytes, after: _Bytes, unscheduled: float) -> Explanation:
@@ -449,11 +449,25 @@ class _Writer:
     def _decide(self, i: int, computed: str, stored: str, reason: Why) -> None:
         self.decisions[i] = Decision(self.relations.calls[i].call.name(), computed, stored, reason)
 
-    def _group(self, group: Group) -> None:
-        """One loop over strips of the last calls, or tasks with a loop each, and the other calls in it."""
+    def _in_loop(self, group: Group) -> None:
+        """A group in its loop. Copies of arguments that go on beyond their ends are made in its first and last strips
+        alone, if all can be: the others read the arguments."""
+        before, loops, kept_out = self.p, len(self.loops), dict(self.kept_out)
+        copies = self._group(group, directly=True)
+        try:
+            self.p = _without_copies(self.p, copies)
+        except sl.REFUSALS:
+            self.p, self.kept_out = before, kept_out
+            del self.loops[loops:]
+            self._group(group, directly=False)
+
+    def _group(self, group: Group, directly: bool) -> list[sl.CallCursor]:
+        """One loop over strips of the last calls, or tasks with a loop each, and the other calls in it. What comes back
+        are copies of arguments which strips in the middle can do without; none, if not `directly`."""
         choice, track = group.choice, group.choice.track
         assert track is not None
         before = self.p
+        copies: list[sl.CallCursor] = []
         try:
             loop = self._loop(track.lasts, choice.height)
             tasks, loop = self._tasks(loop, choice)
@@ -464,7 +478,7 @@ class _Writer:
             if len(track.lasts) > 1:
                 joining = [i for i in group.members if len(self._readers(i, group.calls)) > 1]
                 self.kept_out.update((i, why) for i in joining)
-            return
+            return copies
         self.loops.append(loop)
         for last in track.lasts:
             self._decide(last.index, _place(choice), "in full", self.refused.get(last.index, ""))
@@ -477,18 +491,22 @@ class _Writer:
                 outside.add(member.index)
                 continue
             found = None if pieces is None else self._in_pieces(member, choice, pieces)
+            related = self.relations.calls[member.index]
+            is_direct = directly and related.edge == member.position and tasks is not loop and pieces is None
             if found is None:
-                found = self._member(member, choice, loop, tasks)
+                found = self._member(member, choice, loop, tasks, is_direct)
             if pieces is None and choice.nest is not None:
                 pieces = self._pieces(choice, (member,))
             if found is None:
                 outside.add(member.index)
             else:
                 folded += found
+                copies += [related.call] * is_direct
         for alloc, axis in folded:
             self.p = _attempted(sl.fold_storage, self.p, alloc, axis)
         if tasks is not None:
             self.p = _attempted(sl.parallelize_loop, self.p, tasks)
+        return copies
 
     def _pieces(self, choice: Choice, among: Iterable[Last | Member]) -> sl.LoopCursor | None:
         """The loop over pieces of the reduction in the strips of a group, if it is among some calls; None where that is
@@ -558,10 +576,10 @@ class _Writer:
         return [k for k in among if any(buffer in written for buffer, _ in calls[k].reads)]
 
     def _member(
-        self, member: Member, choice: Choice, loop: sl.LoopCursor, tasks: sl.LoopCursor | None
+        self, member: Member, choice: Choice, loop: sl.LoopCursor, tasks: sl.LoopCursor | None, is_direct: bool
     ) -> list[tuple[sl.AllocCursor, int]] | None:
         """Compute a producer in the loop; what comes back are the buffers to fold, and along which dimension. None if
-        that is refused."""
+        that is refused. One that `is_direct` will be done without where it can."""
         related = self.relations.calls[member.index]
         try:
             p, computed = sl.compute_at(self.p, related.call, loop, rc=True)
@@ -570,6 +588,10 @@ class _Writer:
             self._decide(member.index, "at once", "in full", self.kept_out[member.index])
             return None
         reason: Why = f"saves {seconds_text(self.saved.get(member.index, 0.0))}"
+        if is_direct:
+            self.p = _stored(p, computed.allocs, loop)
+            self._decide(member.index, f"{_place(choice)}, at the ends", "a strip", "the others read its argument")
+            return []
         if member.keeps:
             try:
                 self.p = sl.slide_window(_stored(p, computed.allocs, tasks), computed.call, loop)
@@ -582,6 +604,19 @@ class _Writer:
         self.p = _stored(p, computed.allocs, loop)
         self._decide(member.index, _place(choice), "a strip", reason)
         return []
+
+
+def _without_copies(p: sl.Pipeline, copies: Iterable[sl.CallCursor]) -> sl.Pipeline:
+    """The pipeline with copies of arguments made in first and last iterations alone. Raises what refuses that."""
+    steady: sl.LoopCursor | None = None
+    for copy in copies:
+        each = copy
+        if steady is not None:  # the loop that was cut has the copy thrice
+            among = (call for call in p.find_all("_ = _") if call.name() == copy.name())
+            each = next(call for call in among if sl.enclosing_loops(p, call)[-1] == steady)
+        p, split = sl.split_boundary(p, each, rc=True)
+        steady = sl.enclosing_loops(p, split.calls[0])[-1]
+    return p
 
 
 def _stored(p: sl.Pipeline, allocs: Iterable[sl.AllocCursor], loop: sl.LoopCursor | None) -> sl.Pipeline:

@@ -19,7 +19,7 @@ import attrs
 from slinky.cursors.cursors import CallCursor
 from slinky.errors import OperationError
 from slinky.ir.effects import clamped_numbers, numeric_reads, numeric_writes
-from slinky.ir.operations import Expression
+from slinky.ir.operations import Copy, Expression
 from slinky.ir.regions import global_boxes, global_dtypes
 from slinky.ir.statements import Alloc, Call
 from slinky.pipeline import Pipeline
@@ -28,6 +28,7 @@ from slinky.runtime.formulas import BLOCK_BYTES
 from slinky.runtime.stand_ins import values_of
 from slinky.sched.callbacks import Operations, operations_of
 from slinky.symbolic.expressions import Expr
+from slinky.symbolic.followed import followed
 from slinky.symbolic.intervals import evaluate_box
 from slinky.symbolic.traversal import evaluate
 
@@ -112,6 +113,8 @@ class Related:
     """How many coordinates the dimensions have that it computes whole, along which a callback may go step by step."""
     in_loops: bool = False
     """Whether the back end runs it in loops of its own: then it goes over everything once, and Python calls nothing."""
+    edge: int | None = None
+    """Of a copy of an argument that goes on beyond its ends along one dimension only: which that is."""
     block: float = math.inf
     """How many bytes it has at hand at a time, however much is computed: of arithmetic, which goes block by block."""
     remembered: dict[object, Any] = attrs.field(factory=dict, init=False, eq=False, repr=False)
@@ -160,6 +163,7 @@ class _Prober:
         program = p.program
         self.boxes = {name: evaluate_box(box, values) for name, box in global_boxes(program).items()}
         self.itemsizes = {name: dtype.itemsize for name, dtype in global_dtypes(program).items()}
+        self.inputs = frozenset(i.name for i in program.inputs)
         for statement in program.body:
             if isinstance(statement, Alloc):
                 self.boxes[statement.buffer] = evaluate_box(statement.box, values)
@@ -187,7 +191,20 @@ class _Prober:
         operation = call.func.operation
         block = BLOCK_BYTES if isinstance(operation, Expression) and len(operation.formula.steps) > 1 else math.inf
         operations, together = operations_of(operation), _whole(call, box)
-        return Related(cursor, _elements(box), writes, reads, found, operations, together, block=block)
+        edge = self._edge(call)
+        return Related(cursor, _elements(box), writes, reads, found, operations, together, edge=edge, block=block)
+
+    def _edge(self, call: Call) -> int | None:
+        """The only dimension along which a copy of an argument goes on beyond its ends; None for other calls."""
+        operation = call.func.operation
+        if not isinstance(operation, Copy) or len(operation.sources) != 1 or call.reads[0] not in self.inputs:
+            return None
+        (source,) = operation.sources
+        ends = [e for e, edges in zip(source.index, source.edges, strict=True) if edges is not None]
+        if len(ends) != 1 or source.where or not any(source.boundaries) or any(p.view for p in call.func.ports):
+            return None
+        which = followed(ends[0], operation.dims)
+        return None if which is None else which.dim
 
     def _written(self, call: Call, box: NumericBox) -> list[Written]:
         found = []
