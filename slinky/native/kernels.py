@@ -48,6 +48,7 @@ from slinky.native.operators import (
     cast_text,
     clip_text,
     constant_text,
+    element_text,
     power_text,
     suffix_of,
     type_of,
@@ -277,7 +278,7 @@ class _Kernel:
             body.append(f"char *r_{name} = {' + '.join([f'p_{name}', *(f'i{d} * s_{name}_{d}' for d in around)])};")
             is_output = name in self.outputs
             if not is_output and name not in moving:
-                body.append(f"const {of} {name}_ = *(const {of} *)r_{name};")
+                body.append(f"const {of} {name}_ = {element_text(f'*(const {of} *)r_{name}', self._dtype(k))};")
             elif place.is_dense or name in place.dense:
                 body.append(f"{of} *v_{name} = ({of} *)r_{name};")
         steps = [*self._steps(self.live, moving, place, self.results), *self._stores(place)]
@@ -391,7 +392,7 @@ class _Kernel:
                 if is_dense:
                     yield f"{of} *v_{name} = ({of} *)r_{name};"
             elif name not in moving:
-                yield f"const {of} {name}_ = *(const {of} *)r_{name};"
+                yield f"const {of} {name}_ = {element_text(f'*(const {of} *)r_{name}', self._dtype(k))};"
             elif is_dense:
                 yield f"const {of} *v_{name} = (const {of} *)r_{name};"
         if self.functions:
@@ -445,7 +446,8 @@ class _Kernel:
         taken = {f"a{each.input}" for each in operands if isinstance(each, Element)}
         for k, name in enumerate(self.inputs):
             if name in taken & moving:
-                yield f"const {type_of(self._dtype(k))} {name}_ = {self._element(k, place)};"
+                element = element_text(self._element(k, place), self._dtype(k))
+                yield f"const {type_of(self._dtype(k))} {name}_ = {element};"
         for number in steps:
             step = self.formula.steps[number]
             given = [(self._operand(operand), self.formula.dtype_of(operand)) for operand in step.operands]

@@ -40,6 +40,11 @@ def type_of(dtype: np.dtype[Any]) -> str:
     return C_TYPES[dtype]
 
 
+def element_text(text: str, dtype: np.dtype[Any]) -> str:
+    """An element that is taken of an array: any byte but 0 of one of bools is True."""
+    return f"{text} != 0" if dtype.kind == "b" else text
+
+
 def suffix_of(dtype: np.dtype[Any]) -> str:
     """What the names of functions of a dtype end with."""
     return "f" if dtype == np.dtype(np.float32) else ""

@@ -342,9 +342,10 @@ def reducer(combined: Combined, rank: int, given: np.dtype[Any], result: np.dtyp
         return None
     is_truth = combined.ufunc in (np.logical_or, np.logical_and)
     is_extremum = combined.ufunc in EXTREMA and result.kind == "f"
-    if is_truth or (combined.ufunc not in EXTREMA and result.kind == "b"):
+    is_number = combined.ufunc not in EXTREMA
+    if is_truth or (is_number and "b" in (given.kind, result.kind)) or given == result == np.bool_:
         cast = "(@T)(*(const @E *)p != 0)"
-    elif given == result or (combined.ufunc not in EXTREMA and np.can_cast(given, result, "same_kind")):
+    elif given == result or (is_number and np.can_cast(given, result, "same_kind")):
         cast = "(@T)*(const @E *)p"
     else:
         return None
