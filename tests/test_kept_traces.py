@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import gc
+import random
 import threading
 import types
+import warnings
 import weakref
+from collections import deque
 from pathlib import Path
 from typing import Any
 
@@ -318,3 +321,66 @@ def test_lists_and_dictionaries_that_are_given_are_changed() -> None:
         assert_same(state["u"], np.full(3, 2.0**times))
         assert len(log) == times
     assert "changes a list or dictionary" in traced.explain(state, log)
+
+
+def test_methods_of_objects_give_what_these_hold() -> None:
+    """A method of an object of Python's own is no function that gives the same again."""
+    settings, queue, numbers = {"gain": 1.0}, deque([1.0, 2.0, 3.0]), iter([4.0, 5.0, 6.0])
+    get, pop, following, join = settings.get, queue.popleft, numbers.__next__, "".join
+    x = np.ones(3)
+    traced = jit(lambda a: a * get("gain"))
+    assert_same([traced(x), traced(x)], [x, x])
+    settings["gain"] = 5.0
+    assert_same(traced(x), x * 5)
+    for draw, values in ((pop, (1.0, 2.0, 3.0)), (following, (4.0, 5.0, 6.0))):
+        traced = jit(lambda a, draw=draw: a * draw())
+        assert_same([traced(x) for _ in values], [x * value for value in values])
+    assert_traced(jit(lambda a: a * len(join(["a", "b"]))), x)  # what cannot change gives the same
+
+
+def test_numbers_that_python_draws_are_drawn_at_each_call() -> None:
+    traced = jit(lambda a: a * random.random())
+    drawn = [float(traced(np.ones(3))[0]) for _ in range(3)]
+    assert len(set(drawn)) == 3
+    draw = random.random
+    traced = jit(lambda a: a * draw())
+    assert len({float(traced(np.ones(3))[0]) for _ in range(3)}) == 3
+
+
+def test_what_was_set_about_errors_is_asked_anew() -> None:
+    geterr = np.geterr
+    x = np.ones(3)
+    for told in (lambda a: a * (1 if np.geterr()["divide"] == "warn" else 2), lambda a: a * len(geterr()["divide"])):
+        traced = jit(told)
+        assert_same(traced(x), told(x))
+        with np.errstate(divide="ignore"):
+            assert_same(traced(x), told(x))
+
+
+def test_warnings_are_caught_where_that_stands() -> None:
+    """What says what becomes of warnings is called as it is: work is not put off until that is over."""
+
+    def quiet(a: Any) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return np.nanmean(np.where(a > 2, a, np.nan), axis=0)
+
+    def strict(a: Any) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            return np.sqrt(a - 0.5) + a
+
+    x = np.zeros((3, 4))
+    traced = jit(quiet)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(2):
+            assert_same(traced(x), quiet(x))
+    assert "catch_warnings" in traced.explain(x)
+    traced = jit(strict)
+    for _ in range(2):
+        with pytest.raises(RuntimeWarning, match="sqrt"):
+            traced(x)
+    assert_same(traced(x + 1), strict(x + 1))
+    with pytest.raises(sl.TracingError, match="catch_warnings"):
+        jit(quiet, strict=True)(x)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from test_traced_functions import CALLS
-from traced import image, jit
+from traced import assert_same, image, jit
 
 import slinky as sl
 
@@ -109,3 +109,21 @@ def test_explain_shows_the_schedule_and_the_lines_that_asked() -> None:
     assert f"line {first + 4}" in text
     assert "predicted for 1 worker" in text
     assert "padded" in text.split("predicted")[1]
+
+
+def test_variables_named_like_words_of_python() -> None:
+    """An underscore makes a name of a word, and of a number: funcs have one there, too."""
+
+    def f(image: Any) -> Any:
+        lambda_ = image.mean(0)
+        _if = image + lambda_
+        _0 = _if * 2
+        from_ = np.sqrt(abs(_0))
+        return from_ + _0 + _if
+
+    x = image(5, 6)
+    traced = jit(f)
+    assert_same(traced(x), f(x), rounded=True)
+    named = type(f)(f.__code__, f.__globals__, "class")
+    assert_same(jit(named)(x), f(x), rounded=True)
+    assert {call.name() for call in traced.pipeline(x).find_all("_ = _")} & {"lambda_", "if_", "from_"}

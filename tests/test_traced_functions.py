@@ -336,3 +336,16 @@ def test_a_border_of_what_a_dtype_does_not_hold_is_what_numpy_makes_of_it(value:
             jit(padded)(array)
     else:
         assert_same(jit(padded)(array), want)
+
+
+def test_widths_of_small_integers() -> None:
+    """Widths are added as Python's integers, whatever NumPy has them in; unsigned ones are refused, as NumPy does."""
+    x = image(60, 150)
+    for width in (np.int8(100), np.array([[50, 3], [100, 100]], np.int8), np.int64(2)):
+
+        def f(a: Any, width: Any = width) -> Any:
+            return np.pad(a, width, mode="symmetric" if np.max(width) <= 60 else "edge")
+
+        assert_same(jit(f)(x), f(x))
+    with pytest.raises(TypeError, match="integral type"):
+        jit(lambda a: np.pad(a, np.uint8(20)))(x)

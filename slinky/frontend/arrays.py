@@ -453,6 +453,7 @@ def made(
 
     NumPy has them in C order if the operation gives them so, unless it is known to have them in another one.
     """
+    trace.require_usual_warnings()
     errors = errors_now()
     if errors != trace.errors:
         trace.require_no_calls()

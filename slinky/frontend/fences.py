@@ -28,6 +28,7 @@ def opaque(function: Callable[..., Any], given: Any, keywords: dict[str, Any]) -
     """What is not understood: computed now, and at once on whole arrays at each call."""
     trace, name = trace_of((given, keywords)), name_of(function)
     trace.require_no_calls()
+    trace.require_usual_warnings()
     if any(out is not None for out in _tuple(keywords.get("out"))):
         raise trace.abandon(f"{name} with out=")
     keywords = {key: value for key, value in keywords.items() if key != "out"}

@@ -13,6 +13,7 @@ Invariant: a pipeline made here gives, on the arrays of the graph's sources, the
 from __future__ import annotations
 
 import itertools
+import keyword
 import re
 from collections.abc import Callable, Collection, Container, Hashable, Iterator, Mapping, Sequence
 from typing import Any
@@ -33,6 +34,7 @@ from slinky.graph.copying import CopyFunc, Source
 from slinky.graph.formulas import arithmetic
 from slinky.graph.funcs import Func
 from slinky.graph.reductions import Reduction
+from slinky.ir.identifiers import as_python_reads
 from slinky.ir.operations import FloatScalar
 from slinky.pipeline import Pipeline
 from slinky.symbolic.expressions import Condition, Expr, Variable, as_expr, equal, metadata, variable
@@ -338,11 +340,11 @@ class Lowering:
 
 
 def func_name(given: str) -> str:
-    """A name that a func may have."""
-    name = re.sub(r"\W", "_", given).strip("_") or "func"
-    return valid_name(
-        name if name.isidentifier() and name not in ("in", "is", "and", "or", "not") else f"{name}_", "a func"
-    )
+    """A name that a func may have: as near to this one as can be."""
+    name = as_python_reads(re.sub(r"\W", "_", given).strip("_") or "func")
+    if not name[0].isidentifier():
+        name = f"_{name}"
+    return valid_name(f"{name}_" if keyword.iskeyword(name) else name, "a func")
 
 
 def unique(wanted: str, taken: set[str]) -> str:

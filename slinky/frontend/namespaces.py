@@ -2,7 +2,7 @@
 
 Idea. `np.zeros(x.shape)` and `np.asarray(x)` never ask a lazy array. So a function is traced with globals in which
 NumPy is a namespace that does: the same functions, but for those that make arrays of sizes, or of lazy arrays. The
-functions of the same module that it calls are taken along.
+functions of the same module that it calls are taken along. So it goes for what asks for classes (`kinds`).
 
 Invariant: where no size and no lazy array is given, everything is NumPy's own.
 """
@@ -18,6 +18,7 @@ import numpy as np
 from slinky.errors import TracingError
 from slinky.frontend.arrays import LazyArray, made, placed
 from slinky.frontend.calling import broadcast_to, converted, filled
+from slinky.frontend.kinds import BUILTINS
 from slinky.frontend.operations import Ramp
 from slinky.frontend.reading import all_code, names_of
 from slinky.frontend.sizes import Size, known
@@ -179,11 +180,14 @@ def with_traced_numpy(function: Callable[..., Any], trace: Trace) -> Callable[..
     if not isinstance(function, FunctionType):
         return function
     called = _called(function)
-    speaks_of_numpy = any(function.__globals__.get(name) is np for each in called for name in _globals_of(each))
-    if not speaks_of_numpy or any(names_of(c).writes for each in called for c in all_code(each.__code__)):
+    spoken = {name for each in called for name in _globals_of(each)}
+    kinds = {name: BUILTINS[name] for name in spoken & BUILTINS.keys() - function.__globals__.keys()}
+    speaks_of_numpy = any(function.__globals__.get(name) is np for name in spoken)
+    if not (speaks_of_numpy or kinds) or any(names_of(c).writes for each in called for c in all_code(each.__code__)):
         return function  # what sets globals must set those that all others see
     namespace = TracedNumpy.of(trace)
     names: dict[str, Any] = {n: namespace if value is np else value for n, value in function.__globals__.items()}
+    names |= kinds
     rebuilt = {each: _rebuilt(each, names) for each in called}
     for name, value in function.__globals__.items():
         if isinstance(value, FunctionType) and value in rebuilt:

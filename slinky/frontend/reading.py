@@ -75,6 +75,9 @@ _UNTRUSTED_BUILTINS = frozenset(
     ]
 )
 
+_STATES = frozenset(["geterr", "geterrcall", "getbufsize", "get_printoptions"])
+"""Functions of NumPy's that tell what was set."""
+
 _LARGEST = 1 << 16
 """Arrays and texts of globals that take more bytes are not compared at each call."""
 
@@ -218,6 +221,8 @@ class Reads:
             self._note(read, value, name)
             if _draws(value.__name__) and value.__module__.partition(".")[0] in _DRAWING:
                 self._refuse(f"{name} may draw random numbers")
+            if value.__name__ in _STATES and value.__module__.partition(".")[0] == "numpy":
+                self._refuse(f"{name} tells what was set")
             if not _is_trusted(sys.modules.get(value.__module__)):
                 self._function(inner if inner is not None else value)
                 for attribute in sorted(attributes & vars(value).keys()):  # functions may have some of the user's
@@ -228,6 +233,9 @@ class Reads:
             self._value(_Attribute(value, "function"), value.function, name, attributes)
         elif isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields"):
             self._note(read, value, name)
+        elif isinstance(value, BuiltinFunctionType) and not isinstance(value.__self__, (ModuleType, type, type(None))):
+            self._note(read, value, name)  # a method: it gives what its object holds
+            self._content(lambda: read().__self__, value.__self__, f"the object of {name}")
         elif isinstance(value, (BuiltinFunctionType, np.ufunc, type)) or _is_dispatched(value):
             self._note(read, value, name)
             if not _is_trusted(sys.modules.get(str(getattr(value, "__module__", None) or "builtins"))):
@@ -240,6 +248,9 @@ class Reads:
             raise TracingError(
                 "random numbers cannot be traced: numpy.random; draw them outside, and give them as arguments"
             )
+        told = sorted(attributes & _STATES) if module.__name__ == "numpy" else []
+        if told:
+            self._refuse(f"numpy.{told[0]} tells what was set")
         if _is_trusted(module):
             drawn = sorted(filter(_draws, attributes)) if module.__name__.partition(".")[0] in _DRAWING else []
             if drawn:

@@ -394,13 +394,14 @@ def pad(array: Value, pad_width: Any, mode: Any = "constant", *, constant_values
     rank = len(own._shape)
     if mode not in NUMPY_RULES or isinstance(pad_width, dict) or rank == 0:
         raise NotUnderstoodError(f"mode {mode!r}")
-    widths = np.broadcast_to(np.asarray(pad_width), (rank, 2))
-    if widths.dtype.kind not in "iu" or (widths < 0).any():
+    given = np.broadcast_to(np.asarray(pad_width), (rank, 2))
+    if given.dtype.kind != "i" or (given < 0).any():
         raise NotUnderstoodError("widths")
+    widths: list[list[int]] = given.tolist()
     rule = NUMPY_RULES[mode]
     view = own._view
-    shape = tuple(n + int(low + high) for n, (low, high) in zip(own._shape, widths, strict=True))
-    index = tuple(Index(int(low), 1, d) for d, (low, _) in enumerate(widths))
+    shape = tuple(n + (low + high) for n, (low, high) in zip(own._shape, widths, strict=True))
+    index = tuple(Index(low, 1, d) for d, (low, _) in enumerate(widths))
     if rule is None:
         if np.ndim(constant_values) or type(constant_values) not in (int, float, bool, complex):
             raise NotUnderstoodError("several constants")
@@ -410,7 +411,7 @@ def pad(array: Value, pad_width: Any, mode: Any = "constant", *, constant_values
     else:
         most = 1 if mode == "reflect" else 0
         for n, (low, high) in zip(own._shape, widths, strict=True):
-            if mode != "edge" and (low or high) and not int(max(low, high)) <= n - most:
+            if mode != "edge" and (low or high) and not max(low, high) <= n - most:
                 raise NotUnderstoodError("wider than the array")
         if view.is_woven or any(abs(i.step) != 1 for i in view.index):
             view = whole_view(whole_result(view, own._trace))

@@ -24,7 +24,7 @@ from slinky.frontend.labels import goes_by_places
 from slinky.frontend.layouts import depends_on_layout, unlike_numpy
 from slinky.frontend.lowering import Lowered, floats_of, sources_of, untold
 from slinky.frontend.nodes import Array, Node, Source, View, in_order, whole_view
-from slinky.frontend.sizes import Length, Size, are_same, expr_of
+from slinky.frontend.sizes import Length, Size, are_same, expr_of, value_of
 from slinky.frontend.tables import EXACT_PIECES
 from slinky.frontend.to_native import Runs
 from slinky.frontend.tracing import Abandoned, Trace
@@ -98,6 +98,7 @@ class Traced:
 
     def __init__(self, trace: Trace, result: Any, arguments: Arguments) -> None:
         self.trace = trace
+        result = _with_keys(result)
         self.outputs: list[View] = []
         self._numbers = numbers = arguments.numbers
         self._owners: dict[Any, Cell] = {}
@@ -278,6 +279,23 @@ def _plain(tree: Any) -> Any:
     if type(tree) is dict:
         return {key: _plain(each) for key, each in tree.items()}
     return tree
+
+
+def _with_keys(tree: Any) -> Any:
+    """A tree whose dictionaries have numbers as keys where they have lazy ones: these were asked for their values."""
+    if type(tree) in (tuple, list):
+        return type(tree)(map(_with_keys, tree))
+    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
+        return type(tree)(*map(_with_keys, tree))
+    return {_key(key): _with_keys(each) for key, each in tree.items()} if type(tree) is dict else tree
+
+
+def _key(key: Any) -> Any:
+    if type(key) is tuple:
+        return tuple(map(_key, key))
+    if type(key) is LazyArray:
+        return key._item("a key")
+    return value_of(key) if type(key) is Size else key
 
 
 def _covers(view: View) -> bool:

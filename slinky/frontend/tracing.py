@@ -9,6 +9,7 @@ Invariant: a trace with a `reason` is used for one call only.
 from __future__ import annotations
 
 import itertools
+import keyword
 import warnings
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
@@ -88,6 +89,7 @@ class Trace:
         self.copied: list[Array] = []
         self._watched: list[tuple[Array, Array]] = []
         self.errors = errors_now()
+        self._filters = warnings.filters
 
     def sizes(self, leaves: Sequence[Any]) -> dict[Expr, int]:
         """The extents of arguments, by their symbols."""
@@ -187,6 +189,11 @@ class Trace:
         now = errors_now()
         if not self.is_free and now != self.errors and {"call", "log"} & {now[kind] for kind in _KINDS_OF_ERRORS}:
             raise self.abandon("np.errstate with a function that is called")
+
+    def require_usual_warnings(self) -> None:
+        """Raise `Abandoned` where the function says what becomes of warnings: they would come when that is over."""
+        if not self.is_free and warnings.filters is not self._filters:
+            raise self.abandon("warnings.catch_warnings")
 
     def fence(self, name: str) -> None:
         """A function is not understood.
@@ -345,7 +352,7 @@ def moving(view: View, questions: Questions) -> View:
 
 def func_title(name: str) -> str:
     """The name of a pipeline."""
-    return name if name.isidentifier() and name != "_" else "traced"
+    return name if name.isidentifier() and name != "_" and not keyword.iskeyword(name) else "traced"
 
 
 def scheduled_for(

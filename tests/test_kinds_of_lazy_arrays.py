@@ -1,0 +1,73 @@
+"""What traced functions ask of the class of an array: they take the branches that they would take with NumPy's."""
+
+from __future__ import annotations
+
+import collections.abc
+import json
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from traced import assert_same, jit, kept
+
+
+def by_length(a: Any) -> Any:
+    return a * (2 if hasattr(a.max(), "__len__") else 3) + (1 if hasattr(a, "__len__") else 2)
+
+
+def by_type(a: Any) -> Any:
+    b = a + 1
+    return b if type(b) is not np.ndarray else b * (2 if type(b.sum()) in (float, np.float64) else 3)
+
+
+def by_iteration(a: Any) -> Any:
+    return a * (2 if isinstance(a.sum(), collections.abc.Iterable) else 3) + isinstance(a, collections.abc.Iterable)
+
+
+def by_size(a: Any) -> Any:
+    n = a.shape[0]
+    return a * (2 if hasattr(n, "__array__") else 3) + (1 if type(n) is int else 2) + isinstance(n, int | str)
+
+
+def by_several(a: Any) -> Any:
+    return a * isinstance(a, (int, (str, np.ndarray))) + isinstance(a.max(), (int, float)) + isinstance(a.max(), int)
+
+
+def by_classes(a: Any) -> Any:
+    """What makes classes, and asks for their classes, is Python's."""
+    made = type("Made", (), {"factor": 3})
+
+    class Kind(type):
+        pass
+
+    kind = Kind("Other", (made,), {})
+    told = [isinstance(made, type), isinstance(kind, type), isinstance(a, type), isinstance(kind, Kind)]
+    told += [type(kind) is Kind, issubclass(Kind, type), isinstance(made, Kind), type(kind.factor) in (str, int)]  # type: ignore[attr-defined]
+    return a * kind.factor + sum(1 << k for k, each in enumerate(told) if each)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("f", [by_length, by_type, by_iteration, by_size, by_several, by_classes])
+def test_functions_that_ask_for_classes(f: Callable[..., Any]) -> None:
+    """They take NumPy's branches, and are traced once."""
+    x = np.arange(12.0).reshape(3, 4)
+    traced = jit(f)
+    for each in (x, x + 1):
+        assert_same(traced(each), f(each))
+    assert kept(traced) == 1
+
+
+@pytest.mark.filterwarnings("ignore::slinky.ForcedValueWarning")
+def test_keys_of_dictionaries_are_numbers() -> None:
+    """What is lazy among the keys of results is known: a dictionary asks for it."""
+    x = np.arange(12.0).reshape(3, 4)
+
+    def f(a: Any) -> Any:
+        return {n: float(n) for n in a.shape}, [{(a.shape[0], "b"): {a.argmax(): a + 1}}]
+
+    got = jit(f)(x)
+    assert_same(got, f(x))
+    assert json.dumps(got[0]) == '{"3": 3.0, "4": 4.0}'
+    assert_same(pickle.loads(pickle.dumps(got)), f(x))
+    assert {type(key) for key in got[1][0][3, "b"]} == {np.int64}
