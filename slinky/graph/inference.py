@@ -61,7 +61,14 @@ class Checks:
 
     def __init__(self, messages: Mapping[Condition, str] | None = None) -> None:
         self.messages = dict(messages or {})
-        self.known = facts(*self.messages)
+        self._known: Facts | None = None
+
+    @property
+    def known(self) -> Facts:
+        """That they hold."""
+        if self._known is None:  # funcs of many outputs require much before anybody asks
+            self._known = facts(*self.messages)
+        return self._known
 
     def require(self, condition: Condition, message: str) -> None:
         """Check a condition, too.
@@ -74,7 +81,7 @@ class Checks:
             return
         for part in condition.operands if isinstance(condition, And) else (condition,):
             self.messages.setdefault(part, message)
-        self.known = facts(*self.messages)
+        self._known = None
 
 
 @attrs.frozen

@@ -24,6 +24,9 @@ MOST_TRIED = 4
 MOST_CALLS = 256
 """How many calls are grouped again for that in all, so that deciding takes no longer than it must."""
 
+MOST_READERS = 8
+"""A call that more groups read is held in full: to compute it for each takes longer, and so does deciding."""
+
 Related: TypeAlias = Callable[[sl.Pipeline], Relations]
 """The relations of another version of a program, for the same arrays."""
 
@@ -88,7 +91,7 @@ def _made_again(p: sl.Pipeline, found: Relations, groups: Grouping, call: sl.Cal
     that is refused. The group with most readers keeps the call that is there."""
     i = next((i for i, each in enumerate(found.calls) if p.same(each.call, call)), None)
     reading = [] if i is None else sorted(_Reading(found, groups).of(i), key=len)
-    if len(reading) < 2 or len(reading[-2]) > 1:
+    if not 2 <= len(reading) <= MOST_READERS or len(reading[-2]) > 1:
         return None
     try:
         for (reader,) in reading[:-1]:

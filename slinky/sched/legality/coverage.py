@@ -21,6 +21,7 @@ from slinky.cursors.versions import ROOT, Version
 from slinky.ir.effects import Touching, dims_written, of_buffer, writes
 from slinky.ir.statements import Alloc, Call, For, If, is_in_order
 from slinky.sched.legality.containing import inside, plainly_contains, shown, told_to_contain
+from slinky.sched.legality.side_by_side import contain_side_by_side
 from slinky.sched.legality.touches import Touch, running_box
 from slinky.symbolic.arithmetic import spread
 from slinky.symbolic.bounds import bounds, simplify
@@ -487,7 +488,11 @@ def _cover(region: Box, boxes: list[Box], known: Facts) -> bool:
     """Whether boxes together contain a region: one alone, or one that cuts off an end of a dimension, and the rest."""
     if not region:
         return bool(boxes)
-    return _cover_by_comparing(region, boxes, known) or _cover_by_proofs(region, boxes, known)
+    return (
+        contain_side_by_side(boxes, region, known)
+        or _cover_by_comparing(region, boxes, known)
+        or _cover_by_proofs(region, boxes, known)
+    )
 
 
 def _cover_simplified(region: Box, boxes: list[Box], known: Facts) -> bool:
