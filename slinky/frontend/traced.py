@@ -18,12 +18,13 @@ import attrs
 import numpy as np
 
 from slinky.frontend.arrays import Cell, LazyArray
+from slinky.frontend.assignments import graph_of
 from slinky.frontend.donating import GivenAsItIsError, Written, may_be_written, written
 from slinky.frontend.exporting import Asked
 from slinky.frontend.labels import goes_by_places
 from slinky.frontend.layouts import depends_on_layout, unlike_numpy
 from slinky.frontend.lowering import Lowered, floats_of, sources_of, untold
-from slinky.frontend.nodes import Array, Node, Source, View, in_order, whole_view
+from slinky.frontend.nodes import Array, Node, Source, View, whole_view
 from slinky.frontend.sizes import Length, Size, are_same, expr_of, value_of
 from slinky.frontend.tables import EXACT_PIECES
 from slinky.frontend.to_native import Runs
@@ -107,7 +108,7 @@ class Traced:
         leaves = [leaf for _, leaf in leaves_of(_plain(self.result))]
         self._apart = tuple(leaf for leaf in leaves if isinstance(leaf, _Argument) and leaf.is_apart)
         writes = self._writes(arguments)
-        self.nodes = in_order([view.result for view in self.outputs])
+        self.nodes, self.outputs = graph_of(self.outputs)
         given = sources_of(self.nodes)
         self.sources: list[tuple[int | None, Array]] = [
             (numbers.get(node), _NONE if node in numbers else node.operation.array)  # type: ignore[attr-defined]

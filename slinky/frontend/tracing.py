@@ -20,6 +20,7 @@ import attrs
 import numpy as np
 
 from slinky.errors import ForcedValueWarning, SchedulingError, TracingError
+from slinky.frontend.assignments import graph_of
 from slinky.frontend.fusing import Fusing, inlined
 from slinky.frontend.halos import with_halos
 from slinky.frontend.lowering import Lowered, count_of_funcs, floats_of, lowered, sources_of, structure, untold
@@ -192,7 +193,7 @@ class Trace:
 
     def require_usual_warnings(self) -> None:
         """Raise `Abandoned` where the function says what becomes of warnings: they would come when that is over."""
-        if not self.is_free and warnings.filters is not self._filters:
+        if not (self.is_free or self.is_labelled) and warnings.filters is not self._filters:
             raise self.abandon("warnings.catch_warnings")
 
     def fence(self, name: str) -> None:
@@ -321,7 +322,7 @@ def values_of(views: Sequence[View], trace: Trace) -> list[Array]:
 
 
 def _computed(views: Sequence[View], trace: Trace) -> list[Array]:
-    nodes = in_order([view.result for view in views])
+    nodes, views = graph_of(views)
     if not runs_by_pieces(nodes) or count_of_funcs(nodes, views) > MOST_FUNCS:
         values = computed_whole(nodes)
         return [np.array(seen(values[view.result], view), order="C") for view in views]

@@ -70,6 +70,10 @@ _LONG = 4
 _MOST_CASES = 128
 """So many cases of the first and of later iterations are told apart at most: each loop doubles them."""
 
+_MOST_CUTS = 256
+"""Not more often is an end of a region cut off to look for what covers the rest: in which order does not matter, so if
+many ways fail, all do."""
+
 _MOST_UNDECIDED = 2
 """Of how many statements before a reader to try both that they run and that they do not: each doubles the work."""
 
@@ -484,14 +488,21 @@ def _furthest(end: Expr, loop: For) -> Expr:
     return minimum(*operands, *[substitute(e, {v: loop.range.max}) for e in forward])
 
 
-def _cover(region: Box, boxes: list[Box], known: Facts) -> bool:
+@attrs.define
+class _Cuts:
+    """How often a region may be cut yet."""
+
+    left: int = _MOST_CUTS
+
+
+def _cover(region: Box, boxes: list[Box], known: Facts, cuts: _Cuts | None = None) -> bool:
     """Whether boxes together contain a region: one alone, or one that cuts off an end of a dimension, and the rest."""
     if not region:
         return bool(boxes)
     return (
         contain_side_by_side(boxes, region, known)
         or _cover_by_comparing(region, boxes, known)
-        or _cover_by_proofs(region, boxes, known)
+        or _cover_by_proofs(region, boxes, known, cuts or _Cuts())
     )
 
 
@@ -556,7 +567,7 @@ def _within_reach(end: Expr, reach: Expr, known: Facts) -> Expr:
     return minimum(*nearer) if nearer else end
 
 
-def _cover_by_proofs(region: Box, boxes: list[Box], known: Facts) -> bool:
+def _cover_by_proofs(region: Box, boxes: list[Box], known: Facts, cuts: _Cuts) -> bool:
     missing: list[tuple[int, list[int]]] = []
     for n, box in enumerate(boxes):
         outside = [d for d, (a, b) in enumerate(zip(box, region, strict=True)) if not inside(b, a, known)]
@@ -576,20 +587,25 @@ def _cover_by_proofs(region: Box, boxes: list[Box], known: Facts) -> bool:
             left = Interval(need.min, minimum(need.max, have.min - 1))
         else:
             continue
-        if _cover_rest(region, d, left, boxes[:n] + boxes[n + 1 :], known):
+        if left == need:
+            continue  # it has nothing of the region
+        if _cover_rest(region, d, left, boxes[:n] + boxes[n + 1 :], known, cuts):
             return True
     are_tiles = len(boxes) >= _TILES and all(len(outside) > 1 for _, outside in missing)
-    return are_tiles and _cover_halves(region, boxes, known)
+    return are_tiles and _cover_halves(region, boxes, known, cuts)
 
 
-def _cover_rest(region: Box, d: int, left: Interval, boxes: list[Box], known: Facts) -> bool:
+def _cover_rest(region: Box, d: int, left: Interval, boxes: list[Box], known: Facts, cuts: _Cuts) -> bool:
     """Whether boxes contain what is left of a region along a dimension, if that is anything."""
+    cuts.left -= 1
+    if cuts.left < 0:
+        return False
     rest = (*region[:d], left, *region[d + 1 :])
     known_rest = known.also(left.min <= left.max)
-    return _cover(rest, boxes, known_rest) or impossible(known_rest)
+    return _cover(rest, boxes, known_rest, cuts) or impossible(known_rest)
 
 
-def _cover_halves(region: Box, boxes: list[Box], known: Facts) -> bool:
+def _cover_halves(region: Box, boxes: list[Box], known: Facts, cuts: _Cuts) -> bool:
     """Whether boxes that all fall short in several dimensions contain a region, as tiles do: those before the end of a
     box that begins with the region, and those behind it."""
     for n, box in enumerate(boxes):
@@ -597,7 +613,7 @@ def _cover_halves(region: Box, boxes: list[Box], known: Facts) -> bool:
             if shown(have.min, need.min, known) and not shown(need.max, have.max, known):
                 behind = Interval(maximum(need.min, have.max + 1), need.max)
                 before = Interval(need.min, minimum(need.max, have.max))
-                return _cover_rest(region, d, behind, boxes[:n] + boxes[n + 1 :], known) and _cover_rest(
-                    region, d, before, boxes, known
+                return _cover_rest(region, d, behind, boxes[:n] + boxes[n + 1 :], known, cuts) and _cover_rest(
+                    region, d, before, boxes, known, cuts
                 )
     return False

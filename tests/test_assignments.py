@@ -1,0 +1,173 @@
+"""Arrays that are assigned to part by part: they are copied once, and parts that are read are what was assigned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from c_programs import needs_compiler
+from hypothesis import given
+from traced import PIECES, assert_same, for_c, image, jit
+
+import slinky as sl
+
+
+def columns(a: Any, n: int = 6) -> Any:
+    """A table whose columns are made of those before."""
+    table = np.empty((a.shape[0], n))
+    table[:, 0] = a
+    for k in range(1, n):
+        table[:, k] = table[:, k - 1] * 0.5 + a
+    return table
+
+
+def steps(a: Any, n: int = 6) -> Any:
+    """The states of something, one after the other."""
+    states = np.zeros((n, *a.shape))
+    states[0] = a
+    for k in range(1, n):
+        states[k] = states[k - 1] * 0.5 + states[k - 1][::-1]
+    return states
+
+
+def copies(function: Callable[..., Any], *arrays: Any) -> list[str]:
+    """The buffers of a pipeline that have as many axes as its result."""
+    p = jit(function).pipeline(*arrays)
+    return [alloc.name() for alloc in p.find_all("alloc _") if len(alloc.dims()) > arrays[0].ndim]
+
+
+@pytest.mark.parametrize("f", [columns, steps])
+def test_what_is_filled_is_copied_nowhere(f: Callable[..., Any]) -> None:
+    """No table stands on the way to the one that is returned, and the values are those of NumPy."""
+    x = image(40, dtype=np.float64)
+    assert not copies(f, x)
+    for traced in (jit(f), jit(f, machine=PIECES), for_c(f)):
+        assert_same(traced(x), f(x))
+
+
+@needs_compiler
+def test_in_c() -> None:
+    x = image(40, dtype=np.float64)
+    for f in (columns, steps):
+        assert_same(jit(f, native=True, machine=PIECES)(x), f(x))
+
+
+def test_what_is_left_of_an_array_stays() -> None:
+    """Parts that nothing is assigned to are what the array was; the last of several values is there."""
+
+    def f(a: Any) -> Any:
+        b = a * 2
+        b[1] = a[0]
+        b[:, 3] = 7
+        b[1, 2:4] = a[2, :2]
+        row, column = b[1] + 1, b[:, 3] * 2
+        b[1] = 5
+        return b, row, column, b[::-1] - 1, b.sum(axis=0)
+
+    x = image(9, 8, dtype=np.float64)
+    for traced in (jit(f), jit(f, machine=PIECES), jit(f, machine=PIECES, exact=True), for_c(f)):
+        assert_same(traced(x), f(x))
+
+
+def test_sums_see_arrays_as_they_lie() -> None:
+    """What adds floats in the order in which they lie reads the array itself, not what was assigned to it."""
+
+    def f(a: Any) -> Any:
+        b = np.zeros((3, *a.shape), np.float32)
+        b[1] = a.T[:, :].T * np.float32(0.1)
+        b[2] = np.ascontiguousarray(a.T).T * np.float32(0.1)
+        return b[1].sum(), b[2].sum(), b[2].sum(axis=1)
+
+    x = image(90, 70) * np.float32(0.37)
+    assert_same(jit(f, exact=True, machine=PIECES)(x), f(x))
+
+
+def test_donated_arrays_that_are_written_to_part_by_part() -> None:
+    def f(state: Any, a: Any) -> Any:
+        for k in range(4):
+            state[:, k] = a * k + state[:, k - 1]
+        return state[:, 1] * 2
+
+    state, a = image(30, 4, dtype=np.float64), image(30, dtype=np.float64)
+    other = state.copy()
+    got, want = jit(f, donate="state")(state, a), f(other, a)
+    assert_same(got, want)
+    assert_same(state, other)
+
+
+def test_lazy_arrays_outside_of_functions() -> None:
+    x = image(50, 40)
+    lazy = sl.lazy(x) * 2
+    for k in range(3):
+        lazy[:, k] = lazy[:, k + 1] + k
+    want = x * 2
+    for k in range(3):
+        want[:, k] = want[:, k + 1] + k
+    assert_same(np.asarray(lazy), want)
+
+
+# Random programs ------------------------------------------------------------------------------------------------------
+
+PLACES: list[Any] = [
+    *(np.s_[k] for k in (0, 2, -1)),
+    *(np.s_[:, k] for k in (0, 1, -1)),
+    *(np.s_[a:b] for a, b in ((0, 2), (1, 4), (2, None), (None, -1))),
+    *(np.s_[:, a:b] for a, b in ((0, 3), (2, 4), (-2, None))),
+    np.s_[::2],
+    np.s_[1::2],
+    np.s_[::-1],
+    np.s_[3:1:-1],
+    np.s_[:, ::-1],
+    np.s_[1, 2],
+    np.s_[1:3, 2:4],
+    np.s_[...],
+]
+"""Parts of an array of five rows and columns."""
+
+
+@st.composite
+def programs(draw: st.DrawFn) -> list[tuple[str, int, int]]:
+    count = draw(st.integers(2, 9))
+    kinds = st.sampled_from(["value", "part", "number", "row", "add", "keep", "sum"])
+    places = st.integers(0, len(PLACES) - 1)
+    return [(draw(kinds), draw(places), draw(places)) for _ in range(count)]
+
+
+def of(program: list[tuple[str, int, int]], are_numbers: bool) -> Callable[..., Any]:
+    """A function that assigns parts of an array to others; its extents are numbers, or those of an argument."""
+
+    def f(a: Any) -> Any:
+        b = np.zeros((5, 5), a.dtype) + a.sum() if are_numbers else a * 1
+        kept = []
+        for kind, one, other in program:
+            place, part = PLACES[one], PLACES[other]
+            if kind == "value":
+                b[place] = a[place] + 1
+            elif kind == "part" and np.zeros((5, 5))[place].shape == np.zeros((5, 5))[part].shape:
+                b[place] = b[part] * 2 + 1
+            elif kind == "number":
+                b[place] = one
+            elif kind == "row":
+                b[place] = b[one % 5, 2]
+            elif kind == "add":
+                b[place] += 3
+            elif kind == "keep":
+                kept.append(b[part] * 1)
+            elif kind == "sum":
+                kept.append(b[part].sum())
+        return b, kept
+
+    return f
+
+
+@given(programs(), st.booleans(), st.booleans())
+def test_random_programs_of_assignments(program: list[tuple[str, int, int]], are_numbers: bool, whole: bool) -> None:
+    """Parts that are assigned to, and read, in any order are what they are in NumPy."""
+    x = image(5, 5, dtype=np.float64)
+    f = of(program, are_numbers)
+    want = f(x)
+    for traced in (jit(f), jit(f, machine=PIECES), for_c(f)) if whole else (jit(f, machine=PIECES, exact=True),):
+        assert_same(traced(x), want)
