@@ -376,6 +376,10 @@ def _decision_of_strips(p: sl.Pipeline, call: sl.CallCursor, words: str) -> Deci
 # ----------------------------------------------------------------------------------------------------------------
 
 
+_MOST_CUT = 8
+"""Groups of more calls are not cut into first, middle and last strips: a copy is little of what they do, and all of it
+would be there three times."""
+
 _ROUNDS = 4
 """How often calls are grouped again, without what was refused."""
 
@@ -453,7 +457,7 @@ class _Writer:
         """A group in its loop. Copies of arguments that go on beyond their ends are made in its first and last strips
         alone, if all can be: the others read the arguments."""
         before, loops, kept_out = self.p, len(self.loops), dict(self.kept_out)
-        copies = self._group(group, directly=True)
+        copies = self._group(group, directly=len(group.calls) <= _MOST_CUT)
         try:
             self.p = _without_copies(self.p, copies)
         except sl.REFUSALS:
