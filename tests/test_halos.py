@@ -105,12 +105,13 @@ def test_products_of_many_arrays_are_copied_themselves() -> None:
 
 def test_what_others_see_stays_as_it_is() -> None:
     """What is returned, summed, or sorted is no slice of something larger: sums depend on how arrays lie."""
-    u, w = image(90, 80), image(90, 80) * np.float32(0.1)
+    u, w = np.random.default_rng(1).standard_normal((2, 90, 80)).astype(np.float32)
 
     def f(u: Any, w: Any) -> Any:
         a, b, c = u * w, u + w, u - w
         rolled = np.roll(c, 1, 0)
-        return a, a - np.roll(a, 1, 0), b.sum(), b - np.roll(b, 1, 0), rolled.sum(axis=0), c - rolled, np.roll(w, 2, 0)
+        sums = b.sum(), rolled.sum(), np.roll(b, 2, 1).sum(axis=1), np.sort(b - rolled).sum()
+        return a, a - np.roll(a, 1, 0), b - np.roll(b, 1, 0), c - rolled, np.roll(w, 2, 0), sums
 
     for traced in (jit(f, machine=PIECES), jit(f, machine=PIECES, exact=True), for_c(f)):
         assert_same(traced(u, w), f(u, w), rounded=True)
@@ -131,6 +132,39 @@ def test_axes_of_all_lengths(shape: tuple[int, ...]) -> None:
     for each in (u, u[..., ::-1, :], u.copy(order="F"), np.concatenate([u, u], axis=-2)):
         other = np.resize(w, (*each.shape[:-1], 1))
         assert_same(traced(each, other), f(each, other))
+
+
+@pytest.mark.parametrize("see", [np.sum, np.sort, np.cumsum])
+def test_what_is_seen_as_it_lies_is_rolled_itself(see: Callable[..., Any]) -> None:
+    """One copy, of what is rolled, where anything but arithmetic reads it, before it is rolled or behind."""
+    u, w = image(80, 90), image(80, 90) + 1
+
+    def before(u: Any, w: Any) -> Any:
+        along = u * w
+        return along - np.roll(along, 1, axis=0), see(along)
+
+    def behind(u: Any, w: Any) -> Any:
+        along = u * w
+        rolled = np.roll(along, 1, axis=0)
+        return along - rolled, see(rolled)
+
+    def reading(f: Callable[..., Any]) -> int:
+        """How many calls read the arguments."""
+        return sum(bool({"u", "w"} & set(call.inputs())) for call in jit(f).pipeline(u, w).find_all("_ = _"))
+
+    assert [reading(f) for f in (before, behind, turned)] == [1, 1, 2]
+
+
+def test_parts_of_arrays_do_not_go_round() -> None:
+    """What is made of parts of longer arrays goes on with its own other end, not with what follows in these."""
+    x, y = image(90, 80, dtype=np.float64), image(87, 80, dtype=np.float64)
+
+    def f(x: Any, y: Any) -> Any:
+        first, last, product = x[:-3] * y, x[3:] * y, y * 2
+        return [each - np.roll(each, 2, 0) for each in (first, last, product, first + np.roll(last, 1, 0))]
+
+    for traced in (jit(f, machine=PIECES), for_c(f)):
+        assert_same(traced(x, y), f(x, y))
 
 
 def test_a_trace_of_long_axes_is_none_of_short_ones() -> None:

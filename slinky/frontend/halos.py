@@ -165,13 +165,13 @@ class _Reach:
         """Whether what is read along an axis goes on beyond its ends with its other end, or is the same everywhere."""
         if len(view.shape) != len(result.shape):
             return False
-        own, around = self.origin(view.result)
-        for index, extent, widths in zip(view.index, own.shape, around, strict=True):
+        own, _ = self.origin(view.result)
+        for index, extent in zip(view.index, own.shape, strict=True):
             if all(along != axis for _, along in index.terms):
                 continue
             if index.terms != ((1, axis),) or not are_same(extent, result.shape[axis]):
                 return False
-            if type(index.offset) is not int or not (any(widths) or index.offset == 0):
+            if type(index.offset) is not int:
                 return False
         return True
 

@@ -1,0 +1,82 @@
+"""What is broken of traced graphs on their way to pipelines: rolls, assignments, the classes that functions ask for."""
+
+from __future__ import annotations
+
+from mutants import Mutant, mutants
+
+MUTANTS: list[Mutant] = []
+
+MUTANTS += mutants(
+    "slinky/frontend/halos.py",
+    ("tests/test_halos.py",),
+    ("halos: what others see", " and result not in self.returned and not is_seen", " and not is_seen"),
+    ("halos: parts of arrays", "return node.operands[0].is_whole and result", "return result"),
+    (
+        "halos: readers that see how it lies",
+        "is_seen = any(not is_arithmetic(each) and not isinstance(each.operation, Assembled) for each in readers)",
+        "is_seen = False",
+    ),
+    ("halos: wide for others", "node.results[0] not in self.returned and all(map(is_arithmetic, readers))", "True"),
+    ("halos: too far", "            and max(map(max, ends)) <= FARTHEST\n", ""),
+    ("halos: of other lengths", " or not are_same(extent, result.shape[axis])", ""),
+    (
+        "halos: readers that are wide",
+        "return max(0, before + more[0]), max(0, behind + more[1])",
+        "return max(0, before), max(0, behind)",
+    ),
+    (
+        "halos: places of readers that are wide",
+        "offset=i.offset + (first - before - more)",
+        "offset=i.offset + (first - before)",
+    ),
+    ("halos: many arrays", "len(_Reach(graph, chosen).leaves(node)) > MOST_COPIED", "False"),
+    ("halos: rows", "not _is_along_rows(node) or not is_arithmetic", "True or not is_arithmetic"),
+    (
+        "halos: copied once more",
+        "    more |= {node for node in slices - chosen if node.results[0] in copied}",
+        "    more |= set()",
+    ),
+)
+
+MUTANTS += mutants(
+    "slinky/frontend/assignments.py",
+    ("tests/test_assignments.py",),
+    ("assignments: apart", "(seen[1] < taken[0] or taken[1] < seen[0])", "(seen[1] <= taken[0] or taken[1] < seen[0])"),
+    ("assignments: within", "taken[0] <= seen[0] and seen[1] <= taken[1]", "taken[0] <= seen[0]"),
+    ("assignments: steps", " or abs(at.step) != 1:", ":"),
+    (
+        "assignments: backwards",
+        "index_of((i.offset - at.offset) * at.step, [(s * at.step, a)",
+        "index_of((i.offset - at.offset), [(s, a)",
+    ),
+    (
+        "assignments: how arrays lie",
+        "made.followed if _sees_elements_alone(node) else made.mapped",
+        "made.followed",
+        "sums of which that matters are told in which order arrays lie",
+    ),
+    ("assignments: other readers", " or readers[old.result] > 1 or", " or"),
+    ("assignments: all of the other axes", "if is_number and all(part.index[k]", "if is_number and any(part.index[k]"),
+    ("assignments: all places", "        if len(places) == extent:\n", "        if places:\n"),
+)
+
+MUTANTS += mutants(
+    "slinky/sched/legality/side_by_side.py",
+    ("tests/test_side_by_side.py",),
+    ("side by side: gaps", "following.pop(i.max + 1, None)", "following.pop(i.max + 2, None)"),
+    ("side by side: the end", "        if at_most(region[d].max, i.max, known):\n", "        if not following:\n"),
+    ("side by side: the beginning", "if at_most(i.min, region[d].min, known)), None)", "if True), None)"),
+    ("side by side: other dimensions", "for own, box in short if own in ((), (d,))]", "for own, box in short]"),
+)
+
+MUTANTS += mutants(
+    "slinky/native/reducing.py",
+    ("tests/test_bytes_of_bools.py",),
+    ("bools: sums", ' or (is_number and "b" in (given.kind, result.kind))', ""),
+    ("bools: extrema", " or given == result == np.bool_:", ":"),
+)
+MUTANTS += mutants(
+    "slinky/native/operators.py",
+    ("tests/test_bytes_of_bools.py",),
+    ("bools: elements", '    return f"{text} != 0" if dtype.kind == "b" else text\n', "    return text\n"),
+)
