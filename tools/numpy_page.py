@@ -131,6 +131,7 @@ such as objects with a state, makes it trace at each call; the pipeline is then 
   the trace: the function is called as it is. So it is where it raises an error while it is traced, so that errors, and
   what they say, are those without slinky.
 * What no result depends on is not computed, and raises no errors.
+* Arrays of NumPy come back: of `np.memmap`, too, parts of which NumPy gives as `memmap`s.
 * Side effects, such as printing, happen when it is traced. SciPy's functions and others that call `np.asarray` force
   their arguments, if these are known to be in C order; else the function is called as it is. `np.zeros(x.shape)`,
   `np.arange(x.shape[0])` and their like are lazy where the traced function, or one of its module that it calls, has
@@ -183,6 +184,10 @@ for in the order in which they lie in memory (`ravel("K")`, `reshape(order="A")`
 Indexing by slices with any step, integers, new axes and `...`, and all views below, cost nothing: they become part of
 what is read. So do windows that slide, in sums, products (`einsum`, `tensordot`) and whatever else is done with them.
 One array of integers as an index chooses elements along its axis, by pieces; several ones run whole.
+
+Parts of an array that are assigned to, one after the other, are copied once, where it is read as a whole; what reads a
+part reads what was assigned to it. Arithmetic that is rolled by at most four elements, along an axis of 64 or more, is
+computed so much beyond its ends: the roll is a slice of it, as those of stencils are.
 
 Sums and means of all of an array of floats, or along its first axes, go by pieces of what they reduce, too, and so do
 extrema, `any`, `all`, and sums of integers along any axes: what is computed for them alone need never be there in full.
