@@ -70,6 +70,10 @@ def _simplify_one(node: Node, parts: list[Node], known: Facts) -> Node:
         node = rebuild(node, parts)
         if was_quotient and type(node) is Sum:  # what was divided out leaves another one
             return linear_sum(node.constant, [(_quotient(atom, known), factor) for atom, factor in node.terms])
+        if type(node) is Select:  # a comparison of choices is split: into comparisons that nobody has looked at
+            condition = fold(node.condition, lambda inner, own: _simplify_one(inner, own, known), {})
+            assert isinstance(condition, Condition)
+            return select(_decide_narrow(condition, known), node.then, node.otherwise)
     match node:
         case Min() | Max():
             return _without_dominated(node, known)

@@ -76,6 +76,23 @@ def test_substitution_keeps_the_value(tree: Tree, replaced: dict[str, Tree]) -> 
 @example(
     ("divide", ("negative", ("symbol", "s")), ("max", ("add", ("symbol", "s"), ("constant", 1)), ("constant", 1))), []
 )
+@example(
+    (
+        "select",
+        (
+            "le",
+            ("symbol", "b.fold_factor"),
+            (
+                "divide",
+                ("select", ("le", ("symbol", "x"), ("symbol", "y")), ("symbol", "x"), ("constant", 0)),
+                ("max", ("negative", ("symbol", "b.fold_factor")), ("constant", 1)),
+            ),
+        ),
+        ("symbol", "x"),
+        ("symbol", "y"),
+    ),
+    [],
+)
 def test_simplify_keeps_the_value_and_is_idempotent(tree: Tree, given_facts: list[Tree]) -> None:
     expr, known = expression_of(tree), ALWAYS.also(*map(condition_of, given_facts))
     result = simplify(expr, known)
