@@ -56,7 +56,11 @@ MUTANTS += mutants(
         "sums of which that matters are told in which order arrays lie",
     ),
     ("assignments: other readers", " or readers[old.result] > 1 or", " or"),
-    ("assignments: all of the other axes", "if is_number and all(part.index[k]", "if is_number and any(part.index[k]"),
+    (
+        "assignments: all of the other axes",
+        "    return all(part.index[k].is_plain and are_same",
+        "    return any(part.index[k].is_plain and are_same",
+    ),
     ("assignments: all places", "        if len(places) == extent:\n", "        if places:\n"),
 )
 
@@ -64,9 +68,15 @@ MUTANTS += mutants(
     "slinky/sched/legality/side_by_side.py",
     ("tests/test_side_by_side.py",),
     ("side by side: gaps", "following.pop(i.max + 1, None)", "following.pop(i.max + 2, None)"),
-    ("side by side: the end", "        if at_most(region[d].max, i.max, known):\n", "        if not following:\n"),
-    ("side by side: the beginning", "if at_most(i.min, region[d].min, known)), None)", "if True), None)"),
-    ("side by side: other dimensions", "for own, box in short if own in ((), (d,))]", "for own, box in short]"),
+    ("side by side: the end", "            if at_most(needed.max, i.max, known):\n", "            if not following:\n"),
+    ("side by side: the beginning", "first if at_most(first.min, needed.min, known) else None", "first"),
+    (
+        "side by side: other dimensions",
+        "        if all(e == d or _contains(box[e], region[e], known) for e in own)\n",
+        "",
+    ),
+    ("side by side: limits below", "type(e) is not Constant and at_most(e, needed.min, known)", "True"),
+    ("side by side: limits above", "type(e) is not Constant and at_most(needed.max, e, known)", "True"),
 )
 
 MUTANTS += mutants(

@@ -155,6 +155,19 @@ def test_what_is_seen_as_it_lies_is_rolled_itself(see: Callable[..., Any]) -> No
     assert [reading(f) for f in (before, behind, turned)] == [1, 1, 2]
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_copies_of_one_argument_in_several_loops(workers: int) -> None:
+    """Arguments of other dtypes, rolled for themselves elsewhere: there is a copy outside of the loop that is cut."""
+    u, w = np.random.default_rng(0).random((3000, 100), np.float32), image(3000, 100, dtype=np.float64)
+
+    def f(u: Any, w: Any) -> Any:
+        d = np.roll(u + w, 1, 0) * 1
+        return d, (np.roll(np.roll(u * 1, -4, 0), -2, 0) * 0.25).max()
+
+    for machine in (MACHINE, PIECES, sl.Machine(near_bytes=1 << 15, shared_bytes=1 << 18)):
+        assert_same(jit(f, machine=machine, workers=workers)(u, w), f(u, w))
+
+
 def test_parts_of_arrays_do_not_go_round() -> None:
     """What is made of parts of longer arrays goes on with its own other end, not with what follows in these."""
     x, y = image(90, 80, dtype=np.float64), image(87, 80, dtype=np.float64)

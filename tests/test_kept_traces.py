@@ -384,3 +384,29 @@ def test_warnings_are_caught_where_that_stands() -> None:
     assert_same(traced(x + 1), strict(x + 1))
     with pytest.raises(sl.TracingError, match="catch_warnings"):
         jit(quiet, strict=True)(x)
+
+
+def test_errors_that_are_raised_are_caught_where_they_stand() -> None:
+    """What has NumPy raise errors is called as it is: they come while the function can catch them."""
+
+    def caught(a: Any) -> Any:
+        with np.errstate(all="raise"):
+            try:
+                return np.log(a) + a
+            except FloatingPointError:
+                return a * 7
+
+    traced = jit(caught)
+    for x in (np.zeros((2, 2)), np.ones((2, 2))):
+        assert_same(traced(x), caught(x))
+    assert "errors that are raised" in traced.explain(np.ones((2, 2)))
+
+
+def test_texts_of_numbers_are_made_anew() -> None:
+    def told(a: Any) -> Any:
+        return a * len(np.array2string(np.array([1 / 3])))
+
+    traced, x = jit(told), np.ones(3)
+    assert_same(traced(x), told(x))
+    with np.printoptions(precision=3):
+        assert_same(traced(x), told(x))

@@ -40,6 +40,19 @@ def test_columns_of_a_stack() -> None:
     assert not contain_side_by_side(shorter, REGION, known)
 
 
+def test_columns_of_a_part() -> None:
+    """What is read is a part of what the columns are limited to, and one column is shown by a proof to have it all."""
+    first, last = sl.variables("first last")
+    known = facts(low >= 0, high <= 9, first >= low + 1, last <= high - 1, rows >= 3)
+    region: Box = (Interval(0, rows), Interval(first, last))
+    each = columns(*((k, k) for k in range(10)))
+    assert contain_side_by_side(each, region, known)
+    other = (Interval(0, maximum(rows, minimum(rows * 2, 5))), each[4][1])
+    assert contain_side_by_side([*each[:4], other, *each[5:]], region, known)
+    assert not contain_side_by_side([*each[:4], (Interval(0, rows - 1), each[4][1]), *each[5:]], region, known)
+    assert not contain_side_by_side(each[2:], region, known)
+
+
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(-2, 4)), min_size=4, max_size=9), st.integers(0, 9), st.data())
 def test_what_is_said_is_so(parts: list[tuple[int, int]], first: int, data: st.DataObject) -> None:
     """Where boxes are said to contain a region, each of its elements is in one."""

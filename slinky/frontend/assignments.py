@@ -25,6 +25,9 @@ from slinky.frontend.views import through
 MOST_PARTS = 256
 """More parts are not put together."""
 
+MOST_PIECES = 8
+"""The same of parts that are not side by side along one axis: whether they are all there is takes long to see."""
+
 _MOST_PLACES = 1 << 12
 """Along axes of more elements it is not counted whether parts are all there is."""
 
@@ -150,14 +153,17 @@ def _in_a_row(node: Node, readers: Counter[Result]) -> Node:
     """An assignment with those before it that nobody else reads, as one copy."""
     parts: list[Part] = []
     operands: list[View] = []
+    axes = set(range(len(node.results[0].shape)))
     last = node
     while True:
         assert isinstance(last.operation, Assembled)
         parts.append(last.operation.parts[0])
+        axes = {d for d in axes if _has_all_but(parts[-1], d, node.results[0])}
         value, old = last.operands
         operands.append(value)
         before = old.result.node
-        if not (_is_assignment(before) and old.is_whole) or readers[old.result] > 1 or len(parts) == MOST_PARTS:
+        is_full = len(parts) >= (MOST_PARTS if axes else MOST_PIECES)
+        if not (_is_assignment(before) and old.is_whole) or readers[old.result] > 1 or is_full:
             break
         last = before
     assert isinstance(last.operation, Assembled)
@@ -173,6 +179,12 @@ def _in_a_row(node: Node, readers: Counter[Result]) -> Node:
     return found
 
 
+def _has_all_but(part: Part, d: int, result: Result) -> bool:
+    """Whether a part has all of the axes of a result but one."""
+    axes = range(len(result.shape))
+    return all(part.index[k].is_plain and are_same(part.counts[k], result.shape[k]) for k in axes if k != d)
+
+
 def _are_all(parts: Sequence[Part], result: Result) -> bool:
     """Whether parts that have all of the other axes have all places of one, too."""
     for d, extent in enumerate(result.shape):
@@ -180,12 +192,8 @@ def _are_all(parts: Sequence[Part], result: Result) -> bool:
             continue
         places: set[int] = set()
         for part in parts:
-            others = [k for k in range(len(result.shape)) if k != d]
             at, count = part.index[d], part.counts[d]
-            is_number = type(at.offset) is int and type(count) is int
-            if is_number and all(part.index[k].is_plain and are_same(part.counts[k], result.shape[k]) for k in others):
-                assert type(at.offset) is int
-                assert type(count) is int
+            if type(at.offset) is int and type(count) is int and _has_all_but(part, d, result):
                 places.update(at.offset + at.step * n for n in range(count))
         if len(places) == extent:
             return True

@@ -2,17 +2,22 @@
 
 Idea. Python asks some things of the class that an object has, whatever the object says: `type(x)`, which methods there
 are, whether it is iterable. So a function that asks is traced with globals in which these say what NumPy's own would
-be asked for.
+be asked for. `isinstance` of a class with a check of its own is asked of the array itself, which that may look at.
+
+A function that speaks of `type` otherwise than to call it (`type(made) is type`) sees Python's, which is one object.
 
 Invariant: of everything but lazy arrays and sizes, the answers are Python's.
 """
 
 from __future__ import annotations
 
-from types import UnionType
+from abc import ABCMeta
+from collections.abc import Iterable
+from types import CodeType, UnionType
 from typing import Any
 
 from slinky.frontend.arrays import LazyArray
+from slinky.frontend.places import instructions_of
 from slinky.frontend.sizes import Size
 
 
@@ -21,23 +26,9 @@ def _class_of(value: Any) -> Any:
     return value.__class__ if type(value) in (LazyArray, Size) else type(value)
 
 
-class _AskedForClasses(type):
-    """The class of a class that gives classes, like `type`, which is called with one argument to ask for one."""
-
-    def __call__(cls, *given: Any, **named: Any) -> Any:
-        if len(given) == 1 and not named:
-            return _class_of(given[0])
-        return type(*given, **named) if cls is Type else super().__call__(*given, **named)
-
-    def __instancecheck__(cls, value: object) -> bool:
-        return isinstance(value, type) if cls is Type else super().__instancecheck__(value)
-
-    def __subclasscheck__(cls, other: type) -> bool:
-        return issubclass(other, type) if cls is Type else super().__subclasscheck__(other)
-
-
-class Type(type, metaclass=_AskedForClasses):
-    """`type`."""
+def class_of(*given: Any, **named: Any) -> Any:
+    """`type`, called."""
+    return _class_of(*given) if len(given) == 1 and not named else type(*given, **named)
 
 
 def has_attribute(value: Any, name: str, /) -> bool:
@@ -47,13 +38,31 @@ def has_attribute(value: Any, name: str, /) -> bool:
 
 def is_instance(value: Any, kinds: Any, /) -> bool:
     """`isinstance`."""
-    if type(value) not in (LazyArray, Size):
+    if type(value) not in (LazyArray, Size) or isinstance(kinds, UnionType):
         return isinstance(value, kinds)
     if isinstance(kinds, tuple):
         return any(is_instance(value, kind) for kind in kinds)
-    kinds = type if kinds is Type else kinds
-    return isinstance(value, kinds) if isinstance(kinds, UnionType) else issubclass(_class_of(value), kinds)
+    is_usual = isinstance(kinds, type) and type(kinds).__instancecheck__ in _USUAL
+    return issubclass(_class_of(value), kinds) if is_usual else isinstance(value, kinds)
 
 
-BUILTINS = {"type": Type, "hasattr": has_attribute, "isinstance": is_instance}
+_USUAL = frozenset([type.__instancecheck__, ABCMeta.__instancecheck__])
+"""How classes check, but those that have a way of their own: by the class of what they are asked about."""
+
+BUILTINS = {"type": class_of, "hasattr": has_attribute, "isinstance": is_instance}
 """By the names that functions have for them."""
+
+
+def is_just_called(name: str, codes: Iterable[CodeType]) -> bool:
+    """Whether code does nothing with a global but to call it."""
+    for code in codes:
+        for instruction in instructions_of(code):
+            if instruction.argval != name or instruction.opname not in ("LOAD_GLOBAL", "LOAD_NAME"):
+                continue
+            if instruction.opname == "LOAD_NAME" or not (instruction.arg or 0) & _FOR_A_CALL:
+                return False
+    return True
+
+
+_FOR_A_CALL = 1
+"""The bit of the argument of LOAD_GLOBAL that says that what is loaded will be called."""

@@ -18,7 +18,7 @@ import numpy as np
 from slinky.errors import TracingError
 from slinky.frontend.arrays import LazyArray, made, placed
 from slinky.frontend.calling import broadcast_to, converted, filled
-from slinky.frontend.kinds import BUILTINS
+from slinky.frontend.kinds import BUILTINS, is_just_called
 from slinky.frontend.operations import Ramp
 from slinky.frontend.reading import all_code, names_of
 from slinky.frontend.sizes import Size, known
@@ -181,9 +181,11 @@ def with_traced_numpy(function: Callable[..., Any], trace: Trace) -> Callable[..
         return function
     called = _called(function)
     spoken = {name for each in called for name in _globals_of(each)}
-    kinds = {name: BUILTINS[name] for name in spoken & BUILTINS.keys() - function.__globals__.keys()}
+    codes = [code for each in called for code in all_code(each.__code__)]
+    asked = spoken & BUILTINS.keys() - function.__globals__.keys()
+    kinds = {name: BUILTINS[name] for name in asked if name != "type" or is_just_called(name, codes)}
     speaks_of_numpy = any(function.__globals__.get(name) is np for name in spoken)
-    if not (speaks_of_numpy or kinds) or any(names_of(c).writes for each in called for c in all_code(each.__code__)):
+    if not (speaks_of_numpy or kinds) or any(names_of(code).writes for code in codes):
         return function  # what sets globals must set those that all others see
     namespace = TracedNumpy.of(trace)
     names: dict[str, Any] = {n: namespace if value is np else value for n, value in function.__globals__.items()}

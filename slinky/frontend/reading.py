@@ -75,8 +75,11 @@ _UNTRUSTED_BUILTINS = frozenset(
     ]
 )
 
-_STATES = frozenset(["geterr", "geterrcall", "getbufsize", "get_printoptions"])
-"""Functions of NumPy's that tell what was set."""
+_STATES = frozenset(
+    ["geterr", "geterrcall", "getbufsize", "get_printoptions", "array2string", "array_str", "array_repr",
+     "format_float_positional", "format_float_scientific"]
+)  # fmt: skip
+"""Functions of NumPy's that tell what was set, or make texts as it was."""
 
 _LARGEST = 1 << 16
 """Arrays and texts of globals that take more bytes are not compared at each call."""

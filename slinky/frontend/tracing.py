@@ -185,11 +185,15 @@ class Trace:
         return TracingError(self.abandoned) if self.is_free or self.strict else Abandoned(self.abandoned)
 
     def require_no_calls(self) -> None:
-        """Raise `Abandoned` where the function has NumPy call something at floating-point errors: for each operation,
-        NumPy does so once, and pieces would as often as there are such."""
+        """Raise `Abandoned` where the function has NumPy call something at floating-point errors, or raise one: for
+        each operation, NumPy does so once, where it stands, and pieces would as often as there are such, later."""
         now = errors_now()
-        if not self.is_free and now != self.errors and {"call", "log"} & {now[kind] for kind in _KINDS_OF_ERRORS}:
+        if self.is_free or now == self.errors:
+            return
+        if {"call", "log"} & {now[kind] for kind in _KINDS_OF_ERRORS}:
             raise self.abandon("np.errstate with a function that is called")
+        if any(now[kind] == "raise" != self.errors[kind] for kind in _KINDS_OF_ERRORS):
+            raise self.abandon("np.errstate with errors that are raised")
 
     def require_usual_warnings(self) -> None:
         """Raise `Abandoned` where the function says what becomes of warnings: they would come when that is over."""

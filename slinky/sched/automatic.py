@@ -615,9 +615,12 @@ def _without_copies(p: sl.Pipeline, copies: Iterable[sl.CallCursor]) -> sl.Pipel
     steady: sl.LoopCursor | None = None
     for copy in copies:
         each = copy
-        if steady is not None:  # the loop that was cut has the copy thrice
+        if steady is not None:  # the loop that was cut has the copy thrice, and there may be others elsewhere
             among = (call for call in p.find_all("_ = _") if call.name() == copy.name())
-            each = next(call for call in among if sl.enclosing_loops(p, call)[-1] == steady)
+            found = next((call for call in among if sl.enclosing_loops(p, call)[-1:] == (steady,)), None)
+            if found is None:
+                raise sl.SchedulingError(f"{copy.name()} is not in the loop that was cut")
+            each = found
         p, split = sl.split_boundary(p, each, rc=True)
         steady = sl.enclosing_loops(p, split.calls[0])[-1]
     return p

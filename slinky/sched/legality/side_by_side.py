@@ -10,10 +10,12 @@ the end of the last box that was met, all is: what follows an end begins right b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 
+from slinky.sched.legality.containing import shown
 from slinky.symbolic.comparing import at_most
-from slinky.symbolic.expressions import Max, Min, maximum, minimum
+from slinky.symbolic.expressions import Constant, Expr, Max, Min, maximum, minimum
 from slinky.symbolic.intervals import Box, Interval
 from slinky.symbolic.proofs import Facts
 
@@ -25,35 +27,46 @@ def contain_side_by_side(boxes: Sequence[Box], region: Box, known: Facts) -> boo
     """Whether boxes one behind the other, along some dimension, contain a region."""
     if len(boxes) < FEWEST:
         return False
-    short = [(_dims_short_of(box, region, known), box) for box in boxes]
-    return any(_reach([box for own, box in short if own in ((), (d,))], region, d, known) for d in range(len(region)))
+    short = [_dims_short_of(box, region, known) for box in boxes]
+    counts = [sum(d in own for own in short) for d in range(len(region))]
+    d = max(range(len(region)), key=counts.__getitem__)
+    found = [
+        box[d]
+        for own, box in zip(short, boxes, strict=True)
+        if all(e == d or _contains(box[e], region[e], known) for e in own)
+    ]
+    return len(found) >= FEWEST and _reach(found, region[d], known)
 
 
-def _dims_short_of(box: Box, region: Box, known: Facts) -> tuple[int, ...]:
-    """The dimensions along which a box is not found to contain a region; the first two, if there are several."""
-    found: tuple[int, ...] = ()
-    for d, (a, b) in enumerate(zip(box, region, strict=True)):
-        if not (at_most(a.min, b.min, known) and at_most(b.max, a.max, known)):
-            found = (*found, d)
-            if len(found) > 1:
-                break
-    return found
+def _contains(i: Interval, needed: Interval, known: Facts) -> bool:
+    """Whether an interval is shown to contain another one, by a proof if need be."""
+    return shown(i.min, needed.min, known) and shown(needed.max, i.max, known)
 
 
-def _reach(boxes: Sequence[Box], region: Box, d: int, known: Facts) -> bool:
-    """Whether boxes reach from one end of a region to the other along a dimension."""
-    found = [_without_limits(box[d], region[d]) for box in boxes]
+def _dims_short_of(box: Box, region: Box, known: Facts) -> list[int]:
+    """The dimensions along which few steps do not find that a box contains a region."""
+    ends = enumerate(zip(box, region, strict=True))
+    return [d for d, (a, b) in ends if not (at_most(a.min, b.min, known) and at_most(b.max, a.max, known))]
+
+
+def _reach(intervals: Sequence[Interval], needed: Interval, known: Facts) -> bool:
+    """Whether intervals reach from one end of another one to the other."""
+    before = cache(lambda e: type(e) is not Constant and at_most(e, needed.min, known))
+    behind = cache(lambda e: type(e) is not Constant and at_most(needed.max, e, known))
+    found = [_without_limits(i, before, behind) for i in intervals]
     following = {i.min: i for i in found}
-    i = next((i for i in found if at_most(i.min, region[d].min, known)), None)
-    while i is not None:
-        if at_most(region[d].max, i.max, known):
-            return True
-        i = following.pop(i.max + 1, None)
+    for first in found:
+        i: Interval | None = first if at_most(first.min, needed.min, known) else None
+        while i is not None:
+            if at_most(needed.max, i.max, known):
+                return True
+            i = following.pop(i.max + 1, None)
     return False
 
 
-def _without_limits(i: Interval, needed: Interval) -> Interval:
-    """What an interval was before it was limited to the one that is needed: of that, it has the same elements."""
-    lows = [e for e in i.min.operands if e is not needed.min] if isinstance(i.min, Max) else [i.min]
-    highs = [e for e in i.max.operands if e is not needed.max] if isinstance(i.max, Min) else [i.max]
-    return Interval(maximum(*lows), minimum(*highs))
+def _without_limits(i: Interval, before: Callable[[Expr], bool], behind: Callable[[Expr], bool]) -> Interval:
+    """What an interval was before it was limited to what lies around all that is needed: of that, it has the same
+    elements."""
+    lows = [e for e in i.min.operands if not before(e)] if isinstance(i.min, Max) else [i.min]
+    highs = [e for e in i.max.operands if not behind(e)] if isinstance(i.max, Min) else [i.max]
+    return Interval(maximum(*lows) if lows else i.min, minimum(*highs) if highs else i.max)
