@@ -44,9 +44,16 @@ def graph_of(outputs: Sequence[View]) -> tuple[list[Node], list[View]]:
     nodes = in_order([view.result for view in found])
     readers = Counter(view.result for node in nodes for view in node.operands)
     readers.update(view.result for view in found)
+    rows: dict[Node, Node] = {}
+    inside: set[Node] = set()
+    for node in reversed(nodes):
+        if _is_assignment(node) and node not in inside:
+            rows[node], before = _in_a_row(node, readers)
+            inside.update(before)
     made = _Made()
     for node in nodes:
-        made.add(_in_a_row(node, readers) if _is_assignment(node) else node, made.mapped, node)
+        if node not in inside:
+            made.add(rows.get(node, node), made.mapped, node)
     found = [made.mapped(view) for view in found]
     return in_order([view.result for view in found]), found
 
@@ -71,9 +78,7 @@ class _Made:
         was = instead_of or node
         operands = [follow(view) for view in node.operands]
         if any(a is not b for a, b in zip(operands, node.operands, strict=True)):
-            again = Node(node.operation, operands, [(r.shape, r.dtype, r.scalar) for r in node.results], node.line)
-            again.name, again.in_c_order = node.name, node.in_c_order
-            node = again
+            node = node.again(operands)
         for old, new in zip(was.results, node.results, strict=True):
             self._results[old] = new
 
@@ -94,13 +99,11 @@ def _seen_through(view: View) -> View:
         assert isinstance(node.operation, Assembled)
         value, old = node.operands
         part = node.operation.parts[0]
-        if any(
-            _are_apart(i, view, at, count) for i, at, count in zip(view.index, part.index, part.counts, strict=True)
-        ):
+        extents = node.results[0].shape
+        ends = list(zip(view.index, part.index, part.counts, extents, strict=True))
+        if any(_are_apart(i, view, at, count) for i, at, count, _ in ends):
             view = through(old, view)
             continue
-        extents = node.results[0].shape
-        ends = zip(view.index, part.index, part.counts, extents, strict=True)
         if not all(_lies_in(i, view, at, count, extent) for i, at, count, extent in ends):
             break
         index: dict[int, Index] = {}
@@ -149,10 +152,11 @@ def _lies_in(i: Index, view: View, at: Index, count: Length, extent: Length) -> 
     return seen is not None and taken is not None and taken[0] <= seen[0] and seen[1] <= taken[1]
 
 
-def _in_a_row(node: Node, readers: Counter[Result]) -> Node:
-    """An assignment with those before it that nobody else reads, as one copy."""
+def _in_a_row(node: Node, readers: Counter[Result]) -> tuple[Node, list[Node]]:
+    """An assignment with those before it that nobody else reads, as one copy; and these."""
     parts: list[Part] = []
     operands: list[View] = []
+    inside: list[Node] = []
     axes = set(range(len(node.results[0].shape)))
     last = node
     while True:
@@ -166,17 +170,13 @@ def _in_a_row(node: Node, readers: Counter[Result]) -> Node:
         if not (_is_assignment(before) and old.is_whole) or readers[old.result] > 1 or is_full:
             break
         last = before
+        inside.append(last)
     assert isinstance(last.operation, Assembled)
     (result,) = node.results
     if not _are_all(parts, result):
         parts.append(last.operation.parts[1])
         operands.append(last.operands[1])
-    if len(parts) == 2 and operands == list(node.operands):
-        return node
-    operation = Assembled("assign", tuple(parts))
-    found = Node(operation, operands, [(result.shape, result.dtype, result.scalar)], node.line)
-    found.name, found.in_c_order = node.name, node.in_c_order
-    return found
+    return node.again(operands, Assembled("assign", tuple(parts))), inside
 
 
 def _has_all_but(part: Part, d: int, result: Result) -> bool:

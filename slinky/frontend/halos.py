@@ -215,9 +215,7 @@ class _Wider:
         operands = [self.view(view, ends) for view in node.operands]
         found = node
         if ends or any(a is not b for a, b in zip(operands, node.operands, strict=True)):
-            made = [(_longer(r.shape, ends), r.dtype, r.scalar) for r in node.results]
-            found = Node(node.operation, operands, made, node.line)
-            found.name, found.in_c_order = node.name, node.in_c_order
+            found = node.again(operands, shape_of=lambda shape: _longer(shape, ends))
         self.nodes[found] = None
         for old, new in zip(node.results, found.results, strict=True):
             self._plain[old] = place = _Place(new, tuple(before for before, _ in ends) or (0,) * len(new.shape))

@@ -182,6 +182,18 @@ class Node:
         )
         self.results = tuple(Result(self, k, shape, dtype, scalar) for k, (shape, dtype, scalar) in enumerate(results))
 
+    def again(
+        self,
+        operands: Sequence[View],
+        operation: Operation | None = None,
+        shape_of: Callable[[Shape], Shape] = lambda shape: shape,
+    ) -> Node:
+        """The same with other operands, and what else is given."""
+        results = [(shape_of(r.shape), r.dtype, r.scalar) for r in self.results]
+        found = Node(operation or self.operation, operands, results, self.line)
+        found.name, found.in_c_order = self.name, self.in_c_order
+        return found
+
     def be_source(self, array: Array) -> None:
         """Its only result has been computed, and need not be computed again."""
         self.operation, self.operands = Source(array, self.name, self.in_c_order), ()

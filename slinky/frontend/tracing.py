@@ -196,7 +196,8 @@ class Trace:
             raise self.abandon("np.errstate with errors that are raised")
 
     def require_usual_warnings(self) -> None:
-        """Raise `Abandoned` where the function says what becomes of warnings: they would come when that is over."""
+        """Raise `Abandoned` where the function says what becomes of warnings: they would come when that is over. In
+        functions of labelled arrays it is xarray that says so, around all that it does."""
         if not (self.is_free or self.is_labelled) and warnings.filters is not self._filters:
             raise self.abandon("warnings.catch_warnings")
 
