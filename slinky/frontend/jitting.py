@@ -256,12 +256,14 @@ class Jit:
             return None
         return runner(traced, run, shapes, scalars, of)
 
-    @property
-    def _machine(self) -> Any:
-        """The machine that it is scheduled for."""
+    def _is_worth_while(self, scheduled: Pipeline, traced: Traced, of: Callable[[Length], int]) -> bool:
+        """Whether a schedule is enough faster than the function itself, on the machine that it is made for."""
         from slinky.sched.machines import this_machine
+        from slinky.sched.measured_functions import element_seconds, usual_seconds
 
-        return self._options.get("machine") or this_machine()
+        given = self._options.get("machine")
+        seconds_of = element_seconds if given is None else usual_seconds
+        return is_worth_while(scheduled, traced.nodes, of, given or this_machine(), seconds_of)
 
     def _plan(self, traced: Traced) -> Lowered:
         """The pipeline of a trace."""
@@ -297,7 +299,7 @@ class Jit:
                 traced.scheduled[key] = found
                 return found
         scheduled = scheduled_for(plan.pipeline, arrays, outputs, scalars)
-        if self._chooses and not is_worth_while(scheduled, traced.nodes, of, self._machine):
+        if self._chooses and not self._is_worth_while(scheduled, traced, of):
             found = None
         elif self._moves and self._loaded is None and may_move():
             found = self._moving(traced, key, scheduled)
@@ -574,7 +576,7 @@ class Jit:
         arrays, empty, scalars = self._arguments(traced, plan, leaves, values)
         key = tuple(array.shape for array in (*arrays, *empty))
         scheduled = scheduled_for(plan.pipeline, arrays, empty, scalars)
-        is_used = not self._chooses or is_worth_while(scheduled, traced.nodes, lengths(values), self._machine)
+        is_used = not self._chooses or self._is_worth_while(scheduled, traced, lengths(values))
         return schedule_in_words(scheduled, traced.scheduled.get(key), is_used=is_used)
 
     @staticmethod

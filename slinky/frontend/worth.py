@@ -20,6 +20,9 @@ from slinky.frontend.operations import Along, Around, Assembled, Pointwise
 from slinky.frontend.sizes import Length, expr_of
 from slinky.pipeline import Pipeline
 
+SecondsOf = Callable[[str, Any], float]
+"""What a function of this name takes for an element of a type, beside the time that goes into memory."""
+
 LEAST_GAIN = 1.4
 """How many times as long NumPy must be predicted to take."""
 
@@ -34,19 +37,17 @@ _REDUCED_SECONDS = {
 }
 """The same of reductions that are loops of arithmetic, by name."""
 
-_POINTWISE_SECONDS = dict.fromkeys(
-    ["exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "sinh", "cosh", "tanh", "arcsin",
-     "arccos", "arctan", "arctan2", "hypot", "power", "cbrt", "logaddexp"],
-    4e-9,
-)  # fmt: skip
-"""The same of functions of elements that are more than arithmetic."""
-
 _TEMPORARIES = {"var": 4, "std": 4}
 """How often reductions write or read arrays of their own, of the size of what they are given."""
 
 
-def is_worth_while(scheduled: Pipeline, nodes: Sequence[Node], of: Callable[[Length], int], machine: Any) -> bool:
-    """Whether a schedule is enough faster than the operations of a graph one after the other."""
+def is_worth_while(
+    scheduled: Pipeline, nodes: Sequence[Node], of: Callable[[Length], int], machine: Any, seconds_of: SecondsOf
+) -> bool:
+    """Whether a schedule is enough faster than the operations of a graph one after the other.
+
+    `seconds_of` says what functions of elements take on the machine.
+    """
     from slinky.sched.automatic import explain
 
     try:
@@ -64,8 +65,8 @@ def is_worth_while(scheduled: Pipeline, nodes: Sequence[Node], of: Callable[[Len
     for node in made:
         if type(node.operation) is Around:
             continue
-        if (each := _element_seconds(node)) > 0.0:
-            more += each * sum(math.prod(map(of, view.shape)) for view in node.operands)
+        if (each := _element_seconds(node, seconds_of)) > 0.0:
+            more += each * _elements(node, of)
         moved = sum(_bytes(view.shape, view.dtype, of) for view in node.operands)
         moved *= 1 + _TEMPORARIES.get(getattr(node.operation, "name", ""), 0)
         moved += sum(_bytes(result.shape, result.dtype, of) for result in node.results)
@@ -85,11 +86,17 @@ def _rolled(nodes: Sequence[Node]) -> list[View]:
     return list(found.values())
 
 
-def _element_seconds(node: Node) -> float:
-    """What a function takes for an element that it reads, beside the time that goes into memory."""
+def _elements(node: Node, of: Callable[[Length], int]) -> int:
+    """How many elements a function computes; of what is no function of elements, how many it reads."""
+    views = node.results if isinstance(node.operation, (Pointwise, Assembled)) else node.operands
+    return sum(math.prod(map(of, view.shape)) for view in views)
+
+
+def _element_seconds(node: Node, seconds_of: SecondsOf) -> float:
+    """What a function takes for each of these, beside the time that goes into memory."""
     operation = node.operation
     if isinstance(operation, (Pointwise, Assembled)):
-        return _POINTWISE_SECONDS.get(operation.name, 0.0)
+        return seconds_of(operation.name, node.results[0].dtype)
     if isinstance(operation, Along) and operation.removed:
         return _REDUCED_SECONDS.get(operation.name, _ELEMENT_SECONDS)
     return _ELEMENT_SECONDS

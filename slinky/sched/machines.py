@@ -129,7 +129,7 @@ def _this_machine_in_c(folder: str | None) -> Machine:
 
 def _kept(folder: str | None, what: str, given: Machine, measured: Callable[[], Machine]) -> Machine:
     """What was kept of a machine, else measured and kept; of what is said of it already, what differs is."""
-    path = cache_folder(folder) / f"{what}-{_MEASURED}-{_name()}.json"
+    path = kept_path(folder, what)
     kept = _read(path, given)
     if kept is None:
         kept = measured()
@@ -145,6 +145,11 @@ _FIELDS = {"machine": {f.name for f in attrs.fields(Machine)}.difference(_LOOPS)
 
 _MEASURED = 4
 """How it is measured: what was kept by another version of this is measured again."""
+
+
+def kept_path(folder: str | None, what: str) -> Path:
+    """Where something is kept of this machine; `folder` is what the environment says."""
+    return cache_folder(folder) / f"{what}-{_MEASURED}-{_name()}.json"
 
 
 def _name() -> str:
