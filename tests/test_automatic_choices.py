@@ -24,9 +24,11 @@ from benchmarks.apps import load
 from slinky.ir.operations import Callback
 from slinky.sched import costs, grouping
 from slinky.sched.automatic import Decision
-from slinky.sched.callbacks import Operations, operations_of
+from slinky.sched.callbacks import Operations, has_threads, operations_of
 from slinky.sched.grouping import Aims
 from slinky.sched.grouping import grouping as grouped
+from slinky.sched.relations import relations
+from slinky.sched.tracks import lines_of
 
 y, x = sl.variables("y x")
 Array = np.ndarray[Any, Any]
@@ -411,6 +413,73 @@ def test_operations_of_callbacks() -> None:
     assert made_of(endless).count() >= 1
 
 
+def with_an_operator(a: Array, b: Array, target: Array) -> None:
+    target[...] = a @ b
+
+
+def by_a_function(a: Array, b: Array, target: Array) -> None:
+    np.dot(a, b, out=target)
+
+
+def by_another(a: Array, b: Array, target: Array) -> None:
+    with_an_operator(a, b, target)
+
+
+class Said:
+    """A callback that says it by itself."""
+
+    has_threads = True
+
+    def __call__(self, *arrays: Array) -> None:
+        """Nothing."""
+
+
+@pytest.mark.parametrize("callback", [np.matmul, partial(np.dot), with_an_operator, by_a_function, by_another, Said()])
+def test_products_of_matrices_are_found(callback: Any) -> None:
+    assert has_threads(Callback(callback))
+
+
+@pytest.mark.parametrize("callback", [np.negative, np.add, direct, calling, looping, endless])
+def test_other_callbacks_have_no_threads(callback: Any) -> None:
+    assert not has_threads(Callback(callback))
+
+
+def added(a: Array, b: Array, target: Array) -> None:
+    target[...] = a.sum() + b.sum()
+
+
+@pytest.mark.parametrize(("callback", "threads", "tasks"), [(np.matmul, 2, 1), (np.matmul, 1, 4), (added, 2, 4)])
+def test_what_has_threads_of_its_own_is_computed_by_one_worker(callback: Any, threads: int, tasks: int) -> None:
+    """Where NumPy multiplies matrices on several cores, several at a time are no faster."""
+    a, mid, out = (sl.BufferExpr(name, np.float32, 2) for name in ("a", "mid", "out"))
+    b = sl.BufferExpr("b", np.float32, 2)
+    sl.Func(callback, [a[y, sl.interval(0, 511)], b[sl.interval(0, 511), x]], [mid[y, x]], name="mid")
+    sl.Func(np.sqrt, [mid[y, x]], [out[y, x]], name="last")
+    p = sl.build_pipeline([a, b], [out], alias=False)
+    machine = sl.Machine(product_threads=threads)
+    found = sl.auto_schedule(p, (20000, 512), (512, 512), (20000, 512), workers=2, machine=machine)
+    assert ("tasks" in str(sl.explain(found))) == (tasks > 1)
+
+
+def test_columns_are_added_up_in_wide_strips() -> None:
+    """A strip of columns is as many lines of its input as that has rows, however few it writes."""
+    a, mid, out = (sl.BufferExpr(name, np.float32, n) for name, n in (("a", 2), ("mid", 1), ("out", 1)))
+    sl.Func(lambda a, mid: np.sum(a, axis=0, out=mid), [a[sl.interval(0, 9999), x]], [mid[x]], name="mid")
+    sl.Func(
+        lambda a, mid, out: np.max(a - mid, axis=0, out=out),
+        [a[sl.interval(0, 9999), x], mid[x]],
+        [out[x]],
+        name="last",
+    )
+    p = sl.build_pipeline([a], [out], alias=False)
+    found = relations(p, (10000, 2000), (2000,))
+    for call in found.calls:
+        lines = lines_of(call, 0)
+        assert lines.is_cut
+        assert lines.count(10) == 10000 * 2000 / 10
+    assert lines_of(found.calls[0], None).count(10) == 1
+
+
 # ----------------------------------------------------------------------------------------------------------------
 # What does not move along an axis
 # ----------------------------------------------------------------------------------------------------------------
@@ -421,7 +490,7 @@ def test_operations_of_callbacks() -> None:
     [
         ([(-y, x)], "along x"),
         ([(y, x), (2 * y, x)], "along x"),
-        ([(x, y)], "along y"),
+        ([(x, y)], "along x"),
         ([(y + x, x)], "at once"),
     ],
     ids=["backwards", "two rates", "transposed", "diagonal"],

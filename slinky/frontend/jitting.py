@@ -254,7 +254,7 @@ class Jit:
         run = self._scheduled(traced, plan, arrays, empty, scalars, of)
         if run is None:
             return None
-        return runner(traced, run, shapes, scalars, of)
+        return runner(traced, run, shapes, scalars, of, self._options.get("workers"))
 
     def _is_worth_while(self, scheduled: Pipeline, traced: Traced, of: Callable[[Length], int]) -> bool:
         """Whether a schedule is enough faster than the function itself, on the machine that it is made for."""

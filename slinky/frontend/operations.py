@@ -306,6 +306,11 @@ class Calling:
     def __name__(self) -> str:
         return self.name
 
+    @property
+    def has_threads(self) -> bool:
+        """Whether it runs on all cores by itself (see `slinky.sched.callbacks`)."""
+        return self.name in ("matmul", "tensordot")
+
     def __call__(self, /, *operands: Array) -> None:
         count = len(self.adapters)
         made = operands[count].shape
@@ -347,7 +352,15 @@ class Contraction(Operation):
         places = [[None if k is None else dims[k] for k in labels] for labels in self.labels]
         reads = [lowering.read(view, own, dims) for view, own in zip(node.operands, places, strict=True)]
         callback = Calling(self.name, self._called, {}, tuple(read.adapter for read in reads))
-        lowering.func(node, callback, [read.access for read in reads], dims)
+        whole = dims[-2:] if self._is_symmetric(node) else ()
+        lowering.func(node, callback, [read.access for read in reads], dims, whole=whole)
+
+    def _is_symmetric(self, node: Node) -> bool:
+        """Whether a matrix is multiplied by itself turned round: of the whole, NumPy computes but one half."""
+        if self.name != "matmul" or len(node.operands) != 2 or len(node.results[0].shape) < 2:
+            return False
+        left, right = node.operands
+        return left.result is right.result and all(map(are_same, left.shape[-2:], right.shape[:-3:-1]))
 
     def _called(self, *operands: Array) -> Any:
         return self.function(*self.arguments, *operands)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ from slinky.frontend.donating import GivenAsItIsError
 from slinky.frontend.sizes import Length
 from slinky.frontend.to_native import Runs
 from slinky.frontend.traced import Traced
+from slinky.runtime.pages import is_large, new_array
+from slinky.runtime.threads import default_workers
 
 Runner = Callable[[Any], Any]
 """Takes the leaves of arguments, and gives what the function would."""
@@ -29,14 +32,17 @@ def runner(
     shapes: Sequence[tuple[tuple[int, ...], Any]],
     scalars: dict[str, Any],
     of: Callable[[Length], int],
+    workers: int | None,
 ) -> Runner:
-    """What runs a trace on arguments of just the sizes that `of` tells, whose outputs have these shapes and dtypes."""
+    """What runs a trace on arguments of just the sizes that `of` tells, whose outputs have these shapes and dtypes, by
+    so many threads (None: as many as there are)."""
     sources, is_alone, enter = traced.sources, traced.is_one_array, plan.enter
     numbers = [number for number, _ in sources if number is not None]
+    empty = _empty(shapes, workers)
 
     def run_on(leaves: Any) -> Any:
         arrays = [array if number is None else leaves[number] for number, array in sources]
-        outputs = [np.empty(shape, dtype) for shape, dtype in shapes]
+        outputs = [empty(shape, dtype) for shape, dtype in shapes]
         enter((*arrays, *outputs), scalars)
         return outputs[0] if is_alone else traced.given_back(leaves, outputs, of)
 
@@ -49,16 +55,28 @@ def runner(
 
     found: Runner = write_on if traced.written else run_on
     if is_alone and len(shapes) == 1 and numbers and not traced.written and len(numbers) == len(sources):
-        found = _of_arguments(plan, numbers, *shapes[0], scalars)
+        found = _of_arguments(plan, numbers, *shapes[0], scalars, empty)
     vars(found)["plan"] = plan
     return _guarded(traced, found)
 
 
+def _empty(shapes: Sequence[tuple[tuple[int, ...], Any]], workers: int | None) -> Callable[..., Any]:
+    """What makes arrays of these shapes: NumPy, but for large ones."""
+    if not any(is_large(*each) for each in shapes):
+        return np.empty
+    return partial(new_array, workers=default_workers() if workers is None else workers)
+
+
 def _of_arguments(
-    plan: Runs, numbers: Sequence[int], shape: tuple[int, ...], dtype: Any, scalars: dict[str, Any]
+    plan: Runs,
+    numbers: Sequence[int],
+    shape: tuple[int, ...],
+    dtype: Any,
+    scalars: dict[str, Any],
+    empty: Callable[..., Any],
 ) -> Runner:
     """What runs a pipeline whose inputs are all arguments, and that gives one array: calls as short as can be."""
-    empty, enter = np.empty, plan.enter
+    enter = plan.enter
     if len(numbers) == 1:
         (number,) = numbers
 

@@ -4,6 +4,9 @@ What a call costs that computes little is the time of the NumPy calls that its c
 NumPy call makes one; one that is written in Python makes about as many as there are calls and operators in its code and
 in that of the functions that it calls. Its loops go as often as nobody knows; so these operations are counted apart.
 
+A callback that multiplies matrices runs on all cores by itself, by the library that NumPy does it with: then several of
+them at a time are no faster than one after the other. Its code tells that, too.
+
 Invariant: no callback is run, and nothing rests on these counts but how good a schedule is.
 """
 
@@ -72,6 +75,54 @@ def operations_of(operation: Operation) -> Operations:
             assert_never(operation)
 
 
+def has_threads(operation: Operation) -> bool:
+    """Whether an operation multiplies matrices, so that it runs on all cores by itself, as far as its code tells.
+
+    A callback with an attribute `has_threads` says it by itself.
+    """
+    match operation:
+        case Callback():
+            said = getattr(operation.function, "has_threads", None)
+            return bool(said) if said is not None else _multiplies(operation.function, ())
+        case Nested():
+            return any(has_threads(s.func.operation) for s in walk(operation.program.body) if isinstance(s, Call))
+        case _:
+            return False
+
+
+def _multiplies(called: object, around: tuple[FunctionType, ...]) -> bool:
+    """Whether something that is called multiplies matrices, by functions that are looked at already."""
+    while isinstance(called, functools.partial):
+        called = called.func
+    function = getattr(called, "__func__", called)
+    if function in around or len(around) >= _DEEPEST:
+        return False
+    if not isinstance(function, FunctionType) or _is_of_numpy(function):
+        return getattr(function, "__name__", "") in _PRODUCTS
+    found = names = None
+    for instruction in dis.get_instructions(function.__code__):
+        if instruction.argrepr in ("@", "@=") or (
+            instruction.opname.startswith(("LOAD_ATTR", "LOAD_METHOD")) and instruction.argval in _PRODUCTS
+        ):
+            return True
+        if instruction.opname in ("LOAD_GLOBAL", "LOAD_DEREF"):
+            names = _names(function) if names is None else names
+            found = names.get(instruction.argval)
+            if isinstance(found, FunctionType) and _multiplies(found, (*around, function)):
+                return True
+    return False
+
+
+_PRODUCTS = frozenset({"matmul", "dot", "vdot", "inner", "tensordot", "multi_dot"})
+"""The functions that NumPy leaves to a library of products of matrices."""
+
+
+def _names(function: FunctionType) -> dict[str, object]:
+    """What the names of a function's code mean that are not its own."""
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    return {**function.__globals__, **{name: _content(cell) for name, cell in cells}}
+
+
 def _of(called: object, around: tuple[FunctionType, ...]) -> Operations:
     """The operations of something that is called, by functions that are looked at already."""
     while isinstance(called, functools.partial):
@@ -89,10 +140,7 @@ def _of(called: object, around: tuple[FunctionType, ...]) -> Operations:
 
 def _counted(function: FunctionType, around: tuple[FunctionType, ...]) -> Operations:
     """The operations in the code of a function."""
-    code = function.__code__
-    cells = zip(code.co_freevars, function.__closure__ or (), strict=True)
-    names = {**function.__globals__, **{name: _content(cell) for name, cell in cells}}
-    counted = _in_code(code, names, around)
+    counted = _in_code(function.__code__, _names(function), around)
     operations = attrs.evolve(counted, once=max(counted.once, 1))
     if around == (function,):
         _KNOWN[function] = operations

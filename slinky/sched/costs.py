@@ -67,6 +67,8 @@ class Flow:
     works: tuple[tuple[float, float, Work, float, float], ...]
     """Of each call that Python makes, the bytes that its passes go over, how many times what it reads and writes it
     works on, what that is, and how many coordinates: for each of a strip, and beside these."""
+    each_time: tuple[float, ...]
+    """The bytes that calls read again for each strip, whatever it is."""
     has_loops: bool
     """Whether loops of the back end's own do any of it."""
     spans: Spans
@@ -85,7 +87,9 @@ def flow_of(track: Track) -> Flow:
     works = [(*again_of(n.work), n.work, 1.0, 0.0) for n in track.lasts if not n.work.in_loops]
     works += [(*again_of(m.work), m.work, m.slope, m.window) for m in track.members if not m.work.in_loops]
     has_loops = any(is_in_loops for _, _, is_in_loops in moved)
-    return Flow(extent, track.states, tuple(moved), tuple(works), has_loops, track.spans())
+    each_time = [own.work.each_time for own in track.lasts] + [own.work.each_time for own in track.members]
+    again = tuple(size for size in each_time if size)
+    return Flow(extent, track.states, tuple(moved), tuple(works), again, has_loops, track.spans())
 
 
 @attrs.frozen
@@ -151,6 +155,7 @@ class Costs:
         in_loops = machine.bandwidth_of_loops(live) if flow.has_loops else math.nan
         strips = -(-flow.extent // height)
         seconds = 2 * PASSES * strips * flow.states / bandwidth
+        seconds += (strips - 1) * sum([size / self.bandwidth(size) for size in flow.each_time])
         for (new, window, is_in_loops), distance in zip(flow.moved, flow.spans.distances(height), strict=True):
             if is_in_loops:
                 seconds += (new + window * strips) / in_loops + new / machine.bandwidth_of_loops(distance)

@@ -514,6 +514,8 @@ class _Grower:
         workers, extent = self.aims.workers, track.strips.extent
         if workers < 2 or track.strips.is_reduced:
             return []
+        if self.aims.machine.product_threads > 1 and any(self.calls[i].has_threads for i in track.calls):
+            return []
         rows = _up(_up(extent, TASKS_PER_WORKER * workers) // (TASKS_PER_WORKER * workers), height)
         tasks = -(-extent // rows)
         if tasks < workers or seconds / tasks < LEAST_TASK_SECONDS:

@@ -43,7 +43,7 @@ class Machine:
     * `near_bandwidth`, `shared_bandwidth`, `memory_bandwidth`: bytes a second of one core, where the data lies in its
       own cache, in the last level, and in memory.
     * `call_seconds`: what a call of a callback costs that computes next to nothing: a few NumPy calls.
-    * `cores`: how many there are.
+    * `cores`: how many there are; `product_threads`: on how many NumPy multiplies matrices.
     * `first_bytes`: what the first level of cache holds; `loop_bandwidth`: bytes a second that loops in C read and
       write there; `loop_operations`: bytes a second that an operation on elements gives in them, whose results stay in
       registers; `loop_call_seconds`: what a call costs that C makes of another loop.
@@ -58,6 +58,7 @@ class Machine:
     memory_bandwidth: float = attrs.field(default=5e9, validator=_require_positive)
     call_seconds: float = attrs.field(default=1e-5, validator=_require_positive)
     cores: int = attrs.field(default=2, validator=_require_positive)
+    product_threads: int = attrs.field(default=1, validator=_require_positive)
     first_bytes: int = attrs.field(default=32 << 10, validator=_require_positive)
     loop_bandwidth: float = attrs.field(default=5e10, validator=_require_positive)
     loop_operations: float = attrs.field(default=5e10, validator=_require_positive)
@@ -116,7 +117,18 @@ def this_machine_for(backend: str) -> Machine:
 
 @cache
 def _this_machine(folder: str | None) -> Machine:
-    return _kept(folder, "machine", Machine(), measure)
+    found = _kept(folder, "machine", Machine(), measure)
+    return attrs.evolve(found, product_threads=_product_threads(found.cores))
+
+
+def _product_threads(cores: int) -> int:
+    """On how many threads this process multiplies matrices: libraries for it take all cores, or what the environment
+    says when NumPy is imported."""
+    for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "OMP_NUM_THREADS"):
+        said = os.environ.get(name, "")
+        if said.isdigit() and int(said) > 0:
+            return min(int(said), cores)
+    return cores
 
 
 @cache
@@ -139,7 +151,11 @@ def _kept(folder: str | None, what: str, given: Machine, measured: Callable[[], 
 
 
 _LOOPS = ("first_bytes", "loop_bandwidth", "loop_operations", "loop_call_seconds")
-_FIELDS = {"machine": {f.name for f in attrs.fields(Machine)}.difference(_LOOPS), "loops": set(_LOOPS)}
+_OF_THE_PROCESS = "product_threads"
+_FIELDS = {
+    "machine": {f.name for f in attrs.fields(Machine)}.difference(_LOOPS, [_OF_THE_PROCESS]),
+    "loops": set(_LOOPS),
+}
 """What is kept under which name."""
 
 

@@ -26,7 +26,7 @@ from slinky.pipeline import Pipeline
 from slinky.runtime.backends import makes_loops_of
 from slinky.runtime.formulas import BLOCK_BYTES
 from slinky.runtime.stand_ins import values_of
-from slinky.sched.callbacks import Operations, operations_of
+from slinky.sched.callbacks import Operations, has_threads, operations_of
 from slinky.symbolic.expressions import Expr
 from slinky.symbolic.followed import followed
 from slinky.symbolic.intervals import evaluate_box
@@ -106,6 +106,8 @@ class Related:
     writes: tuple[Written, ...]
     reads: tuple[tuple[str, int], ...]
     """The buffers that it reads, an access each, and how many bytes."""
+    shapes: tuple[tuple[int, ...], ...]
+    """How many coordinates of each of these it reads."""
     strips: tuple[Strips, ...]
     operations: Operations
     """What its callback does, as far as its code tells."""
@@ -113,6 +115,8 @@ class Related:
     """How many coordinates the dimensions have that it computes whole, along which a callback may go step by step."""
     in_loops: bool = False
     """Whether the back end runs it in loops of its own: then it goes over everything once, and Python calls nothing."""
+    has_threads: bool = False
+    """Whether its callback runs on all cores by itself."""
     edge: int | None = None
     """Of a copy of an argument that goes on beyond its ends along one dimension only: which that is."""
     block: float = math.inf
@@ -182,17 +186,19 @@ class _Prober:
         box = clamped_numbers(call, self.values, self.boxes.__getitem__)
         cursor = CallCursor(self.p._version, call.id)
         if any(hi < lo for lo, hi in box):
-            return Related(cursor, 0, tuple(self._written(call, box)), (), (), Operations(1), 1)
+            return Related(cursor, 0, tuple(self._written(call, box)), (), (), (), Operations(1), 1)
         whole = numeric_reads(call, box, self.values)
         reads = tuple((buffer, _elements(read) * self.itemsizes[buffer]) for buffer, read in whole)
+        shapes = tuple(tuple(map(_length, read)) for _, read in whole)
         along = [self._along(call, box, whole, d) for d in range(len(box))]
         strips = (*along, *self._reduced(call))
         writes, found = tuple(self._written(call, box)), tuple(s for s in strips if s is not None)
         operation = call.func.operation
         block = BLOCK_BYTES if isinstance(operation, Expression) and len(operation.formula.steps) > 1 else math.inf
-        operations, together = operations_of(operation), _whole(call, box)
-        edge = self._edge(call)
-        return Related(cursor, _elements(box), writes, reads, found, operations, together, edge=edge, block=block)
+        what = Related(
+            cursor, _elements(box), writes, reads, shapes, found, operations_of(operation), _whole(call, box)
+        )
+        return attrs.evolve(what, has_threads=has_threads(operation), edge=self._edge(call), block=block)
 
     def _edge(self, call: Call) -> int | None:
         """The only dimension along which a copy of an argument goes on beyond its ends; None for other calls."""

@@ -41,13 +41,13 @@ REDUCING = 4.0
 class Lines:
     """How many times a callback begins a line of neighbours in memory, over all strips of a call.
 
-    A line goes along the axis of what the call writes that strips go along, and all axes after it, which lie together:
-    a strip of rows is one, a strip of columns has one in each row. Where a window is kept, strips of columns lie one
-    after the other in memory, so that neighbours in a row do not: only the axes after it lie together.
+    A line goes along the axis of what the call writes, or reads, that strips go along, and all axes after it, which lie
+    together: a strip of rows is one, a strip of columns has one in each row. Where a window is kept, strips of columns
+    lie one after the other in memory, so that neighbours in a row do not: only the axes after it lie together.
     """
 
-    elements: int
-    extent: int
+    elements: float
+    extent: float
     together: int
     is_cut: bool = attrs.field(init=False, eq=False)
     """Whether strips go along an axis that is not the first."""
@@ -87,6 +87,8 @@ class Work:
     """Whether that is done in loops of the back end's own, once."""
     block: float = math.inf
     """What is at hand at a time, however much is computed: for arithmetic that Python runs block by block."""
+    each_time: float = 0.0
+    """The bytes of the other factor of a product of matrices, which is gone over again for each strip."""
 
     @property
     def bytes(self) -> float:
@@ -385,7 +387,8 @@ def _alone(call: Related, position: int) -> _Alone | None:
     found = None
     if strips is not None:
         lines, steps = lines_of(call, position), steps_of(call, position)
-        found = _Alone(strips, row_bytes_of(call, strips), lines, lines.of_window(), steps, work_of(call, strips))
+        window_lines = _lines_written(call, position).of_window()
+        found = _Alone(strips, row_bytes_of(call, strips), lines, window_lines, steps, work_of(call, strips))
     call.remembered[position] = found
     return found
 
@@ -417,6 +420,9 @@ class _Need:
         return _Need(self.reader, motion.axis, rate * self.slope, low, high, far)
 
 
+_PACKED = 3
+"""How often a product of matrices goes over the factor that it reads whole: it is written in another order, too."""
+
 _STATES = 2
 """How many states a reduction holds: the one before, and the one after a strip."""
 
@@ -439,22 +445,42 @@ def work_of(call: Related, strips: Strips | None) -> Work:
     if strips is None:
         still = float(size + sum(size for _, size in call.reads))
         return Work(*operations, 0.0, still, 1, call.in_loops, call.block)
-    moving, still = (0, size) if strips.is_reduced else (size, 0)
+    moving, still, each_time = (0, size, 0) if strips.is_reduced else (size, 0, 0)
     for (_, motion), (_, size) in zip(strips.reads, call.reads, strict=True):
         if motion is None:
-            still += size
+            still, each_time = still + size, each_time + size
         else:
             moving += size
-    return Work(*operations, moving / strips.extent, float(still), strips.extent, call.in_loops, call.block)
+    each_time *= _PACKED if call.has_threads else 0
+    moves = moving / strips.extent, float(still), strips.extent
+    return Work(*operations, *moves, call.in_loops, call.block, float(each_time))
 
 
 def lines_of(call: Related, position: int | None) -> Lines:
-    """The lines that a call begins, in strips along one of its dimensions, or at once."""
+    """The lines that a call begins, in strips along one of its dimensions, or at once: in what it reads, where these
+    are far more than in what it writes, as where it adds up columns, or turns its input."""
+    lines = _lines_written(call, position)
+    for strips in call.strips:
+        if strips.position == position is not None:
+            for shape, (_, motion) in zip(call.shapes, strips.reads, strict=True):
+                if motion is not None:
+                    rate, axis = abs(motion.rate), motion.axis
+                    read = Lines(math.prod(shape) / rate, shape[axis] / rate, math.prod(shape[axis + 1 :]))
+                    lines = read if read.count(1) >= _FAR_MORE * lines.count(1) else lines
+    return lines
+
+
+def _lines_written(call: Related, position: int | None) -> Lines:
+    """Those in what it writes."""
     written = call.writes[0]
     if position not in written.dims:
         return Lines(call.elements, 1, call.elements)
     axis = written.dims.index(position)
     return Lines(call.elements, written.shape[axis], math.prod(written.shape[axis + 1 :]))
+
+
+_FAR_MORE = 2
+"""How many times as many."""
 
 
 def steps_of(call: Related, position: int | None) -> float:
