@@ -219,8 +219,7 @@ def test_functions_that_set_globals_see_them() -> None:
         return np.asarray(x * MODE)
 
     traced = jit(function)
-    with pytest.warns(sl.ForcedValueWarning):
-        assert_same(traced(image(3)), image(3) * 3)
+    assert_same(traced(image(3)), image(3) * 3)
     _set_mode(1)
     assert_same(traced(image(3)), image(3) * 3)
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import math
 import operator
+import sys
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
@@ -63,6 +64,8 @@ class LazyArray:
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:  # functions that ask `isinstance(x, np.ndarray)` mean an array like this
+        if sys._getframe(1).f_globals.get("__name__", "").partition(".")[0] not in ("slinky", "numpy"):
+            self._trace.asked_for_class = True
         return self.dtype.type if self.is_scalar and not self._trace.is_labelled else np.ndarray
 
     # What it is ---------------------------------------------------------------------------------------------------

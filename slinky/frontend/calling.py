@@ -457,6 +457,7 @@ def attribute(array: LazyArray, name: str) -> Any:
 
     owner = array.dtype.type if array.is_scalar else np.ndarray
     if not hasattr(owner, name) or name in _ASKED_FOR or (name.startswith("__") and array._trace.is_free):
+        array._trace.asked_for_class |= name not in _ASKED_FOR
         own = "a lazy array" if array._trace.is_free else f"'numpy.{owner.__name__}' object"
         raise AttributeError(f"{own} has no attribute {name!r}")
     if name.startswith("__"):

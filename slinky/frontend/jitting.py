@@ -25,6 +25,7 @@ from slinky.errors import SlinkyError, TracingError
 from slinky.frontend.arrays import is_traceable, placed
 from slinky.frontend.containers import all_alike, bare_values, is_labelled, labelled_like
 from slinky.frontend.donating import GivenAsItIsError, may_be_written, parameters_of
+from slinky.frontend.effects import settle
 from slinky.frontend.explaining import guards_in_words, schedule_in_words
 from slinky.frontend.exporting import Loaded, Settings, asked, export, settings_of
 from slinky.frontend.foreign import RaisedError, foreign
@@ -34,7 +35,7 @@ from slinky.frontend.lowering import Lowered, count_of_funcs
 from slinky.frontend.namespaces import with_traced_numpy
 from slinky.frontend.nodes import Array, Source
 from slinky.frontend.reading import Reads
-from slinky.frontend.running import runner
+from slinky.frontend.running import at_once, runner
 from slinky.frontend.sizes import Length, lengths
 from slinky.frontend.tables import ANY_PIECES
 from slinky.frontend.to_native import Move, Runs, may_move
@@ -48,7 +49,8 @@ from slinky.frontend.tracing import (
     func_title,
     scheduled_for,
 )
-from slinky.frontend.trees import exact_kind, is_same_tree, kind_of, leaves_of, with_leaves
+from slinky.frontend.trees import exact_kind, is_same_tree, kind_of, leaves_of, loose_kind, with_leaves
+from slinky.frontend.trials import Trial
 from slinky.frontend.worth import is_worth_while
 from slinky.ir.reducing import ChangedResultError
 from slinky.pipeline import Pipeline
@@ -63,6 +65,9 @@ KEPT_TRACES = 64
 
 LOOKS = 4
 """How many times a function is traced in vain to see whether it makes large arrays of small ones."""
+
+MOST_CHANGES = 3
+"""How many times a function may change what it reads while it is traced: one that fills a cache does so once."""
 
 _OWN_RULES = "containers have rules of their own for what it does"
 
@@ -101,6 +106,8 @@ class Jit:
         self._traces: dict[Hashable, list[Traced]] = {}
         self._refused: dict[Hashable, str] = {}
         self._ready: dict[Hashable, Callable[[Any], Any]] = {}
+        self._trials: dict[Hashable, Trial] = {}
+        self._changes = 0
         self._plain = self._called
         self._warned = False
 
@@ -139,36 +146,57 @@ class Jit:
     def _run(self, given: Any, named: Any, leaves: list[Any]) -> Any:
         if self._donate and not self._may_write(given, named):
             return self._as_written(*given, **named)
-        key = self._key(given, named)
+        key, kind = self._kinds(given, named)
         traced = None if key is None else self._kept(key, leaves)
-        if traced is None:
-            if key is not None and key in self._refused:
-                return self._as_written(*given, **named)
-            failed = ""
-            try:
-                made = self._traced(given, named, key)
-            except Exception as error:
-                if not self._may_be_of_tracing(error):
-                    raise
-                made, failed = None, _in_words(error)
-            if made is None:
-                result = self._as_written(*given, **named)  # it raises errors in NumPy's words
-                if failed:
-                    self._give_up(key, failed)
-                return result
-            traced = self._warned_of(made)
-        values = traced.trace.sizes(leaves)
-        if traced.has_no_elements(values):
+        if traced is not None:
+            return self._run_traced(traced, given, named, leaves)
+        if kind in self._refused:
             return self._as_written(*given, **named)
-        run = self._run_for(traced, leaves, values)
-        if traced in self._traces.get(key, ()):
+        trial, before = self._trial(kind, leaves), time.perf_counter()
+        if trial.is_plain:
+            return self._as_written(*given, **named)
+        if trial.wants_plain:
+            result = self._as_written(*given, **named)
+            trial.took_plainly(time.perf_counter() - before)
+            return result
+        failed = ""
+        try:
+            made = self._traced(given, named, kind, may_keep=key is not None)
+        except Exception as error:
+            if not self._may_be_of_tracing(error):
+                raise
+            made, failed = None, _in_words(error)
+        if made is None:
+            result = self._as_written(*given, **named)  # it raises errors in NumPy's words
+            if failed:
+                self._give_up(kind, failed)
+            return result
+        traced = self._warned_of(made)
+        result = self._run_traced(traced, given, named, leaves)
+        if traced not in self._traces.get(key, ()):
+            trial.took(time.perf_counter() - before)
+        return result
+
+    def _run_traced(self, traced: Traced, given: Any, named: Any, leaves: list[Any]) -> Any:
+        """What a trace gives. The function as it is may be called in its place if the trace is kept, for then it does
+        nothing else; else it would do that twice."""
+        values, is_kept = traced.trace.sizes(leaves), traced in self._traces.get(self._key(given, named), ())
+        run = None if traced.has_no_elements(values) else self._run_for(traced, leaves, values)
+        if is_kept and not traced.has_no_elements(values):
             self._remember(given, named, run or self._plain)
         if run is None:
-            return self._as_written(*given, **named)
+            return self._as_written(*given, **named) if is_kept else at_once(traced, leaves, lengths(values))
         try:
             return run(leaves)
         except (ChangedResultError, GivenAsItIsError) as error:
             return self._as_it_is(given, named, error)
+
+    def _trial(self, kind: Hashable, leaves: Sequence[Any]) -> Trial:
+        """What is known of calls with arguments of such a kind and size that are traced each time."""
+        sizes = (kind, *(leaf.shape for leaf in leaves if isinstance(leaf, np.ndarray)))
+        if sizes not in self._trials and len(self._trials) >= KEPT_TRACES:
+            self._trials.clear()
+        return self._trials.setdefault(sizes, Trial())
 
     def __reduce__(self) -> Any:
         """By its name, as functions are pickled; else with the function."""
@@ -235,10 +263,10 @@ class Jit:
         shape or dtype depends on values."""
         if isinstance(error, GivenAsItIsError):
             return self._as_written(*given, **named)
-        key = self._key(given, named)
+        kind = self._kinds(given, named)[1]
         self._ready.clear()
-        self._traces.pop(key, None)
-        self._give_up(key, str(error))
+        self._traces.pop(kind, None)
+        self._give_up(kind, str(error))
         return self._as_written(*given, **named)
 
     def _run_for(
@@ -332,6 +360,11 @@ class Jit:
         except TypeError:
             return None
 
+    def _kinds(self, given: Any, named: Any) -> tuple[Hashable | None, Hashable]:
+        """The same, and what is known of it in any case."""
+        key = self._key(given, named)
+        return key, loose_kind((given, named)) if key is None else key
+
     def _kept(self, key: Hashable, leaves: Sequence[Any]) -> Traced | None:
         """A trace that is good for these arguments."""
         if self._reads is not None and not self._reads.hold():
@@ -345,14 +378,18 @@ class Jit:
                 return traced
         return None
 
-    def _traced(self, given: Any, named: Any, key: Hashable | None) -> Traced | None:
-        """Call the function with lazy arrays. None where it cannot be traced.
+    def _traced(self, given: Any, named: Any, kind: Hashable, *, may_keep: bool) -> Traced | None:
+        """Call the function with lazy arrays. None where it cannot be traced, or does what must not be done twice.
 
         Raises `TracingError` for what is refused, and what the function raises.
         """
         if self._reads is None:
             self._reads = Reads(self._function)
         reads = self._reads
+        effect = reads.effect if self._changes < MOST_CHANGES else "it changes what it reads"
+        if effect is not None:
+            self._give_up(kind, effect)
+            return None
         trace = Trace(self._function.__name__, strict=self._strict, options=self._options, by_pieces=self._by_pieces)
         trace.file = getattr(getattr(self._function, "__code__", None), "co_filename", "")
         own = Arguments()
@@ -370,17 +407,24 @@ class Jit:
                 raise Abandoned(f"it is traced to {count} operations, more than {MOST_FUNCS}")
             if (why := traced.unlike_numpy) is not None:
                 raise Abandoned(why)
+            del arguments, keywords, before, result
+            own.donated.clear()
+            if settle(trace):
+                self._give_up(kind, "it keeps an array that it computes")
+                may_keep = False
         except ValueError as error:
             # What was handed out as an array stands for a lazy one, and does not share memory with it.
             if not trace.reasons or "read-only" not in str(error):
                 raise
-            self._give_up(key, "it writes to an array that it asked for")
+            self._give_up(kind, "it writes to an array that it asked for")
             return None
         except Abandoned as abandoned:
-            self._give_up(key, str(abandoned))
+            self._changes += not reads.hold()
+            self._give_up(kind, str(abandoned))
             return None
-        if not trace.reasons and reads.reason is None and key is not None and reads.hold():
-            kept = self._traces.setdefault(key, [])
+        self._changes += not reads.hold()
+        if not trace.reasons and reads.reason is None and may_keep and reads.hold():
+            kept = self._traces.setdefault(kind, [])
             kept.insert(0, traced)
             for node in own.numbers:
                 node.operation.end()  # type: ignore[attr-defined]
@@ -413,7 +457,7 @@ class Jit:
         if traced is None and key is not None and key not in self._refused and self._looks:
             self._looks -= 1
             with contextlib.suppress(RaisedError), foreign():  # whatever it is, the function as it is will tell
-                traced = self._traced(given, named, key)
+                traced = self._traced(given, named, key, may_keep=True)
         if traced is None or traced.trace.reasons:
             return False
         is_large = traced.makes(self._smallest, lengths(traced.trace.sizes(leaves)))
@@ -425,12 +469,11 @@ class Jit:
         """Whether all pairs of elements of small arrays are no small array, where nobody said what is small."""
         return self._given_smallest is None and max(a.size * a.nbytes for a in arrays) >= self._smallest
 
-    def _give_up(self, key: Hashable | None, why: str) -> None:
+    def _give_up(self, kind: Hashable, why: str) -> None:
         """The function cannot be traced for arguments like these."""
         if self._strict:
             raise TracingError(f"{self._function.__name__} cannot be traced: {why}") from None
-        if key is not None:
-            self._refused[key] = why
+        self._refused[kind] = why
 
     def _lazy(self, trace: Trace, given: Any, named: Any, own: Arguments) -> tuple[Any, Any]:
         """The arguments, with lazy arrays for arrays."""
@@ -597,12 +640,12 @@ class Jit:
         leaves = [leaf for _, leaf in leaves_of((given, named))]
         if not _may_trace(leaves, [leaf for leaf in leaves if isinstance(leaf, np.ndarray)]):
             return None, "its arguments are no arrays of numbers"
-        key = self._key(given, named)
+        key, kind = self._kinds(given, named)
         traced = None if key is None else self._kept(key, leaves)
-        if traced is None and key not in self._refused:
-            made = self._traced(given, named, key)
+        if traced is None and kind not in self._refused:
+            made = self._traced(given, named, kind, may_keep=key is not None)
             traced = None if made is None else self._warned_of(made)
-        return traced, self._refused.get(key, "it cannot be traced")
+        return traced, self._refused.get(kind, "it cannot be traced")
 
 
 def _in_words(error: Exception) -> str:

@@ -23,6 +23,8 @@ from slinky.frontend.sizes import Size
 
 def _class_of(value: Any) -> Any:
     """The class that a function means: of what is lazy, that of what it stands for."""
+    if type(value) is LazyArray:
+        value._trace.asked_for_class = True
     return value.__class__ if type(value) in (LazyArray, Size) else type(value)
 
 

@@ -23,6 +23,7 @@ from slinky.errors import TracingError
 from slinky.frontend.kernels import Kernel
 from slinky.frontend.nodes import exactly
 from slinky.frontend.places import instructions_of
+from slinky.frontend.trees import has_attributes
 from slinky.unloaded import draws_numbers
 
 _TRUSTED = frozenset(
@@ -96,12 +97,14 @@ class Names:
     imports: frozenset[str]
     inner: tuple[CodeType, ...]
     writes: str | None
+    cells: frozenset[str]
+    """The variables it sets that inner functions, or functions around it, have too."""
 
 
 @lru_cache(maxsize=1024)
 def names_of(code: CodeType) -> Names:
     """The names that code speaks of."""
-    names: dict[str, set[str]] = {"global": set(), "attribute": set(), "import": set()}
+    names: dict[str, set[str]] = {"global": set(), "attribute": set(), "import": set(), "cell": set()}
     writes = None
     for instruction in instructions_of(code):
         operation, name = instruction.opname, instruction.argval
@@ -111,11 +114,13 @@ def names_of(code: CodeType) -> Names:
             names["attribute"].add(name)
         elif operation == "IMPORT_NAME":
             names["import"].add(name)
+        elif operation in ("STORE_DEREF", "DELETE_DEREF"):
+            names["cell"].add(name)
         elif operation in ("STORE_GLOBAL", "STORE_ATTR", "DELETE_GLOBAL", "DELETE_ATTR"):
             writes = f"it sets {name}"
     inner = tuple(constant for constant in code.co_consts if isinstance(constant, CodeType))
     found = [frozenset(names[kind]) for kind in ("global", "attribute", "import")]
-    return Names(found[0], found[1], found[2], inner, writes)
+    return Names(found[0], found[1], found[2], inner, writes, frozenset(names["cell"]))
 
 
 @attrs.frozen(eq=False)
@@ -145,6 +150,8 @@ class Reads:
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.reason: str | None = None
+        self.effect: str | None = None
+        """What it does, as its code says, that is there when it has returned: then it must not be called twice."""
         self._attributes: list[tuple[Any, str, Any]] = []
         self._items: list[tuple[dict[str, Any], str, Any]] = []
         self._same: list[tuple[Callable[[], Any], Any]] = []
@@ -171,6 +178,10 @@ class Reads:
     def _refuse(self, why: str) -> None:
         self.reason = self.reason or why
 
+    def _changes(self, what: str) -> None:
+        self.effect = self.effect or what
+        self._refuse(what)
+
     def _function(self, function: Callable[..., Any]) -> None:
         if not isinstance(function, FunctionType):
             self._refuse(f"{function!r} is no Python function")
@@ -182,10 +193,13 @@ class Reads:
         self._content(_Attribute(function, "__defaults__"), function.__defaults__, "a default")
         self._content(_Attribute(function, "__kwdefaults__"), function.__kwdefaults__, "a default")
         attributes = _all_attributes(function.__code__)
+        around = frozenset(function.__code__.co_freevars)
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
             self._cell(name, cell, attributes)
         for code in all_code(function.__code__):
             self._names(names_of(code), function.__globals__, attributes)
+            for name in sorted(names_of(code).cells & around):
+                self._changes(f"it sets {name}")
 
     def _cell(self, name: str, cell: CellType, attributes: frozenset[str]) -> None:
         try:
@@ -197,7 +211,7 @@ class Reads:
 
     def _names(self, code: Names, names: dict[str, Any], attributes: frozenset[str]) -> None:
         if code.writes is not None:
-            self._refuse(code.writes)
+            self._changes(code.writes)
         for name in sorted(code.imports):
             module = sys.modules.get(name)
             if module is None or not _is_trusted(module):
@@ -296,7 +310,9 @@ def _draws(name: str) -> bool:
 
 def _is_immutable(value: Any) -> bool:
     """Whether something is the same as long as it is the same object."""
-    return isinstance(value, _NUMBERS) or (type(value) is tuple and all(map(_is_immutable, value)))
+    if type(value) is tuple:
+        return all(map(_is_immutable, value))
+    return isinstance(value, _NUMBERS) and not has_attributes(value)
 
 
 def _content(value: Any) -> Hashable:
@@ -304,6 +320,8 @@ def _content(value: Any) -> Hashable:
 
     Raises `TypeError` for what has a state that is not seen.
     """
+    if has_attributes(value):
+        raise TypeError(f"a {type(value).__name__} with attributes")
     if isinstance(value, np.ndarray):
         if type(value) is not np.ndarray or value.dtype.hasobject or value.nbytes > _LARGEST:
             raise TypeError(f"an array of {value.nbytes} bytes")

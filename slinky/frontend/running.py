@@ -19,6 +19,8 @@ from slinky.frontend.donating import GivenAsItIsError
 from slinky.frontend.sizes import Length
 from slinky.frontend.to_native import Runs
 from slinky.frontend.traced import Traced
+from slinky.frontend.tracing import computed_whole
+from slinky.frontend.views import seen
 from slinky.runtime.pages import is_large, new_array
 from slinky.runtime.threads import default_workers
 
@@ -94,6 +96,21 @@ def _of_arguments(
         return output
 
     return run_on_many
+
+
+def at_once(traced: Traced, leaves: Any, of: Callable[[Length], int]) -> Any:
+    """What a trace gives that has just been made, for the arguments that it was made with: operation after operation,
+    on whole arrays, as NumPy does it."""
+    values = computed_whole(traced.nodes)
+    outputs = [np.array(seen(values[view.result], view)) for view in traced.outputs]
+    as_given = traced.as_given(leaves, of)
+    if traced.written:
+        targets = traced.targets(leaves, [(each.shape, each.dtype) for each in outputs], of)
+        for target, output in zip(targets, outputs, strict=True):
+            target[...] = output
+        traced.hand_over(leaves, targets, of)
+        outputs = targets
+    return traced.given_back(leaves, outputs, of, as_given)
 
 
 def _guarded(traced: Traced, run: Runner) -> Runner:

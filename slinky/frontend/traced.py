@@ -127,6 +127,7 @@ class Traced:
         self.plan: Lowered | None = None
         self.scheduled: dict[Hashable, Runs | None] = {}
         self.asked: dict[Hashable, Asked] = {}
+        self._owners.clear()
 
     def _writes(self, arguments: Arguments) -> list[Written]:
         """What goes to arguments: outputs of their own."""
@@ -217,7 +218,7 @@ class Traced:
     def keeps_labels(self, rank: int, labelled: Collection[int]) -> bool:
         """Whether results are those of containers, where the arguments of some numbers are such: of so many axes, in
         the order of the arguments' and forwards, and with the values that the function gives of containers."""
-        if self.trace.reasons or self.trace.fences:
+        if self.trace.reasons or self.trace.fences or self.trace.asked_for_class:
             return False
         results = [leaf.view for _, leaf in leaves_of(_plain(self.result)) if isinstance(leaf, (_Argument, _Output))]
         views = [*self.outputs, *results, *(view for node in self.nodes for view in node.operands)]

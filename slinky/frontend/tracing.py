@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import keyword
+import math
 import warnings
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
@@ -85,6 +86,8 @@ class Trace:
         self.asked_for_layout = False
         self.given_in_c_order = True
         self.is_labelled = False
+        self.asked_for_class = False
+        """Whether the function looks at what an array is, or for what only other containers have."""
         self.namespace: Any = None
         self.donated: list[Array] = []
         self.copied: list[Array] = []
@@ -374,13 +377,11 @@ def scheduled_for(
 
 def runs_by_pieces(nodes: Sequence[Node], smallest: int = SMALL_BYTES) -> bool:
     """Whether a pipeline is worth its while, and all arrays have elements."""
-    results = [result for node in nodes for result in node.results]
-    shapes = [result.shape for result in results] + [view.shape for node in nodes for view in node.operands]
-    if not all(map(has_elements, shapes)):
+    shapes = [(r.shape, r.dtype, not isinstance(node.operation, Source)) for node in nodes for r in node.results]
+    shapes += [(view.shape, view.dtype, True) for node in nodes for view in node.operands]
+    if not all(has_elements(shape) for shape, _, _ in shapes):
         return False
-    if all(isinstance(node.operation, Source) for node in nodes):
-        return False
-    return any(np.prod(numbers(r.shape), dtype=object) * r.dtype.itemsize >= smallest for r in results)
+    return any(is_used and math.prod(numbers(shape)) * dtype.itemsize >= smallest for shape, dtype, is_used in shapes)
 
 
 __all__ = ["FREE", "PLANS", "Abandoned", "FreeTrace", "Plans", "Trace", "place", "values_of"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,12 @@ def is_same_tree(tree: Any, other: Any) -> bool:
     return tree is other
 
 
+def has_attributes(value: Any) -> bool:
+    """Whether somebody has given attributes to a value, of a class of theirs, that may be set; to members of
+    enumerations, nobody does."""
+    return bool(getattr(value, "__dict__", None)) and not isinstance(value, Enum)
+
+
 def kind_of(tree: Any) -> Hashable:
     """What of arguments decides what a function does, but for lengths.
 
@@ -55,8 +62,10 @@ def kind_of(tree: Any) -> Hashable:
         return (type(tree), *map(kind_of, tree))
     if type(tree) is dict:
         return (dict, *((key, kind_of(each)) for key, each in tree.items()))
-    if isinstance(tree, (*CONSTANTS, np.dtype, type, slice)):
+    if isinstance(tree, (*CONSTANTS, np.dtype, slice)) and not has_attributes(tree):
         return exactly(tree)
+    if isinstance(tree, type) and tree.__module__ in ("builtins", "numpy"):  # others have attributes that may be set
+        return tree
     raise TypeError(f"arguments of type {type(tree).__name__}")
 
 
@@ -78,3 +87,17 @@ def exact_kind(given: tuple[Any, ...]) -> Hashable | None:
         else:
             return None
     return tuple(found)
+
+
+def loose_kind(tree: Any) -> Hashable:
+    """The same as far as it is known: of other values, their classes."""
+    if type(tree) in (tuple, list):
+        return (type(tree), *map(loose_kind, tree))
+    if type(tree) is dict:
+        return (dict, *((loose_kind(key), loose_kind(each)) for key, each in tree.items()))
+    try:
+        found = kind_of(tree)
+        hash(found)
+    except TypeError:
+        return ("of class", type(tree))
+    return found

@@ -1,0 +1,55 @@
+"""Lazy arrays that a function keeps, in its object, a cache, a list: arrays take their place when its trace has ended.
+
+Idea. What code says that it sets (`self.state = ...`, `global last`) is known before, and such a function is not
+traced. Others are found out when the trace has ended: of the lazy arrays that it made, those are still there that
+somebody keeps. They are computed then, while the arguments are what they were, and put where the lazy ones lie. What
+cannot be replaced (in a tuple, a generator, what the collector does not look at) stays a lazy array, of those values
+and of no trace.
+
+Invariant: when a call has returned, nobody holds a lazy array of its trace.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections import deque
+from collections.abc import Iterable
+from types import CellType
+from typing import Any
+
+from slinky.frontend.arrays import LazyArray, placed
+from slinky.frontend.nodes import Array
+from slinky.frontend.tracing import FREE, Trace, values_of
+
+
+def settle(trace: Trace) -> bool:
+    """Put arrays where somebody keeps lazy ones of a trace that has ended; whether anybody did."""
+    if not trace.cells:
+        return False
+    gc.collect()  # what only garbage holds is kept by nobody
+    cells = list(trace.cells)
+    found = [each for each in gc.get_referrers(*cells) if type(each) is LazyArray] if cells else []
+    for kept, value in zip(found, values_of([each._view for each in found], trace), strict=True):
+        _replace(kept, value[()] if kept.is_scalar else value)
+        free = placed(FREE.source(value, "kept"), FREE)
+        kept._trace, kept._cell, kept._index, kept._shape = FREE, free._cell, free._index, free._shape
+    return bool(found)
+
+
+def _replace(kept: LazyArray, value: Array) -> None:
+    """Put an array in each place of a lazy one that can be written to. (No function in here may have `kept` in a cell
+    while holders are looked for, or that would be one.)"""
+    for holder in gc.get_referrers(kept):
+        if isinstance(holder, CellType):
+            holder.cell_contents = value
+        elif isinstance(holder, (list, deque)):
+            _replace_in(holder, enumerate(holder), kept, value)
+        elif isinstance(holder, dict):
+            _replace_in(holder, holder.items(), kept, value)
+        elif hasattr(holder, "__dict__"):
+            _replace_in(vars(holder), vars(holder).items(), kept, value)
+
+
+def _replace_in(holder: Any, items: Iterable[tuple[Any, Any]], kept: LazyArray, value: Array) -> None:
+    for place in [place for place, each in items if each is kept]:
+        holder[place] = value

@@ -1,0 +1,333 @@
+"""What traced functions do beside returning: it is done once for each call, and no lazy array is left behind."""
+
+from __future__ import annotations
+
+import collections
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import slinky as sl
+from slinky.frontend import jitting
+from slinky.frontend.trials import LONG_SECONDS, Trial
+
+Array = np.ndarray[Any, Any]
+jit = sl.jit(smallest=0, workers=1)
+SIZES = [(9, 7), (400, 300), (700, 700)]
+
+
+class Optimiser:
+    """What counts its steps."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+
+    @sl.jit(workers=1)
+    def step(self, x: Any) -> Any:
+        """One step."""
+        self.steps += 1
+        return x / self.steps + np.sqrt(x)
+
+
+@pytest.mark.parametrize("shape", SIZES)
+def test_state_of_objects_changes_once_for_each_call(shape: tuple[int, ...]) -> None:
+    optimiser, x = Optimiser(), np.ones(shape)
+    for k in range(1, 5):
+        np.testing.assert_array_equal(optimiser.step(x), x / k + 1)
+        assert optimiser.steps == k
+
+
+@pytest.mark.parametrize("shape", SIZES)
+@pytest.mark.parametrize("decorate", [sl.jit(workers=1), jit])
+def test_what_a_function_does_is_done_once(shape: tuple[int, ...], decorate: Any) -> None:
+    numbers, log, count = itertools.count(1), [], 0
+
+    def taken(x: Any) -> Any:
+        return x * next(numbers)
+
+    def noted(x: Any) -> Any:
+        log.append(x.shape[0])
+        return x + len(log)
+
+    def counted(x: Any) -> Any:
+        nonlocal count
+        count += 1
+        return x * count
+
+    x = np.ones(shape)
+    for k in range(1, 5):
+        assert decorate(taken)(x)[0, 0] == k
+        assert decorate(noted)(x)[0, 0] == 1 + k
+        assert len(log) == k
+        assert decorate(counted)(x)[0, 0] == k
+        assert count == k
+
+
+def test_code_that_sets_something_is_not_traced() -> None:
+    last = None
+
+    def keeping(x: Any) -> Any:
+        nonlocal last
+        last = x * 2
+        return last + 1
+
+    function = jit(keeping)
+    np.testing.assert_array_equal(function(np.ones((4, 3))), np.full((4, 3), 3.0))
+    assert type(last) is np.ndarray
+    assert "it sets last" in function.explain(np.ones((4, 3)))
+    with pytest.raises(sl.TracingError, match="it sets last"):
+        sl.jit(strict=True, smallest=0)(keeping)(np.ones((4, 3)))
+
+
+def test_variables_of_the_function_itself_are_no_state() -> None:
+    def inner(x: Any) -> Any:
+        total: Any = 0
+
+        def add(value: Any) -> None:
+            nonlocal total
+            total = total + value
+
+        add(x)
+        add(x * 2)
+        return total
+
+    function = jit(inner)
+    np.testing.assert_array_equal(function(np.ones((4, 3))), np.full((4, 3), 3.0))
+    assert "is traced" in function.explain(np.ones((4, 3)))
+
+
+class Model:
+    """What keeps arrays by a method, which nobody can follow."""
+
+    mean: Any = None
+
+    def keep(self, value: Any) -> None:
+        """Keep it."""
+        self.mean = value
+
+    @jit
+    def fit(self, x: Any) -> Any:
+        """What is left of it."""
+        self.keep(x.mean(axis=0))
+        return x - self.mean
+
+
+class Slots:
+    """What has no dictionary."""
+
+    __slots__ = ("kept",)
+
+
+def test_what_an_object_keeps_is_an_array() -> None:
+    model, x = Model(), np.arange(12.0).reshape(4, 3)
+    for _ in range(3):
+        np.testing.assert_array_equal(model.fit(x), x - x.mean(axis=0))
+        assert type(model.mean) is np.ndarray
+        kept, expected = model.mean, x.mean(axis=0)
+        x += 1
+        np.testing.assert_array_equal(kept, expected)
+
+
+@pytest.mark.parametrize("kind", [list, collections.deque, dict])
+def test_what_is_kept_in_a_container_is_an_array(kind: Any) -> None:
+    holder = kind()
+
+    def function(x: Any) -> Any:
+        made = x[1:] * 2
+        if isinstance(holder, dict):
+            holder[len(holder)] = made
+        else:
+            holder.append(made)
+        return x + made[0]
+
+    traced, x = jit(function), np.arange(12.0).reshape(4, 3)
+    for k in range(3):
+        np.testing.assert_array_equal(traced(x + k), x + k + (x + k)[1] * 2)
+        last = holder[len(holder) - 1]
+        assert type(last) is np.ndarray
+        np.testing.assert_array_equal(last, (x + k)[1:] * 2)
+
+
+def test_scalars_that_are_kept_are_numbers() -> None:
+    kept: list[Any] = []
+
+    def function(x: Any) -> Any:
+        kept.append(x.sum())
+        return x * 2
+
+    jit(function)(np.ones((4, 3)))
+    assert type(kept[0]) is np.float64
+    assert kept[0] == 12
+
+
+def test_what_cannot_be_replaced_is_a_lazy_array_of_its_values() -> None:
+    kept: list[Any] = []
+
+    def function(x: Any) -> Any:
+        kept.append((x * 2, 1))
+        return x + 1
+
+    x = np.ones((4, 3))
+    jit(function)(x)
+    x[:] = 7
+    found = kept[0][0]
+    np.testing.assert_array_equal(np.asarray(found), np.full((4, 3), 2.0))
+    np.testing.assert_array_equal(np.asarray(found[1:] + x[1:]), np.full((3, 3), 9.0))
+
+
+def test_caches_by_shape_are_filled_with_arrays() -> None:
+    cache: dict[Any, Any] = {}
+
+    def windowed(x: Any) -> Any:
+        if x.shape not in cache:
+            cache[x.shape] = np.arange(x.shape[0])[:, None] * 2.0
+        return x * cache[x.shape]
+
+    function = jit(windowed)
+    for shape in [(5, 4), (5, 4), (6, 4), (5, 4)]:
+        x = np.ones(shape)
+        np.testing.assert_array_equal(function(x), windowed(x))
+    assert {type(each) for each in cache.values()} == {np.ndarray}
+    assert set(cache) == {(5, 4), (6, 4)}
+
+
+def test_garbage_is_kept_by_nobody() -> None:
+    """What goes round in a circle is not kept, though it is there until somebody looks."""
+
+    def function(x: Any) -> Any:
+        def again(k: int) -> Any:
+            return again(k - 1) if k else x * 2
+
+        return again(3) + x
+
+    traced = jit(function)
+    np.testing.assert_array_equal(traced(np.ones((4, 3))), np.full((4, 3), 3.0))
+    assert "is traced" in traced.explain(np.ones((4, 3)))
+
+
+def test_a_function_that_changes_what_it_reads_is_soon_called_as_it_is() -> None:
+    log: list[int] = []
+
+    def function(x: Any) -> Any:
+        log.append(1)
+        return x.strides[0] * x
+
+    traced, x = jit(function), np.ones((4, 3))
+    for _ in range(10):
+        np.testing.assert_array_equal(traced(x), x * 24)
+    assert 10 <= len(log) <= 10 + jitting.MOST_CHANGES
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# What is watched
+# ----------------------------------------------------------------------------------------------------------------
+
+
+class Settings:
+    """What somebody sets attributes of."""
+
+    gain = 2.0
+
+
+class Scaler:
+    """A class that knows by how much."""
+
+    factor = 2
+
+    @classmethod
+    @jit
+    def scaled(cls, x: Any) -> Any:
+        """So many times as much."""
+        return x * cls.factor
+
+
+def test_classes_that_are_given_are_asked_at_each_call() -> None:
+    @jit
+    def function(x: Any, settings: Any) -> Any:
+        return x * (settings[0] if isinstance(settings, list) else settings).gain
+
+    class Own(Settings):
+        """One of them."""
+
+    x = np.ones((4, 3))
+    for gain in (2.0, 5.0, 7.0):
+        Own.gain = gain
+        assert function(x, Own)[0, 0] == gain
+        assert function(x, [Own])[0, 0] == gain
+    for factor in (2, 3):
+        Scaler.factor = factor
+        assert Scaler.scaled(x)[0, 0] == factor
+
+
+@pytest.mark.parametrize("kind", [float, int, str, list, dict])
+def test_attributes_of_numbers_and_containers_are_watched(kind: Any) -> None:
+    own = type("Own", (kind,), {})
+    value = own()
+    value.unit = 1.0
+    x = np.ones((4, 3))
+    outside, inside = jit(lambda x: x * value.unit), jit(lambda x, v: x * v.unit)
+    for unit in (1.0, 4.0, 5.0):
+        value.unit = unit
+        assert outside(x)[0, 0] == inside(x, value)[0, 0] == unit
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Whether it pays
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def test_the_second_trace_counts_and_is_compared_with_the_function_itself() -> None:
+    trial = Trial()
+    assert not trial.wants_plain
+    trial.took(LONG_SECONDS / 2)  # it makes plans
+    assert not trial.wants_plain
+    trial.took(0.02)
+    assert trial.wants_plain
+    trial.took_plainly(0.01)
+    assert not trial.wants_plain
+    assert trial.is_plain
+
+
+def test_a_long_first_trace_counts() -> None:
+    trial = Trial()
+    trial.took(2 * LONG_SECONDS)
+    assert trial.wants_plain
+    trial.took_plainly(LONG_SECONDS)
+    assert trial.is_plain
+
+
+def test_what_is_nearly_as_fast_is_looked_at_again_later() -> None:
+    trial = Trial()
+    trial.took(0.1)
+    trial.took(0.012)
+    trial.took_plainly(0.01)
+    assert not trial.is_plain
+    for _ in range(20):
+        trial.took(0.012)
+    assert trial.is_plain
+    faster = Trial(calls=2, traced=0.012, plain=0.01)
+    for _ in range(20):
+        faster.took(0.004)
+    assert not faster.is_plain
+
+
+def test_trials_change_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever is faster."""
+    for slow in (0.0, math.inf):
+        monkeypatch.setattr(Trial, "took", lambda self, seconds, slow=slow: setattr(self, "traced", slow))
+        monkeypatch.setattr(Trial, "took_plainly", lambda self, seconds: setattr(self, "is_plain", True))
+        calls: list[int] = []
+
+        def masked(x: Any, calls: list[int] = calls) -> Any:
+            y = x.copy()
+            y[x > 1] *= 2
+            return y
+
+        x, function = np.random.default_rng(0).standard_normal((40, 30)), jit(masked)
+        with pytest.warns(sl.ForcedValueWarning):
+            first = function(x)
+        for found in (first, *(function(x) for _ in range(4))):
+            np.testing.assert_array_equal(found, masked(x))
