@@ -314,6 +314,33 @@ def test_what_is_nearly_as_fast_is_looked_at_again_later() -> None:
     assert not faster.is_plain
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_large_arrays_in_columns_are_left_to_numpy(workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its loops go along what lies together; strips of rows would begin a line of the cache for each element."""
+    calls = 0
+
+    def counted(x: Array) -> Array:
+        calls_of()
+        return np.sqrt(x) * 2 + x
+
+    def calls_of() -> None:
+        nonlocal calls
+        calls += 1
+
+    monkeypatch.setattr("slinky.sched.machines.this_machine", sl.Machine)
+    monkeypatch.setattr(jitting.Reads, "_changes", lambda self, what: None)
+    monkeypatch.setattr(jitting.Reads, "hold", lambda self: True)
+    x = np.random.default_rng(0).random((2100, 2000))
+    function = sl.jit(native=False, workers=workers)(counted)
+    for turned, traced in [(x, True), (x.T, False), (x, True), (x[:, ::-1], True), (np.asfortranarray(x), False)]:
+        before = calls
+        found = function(turned)
+        expected = np.sqrt(turned) * 2 + turned
+        np.testing.assert_array_equal(found, expected)
+        assert found.flags.f_contiguous == expected.flags.f_contiguous or traced
+        assert calls - before == (not traced or before == 0)
+
+
 def test_trials_change_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever is faster."""
     for slow in (0.0, math.inf):

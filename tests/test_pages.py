@@ -31,12 +31,13 @@ def test_the_memory_of_large_arrays_is_there(workers: int) -> None:
     ask = pages._asking()
     if ask is None or ask(0, 0, 23):
         pytest.skip("this system cannot be asked for pages")
+    shape = (4, LARGE)  # so large that it is new to the process
     before = resident()
-    array = new_array((LARGE,), np.float32, workers)
+    array = new_array(shape, np.float32, workers)
     assert resident() - before > 0.9 * array.nbytes
     assert array.flags.owndata
     assert array.flags.writeable
-    assert (array.shape, array.dtype) == ((LARGE,), np.float32)
+    assert (array.shape, array.dtype) == (shape, np.float32)
 
 
 @pytest.mark.parametrize("shape", [(), (0,), (3, 0, 5), (7,), (LEAST_BYTES // 4 - 1,)])

@@ -250,23 +250,30 @@ class LazyArray:
     # Places -------------------------------------------------------------------------------------------------------
 
     def __getitem__(self, given: Any) -> Any:
-        try:
-            view = indexed(self._view, given)
-        except NotBasicIndexError:
+        view = self._basic(given)
+        if view is None:
             return _fancy_indexing().fancy_index(self, given)
         found = self._seen(view)
         if not view.shape and self.is_scalar and given == ():
             return self
         return found if view.shape or _has_ellipsis(given) else element(found)
 
+    def _basic(self, given: Any) -> View | None:
+        """What an index chooses; None for one with arrays. (What follows then goes on outside of an exception, which
+        would hold what it holds.)"""
+        try:
+            return indexed(self._view, given)
+        except NotBasicIndexError:
+            return None
+
     def __setitem__(self, given: Any, value: Value) -> None:
         if self.is_scalar:
             raise TypeError(f"'numpy.{self.dtype}' object does not support item assignment")
-        try:
-            target = self._seen(indexed(self._view, given))
-        except NotBasicIndexError:
+        view = self._basic(given)
+        if view is None:
             _fancy_indexing().fancy_assign(self, given, value)
             return
+        target = self._seen(view)
         converted = _calling().converted(value, self.dtype, self._trace)
         if converted._shape and not target._shape and not _has_ellipsis(given):
             raise self._trace.abandon("assigning an array to an element")

@@ -189,6 +189,8 @@ class Jit:
         try:
             return run(leaves)
         except (ChangedResultError, GivenAsItIsError) as error:
+            if not (is_kept or traced.written) and isinstance(error, GivenAsItIsError):
+                return at_once(traced, leaves, lengths(values))
             return self._as_it_is(given, named, error)
 
     def _trial(self, kind: Hashable, leaves: Sequence[Any]) -> Trial:
@@ -282,7 +284,7 @@ class Jit:
         run = self._scheduled(traced, plan, arrays, empty, scalars, of)
         if run is None:
             return None
-        return runner(traced, run, shapes, scalars, of, self._options.get("workers"))
+        return runner(traced, run, shapes, scalars, of, self._options.get("workers"), chooses=self._chooses)
 
     def _is_worth_while(self, scheduled: Pipeline, traced: Traced, of: Callable[[Length], int]) -> bool:
         """Whether a schedule is enough faster than the function itself, on the machine that it is made for."""

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from slinky.frontend.donating import GivenAsItIsError
+from slinky.frontend.nodes import Array
 from slinky.frontend.sizes import Length
 from slinky.frontend.to_native import Runs
 from slinky.frontend.traced import Traced
@@ -35,9 +36,12 @@ def runner(
     scalars: dict[str, Any],
     of: Callable[[Length], int],
     workers: int | None,
+    *,
+    chooses: bool,
 ) -> Runner:
     """What runs a trace on arguments of just the sizes that `of` tells, whose outputs have these shapes and dtypes, by
-    so many threads (None: as many as there are)."""
+    so many threads (None: as many as there are); where it `chooses`, large arrays in columns are left to NumPy, whose
+    loops go along these."""
     sources, is_alone, enter = traced.sources, traced.is_one_array, plan.enter
     numbers = [number for number, _ in sources if number is not None]
     empty = _empty(shapes, workers)
@@ -59,7 +63,7 @@ def runner(
     if is_alone and len(shapes) == 1 and numbers and not traced.written and len(numbers) == len(sources):
         found = _of_arguments(plan, numbers, *shapes[0], scalars, empty)
     vars(found)["plan"] = plan
-    return _guarded(traced, found)
+    return _guarded(traced, found, chooses=chooses)
 
 
 def _empty(shapes: Sequence[tuple[tuple[int, ...], Any]], workers: int | None) -> Callable[..., Any]:
@@ -98,6 +102,18 @@ def _of_arguments(
     return run_on_many
 
 
+def _for_rows(run: Runner) -> Runner:
+    """The same, for arrays that lie in rows."""
+
+    def run_in_rows(leaves: Any) -> Any:
+        for leaf in leaves:
+            if isinstance(leaf, np.ndarray) and not leaf.flags.c_contiguous and _in_columns(leaf):
+                raise GivenAsItIsError("a large array lies in columns")
+        return run(leaves)
+
+    return run_in_rows
+
+
 def at_once(traced: Traced, leaves: Any, of: Callable[[Length], int]) -> Any:
     """What a trace gives that has just been made, for the arguments that it was made with: operation after operation,
     on whole arrays, as NumPy does it."""
@@ -113,10 +129,22 @@ def at_once(traced: Traced, leaves: Any, of: Callable[[Length], int]) -> Any:
     return traced.given_back(leaves, outputs, of, as_given)
 
 
-def _guarded(traced: Traced, run: Runner) -> Runner:
-    """The same, for arrays in C order alone where results depend on that."""
+def _in_columns(array: Array) -> bool:
+    """Whether neighbours along the last axis of a large array lie far from each other, and those along another do not:
+    lines of these are a line of the cache for each element."""
+    if array.ndim < 2 or array.nbytes < _LARGE:
+        return False
+    *others, last = map(abs, array.strides)
+    return bool(last >= _CACHE_LINE > min(others))
+
+
+_LARGE, _CACHE_LINE = 1 << 20, 64
+
+
+def _guarded(traced: Traced, run: Runner, *, chooses: bool) -> Runner:
+    """The same, for arrays in C order alone where results depend on that, or where it is to be fast."""
     if not traced.needs_c_order:
-        return run
+        return _for_rows(run) if chooses else run
 
     def run_in_order(leaves: Any) -> Any:
         if not all(leaf.flags.c_contiguous for leaf in leaves if isinstance(leaf, np.ndarray)):

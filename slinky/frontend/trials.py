@@ -14,7 +14,7 @@ import math
 
 import attrs
 
-LONG_SECONDS = 0.25
+LONG_SECONDS = 1.0
 """A call that takes longer counts, though it is the first one."""
 
 _CLEARLY = 1.5

@@ -650,5 +650,6 @@ def _place(choice: Choice) -> str:
 
 
 def _why(what: str, refusal: Exception) -> Why:
-    """What to say of a refusal, which is kept without the frames that it came through."""
+    """What to say of a refusal, which is kept without the frames that it came through, and those it came in."""
+    refusal.__context__ = refusal.__cause__ = None
     return _Refused(what, refusal.with_traceback(None))

@@ -420,7 +420,7 @@ class _Need:
         return _Need(self.reader, motion.axis, rate * self.slope, low, high, far)
 
 
-_PACKED = 3
+PACKED = 3
 """How often a product of matrices goes over the factor that it reads whole: it is written in another order, too."""
 
 _STATES = 2
@@ -451,7 +451,7 @@ def work_of(call: Related, strips: Strips | None) -> Work:
             still, each_time = still + size, each_time + size
         else:
             moving += size
-    each_time *= _PACKED if call.has_threads else 0
+    each_time *= PACKED if call.has_threads else 0
     moves = moving / strips.extent, float(still), strips.extent
     return Work(*operations, *moves, call.in_loops, call.block, float(each_time))
 
