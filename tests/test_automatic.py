@@ -509,12 +509,28 @@ def test_a_machine_is_measured_once_and_kept(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setenv("SLINKY_CACHE", str(tmp_path / "kept"))
     first = sl.this_machine()
     (path,) = (tmp_path / "kept").glob("machine-*.json")
-    other = attrs.evolve(first, cores=first.cores + 1)
+    cores = first.cores + 1
+    other = attrs.evolve(first, cores=cores, product_threads=machines._product_threads(cores))
     code = "import slinky as sl; print(sl.this_machine())"
     path.write_text(path.read_text().replace(f'"cores": {first.cores}', f'"cores": {other.cores}'))
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == str(other)
+
+
+@pytest.mark.parametrize(
+    ("said", "threads"),
+    [({}, 4), ({"OMP_NUM_THREADS": "1"}, 1), ({"OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "1"}, 2),
+     ({"MKL_NUM_THREADS": "many"}, 4), ({"OMP_NUM_THREADS": "64"}, 4), ({"OMP_NUM_THREADS": "0"}, 4)],
+)  # fmt: skip
+def test_products_of_matrices_have_the_threads_that_the_environment_says(
+    said: dict[str, str], threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "OMP_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in said.items():
+        monkeypatch.setenv(name, value)
+    assert machines._product_threads(4) == threads
 
 
 MB = 1 << 20

@@ -12,7 +12,7 @@ import pytest
 
 import slinky as sl
 from slinky.frontend import jitting
-from slinky.frontend.trials import LONG_SECONDS, Trial
+from slinky.frontend.trials import LONG_SECONDS, OFTEN, Trial
 
 Array = np.ndarray[Any, Any]
 jit = sl.jit(smallest=0, workers=1)
@@ -279,39 +279,67 @@ def test_attributes_of_numbers_and_containers_are_watched(kind: Any) -> None:
 # ----------------------------------------------------------------------------------------------------------------
 
 
-def test_the_second_trace_counts_and_is_compared_with_the_function_itself() -> None:
-    trial = Trial()
-    assert not trial.wants_plain
-    trial.took(LONG_SECONDS / 2)  # it makes plans
-    assert not trial.wants_plain
-    trial.took(0.02)
+def traced(trial: Trial, *seconds: float) -> Trial:
+    for each in seconds:
+        assert not trial.wants_plain
+        trial.took(each)
+    return trial
+
+
+def test_traces_in_a_row_are_compared_with_the_function_itself() -> None:
+    trial = traced(Trial(), LONG_SECONDS / 2, 0.02, 0.03, 0.02)  # the first one makes plans
     assert trial.wants_plain
     trial.took_plainly(0.01)
     assert not trial.wants_plain
     assert trial.is_plain
+    assert not traced(Trial(), 0.02, 0.01, 0.01, 0.01).is_plain
 
 
 def test_a_long_first_trace_counts() -> None:
-    trial = Trial()
-    trial.took(2 * LONG_SECONDS)
+    trial = traced(Trial(), 2 * LONG_SECONDS)
     assert trial.wants_plain
     trial.took_plainly(LONG_SECONDS)
     assert trial.is_plain
 
 
+def test_what_is_used_again_is_not_in_a_row() -> None:
+    trial = traced(Trial(), 0.1, 0.1, 0.1)
+    trial.restart()
+    assert not traced(trial, 0.1, 0.1, 0.1).wants_plain
+
+
 def test_what_is_nearly_as_fast_is_looked_at_again_later() -> None:
-    trial = Trial()
-    trial.took(0.1)
-    trial.took(0.012)
+    trial = traced(Trial(), 0.1, 0.012, 0.012, 0.012)
     trial.took_plainly(0.01)
     assert not trial.is_plain
     for _ in range(20):
         trial.took(0.012)
     assert trial.is_plain
-    faster = Trial(calls=2, traced=0.012, plain=0.01)
+    faster = Trial(calls=4, traced=0.012, plain=0.01)
     for _ in range(20):
         faster.took(0.004)
     assert not faster.is_plain
+
+
+def test_what_comes_again_and_again_is_traced_all_the_same() -> None:
+    trial = Trial()
+    trial.took(1.0, is_kept=True)
+    assert [trial.is_new("a") for _ in range(OFTEN + 2)] == [True] * (OFTEN - 1) + [False] * 3
+    assert trial.is_new("b")
+    trial.took(1.0)  # that is not kept
+    assert all(trial.is_new("a") for _ in range(2 * OFTEN))
+
+
+def test_a_float_that_changes_takes_no_memory() -> None:
+    """Nor does it keep what comes again from being traced."""
+    function, x = jit(lambda x, t: x * t + 1), np.ones((4, 3))
+    for k in range(300):
+        np.testing.assert_array_equal(function(x, 0.5 + k), x * (0.5 + k) + 1)
+    assert len(function._traces) <= jitting.KEPT_TRACES
+    assert len(function._trials) == 1
+    for _ in range(20):
+        function(x, 0.25)
+    assert function._key((x, 0.25), {}) in function._traces
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -344,7 +372,8 @@ def test_large_arrays_in_columns_are_left_to_numpy(workers: int, monkeypatch: py
 def test_trials_change_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever is faster."""
     for slow in (0.0, math.inf):
-        monkeypatch.setattr(Trial, "took", lambda self, seconds, slow=slow: setattr(self, "traced", slow))
+        monkeypatch.setattr(Trial, "took", lambda self, seconds, slow=slow, **_: setattr(self, "traced", slow))
+        monkeypatch.setattr(Trial, "wants_plain", property(lambda self: self.traced < math.inf and not self.is_plain))
         monkeypatch.setattr(Trial, "took_plainly", lambda self, seconds: setattr(self, "is_plain", True))
         calls: list[int] = []
 

@@ -34,7 +34,7 @@ from slinky.frontend.given import lazy_arrays
 from slinky.frontend.lowering import Lowered, count_of_funcs
 from slinky.frontend.namespaces import with_traced_numpy
 from slinky.frontend.nodes import Array, Source
-from slinky.frontend.reading import Reads
+from slinky.frontend.reading import Reads, content_of
 from slinky.frontend.running import at_once, runner
 from slinky.frontend.sizes import Length, lengths
 from slinky.frontend.tables import ANY_PIECES
@@ -61,7 +61,7 @@ from slinky.unloaded import draws_numbers
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 KEPT_TRACES = 64
-"""How many traces a function keeps, the latest ones."""
+"""How many traces a function keeps, the latest ones: for so many kinds of arguments, and so many for each."""
 
 LOOKS = 4
 """How many times a function is traced in vain to see whether it makes large arrays of small ones."""
@@ -108,6 +108,7 @@ class Jit:
         self._ready: dict[Hashable, Callable[[Any], Any]] = {}
         self._trials: dict[Hashable, Trial] = {}
         self._changes = 0
+        self._calls = self._last_traced = 0
         self._plain = self._called
         self._warned = False
 
@@ -119,6 +120,7 @@ class Jit:
 
     def __call__(self, /, *given: Any, **named: Any) -> Any:
         """What the function gives for these arguments."""
+        self._calls += 1
         if self._ready and not named:
             ready = self._ready.get(exact_kind(given))
             if ready is self._plain:
@@ -152,9 +154,12 @@ class Jit:
             return self._run_traced(traced, given, named, leaves)
         if kind in self._refused:
             return self._as_written(*given, **named)
-        trial, before = self._trial(kind, leaves), time.perf_counter()
-        if trial.is_plain:
+        trial, before = self._trial(given, named, leaves), time.perf_counter()
+        if trial.is_plain and trial.is_new(kind):
             return self._as_written(*given, **named)
+        if self._calls > self._last_traced + 1:
+            trial.restart()
+        self._last_traced = self._calls
         if trial.wants_plain:
             result = self._as_written(*given, **named)
             trial.took_plainly(time.perf_counter() - before)
@@ -173,8 +178,7 @@ class Jit:
             return result
         traced = self._warned_of(made)
         result = self._run_traced(traced, given, named, leaves)
-        if traced not in self._traces.get(key, ()):
-            trial.took(time.perf_counter() - before)
+        trial.took(time.perf_counter() - before, is_kept=traced in self._traces.get(key, ()))
         return result
 
     def _run_traced(self, traced: Traced, given: Any, named: Any, leaves: list[Any]) -> Any:
@@ -193,8 +197,10 @@ class Jit:
                 return at_once(traced, leaves, lengths(values))
             return self._as_it_is(given, named, error)
 
-    def _trial(self, kind: Hashable, leaves: Sequence[Any]) -> Trial:
-        """What is known of calls with arguments of such a kind and size that are traced each time."""
+    def _trial(self, given: Any, named: Any, leaves: Sequence[Any]) -> Trial:
+        """What is known of calls with arguments of such a kind and size, whatever floats are among them, that are
+        traced."""
+        kind = loose_kind((given, named), with_floats=False)
         sizes = (kind, *(leaf.shape for leaf in leaves if isinstance(leaf, np.ndarray)))
         if sizes not in self._trials and len(self._trials) >= KEPT_TRACES:
             self._trials.clear()
@@ -356,7 +362,7 @@ class Jit:
 
     def _key(self, given: Any, named: Any) -> Hashable | None:
         try:
-            key = kind_of((given, named))
+            key = kind_of((given, named), content_of)
             hash(key)
             return key
         except TypeError:
@@ -388,6 +394,8 @@ class Jit:
         if self._reads is None:
             self._reads = Reads(self._function)
         reads = self._reads
+        for _, leaf in leaves_of((given, named)):
+            reads.look_at(leaf)
         effect = reads.effect if self._changes < MOST_CHANGES else "it changes what it reads"
         if effect is not None:
             self._give_up(kind, effect)
@@ -426,6 +434,8 @@ class Jit:
             return None
         self._changes += not reads.hold()
         if not trace.reasons and reads.reason is None and may_keep and reads.hold():
+            if kind not in self._traces and len(self._traces) >= KEPT_TRACES:
+                del self._traces[next(iter(self._traces))]
             kept = self._traces.setdefault(kind, [])
             kept.insert(0, traced)
             for node in own.numbers:
@@ -475,6 +485,8 @@ class Jit:
         """The function cannot be traced for arguments like these."""
         if self._strict:
             raise TracingError(f"{self._function.__name__} cannot be traced: {why}") from None
+        if len(self._refused) >= KEPT_TRACES:
+            self._refused.clear()
         self._refused[kind] = why
 
     def _lazy(self, trace: Trace, given: Any, named: Any, own: Arguments) -> tuple[Any, Any]:

@@ -51,21 +51,24 @@ def has_attributes(value: Any) -> bool:
     return bool(getattr(value, "__dict__", None)) and not isinstance(value, Enum)
 
 
-def kind_of(tree: Any) -> Hashable:
-    """What of arguments decides what a function does, but for lengths.
+def kind_of(tree: Any, of_object: Callable[[Any], Hashable] | None = None) -> Hashable:
+    """What of arguments decides what a function does, but for lengths; `of_object` says it of what is none of Python's
+    and NumPy's own.
 
     Raises `TypeError` where that is not known.
     """
     if type(tree) in (np.ndarray, np.memmap):
         return (np.ndarray, tree.ndim, tree.dtype)
     if type(tree) in (tuple, list):
-        return (type(tree), *map(kind_of, tree))
+        return (type(tree), *(kind_of(each, of_object) for each in tree))
     if type(tree) is dict:
-        return (dict, *((key, kind_of(each)) for key, each in tree.items()))
+        return (dict, *((key, kind_of(each, of_object)) for key, each in tree.items()))
     if isinstance(tree, (*CONSTANTS, np.dtype, slice)) and not has_attributes(tree):
         return exactly(tree)
     if isinstance(tree, type) and tree.__module__ in ("builtins", "numpy"):  # others have attributes that may be set
         return tree
+    if of_object is not None:
+        return of_object(tree)
     raise TypeError(f"arguments of type {type(tree).__name__}")
 
 
@@ -89,12 +92,15 @@ def exact_kind(given: tuple[Any, ...]) -> Hashable | None:
     return tuple(found)
 
 
-def loose_kind(tree: Any) -> Hashable:
-    """The same as far as it is known: of other values, their classes."""
+def loose_kind(tree: Any, *, with_floats: bool = True) -> Hashable:
+    """The same as far as it is known: of other values, their classes; of floats, too, if these do not matter."""
     if type(tree) in (tuple, list):
-        return (type(tree), *map(loose_kind, tree))
+        return (type(tree), *(loose_kind(each, with_floats=with_floats) for each in tree))
     if type(tree) is dict:
-        return (dict, *((loose_kind(key), loose_kind(each)) for key, each in tree.items()))
+        items = ((loose_kind(key), loose_kind(each, with_floats=with_floats)) for key, each in tree.items())
+        return (dict, *items)
+    if not with_floats and isinstance(tree, (float, complex, np.inexact)):
+        return ("of class", type(tree))
     try:
         found = kind_of(tree)
         hash(found)
