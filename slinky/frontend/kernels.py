@@ -31,6 +31,7 @@ from slinky.graph.boundaries import CONSTANT, NUMPY_RULES, RULES, fill_value
 from slinky.graph.buffers import Access, BufferExpr
 from slinky.graph.funcs import Func
 from slinky.ir.operations import FloatScalar
+from slinky.ir.remembered import Remembering, remembered
 from slinky.symbolic.expressions import Node, Variable, variable
 from slinky.symbolic.intervals import Interval
 
@@ -43,7 +44,7 @@ _NUMPY_NAMES = {rule: name for name, rule in NUMPY_RULES.items()}
 
 
 @attrs.frozen(slots=False)
-class Kernel:
+class Kernel(Remembering):
     """A function of arrays with its halo: what each element of the result reads of the arrays, around its own place.
 
     `sl.stencil`, `sl.rowwise` and `sl.elementwise` make kernels of functions, and say what the fields are. Of a kernel:
@@ -226,7 +227,7 @@ class Kernel:
 
     def _placed(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Arguments by position and by name: arrays by position where the function's signature is known."""
-        parameters = _parameters(self.function)
+        parameters = _parameters(self)
         if parameters is None:
             return tuple(args), dict(kwargs)
         if self.output is not None and self.output not in parameters:
@@ -336,22 +337,15 @@ def rank_of(given: Any) -> int:
     return int(given.rank if isinstance(given, BufferExpr) else given.ndim)
 
 
-@functools.lru_cache(maxsize=1024)
-def _signature(function: Callable[..., Any]) -> dict[str, inspect.Parameter] | None:
+@remembered
+def _parameters(kernel: Kernel) -> dict[str, inspect.Parameter] | None:
+    """The parameters of its function; None where they cannot be known, as of much that is written in C."""
+    if isinstance(kernel.function, np.ufunc):
+        return None
     try:
-        return dict(inspect.signature(function).parameters)
+        return dict(inspect.signature(kernel.function).parameters)
     except (TypeError, ValueError):
         return None
-
-
-def _parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter] | None:
-    """The parameters of a function; None where they cannot be known, as of much that is written in C."""
-    if isinstance(function, np.ufunc):
-        return None
-    try:
-        return _signature(function)
-    except TypeError:  # not hashable
-        return _signature.__wrapped__(function)
 
 
 def _read_only(array: Array) -> Array:

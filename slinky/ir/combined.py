@@ -9,17 +9,16 @@ Invariant: a formula found here gives, over any box of one piece, the bits that 
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
 
 from slinky.ir.formulas import Apply, Axis, Constant, Convert, Element, Formula, Result, Step
 from slinky.ir.operations import Accumulation, Callback, Expression, Stage
+from slinky.ir.remembered import remembered
 from slinky.ir.statements import InputPort, LoweredFunc
 from slinky.symbolic.expressions import as_expr, linear
 
 
-@lru_cache(maxsize=4096)
+@remembered
 def formula_of(func: LoweredFunc) -> Formula | None:
     """The formula that a func computes, if it is arithmetic."""
     operation = func.operation

@@ -12,12 +12,12 @@ Invariant: whenever a statement runs, all that it touches lies in the boxes of i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from typing import TypeAlias, assert_never
 
 import attrs
 
 from slinky.ir.regions import BoundsOf, end_symbols, input_regions, input_templates, output_region, seen_templates
+from slinky.ir.remembered import remembered
 from slinky.ir.statements import Alloc, Block, Call, Check, For, If, LoweredFunc, Pass, Statement, blocks_of, walk
 from slinky.symbolic.expressions import Expr
 from slinky.symbolic.intervals import Box, Interval, evaluate_box, intersection
@@ -102,7 +102,7 @@ def calls_in(block: Block) -> Iterator[Touching]:
 # ----------------------------------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=16384)
+@remembered
 def _limits(func: LoweredFunc, writes: tuple[str, ...]) -> tuple[tuple[int, str, int], ...]:
     return tuple(
         (dim, buffer, position)
@@ -124,7 +124,7 @@ def clamped_box(call: Call, bounds_of: BoundsOf) -> Box:
     return _clamped(call.func, call.box, tuple([bounds_of(buffer) for buffer in call.writes]))
 
 
-@lru_cache(maxsize=16384)
+@remembered
 def _clamped(func: LoweredFunc, box: Box, bounds: tuple[Box, ...]) -> Box:
     clamped = list(box)
     for port, bound in zip(func.outputs, bounds, strict=True):
@@ -185,7 +185,7 @@ def writes(statement: Statement, box: Box) -> tuple[Effect, ...]:
     return _nothing_of(statement)
 
 
-@lru_cache(maxsize=65536)
+@remembered
 def _reads_of_call(func: LoweredFunc, buffers: tuple[str, ...], box: Box) -> tuple[Effect, ...]:
     # The hull of what the points of a box read: a region may have holes, and the ends need not be taken.
     regions = zip(buffers, input_regions(func, box), strict=True)

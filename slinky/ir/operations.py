@@ -19,6 +19,7 @@ import numpy as np
 
 from slinky.errors import ExpressionError
 from slinky.ir.formulas import Formula
+from slinky.ir.remembered import Remembering
 from slinky.symbolic.expressions import Expr, Variable
 from slinky.symbolic.intervals import Interval
 from slinky.symbolic.traversal import substitute
@@ -66,7 +67,7 @@ def _takes_floats(other: object) -> bool:
 
 
 @attrs.frozen(eq=False, kw_only=True)
-class _Operation:
+class _Operation(Remembering):
     """What every operation says of itself.
 
     `arguments` are further values, by name, some of them expressions. With `in_place`, it gives the same result where

@@ -14,7 +14,6 @@ Invariant: what is run is NumPy's own function. Where there is a `Combined`, it 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any
 
 import attrs
@@ -22,6 +21,7 @@ import numpy as np
 
 from slinky.errors import CallbackError
 from slinky.ir.operations import Callback
+from slinky.ir.remembered import remembered
 from slinky.ir.statements import LoweredFunc
 
 _OF_ELEMENTS: dict[Callable[..., Any], np.ufunc] = {
@@ -147,7 +147,7 @@ def write_result(name: str, result: Any, target: Any) -> None:
     target[...] = array
 
 
-@lru_cache(maxsize=4096)
+@remembered
 def combined_of(func: LoweredFunc) -> Combined | None:
     """What a func combines, if it is a reduction of whole axes that is understood."""
     operation = func.operation

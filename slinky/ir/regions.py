@@ -8,11 +8,11 @@ the access reads, and a smaller box never reads more than a larger one.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from slinky.ir.remembered import remembered
 from slinky.ir.statements import ConstantBuffer, LoweredFunc, OutputPort, Program, View
 from slinky.symbolic.bounds import bounds
 from slinky.symbolic.expressions import Expr, constant, linear, metadata, variable
@@ -24,19 +24,19 @@ BoundsOf: TypeAlias = Callable[[str], Box]
 """The bounds of a buffer, by its name."""
 
 
-@lru_cache(maxsize=32768)
+@remembered
 def _ends(func: LoweredFunc) -> tuple[tuple[Expr, Expr], ...]:
     """The symbols that stand for the ends of a func's box in its templates."""
     return tuple((variable(f"{dim.name}.min"), variable(f"{dim.name}.max")) for dim in func.dims)
 
 
-@lru_cache(maxsize=32768)
+@remembered
 def input_templates(func: LoweredFunc) -> tuple[Box, ...]:
     """The region of each input, in terms of `end_symbols`."""
     return _templates(func, tuple(port.box for port in func.inputs))
 
 
-@lru_cache(maxsize=32768)
+@remembered
 def seen_templates(func: LoweredFunc) -> tuple[Box | None, ...]:
     """The box that the operation sees of each port that has a view, inputs then outputs; in terms of `end_symbols`."""
     views = tuple(port.view for port in func.ports)
@@ -67,7 +67,7 @@ def end_symbols(func: LoweredFunc) -> tuple[tuple[Expr, Expr], ...]:
     return _ends(func)
 
 
-@lru_cache(maxsize=65536)
+@remembered
 def input_regions(func: LoweredFunc, box: Box) -> tuple[Box, ...]:
     """What a call of this func over this box (not empty) reads of each of its inputs."""
     values = end_values(func, box)

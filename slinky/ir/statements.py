@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from typing import Any, TypeAlias, assert_never, get_args
 
 import attrs
@@ -23,6 +22,7 @@ import numpy as np
 
 from slinky.errors import ProgramError
 from slinky.ir.operations import Accumulation, Operation, Reduction
+from slinky.ir.remembered import Remembering, remembered
 from slinky.symbolic.expressions import (
     Condition,
     Expr,
@@ -197,7 +197,7 @@ class Fused:
 
 
 @attrs.frozen(eq=False)
-class LoweredFunc:
+class LoweredFunc(Remembering):
     """What a call runs: the geometry of its ports, and the operation.
 
     Producing the box B of its dimensions, it writes exactly the points of B in each output, and reads of each input
@@ -258,13 +258,13 @@ class LoweredFunc:
         return _dim_names(self)
 
 
-@lru_cache(maxsize=16384)
+@remembered
 def asks_for_an_order(func: LoweredFunc) -> bool:
     """Whether a func takes a buffer in some order of its dimensions only."""
     return any(port.order is not None for port in func.ports)
 
 
-@lru_cache(maxsize=16384)
+@remembered
 def _dim_names(func: LoweredFunc) -> tuple[str, ...]:
     return tuple(dim.name.rpartition(".")[2] for dim in func.dims)
 
@@ -380,7 +380,7 @@ SERIAL = Serial()
 
 
 @attrs.frozen
-class Alloc:
+class Alloc(Remembering):
     """A buffer for the rest of its block. It holds `box`; nothing is written yet. Freed after its last use.
 
     Where `folds[i]` is an expression F, coordinates of dimension i that differ by a multiple of F share storage. What
@@ -399,7 +399,7 @@ class Alloc:
 
 
 @attrs.frozen
-class Call:
+class Call(Remembering):
     """Run a func over a box of its dimensions, clamped to the bounds of its outputs.
 
     `reads` and `writes` are its operands: the buffers that the func's inputs and outputs stand for here, one per port.
@@ -415,7 +415,7 @@ class Call:
 
 
 @attrs.frozen
-class For:
+class For(Remembering):
     """Run the body with `variable` at `range.min`, then `step` (at least 1) further on, while at most `range.max`."""
 
     variable: LoopVariable
@@ -427,7 +427,7 @@ class For:
 
 
 @attrs.frozen
-class If:
+class If(Remembering):
     """Run the body where the condition holds, else `orelse`."""
 
     condition: Condition
@@ -437,7 +437,7 @@ class If:
 
 
 @attrs.frozen
-class Check:
+class Check(Remembering):
     """A condition that must hold; `message` tells the user what is required where it does not."""
 
     condition: Condition
@@ -446,7 +446,7 @@ class Check:
 
 
 @attrs.frozen
-class Pass:
+class Pass(Remembering):
     """Nothing."""
 
     id: int = _identity()

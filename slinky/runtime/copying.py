@@ -16,6 +16,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from slinky.errors import ExecutionError
 from slinky.ir.operations import Copy
+from slinky.ir.remembered import remembered
 from slinky.runtime.assembled_copies import assembled
 from slinky.runtime.buffers import Array, Buffer
 from slinky.runtime.copy_pieces import Form, pieces
@@ -27,7 +28,7 @@ _Lies: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
 """The first coordinates of an array, and its shape."""
 
 
-@functools.lru_cache(maxsize=1024)
+@remembered
 def carrier(copy: Copy) -> Callable[..., None]:
     """The function that carries out a copy: called with `sl.Buffer` objects, the sources and the target, and the values
     of its parameters by name."""

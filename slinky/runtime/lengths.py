@@ -5,12 +5,12 @@ Most are such multiples. So whoever counts bytes over many iterations need not f
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TypeAlias
 
 import attrs
 
 from slinky.ir.regions import end_symbols, input_templates
+from slinky.ir.remembered import remembered
 from slinky.ir.statements import LoweredFunc
 from slinky.symbolic.expressions import Constant, Expr, linear
 
@@ -36,7 +36,7 @@ class Geometry:
     read: tuple[tuple[Forms, tuple[Expr, ...], int], ...]
 
 
-@lru_cache(maxsize=4096)
+@remembered
 def geometry_of(func: LoweredFunc) -> Geometry:
     """How large the regions of a func are; remembered with it."""
     whole = tuple((d, 1, 0) for d in range(len(func.dims)))

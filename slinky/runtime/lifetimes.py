@@ -10,25 +10,31 @@ from functools import wraps
 from typing import TypeVar
 
 from slinky.ir.effects import buffers_named
+from slinky.ir.remembered import table_of
 from slinky.ir.sharing import Guest, guests_in, host_of
 from slinky.ir.statements import Alloc, Block, Call, Statement, walk
 
 R = TypeVar("R")
 
-_REMEMBERED_BLOCKS = 4096
+_REMEMBERED = 64
 
 
 def once_per_block(find: Callable[[Block], R]) -> Callable[[Block], R]:
-    """Remember what is found for a block. It never changes, so it is known by identity: to compare two takes long."""
-    known: dict[int, tuple[Block, R]] = {}
+    """Remember what is found for a block. It never changes, so it is known by identity: to compare two takes long.
+
+    The first statement of a block remembers it, and goes when no program has it any more.
+    """
 
     @wraps(find)
     def found(block: Block) -> R:
-        entry = known.get(id(block))
+        if not block:
+            return find(block)
+        known, question = table_of(block[0]), (find, id(block))
+        entry: tuple[Block, R] | None = known.get(question)
         if entry is None or entry[0] is not block:
-            if len(known) >= _REMEMBERED_BLOCKS:
+            if len(known) >= _REMEMBERED:
                 known.clear()
-            entry = known[id(block)] = (block, find(block))  # keeps the block, so that its number stays its own
+            entry = known[question] = (block, find(block))  # keeps the block, so that its number stays its own
         return entry[1]
 
     return found

@@ -9,27 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, assert_never
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from slinky.ir.operations import Accumulation, Stage
+from slinky.ir.remembered import remembered
 from slinky.runtime.buffers import Array, Buffer
 from slinky.runtime.calling import call_callback
 
-_carriers: WeakKeyDictionary[Accumulation, Callable[..., Any]] = WeakKeyDictionary()
-"""A carrier holds what it needs of its operation, and not the operation: else both would be kept for ever."""
 
-
+@remembered
 def stage_carrier(operation: Accumulation) -> Callable[..., Any]:
     """The function that carries out a stage: called with its inputs, then its outputs, and its arguments."""
-    found = _carriers.get(operation)
-    if found is None:
-        found = _carriers[operation] = _carrier(operation)
-    return found
-
-
-def _carrier(operation: Accumulation) -> Callable[..., Any]:
     match operation.stage:
         case Stage.INIT:
             return _init(operation)
