@@ -42,7 +42,7 @@ from slinky.ir.statements import (
     Statement,
     View,
 )
-from slinky.ir.stored import values
+from slinky.ir.stored import own_callbacks, values
 from slinky.ir.stored.reading import Reading, shown
 from slinky.ir.stored.requirements import require_func, require_program, require_that_it_runs
 from slinky.ir.stored.writing import Writing
@@ -161,7 +161,7 @@ _CODECS: dict[str, Codec] = {
     "np.ufunc": Codec(values.write_ufunc, values.read_ufunc),
     "np.dtype[Any]": Codec(values.write_dtype, values.read_dtype),
     "np.ndarray[Any, Any]": Codec(values.write_array, values.read_array),
-    "Callable[..., Any]": Codec(values.write_callable, values.read_callable),
+    "Callable[..., Any]": Codec(own_callbacks.write_callback, own_callbacks.read_callback),
     "Any": Codec(values.write_value, values.read_value),
 }
 

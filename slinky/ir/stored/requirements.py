@@ -13,7 +13,8 @@ import numpy as np
 
 from slinky.errors import FormatError, SlinkyError
 from slinky.ir.formulas import Apply, Axis, Choose, Constant, Coordinate, Element, Formula, Operand, Result
-from slinky.ir.operations import Accumulation, Copy, Expression, Nested, Operation, Reduction, Stage
+from slinky.ir.operations import Accumulation, Callback, Copy, Expression, Nested, Operation, Reduction, Stage
+from slinky.ir.reducing import Reducing
 from slinky.ir.regions import end_symbols, input_templates, output_region, seen_templates
 from slinky.ir.statements import (
     LARGEST_ALIGNMENT,
@@ -31,7 +32,7 @@ from slinky.ir.stored.reading import Reading, is_dimension, is_name, shown
 from slinky.ir.validation import validated
 from slinky.ir.verifier import verify_program
 from slinky.symbolic.bounds import bounds
-from slinky.symbolic.expressions import Expr, Scalar, Variable, is_power_of_two, linear, variable
+from slinky.symbolic.expressions import Expr, Scalar, Variable, equal, is_power_of_two, linear, variable
 from slinky.symbolic.intervals import Interval, box_symbols
 from slinky.symbolic.proofs import facts, prove
 from slinky.symbolic.traversal import substitute, symbols, union_of_symbols
@@ -104,6 +105,8 @@ def require_func(reading: Reading, func: LoweredFunc) -> None:
     _require_operation(reading, func.operation)
     if func.reduction is not None:
         _require_reduction(reading, func, func.reduction)
+    if isinstance(func.operation, Callback) and isinstance(func.operation.function, Reducing):
+        _require_reducing(reading, func, func.operation.function)
     if isinstance(func.operation, Copy):
         _require_copy(reading, func, func.operation)
     if isinstance(func.operation, Accumulation):
@@ -193,6 +196,43 @@ def _require_copy(reading: Reading, func: LoweredFunc, copy: Copy) -> None:
             reading.fail(f"a source of a copy has an index, edges and a boundary rule for each of {seen} dimensions")
         ends = [e for i in (*source.edges, *(i for _, i in source.where)) if i is not None for e in (i.min, i.max)]
         _require_known(reading, [*source.index, *ends, *(e for e, _ in source.where)], known)
+
+
+def _require_reducing(reading: Reading, func: LoweredFunc, reducing: Reducing) -> None:
+    """Refuse a function of NumPy's that reduces other axes than its func has not, where a back end writes it in C."""
+    if len(func.inputs) != 1 or len(func.outputs) != 1:
+        reading.fail(f"{reducing.name} reduces one buffer and writes one, got {len(func.inputs)}, {len(func.outputs)}")
+    (port,), (output,) = func.inputs, func.outputs
+    given = dict(reducing.keywords)
+    axes, rank = sorted(reducing.axes), port.seen_rank
+    if not set(axes).isdisjoint(reducing.wide) or len({*axes, *reducing.wide}) != len(axes) + len(reducing.wide):
+        reading.fail(f"axes are reduced, or wide, each once at most, got {reducing.axes} and {reducing.wide}")
+    if any(not 0 <= axis < rank for axis in (*axes, *reducing.wide)):
+        reading.fail(f"an input of rank {rank} has no such axes: {reducing.axes} and {reducing.wide}")
+    if reducing.combined() is None:
+        return
+    if "axis" in given and _sorted_axes(given["axis"], rank) != axes:
+        reading.fail(f"{reducing.name} reduces the axes {reducing.axes}, and is told {given['axis']!r:.60}")
+    if given.get("dtype", output.dtype) != output.dtype:
+        reading.fail(f"{reducing.name} writes {output.dtype}, and is told {given['dtype']}")
+    ends = end_symbols(func)
+    known = facts(*func.known, *(lo <= hi for lo, hi in ends))
+    box = tuple(Interval(lo, hi) for lo, hi in ends)
+    seen, written = seen_templates(func)
+    given_box = input_templates(func)[0] if seen is None else seen
+    target = output_region(output, box) if written is None else written
+    kept = [i for axis, i in enumerate(given_box) if axis not in axes]
+    alike = (prove(equal(i.max - i.min, t.max - t.min), known) for i, t in zip(kept, target, strict=False))
+    if len(kept) != len(target) or not all(alike):
+        reading.fail(f"what {reducing.name} does not reduce is not shown to be what its func writes")
+
+
+def _sorted_axes(given: object, rank: int) -> list[int] | None:
+    """Axes as NumPy is told them, from 0 on; None for what are none."""
+    axes = tuple(range(rank)) if given is None else given if isinstance(given, tuple) else (given,)
+    if not all(type(axis) is int and -rank <= axis < rank for axis in axes):
+        return None
+    return sorted(int(axis) % rank for axis in axes)
 
 
 def _require_reduction(reading: Reading, func: LoweredFunc, reduction: Reduction) -> None:

@@ -68,6 +68,10 @@ class Writing:
             self.funcs.append(written)
         return self._funcs[func]
 
+    def names(self, callback: Any) -> bool:
+        """Whether a callback goes by a name that was given, even one that could write itself."""
+        return any(is_same(given, callback) for given in self._given.values())
+
     def callback(self, callback: Any) -> str:
         """The name of a callback: one that was given, or its own."""
         name = self._name_of(callback)
@@ -99,6 +103,10 @@ class Numbering(Writing):
     def __init__(self, known: Mapping[str, Callable[..., Any]] | None = None) -> None:
         super().__init__({})
         self.numbered: dict[str, Callable[..., Any]] = dict(known or {})
+
+    def names(self, callback: Any) -> bool:
+        """All go by names here."""
+        return True
 
     def _name_of(self, callback: Any) -> str:
         for name, known in self.numbered.items():
