@@ -303,6 +303,35 @@ def test_arrays_that_outlive_their_call_have_their_values() -> None:
     assert_same(escaped[0], image(4) * 2)
 
 
+def test_a_mask_is_not_lost() -> None:
+    masked = np.ma.masked_array(np.arange(5.0), mask=[0, 1, 0, 0, 1])
+    with pytest.raises(sl.TracingError, match=r"without a mask, which would be lost; use \.filled"):
+        sl.lazy(masked)
+
+
+def test_what_is_broadcast_is_copied_once() -> None:
+    row = np.arange(3.0)
+    lazy = sl.lazy(np.broadcast_to(row, (10**12, 3)), copy=True)  # all of it would be 24 terabytes
+    row[:] = 7
+    assert_same(np.asarray((lazy + 1)[5:7]), np.array([[1.0, 2.0, 3.0]] * 2))
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.broadcast_to(np.arange(4.0)[::-1, None], (4, 5)),
+        np.broadcast_to(np.float32(3), (2, 3)),
+        np.broadcast_to(np.arange(3), (0, 3)),
+        np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+        np.array(5),
+    ],
+)
+def test_copies_of_lazy_arrays_have_their_elements(array: np.ndarray[Any, Any]) -> None:
+    lazy = sl.lazy(array, copy=True)
+    assert_same(np.asarray(lazy), array)
+    assert_same(np.asarray(lazy.sum()), np.asarray(array.sum()))
+
+
 @pytest.mark.parametrize("documented", [sl.jit, sl.lazy])
 def test_the_examples_of_docstrings(documented: Any) -> None:
     problems: list[str] = []

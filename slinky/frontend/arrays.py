@@ -25,6 +25,7 @@ from slinky.frontend.operations import Assembled, Part
 from slinky.frontend.sizes import expr_of, known
 from slinky.frontend.tracing import FREE, Trace, errors_now, may_change, values_of
 from slinky.frontend.views import NotBasicIndexError, broadcast, indexed, sees_the_same, transposed
+from slinky.unloaded import is_masked
 
 _AS_IT_COMES = ("K", "k", "A", "a", None)
 _IN_COLUMNS = ("F", "f")
@@ -606,18 +607,26 @@ def lazy(array: Any, *, name: str = "array", copy: bool | None = None) -> LazyAr
     Parameters: the array; a `name` for it in pipelines; `copy`: an array that could be written to before its elements
     are needed is copied, unless this is False, which is a promise that nobody does.
 
-    Raises `TracingError` for what holds no numbers.
+    Raises `TracingError` for what holds no numbers, and for an array with a mask, which would be lost.
     """
     if isinstance(array, LazyArray):
         return array
+    if is_masked(array):
+        raise TracingError("lazy() takes arrays without a mask, which would be lost; use .filled(...) or .data")
     given = np.asarray(array)
     if not is_traceable(given):
         raise TracingError(f"lazy() takes arrays of numbers, got dtype {given.dtype} and type {type(array).__name__}")
     if copy is not False and (copy or may_change(given)):
-        given = given.copy("K")
+        given = _copied(given)
     given = given.view()
     given.flags.writeable = False
     return placed(FREE.source(given, name, origin="lazy"), FREE)
+
+
+def _copied(array: Array) -> Array:
+    """A copy of what lies there: elements that an array has again and again along an axis are copied once."""
+    once = tuple([slice(None) if stride else slice(1) for stride in array.strides])
+    return np.broadcast_to(array[once].copy("K"), array.shape)
 
 
 def is_traceable(array: object) -> bool:
