@@ -323,3 +323,14 @@ def test_edges_of_two_kinds() -> None:
     report = probe(lambda a: ndimage.uniform_filter1d(np.gradient(a, axis=1), 3, axis=0), (30, 31))
     assert report.halo == ((1, 1), (1, 1))
     assert report.boundary == ("own", "own")
+
+
+@pytest.mark.parametrize("dtype", ["g", "G", ">f8", ">c8", ">i4", ">u2", ">m8[s]"])
+def test_dtypes_with_padding_and_of_another_byte_order_are_probed_as_others(dtype: str) -> None:
+    given = np.arange(1, 73).astype("i8" if "m8" in dtype else dtype).astype(dtype).reshape(8, 9)
+    assert "sl.elementwise" in str(sl.probe(lambda x: x + x, given))
+    assert "sl.stencil(halo=((0, 1), (0, 0)))" in str(sl.probe(lambda x: x[1:] + x[:-1], given))
+
+
+def test_random_arrays_have_the_dtype_that_is_asked_for() -> None:
+    assert "sl.elementwise" in str(sl.probe(lambda x: x * 2, (8, 9), dtype=">f4"))

@@ -242,7 +242,7 @@ def other_than(array: Array, rng: np.random.Generator) -> Array:
     """Elements of which each is another than that of an array."""
     match array.dtype.kind:
         case "b" | "i" | "u":
-            return ~array
+            return np.asarray(~array).astype(array.dtype, copy=False)  # in the byte order that it has
         case "f" | "c":
             return np.asarray(array * 0 + 1 + rng.integers(200, 300, array.shape)).astype(array.dtype)
         case _:

@@ -21,6 +21,7 @@ import numpy as np
 from slinky.errors import ArgumentError
 from slinky.frontend.foreign import RaisedError, foreign
 from slinky.runtime.buffers import Array
+from slinky.runtime.callbacks import are_equal
 
 _ROUNDING = {2: 8, 4: 64}
 """How many units in the last place a result may differ without depending on what was changed, by size of the numbers;
@@ -70,7 +71,7 @@ class Experiment:
         """
         for arrays in self.backgrounds:
             result, again = self.run(*arrays), self.run(*arrays)
-            if result.shape != again.shape or result.tobytes() != again.tobytes():
+            if result.shape != again.shape or not are_equal(result, again):
                 raise ArgumentError("probe: called twice with the same arrays, the function gives two results")
             if self.results and result.shape != self.results[0].shape:
                 raise ArgumentError(

@@ -28,7 +28,7 @@ from slinky.frontend.foreign import RaisedError
 from slinky.frontend.perturbing import Experiment, backgrounds_of
 from slinky.frontend.probe_reports import ProbeReport
 from slinky.frontend.reports import FuncReport
-from slinky.frontend.result_sizes import result_dtypes, sizes_along
+from slinky.frontend.result_sizes import resized, result_dtypes, sizes_along
 from slinky.frontend.verifying_funcs import verify_func
 from slinky.graph.boundaries import CONSTANT, NUMPY_RULES, RULES
 from slinky.graph.buffers import BufferExpr
@@ -379,7 +379,7 @@ class _Prober:
     def _resized(self, array: Array, more: int) -> Array:
         """An array more than twice as large, with the same elements in another order."""
         shape = [2 * n + more if n > 1 else n for n in array.shape]
-        return self.experiment.rng.permutation(np.resize(array, shape).reshape(-1)).reshape(shape)
+        return self.experiment.rng.permutation(resized(array, shape).reshape(-1)).reshape(shape)
 
     @property
     def _is_inexact(self) -> bool:

@@ -57,9 +57,9 @@ def _shapes(
     """The shapes of results for arrays of so many more elements along some axes; none if it does not take them."""
     found = {}
     for more in _MORE:
-        resized = [_resized(array, axes, more) if array.ndim == rank else array for array in arrays]
+        longer = [_longer(array, axes, more) if array.ndim == rank else array for array in arrays]
         try:
-            shape = experiment.attempt(*resized).shape
+            shape = experiment.attempt(*longer).shape
         except (RaisedError, ArgumentError):
             return {}
         if len(shape) != ndim:
@@ -68,11 +68,16 @@ def _shapes(
     return found
 
 
-def _resized(array: Array, axes: Sequence[int], more: int) -> Array:
+def _longer(array: Array, axes: Sequence[int], more: int) -> Array:
     shape = list(array.shape)
     for axis in axes:
         shape[axis] += more
-    return np.resize(array, shape)
+    return resized(array, shape)
+
+
+def resized(array: Array, shape: Sequence[int]) -> Array:
+    """An array of another shape with the same elements over and over, in the byte order that they have."""
+    return np.resize(array, tuple(shape)).astype(array.dtype, copy=False)
 
 
 def _formula(seen: dict[int, int]) -> str | None:

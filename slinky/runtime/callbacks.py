@@ -90,19 +90,19 @@ def check_in_place(
         results[o] = _with(outputs[o], shared)
         call_callback(function_of(operation), name, given, results, arguments)
         # All outputs: what is written over an input too early spoils those that are computed of it afterwards.
-        if not all(_are_equal(array_of(r), array_of(x)) for r, x in zip(results, outputs, strict=True)):
+        if not all(are_equal(array_of(r), array_of(x)) for r, x in zip(results, outputs, strict=True)):
             raise CallbackError(
                 f"the callback of {name} is declared to work in place, but gives something else where {written} is "
                 f"the memory of {read}; it reads {read} after it has written there. Declare it with in_place=False"
             )
 
 
-def _are_equal(a: Array, b: Array) -> bool:
+def are_equal(a: Array, b: Array) -> bool:
     """Whether two arrays hold the same, bit by bit, but for bytes that are padding and may hold anything."""
     if a.tobytes() == b.tobytes():
         return True
     if a.dtype.names is not None:
-        return all(_are_equal(a[name], b[name]) for name in a.dtype.names)
+        return all(are_equal(a[name], b[name]) for name in a.dtype.names)
     return a.dtype.char in "gG" and np.array_equal(a, b, equal_nan=True)
 
 
