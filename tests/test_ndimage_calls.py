@@ -100,3 +100,31 @@ def test_ranks_know_one_mode(name: str) -> None:
     array = np.array(RANKED)
     with pytest.raises(RuntimeError):
         jit(lambda x: getattr(sl.ndimage, name)(x, size=(2, 3), mode=["reflect", "constant"], **arguments))(array)
+
+
+@pytest.mark.parametrize("given", [np.array(3.5), np.float32(2), np.array([1.5, 3.5]), np.array([2, 7, 1])])
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("gaussian_filter", (1.0,)),
+        ("uniform_filter", (3,)),
+        ("median_filter", (3,)),
+        ("maximum_filter", (3,)),
+        ("grey_opening", (3,)),
+        ("morphological_gradient", (3,)),
+        ("laplace", ()),
+        ("correlate", (np.array(2.0),)),
+        ("generic_filter", (np.max, 3)),
+        ("binary_erosion", ()),
+    ],
+)
+def test_arrays_of_one_element_and_no_axes(name: str, arguments: tuple[Any, ...], given: Any) -> None:
+    def function(a: Any, of: Any = sl.ndimage) -> Any:
+        return getattr(of, name)(a.max(), *arguments), getattr(of, name)(a.max()[...], *arguments) * 2
+
+    traced = jit(function)
+    for values in (given, given + given):
+        for found, expected in zip(traced(values), function(values, scipy.ndimage), strict=True):
+            assert type(found) is type(expected)
+            assert found == expected
+            assert found.dtype == expected.dtype

@@ -392,3 +392,17 @@ def test_the_same_bits_where_they_are_asked_for() -> None:
         return sl.skimage_filters.adjust_gamma(sl.skimage_filters.rgb2gray(sl.skimage_filters.rgb2lab(x) ** 2), 2.2)
 
     np.testing.assert_array_equal(jit(function, exact=True, machine=PIECES)(image), function(image))
+
+
+@pytest.mark.parametrize("dtype", ["int16", "uint16", "int32", "float64"])
+def test_a_rank_filter_warns_of_what_scikit_image_warns_of(dtype: str) -> None:
+    image = (np.arange(99).reshape(9, 11) * (1 / 99 if dtype == "float64" else 2)).astype(dtype)
+
+    def warned(function: Callable[..., Any]) -> set[str]:
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            function(image)
+        return {str(each.message) for each in found}
+
+    expected = warned(lambda a: skimage.filters.rank.mean(a, np.ones((3, 3))))
+    assert warned(jit(lambda a: sl.skimage_filters.rank.mean(a, np.ones((3, 3))))) == expected

@@ -149,11 +149,20 @@ def local_filter(described: Callable[P, Any]) -> Callable[P, Any]:
         if not is_described(image):
             return _labelled(function(*args, **kwargs), image)
         output = _tried(function, bound.arguments)
+        if output.target is None and not isinstance(image, BufferExpr) and rank_of(image) == 0:
+            return _at_once(function, args, kwargs)
         bound.apply_defaults()
         bound.arguments["output"] = output
         return described(*bound.args, **bound.kwargs)
 
     return filtered
+
+
+def _at_once(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """What SciPy gives for a lazy array of one element, of which there are no pieces."""
+    from slinky.frontend.fences import opaque  # which needs lazy arrays
+
+    return opaque(function, args, kwargs)
 
 
 def _labelled(result: Any, image: Any) -> Any:

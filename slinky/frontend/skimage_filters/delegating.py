@@ -121,12 +121,15 @@ def delegate(name: str) -> Callable[..., Any]:
             return _whole(function, name, WHOLE[name][1], image, args, kwargs)
         if bound.arguments.get("out") is not None:
             raise ArgumentError(f"sl.skimage_filters.{name}: what is computed later cannot be written to an array")
-        call = Call(name, bound.arguments, image, _tried(function, bound.arguments, entry.channels))
+        dtype, warned = _tried(function, bound.arguments, entry.channels)
+        call = Call(name, bound.arguments, image, dtype)
         reason = None if entry.reason is None else entry.reason(call)
         if reason is not None:
             return _whole(function, name, reason, image, args, kwargs)
         if PIECES[name] is Pieces.NEAR and isinstance(image, LazyArray) and TOLERANCE not in image._trace.by_pieces:
             return _whole(function, name, "pieces are rounded otherwise", image, args, kwargs)
+        for each in warned:
+            warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
         found = entry.made(call)
         if isinstance(found, tuple):
             return found
@@ -135,8 +138,11 @@ def delegate(name: str) -> Callable[..., Any]:
     return filtered
 
 
-def _tried(function: Callable[..., Any], arguments: Mapping[str, Any], channels: int | None) -> np.dtype[Any]:
-    """The dtype of what a function gives, of a few zeros. scikit-image's errors are those of this run."""
+def _tried(
+    function: Callable[..., Any], arguments: Mapping[str, Any], channels: int | None
+) -> tuple[np.dtype[Any], list[warnings.WarningMessage]]:
+    """The dtype of what a function gives, of a few zeros, and its warnings, of which some are about these alone.
+    scikit-image's errors are those of this run."""
     (_, image), *others = arguments.items()
     rank = rank_of(image)
     shape = [1] * rank
@@ -148,11 +154,12 @@ def _tried(function: Callable[..., Any], arguments: Mapping[str, Any], channels:
         shape[axis] = int(extent) if extent != channels else channels
     given = {name: np.ones((1,) * rank, bool) if name == "mask" and each is not None else each for name, each in others}
     given = {name: np.zeros(shape, each.dtype) if is_described(each) else each for name, each in given.items()}
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
         warnings.simplefilter("ignore", RuntimeWarning)
         result = function(np.zeros(shape, image.dtype), **given)  # by position: some move axes of such alone
     dtype: np.dtype[Any] = (result[0] if isinstance(result, tuple) else result).dtype
-    return dtype
+    return dtype, warned
 
 
 def _whole(function: Callable[..., Any], name: str, reason: str, image: Any, args: Any, kwargs: Any) -> Any:
