@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy import arange
 from traced import MACHINE, assert_same, assert_traced, image, jit, kept, sharpen
 
 import slinky as sl
@@ -481,3 +482,52 @@ def test_an_error_that_only_the_trace_raises_is_none() -> None:
 
 def test_lazy_arrays_are_pickled_as_what_they_stand_for() -> None:
     assert_same(pickle.loads(pickle.dumps(sl.lazy(image(3)) * 2)), image(3) * 2)
+
+
+@pytest.mark.filterwarnings("ignore::slinky.ForcedValueWarning")
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: np.arange(x.min(), x.max(), 0.5),
+        lambda x: np.arange(x.min(), stop=x.max()),
+        lambda x: np.arange(x.max()),
+        lambda x: np.arange(0, 5, x.max()),
+        lambda x: np.mgrid[x.min() : x.max() : 0.5],
+        lambda x: np.arange(x.real.min(), x.real.max(), 0.5),
+    ],
+)
+def test_numbers_in_steps_between_computed_ones_are_as_many_as_numpy_has(function: Any) -> None:
+    values = np.array([1 + 2j, 3 + 1j, 2 - 1j])
+    assert_same(jit(function)(values), function(values))
+    assert_same(jit(lambda x: arange(x.min(), x.max(), 0.5))(values), arange(values.min(), values.max(), 0.5))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.sum(axis=1),
+        lambda x: np.sort(x),
+        lambda x: np.diff(x),
+        lambda x: x.reshape(2, 3),
+        lambda x: np.concatenate([x, x]),
+        lambda x: np.quantile(x, 2.0),
+    ],
+)
+def test_what_numpy_refuses_is_refused_in_its_words_by_strict_traces_too(function: Any) -> None:
+    with pytest.raises(Exception) as expected:
+        function(np.array(3.5))
+    with pytest.raises(type(expected.value), match=re.escape(str(expected.value))):
+        jit(function, strict=True)(np.array(3.5))
+
+
+def test_errors_that_the_function_catches_are_those_of_the_values() -> None:
+    def inverse(x: Any) -> Any:
+        try:
+            return np.linalg.inv(x)
+        except np.linalg.LinAlgError:
+            return x * 0
+
+    traced = jit(inverse)
+    with pytest.warns(sl.ForcedValueWarning, match="linalg.inv, which raises an error, asks for values"):
+        assert_same(traced(np.zeros((2, 2))), np.zeros((2, 2)))
+    assert_same(traced(2 * np.eye(2)), np.eye(2) / 2)

@@ -458,3 +458,27 @@ def test_arrays_of_many_axes_are_traced_for_their_shape(shape: tuple[int, ...]) 
     assert_traced(traced, x + 1)
     assert time.process_time() - start < 10
     assert_traced(traced, np.concatenate([x, x]), traces=2)
+
+
+@pytest.mark.parametrize("copy", [True, False, None])
+@pytest.mark.parametrize("dtype", [None, float, "f4"])
+@pytest.mark.parametrize("is_scalar", [False, True])
+def test_arrays_are_copied_when_numpy_copies_them(dtype: Any, copy: Any, is_scalar: bool) -> None:
+    def made(x: Any) -> Any:
+        if is_scalar:
+            x = x.max()
+        y = x * 1
+        try:
+            found = np.array(x, dtype, copy=copy), np.asarray(x, dtype, copy=copy)
+            np.array(y, dtype, copy=copy)[...] = 7
+        except ValueError as error:
+            return str(error)
+        return [*found, y], [each is x for each in found]
+
+    expected, found = made(image(4, 3)), jit(made)(image(4, 3))
+    if isinstance(expected, str):
+        assert found == expected
+    else:
+        assert found[1] == expected[1]
+        for a, b in zip(found[0], expected[0], strict=True):
+            assert_same(a, b)

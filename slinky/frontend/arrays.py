@@ -173,6 +173,8 @@ class LazyArray:
         return int(self._item("int()"))
 
     def __float__(self) -> float:
+        if self.dtype.kind == "c" and not self._shape and not self._trace.is_free:
+            raise self._trace.abandon("float() of a complex number")  # np.arange(...) asks so what it asks no scalar
         return float(self._item("float()"))
 
     def __complex__(self) -> complex:

@@ -37,14 +37,18 @@ def opaque(function: Callable[..., Any], given: Any, keywords: dict[str, Any]) -
         trace.forced(name)
         values = _read_only(values_of([a._view for a in arrays], trace))
         return _relaxed_views(filled_in(function, given, keywords, values), arrays, values)
-    trace.fence(name)
+    if not trace.strict:
+        trace.fence(name)
     values = _read_only(values_of([a._view for a in arrays], trace))
     try:
         result = filled_in(function, given, keywords, values)
-    except ValueError as error:
-        if "read-only" not in str(error):
-            raise
-        raise trace.abandon(f"{name}, which writes to its argument") from None
+    except Exception as error:
+        if isinstance(error, ValueError) and "read-only" in str(error):
+            raise trace.abandon(f"{name}, which writes to its argument") from None
+        trace.forced(f"{name}, which raises an error,")  # by the values, perhaps; who catches it goes on otherwise
+        raise
+    if trace.strict:  # what the function itself refuses, it has refused
+        trace.fence(name)
     results = tuple(result) if isinstance(result, (tuple, list)) else (result,)
     if not all(is_traceable(np.asarray(r) if isinstance(r, np.generic) else r) for r in results) or not all(
         has_elements(a._shape) for a in arrays

@@ -76,7 +76,10 @@ class TracedNumpy(ModuleType):
         return filled(_shape_of(shape), kind, value, self._trace).copied(named.get("order", "C"))
 
     def arange(self, *given: Any, **named: Any) -> Any:
-        """Numbers in steps: lazy ones where the ends are sizes."""
+        """Numbers in steps: lazy ones where the ends are sizes. NumPy is given computed ends as it has them: between
+        complex ones it counts otherwise."""
+        given = tuple([_value(each, "np.arange") for each in given])
+        named = {name: _value(each, "np.arange") for name, each in named.items()}
         ends = given if len(given) > 1 else (0, *given)
         step = ends[2] if len(ends) > 2 else 1
         is_plain = not named and all(type(each) in (int, Size) for each in ends) and type(step) is int and step > 0
@@ -101,8 +104,9 @@ class TracedNumpy(ModuleType):
 
     def asarray(self, a: Any, dtype: Any = None, *given: Any, **named: Any) -> Any:
         """The array itself, if it is lazy."""
-        if type(a) is not LazyArray or given or set(named) - {"order"} or named.get("order") not in (None, "K", "A"):
-            return np.asarray(a, dtype, *given, **named)
+        is_plain = not set(named) - {"order"} and named.get("order") in (None, "K", "A")
+        if type(a) is not LazyArray or given or not is_plain:
+            return self.array(a, dtype, **named) if set(named) == {"copy"} else np.asarray(a, dtype, *given, **named)
         if a.is_scalar:
             a = a.copied()
         return a if dtype is None else a.astype(dtype, copy=False)
@@ -126,10 +130,14 @@ class TracedNumpy(ModuleType):
         return x.astype(dtype, copy=named.get("copy", True))
 
     def array(self, a: Any, dtype: Any = None, **named: Any) -> Any:
-        """A copy."""
-        if type(a) is not LazyArray or set(named) - {"copy"} or named.get("copy", True) is not True:
+        """A copy, or what need not be copied."""
+        if type(a) is not LazyArray or set(named) - {"copy"}:
             return np.array(a, dtype, **named)
-        return a.copied() if dtype is None else a.astype(dtype).copied()
+        copy = named.get("copy", True)
+        if copy:
+            return a.copied() if dtype is None else a.astype(dtype).copied()
+        np.array(a.dtype.type() if a.is_scalar else np.empty((), a.dtype), dtype, copy=copy)  # refuses what NumPy does
+        return self.asarray(a, dtype)
 
 
 _OF_FILES = frozenset(["fromfile", "fromregex", "genfromtxt", "load", "loadtxt", "memmap"])
@@ -148,7 +156,7 @@ class _Grid:
             return self._own[given]
         ends = [(0 if s.start is None else s.start, s.stop, 1 if s.step is None else s.step) for s in slices]
         if not any(map(_has_sizes, ends)) or not all(map(_is_forwards, ends)):
-            numbers = tuple(slice(*(known(n) if type(n) is Size else n for n in own)) for own in ends)
+            numbers = tuple(slice(*(known(n) if type(n) is Size else _value(n, "a grid") for n in own)) for own in ends)
             return self._own[numbers if isinstance(given, tuple) else numbers[0]]
         axes = [self._namespace.arange(*own) for own in ends]
         if not isinstance(given, tuple):
@@ -157,6 +165,11 @@ class _Grid:
         return self._whole(
             tuple(axis[tuple(slice(None) if k == d else None for k in range(count))] for d, axis in enumerate(axes))
         )
+
+
+def _value(given: Any, what: str) -> Any:
+    """A number that is computed, as NumPy has it."""
+    return given._as_numpy_has_it(what) if type(given) is LazyArray else given
 
 
 def _is_forwards(ends: tuple[Any, Any, Any]) -> bool:
