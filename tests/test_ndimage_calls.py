@@ -128,3 +128,18 @@ def test_arrays_of_one_element_and_no_axes(name: str, arguments: tuple[Any, ...]
             assert type(found) is type(expected)
             assert found == expected
             assert found.dtype == expected.dtype
+
+
+@pytest.mark.parametrize("mode", ["reflect", "grid-mirror"])
+@pytest.mark.parametrize("name", ["correlate", "generic_filter", "median_filter", "maximum_filter"])
+def test_a_window_many_times_as_long_as_the_array_sees_what_the_mode_says(name: str, mode: str) -> None:
+    """SciPy reads memory before the array there: so it is asked about an array that is padded by NumPy."""
+    random = np.random.default_rng(1)
+    image, window = random.random((2, 3)), random.random((25, 3))
+    arguments: dict[str, Any] = {
+        "correlate": {"weights": window},
+        "generic_filter": {"function": np.mean, "footprint": window > 0.4},
+    }.get(name, {"footprint": window > 0.4})
+    padded = getattr(scipy.ndimage, name)(np.pad(image, ((12, 12), (1, 1)), "symmetric"), **arguments)
+    found = jit(lambda x: getattr(sl.ndimage, name)(x * 1, mode=mode, **arguments))(image)
+    assert np.array_equal(found, padded[12:-12, 1:-1])

@@ -151,7 +151,8 @@ values takes the place of the lazy one, and the next call is not traced. Only wh
 (`warnings.catch_warnings`) is called as it is. Results are NumPy's in dtype and shape, and arrays of
 their own in C order. A result that is a slice, a transpose or the like of an argument is a view of it here, too;
 reshapes, parts of a split and diagonals are arrays of their own, and so are several results that are views of one
-array that is computed, and arrays from outside that are returned.
+array that is computed, and arrays from outside that are returned. Arrays of their own can be written to, also where
+NumPy gives what cannot: diagonals, `np.broadcast_to`, imaginary parts of real numbers.
 
 ## Arguments that are written to
 
