@@ -531,3 +531,15 @@ def test_errors_that_the_function_catches_are_those_of_the_values() -> None:
     with pytest.warns(sl.ForcedValueWarning, match="linalg.inv, which raises an error, asks for values"):
         assert_same(traced(np.zeros((2, 2))), np.zeros((2, 2)))
     assert_same(traced(2 * np.eye(2)), np.eye(2) / 2)
+    later = jit(inverse)
+    for values in (2 * np.eye(2), np.zeros((2, 2)), 4 * np.eye(2)):
+        assert_same(later(values), inverse(values))
+
+
+def test_errors_of_later_calls_are_those_of_numpy() -> None:
+    traced = jit(lambda x: np.linalg.inv(x) + 1)
+    assert_same(traced(np.eye(2)), np.eye(2) + 1)
+    with pytest.raises(np.linalg.LinAlgError, match="Singular matrix"):
+        traced(np.zeros((2, 2)))
+    lazy = np.linalg.inv(sl.lazy(2 * np.eye(2)))
+    assert_same(np.asarray(lazy), np.eye(2) / 2)

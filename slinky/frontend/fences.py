@@ -22,6 +22,7 @@ from slinky.frontend.operations import Opaque
 from slinky.frontend.sizes import Size, known
 from slinky.frontend.tables import DATA_DEPENDENT, name_of
 from slinky.frontend.tracing import Trace, values_of
+from slinky.ir.reducing import ChangedResultError
 
 
 def opaque(function: Callable[..., Any], given: Any, keywords: dict[str, Any]) -> Any:
@@ -58,7 +59,9 @@ def opaque(function: Callable[..., Any], given: Any, keywords: dict[str, Any]) -
     for array in arrays:
         for extent in array._shape:
             known(extent)
-    operation = Opaque(name, _Filled(function, *_as_they_are_now((given, keywords), trace)), None)
+    may_fail = trace.is_free or bool(trace.donated)
+    places, named = _as_they_are_now((given, keywords), trace)
+    operation = Opaque(name, _Filled(name, function, places, named, may_fail), None)
     shapes = [(np.shape(r), np.asarray(r).dtype, isinstance(r, np.generic)) for r in results]
     views = [whole_result(a._view, trace) for a in arrays]
     nodes = made(operation, [whole_view(r) for r in views], shapes, trace)
@@ -122,13 +125,24 @@ def _real_arrays(given: Any) -> list[Array]:
 
 
 class _Filled:
-    """A function of the arrays that stand in its arguments. A list of one result is that result."""
+    """A function of the arrays that stand in its arguments. A list of one result is that result.
 
-    def __init__(self, function: Callable[..., Any], given: Any, keywords: dict[str, Any]) -> None:
+    Unless it `may_fail`, what it raises is another result than when it was traced: the function around it may catch it.
+    """
+
+    def __init__(
+        self, name: str, function: Callable[..., Any], given: Any, keywords: dict[str, Any], may_fail: bool
+    ) -> None:
+        self._name, self._may_fail = name, may_fail
         self._function, self._given, self._keywords = function, given, keywords
 
     def __call__(self, *values: Array) -> Any:
-        result = filled_in(self._function, self._given, self._keywords, values)
+        try:
+            result = filled_in(self._function, self._given, self._keywords, values)
+        except Exception as error:
+            if self._may_fail:
+                raise
+            raise ChangedResultError(f"{self._name} raised {type(error).__name__}: {error}") from error
         return result[0] if isinstance(result, (tuple, list)) and len(result) == 1 else result
 
 
