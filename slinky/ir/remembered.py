@@ -43,10 +43,11 @@ def remembered(find: Callable[Concatenate[_Own, _Asked], _Found]) -> Callable[Co
 
     @functools.wraps(find)
     def ask(own: Any, *asked: Any) -> _Found:
-        table, question = table_of(own), (answer_to, *asked)
+        question = (answer_to, *asked)
         try:
-            answer: _Found = table[question]
-        except KeyError:
+            answer: _Found = own._found[question]
+        except (AttributeError, KeyError):
+            table = table_of(own)
             answer = answer_to(own, *asked)
             if len(table) >= MOST:
                 table.clear()
