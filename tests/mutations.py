@@ -32,6 +32,7 @@ import mutants_of_native
 import mutants_of_reductions
 import mutants_of_rewrites
 import mutants_of_runs
+import mutants_of_state
 import mutants_of_traces
 from mutants import Mutant
 
@@ -41,6 +42,7 @@ MUTANTS = [
     *mutants_of_reductions.MUTANTS,
     *mutants_of_native.MUTANTS,
     *mutants_of_runs.MUTANTS,
+    *mutants_of_state.MUTANTS,
     *mutants_of_traces.MUTANTS,
 ]
 ROOT = Path(__file__).resolve().parents[1]

@@ -342,6 +342,13 @@ def test_a_float_that_changes_takes_no_memory() -> None:
     assert function._key((x, 0.25), {}) in function._traces
 
 
+def test_so_many_kinds_of_arguments_are_kept() -> None:
+    function, x = jit(lambda x, k: x * k + 1), np.ones((4, 3))
+    for k in range(jitting.KEPT_TRACES + 30):
+        np.testing.assert_array_equal(function(x, k), x * k + 1)
+    assert len(function._traces) == jitting.KEPT_TRACES
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 def test_large_arrays_in_columns_are_left_to_numpy(workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its loops go along what lies together; strips of rows would begin a line of the cache for each element."""

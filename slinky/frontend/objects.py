@@ -35,7 +35,7 @@ def is_plain(kind: type) -> bool:
     for each in kind.__mro__[:-1]:
         if each.__module__.partition(".")[0] in ("builtins", "numpy") or type(each) is not type:
             return False
-        if "__slots__" in vars(each) or any(n[:2] == "__" and n not in _HARMLESS for n in vars(each)):
+        if any(n[:2] == "__" and n not in _HARMLESS for n in vars(each)):
             return False
         if not all(_is_of_data_class(each, name) for name in _OF_DATA_CLASSES):
             return False
