@@ -115,6 +115,30 @@ def programs_with(draw: Any, unary: list[Callable[[Any], Any]], binary: list[Cal
     return dtypes, function
 
 
+FLOATS = [np.dtype(np.float32), np.dtype(np.float64)]
+
+
+@st.composite
+def chains_of(draw: Any, functions: list[Callable[..., Any]]) -> Program:
+    """The dtypes of three inputs, and a chain of functions of two operands, each in a float dtype of its own, or with
+    an operand of another one; the last results are added up."""
+    dtypes = [draw(st.sampled_from([*DTYPES[:4], *FLOATS, *FLOATS])) for _ in range(3)]
+    step = st.tuples(st.sampled_from(functions), st.sampled_from([*FLOATS, None]), st.integers(0, 1), st.integers(0, 8))
+    steps = draw(st.lists(st.tuples(step, st.booleans()), min_size=2, max_size=6))
+    many = draw(st.integers(1, 3))
+
+    def function(*inputs: Any) -> Any:
+        values = list(inputs)
+        for (operation, dtype, late, any_), is_turned in steps:
+            operands = [values[-1 - late], values[any_ % len(values)]]
+            if dtype is not None:
+                operands[1] = operands[1].astype(dtype)
+            values.append(operation(*(reversed(operands) if is_turned else operands)))
+        return sum(values[-many:-1], start=values[-1])
+
+    return dtypes, function
+
+
 y, x = sl.variables("y x")
 
 

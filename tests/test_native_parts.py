@@ -12,7 +12,7 @@ from c_programs import needs_compiler
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from natively import Array, computed, of
-from random_arithmetic import compare_drawn, in_pieces, plane, programs_with, same_bits
+from random_arithmetic import chains_of, compare_drawn, in_pieces, plane, programs_with, same_bits
 
 import slinky as sl
 from slinky.native import compiling
@@ -170,3 +170,42 @@ FUNCTIONS_OF_TWO = [np.fmod, in_c(np.hypot), np.floor_divide, np.remainder, np.h
 def test_random_arithmetic_with_functions(program: Any, shape: tuple[int, int]) -> None:
     """Whatever stands around a function, its results are those that it has by itself, and all else is NumPy's."""
     compare_drawn(program, shape, backend="native")
+
+
+EXACT = [np.fmod, np.floor_divide, np.remainder]
+IN_C = [in_c(np.hypot), in_c(np.arctan2), lambda a, _: in_c(np.sin)(a)]
+
+
+@given(chains_of([*EXACT, *EXACT, *IN_C]), st.sampled_from([(5, 7), (1, 1), (2, 600)]))
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+def test_chains_of_functions_of_several_dtypes(program: Any, shape: tuple[int, int]) -> None:
+    """What one function gives is another dtype to the next one: a loop stands between them."""
+    compare_drawn(program, shape, backend="native")
+
+
+MIXED_CHAINS: list[Callable[..., Any]] = [
+    lambda a, b, d: d % (a // b),
+    lambda a, b, d: d // (a // b),
+    lambda a, b, d: d.astype(np.int64) % (a // b),
+    lambda a, b, d: np.fmod(d.astype(np.int64), a // b) % d,
+    lambda a, b, d: d % (a // b) + (a // b).astype(np.float64),
+    lambda a, b, d: np.fmod(d, a % b) // (d % (a % b)) - (a % b) * 2,
+]
+
+
+@pytest.mark.parametrize("make", MIXED_CHAINS)
+@pytest.mark.parametrize("way", ["pipeline", "trace", "tensors"])
+def test_a_function_of_what_another_gives_in_another_dtype(make: Callable[..., Any], way: str) -> None:
+    a, b = (np.tile(np.array(each, np.float32), (3, 200)) for each in ([3, -7, 5.5, 1], [2, 2, -1, 3]))
+    d = np.arange(a.size, dtype=np.float64).reshape(a.shape)
+    arrays = (a, b, d)
+    with np.errstate(all="ignore"):
+        expected = make(*arrays)
+        if way == "pipeline":
+            found = computed(make, *arrays)
+        elif way == "trace":
+            found = sl.jit(native=True, smallest=0)(make)(*arrays)
+        else:
+            dims = sl.dims("y x")
+            found = make(*(sl.Tensor(each)[dims.y, dims.x] for each in arrays)).numpy(backend="native")
+    same_bits(found, expected)

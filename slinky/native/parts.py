@@ -28,12 +28,24 @@ def live_steps(formula: Formula) -> list[int]:
     return sorted(needed)
 
 
-def stages(formula: Formula, live: Sequence[int], apart: Collection[int], last: Collection[Result]) -> dict[int, int]:
-    """The stage of each live step; the results of `last` are wanted at the end of all stages."""
+def stages(
+    formula: Formula,
+    live: Sequence[int],
+    apart: Collection[int],
+    last: Collection[Result],
+    by_loops: Collection[tuple[int, Result]] = (),
+) -> dict[int, int]:
+    """The stage of each live step; the results of `last` are wanted at the end of all stages.
+
+    `by_loops` are steps apart, each with a result that a loop of its stage hands on to it, whatever gives that.
+    """
     found: dict[int, int] = {}
     for number in live:
-        read = [each.step for each in formula.steps[number].operands if isinstance(each, Result)]
-        waits = [found[each] + (each in apart and number not in apart) for each in read]
+        read = [each for each in formula.steps[number].operands if isinstance(each, Result)]
+        waits = [
+            found[each.step] + (each.step in apart and (number not in apart or (number, each) in by_loops))
+            for each in read
+        ]
         found[number] = max(waits, default=0)
     final = max((found[each.step] + (each.step in apart) for each in last), default=0)
     latest = dict.fromkeys((each.step for each in last), final)

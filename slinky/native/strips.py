@@ -4,6 +4,7 @@ Idea. A function such as the sine is a loop of its own over a strip of elements:
 vector instructions, and with a way out for the few elements that need another method. So the steps of a formula become
 stages (`parts`): a loop over the strip, then functions over it, then the next loop. What is handed on is kept in arrays
 as long as a strip, which stay in the first cache; such an array is used again for something else after its last reader.
+What a function takes as another dtype than it has is converted by the loop before it.
 
 Invariant: the outputs are written by the last loop alone, element by element after what this loop reads, so they may be
 the memory of inputs.
@@ -50,7 +51,7 @@ class Strips:
         self._formula = formula
         self._functions = functions
         self._there = there
-        self._stage = stages(formula, live, functions, wanted)
+        self._stage = stages(formula, live, functions, wanted, self._converted())
         self.count = 1 + max(self._stage[each.step] + (each.step in functions) for each in wanted)
         self.loops = [[n for n in live if n not in functions and self._stage[n] == k] for k in range(self.count)]
         self._reads: dict[_Slot, list[int]] = {}
@@ -69,6 +70,17 @@ class Strips:
         self.calls = [
             [self._call(n) for n in live if n in functions and self._stage[n] == k] for k in range(self.count)
         ]
+
+    def _converted(self) -> set[tuple[int, Result]]:
+        """The functions that take results as another dtype, each with such a result."""
+        found = set()
+        for number in self._functions:
+            step = self._formula.steps[number]
+            assert isinstance(step, Apply)
+            for operand, dtype in zip(step.operands, step.dtypes, strict=False):
+                if isinstance(operand, Result) and self._formula.dtype_of(operand) != dtype:
+                    found.add((number, operand))
+        return found
 
     def read(self, stage: int) -> dict[Result, str]:
         """The results that the loop of a stage takes from arrays."""
