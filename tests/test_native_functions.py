@@ -252,6 +252,35 @@ def test_floats_become_integers_as_on_this_processor(own: str, to: str) -> None:
     compared(lambda a: a.astype(to), values[None, :])
 
 
+ZEROS_LESS: list[Callable[[Any], Any]] = [
+    lambda a: np.float64(0) - a,
+    lambda a: np.float32(0) - a,
+    lambda a: 0.0 - a.astype(np.float32),
+    lambda a: 0.0 - np.absolute(a.astype(np.float64)),
+    lambda a: np.negative(a.astype(np.float64)) + 0.0,
+    lambda a: np.float64(-0.0) - a,
+    lambda a: np.float64(0) + np.float64(-0.0) * a,
+    lambda a: np.float64(0) - (np.float64(0) - a),
+]
+
+
+@pytest.mark.parametrize("dtype", ["?", "u1", "i1", "i4", "i8", "f8"])
+@pytest.mark.parametrize("make", ZEROS_LESS)
+def test_zeros_less_integers_have_the_sign_that_numpy_gives(make: Callable[..., Any], dtype: str) -> None:
+    values = np.array([[0, 1, 5, 0, 3], [0, 0, 1, 7, 2]]).astype(dtype)
+    same_bits(computed(make, values), make(values))
+    same_bits(computed(make, np.zeros((2, 40), dtype)), make(np.zeros((2, 40), dtype)))
+
+
+@pytest.mark.parametrize("level", ["-O0", "-O3"])
+def test_zeros_less_integers_in_programs_without_python(level: str, tmp_path: Path) -> None:
+    p, _ = of(lambda a: np.float64(0) - a, np.zeros((3, 4), np.int16))
+    given_, found = sl.Buffer(np.zeros((3, 4), np.int16)), sl.Buffer(np.zeros((3, 4)))
+    status, result = run_in_c(p, [given_], found, {}, (*COMMAND, *FLAGS, level), tmp_path)
+    assert status == 0
+    same_bits(result, np.zeros((3, 4)))
+
+
 # ----------------------------------------------------------------------------------------------------------------
 # Rounded otherwise
 # ----------------------------------------------------------------------------------------------------------------

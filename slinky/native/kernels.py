@@ -451,6 +451,9 @@ class _Kernel:
         for number in steps:
             step = self.formula.steps[number]
             given = [(self._operand(operand), self.formula.dtype_of(operand)) for operand in step.operands]
+            for k, name, to in self._floats_of_integers(number):
+                yield f"const {type_of(to)} {name} = {cast_text(*given[k], to)};"
+                given[k] = (name, to)
             if isinstance(step, Coordinate):
                 values = [self._coordinate(step, place)]
             elif isinstance(step, Convert) and number in self.clipped:
@@ -461,6 +464,16 @@ class _Kernel:
                 values = _values(step, given)
             for output, (value, dtype) in enumerate(zip(values, step.results, strict=True)):
                 yield f"const {type_of(dtype)} {_name(Result(number, output))} = {value};"
+
+    def _floats_of_integers(self, number: int) -> Iterator[tuple[int, str, np.dtype[Any]]]:
+        """The operands of a step that take a variable of their own to become floats: where GCC sees in one line that an
+        integer is converted, it takes 0 less that for the negative, of which the zero has another sign."""
+        step = self.formula.steps[number]
+        if not isinstance(step, Apply):
+            return
+        for k, (operand, to) in enumerate(zip(step.operands, step.dtypes, strict=False)):
+            if to.kind == "f" and self.formula.dtype_of(operand).kind != "f" and not isinstance(operand, Constant):
+                yield k, f"t{number}_of{k}", to
 
     def _element(self, k: int, place: _Place) -> str:
         """The element of an array at a place along the innermost dimension."""
