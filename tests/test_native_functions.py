@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from c_programs import COMMAND, FLAGS, SANITIZED, can_watch, needs_compiler, run_in_c
-from natively import compared, computed, exceptions_compared, hostile, of, pairs, steps_between
+from natively import compared, computed, exceptions_compared, hostile, of, pairs, steps_between, told
 from random_arithmetic import numbers, plane, same_bits
 
 import slinky as sl
@@ -281,6 +281,21 @@ def test_zeros_less_integers_in_programs_without_python(level: str, tmp_path: Pa
     same_bits(result, np.zeros((3, 4)))
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_exceptions_are_those_of_what_is_taken(sign: int) -> None:
+    """All of what the result is made of, and none that NumPy has not."""
+
+    def make(a: Any) -> Any:
+        return np.where(a < 0, -a * a, np.sqrt(np.absolute(a)))
+
+    values = np.full((3, 40), sign * 1e200)
+    p, _ = of(make, values)
+    plan, found = p.compile(backend="native"), np.zeros_like(values)
+    in_c = told(lambda: plan(values, found))
+    assert in_c <= told(lambda: make(values)) == {"over"}
+    assert in_c == {"over"} or sign == 1
+
+
 # ----------------------------------------------------------------------------------------------------------------
 # Rounded otherwise
 # ----------------------------------------------------------------------------------------------------------------
@@ -315,6 +330,32 @@ def test_functions_stay_what_they_are_in_fast_plans(name: str, dtype: str) -> No
         expected = abs(function(*arrays))
     assert kernel_text(formula) is not None
     assert steps_between(found, expected).max() <= (name not in EXACT)
+
+
+SINGLE: list[Callable[..., Any]] = [
+    *(np.add, np.subtract, np.multiply, np.divide, np.maximum, np.minimum, np.less, np.equal, np.heaviside),
+    *(np.sqrt, np.square, np.absolute, np.negative, np.reciprocal, np.sign, np.floor, np.isnan, np.isfinite, np.isinf),
+    lambda a: a * 3,
+    lambda a: a + 0.0,
+    lambda a: 0.0 / a,
+    lambda a: np.clip(a, -2.5, 7),
+    lambda a, b: np.where(a < b, a, b),
+    lambda a, b: np.where(np.isnan(a), b, a),
+]
+
+
+@pytest.mark.parametrize("make", SINGLE)
+def test_single_operations_keep_nan_and_infinity_in_fast_plans(make: Callable[..., Any]) -> None:
+    count = make.nin if isinstance(make, np.ufunc) else make.__code__.co_argcount
+    arrays = pairs(np.array([0.0, -0.0, 1, -2, 0.5, 9, np.nan, np.inf, -np.inf]))[:count]
+    p, formula = of(make, *arrays)
+    found = np.zeros(arrays[0].shape, formula.dtype_of(formula.result))
+    with np.errstate(all="ignore"):
+        p.compile(backend="native", fast=True)(*arrays, found)
+        expected = make(*arrays)
+    for asked in (np.isnan, np.isposinf, np.isneginf) if found.dtype.kind == "f" else (np.equal,):
+        operands = ((found,), (expected,)) if found.dtype.kind == "f" else ((found, True), (expected, True))
+        np.testing.assert_array_equal(asked(*operands[0]), asked(*operands[1]))
 
 
 def test_copies_of_traced_functions_round_alike() -> None:

@@ -147,7 +147,8 @@ values takes the place of the lazy one, and the next call is not traced. Only wh
   `np.arange(x.shape[0])` and their like are lazy where the traced function, or one of its module that it calls, has
   NumPy as a global of its own; else they ask for the shape, and the trace is good for arrays of this shape.
 
-`np.errstate` holds as where the call, or the operation, stands; a function that says what becomes of warnings
+`np.errstate` holds as where the call, or the operation, stands (in C, not always for values that `np.where` and its
+like do not take: [native.md](native.md#exceptions)); a function that says what becomes of warnings
 (`warnings.catch_warnings`) is called as it is. Results are NumPy's in dtype and shape, and arrays of
 their own in C order. A result that is a slice, a transpose or the like of an argument is a view of it here, too;
 reshapes, parts of a split and diagonals are arrays of their own, and so are several results that are views of one
