@@ -202,6 +202,8 @@ class SchedulingError(RewritingError, ValueError):
 
     The parts are put together only when somebody reads them, so that a refusal is cheap for a schedule that searches.
     A remedy has then been tried on the pipeline that was refused, `attempt.pipeline`: the code of a hint works there.
+    That is the pipeline which an operation of slinky was given that is made of others, such as `strips`; in one of a
+    user's own, it is what the step in it was given.
     """
 
     def __init__(

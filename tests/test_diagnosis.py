@@ -179,6 +179,15 @@ def test_figures() -> None:
     assert all(a.bytes_wasted >= b.bytes_wasted for a, b in pairwise(found))
 
 
+def test_a_result_that_nobody_reads_in_a_parallel_loop() -> None:
+    y, x = sl.variables("y x")
+    a, b, u = (sl.BufferExpr(name, np.int32, 2) for name in "abu")
+    sl.Func(lambda s, t, u: None, [a[y, x]], [b[y, x], u[y, x]], name="two")
+    p = sl.parallelize_loop(sl.split_loop(sl.build_pipeline([a], [b]), "two.y", 8), "for y", 2)
+    (finding,) = p.diagnose((400, 300))
+    assert (finding.rule, finding.mend) == ("not folded", 'p = sl.store_at(p, "alloc u", "for y")')
+
+
 def test_findings_are_mended_one_after_the_other() -> None:
     """Until there is nothing to mend: in a few steps, with the memory and the work of a schedule by hand."""
     p = stencils(3)

@@ -174,6 +174,38 @@ def test_hints_of_operations_of_ones_own() -> None:
     assert str(followed(error)).count("fold 3") == 1
 
 
+def test_hints_of_operations_of_slinky_made_of_others() -> None:
+    """They are for the pipeline that somebody has, and not for one in the middle."""
+
+    def compute_and_fold(p: sl.Pipeline, call: sl.CallCursor, loop: sl.LoopCursor, rows: int) -> Any:
+        """Compute a producer in a loop and fold its rows."""
+        p, fused = sl.compute_at(p, call, loop, rc=True)
+        return sl.fold_storage(sl.slide_window(p, fused.call, loop), fused.alloc, "y", rows), ()
+
+    compute_and_fold.__module__ = "slinky.sched.library"
+    operation = sl.sched_op()(compute_and_fold)
+    error = refusal(lambda: operation(sl.split_loop(stencil(), "stencil.y", 1), "add", "for y", 1))
+    assert (error.operation, error.hint) == ("fold_storage", "")
+    p = sl.split_loop(stencils(2), "s2.y", 1)
+    error = refusal(lambda: operation(p, "add", "for y", 8))
+    assert error.operation == "compute_at"
+    first, last = error.remedy.splitlines()
+    assert last == 'p = sl.compute_and_fold(p, "add", "for y", 8)'
+    names = {"p": p, "sl": sl}
+    exec(first, names)
+    operation(names["p"], "add", "for y", 8)
+
+
+def test_hints_of_refusals_in_schedules() -> None:
+    p = stencils(1)
+    twice = sl.seq(lambda p: sl.split_loop(p, "s1.y", 1), lambda p: sl.compute_at(p, "s1", "for y"))
+    error = refusal(lambda: twice(p))
+    assert error.reason
+    assert error.remedy == ""
+    folded = refusal(lambda: sl.seq(lambda p: sl.fold_storage(p, "alloc b0", "y", 1))(p))
+    assert folded.remedy == refusal(lambda: sl.fold_storage(p, "alloc b0", "y", 1)).remedy
+
+
 def test_a_scalar_in_the_code_of_a_hint() -> None:
     p = sl.split_loop(stencils(1), "s1.y", 2)
     error = refusal(lambda: sl.split_loop(p, "for y", sl.scalar("t"), tail="shift"))

@@ -133,6 +133,53 @@ def test_rows_that_make_no_sense(rows: int) -> None:
         sl.strips(stencils(1), rows)
 
 
+def two(source: Array, first: Array, second: Array) -> None:
+    np.multiply(source, 3, out=first)
+    np.subtract(source, 7, out=second)
+
+
+def two_results(workers: int = 0) -> sl.Pipeline:
+    """A func with a second result that nobody reads, and its producer; annotated for some workers."""
+    inp, mid, out, other = pictures("inp", "mid", "out", "other")
+    sl.Func(np.negative, [inp[y, x]], [mid[y, x]], name="neg")
+    func = sl.Func(two, [mid[y, x]], [out[y, x], other[y, x]], name="two")
+    if workers:
+        func.loops([sl.loop(y, 4, workers=workers) if workers > 1 else sl.loop(y, 4)])
+    return sl.build_pipeline([inp], [out])
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_a_result_that_nobody_reads_is_held_strip_by_strip(workers: int) -> None:
+    p = two_results()
+    inp, out = image(30, 20), nothing(30, 20)
+    most = workers * 2 * (4 * 20) * 4  # strips of two buffers
+    automatic = sl.auto_schedule(p, (30, 20), workers=workers, max_bytes=most)
+    for q in (sl.strips(p, 4, workers), two_results(workers), automatic):
+        compare(p, q, [inp], [out], threads=workers)
+        assert q.memory(inp, out, threads=workers).program_bytes <= most
+
+
+def test_tiles_of_a_result_that_nobody_reads() -> None:
+    p = two_results()
+    q = sl.parallel_tiles(p, "two", {"y": 8}, 2)
+    compare(p, q, [image(30, 20)], [nothing(30, 20)], threads=2)
+    assert all(sl.enclosing_loops(q, alloc) for alloc in q.find_all("alloc _"))
+
+
+def test_pieces_of_a_result_that_nobody_reads_can_be_longer() -> None:
+    p = sl.strips(two_results(), 4)
+    q, resized = sl.resize_pieces(p, "for y", 8, rc=True)
+    compare(p, q, [image(30, 20)], [nothing(30, 20)])
+    assert q.find("alloc other").parent() == resized.loop
+    assert str(resized.loop.step()) == "8"
+
+
+def test_rows_that_are_no_number_are_refused_for_several_workers() -> None:
+    with pytest.raises(sl.SchedulingError, match="rows must be a number for several workers, got r") as refused:
+        sl.strips(stencils(1), sl.scalar("r"), 2)
+    assert refused.value.hint == "give a number, as in sl.strips(p, 8, 2), or one worker"
+
+
 def test_the_history_makes_it_again() -> None:
     p = stencils(2)
     for q in (sl.strips(p, 4), sl.strips(p, 4, 2)):

@@ -191,11 +191,13 @@ class _Schedule:
         for access in func.outputs:
             buffer = access.buffer
             alloc, stored = self.allocs.get(buffer), buffer.stored
-            if alloc is None or (placed is None and not isinstance(stored, At)):
+            if alloc is None:
                 continue
             if stored is None:
-                assert placed is not None
-                self.p = stored_in_loops(self.p, placed, alloc)
+                if placed is None:
+                    self._store_unread(func, alloc)
+                else:
+                    self.p = stored_in_loops(self.p, placed, alloc)
                 continue
             around: tuple[sl.LoopCursor, ...] = ()
             if isinstance(stored, At):
@@ -206,6 +208,17 @@ class _Schedule:
                 around = (loop,)
             if placed is not None:
                 self._fold_inside(placed, alloc, around)
+
+    def _store_unread(self, func: sl.Func, alloc: sl.AllocCursor) -> None:
+        """Store what nobody reads of a func in its own loops, in the innermost one where that is not refused."""
+        if sl.consumers(self.p, self.p.forward(alloc)):
+            return
+        for _, loop in reversed(self.loops.get(func, ())):
+            try:
+                self.p = sl.store_at(self.p, alloc, loop)
+            except sl.REFUSALS:
+                continue
+            return
 
     def _fold_inside(self, placed: Placed, alloc: sl.AllocCursor, around: tuple[sl.LoopCursor, ...]) -> None:
         """Fold a buffer along the outermost loop inside of those around it, if no parallel loop is in between."""

@@ -25,6 +25,7 @@ from slinky.runtime.backends import require_backend
 from slinky.runtime.collector import collector_paused
 from slinky.runtime.estimates import Estimate, estimate_for
 from slinky.sched.grouping import ABOUT_AS_GOOD, Aims, Choice, Group, Grouping, Why, grouping, seconds_text
+from slinky.sched.library import with_own_results
 from slinky.sched.machines import Machine, this_machine_for
 from slinky.sched.recomputing import Recomputed, Related, recomputed
 from slinky.sched.relations import Relations, relations_for
@@ -484,6 +485,7 @@ class _Writer:
                 self.kept_out.update((i, why) for i in joining)
             return copies
         self.loops.append(loop)
+        self.p = with_own_results(self.p, loop)
         for last in track.lasts:
             self._decide(last.index, _place(choice), "in full", self.refused.get(last.index, ""))
         outside: set[int] = set()

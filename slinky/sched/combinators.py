@@ -88,7 +88,12 @@ class Schedule:
         found = p.find(place) if isinstance(place, str) else place
         if found is not None and not isinstance(found, Cursor):
             raise OperationError(f"{self._text}: expected a cursor or a pattern, got {place!r}")
-        end = self._apply(State(p, found))
+        try:
+            end = self._apply(State(p, found))
+        except SchedulingError as error:
+            if error.attempt is not None and error.attempt.pipeline is not p:
+                error.attempt = None  # what would help there is no code for a pipeline that anybody has
+            raise
         return (end.pipeline, _where_it_is(end)) if rc else end.pipeline
 
     def __repr__(self) -> str:

@@ -158,7 +158,7 @@ def resize_pieces(p: sl.Pipeline, loop: sl.LoopCursor | str, step: sl.Expr | int
     """
     assert isinstance(loop, sl.LoopCursor)
     *producers, last = _calls_alone(loop)
-    allocs = _allocs(p, producers)
+    allocs = _allocs(p, [*producers, last])
     own = [alloc for alloc in allocs if loop.is_ancestor_of(alloc)]
     folded = [(alloc, d) for alloc in allocs for d, fold in enumerate(alloc.storage()) if fold is not None]
     if loop.workers() is not None:
@@ -171,6 +171,9 @@ def resize_pieces(p: sl.Pipeline, loop: sl.LoopCursor | str, step: sl.Expr | int
         p = sl.lift_call(p, call)
     p = sl.absorb_loop(p, loop)
     p, split = sl.split_loop(p, p.forward(last).dim(_moving_dim(last, loop)), step, rc=True)
+    for alloc in _allocs(p, [p.forward(last)]):
+        if alloc in [p.forward(a) for a in own]:
+            p = sl.store_at(p, alloc, split.outer)
     for call in reversed(producers):
         p = sl.compute_at(p, call, split.outer)
         inside = [alloc for alloc in _allocs(p, [p.forward(call)]) if alloc in [p.forward(a) for a in own]]
@@ -279,7 +282,7 @@ def strips(p: sl.Pipeline, rows: sl.Expr | int, workers: int = 1) -> Any:
     The last calls share a loop where that is not refused; else each has its own. All their producers are computed in
     it, only what is new, and folded; one that cannot slide is computed in each strip as far as that needs it, and one
     that cannot be computed there stays where it was. Several workers get a task each, which share nothing: at the edges
-    of tasks, both of two neighbours compute what both need.
+    of tasks, both of two neighbours compute what both need. For these, `rows` is a number, not an expression.
 
     Cursors:
         allocs: the allocations of what is computed in the loops.
@@ -291,6 +294,11 @@ def strips(p: sl.Pipeline, rows: sl.Expr | int, workers: int = 1) -> Any:
         raise sl.OperationError(f"workers must be an integer of at least 1, got {workers!r}")
     if prove(rows <= 0) if isinstance(rows, sl.Expr) else rows < 1:
         raise sl.OperationError(f"rows must be at least 1, got {rows}")
+    if workers > 1 and isinstance(rows, sl.Expr) and symbols(rows):
+        raise sl.SchedulingError(
+            f"rows must be a number for several workers, got {rows}: tasks of so many strips are not shown to be apart",
+            hint=f"give a number, as in sl.strips(p, 8, {workers}), or one worker",
+        )
     loops: list[sl.LoopCursor] = []
     for call in p.find_all("_ = _"):
         if _is_last(p, call) and not sl.enclosing_loops(p, call):
@@ -441,13 +449,30 @@ def _stored(loop: sl.LoopCursor) -> sl.Schedule:
 
 
 def _take_in(p: sl.Pipeline, loop: sl.LoopCursor, step: sl.Schedule) -> sl.Pipeline:
-    """Apply a step to each producer that is needed in a loop alone, those that it reads from after it."""
+    """Apply a step to each producer that is needed in a loop alone, those that it reads from after it.
+
+    What calls in the loop write that is needed nowhere else, or by nobody, is stored in it first.
+    """
+    p = with_own_results(p, loop)
     refused: list[sl.CallCursor] = []
     while found := _producer(p, loop, [p.forward(call) for call in refused]):
         new = sl.attempt(step)(p, found)
         if new is p:
             refused.append(found)
         p = new
+    return p
+
+
+def with_own_results(p: sl.Pipeline, loop: sl.LoopCursor) -> sl.Pipeline:
+    """Give each iteration of a loop buffers of its own for what calls in it write, if nobody outside of it reads that.
+
+    They stay where they were where that is refused.
+    """
+    for alloc in _allocs(p, p.forward(loop).find_all("_ = _")):
+        here = p.forward(loop)
+        inside = [*sl.producers(p, p.forward(alloc)), *sl.consumers(p, p.forward(alloc))]
+        if not here.is_ancestor_of(p.forward(alloc)) and all(map(here.is_ancestor_of, inside)):
+            p = sl.attempt(sl.seq(lambda p, alloc: sl.store_at(p, alloc, loop)))(p, alloc)
     return p
 
 

@@ -24,7 +24,7 @@ from slinky.errors import InvalidCursorError, OperationError, RewritingError, Sc
 from slinky.pipeline import Pipeline
 from slinky.sched.arguments import Arguments, arguments_of
 from slinky.sched.records import NamedCursors, ReturnedCursors, record_class, require_cursors, require_names
-from slinky.sched.remedies import Attempt
+from slinky.sched.remedies import Attempt, AttemptOfMany
 from slinky.symbolic.patience import limited_patience
 
 P = ParamSpec("P")
@@ -201,10 +201,16 @@ def _remember_attempt(
     given: Sequence[Any],
     named: Mapping[str, Any],
 ) -> None:
-    """Tell a refusal what was refused, so that it can try what may help: where every argument has a name."""
-    if isinstance(error, SchedulingError) and not error.operation and taken.can_be_named:
+    """Tell a refusal what was refused, so that it can try what may help: where every argument has a name.
+
+    In an operation of slinky that is made of others, that is the outer one: its pipeline is the one that a user has.
+    Who writes operations has the pipelines in them, too.
+    """
+    is_outer = bool(error.operation)
+    if isinstance(error, SchedulingError) and (not is_outer or operation.__module__.startswith("slinky.")):
         by_name = {**dict(zip(taken.positional, given, strict=False)), **named}
-        error.attempt = Attempt(operation, taken.positional, p, by_name)
+        kind = AttemptOfMany if is_outer else Attempt
+        error.attempt = kind(operation, taken.positional, p, by_name) if taken.can_be_named else None
 
 
 # ----------------------------------------------------------------------------------------------------------------

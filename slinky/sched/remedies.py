@@ -31,6 +31,7 @@ _DEPTHS = (0, 1, 4)
 """How many remedies of refused remedies may be in each other: short ways are tried first."""
 
 _MOST_TRIED = 60
+_MOST_TRIED_OF_MANY = 6
 _MUCH_MORE_WORK = 1.25
 
 
@@ -145,6 +146,25 @@ class Attempt:
         if counts is not None and counts[1] > _MUCH_MORE_WORK * counts[0]:
             words += f" (on small arrays, it computes {counts[1] / counts[0]:.1f} times as many elements)"
         return words, "\n".join(lines)
+
+
+@attrs.frozen
+class AttemptOfMany(Attempt):
+    """An operation made of others, of which one was refused: what may help that one is tried before all of them."""
+
+    def advice(self, remedies: Sequence[object]) -> tuple[str, str]:
+        """Words on the first remedy with which the operation goes on, and its code: all on the pipeline from before it.
+
+        Other arguments of the one that was refused are no remedy here, nor is a step that is not enough.
+        """
+        goal = _Goal(self.operation, self.names, self.arguments)
+        search = _Search(_MOST_TRIED_OF_MANY)
+        for remedy in remedies:
+            assert isinstance(remedy, Remedy)
+            found = search.solve(self.pipeline, _goals(remedy, goal), 0) if remedy.steps else None
+            if found is not None:
+                return self._told(remedy, *found)
+        return "", ""
 
 
 def _goals(remedy: Remedy, refused: _Goal | None) -> list[_Goal]:

@@ -32,14 +32,16 @@ def unfolded(known: Evidence) -> Iterator[Spot]:
     for alloc in known.allocs:
         size = known.buffer(alloc).bytes
         users = (*sl.producers(known.p, alloc), *sl.consumers(known.p, alloc))
-        if size < PAGE or _is_folded(alloc) or not users or not sl.common_loop(known.p, *users):
+        loop = sl.common_loop(known.p, *users) if users else sl.InvalidCursor()
+        if size < PAGE or _is_folded(alloc) or not loop:
             continue
-        for dim in alloc.dims():
-            fold = sl.seq(*_slides(known, alloc), step(sl.fold_storage, alloc, dim))
-            least = _size_after(known, alloc, fold)
+        steps: list[Step] = [sl.seq(*_slides(known, alloc), step(sl.fold_storage, alloc, dim)) for dim in alloc.dims()]
+        steps.append(step(sl.store_at, alloc, loop))  # iterations of parallel loops share no fold
+        for change in steps:
+            least = _size_after(known, alloc, change)
             if least is not None and least * WORTH_FOLDING <= size:
                 figure = f"{alloc.name()} takes {in_bytes(size)}, of which {in_bytes(least)} are needed at a time"
-                yield Spot("not folded", alloc, alloc.name(), figure, size - least, [fold])
+                yield Spot("not folded", alloc, alloc.name(), figure, size - least, [change])
                 break
 
 
