@@ -238,7 +238,9 @@ class Pipeline:
         """What the intermediates of a run on arrays like these take: the `program_bytes` and `peak_bytes` of `run`.
 
         Nothing runs. Instead of an array, its shape will do, a tuple of integers; outputs may be omitted. Where
-        parallel loops allocate, it is the most that a run can take: how much their iterations overlap is chance.
+        parallel loops allocate, it is the most that a run can take: how much their iterations overlap is chance. Of
+        pipelines inside of funcs, and where a plan decides more than is known before (see `reserving`), all iterations
+        are rehearsed, which takes longer the more there are; `estimate` has the `program_bytes` at once.
         """
         from slinky.runtime.reserving import estimated_memory
 

@@ -54,8 +54,8 @@ MUTANTS += mutants(
     ("reserving: room for tiles", "variables.isdisjoint(symbols(e)) for e in own)", "True for e in own)"),
     (
         "reserving: others beside tiles",
-        "alone = [not others for others in alive_at_once(kinds)]",
-        "alone = [True for _ in kinds]",
+        "is_alone = not others and not _share_places(kinds)",
+        "is_alone = True",
     ),
     ("reserving: branches", "if not site.is_certain or strided", "if strided"),
     ("reserving: layouts", "if not site.is_certain or strided(site.alloc) is not None:", "if not site.is_certain:"),

@@ -41,7 +41,14 @@ from slinky.ir.statements import (
 )
 from slinky.runtime import ramps
 from slinky.runtime.call_boxes import Boxes
-from slinky.runtime.iterations import LARGEST_EXACT, Nest, largest_of, numbers_for, require_few, smallest_of
+from slinky.runtime.iterations import (
+    LARGEST_EXACT,
+    Nest,
+    largest_of,
+    numbers_for,
+    require_few,
+    smallest_of,
+)
 from slinky.runtime.lengths import geometry_of
 from slinky.runtime.lifetimes import guests, memory_releases
 from slinky.runtime.omitted import Completion
@@ -156,8 +163,14 @@ def _followed(program: Program, values: Mapping[Expr, int], workers: int, piece:
     return _follow(_Follower(program, workers), program, values, piece)
 
 
-def _follow(follower: _Follower, program: Program, values: Mapping[Expr, int], piece: int | None) -> Estimate:
-    nest = Nest(dict[Node, Number](values.items()), dtype=numbers_for(values), piece=piece)
+def _follow(
+    follower: _Follower,
+    program: Program,
+    values: Mapping[Expr, int],
+    piece: int | None,
+    patience: int = 1,
+) -> Estimate:
+    nest = Nest(dict[Node, Number](values.items()), dtype=numbers_for(values), piece=piece, patience=patience)
     for name, box in global_boxes(program).items():
         follower.boxes[name] = [(nest.value(i.min), nest.value(i.max)) for i in box]
     return follower.result(largest_of(follower.block(program.body, nest)))
@@ -166,34 +179,46 @@ def _follow(follower: _Follower, program: Program, values: Mapping[Expr, int], p
 @attrs.define
 class Asked:
     """How often an allocation is made, and for which key a plan then asks its arena (see `arena`): None where it is not
-    always the same; and the most bytes that its elements take, of which `nest` and `size` say in which iterations."""
+    always the same; and the most bytes that its elements take. `sizes` say for each piece of the iterations in which of
+    these it is made, as the masks of a nest, and how many bytes it takes."""
 
     times: int
     key: tuple[int, ...] | None
     most: int
-    nest: Nest
-    size: Number
+    sizes: dict[int, tuple[tuple[Array, ...], Number]] = attrs.field(factory=dict)
 
 
 @attrs.define
 class Followed:
     """What is asked for of the allocations of a program, by identity; none of what is never made. Of each loop whose
-    iterations may run at the same time, by identity, these iterations, and how many of them do, at most: None where
-    that is not clear."""
+    iterations may run at the same time, by identity, these iterations, piece by piece, and how many of them do, at
+    most: None where that is not clear. Pieces are numbered: an outermost loop is taken in several, if it is long."""
 
     asked: dict[int, Asked] = attrs.field(factory=dict)
-    iterations: dict[int, Nest] = attrs.field(factory=dict)
+    iterations: dict[int, dict[int, Nest]] = attrs.field(factory=dict)
     at_once: dict[int, int | None] = attrs.field(factory=dict)
 
 
 def followed_allocations(program: Program, values: Mapping[Expr, int], workers: int) -> tuple[Estimate, Followed]:
     """The estimate of a program, and what is asked for of its allocations.
 
-    Raises `TooManyError` where there are too many iterations to look at all at once.
+    Raises `TooManyError` where there are too many iterations to look at.
     """
-    follower = _Follower(program, workers)
-    found = follower.followed = Followed()
-    return _follow(follower, program, values, None), found
+    for piece in (None, ramps.MOST_ITERATIONS, *_PIECES):
+        follower = _Follower(program, workers)
+        found = follower.followed = Followed()
+        try:
+            return _follow(follower, program, values, piece, _PATIENCE), found
+        except TooManyError:
+            continue
+    raise TooManyError
+
+
+_PATIENCE = 4
+"""So many times as many iterations as for estimates are looked at: to rehearse these would take minutes."""
+
+_PIECES = tuple(ramps.MOST_ITERATIONS >> 2 * n for n in range(1, 5))
+"""How many iterations of an outermost loop are taken at once, where more are too many: more than run at once."""
 
 
 @attrs.define
@@ -227,6 +252,8 @@ class _Follower:
         self.buffers: dict[str, Allocated] = {}
         self.followed: Followed | None = None
         """With such a thing here, it is filled."""
+        self._piece = 0
+        """The number of the piece of an outermost loop that is followed."""
         self._running: int | None = 1
         funcs = list(funcs_in(program))
         self.tallies = {func.name: _Tally() for func in funcs}
@@ -286,6 +313,7 @@ class _Follower:
         at_once = self._at_once(loop, nest)
         largest: list[int] = []
         for inner in nest.enter(loop):
+            self._piece += not nest.sizes
             with self._overlapping(loop, nest, inner, at_once):
                 peaks = self.block(loop.body, inner, around)
             if nest.sizes:
@@ -300,6 +328,7 @@ class _Follower:
         at_once = min(self._at_once(loop, nest), mode.depth)
         largest, count = [0] * len(stages), 0
         for inner in nest.enter(loop):
+            self._piece += not nest.sizes
             with self._overlapping(loop, nest, inner, 1):  # each stage does one iteration at a time
                 found = [self.block(stage, inner, around) for stage in stages]
             if nest.sizes:
@@ -321,8 +350,11 @@ class _Follower:
                 self._running = min(outer * min(at_once, inner.sizes[-1]), max(most_threads(), outer))
             else:
                 self._running = None
-            self.followed.iterations[loop.id] = inner
-            self.followed.at_once[loop.id] = self._running
+            entered = attrs.evolve(inner, known=dict(inner.known))  # that holds nothing of what is found on the way
+            self.followed.iterations.setdefault(loop.id, {})[self._piece] = entered
+            known = self.followed.at_once.get(loop.id, self._running)
+            at_most = None if known is None or self._running is None else max(known, self._running)
+            self.followed.at_once[loop.id] = at_most
         yield
         self._running = outer
 
@@ -378,7 +410,8 @@ class _Follower:
         if self.followed is not None and times:
             same = tuple([n for n in key if isinstance(n, int)])
             most = largest_of(size) if not nest.masks else nest.extremes(0, size, ())[1]
-            asked = self.followed.asked.setdefault(alloc.id, Asked(0, same, 0, nest, size))
+            asked = self.followed.asked.setdefault(alloc.id, Asked(0, same, 0))
+            asked.sizes[self._piece] = nest.masks, size
             asked.times += times
             asked.most = max(asked.most, most)
             if asked.key != same or len(same) < len(key):

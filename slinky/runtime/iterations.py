@@ -61,6 +61,7 @@ class Nest:
     `known` maps nodes to their values, symbols first of all. `masks` say in which iterations the body runs, where
     that differs: each is an array of truth values, and all must be true. `sizes` are the lengths of the axes, that of
     the outermost loop first. `piece` is how many iterations of an outermost loop are taken at once; None: all.
+    These are limits of `patience` 1; with more, so many times as many.
     """
 
     known: dict[Node, Number]
@@ -68,6 +69,7 @@ class Nest:
     sizes: tuple[int, ...] = ()
     dtype: Any = np.int64
     piece: int | None = None
+    patience: int = 1
 
     def value(self, node: Node) -> Number:
         """The value of an expression; of a condition, a truth value."""
@@ -122,12 +124,12 @@ class Nest:
         piece = count
         if self.piece is not None and not self.sizes:
             piece = self.piece
-            if count > min(piece * MOST_PIECES, MOST_IN_ALL):
+            if count > min(piece * MOST_PIECES, MOST_IN_ALL) * self.patience:
                 raise TooManyError
         for start in range(0, count, piece):
-            own = min(piece, count - start)
+            own, begin = min(piece, count - start), first + step * start
             axis = Axis(own, len(self.sizes), math.prod(self.sizes) * own, self.dtype)
-            yield self._inside(loop, Ramp(axis, first + step * start, step), own, ())
+            yield self._inside(loop, begin if own == 1 else Ramp(axis, begin, step), own, ())
 
     def _uneven(self, loop: For, ends: tuple[Number, Number, Number], counts: Number, count: int) -> Iterator[Nest]:
         """Enter a loop that goes by others."""
@@ -147,7 +149,7 @@ class Nest:
 
     def _inside(self, loop: For, variable: Number, count: int, runs: tuple[Array, ...]) -> Nest:
         known = {**self.known, loop.variable: variable}
-        return Nest(known, (*self.masks, *runs), (*self.sizes, count), self.dtype, self.piece)
+        return Nest(known, (*self.masks, *runs), (*self.sizes, count), self.dtype, self.piece, self.patience)
 
     def total(self, factors: Sequence[Number] = ()) -> int:
         """The sum, over all iterations in which the body runs, of the product of factors that are not negative."""
@@ -158,7 +160,7 @@ class Nest:
             if isinstance(factor, np.ndarray) and factor.size > 1:
                 groups = _with_group(groups, factor)
             else:
-                number *= int(factor)
+                number *= int(np.asarray(factor).item())
         for group in groups:
             number *= exact_sum(group)
         free = [True] * len(self.sizes)
