@@ -179,6 +179,27 @@ def test_figures() -> None:
     assert all(a.bytes_wasted >= b.bytes_wasted for a, b in pairwise(found))
 
 
+def test_a_step_that_may_mend_many_spots_is_taken_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many producers of one sum that are larger than the cache are all mended by the same loop over strips."""
+    y, x = sl.variables("y x")
+    inp, out, *sums = (sl.BufferExpr(name, np.int64, 2) for name in ("inp", "out", *(f"w{k}" for k in range(6))))
+    for each in sums:
+        sl.Func(lambda s, t: None, [inp[y, x]], [each[y, x]], name=f"to_{each.name}")
+    sl.Func(lambda *arrays: None, [each[y, x] for each in sums], [out[y, x]], name="all")
+    p = sl.build_pipeline([inp], [out])
+    taken: list[int] = []
+    line_buffer = sl.line_buffer
+
+    def counted(p: sl.Pipeline, consumer: sl.CallCursor, dim: str, rows: int) -> sl.Pipeline:
+        taken.append(rows)
+        return line_buffer(p, consumer, dim, rows)
+
+    monkeypatch.setattr(sl, "line_buffer", counted)
+    found = p.diagnose((500, 600), (500, 600), cache_bytes=100_000)
+    assert len(found) == len(sums)
+    assert len(taken) == len(set(taken))
+
+
 def test_a_result_that_nobody_reads_in_a_parallel_loop() -> None:
     y, x = sl.variables("y x")
     a, b, u = (sl.BufferExpr(name, np.int32, 2) for name in "abu")

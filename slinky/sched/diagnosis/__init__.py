@@ -109,10 +109,10 @@ def _mended(known: Evidence, rule: Rule | None, spot: Spot) -> list[Finding]:
     """
     p = known.p
     for step in spot.steps:
-        q = sl.attempt(step)(p)
+        after = known.after(step)
+        q = after.p
         if q is p:
             continue
-        after = known.of(q)
         if not _as_good(known, after) or (rule is not None and _is_spotted(rule(after), spot)):
             continue
         mend = "\n".join(map(str, tuple(q.history())[len(p.history()) :]))

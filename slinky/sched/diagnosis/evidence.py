@@ -78,6 +78,17 @@ class Evidence:
         self.cache_bytes = cache_bytes
         self.estimate = p.estimate(*arguments, threads=threads, **self.scalars)
         self.workers = workers_or_default(threads)
+        self._after: dict[Step, Evidence] = {}
+
+    def after(self, step: Step) -> Evidence:
+        """The same of what a step makes of the pipeline; of the pipeline itself where it is refused.
+
+        Many spots are mended by the same steps: each is taken once.
+        """
+        found = self._after.get(step)
+        if found is None:
+            found = self._after[step] = self.of(sl.attempt(step)(self.p))
+        return found
 
     def of(self, p: sl.Pipeline) -> Evidence:
         """The same of another pipeline with the same parameters."""
@@ -166,9 +177,21 @@ class Evidence:
 Rule: TypeAlias = Callable[[Evidence], Iterator[Spot]]
 
 
+@attrs.frozen
+class Applying:
+    """An operation with its arguments, to be applied. Two with the same arguments are the same step."""
+
+    operation: Callable[..., Any]
+    arguments: tuple[object, ...]
+
+    def __call__(self, p: sl.Pipeline) -> sl.Pipeline:
+        result: sl.Pipeline = self.operation(p, *self.arguments)
+        return result
+
+
 def step(operation: Callable[..., Any], *arguments: object) -> Step:
     """An operation with its arguments, to be applied."""
-    return lambda p: operation(p, *arguments)
+    return Applying(operation, arguments)
 
 
 def is_repeated(work: Work) -> bool:

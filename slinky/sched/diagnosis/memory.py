@@ -164,8 +164,8 @@ def _is_folded(alloc: sl.AllocCursor) -> bool:
 
 def _size_after(known: Evidence, alloc: sl.AllocCursor, change: Step) -> int | None:
     """How many bytes a buffer takes after a step; None where that is refused."""
-    p = sl.attempt(change)(known.p)
-    return None if p is known.p else known.of(p).estimate.buffers[alloc.name()].bytes
+    after = known.after(change)
+    return None if after is known else after.estimate.buffers[alloc.name()].bytes
 
 
 MEMORY_RULES: tuple[Rule, ...] = (unfolded, loose_fold, spills, large_pieces, allocations)
