@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import collections
+import enum
 import itertools
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -221,6 +222,140 @@ def test_a_function_that_changes_what_it_reads_is_soon_called_as_it_is() -> None
     assert 10 <= len(log) <= 10 + jitting.MOST_CHANGES
 
 
+class Registry:
+    """What keeps an array in its class."""
+
+    last: Any = None
+
+    @jit
+    def note(self, x: Any) -> Any:
+        """The last one."""
+        type(self).last = x * 2
+        return x * 3 + type(self).last
+
+
+def test_what_a_class_keeps_is_an_array() -> None:
+    """A class knows its attributes by more than its dictionary."""
+    registry, x = Registry(), np.ones((4, 3))
+    for _ in range(5):
+        np.testing.assert_array_equal(registry.note(x), x * 5)
+        assert type(Registry.last) is np.ndarray
+
+
+class Once(dict[Any, Any]):
+    """Takes each key but once."""
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if key in self:
+            raise KeyError(key)
+        super().__setitem__(key, value)
+
+
+def test_arrays_are_put_past_what_a_container_does() -> None:
+    once = Once()
+
+    def function(x: Any) -> Any:
+        once[len(once)] = x * 2
+        return x + 1
+
+    traced, x = jit(function), np.ones((4, 3))
+    for k in range(4):
+        np.testing.assert_array_equal(traced(x), x + 1)
+        assert len(once) == k + 1
+    assert {type(each) for each in once.values()} == {np.ndarray}
+
+
+def test_sizes_that_are_kept_are_the_numbers_that_they_were() -> None:
+    class Windows:
+        def __init__(self) -> None:
+            self.cache: dict[Any, Any] = {}
+
+        def of(self, n: Any) -> Any:
+            if n not in self.cache:
+                self.cache[n] = np.hanning(n)
+            return self.cache[n]
+
+        @jit
+        def apply(self, x: Any) -> Any:
+            return np.sqrt(x) * self.of(x.shape[1])
+
+    for _ in range(2):
+        windows = Windows()
+        for n in (40, 50, 40, 50, 60):
+            np.testing.assert_array_equal(windows.apply(np.ones((6, n))), np.ones((6, n)) * np.hanning(n))
+
+
+COUNT = 1
+
+
+class Counting:
+    """Counts by a global."""
+
+    def more(self) -> None:
+        """One more."""
+        global COUNT
+        COUNT += 1
+
+    def by_name(self) -> None:
+        """One more, by another way."""
+        globals()["COUNT"] += 1
+
+
+def test_globals_that_others_set_are_seen() -> None:
+    def function(x: Any, counting: Any) -> Any:
+        counting.more()
+        return np.sqrt(x) * COUNT
+
+    def setting(x: Any) -> Any:
+        globals()["COUNT"] = COUNT + 1
+        return np.sqrt(x) * COUNT
+
+    x = np.ones((4, 3))
+    for decorated in (lambda x: jit(function)(x, Counting()), jit(setting)):
+        before = COUNT
+        for k in range(1, 8):
+            np.testing.assert_array_equal(decorated(x), x * (before + k))
+            assert before + k == COUNT
+
+
+def test_what_breaks_off_is_done_twice_but_once() -> None:
+    log: list[int] = []
+
+    class Noting:
+        """Has a state."""
+
+        @jit
+        def note(self, x: Any, by: float) -> Any:
+            log.append(1)
+            return x * by + x.strides[0]
+
+    noting, x = Noting(), np.ones((4, 3))
+    for k in range(20):
+        np.testing.assert_array_equal(noting.note(x, 0.5 + k), x * (0.5 + k) + 24)
+    assert 20 <= len(log) <= 20 + jitting.MOST_CHANGES
+
+
+def test_what_raises_errors_is_soon_called_as_it_is() -> None:
+    log: list[int] = []
+
+    def failing(x: Any) -> Any:
+        log.append(1)
+        raise ValueError(f"what {len(x)}")
+
+    function = jit(failing)
+    for _ in range(20):
+        with pytest.raises(ValueError, match="what 4"):
+            function(np.ones((4, 3)))
+    assert 20 <= len(log) <= 20 + jitting.MOST_CHANGES
+
+
+def test_methods_are_bound() -> None:
+    model = Model()
+    assert model.fit == model.fit
+    assert model.fit.__name__ == "fit"
+    assert model.fit.__self__ is model
+
+
 # ----------------------------------------------------------------------------------------------------------------
 # What is watched
 # ----------------------------------------------------------------------------------------------------------------
@@ -272,6 +407,72 @@ def test_attributes_of_numbers_and_containers_are_watched(kind: Any) -> None:
     for unit in (1.0, 4.0, 5.0):
         value.unit = unit
         assert outside(x)[0, 0] == inside(x, value)[0, 0] == unit
+
+
+GAIN = 2.0
+
+
+class Settings2(dict[str, float]):
+    """Says more than what it holds."""
+
+    def gain(self) -> float:
+        """By a global."""
+        return self["g"] * GAIN
+
+
+class Pair(NamedTuple):
+    """Says more than what it holds, too."""
+
+    g: float
+
+    def gain(self) -> float:
+        """By a global."""
+        return self.g * GAIN
+
+
+class Level(enum.IntEnum):
+    """The same."""
+
+    LOW = 3
+
+    @property
+    def g(self) -> float:
+        """By a global."""
+        return 3 * GAIN
+
+
+@pytest.mark.parametrize(
+    ("value", "read"),
+    [
+        (Settings2(g=3.0), lambda v: v.gain()),
+        (Pair(3.0), lambda v: v.gain()),
+        (Level.LOW, lambda v: v.g),
+    ],
+)
+def test_methods_of_containers_and_numbers_are_asked(value: Any, read: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.ones((4, 3))
+    outside, inside = jit(lambda x: x * read(value)), jit(lambda x, v: x * read(v))
+    for gain in (2.0, 5.0, 7.0):
+        monkeypatch.setitem(globals(), "GAIN", gain)
+        assert outside(x)[0, 0] == inside(x, value)[0, 0] == 3 * gain
+
+
+def test_keys_of_dictionaries_are_told_apart() -> None:
+    function, x = jit(lambda x, d: x * next(iter(d))), np.ones((4, 3), np.int64)
+    for key in (1, 1.0, True, np.float32(1), -0.0, 0.0):
+        found, expected = function(x, {key: 0}), x * key
+        assert found.dtype == expected.dtype
+        assert found.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("names", [("a", "b"), ("b", "a")])
+def test_fields_of_structured_arrays_are_told_apart(names: tuple[str, str]) -> None:
+    table = np.array([(2.0, 3.0)], dtype=[("a", "f8"), ("b", "f8")])
+    function, x = jit(lambda x: x * table["a"][0]), np.ones((4, 3))
+    assert function(x)[0, 0] == 2
+    table.dtype.names = names
+    for _ in range(2):
+        assert function(x)[0, 0] == (2 if names[0] == "a" else 3)
 
 
 # ----------------------------------------------------------------------------------------------------------------

@@ -113,17 +113,18 @@ pickled by its name, as functions are, for `joblib` and other processes.
 A trace is made again for other ranks, dtypes and other arguments, and whenever a global, closure or default that the
 function reads has changed; numbers among the arguments need no new pipeline. Of sizes it keeps what was asked (`if
 len(x) > 3`, `range(n)`, one element against many, slices that reach beyond the end): calls that would answer
-otherwise get a trace of their own, as does each shape of arrays of more than eight axes. Objects
-of plain classes, given or global, are watched by their attributes and by the methods that the code may call: `self` of
-a method is one. What cannot be watched (iterators, objects with `__getattr__`, operators or `__slots__`, classes that
-are given) makes it trace at each call; the pipeline is then found again by its structure. Where each call makes a
-trace, also for floats that change, the function is called as it is once, and stays so where that is faster.
+otherwise get a trace of their own, as does each shape of arrays of more than eight axes. What cannot be watched
+(objects of classes of your own, such as the `self` of a method, and the classes themselves) makes it trace at each
+call; the pipeline is then found again by its structure. Where each call makes a trace, also for floats that change,
+the function is called as it is once, and stays so where that is faster.
 
 The function runs once for each call that traces it, and not at all for others. So a function that sets something
 (`self.count += 1`, `global last`, `nonlocal`), as its code or that of functions that it calls says, is called as it
 is; so is one that is found to keep an array that it computes (`cache[key] = ...`, `self.keep(...)`): an array of its
-values takes the place of the lazy one, and the next call is not traced. Only where tracing breaks off (an error,
-`x.strides`) is a function run again from its beginning, and what it did until then is done twice, that once.
+values takes the place of the lazy one where that can be found (not in tuples), and the next call is not traced. Only
+where tracing breaks off (an error, `x.strides`) is a function run again from its beginning, and what it did until then
+is done twice, that once. An array that shares memory with an argument, and that the function has another way
+(`self.buffer`, a global), is not to be written to in it: what is computed of the argument is computed after that.
 
 * **Values that are asked for** while tracing (`float(x.max())`, `if x.any():`, masks as indices, `np.asarray`) are
   computed at once, and the function goes on. It is traced at each call then, and a `ForcedValueWarning` says where,

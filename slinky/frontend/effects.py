@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import gc
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from types import CellType
 from typing import Any
 
@@ -42,14 +43,26 @@ def _replace(kept: LazyArray, value: Array) -> None:
     for holder in gc.get_referrers(kept):
         if isinstance(holder, CellType):
             holder.cell_contents = value
-        elif isinstance(holder, (list, deque)):
-            _replace_in(holder, enumerate(holder), kept, value)
+        elif isinstance(holder, list):
+            _replace_in(partial(list.__setitem__, holder), enumerate(holder), kept, value)
+        elif isinstance(holder, deque):
+            _replace_in(partial(deque.__setitem__, holder), enumerate(holder), kept, value)
         elif isinstance(holder, dict):
-            _replace_in(holder, holder.items(), kept, value)
+            _replace_in(_setter(holder), list(dict.items(holder)), kept, value)
         elif hasattr(holder, "__dict__"):
-            _replace_in(vars(holder), vars(holder).items(), kept, value)
+            _replace_in(partial(dict.__setitem__, vars(holder)), list(vars(holder).items()), kept, value)
 
 
-def _replace_in(holder: Any, items: Iterable[tuple[Any, Any]], kept: LazyArray, value: Array) -> None:
+def _setter(names: dict[Any, Any]) -> Callable[[Any, Array], object]:
+    """What puts something into a dictionary; a class knows its attributes by more than that."""
+    for owner in gc.get_referrers(names):
+        if isinstance(owner, type) and owner.__dict__ == names:
+            return partial(setattr, owner)
+    return partial(dict.__setitem__, names)
+
+
+def _replace_in(
+    put: Callable[[Any, Array], object], items: Iterable[tuple[Any, Any]], kept: LazyArray, value: Array
+) -> None:
     for place in [place for place, each in items if each is kept]:
-        holder[place] = value
+        put(place, value)

@@ -17,6 +17,7 @@ import sys
 import time
 import weakref
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from types import MethodType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -34,7 +35,7 @@ from slinky.frontend.given import lazy_arrays
 from slinky.frontend.lowering import Lowered, count_of_funcs
 from slinky.frontend.namespaces import with_traced_numpy
 from slinky.frontend.nodes import Array, Source
-from slinky.frontend.reading import Reads, content_of
+from slinky.frontend.reading import Reads
 from slinky.frontend.running import at_once, runner
 from slinky.frontend.sizes import Length, lengths
 from slinky.frontend.tables import ANY_PIECES
@@ -116,7 +117,7 @@ class Jit:
         return f"<jit of {self._function.__qualname__}>"
 
     def __get__(self, owner: Any, kind: Any = None) -> Any:
-        return self if owner is None else functools.partial(self, owner)
+        return self if owner is None else MethodType(self, owner)
 
     def __call__(self, /, *given: Any, **named: Any) -> Any:
         """What the function gives for these arguments."""
@@ -151,11 +152,11 @@ class Jit:
         key, kind = self._kinds(given, named)
         traced = None if key is None else self._kept(key, leaves)
         if traced is not None:
-            return self._run_traced(traced, given, named, leaves)
+            return self._run_traced(traced, given, named, leaves, is_kept=True)
         if kind in self._refused:
             return self._as_written(*given, **named)
-        trial, before = self._trial(given, named, leaves), time.perf_counter()
-        if trial.is_plain and trial.is_new(kind):
+        trial, before = self._trial(kind, leaves), time.perf_counter()
+        if trial.is_plain and trial.is_new(key):
             return self._as_written(*given, **named)
         if self._calls > self._last_traced + 1:
             trial.restart()
@@ -166,25 +167,27 @@ class Jit:
             return result
         failed = ""
         try:
-            made = self._traced(given, named, kind, may_keep=key is not None)
+            made = self._traced(given, named, key, kind)
         except Exception as error:
             if not self._may_be_of_tracing(error):
                 raise
             made, failed = None, _in_words(error)
+            self._changes += self._reads is not None and not self._reads.hold()
         if made is None:
             result = self._as_written(*given, **named)  # it raises errors in NumPy's words
             if failed:
                 self._give_up(kind, failed)
             return result
         traced = self._warned_of(made)
-        result = self._run_traced(traced, given, named, leaves)
-        trial.took(time.perf_counter() - before, is_kept=traced in self._traces.get(key, ()))
+        is_kept = traced in self._traces.get(key, ())
+        result = self._run_traced(traced, given, named, leaves, is_kept=is_kept)
+        trial.took(time.perf_counter() - before, is_kept=is_kept)
         return result
 
-    def _run_traced(self, traced: Traced, given: Any, named: Any, leaves: list[Any]) -> Any:
+    def _run_traced(self, traced: Traced, given: Any, named: Any, leaves: list[Any], *, is_kept: bool) -> Any:
         """What a trace gives. The function as it is may be called in its place if the trace is kept, for then it does
         nothing else; else it would do that twice."""
-        values, is_kept = traced.trace.sizes(leaves), traced in self._traces.get(self._key(given, named), ())
+        values = traced.trace.sizes(leaves)
         run = None if traced.has_no_elements(values) else self._run_for(traced, leaves, values)
         if is_kept and not traced.has_no_elements(values):
             self._remember(given, named, run or self._plain)
@@ -197,10 +200,9 @@ class Jit:
                 return at_once(traced, leaves, lengths(values))
             return self._as_it_is(given, named, error)
 
-    def _trial(self, given: Any, named: Any, leaves: Sequence[Any]) -> Trial:
+    def _trial(self, kind: Hashable, leaves: Sequence[Any]) -> Trial:
         """What is known of calls with arguments of such a kind and size, whatever floats are among them, that are
         traced."""
-        kind = loose_kind((given, named), with_floats=False)
         sizes = (kind, *(leaf.shape for leaf in leaves if isinstance(leaf, np.ndarray)))
         if sizes not in self._trials and len(self._trials) >= KEPT_TRACES:
             self._trials.clear()
@@ -271,9 +273,9 @@ class Jit:
         shape or dtype depends on values."""
         if isinstance(error, GivenAsItIsError):
             return self._as_written(*given, **named)
-        kind = self._kinds(given, named)[1]
+        key, kind = self._kinds(given, named)
         self._ready.clear()
-        self._traces.pop(kind, None)
+        self._traces.pop(key, None)
         self._give_up(kind, str(error))
         return self._as_written(*given, **named)
 
@@ -362,16 +364,16 @@ class Jit:
 
     def _key(self, given: Any, named: Any) -> Hashable | None:
         try:
-            key = kind_of((given, named), content_of)
+            key = kind_of((given, named))
             hash(key)
             return key
         except TypeError:
             return None
 
     def _kinds(self, given: Any, named: Any) -> tuple[Hashable | None, Hashable]:
-        """The same, and what is known of it in any case."""
+        """The same, and what is known of it in any case, whatever floats there are."""
         key = self._key(given, named)
-        return key, loose_kind((given, named)) if key is None else key
+        return key, loose_kind((given, named), with_floats=False)
 
     def _kept(self, key: Hashable, leaves: Sequence[Any]) -> Traced | None:
         """A trace that is good for these arguments."""
@@ -386,7 +388,7 @@ class Jit:
                 return traced
         return None
 
-    def _traced(self, given: Any, named: Any, kind: Hashable, *, may_keep: bool) -> Traced | None:
+    def _traced(self, given: Any, named: Any, key: Hashable | None, kind: Hashable) -> Traced | None:
         """Call the function with lazy arrays. None where it cannot be traced, or does what must not be done twice.
 
         Raises `TracingError` for what is refused, and what the function raises.
@@ -394,8 +396,6 @@ class Jit:
         if self._reads is None:
             self._reads = Reads(self._function)
         reads = self._reads
-        for _, leaf in leaves_of((given, named)):
-            reads.look_at(leaf)
         effect = reads.effect if self._changes < MOST_CHANGES else "it changes what it reads"
         if effect is not None:
             self._give_up(kind, effect)
@@ -421,7 +421,7 @@ class Jit:
             own.donated.clear()
             if settle(trace):
                 self._give_up(kind, "it keeps an array that it computes")
-                may_keep = False
+                key = None
         except ValueError as error:
             # What was handed out as an array stands for a lazy one, and does not share memory with it.
             if not trace.reasons or "read-only" not in str(error):
@@ -433,10 +433,10 @@ class Jit:
             self._give_up(kind, str(abandoned))
             return None
         self._changes += not reads.hold()
-        if not trace.reasons and reads.reason is None and may_keep and reads.hold():
-            if kind not in self._traces and len(self._traces) >= KEPT_TRACES:
+        if not trace.reasons and reads.reason is None and key is not None and reads.hold():
+            if key not in self._traces and len(self._traces) >= KEPT_TRACES:
                 del self._traces[next(iter(self._traces))]
-            kept = self._traces.setdefault(kind, [])
+            kept = self._traces.setdefault(key, [])
             kept.insert(0, traced)
             for node in own.numbers:
                 node.operation.end()  # type: ignore[attr-defined]
@@ -464,12 +464,12 @@ class Jit:
         unless it was in vain too often."""
         if not self._may_make_large(arrays) or (self._donate and not self._may_write(given, named)):
             return False
-        key = self._key(given, named)
+        key, kind = self._kinds(given, named)
         traced = None if key is None else self._kept(key, leaves)
-        if traced is None and key is not None and key not in self._refused and self._looks:
+        if traced is None and key is not None and kind not in self._refused and self._looks:
             self._looks -= 1
             with contextlib.suppress(RaisedError), foreign():  # whatever it is, the function as it is will tell
-                traced = self._traced(given, named, key, may_keep=True)
+                traced = self._traced(given, named, key, kind)
         if traced is None or traced.trace.reasons:
             return False
         is_large = traced.makes(self._smallest, lengths(traced.trace.sizes(leaves)))
@@ -657,7 +657,7 @@ class Jit:
         key, kind = self._kinds(given, named)
         traced = None if key is None else self._kept(key, leaves)
         if traced is None and kind not in self._refused:
-            made = self._traced(given, named, kind, may_keep=key is not None)
+            made = self._traced(given, named, key, kind)
             traced = None if made is None else self._warned_of(made)
         return traced, self._refused.get(kind, "it cannot be traced")
 

@@ -201,13 +201,27 @@ def with_traced_numpy(function: Callable[..., Any], trace: Trace) -> Callable[..
     if not (speaks_of_numpy or kinds) or any(names_of(code).writes for code in codes):
         return function  # what sets globals must set those that all others see
     namespace = TracedNumpy.of(trace)
-    names: dict[str, Any] = {n: namespace if value is np else value for n, value in function.__globals__.items()}
-    names |= kinds
+    live = function.__globals__
+    names = _Globals(live, {**{name: namespace for name, value in live.items() if value is np}, **kinds})
     rebuilt = {each: _rebuilt(each, names) for each in called}
-    for name, value in function.__globals__.items():
+    for name, value in live.items():
         if isinstance(value, FunctionType) and value in rebuilt:
-            names[name] = rebuilt[value]
+            dict.__setitem__(names, name, rebuilt[value])
     return rebuilt[function]
+
+
+class _Globals(dict[str, Any]):
+    """The globals that a traced function sees: some of its own, and for the others what its module has, now."""
+
+    def __init__(self, live: dict[str, Any], own: dict[str, Any]) -> None:
+        super().__init__({**{name: value for name, value in live.items() if name.startswith("__")}, **own})
+        self._live = live
+
+    def __missing__(self, name: str) -> Any:
+        return self._live[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self._live[name] = value
 
 
 def _called(function: FunctionType) -> list[FunctionType]:

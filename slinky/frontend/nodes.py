@@ -271,6 +271,11 @@ def numbers(shape: Shape) -> tuple[int, ...]:
     return tuple(map(value_of, shape))
 
 
+def text_of(dtype: np.dtype[Any]) -> str:
+    """A dtype, with the names of its fields, which somebody may change."""
+    return dtype.str if dtype.names is None else repr(dtype)
+
+
 def exactly(value: object) -> Hashable:
     """A value as part of a key: values are equal only if they are the same in every bit and of the same type."""
     if isinstance(value, (tuple, list)):
@@ -278,7 +283,7 @@ def exactly(value: object) -> Hashable:
     if isinstance(value, dict):
         return (dict, *((exactly(k), exactly(v)) for k, v in value.items()))
     if isinstance(value, np.generic):
-        return (value.dtype.str, value.tobytes())
+        return (text_of(value.dtype), value.tobytes())
     if isinstance(value, (float, complex)):
         return (type(value), repr(value))
     if isinstance(value, slice):

@@ -12,7 +12,7 @@ from __future__ import annotations
 import builtins
 import sys
 from collections.abc import Callable, Hashable, Iterator
-from functools import lru_cache, partial
+from functools import lru_cache
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -21,10 +21,9 @@ import numpy as np
 
 from slinky.errors import TracingError
 from slinky.frontend.kernels import Kernel
-from slinky.frontend.nodes import exactly
-from slinky.frontend.objects import content_of_object, functions_in, is_plain
+from slinky.frontend.nodes import exactly, text_of
 from slinky.frontend.places import instructions_of
-from slinky.frontend.trees import has_attributes
+from slinky.frontend.trees import is_constant
 from slinky.unloaded import draws_numbers
 
 _TRUSTED = frozenset(
@@ -77,9 +76,6 @@ _UNTRUSTED_BUILTINS = frozenset(
     ]
 )
 
-_BY_TEXT = frozenset(["getattr", "hasattr", "attrgetter", "methodcaller"])
-"""By these, attributes are read whose names the code need not say."""
-
 _STATES = frozenset(
     ["geterr", "geterrcall", "getbufsize", "get_printoptions", "array2string", "array_str", "array_repr",
      "format_float_positional", "format_float_scientific"]
@@ -88,8 +84,6 @@ _STATES = frozenset(
 
 _LARGEST = 1 << 16
 """Arrays and texts of globals that take more bytes are not compared at each call."""
-
-_NUMBERS = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), np.generic, np.dtype)
 
 
 @attrs.frozen(eq=False)
@@ -161,12 +155,7 @@ class Reads:
         self._same: list[tuple[Callable[[], Any], Any]] = []
         self._equal: list[tuple[Callable[[], Any], Hashable]] = []
         self._seen: set[int] = set()
-        self._kinds: list[type] = []
-        self._looked_at: set[tuple[type, str]] = set()
-        self._attributes_spoken: set[str] = {"__call__"}
-        self._asks_by_text = False
         self._function(function)
-        self._methods()
 
     def hold(self) -> bool:
         """Whether all that can be followed is as it was."""
@@ -180,47 +169,9 @@ class Reads:
             for read, value in self._same:
                 if read() is not value:
                     return False
-            return not self._equal or all(content_of(read()) == value for read, value in self._equal)
+            return not self._equal or all(_content(read()) == value for read, value in self._equal)
         except (KeyError, ValueError, TypeError, AttributeError):
             return False
-
-    def look_at(self, value: Any) -> None:
-        """An object that the function is given: what its class says belongs to what the function reads."""
-        kind = type(value)
-        if not is_plain(kind):
-            return
-        for own in vars(value).values():
-            self.look_at(own)
-        if kind not in self._kinds:
-            self._kinds.append(kind)
-            for each in kind.__mro__[:-1]:
-                self._equal.append((partial(tuple, vars(each)), _content(tuple(vars(each)))))
-            self._methods()
-
-    def _methods(self) -> None:
-        """Follow what classes have by the attributes that are spoken of, and what that speaks of in turn."""
-        before = -1
-        while before != (before := len(self._looked_at)):
-            for each in [each for kind in self._kinds for each in kind.__mro__[:-1]]:
-                for name in [name for name in vars(each) if self._is_spoken(name)]:
-                    if (each, name) not in self._looked_at:
-                        self._looked_at.add((each, name))
-                        self._member(vars(each), name)
-
-    def _is_spoken(self, name: str) -> bool:
-        """Whether a function may read an attribute: all of them, where one asks for attributes by a text."""
-        return name in self._attributes_spoken or (self._asks_by_text and not name.startswith("__"))
-
-    def _member(self, names: Any, name: str) -> None:
-        """Something that a class has by a name."""
-        value, read = names[name], _Item(names, name)
-        functions = list(functions_in(value))
-        if functions:
-            self._note(read, value, name)
-            for function in functions:
-                self._function(function)
-        else:
-            self._content(read, value, name)
 
     def _refuse(self, why: str) -> None:
         self.reason = self.reason or why
@@ -240,7 +191,6 @@ class Reads:
         self._content(_Attribute(function, "__defaults__"), function.__defaults__, "a default")
         self._content(_Attribute(function, "__kwdefaults__"), function.__kwdefaults__, "a default")
         attributes = _all_attributes(function.__code__)
-        self._attributes_spoken |= attributes
         around = frozenset(function.__code__.co_freevars)
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
             self._cell(name, cell, attributes)
@@ -266,7 +216,6 @@ class Reads:
                 self._refuse(f"it imports {name}")
             else:
                 self._module(module, attributes)
-        self._asks_by_text |= not code.globals.isdisjoint(_BY_TEXT)
         for name in sorted(code.globals):
             if name in names:
                 self._value(_Item(names, name), names[name], name, attributes)
@@ -347,8 +296,7 @@ class Reads:
             self._note(read, value, name)
             return
         try:
-            self._equal.append((read, content_of(value)))
-            self.look_at(value)
+            self._equal.append((read, _content(value)))
         except (TypeError, ValueError):
             self._refuse(f"{name} is a {type(value).__name__}, which may change")
 
@@ -360,37 +308,24 @@ def _draws(name: str) -> bool:
 
 def _is_immutable(value: Any) -> bool:
     """Whether something is the same as long as it is the same object."""
-    if type(value) is tuple:
-        return all(map(_is_immutable, value))
-    return isinstance(value, _NUMBERS) and not has_attributes(value)
-
-
-def content_of(value: Any) -> Hashable:
-    """A value, or a plain object, as something to compare it by.
-
-    Raises `TypeError` for what has a state that is not seen.
-    """
-    return content_of_object(value, _content) if is_plain(type(value)) else _content(value)
+    return all(map(_is_immutable, value)) if type(value) is tuple else is_constant(value)
 
 
 def _content(value: Any) -> Hashable:
     """A value as something to compare it by.
 
-    Raises `TypeError` for what has a state that is not seen.
+    Raises `TypeError` for what has a state that is not seen, and for classes that may do otherwise than Python's own.
     """
-    if has_attributes(value):
-        raise TypeError(f"a {type(value).__name__} with attributes")
-    if isinstance(value, np.ndarray):
-        if type(value) is not np.ndarray or value.dtype.hasobject or value.nbytes > _LARGEST:
-            raise TypeError(f"an array of {value.nbytes} bytes")
-        return (value.shape, value.dtype.str, value.strides, value.tobytes())
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return (type(value), len(value), *map(_content, value))
-    if isinstance(value, dict):
+    kind = type(value)
+    if kind is np.ndarray and not value.dtype.hasobject and value.nbytes <= _LARGEST:
+        return (value.shape, text_of(value.dtype), value.strides, value.tobytes())
+    if kind in (list, tuple, set, frozenset):
+        return (kind.__name__, len(value), *map(_content, value))
+    if kind is dict:
         return (dict, *((_content(k), _content(v)) for k, v in value.items()))
-    if isinstance(value, (slice, *_NUMBERS)):
+    if is_constant(value) or kind is slice:
         return exactly(value)
-    raise TypeError(f"a {type(value).__name__}")
+    raise TypeError(f"a {kind.__name__}")
 
 
 def _is_dispatched(value: Any) -> bool:

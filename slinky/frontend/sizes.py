@@ -73,10 +73,16 @@ class Questions:
         return all(evaluate(condition, values) for condition in self.held)
 
 
+def _of_the_same_call(own: Size, other: object) -> object:
+    """What a size meets: one that was kept from another call is the number that it was there."""
+    return other.value if type(other) is Size and other.questions is not own.questions else other
+
+
 def _asks(compare: Callable[[Expr, Expr], Condition], told: Callable[[int, int], bool]) -> Callable[[Any, Any], Any]:
     def method(self: Size, other: object) -> Any:
         if getattr(type(other), "__slinky_lazy__", False):
             return NotImplemented
+        other = _of_the_same_call(self, other)
         if not isinstance(other, Size) and not is_integer(other):
             return told(self._known(), other)  # type: ignore[arg-type]
         answer = told(self.value, value_of(other))  # type: ignore[arg-type]
@@ -90,6 +96,7 @@ def _computes(function: Callable[[Any, Any], Any], turned: bool) -> Callable[[An
     def method(self: Size, other: object) -> Any:
         if getattr(type(other), "__slinky_lazy__", False):
             return NotImplemented
+        other = _of_the_same_call(self, other)
         if not isinstance(other, Size) and not is_integer(other):
             if isinstance(other, (float, complex)):
                 return function(other, self._known()) if turned else function(self._known(), other)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -45,30 +44,31 @@ def is_same_tree(tree: Any, other: Any) -> bool:
     return tree is other
 
 
-def has_attributes(value: Any) -> bool:
-    """Whether somebody has given attributes to a value, of a class of theirs, that may be set; to members of
-    enumerations, nobody does."""
-    return bool(getattr(value, "__dict__", None)) and not isinstance(value, Enum)
+def is_constant(value: Any) -> bool:
+    """Whether something is a number, a text or the like, of a class of Python's or NumPy's: others may do otherwise."""
+    kind = type(value)
+    return kind in _OF_PYTHON or (isinstance(value, (np.generic, np.dtype)) and kind.__module__ in _MODULES)
 
 
-def kind_of(tree: Any, of_object: Callable[[Any], Hashable] | None = None) -> Hashable:
-    """What of arguments decides what a function does, but for lengths; `of_object` says it of what is none of Python's
-    and NumPy's own.
+_OF_PYTHON = frozenset([bool, int, float, complex, str, bytes, type(None), type(Ellipsis)])
+_MODULES = ("numpy", "numpy.dtypes")
+
+
+def kind_of(tree: Any) -> Hashable:
+    """What of arguments decides what a function does, but for lengths.
 
     Raises `TypeError` where that is not known.
     """
     if type(tree) in (np.ndarray, np.memmap):
         return (np.ndarray, tree.ndim, tree.dtype)
     if type(tree) in (tuple, list):
-        return (type(tree), *(kind_of(each, of_object) for each in tree))
+        return (type(tree), *map(kind_of, tree))
     if type(tree) is dict:
-        return (dict, *((key, kind_of(each, of_object)) for key, each in tree.items()))
-    if isinstance(tree, (*CONSTANTS, np.dtype, slice)) and not has_attributes(tree):
+        return (dict, *((kind_of(key), kind_of(each)) for key, each in tree.items()))
+    if is_constant(tree) or type(tree) is slice:
         return exactly(tree)
-    if isinstance(tree, type) and tree.__module__ in ("builtins", "numpy"):  # others have attributes that may be set
+    if isinstance(tree, type) and tree.__module__ in ("builtins", *_MODULES):  # others have attributes to be set
         return tree
-    if of_object is not None:
-        return of_object(tree)
     raise TypeError(f"arguments of type {type(tree).__name__}")
 
 
