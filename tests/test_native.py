@@ -472,13 +472,17 @@ def test_what_is_compiled_is_kept(folder: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 @needs_compiler
-@pytest.mark.parametrize("damage", ["empty", "cut", "zeros", "garbage", "writable"])
+@pytest.mark.parametrize("damage", ["empty", "cut", "zeros", "garbage", "writable", "folder"])
 def test_a_library_that_was_damaged_is_compiled_again(folder: Path, damage: str) -> None:
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
     run = partial(subprocess.run, [sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True)
     first = run(check=True)
     libraries = {path: path.read_bytes() for path in folder.glob("*.so")}
     for path, whole in libraries.items():
+        if damage == "folder":
+            path.unlink()
+            path.mkdir()
+            continue
         damaged = {
             "empty": b"",
             "cut": whole[:1000],

@@ -482,3 +482,9 @@ def test_arrays_are_copied_when_numpy_copies_them(dtype: Any, copy: Any, is_scal
         assert found[1] == expected[1]
         for a, b in zip(found[0], expected[0], strict=True):
             assert_same(a, b)
+
+
+def test_bools_full_of_an_integer_beyond_those_of_numpy_are_refused_as_numpy_does() -> None:
+    traced = sl.jit(smallest=0)(lambda a: np.full_like(a, 2**63))
+    with pytest.raises(OverflowError):
+        traced(np.zeros(3, bool))

@@ -507,6 +507,8 @@ def full_like(
     kind = array.dtype if dtype is None else np.dtype(dtype)
     if shape is not None or kind.kind not in "biufc":
         raise NotUnderstoodError("another shape")
+    if kind.kind == "b" and type(fill_value) is int:
+        np.full((), fill_value, kind)  # raises what NumPy does of one beyond its integers
     in_c_order = order in ("C", "c") or (order not in ("F", "f") and array._view.is_in_c_order)
     value = converted(fill_value, kind, trace)
     wide = broadcast_to(value, array._shape)

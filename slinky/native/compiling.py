@@ -219,6 +219,8 @@ class _UnderWay:
                 other.wait()  # if it fails there, it is tried here, and says so
                 continue
             try:
+                if path.is_dir() or path.with_suffix(".c").is_dir():
+                    _forget(path)
                 _compile(text, made_by, path)
                 _forget_old(path.parent)
                 return
@@ -293,9 +295,11 @@ def _write_through(path: Path, mode: int) -> None:
 
 def _forget(path: Path) -> None:
     """Keep a library no longer. Who has loaded it goes on with it."""
-    with contextlib.suppress(OSError):
-        path.unlink(missing_ok=True)
-        path.with_suffix(".c").unlink(missing_ok=True)
+    for each in (path, path.with_suffix(".c")):
+        with contextlib.suppress(OSError):
+            if each.is_dir() and not each.is_symlink():
+                shutil.rmtree(each, ignore_errors=True)
+            each.unlink(missing_ok=True)
 
 
 def _forget_old(folder: Path) -> None:

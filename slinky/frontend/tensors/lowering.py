@@ -246,7 +246,7 @@ class _Lowering:
             reached = bounds(self.sizes.of(place), ranges)
             needed = [reached.min >= 0, reached.max <= self.sizes.of(length) - 1]
             if FALSE in needed:
-                raise TensorError(f"{node.title} reads at {place}, which no tensor of size {length} has: say outside=")
+                raise TensorError(f"{node.title} reads at {place}, which is beyond its {length}: say outside=")
             found += needed
         return found
 
