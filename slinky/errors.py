@@ -32,7 +32,7 @@ class UnusedInputWarning(UserWarning):
 
 
 class TuningWarning(UserWarning):
-    """`tune` was interrupted, and keeps the fastest schedule so far."""
+    """`tune` was interrupted, and keeps the fastest schedule so far; or what it chose cannot be written to its file."""
 
 
 class TracingError(SlinkyError, ValueError):

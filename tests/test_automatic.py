@@ -466,6 +466,10 @@ def test_only_what_was_scheduled_is_explained() -> None:
         sl.explain(examples.blur())
     with pytest.raises(sl.OperationError, match="expected a Pipeline, got int"):
         sl.explain(3)  # type: ignore[arg-type]
+    by_itself, out = examples.blur().auto(), sl.Buffer(np.zeros(98, np.float32), min=(1,))
+    with pytest.raises(sl.OperationError, match=r"sl\.explain\(p\.scheduled_for\(\*arrays\)\) explains the one for"):
+        sl.explain(by_itself)
+    assert sl.explain(by_itself.scheduled_for((100,), out)).decisions  # type: ignore[attr-defined]
 
 
 # ----------------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import itertools
 import json
+import re
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -441,6 +442,36 @@ def test_a_file_that_tune_has_not_written(data: bytes, tmp_path: Path) -> None:
     with pytest.raises(sl.OperationError, match=r"tuned\.json does not hold what tune has kept"):
         tuned(examples.blur(), values, out, budget_s=0, cache=path)
     assert path.read_bytes() == data
+
+
+@pytest.mark.parametrize(("data", "words"), [([], "expected names and values, got []"), ({"k": 3}, "got 3")])
+def test_what_is_wrong_with_a_file_is_said(data: Any, words: str, tmp_path: Path) -> None:
+    path = tmp_path / "tuned.json"
+    path.write_text(json.dumps(data))
+    with pytest.raises(sl.OperationError, match=re.escape(words)):
+        tuned(examples.blur(), (100,), (98,), budget_s=0, cache=path)
+
+
+def test_a_file_that_cannot_be_written_is_refused_first(clock: Clock, tmp_path: Path) -> None:
+    (tmp_path / "gone").symlink_to(tmp_path / "nowhere")
+    p, (values, target) = two_steps(taking(clock, best_height)), plane()
+    before = clock.now
+    with pytest.raises(sl.OperationError, match=r"tuned\.json cannot be written: File exists"):
+        tuned(p, values, target, cache=tmp_path / "gone" / "tuned.json")
+    assert clock.now == before
+
+
+def test_a_choice_that_cannot_be_kept_is_not_lost(
+    clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, data: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(tuning, "replace_json", full)
+    p, (values, target) = two_steps(taking(clock, best_height)), plane()
+    with pytest.warns(sl.TuningWarning, match="No space left on device"):
+        q = tuned(p, values, target, cache=tmp_path / "tuned.json")
+    assert sl.explain(q).measured
 
 
 @pytest.mark.parametrize("budget", [-1, float("nan"), "long", True])

@@ -267,6 +267,11 @@ def explain(p: sl.Pipeline) -> Explanation:
     if not isinstance(p, sl.Pipeline):
         raise sl.OperationError(f"explain: expected a Pipeline, got {type(p).__name__}")
     found = _EXPLANATIONS.get(p)
+    if found is None and hasattr(p, "scheduled_for"):
+        raise sl.OperationError(
+            f"explain: {p!r} has a schedule for each range of sizes; sl.explain(p.scheduled_for(*arrays)) explains the "
+            "one for arrays like these, or of these shapes"
+        )
     if found is None:
         raise sl.OperationError(
             f"explain: {p!r} is not what auto_schedule returned in this process; p.history() has the steps that made it"

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -76,7 +77,7 @@ def tune(
         progress: show a bar (needs the extra `progress`).
 
     Raises what `auto_schedule` raises, what a callback raises in each of the first schedules, and `OperationError` for
-    a file that is not such a cache.
+    a file that is not such a cache, or cannot be written: before anything is measured.
     """
     given: object = budget_s
     if isinstance(given, bool) or not isinstance(given, int | float) or not given >= 0:
@@ -88,6 +89,8 @@ def tune(
     kept = None if cache is None else _kept(Path(cache)).get(key)
     if kept is not None:
         return maker.made(kept)
+    if cache is not None:
+        _require_writable(Path(cache))
     own_arrays, own_scalars = _with_own_outputs(p, arrays, scalars)
     race = _Race(maker, lambda q: q(*own_arrays, **own_scalars), budget_s)
     with _bar(progress, budget_s) as race.show:
@@ -324,15 +327,15 @@ def _kept(path: Path) -> dict[str, Candidate]:
     except OSError as error:
         raise sl.OperationError(f"tune: {path} cannot be read as what tune has kept: {error.strerror}") from None
     try:
-        found = {key: _candidate(value) for key, value in json.loads(data.decode()).items()}
-    except (ValueError, TypeError, AttributeError) as error:
+        found = {key: _candidate(value) for key, value in _named_values(json.loads(data.decode())).items()}
+    except (ValueError, TypeError) as error:
         raise sl.OperationError(f"tune: {path} does not hold what tune has kept: {error}") from None
     return found
 
 
 def _candidate(value: Any) -> Candidate:
     """A candidate that was kept. Raises `ValueError` or `TypeError` for anything else."""
-    if set(value.keys()) != set(_FIELDS):
+    if set(_named_values(value)) != set(_FIELDS):
         raise ValueError(f"expected {', '.join(_FIELDS)}, got {', '.join(value)}")
     counts, factors = (value["workers"], value["rows"] or 1), (value["call_factor"], value["cache_factor"])
     is_sound = isinstance(value["is_scheduled"], bool)
@@ -343,7 +346,31 @@ def _candidate(value: Any) -> Candidate:
     return Candidate(**value)
 
 
+def _named_values(found: Any) -> dict[str, Any]:
+    """What was found, if it has names for its values. Raises `ValueError` for anything else."""
+    if not isinstance(found, dict):
+        raise ValueError(f"expected names and values, got {found!r}")
+    return found
+
+
+def _require_writable(path: Path) -> None:
+    """Raise `OperationError` if no file can be made there. Its folder is made."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        raise sl.OperationError(f"tune: {path} cannot be written: {error.strerror}") from None
+
+
 def _keep(path: Path, key: str, chosen: Candidate) -> None:
-    """Add to the file."""
+    """Add to the file. Where that fails after all, a warning says so: what was chosen is not lost for it."""
+    try:
+        _add(path, key, chosen)
+    except (OSError, sl.OperationError) as error:
+        warnings.warn(f"tune: what was chosen is not kept in {path}: {error}", sl.TuningWarning, stacklevel=3)
+
+
+def _add(path: Path, key: str, chosen: Candidate) -> None:
     told = {each: {name: getattr(c, name) for name in _FIELDS} for each, c in {**_kept(path), key: chosen}.items()}
     replace_json(path, told)
