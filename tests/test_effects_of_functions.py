@@ -531,6 +531,14 @@ def test_what_comes_again_and_again_is_traced_all_the_same() -> None:
     assert all(trial.is_new("a") for _ in range(2 * OFTEN))
 
 
+def test_what_is_promised_of_memory_holds_however_slow_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Trial, "wants_plain", True)
+    monkeypatch.setattr(Trial, "took_plainly", lambda self, seconds: pytest.fail("it was called as it is"))
+    function, x = sl.jit(smallest=0, workers=1, max_bytes=1 << 20)(lambda x, t: x * t + 1), np.ones((4, 3))
+    for k in range(9):
+        np.testing.assert_array_equal(function(x, 0.5 + k), x * (0.5 + k) + 1)
+
+
 def test_a_float_that_changes_takes_no_memory() -> None:
     """Nor does it keep what comes again from being traced."""
     function, x = jit(lambda x, t: x * t + 1), np.ones((4, 3))

@@ -161,7 +161,7 @@ class Jit:
         if self._calls > self._last_traced + 1:
             trial.restart()
         self._last_traced = self._calls
-        if trial.wants_plain:
+        if trial.wants_plain and "max_bytes" not in self._options:
             result = self._as_written(*given, **named)
             trial.took_plainly(time.perf_counter() - before)
             return result
