@@ -149,10 +149,11 @@ class Jit:
     def _run(self, given: Any, named: Any, leaves: list[Any]) -> Any:
         if self._donate and not self._may_write(given, named):
             return self._as_written(*given, **named)
-        key, kind = self._kinds(given, named)
+        key = self._key(given, named)
         traced = None if key is None else self._kept(key, leaves)
         if traced is not None:
             return self._run_traced(traced, given, named, leaves, is_kept=True)
+        kind = loose_kind((given, named), with_floats=False)
         if kind in self._refused:
             return self._as_written(*given, **named)
         trial, before = self._trial(kind, leaves), time.perf_counter()

@@ -309,7 +309,7 @@ class Calling:
     @property
     def has_threads(self) -> bool:
         """Whether it runs on all cores by itself (see `slinky.sched.callbacks`)."""
-        return self.name in ("matmul", "tensordot")
+        return self.name == "matmul"
 
     def __call__(self, /, *operands: Array) -> None:
         count = len(self.adapters)

@@ -6,7 +6,7 @@ more on the way than the caches hold, and the schedule must be predicted to take
 functions compute, beside what memory takes, is the same on both sides.
 
 NumPy takes at least what its operations read and write; the model of callbacks, which go over their data more than
-once, says more of most. What it takes is in between: of 43 functions on arrays of 2 to 50 MB, their geometric mean told
+once, says more of most. What it takes is in between: of 40 functions on arrays of 1 to 50 MB, their geometric mean told
 best which are faster in pieces.
 
 Invariant: the same answer in every process of a machine, for the same sizes.
