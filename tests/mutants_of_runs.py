@@ -48,8 +48,8 @@ MUTANTS += mutants(
     ("reserving: not at the origin", "all(values[first] == 0 for _, _, first, _ in ends)", "True"),
     (
         "reserving: memory given back",
-        "if len(sizes) > 1 and sum(sizes.values()) > SPARE",
-        "if len(sizes) > 9 and sum(sizes.values()) > SPARE",
+        "if len(sizes) > 1 and not alone and sum(sizes.values()) > SPARE",
+        "if len(sizes) > 9 and not alone and sum(sizes.values()) > SPARE",
     ),
     ("reserving: room for tiles", "variables.isdisjoint(symbols(e)) for e in own)", "True for e in own)"),
     (
@@ -530,4 +530,10 @@ MUTANTS += mutants(
         "            array.flags.writeable = False\n            self._cell.uncertain = True\n",
         "",
     ),
+)
+
+MUTANTS += mutants(
+    "slinky/runtime/arena.py",
+    (RESERVING,),
+    ("arena: small rings", "> SPARE * max(self._last.values())", "> SPARE * size"),
 )

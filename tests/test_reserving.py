@@ -113,19 +113,49 @@ def test_tiles_of_any_length(rows: int) -> None:
     assert found == sl.Memory(min(rows, 4) * 30 * 4, min(rows, 4) * 30 * 4)
 
 
-@needs_mirror
-@pytest.mark.parametrize(("margin", "is_known"), [(1, True), (2, True), (6, False)])
-def test_rings_of_two_sizes_one_after_the_other(margin: int, is_known: bool) -> None:
-    """A pool keeps the memory of earlier sizes, if that is not too much beside what is asked for last."""
-    p = chain(0, 1, 0, margin)
-    for reader, func in (("s3", "s2"), ("s1", "s0")):
-        p, (loop, *_) = sl.split_loop(p, f"{reader}.y", 1, rc=True)
-        p, at = sl.compute_at(p, func, loop, rc=True)
+def rings_one_after_the_other(*margins: int) -> sl.Pipeline:
+    """Loops with a ring each, of which one at a time is alive, so that all may have their memory of one pool."""
+    p = chain(*(each for margin in margins for each in (0, margin)))
+    for k in reversed(range(len(margins))):
+        p, (loop, *_) = sl.split_loop(p, f"s{2 * k + 1}.y", 1, rc=True)
+        p, at = sl.compute_at(p, f"s{2 * k}", loop, rc=True)
         p = sl.fold_storage(sl.slide_window(p, at.call, loop), at.alloc, "y")
+    return p
+
+
+@needs_mirror
+@pytest.mark.parametrize(
+    ("margins", "is_known"),
+    [((1, 1), True), ((1, 2), True), ((1, 6), True), ((1, 6, 9, 3), True), ((9, 1, 6, 0, 2), False)],
+)
+def test_rings_of_several_sizes_one_after_the_other(margins: tuple[int, ...], is_known: bool) -> None:
+    """A pool keeps the memory of other sizes, if that is not too much beside the largest that is asked for."""
+    p = rings_one_after_the_other(*margins)
     arrays = large(p, 64, 5000)
     found, right = known(p, *arrays), ran(p, *arrays)
     assert found == (right if is_known else None)
     assert p.memory(*arrays) == right
+
+
+@needs_mirror
+@pytest.mark.parametrize("margins", [(1, 6), (6, 1), (9, 1, 6, 2)])
+def test_rings_are_there_for_the_next_run(monkeypatch: pytest.MonkeyPatch, margins: tuple[int, ...]) -> None:
+    """A small ring does not drive out a large one of the same pool, so that each run would make both again."""
+    p = rings_one_after_the_other(*margins)
+    arrays = large(p, 64, 5000)
+    made = list[int]()
+    make = mirrored.mirrored
+    monkeypatch.setattr(mirrored, "mirrored", lambda size: made.append(size) or make(size))
+    p(*arrays)
+    assert len(made) == len(margins)
+    p(*arrays)
+    assert len(made) == len(margins)
+    few = large(p, 64, 500)
+    p(*few)
+    p(*few)
+    made.clear()
+    p(*few)
+    assert not made
 
 
 def test_layouts_and_branches_have_memory_of_their_own() -> None:

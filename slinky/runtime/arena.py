@@ -77,13 +77,20 @@ def aligned_bytes(size: int) -> Array:
 
 
 class Kept(dict[Hashable, int]):
-    """The sizes of memory that is kept for what may be asked for again: no more than `SPARE` times what came last."""
+    """The sizes of memory that is kept for what may be asked for again: no more than `SPARE` times the largest of what
+    each site asked for last. (Sites of one run ask one after the other; a small one must not drive out a large one.)"""
 
-    def add(self, key: Hashable, size: int) -> bool:
-        """Keep this, too; whether all that was there before had to be given up."""
-        crowded = sum(self.values()) + size > SPARE * size
+    def __init__(self) -> None:
+        super().__init__()
+        self._last: dict[str, int] = {}
+
+    def add(self, key: Hashable, size: int, site: str = "") -> bool:
+        """Keep this, too, for a site; whether all that was there before had to be given up."""
+        self._last[site] = size
+        crowded = sum(self.values()) + size > SPARE * max(self._last.values())
         if crowded:
             self.clear()
+            self._last = {site: size}
         self[key] = size
         return crowded
 
@@ -204,8 +211,8 @@ class RingSite(dict[tuple[int, ...], WindowGiver]):
 class _Pool:
     """The memory of folded buffers no two of which are alive at the same time, by how it is made and its size.
 
-    A ring fits one size only. So the memory for earlier sizes is kept, but no more than `SPARE` times what was last
-    asked for.
+    A ring fits one size only. So the memory for other sizes is kept, but no more than `SPARE` times the largest that
+    these buffers last asked for.
     """
 
     def __init__(self) -> None:
@@ -217,7 +224,7 @@ class _Pool:
         """Memory of this size for a buffer; that of other sizes is given up where it is too much."""
         memory = self._memories.get((make, size))
         if memory is None:
-            if self._kept.add((make, size), size):
+            if self._kept.add((make, size), size, buffer):
                 self._memories.clear()
                 for reference in self.sites:
                     site = reference()

@@ -93,12 +93,12 @@ class Room:
             used = self._used[needed] = [0] * len(needed)
         return used
 
-    def keep(self, group: tuple[str, int], key: Hashable, size: int) -> None:
-        """Memory of its own is asked for, of a group that keeps what it can."""
+    def keep(self, group: tuple[str, int], key: Hashable, size: int, site: str = "") -> None:
+        """Memory of its own is asked for by a site, of a group that keeps what it can."""
         kept = self._kept.setdefault(group, Kept())
         self._asked.setdefault(group, Counter())[key, size] += 1
         if key not in kept:
-            kept.add(key, size)
+            kept.add(key, size, site)
             self._most[group] = max(self._most.get(group, 0), sum(kept.values()))
 
     def of_one(self) -> int:
@@ -180,7 +180,7 @@ class _MeasuredRing:
         memory = self._memories.get(key)
         if memory is None:
             memory = self._memories[key] = memory_of_window(self._kind, key)
-        self._room.keep(self._group, memory, memory[1])
+        self._room.keep(self._group, memory, memory[1], self._kind.buffer)
         return self._ring[key]
 
 

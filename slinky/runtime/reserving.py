@@ -175,7 +175,7 @@ def _bytes_of_iterations(loop: int, body: Block, depth: int, followed: Followed,
     if total is None:
         return None
     if at_once == 1:
-        kept = _kept({memory: memory[1] for memory in pool} for pool in pools.values())
+        kept = _kept([{memory: memory[1] for memory in pool}] for pool in pools.values())
         return None if kept is None else total + kept
     for pool in pools.values():
         everything = sum(size * min(times, at_once) for (_, size), times in pool.items())
@@ -235,21 +235,30 @@ def _sizes_by_iteration(these: Sequence[Asked], depth: int, piece: int) -> Array
 def _bytes_of_rings(
     rings: Sequence[tuple[SiteAllocs, SiteKind]], colors: Sequence[int], asked: Mapping[int, Asked]
 ) -> int | None:
-    pools: dict[int, dict[object, int]] = {}
+    pools: dict[int, list[dict[object, int]]] = {}
     for (site, kind), color in zip(rings, colors, strict=True):
+        sizes: dict[object, int] = {}
         for each in _asked_of(site, asked):
             if each.key is None:
                 return None
             memory = window_memory(kind, each.key)
-            pools.setdefault(color, {})[memory] = memory[1]
+            sizes[memory] = memory[1]
+        pools.setdefault(color, []).append(sizes)
     return _kept(pools.values())
 
 
-def _kept(pools: Iterable[Mapping[object, int]]) -> int | None:
-    """The bytes of pools that keep what they were asked for, given by key; None where they may have given some back."""
+def _kept(pools: Iterable[Sequence[Mapping[object, int]]]) -> int | None:
+    """The bytes of pools that keep what each of their sites asked for, given by key; None where they may have given
+    some back.
+
+    Nothing is given back where that is no more than `SPARE` times the least that may have been asked for last, nor
+    where no more than `SPARE` sites asked for one size each: then it is no more than so many times the largest of them.
+    """
     total = 0
-    for sizes in pools:
-        if len(sizes) > 1 and sum(sizes.values()) > SPARE * min(sizes.values()):
+    for pool in pools:
+        sizes = {key: size for site in pool for key, size in site.items()}
+        alone = len(sizes) <= SPARE and all(len(site) <= 1 for site in pool)
+        if len(sizes) > 1 and not alone and sum(sizes.values()) > SPARE * min(sizes.values()):
             return None
         total += sum(sizes.values())
     return total
@@ -286,7 +295,7 @@ def _bytes_of_heap(
             room.is_sure = _is_just_enough(site, np.array(room.needed), nest, known)
             if not room.is_sure:
                 return None
-    kept = _kept(room.kept for room in rooms)
+    kept = _kept([room.kept] for room in rooms)
     if kept is None:
         return None
     return layout.covered([room.needed for room in rooms], [room.used for room in rooms]) + kept
