@@ -21,7 +21,7 @@ import slinky as sl
 from slinky.ir.scopes import leading_checks
 from slinky.ir.statements import Alloc, Call, For, Program, Serial, Statement, fresh_identity
 from slinky.sched import gate
-from slinky.sched.legality.coverage import _furthest
+from slinky.sched.legality.sweeps import furthest_end
 from slinky.sched.primitives import storage
 from slinky.symbolic.expressions import Expr, as_expr, maximum, metadata, minimum, scalar, variable
 from slinky.symbolic.intervals import Interval
@@ -528,4 +528,4 @@ def test_an_end_with_what_it_keeps_to_in_a_loop_is_where_it_was(end: Expr) -> No
     for last in range(-4, 8):
         for v in range(-4, last + 1):
             values: dict[Expr, int] = {V: v, LAST: last}
-            assert evaluate(_furthest(end, loop), values) == evaluate(end, values)
+            assert evaluate(furthest_end(end, loop), values) == evaluate(end, values)

@@ -66,10 +66,10 @@ def test_what_is_said_is_so(parts: list[tuple[int, int]], first: int, data: st.D
 @pytest.mark.parametrize("count", [3, 12, 40])
 def test_stacks_are_judged_in_a_row(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of many columns, none is looked for by proofs; a stack of them, and parts of an array, are right."""
-    from slinky.sched.legality import coverage
+    from slinky.sched.legality import cutting
 
     proofs = []
-    monkeypatch.setattr(coverage, "_cover_by_proofs", lambda *given: bool(proofs.append(given)))
+    monkeypatch.setattr(cutting, "_contain_by_proofs", lambda *given: bool(proofs.append(given)))
     x = np.arange(400.0)
 
     def f(a: Any) -> Any:

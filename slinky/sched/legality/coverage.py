@@ -1,11 +1,10 @@
 """Coverage: is a region surely written before somebody reads it?
 
-How coverage is shown. A call writes its box, within the bounds of its outputs (W). Over the iterations v = f, f+s, ...,
-l of a loop, boxes `[a(v), b(v)]` of one moving dimension without a gap (`a(v+s) <= b(v) + 1`) together cover
-`[a(f), b(l)]`: take the first v with `e <= b(v)`; either it is f, or `e > b(v-s)` and so `e >= a(v)`. Bounds that do
-not depend on v stay as they are. A call inside a loop finds what stands before it in the body, and what all earlier
-iterations wrote; the first iteration, which has none before it, is a case of its own. So is either side of an if that
-stands before it, and whether a loop before it runs at all.
+How coverage is shown. A call writes its box, within the bounds of its outputs (W). What boxes that move with a loop
+have covered in the end, `sweeps` says, and whether several boxes contain a region, `cutting`. A call inside a loop
+finds what stands before it in the body, and what all earlier iterations wrote; the first iteration, which has none
+before it, is a case of its own. So is either side of an if that stands before it, and whether a loop before it runs at
+all.
 
 Invariant: `Coverage.covers` says yes only where every element of the region has been written, in every run that meets
 the facts, by the calls that write the buffer since it was allocated.
@@ -20,32 +19,26 @@ import attrs
 from slinky.cursors.versions import ROOT, Version
 from slinky.ir.effects import Touching, dims_written, of_buffer, writes
 from slinky.ir.statements import Alloc, Call, For, If, is_in_order
-from slinky.sched.legality.containing import inside, plainly_contains, shown, told_to_contain
-from slinky.sched.legality.side_by_side import contain_side_by_side
+from slinky.sched.legality.containing import plainly_contains, told_to_contain
+from slinky.sched.legality.cutting import contain_by_comparing, contain_simplified, contain_together
+from slinky.sched.legality.sweeps import Sweep, furthest_end, narrowed_to, swept_before
 from slinky.sched.legality.touches import Touch, running_box
-from slinky.symbolic.arithmetic import spread
-from slinky.symbolic.bounds import bounds, simplify
-from slinky.symbolic.comparing import at_most, plainly_at_most
+from slinky.symbolic.comparing import plainly_at_most
 from slinky.symbolic.expressions import (
     FALSE,
-    And,
     Condition,
     Expr,
     Max,
     Min,
-    NonNegative,
-    Select,
     Variable,
     all_of,
-    difference,
     equal,
-    linear,
     maximum,
     minimum,
     negate,
     variable,
 )
-from slinky.symbolic.intervals import Box, Interval, moves_with, not_empty, substitute_box, substitute_interval
+from slinky.symbolic.intervals import Box, moves_with, not_empty, substitute_box, substitute_interval
 from slinky.symbolic.proofs import NO_FACTS, Facts, impossible, prove
 from slinky.symbolic.traversal import substitute, symbols
 
@@ -64,22 +57,11 @@ class _Contribution:
     prior: For | None
 
 
-_LONG = 4
-"""An end that is a choice between more cases is simplified where nothing else helps."""
-
 _MOST_CASES = 128
 """So many cases of the first and of later iterations are told apart at most: each loop doubles them."""
 
-_MOST_CUTS = 256
-"""Not more often is an end of a region cut off to look for what covers the rest: in which order does not matter, so if
-many ways fail, all do."""
-
 _MOST_UNDECIDED = 2
 """Of how many statements before a reader to try both that they run and that they do not: each doubles the work."""
-
-
-_TILES = 4
-"""So many boxes at least are tiles: fewer, and one of them would cut off an end of the region."""
 
 
 class Coverage:
@@ -193,7 +175,7 @@ class Coverage:
         now, needed, earlier = box[d], region[d], before[d]
         furthest = needed.max
         if not plainly_at_most(furthest, now.max):
-            furthest = _furthest(needed.max, loop)
+            furthest = furthest_end(needed.max, loop)
             if not plainly_at_most(furthest, now.max):
                 return False
         still = [e for e in (needed.min.operands if type(needed.min) is Max else (needed.min,)) if v not in symbols(e)]
@@ -270,13 +252,14 @@ class Coverage:
         if self.cases > _MOST_CASES:
             return False
         if not loops:
-            return _cover(region, boxes, known) or impossible(known) or _cover_simplified(region, boxes, known)
-        if _cover_by_comparing(region, boxes, known):
+            found = contain_together(boxes, region, known) or impossible(known)
+            return found or contain_simplified(boxes, region, known)
+        if contain_by_comparing(boxes, region, known):
             return True
         loop, inner = loops[0], loops[1:]
         at_first: dict[Expr, Expr] = {loop.variable: loop.range.min}
         needed, started = substitute_box(region, at_first), [substitute_box(box, at_first) for box in boxes]
-        if not _cover_by_comparing(needed, started, known):
+        if not contain_by_comparing(started, needed, known):
             first = known.also(equal(loop.variable, loop.range.min), substitute(not_empty(region), at_first))
             if not self._cover_by_cases(needed, started, first, inner):
                 return False
@@ -285,9 +268,9 @@ class Coverage:
         later = known.also(loop.variable >= loop.range.min + loop.step)
         earlier: list[Box] = []
         for contribution in self.prior[loop.id]:
-            found = self._written(contribution, later)
-            if found is not None:
-                earlier.append(found)
+            box = self._written(contribution, later)
+            if box is not None:
+                earlier.append(box)
         return self._cover_by_cases(region, [*boxes, *earlier], later, inner)
 
     def _written(self, contribution: _Contribution, known: Facts) -> Box | None:
@@ -301,24 +284,24 @@ class Coverage:
             if before is not None:
                 return before
         renamed: dict[Expr, Expr] = {}
-        sweeps: list[_Sweep] = []
+        sweeps: list[Sweep] = []
         context = known
         if prior is not None:
-            sweep = _Sweep(self._fresh(prior), prior.range.min, prior.variable - prior.step, prior.step)
+            sweep = Sweep(self._fresh(prior), prior.range.min, prior.variable - prior.step, prior.step)
             sweeps.append(sweep)
             renamed[prior.variable] = sweep.variable
             context = context.also(*sweep.conditions())
         contexts = [known] * len(sweeps)
         for statement in reversed(contribution.around):
             if not isinstance(statement, For):
-                narrowed = _narrowed(sweeps, substitute(statement, renamed), context)
+                narrowed = narrowed_to(sweeps, substitute(statement, renamed), context)
                 if narrowed is None:
                     return None
                 sweeps, context = narrowed
                 continue
             range_, step = substitute_interval(statement.range, renamed), substitute(statement.step, renamed)
             last = range_.min + step * ((range_.max - range_.min) // step)
-            sweep = _Sweep(self._fresh(statement), range_.min, last, step)
+            sweep = Sweep(self._fresh(statement), range_.min, last, step)
             renamed[statement.variable] = sweep.variable
             sweeps.append(sweep)
             contexts.append(context)
@@ -351,20 +334,7 @@ class Coverage:
         if len(dims_written(call)[self.buffer]) < len(call.box):
             return None
         (effect,) = of_buffer(writes(call, running_box(self.version, call)), self.buffer)
-        v, box = loop.variable, effect.box
-        moving = [d for d, i in enumerate(box) if moves_with(i, v)]
-        if len(moving) != 1 or not effect.is_exact:
-            return None
-        (d,) = moving
-        low, floors = _parts(box[d].min, Max, v)
-        high, caps = _parts(box[d].max, Min, v)
-        if len(low) != 1 or len(high) != 1:
-            return None
-        offset, terms = difference(high[0], substitute(low[0], {v: v + loop.step}))
-        if terms or offset < -1:
-            return None
-        start, end = substitute(low[0], {v: loop.range.min}), substitute(high[0], {v: v - loop.step})
-        return (*box[:d], Interval(maximum(start, *floors), minimum(end, *caps)), *box[d + 1 :])
+        return swept_before(effect.box, loop) if effect.is_exact else None
 
     def _fresh(self, loop: For) -> Variable:
         self.serial += 1
@@ -381,239 +351,7 @@ class OwnIteration(Coverage):
         self.loops = [inner for inner in self.loops if inner.id not in outer]
 
 
-@attrs.frozen
-class _Sweep:
-    """A variable that goes from `first` to `last` by `step`; to no value at all if `last` is less than `first`."""
-
-    variable: Variable
-    first: Expr
-    last: Expr
-    step: Expr
-
-    def conditions(self) -> tuple[Condition, ...]:
-        """What holds of the variable."""
-        return (self.first <= self.variable, self.variable <= self.last)
-
-    def where(self, condition: Condition, inside: set[Expr]) -> _Sweep | None:
-        """The values for which a condition holds, if it is a bound of the variable that moves with none of those
-        inside (itself among them)."""
-        if not isinstance(condition, NonNegative):
-            return None
-        factor = dict(linear(condition.expr)[1]).get(self.variable, 0)
-        bound = self.variable - condition.expr if factor == 1 else condition.expr + self.variable
-        if factor not in (1, -1) or not symbols(bound).isdisjoint(inside):
-            return None
-        if factor == 1:  # bound <= variable: from the first value of the grid there on
-            steps = (bound - self.first + self.step - 1) // self.step
-            return attrs.evolve(self, first=maximum(self.first, self.first + self.step * steps))
-        steps = (bound - self.first) // self.step
-        return attrs.evolve(self, last=minimum(self.last, self.first + self.step * steps))
-
-    def cover(self, box: Box, known: Facts) -> Box | None:
-        """What a box that moves with the variable has covered at the end; None if that is not shown to be a box."""
-        covered = _sweep(box, self.variable, self.first, self.last, self.step, known)
-        if covered is None or prove(self.first <= self.last, known):
-            return covered
-        # A loop that does not run writes nothing: fine only where the box says so, too.
-        idle = known.also(self.last < self.first)
-        return covered if any(prove(i.max < i.min, idle) for i in covered) else None
-
-
 def _steady(around: tuple[For | Condition, ...]) -> list[Condition]:
     """Of the conditions among loops, given innermost first, those that none of these loops changes."""
     variables: set[Expr] = {s.variable for s in around if isinstance(s, For)}
     return [c for c in around if not isinstance(c, For) and symbols(c).isdisjoint(variables)]
-
-
-def _narrowed(sweeps: list[_Sweep], condition: Condition, known: Facts) -> tuple[list[_Sweep], Facts] | None:
-    """Sweeps over just those values for which a condition holds, and what is known then; None if that is not clear.
-
-    Each part of the condition holds anyway, or bounds one variable by what does not move with it or inside it.
-    """
-    for part in condition.operands if isinstance(condition, And) else (condition,):
-        if prove(part, known):
-            continue
-        for n, sweep in enumerate(sweeps):
-            inside: set[Expr] = {inner.variable for inner in sweeps[n:]}
-            found = sweep.where(part, inside) if sweep.variable in symbols(part) else None
-            if found is not None:
-                sweeps = [*sweeps[:n], found, *sweeps[n + 1 :]]
-                known = known.also(part)
-                break
-        else:
-            return None
-    return sweeps, known
-
-
-def _sweep(box: Box, v: Variable, first: Expr, last: Expr, step: Expr, known: Facts) -> Box | None:
-    """What a box that moves with v has covered when v has gone from first to last, if that is at least one value."""
-    moving = [d for d, i in enumerate(box) if moves_with(i, v)]
-    if not moving:
-        return box
-    at_first: dict[Expr, Expr] = {v: first}
-    at_last: dict[Expr, Expr] = {v: last}
-    for d in moving:
-        low, floors = _parts(box[d].min, Max, v)
-        high, caps = _parts(box[d].max, Min, v)
-        if low and high:
-            following = known.also(first <= v, v + step <= last)
-            next_low = substitute(maximum(*low), {v: v + step})
-            if not prove(next_low <= minimum(*high) + 1, following):
-                continue
-        ends = Interval(
-            maximum(*(substitute(e, at_first) for e in low), *floors),
-            minimum(*(substitute(e, at_last) for e in high), *caps),
-        )
-        ranges: dict[Expr, Interval] = {v: Interval(first, last)}
-        others = {
-            k: Interval(bounds(box[k].min, ranges, known).max, bounds(box[k].max, ranges, known).min)
-            for k in moving
-            if k != d
-        }
-        return tuple(ends if k == d else others.get(k, i) for k, i in enumerate(box))
-    return None
-
-
-def _parts(end: Expr, kind: type[Min] | type[Max], v: Variable) -> tuple[list[Expr], list[Expr]]:
-    """The operands of an end that depend on v, and those that do not."""
-    operands = end.operands if isinstance(end, kind) else (end,)
-    return [e for e in operands if v in symbols(e)], [e for e in operands if v not in symbols(e)]
-
-
-def _furthest(end: Expr, loop: For) -> Expr:
-    """An end, with what it keeps to in all iterations of a loop: what moves forward is furthest in the last."""
-    v = loop.variable
-    operands = end.operands if type(end) is Min else (end,)
-    forward = [e for e in operands if all(c > 0 if atom is v else v not in symbols(atom) for atom, c in linear(e)[1])]
-    return minimum(*operands, *[substitute(e, {v: loop.range.max}) for e in forward])
-
-
-@attrs.define
-class _Cuts:
-    """How often a region may be cut yet."""
-
-    left: int = _MOST_CUTS
-
-
-def _cover(region: Box, boxes: list[Box], known: Facts, cuts: _Cuts | None = None) -> bool:
-    """Whether boxes together contain a region: one alone, or one that cuts off an end of a dimension, and the rest."""
-    if not region:
-        return bool(boxes)
-    return (
-        contain_side_by_side(boxes, region, known)
-        or _cover_by_comparing(region, boxes, known)
-        or _cover_by_proofs(region, boxes, known, cuts or _Cuts())
-    )
-
-
-def _cover_simplified(region: Box, boxes: list[Box], known: Facts) -> bool:
-    """Whether boxes contain a region once it is decided which of their choices are taken in the case at hand.
-
-    Windows of windows at the edges of arrays are long choices of choices, of which hardly any is left in a case.
-    """
-    if not any(_is_long(end) for i in region for end in (i.min, i.max)):
-        return False
-
-    def simplified(box: Box) -> Box:
-        return tuple(Interval(simplify(i.min, known), simplify(i.max, known)) for i in box)
-
-    return _cover(simplified(region), [simplified(box) for box in boxes], known)
-
-
-def _is_long(end: Expr) -> bool:
-    """Whether there are choices among the choices of an end."""
-    return isinstance(end, (Min, Max, Select)) and spread(end) > _LONG
-
-
-def _cover_by_comparing(region: Box, boxes: list[Box], known: Facts) -> bool:
-    """Whether a short look finds a box that contains the region, or two that do, side by side in one dimension.
-
-    A window that slides is such a pair: what earlier iterations wrote, and what this one adds. What the first of two
-    does not reach, the second must: all of the region that comes behind it.
-    """
-    below: list[tuple[int, Interval]] = []
-    above: list[tuple[int, Interval]] = []
-    for box in boxes:
-        short: list[tuple[int, Interval, bool, bool]] = []
-        for d, (a, b) in enumerate(zip(box, region, strict=True)):
-            low, high = at_most(a.min, b.min, known), at_most(b.max, a.max, known)
-            if not (low and high):
-                short.append((d, a, low, high))
-                if len(short) > 1:
-                    break
-        if not short:
-            return True
-        if len(short) == 1:
-            d, a, low, high = short[0]
-            if low:
-                below.append((d, a))
-            elif high:
-                above.append((d, a))
-    for d, a in below:
-        for e, b in above:
-            if d == e and (
-                at_most(b.min, maximum(a.max + 1, region[d].min), known)
-                or at_most(b.min, maximum(_within_reach(a.max, region[d].max, known) + 1, region[d].min), known)
-            ):
-                return True
-    return False
-
-
-def _within_reach(end: Expr, reach: Expr, known: Facts) -> Expr:
-    """The end of an interval without limits that all of what it is needed for lies within."""
-    if not isinstance(end, Min):
-        return end
-    nearer = [limit for limit in end.operands if not at_most(reach, limit, known)]
-    return minimum(*nearer) if nearer else end
-
-
-def _cover_by_proofs(region: Box, boxes: list[Box], known: Facts, cuts: _Cuts) -> bool:
-    missing: list[tuple[int, list[int]]] = []
-    for n, box in enumerate(boxes):
-        outside = [d for d, (a, b) in enumerate(zip(box, region, strict=True)) if not inside(b, a, known)]
-        if not outside:
-            return True
-        missing.append((n, outside))
-    if len(boxes) < 2:
-        return False
-    for n, outside in missing:
-        if len(outside) > 1:
-            continue
-        d, box = outside[0], boxes[n]
-        need, have = region[d], box[d]
-        if shown(have.min, need.min, known):
-            left = Interval(maximum(need.min, have.max + 1), need.max)
-        elif shown(need.max, have.max, known):
-            left = Interval(need.min, minimum(need.max, have.min - 1))
-        else:
-            continue
-        if left == need:
-            continue  # it has nothing of the region
-        if _cover_rest(region, d, left, boxes[:n] + boxes[n + 1 :], known, cuts):
-            return True
-    are_tiles = len(boxes) >= _TILES and all(len(outside) > 1 for _, outside in missing)
-    return are_tiles and _cover_halves(region, boxes, known, cuts)
-
-
-def _cover_rest(region: Box, d: int, left: Interval, boxes: list[Box], known: Facts, cuts: _Cuts) -> bool:
-    """Whether boxes contain what is left of a region along a dimension, if that is anything."""
-    cuts.left -= 1
-    if cuts.left < 0:
-        return False
-    rest = (*region[:d], left, *region[d + 1 :])
-    known_rest = known.also(left.min <= left.max)
-    return _cover(rest, boxes, known_rest, cuts) or impossible(known_rest)
-
-
-def _cover_halves(region: Box, boxes: list[Box], known: Facts, cuts: _Cuts) -> bool:
-    """Whether boxes that all fall short in several dimensions contain a region, as tiles do: those before the end of a
-    box that begins with the region, and those behind it."""
-    for n, box in enumerate(boxes):
-        for d, (have, need) in enumerate(zip(box, region, strict=True)):
-            if shown(have.min, need.min, known) and not shown(need.max, have.max, known):
-                behind = Interval(maximum(need.min, have.max + 1), need.max)
-                before = Interval(need.min, minimum(need.max, have.max))
-                return _cover_rest(region, d, behind, boxes[:n] + boxes[n + 1 :], known, cuts) and _cover_rest(
-                    region, d, before, boxes, known, cuts
-                )
-    return False

@@ -1,0 +1,168 @@
+"""Do several boxes contain a region? By comparing two of them, or by cutting off what one contains, over and over.
+
+Idea. A box that contains a region but for one dimension, where it reaches one end of it, leaves of the region what lies
+beyond its other end: the other boxes must contain that. Where every box falls short in several dimensions, as tiles do,
+the region is cut at the end of one that begins with it. Many boxes one behind the other are not cut off one by one
+(`side_by_side`).
+
+Invariant: yes is said only where each element of the region is in a box, for all integers that meet the facts. This
+file knows boxes, and nothing of programs.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from slinky.sched.legality.containing import inside, shown
+from slinky.sched.legality.side_by_side import contain_side_by_side
+from slinky.symbolic.arithmetic import spread
+from slinky.symbolic.bounds import simplify
+from slinky.symbolic.comparing import at_most
+from slinky.symbolic.expressions import Expr, Max, Min, Select, maximum, minimum
+from slinky.symbolic.intervals import Box, Interval
+from slinky.symbolic.proofs import Facts, impossible
+
+_LONG = 4
+"""An end that is a choice between more cases is simplified where nothing else helps."""
+
+_MOST_CUTS = 256
+"""Not more often is an end of a region cut off to look for what covers the rest: in which order does not matter, so if
+many ways fail, all do."""
+
+_TILES = 4
+"""So many boxes at least are tiles: fewer, and one of them would cut off an end of the region."""
+
+
+@attrs.define
+class _Cuts:
+    """How often a region may be cut yet."""
+
+    left: int = _MOST_CUTS
+
+
+def contain_together(boxes: list[Box], region: Box, known: Facts) -> bool:
+    """Whether boxes together contain a region: one alone, or one that cuts off an end of a dimension, and the rest."""
+    return _contain_together(boxes, region, known, _Cuts())
+
+
+def _contain_together(boxes: list[Box], region: Box, known: Facts, cuts: _Cuts) -> bool:
+    if not region:
+        return bool(boxes)
+    return (
+        contain_side_by_side(boxes, region, known)
+        or contain_by_comparing(boxes, region, known)
+        or _contain_by_proofs(boxes, region, known, cuts)
+    )
+
+
+def contain_simplified(boxes: list[Box], region: Box, known: Facts) -> bool:
+    """Whether boxes contain a region once it is decided which of their choices are taken in the case at hand.
+
+    Windows of windows at the edges of arrays are long choices of choices, of which hardly any is left in a case.
+    """
+    if not any(_is_long(end) for i in region for end in (i.min, i.max)):
+        return False
+
+    def simplified(box: Box) -> Box:
+        return tuple(Interval(simplify(i.min, known), simplify(i.max, known)) for i in box)
+
+    return contain_together([simplified(box) for box in boxes], simplified(region), known)
+
+
+def _is_long(end: Expr) -> bool:
+    """Whether there are choices among the choices of an end."""
+    return isinstance(end, (Min, Max, Select)) and spread(end) > _LONG
+
+
+def contain_by_comparing(boxes: list[Box], region: Box, known: Facts) -> bool:
+    """Whether a short look finds a box that contains the region, or two that do, side by side in one dimension.
+
+    A window that slides is such a pair: what earlier iterations wrote, and what this one adds. What the first of two
+    does not reach, the second must: all of the region that comes behind it.
+    """
+    below: list[tuple[int, Interval]] = []
+    above: list[tuple[int, Interval]] = []
+    for box in boxes:
+        short: list[tuple[int, Interval, bool, bool]] = []
+        for d, (a, b) in enumerate(zip(box, region, strict=True)):
+            low, high = at_most(a.min, b.min, known), at_most(b.max, a.max, known)
+            if not (low and high):
+                short.append((d, a, low, high))
+                if len(short) > 1:
+                    break
+        if not short:
+            return True
+        if len(short) == 1:
+            d, a, low, high = short[0]
+            if low:
+                below.append((d, a))
+            elif high:
+                above.append((d, a))
+    for d, a in below:
+        for e, b in above:
+            if d == e and (
+                at_most(b.min, maximum(a.max + 1, region[d].min), known)
+                or at_most(b.min, maximum(_within_reach(a.max, region[d].max, known) + 1, region[d].min), known)
+            ):
+                return True
+    return False
+
+
+def _within_reach(end: Expr, reach: Expr, known: Facts) -> Expr:
+    """The end of an interval without limits that all of what it is needed for lies within."""
+    if not isinstance(end, Min):
+        return end
+    nearer = [limit for limit in end.operands if not at_most(reach, limit, known)]
+    return minimum(*nearer) if nearer else end
+
+
+def _contain_by_proofs(boxes: list[Box], region: Box, known: Facts, cuts: _Cuts) -> bool:
+    missing: list[tuple[int, list[int]]] = []
+    for n, box in enumerate(boxes):
+        outside = [d for d, (a, b) in enumerate(zip(box, region, strict=True)) if not inside(b, a, known)]
+        if not outside:
+            return True
+        missing.append((n, outside))
+    if len(boxes) < 2:
+        return False
+    for n, outside in missing:
+        if len(outside) > 1:
+            continue
+        d, box = outside[0], boxes[n]
+        need, have = region[d], box[d]
+        if shown(have.min, need.min, known):
+            left = Interval(maximum(need.min, have.max + 1), need.max)
+        elif shown(need.max, have.max, known):
+            left = Interval(need.min, minimum(need.max, have.min - 1))
+        else:
+            continue
+        if left == need:
+            continue  # it has nothing of the region
+        if _contain_rest(boxes[:n] + boxes[n + 1 :], region, d, left, known, cuts):
+            return True
+    are_tiles = len(boxes) >= _TILES and all(len(outside) > 1 for _, outside in missing)
+    return are_tiles and _contain_halves(boxes, region, known, cuts)
+
+
+def _contain_rest(boxes: list[Box], region: Box, d: int, left: Interval, known: Facts, cuts: _Cuts) -> bool:
+    """Whether boxes contain what is left of a region along a dimension, if that is anything."""
+    cuts.left -= 1
+    if cuts.left < 0:
+        return False
+    rest = (*region[:d], left, *region[d + 1 :])
+    known_rest = known.also(left.min <= left.max)
+    return _contain_together(boxes, rest, known_rest, cuts) or impossible(known_rest)
+
+
+def _contain_halves(boxes: list[Box], region: Box, known: Facts, cuts: _Cuts) -> bool:
+    """Whether boxes that all fall short in several dimensions contain a region, as tiles do: those before the end of a
+    box that begins with the region, and those behind it."""
+    for n, box in enumerate(boxes):
+        for d, (have, need) in enumerate(zip(box, region, strict=True)):
+            if shown(have.min, need.min, known) and not shown(need.max, have.max, known):
+                behind = Interval(maximum(need.min, have.max + 1), need.max)
+                before = Interval(need.min, minimum(need.max, have.max))
+                return _contain_rest(boxes[:n] + boxes[n + 1 :], region, d, behind, known, cuts) and _contain_rest(
+                    boxes, region, d, before, known, cuts
+                )
+    return False
