@@ -144,7 +144,7 @@ if TYPE_CHECKING:
     from slinky.native.c_functions import CFunction, c_function, c_kernel
     from slinky.runtime.estimates import Estimate, Work
     from slinky.sched.auto_pipeline import AutoPipeline
-    from slinky.sched.automatic import AutoScheduleCursors, Explanation, auto_schedule, explain
+    from slinky.sched.automatic import AutoScheduleCursors, auto_schedule
     from slinky.sched.combinators import (
         REFUSALS,
         Schedule,
@@ -167,6 +167,7 @@ if TYPE_CHECKING:
         Editor,
         edit,
     )
+    from slinky.sched.explaining import Explanation, explain
     from slinky.sched.inspection import (
         Access,
         Dependence,
@@ -225,13 +226,14 @@ else:
             "slinky.reductions": "",
             "slinky.runtime.estimates": "Estimate Work",
             "slinky.sched.auto_pipeline": "AutoPipeline",
-            "slinky.sched.automatic": "AutoScheduleCursors Explanation auto_schedule explain",
+            "slinky.sched.automatic": "AutoScheduleCursors auto_schedule",
             "slinky.sched.combinators": (
                 "REFUSALS Schedule at attempt bottom_up each innermost navigate or_else outermost repeat "
                 "savepoint seq top_down when"
             ),
             "slinky.sched.defaults": "default_schedule",
             "slinky.sched.editor": "Editor edit",
+            "slinky.sched.explaining": "Explanation explain",
             "slinky.sched.inspection": (
                 "Access Dependence Footprint common_loop consumers dependences enclosing_loops footprint "
                 "inner_pipeline live_range loop_nest producers region trip_count"

@@ -23,8 +23,8 @@ from benchmarks import pyramid
 from benchmarks.apps import load
 from slinky.ir.operations import Callback
 from slinky.sched import costs, grouping
-from slinky.sched.automatic import Decision
 from slinky.sched.callbacks import Operations, has_threads, operations_of
+from slinky.sched.explaining import Decision
 from slinky.sched.grouping import Aims
 from slinky.sched.grouping import grouping as grouped
 from slinky.sched.relations import relations

@@ -22,8 +22,8 @@ from scheduled import stencils
 import examples
 import slinky as sl
 from slinky.sched import tuning
-from slinky.sched.automatic import Candidate
 from slinky.sched.candidates import candidates
+from slinky.sched.explaining import Candidate
 
 y, x = sl.variables("y x")
 Array = np.ndarray[Any, Any]

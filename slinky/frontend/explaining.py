@@ -26,7 +26,7 @@ def guards_in_words(trace: Trace, names: Sequence[str]) -> list[str]:
 
 def schedule_in_words(scheduled: Pipeline, plan: Runs | None, *, is_used: bool) -> str:
     """What a schedule is, and why; `plan` is what runs it, if it has run."""
-    from slinky.sched.automatic import explain
+    from slinky.sched.explaining import explain
 
     lines = [] if is_used else ["called as it is: about as fast as this schedule"]
     if (state := native_state(plan)) is not None:

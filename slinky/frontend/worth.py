@@ -56,7 +56,7 @@ def is_worth_while(
 
     `seconds_of` says what functions of elements take on the machine.
     """
-    from slinky.sched.automatic import explain
+    from slinky.sched.explaining import explain
 
     try:
         explanation = explain(scheduled)

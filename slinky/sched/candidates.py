@@ -16,7 +16,8 @@ from typing import Any
 import attrs
 
 import slinky as sl
-from slinky.sched.automatic import Candidate, auto_schedule, explained, in_strips
+from slinky.sched.automatic import auto_schedule, in_strips
+from slinky.sched.explaining import Candidate, explained
 from slinky.sched.machines import Machine
 
 _FACTORS = (1.0, 1 / 4, 4.0, 16.0)

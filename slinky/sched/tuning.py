@@ -27,8 +27,8 @@ import numpy as np
 import slinky as sl
 from slinky.errors import MissingExtraError
 from slinky.kept import replace_json
-from slinky.sched.automatic import Candidate, explain, explained
 from slinky.sched.candidates import Maker, candidates
+from slinky.sched.explaining import Candidate, explain, explained
 from slinky.sched.grouping import seconds_text
 from slinky.sched.machines import Machine, this_machine
 
