@@ -6,7 +6,8 @@ import warnings
 from collections.abc import Iterable, Sequence
 
 from slinky.cursors.cursors import AllocCursor, CallCursor
-from slinky.cursors.versions import Version, origin
+from slinky.cursors.lineages import origin
+from slinky.cursors.versions import Version
 from slinky.errors import GraphError, UnusedInputWarning
 from slinky.graph.annotations import is_annotated
 from slinky.graph.buffers import BufferExpr

@@ -14,9 +14,10 @@ from slinky.cursors.base import Cursor
 from slinky.cursors.containment import are_same
 from slinky.cursors.cursors import BlockCursor, block_cursor
 from slinky.cursors.history import History, steps_of
+from slinky.cursors.lineages import Lineage, origin
 from slinky.cursors.parameters import ArgCursor
 from slinky.cursors.patterns import find, the_match
-from slinky.cursors.versions import Lineage, Version, origin
+from slinky.cursors.versions import Version
 from slinky.errors import ArgumentError, InvalidCursorError, OperationError
 from slinky.graph.nested import PipelineFunc
 from slinky.ir.equality import say_the_same

@@ -13,7 +13,8 @@ from scheduled import agree_on_rows, refusal
 from second_judge import WrongRewriteError, judge
 
 import slinky as sl
-from slinky.cursors.versions import Version, origin
+from slinky.cursors.lineages import origin
+from slinky.cursors.versions import Version
 from slinky.ir.copies import with_func
 from slinky.ir.statements import For
 from slinky.pipeline import Pipeline

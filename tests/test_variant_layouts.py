@@ -15,7 +15,8 @@ import pytest
 from second_judge import WrongRewriteError, judge
 
 import slinky as sl
-from slinky.cursors.versions import Version, origin
+from slinky.cursors.lineages import origin
+from slinky.cursors.versions import Version
 from slinky.ir.copies import with_func
 from slinky.pipeline import Pipeline
 

@@ -15,7 +15,8 @@ from typing import Any, overload
 
 import attrs
 
-from slinky.cursors.versions import Applied, Lineage, Version
+from slinky.cursors.lineages import Applied, Lineage
+from slinky.cursors.versions import Version
 from slinky.cursors.writing import Code, Unwritable, is_named, quoted, written
 from slinky.ir.statements import Program
 

@@ -1,22 +1,19 @@
-"""Versions of a program, and how they descend from each other.
+"""Versions of a program: a program with an index of where each statement stands, by identity.
 
-A version is a program with an index: where each statement stands, by identity. Rewrites derive the index of a new
-version from the old one, so neither costs more for a long history. What a version keeps of its ancestors is only a
-small node per rewrite (`Lineage`): older programs go when nobody holds them.
-
-Whether a version descends from another takes time logarithmic in the number of versions between, by the jump
-pointers of Myers, "An applicative random-access stack" (1983).
+Rewrites derive the index of a new version from the old one, so neither costs more for a long history. What a version
+keeps of its ancestors is only its `lineage`: older programs go when nobody holds them.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Set
 from typing import Any, TypeAlias
 
 import attrs
 
 from slinky.cursors.kinds import BLOCKED, GUESTS, ORDERED, PIPELINED, RARE, Key, Names, names_in, with_changes
+from slinky.cursors.lineages import UNPICKLED, Lineage, origin
 from slinky.errors import InvalidCursorError, ProgramError
 from slinky.ir.copies import with_fresh_identities
 from slinky.ir.regions import global_boxes
@@ -50,88 +47,6 @@ IDENTITY: Callable[[Statement], int] = operator.attrgetter("id")
 
 _NOT_ASKED: Any = object()
 """Stands for an answer that may be None."""
-
-UNPICKLED = "unpickling"
-"""What a history starts with, instead of `build_pipeline`, where a version came out of a pickle."""
-
-
-@attrs.define(eq=False)
-class Applied:
-    """An operation that made a version of another one, and what it was given beside the pipeline. It never changes.
-
-    Places are kept as patterns, or as what finds them in a program without its index: a version must not live on for
-    having been pointed into.
-    """
-
-    operation: Callable[..., Any]
-    given: tuple[object, ...]
-    named: Mapping[str, object]
-    start: Lineage
-    """The version that it was applied to."""
-
-
-@attrs.define(eq=False)
-class Lineage:
-    """One rewrite in the history of a version: its name, and what it ended, with a few words on each.
-
-    It never changes, but for the operation, which is noted once.
-    """
-
-    parent: Lineage | None
-    operation: str
-    ended: dict[int, str]
-    depth: int
-    jump: Lineage | None
-    _step: Applied | tuple[Any, ...] | None = None
-    built: object = None
-    """At the start of a history: what the first program was made of, if that is known."""
-
-    @property
-    def start(self) -> Lineage:
-        """The start of the history."""
-        node = self
-        while node.parent is not None:
-            node = node.parent
-        return node
-
-    @property
-    def step(self) -> Applied | tuple[Any, ...] | None:
-        """The operation that ended with this rewrite, or None; at the start, what a pickle tells of earlier ones."""
-        return self._step
-
-    def record(self, step: Applied) -> None:
-        """Take note, once, of the operation that ends with this rewrite."""
-        assert self._step is None, "a rewrite ends one operation"
-        self._step = step
-
-    def child(self, operation: str, ended: dict[int, str]) -> Lineage:
-        """The lineage after one more rewrite."""
-        jump: Lineage = self
-        first = self.jump
-        if first is not None and first.jump is not None and self.depth - first.depth == first.depth - first.jump.depth:
-            jump = first.jump
-        return Lineage(self, operation, ended, self.depth + 1, jump)
-
-    def descends_from(self, other: Lineage) -> bool:
-        """Whether the other is this one or one of its ancestors."""
-        node: Lineage | None = self
-        depth = other.depth
-        while node is not None and node.depth > depth:
-            jump = node.jump
-            node = jump if jump is not None and jump.depth >= depth else node.parent
-        return node is other
-
-    def since(self, other: Lineage) -> Iterator[Lineage]:
-        """The rewrites from another, which is an ancestor, up to this one; newest first."""
-        node: Lineage | None = self
-        while node is not None and node is not other:
-            yield node
-            node = node.parent
-
-
-def origin(operation: str = "build_pipeline", past: tuple[Any, ...] = ()) -> Lineage:
-    """The start of a history; `past` are steps before it that are known as text only."""
-    return Lineage(None, operation, {}, 0, None, past)
 
 
 @attrs.define
@@ -538,12 +453,12 @@ class Version:
             raise InvalidCursorError(
                 f"the cursor belongs to a newer version of pipeline {there}: cursors forward from older to newer only"
             )
-        if _root(self.lineage) is _root(other.lineage):
+        if self.lineage.start is other.lineage.start:
             raise InvalidCursorError(
                 f"the cursor belongs to a sibling version of pipeline {there}: this version was not made from it"
             )
         what = f"{there}, not to a version of {here}" if here != there else f"that is called {here}, too"
-        copied = UNPICKLED in (_root(self.lineage).operation, _root(other.lineage).operation)
+        copied = UNPICKLED in (self.lineage.start.operation, other.lineage.start.operation)
         hint = (
             "; what is pickled forgets its earlier versions: forward the cursor first, and pickle it with the pipeline"
         )
@@ -564,12 +479,6 @@ class Version:
 
 def _unpickled(program: Program, past: tuple[Any, ...] = ()) -> Version:
     return Version(attrs.evolve(program, body=tuple(map(with_fresh_identities, program.body))), origin(UNPICKLED, past))
-
-
-def _root(lineage: Lineage) -> Lineage:
-    while lineage.parent is not None:
-        lineage = lineage.jump or lineage.parent
-    return lineage
 
 
 def index_of(program: Program) -> dict[int, Entry]:

@@ -25,9 +25,10 @@ from slinky.cursors.cursors import (
     StatementCursor,
 )
 from slinky.cursors.kinds import KEYWORDS, Key, Names, keys_of
+from slinky.cursors.lineages import origin
 from slinky.cursors.parameters import ArgCursor
 from slinky.cursors.patterns import find
-from slinky.cursors.versions import Version, origin
+from slinky.cursors.versions import Version
 from slinky.errors import InvalidCursorError
 from slinky.ir.operations import FloatScalar
 from slinky.ir.statements import Call, Program, Statement

@@ -20,7 +20,8 @@ import attrs
 
 from slinky.cursors.base import Cursor
 from slinky.cursors.cursors import BlockCursor, statement_cursor
-from slinky.cursors.versions import Version, origin
+from slinky.cursors.lineages import origin
+from slinky.cursors.versions import Version
 from slinky.errors import SchedulingError, SlinkyError
 from slinky.ir.copies import (
     expressions_of,

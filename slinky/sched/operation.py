@@ -19,7 +19,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeAlias, TypeVar, overload
 
-from slinky.cursors.versions import Applied
+from slinky.cursors.lineages import Applied
 from slinky.errors import InvalidCursorError, OperationError, RewritingError, SchedulingError
 from slinky.pipeline import Pipeline
 from slinky.sched.arguments import Arguments, arguments_of
