@@ -1,4 +1,5 @@
 """How much a callback does, as far as its code tells: how many operations it writes down, and which of them in loops.
+(What these do to arrays its source tells, where there is one: see `efforts`.)
 
 What a call costs that computes little is the time of the NumPy calls that its callback makes. A callback that is one
 NumPy call makes one; one that is written in Python makes about as many as there are calls and operators in its code and
@@ -97,7 +98,7 @@ def _multiplies(called: object, around: tuple[FunctionType, ...]) -> bool:
     function = getattr(called, "__func__", called)
     if function in around or len(around) >= _DEEPEST:
         return False
-    if not isinstance(function, FunctionType) or _is_of_numpy(function):
+    if not isinstance(function, FunctionType) or is_of_numpy(function):
         return getattr(function, "__name__", "") in _PRODUCTS
     found = names = None
     for instruction in dis.get_instructions(function.__code__):
@@ -120,7 +121,7 @@ _PRODUCTS = frozenset({"matmul", "dot", "vdot", "inner", "tensordot", "multi_dot
 def _names(function: FunctionType) -> dict[str, object]:
     """What the names of a function's code mean that are not its own."""
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-    return {**function.__globals__, **{name: _content(cell) for name, cell in cells}}
+    return {**function.__globals__, **{name: content(cell) for name, cell in cells}}
 
 
 def _of(called: object, around: tuple[FunctionType, ...]) -> Operations:
@@ -128,12 +129,7 @@ def _of(called: object, around: tuple[FunctionType, ...]) -> Operations:
     while isinstance(called, functools.partial):
         called = called.func
     function = getattr(called, "__func__", called)
-    if (
-        not isinstance(function, FunctionType)
-        or function in around
-        or len(around) >= _DEEPEST
-        or _is_of_numpy(function)
-    ):
+    if not isinstance(function, FunctionType) or function in around or len(around) >= _DEEPEST or is_of_numpy(function):
         return Operations(1)
     return _counted(function, (*around, function))
 
@@ -188,7 +184,7 @@ _KNOWN: WeakKeyDictionary[FunctionType, Operations] = WeakKeyDictionary()
 """The callbacks that were looked at."""
 
 
-def _content(cell: object) -> object:
+def content(cell: object) -> object:
     """What a variable of a function around holds; None where it holds nothing yet."""
     try:
         return getattr(cell, "cell_contents", None)
@@ -196,5 +192,5 @@ def _content(cell: object) -> object:
         return None
 
 
-def _is_of_numpy(function: FunctionType) -> bool:
+def is_of_numpy(function: FunctionType) -> bool:
     return (function.__module__ or "").split(".")[0] in ("numpy", "scipy", "slinky")

@@ -4,7 +4,8 @@ goes through the levels of memory.
 The operations of a callback take as long as on what lies near. Besides, all that it reads and writes has to come: once
 from where it lies, be that memory, or what a call before has left; and then again, as often as a callback goes over its
 data in slices and temporaries, from a level that has room for all that it works on in one go. So strips are faster than
-the whole even where nothing is held for others.
+the whole even where nothing is held for others. How often that is, and on how much, its source tells (`efforts`); of
+what has none it is thought to be twice, or as often as it has operations.
 
 What a back end runs in loops of its own goes over everything once, and keeps what is on the way in registers. Where all
 calls of a group do, these loops are one function, whose calls cost next to nothing; where Python makes one of the
@@ -36,6 +37,9 @@ TEMPORARIES = 2
 OPERATIONS_OF_A_TEMPORARY = 4
 """How many operations make one more of these."""
 
+ROOM = 2
+"""How many times the bytes that are at hand a level must have room for: what goes by once takes a place there, too."""
+
 LINES_PER_CALL = 100
 """How many lines NumPy begins in the time of a call: what makes strips of columns dearer than strips of rows."""
 
@@ -64,9 +68,10 @@ class Flow:
     moved: tuple[tuple[float, float, bool], ...]
     """Of each member, the bytes that are new over all strips, what each strip reads again of the one before, and
     whether loops of the back end's own do so."""
-    works: tuple[tuple[float, float, Work, float, float], ...]
-    """Of each call that Python makes, the bytes that its passes go over, how many times what it reads and writes it
-    works on, what that is, and how many coordinates: for each of a strip, and beside these."""
+    works: tuple[tuple[float, float, float, Work, float, float], ...]
+    """Of each pass of a call that Python makes, the bytes that it goes over, those that go by as it computes, how many
+    times what the call reads and writes it works on, what that is, and how many coordinates: for each of a strip, and
+    beside these."""
     each_time: tuple[float, ...]
     """The bytes that calls read again for each strip, whatever it is."""
     has_loops: bool
@@ -74,18 +79,29 @@ class Flow:
     spans: Spans
 
 
-def again_of(work: Work) -> tuple[float, float]:
-    """The bytes that the passes of a callback go over, and how many times what it reads and writes it works on."""
+def again_of(work: Work) -> tuple[tuple[float, float, float], ...]:
+    """The passes of a callback: the bytes that each goes over, how many of these go by while it computes on what is
+    near, and how many times what the call reads and writes it works on.
+
+    What is read and written has to come once in any case.
+    """
+    if work.effort is not None:
+        size = max(work.bytes, 1.0)
+        streams = work.effort.streams
+        again = max(1 - size / max(sum([stream.moved for stream in streams]), 1.0), 0.0)
+        return tuple([(again * each.moved, again * each.moved, ROOM * each.at_hand / size) for each in streams])
     passes = max(PASSES * work.bytes, OPERATION_PASSES * work.on_all * work.written)
-    return passes, max(TEMPORARIES, 1 + work.on_all / OPERATIONS_OF_A_TEMPORARY)
+    return ((passes, 0.0, max(TEMPORARIES, 1 + work.on_all / OPERATIONS_OF_A_TEMPORARY)),)
 
 
 def flow_of(track: Track) -> Flow:
     """That of a track."""
     extent = track.strips.extent
     moved = [(m.row_bytes * m.slope * extent, m.row_bytes * m.window, m.work.in_loops) for m in track.members]
-    works = [(*again_of(n.work), n.work, 1.0, 0.0) for n in track.lasts if not n.work.in_loops]
-    works += [(*again_of(m.work), m.work, m.slope, m.window) for m in track.members if not m.work.in_loops]
+    works = [(*each, n.work, 1.0, 0.0) for n in track.lasts if not n.work.in_loops for each in again_of(n.work)]
+    for m in track.members:
+        if not m.work.in_loops:
+            works += [(*each, m.work, m.slope, m.window) for each in again_of(m.work)]
     has_loops = any(is_in_loops for _, _, is_in_loops in moved)
     each_time = [own.work.each_time for own in track.lasts] + [own.work.each_time for own in track.members]
     again = tuple(size for size in each_time if size)
@@ -131,14 +147,19 @@ class Costs:
     def operations(self, work: Work) -> float:
         """The operations of a call, on what is near."""
         machine = self.machine
+        if work.effort is not None and not work.in_loops:
+            return work.effort.computed / machine.near_bandwidth
         return work.operations / (machine.loop_operations if work.in_loops else machine.near_bandwidth)
 
     def again(self, work: Work, at_once: float) -> float:
         """To go over what a call reads and writes, so many bytes in one go, once these are near."""
         if work.in_loops:
             return 0.0
-        passes, times = again_of(work)
-        return passes / self.machine.bandwidth(min(times * at_once, work.block))
+        near, seconds = self.machine.near_bandwidth, 0.0
+        for passes, hidden, times in again_of(work):
+            taken = passes / self.machine.bandwidth(min(times * at_once, work.block))
+            seconds += max(taken - hidden / near, 0.0)
+        return seconds
 
     def most_live(self, track: Track) -> int:
         """How many bytes strips hold at most: where calls cost nothing, none need be larger than the nearer cache."""
@@ -166,15 +187,17 @@ class Costs:
                 seconds += new / near_bandwidth
             else:
                 seconds += new / (known.get(touched) or self.bandwidth(touched))
-        for passes, times, work, slope, window in flow.works:
+        for passes, hidden, times, work, slope, window in flow.works:
             rows = slope * height + window
             touched = times * (work.still + work.moving * (rows if rows < work.extent else work.extent))
             if touched > work.block:
                 touched = work.block
             if touched <= near_bytes:
-                seconds += passes / near_bandwidth
+                taken = passes / near_bandwidth
             else:
-                seconds += passes / (known.get(touched) or self.bandwidth(touched))
+                taken = passes / (known.get(touched) or self.bandwidth(touched))
+            if taken > (covered := hidden / near_bandwidth):
+                seconds += taken - covered
         return seconds
 
     def least_inside(self, flow: Flow) -> float:
@@ -184,7 +207,7 @@ class Costs:
         if flow.has_loops:
             fastest = max(fastest, machine.loop_bandwidth)
         moved = sum([new for new, _, _ in flow.moved])
-        return (2 * moved + sum([passes for passes, *_ in flow.works])) / fastest
+        return (2 * moved + sum([max(passes - hidden, 0.0) for passes, hidden, *_ in flow.works])) / fastest
 
     def nested(self, track: Track, nest: Nest, height: int, piece: int) -> float:
         """The same where a reduction is taken to pieces in the strips."""

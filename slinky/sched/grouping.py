@@ -484,7 +484,7 @@ class _Grower:
             seconds = fixed + calls + lines + self.costs.inside(flow, height, live)
             own = [self._choice(track, height, 1, seconds, live, 0)] if track.members else []
             if workers > 1:
-                handed = self.costs.handed_over(-(-extent // height), steps, loops)
+                handed = self.costs.handed_over(-(-extent // height), steps * track.handovers, loops)
                 own += self._parallel(track, height, seconds, live, handed)
             if own:
                 least = min(least, self._least(own))
@@ -504,7 +504,7 @@ class _Grower:
                 seconds += self.costs.lines(track.lines(height), steps)
                 seconds += self.costs.nested(track, nest, height, piece)
                 own = [self._choice(track, height, 1, seconds, held, 0)]
-                handed = self.costs.handed_over(-(-extent // height), steps, track.loops)
+                handed = self.costs.handed_over(-(-extent // height), steps * track.handovers, track.loops)
                 own += self._parallel(track, height, seconds, held, handed)
                 yield from (attrs.evolve(each, nest=nest, piece=piece) for each in own)
 

@@ -19,7 +19,7 @@ import attrs
 from slinky.cursors.cursors import CallCursor
 from slinky.errors import OperationError
 from slinky.ir.effects import clamped_numbers, numeric_reads, numeric_writes
-from slinky.ir.operations import Copy, Expression
+from slinky.ir.operations import Callback, Copy, Expression
 from slinky.ir.regions import global_boxes, global_dtypes
 from slinky.ir.statements import Alloc, Call
 from slinky.pipeline import Pipeline
@@ -27,6 +27,7 @@ from slinky.runtime.backends import makes_loops_of
 from slinky.runtime.formulas import BLOCK_BYTES
 from slinky.runtime.stand_ins import values_of
 from slinky.sched.callbacks import Operations, has_threads, operations_of
+from slinky.sched.efforts import Effort, effort_of, effort_of_a_copy
 from slinky.symbolic.expressions import Expr
 from slinky.symbolic.followed import followed
 from slinky.symbolic.intervals import evaluate_box
@@ -121,6 +122,8 @@ class Related:
     """Of a copy of an argument that goes on beyond its ends along one dimension only: which that is."""
     block: float = math.inf
     """How many bytes it has at hand at a time, however much is computed: of arithmetic, which goes block by block."""
+    effort: Effort | None = None
+    """What its callback does to arrays of these shapes, where its source tells that."""
     remembered: dict[object, Any] = attrs.field(factory=dict, init=False, eq=False, repr=False)
     """What was found out about it, by question."""
 
@@ -166,12 +169,13 @@ class _Prober:
         self.values = values
         program = p.program
         self.boxes = {name: evaluate_box(box, values) for name, box in global_boxes(program).items()}
-        self.itemsizes = {name: dtype.itemsize for name, dtype in global_dtypes(program).items()}
+        self.dtypes = global_dtypes(program)
         self.inputs = frozenset(i.name for i in program.inputs)
+        self.efforts: dict[object, tuple[Effort | None, int]] = {}
         for statement in program.body:
             if isinstance(statement, Alloc):
                 self.boxes[statement.buffer] = evaluate_box(statement.box, values)
-                self.itemsizes[statement.buffer] = statement.dtype.itemsize
+                self.dtypes[statement.buffer] = statement.dtype
 
     def relations(self) -> Relations:
         program = self.p.program
@@ -188,7 +192,7 @@ class _Prober:
         if any(hi < lo for lo, hi in box):
             return Related(cursor, 0, tuple(self._written(call, box)), (), (), (), Operations(1), 1)
         whole = numeric_reads(call, box, self.values)
-        reads = tuple((buffer, _elements(read) * self.itemsizes[buffer]) for buffer, read in whole)
+        reads = tuple((buffer, _elements(read) * self.dtypes[buffer].itemsize) for buffer, read in whole)
         shapes = tuple(tuple(map(_length, read)) for _, read in whole)
         along = [self._along(call, box, whole, d) for d in range(len(box))]
         strips = (*along, *self._reduced(call))
@@ -198,7 +202,33 @@ class _Prober:
         what = Related(
             cursor, _elements(box), writes, reads, shapes, found, operations_of(operation), _whole(call, box)
         )
-        return attrs.evolve(what, has_threads=has_threads(operation), edge=self._edge(call), block=block)
+        threads, edge, effort = has_threads(operation), self._edge(call), self._effort(call, box, whole)
+        return attrs.evolve(what, has_threads=threads, edge=edge, block=block, effort=effort)
+
+    def _effort(self, call: Call, box: NumericBox, read: list[tuple[str, NumericBox]]) -> Effort | None:
+        """What the callback of a call does, if it is a function that is given what the call reads and writes as it
+        lies in these buffers."""
+        operation = call.func.operation
+        inputs = [(tuple(map(_length, each)), self.dtypes[buffer]) for buffer, each in read]
+        written = numeric_writes(call, box)
+        outputs = [(tuple(map(_length, each)), self.dtypes[buffer]) for buffer, each in written]
+        if isinstance(operation, Copy):
+            size = sum(math.prod(shape) * dtype.itemsize for shape, dtype in outputs)
+            return effort_of_a_copy(inputs, size, operations_of(operation).once)
+        if not isinstance(operation, Callback) or any(port.view is not None for port in call.func.ports):
+            return None
+        if operation.pass_buffers:
+            begins = [tuple([lo for lo, _ in each]) for _, each in (*read, *written)]
+            return effort_of(operation.function, inputs, outputs, begins)
+        shaped = (*inputs, *outputs)
+        size = sum(math.prod(shape) for shape, _ in shaped)
+        about = (id(operation.function), tuple([(*map(_about, shape), dtype) for shape, dtype in shaped]))
+        if about in self.efforts:  # as in chains of stencils
+            found, of = self.efforts[about]
+            return None if found is None else found.scaled(size / max(of, 1))
+        found = effort_of(operation.function, inputs, outputs)
+        self.efforts[about] = found, size
+        return found
 
     def _edge(self, call: Call) -> int | None:
         """The only dimension along which a copy of an argument goes on beyond its ends; None for other calls."""
@@ -216,7 +246,7 @@ class _Prober:
         found = []
         for (buffer, written), port in zip(numeric_writes(call, box), call.func.outputs, strict=True):
             shape = tuple(max(hi - lo + 1, 0) for lo, hi in written)
-            found.append(Written(buffer, math.prod(shape) * self.itemsizes[buffer], shape, port.dims))
+            found.append(Written(buffer, math.prod(shape) * self.dtypes[buffer].itemsize, shape, port.dims))
         return found
 
     def _along(self, call: Call, box: NumericBox, whole: list[tuple[str, NumericBox]], d: int) -> Strips | None:
@@ -290,6 +320,11 @@ def _motion(at: int, length: int, boxes: list[NumericBox]) -> Motion | None:
         return None
     ends = (rate * at, rate * (at + length - 1))
     return Motion(k, rate, one[k][0] - min(ends), one[k][1] - max(ends))
+
+
+def _about(extent: int) -> int:
+    """The same for extents that are nearly the same, where they are not small."""
+    return extent if extent < _LONGEST_PROBE else -round(16 * math.log2(extent))
 
 
 def _power_of_two(number: int) -> int:

@@ -16,6 +16,7 @@ from typing import TypeAlias
 import attrs
 
 from slinky.sched.callbacks import TURNS
+from slinky.sched.efforts import Effort
 from slinky.sched.relations import Motion, Related, Strips
 
 HEIGHTS = 8
@@ -87,6 +88,8 @@ class Work:
     """Whether that is done in loops of the back end's own, once."""
     block: float = math.inf
     """What is at hand at a time, however much is computed: for arithmetic that Python runs block by block."""
+    effort: Effort | None = None
+    """What the source of its callback tells, where that is known."""
     each_time: float = 0.0
     """The bytes of the other factor of a product of matrices, which is gone over again for each strip."""
 
@@ -258,6 +261,14 @@ class Track:
     def steps(self) -> float:
         """How many calls of Python's it takes to compute a strip: one that goes step by step counts for several."""
         return self._totals.steps
+
+    @property
+    def handovers(self) -> float:
+        """Which share of these steps it is in which Python's lock is handed over: once an operation."""
+        own = [(n.steps, n.work.effort) for n in self.lasts] + [(m.steps, m.work.effort) for m in self.members]
+        told = [(steps, e.operations) for steps, e in own if e is not None and e.calls is not None and steps]
+        once = sum([(DISPATCH + operations) / OPERATIONS_OF_A_CALL - steps for steps, operations in told])
+        return 1 + once / self.steps if self.steps else 1.0
 
     @property
     def loops(self) -> int:
@@ -444,7 +455,7 @@ def work_of(call: Related, strips: Strips | None) -> Work:
     operations = float(size * call.operations.over_all), min(call.operations.once, MOST_ON_ALL), float(size)
     if strips is None:
         still = float(size + sum(size for _, size in call.reads))
-        return Work(*operations, 0.0, still, 1, call.in_loops, call.block)
+        return Work(*operations, 0.0, still, 1, call.in_loops, call.block, call.effort)
     moving, still, each_time = (0, size, 0) if strips.is_reduced else (size, 0, 0)
     for (_, motion), (_, size) in zip(strips.reads, call.reads, strict=True):
         if motion is None:
@@ -453,7 +464,7 @@ def work_of(call: Related, strips: Strips | None) -> Work:
             moving += size
     each_time *= PACKED if call.has_threads else 0
     moves = moving / strips.extent, float(still), strips.extent
-    return Work(*operations, *moves, call.in_loops, call.block, float(each_time))
+    return Work(*operations, *moves, call.in_loops, call.block, call.effort, float(each_time))
 
 
 def lines_of(call: Related, position: int | None) -> Lines:
@@ -491,6 +502,8 @@ def steps_of(call: Related, position: int | None) -> float:
     """
     if call.in_loops:
         return 0.0
+    if call.effort is not None and call.effort.calls is not None:
+        return (DISPATCH + call.effort.calls) / OPERATIONS_OF_A_CALL
     planes = _planes(call, position)
     return (DISPATCH + call.operations.count(max(TURNS, planes, call.whole))) / OPERATIONS_OF_A_CALL
 
