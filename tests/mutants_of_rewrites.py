@@ -479,7 +479,7 @@ MUTANTS += mutants(
 )  # fmt: skip
 MUTANTS += mutants(
     "slinky/sched/legality/cutting.py",
-    (CASES, LEGALITY, REFUSALS),
+    ("tests/test_cutting.py", CASES, LEGALITY, REFUSALS),
     ("cutting: a short look, one box", "            if not (low and high):\n", "            if not low:\n"),
     ("cutting: a short look, one dimension", "        if len(short) == 1:", "        if short:"),
     ("cutting: a short look, the same dimension", "if d == e and (", "if ("),
