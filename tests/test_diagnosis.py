@@ -230,6 +230,14 @@ def test_what_a_primitive_refuses_is_no_finding() -> None:
     assert about(p.diagnose((302, 402)), "window not slid") == []
 
 
+def test_a_loop_without_calls_has_nothing_to_mend() -> None:
+    """A loop that was cut where it begins holds nothing."""
+    p = sl.split_loop(sl.split_loop(stencil(), "stencil.y", 5), "for y", 4, tail="cut")
+    p = sl.cut_loop(p, "for y_outer", p.find("for y_outer").bounds().min)
+    assert not p.find("for y_outer").find_all("_ = _")
+    assert not p.diagnose((302, 402), cache_bytes=1 << 20)
+
+
 def test_a_copy_that_turns_its_source_is_made_for_those_who_read_by_rows() -> None:
     assert not transposed().diagnose((80, 90))
 

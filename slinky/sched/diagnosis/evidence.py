@@ -118,8 +118,9 @@ class Evidence:
     def loops_of_calls(self) -> Iterator[tuple[sl.LoopCursor, tuple[sl.CallCursor, ...]]]:
         """The loops that hold calls and no loops, with the calls."""
         for loop in self.loops:
-            if not any(loop.is_ancestor_of(inner) for inner in self.loops if inner != loop):
-                yield loop, tuple(loop.find_all("_ = _"))
+            calls = tuple(loop.find_all("_ = _"))
+            if calls and not any(loop.is_ancestor_of(inner) for inner in self.loops if inner != loop):
+                yield loop, calls
 
     # Figures --------------------------------------------------------------------------------------------------------
 
