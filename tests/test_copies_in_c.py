@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -332,6 +333,21 @@ def test_the_text_says_what_is_copied() -> None:
     assert is_whole(text)
     assert "/* mirror: to[d0, d1] = from0[d0, d1], p0 is value_0, " in text
     assert "const slinky_line c1 = slinky_turned_line(d1, p2, p3, p3 - p2);" in text
+
+
+def test_a_nest_takes_no_array_that_it_does_not_read(tmp_path: Path) -> None:
+    """Views of what is concatenated and may be empty are made of the arrays that are read-only."""
+    buffers = (sl.BufferExpr(name, np.int16, 2) for name in ("upper", "lower", "turned", "both", "sums", "out"))
+    upper, lower, turned, both, sums, out = buffers
+    sl.copies.transpose(upper, turned)
+    sl.copies.concatenate([turned, lower], both)
+    around = both.extended("wrap", dims=[1])[y, sl.interval(x - 1, x + 1)]
+    sl.Func(lambda s, o: np.add(s[:, :-2], s[:, 2:], out=o), [around], [sums[y, x]])
+    sl.copies.pad(sums, out, 1, 1)
+    text = sl.build_pipeline([upper, lower], [out]).to_c()
+    assert not is_whole(text)
+    (tmp_path / "nests.c").write_text(text)
+    subprocess.run([*COMMAND, *FLAGS, "-c", "nests.c"], cwd=tmp_path, check=True)
 
 
 @pytest.mark.parametrize("rule", ["constant", "nearest", "reflect", "mirror", "wrap"])

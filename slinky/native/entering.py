@@ -190,32 +190,32 @@ class WatchedLines(JoinedLines):
             self.write(f"if (slinky_is_interrupted()) return {INTERRUPTED};")
 
 
-def _parameters(given: Sequence[Given]) -> str:
-    found: list[str] = []
-    for each in given:
-        match each.kind:
-            case "array":
-                found.append(f"array {each.name}")
-            case "ring":
-                found.append(f"array {each.name}")
-                found += [f"int64_t {each.name}_wraps{n or ''}" for n in range(each.folded)]
-            case "site":
-                found.append(f"char *{each.name}")
-            case "integer":
-                found.append(f"int64_t {each.name}")
-            case "address" | "user_data":
-                found.append(f"uintptr_t {each.name}")
-            case _:
-                assert each.dtype is not None  # it is a number
-                found.append(f"{C_TYPES[each.dtype]} {each.name}")
-    return ", ".join(found) or "void"
+def parameters_of(given: Given) -> dict[str, str]:
+    """What the function that does the steps takes for what it is given: by name, how it is declared."""
+    name = given.name
+    match given.kind:
+        case "array":
+            return {name: f"array {name}"}
+        case "ring":
+            wraps = [f"{name}_wraps{n or ''}" for n in range(given.folded)]
+            return {name: f"array {name}", **{each: f"int64_t {each}" for each in wraps}}
+        case "site":
+            return {name: f"char *{name}"}
+        case "integer":
+            return {name: f"int64_t {name}"}
+        case "address" | "user_data":
+            return {name: f"uintptr_t {name}"}
+        case _:
+            assert given.dtype is not None  # it is a number
+            return {name: f"{C_TYPES[given.dtype]} {name}"}
 
 
 def steps_text(name: str, given: Sequence[Given], lines: Lines) -> str:
     """The function that does the steps."""
     head = ["    int64_t slinky_done = 0;"] if any("slinky_done" in line for line in lines.lines) else []
     body = "\n".join([*head, *without_unused(lines.lines), "    return 0;"])
-    return f"static int {name}_steps({_parameters(given)})\n{{\n{body}\n}}\n"
+    parameters = ", ".join(text for each in given for text in parameters_of(each).values()) or "void"
+    return f"static int {name}_steps({parameters})\n{{\n{body}\n}}\n"
 
 
 def entry_text(name: str, given: Sequence[Given], lines: Lines, told: str) -> str:

@@ -28,7 +28,16 @@ from slinky.native.array_texts import ARRAYS
 from slinky.native.carriers import exception_bits
 from slinky.native.compiling import Compiler, library
 from slinky.native.embedding import c_function_of
-from slinky.native.entering import GIVEN, ORDER, NestText, WatchedLines, entry_text, nest_function, steps_text
+from slinky.native.entering import (
+    GIVEN,
+    ORDER,
+    NestText,
+    WatchedLines,
+    entry_text,
+    nest_function,
+    parameters_of,
+    steps_text,
+)
 from slinky.native.fetching import loops_around_own, with_fetches_inside
 from slinky.native.integers import HELPERS, UnprintableError
 from slinky.native.joining import JoinedLines
@@ -256,7 +265,7 @@ class Nests:
         name = next(n for k in range(1, len(self._taken) + 2) if (n := f"nest_{k}") not in self._taken)
         self._taken.add(name)
         used = {*re.findall(r"[A-Za-z_]\w*", "\n".join(without_unused(lines.lines))), *lines.divisors}
-        asked = [each for each in lines.given.values() if each.kind != "integer" or each.name in used]
+        asked = [each for each in lines.given.values() if used.intersection(parameters_of(each))]
         given = tuple(sorted(asked, key=lambda each: ORDER.index(each.kind)))
         named = ", ".join(dict.fromkeys(func.name for func in runs))
         endings = tuple(lines.endings) if isinstance(lines, WatchedLines) else ()
