@@ -361,6 +361,16 @@ def test_a_producer_runs_ahead(name: str, distance: int) -> None:
             assert stats.program_bytes == (min(8 * distance + 8, 61) + 8) * 4
 
 
+def test_a_prefetch_is_said_in_primitives() -> None:
+    """What is not first in the body goes there by steps that can be written."""
+    p = sl.prefetch(tiles_in_the_loop(), "right", "for x")
+    steps = p.history().primitives()
+    assert "reorder_statements" in {step.operation for step in steps}
+    names: dict[str, Any] = {"p": examples.two_branches()}
+    exec(str(steps), names)  # what was written
+    assert names["p"].same_program(p)
+
+
 def test_a_read_waits_while_others_work() -> None:
     """It comes back only when the iteration before is at work."""
     at_work = [threading.Event() for _ in range(4)]

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from slinky.cursors.cursors import AllocCursor, CallCursor, LoopCursor, StatementCursor, statement_cursor
-from slinky.cursors.editing import Edit, Gap
+from slinky.cursors.editing import Edit
 from slinky.cursors.versions import Version
 from slinky.errors import OperationError, SchedulingError
 from slinky.ir.copies import with_folds, with_mode
@@ -27,6 +27,7 @@ from slinky.sched.gate import settle
 from slinky.sched.legality.reasons import ALL_BUT_CHECKS, STAGES_SAY, Kept, Obligation
 from slinky.sched.legality.stages import folds_needed, require_stages
 from slinky.sched.operation import sched_op
+from slinky.sched.primitives.blocks import reorder_statements
 from slinky.sched.primitives.rewriting import require_workers
 from slinky.sched.primitives.storage import fold_storage, lift_alloc
 from slinky.sched.remedies import PlaceOf, first
@@ -172,7 +173,7 @@ def prefetch(p: Pipeline, call: CallCursor, loop: LoopCursor, distance: int = 1)
     alloc = AllocCursor(version, allocs[0].id)
     if version.entries[alloc._id].parent == loop._id:
         p = _stored_outside(p, alloc, loop)
-    p = _at_the_front(p, p.forward(call), p.forward(loop))
+    p = _at_the_front(p, p.forward(call))
     rest = statement_cursor(p._version, p.forward(loop)._loop.body[1].id)
     p = pipeline_loop(p, loop, [p.forward(call), rest], distance + 1)
     return p, (p.forward(call), p.forward(alloc))
@@ -186,14 +187,11 @@ def _stored_outside(p: Pipeline, alloc: AllocCursor, loop: LoopCursor) -> Pipeli
     return p if is_folded or not moving else fold_storage(p, alloc, moving[0])
 
 
-def _at_the_front(p: Pipeline, call: CallCursor, loop: LoopCursor) -> Pipeline:
-    """A call as the first statement of a loop's body."""
-    front = loop._loop.body[0].id
-    if front == call._id:
-        return p
-    edit = Edit(p._version)
-    edit.move(call._id, Gap.before(front))
-    return settle(edit, "prefetch")
+def _at_the_front(p: Pipeline, call: CallCursor) -> Pipeline:
+    """A call as the first statement of a loop's body: it changes places with all that stand before it."""
+    for _ in range(p._version.position(call._id)):
+        p = reorder_statements(p, p.forward(call).expand(before=1))
+    return p
 
 
 def _require_serial(loop: LoopCursor) -> None:
