@@ -67,6 +67,18 @@ def test_what_is_read_can_be_scheduled_and_written_again() -> None:
     assert len(scheduled.history()) == len(expected.history())
 
 
+def test_arithmetic_of_times_comes_back() -> None:
+    """Signatures of ufuncs cannot say units."""
+    (x,) = sl.variables("x")
+    times, gaps = sl.BufferExpr("times", "M8[s]", 1), sl.BufferExpr("gaps", "m8[s]", 1)
+    sl.arithmetic((times[x] - times[x - 1]) * 2, gaps[x], name="gaps")
+    p = sl.build_pipeline([times], [gaps])
+    q = sl.Pipeline.from_json(p.to_json())
+    assert q.same_program(p)
+    given = np.array([0, 1, 3], "M8[s]")
+    np.testing.assert_array_equal(q(given).array, np.diff(given) * 2)
+
+
 def test_arithmetic_that_writes_what_it_sees_along_other_axes_comes_back() -> None:
     """What its formula says of the dimensions is of those that it sees, not of those of the buffer."""
     y, x = sl.variables("y x")
