@@ -94,6 +94,7 @@ def reduce(
         ufunc.resolve_dtypes((dtype, dtype, dtype))
     except TypeError as error:
         raise GraphError(f"{_REDUCED[ufunc]}() of {dtype}: {error}") from None
+    _require_told(_REDUCED[ufunc], ufunc, dtype)
     is_extremum = ufunc in (np.maximum, np.minimum)
     is_rounded = dtype.kind in "fc" and not is_extremum
     return Func(
@@ -421,7 +422,19 @@ def _float_target(what: str, target: Access) -> np.dtype[Any]:
     dtype = target.buffer.dtype
     if dtype.kind != "f":
         raise GraphError(f"{what}() gives floats, and {target.buffer.name!r} is {dtype}")
+    _require_told(what, np.add, dtype)
     return dtype
+
+
+def _require_told(what: str, ufunc: np.ufunc, dtype: np.dtype[Any]) -> None:
+    """Refuse a dtype that NumPy's reductions cannot be told: one of another byte order, or with a unit of time."""
+    loop = (dtype, dtype, dtype)
+    try:
+        ufunc.resolve_dtypes(loop, signature=loop)
+    except TypeError:
+        raise GraphError(
+            f"{what}() of {dtype}: NumPy's reductions are told neither another byte order nor a unit of time"
+        ) from None
 
 
 def _matrices(what: str, a: Access, b: Access, target: Access) -> None:

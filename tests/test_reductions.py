@@ -569,3 +569,12 @@ def test_what_carries_out_a_stage_goes_with_it() -> None:
     del stages, stage
     gc.collect()
     assert not any(reference() for reference in left)
+
+
+@pytest.mark.parametrize("dtype", [np.dtype(np.float64).newbyteorder(), np.dtype("m8[ms]")], ids=str)
+def test_a_dtype_that_numpy_cannot_be_told_is_refused_where_the_func_is_made(dtype: np.dtype[Any]) -> None:
+    """It would be refused by NumPy in each run."""
+    (y,) = sl.variables("y")
+    rows, total = sl.BufferExpr("rows", dtype, 2), sl.BufferExpr("total", dtype, 1)
+    with pytest.raises(sl.GraphError, match="neither another byte order nor a unit of time"):
+        sl.reductions.sum(rows[y, :], total[y])
