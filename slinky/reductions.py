@@ -168,6 +168,7 @@ def mean(
     """
     axes = _reduced_axes("mean", source, target)
     dtype = _float_target("mean", target)
+    _require_told("mean", np.add, dtype)
     combine = kept(Combine, np.add, axes, 0)
     return Func(
         Reducing("mean", np.mean, axes, (("axis", axes), ("dtype", dtype))),
@@ -204,6 +205,7 @@ def var(source: Access, target: Access, *, ddof: int = 0, name: str | None = "va
     """
     axes = _reduced_axes("var", source, target)
     dtype = _float_target("var", target)
+    _require_told("var", np.add, dtype)
     if isinstance(ddof, bool) or not isinstance(ddof, (int, np.integer)):
         raise GraphError(f"var(): ddof must be an integer, got {ddof!r}")
 
@@ -422,7 +424,6 @@ def _float_target(what: str, target: Access) -> np.dtype[Any]:
     dtype = target.buffer.dtype
     if dtype.kind != "f":
         raise GraphError(f"{what}() gives floats, and {target.buffer.name!r} is {dtype}")
-    _require_told(what, np.add, dtype)
     return dtype
 
 

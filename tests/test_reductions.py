@@ -578,3 +578,15 @@ def test_a_dtype_that_numpy_cannot_be_told_is_refused_where_the_func_is_made(dty
     rows, total = sl.BufferExpr("rows", dtype, 2), sl.BufferExpr("total", dtype, 1)
     with pytest.raises(sl.GraphError, match="neither another byte order nor a unit of time"):
         sl.reductions.sum(rows[y, :], total[y])
+
+
+def test_a_softmax_may_be_of_another_byte_order() -> None:
+    """Its stages tell NumPy no dtype."""
+    i, j = sl.variables("i j")
+    turned = np.dtype(np.float64).newbyteorder()
+    scores, values, out = (sl.BufferExpr(name, turned, 2) for name in ("scores", "values", "out"))
+    sl.reductions.softmax_dot(scores[i, :], values[:, j], out[i, j], reassociate=True)
+    equal = sl.equal(scores.dim(1).extent, values.dim(0).extent)
+    p = sl.split_reduction(sl.build_pipeline([scores, values], [out], require=[equal]), "softmax_dot", "k", 2)
+    given = np.zeros((3, 4), scores.dtype), np.arange(8.0).reshape(4, 2).astype(values.dtype)
+    np.testing.assert_allclose(np.asarray(p(*given)), np.full((3, 2), [3.0, 4.0]))
