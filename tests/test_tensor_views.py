@@ -249,6 +249,14 @@ def test_nothing_is_read_beyond_a_tensor() -> None:
         before.numpy()
 
 
+def test_what_is_read_beyond_is_said_in_sizes_of_dimensions() -> None:
+    t = sl.Tensor(s.x, dtype=np.int64, name="t").set(ramp(6))
+    with pytest.raises(sl.TensorError, match=r"view \d+ reads at -1, which is beyond the size, x of t: say outside="):
+        t[-1].numpy()
+    with pytest.raises(sl.TensorError, match=r"reads at x of t, which is beyond the size, x of t: say outside="):
+        t[sl.size(s.x)].numpy()
+
+
 def test_nothing_is_read_beyond_what_is_computed_in_between() -> None:
     """The root of the border is computed as far as it is asked for, and is not asked for further than it goes."""
     inner = pad(tensor(ramp(6), s.x), s.x, s.y, 1) * 2

@@ -246,7 +246,11 @@ class _Lowering:
             reached = bounds(self.sizes.of(place), ranges)
             needed = [reached.min >= 0, reached.max <= self.sizes.of(length) - 1]
             if FALSE in needed:
-                raise TensorError(f"{node.title} reads at {place}, which is beyond its {length}: say outside=")
+                names: dict[Expr, Expr] = {
+                    unknown.symbol: variable(unknown.of) for unknown in (*node.sizes, *node.operands[0].sizes)
+                }
+                at, size = substitute(place, names), substitute(length, names)
+                raise TensorError(f"{node.title} reads at {at}, which is beyond the size, {size}: say outside=")
             found += needed
         return found
 
