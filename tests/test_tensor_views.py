@@ -257,6 +257,12 @@ def test_what_is_read_beyond_is_said_in_sizes_of_dimensions() -> None:
         t[sl.size(s.x)].numpy()
 
 
+@pytest.mark.parametrize("step", [2**61, 10**30])
+def test_one_element_in_steps_beyond_64_bits(step: int) -> None:
+    found = tensor(ramp(6), s.x)[step * s.y]
+    np.testing.assert_array_equal(values(found), ramp(1))
+
+
 def test_nothing_is_read_beyond_what_is_computed_in_between() -> None:
     """The root of the border is computed as far as it is asked for, and is not asked for further than it goes."""
     inner = pad(tensor(ramp(6), s.x), s.x, s.y, 1) * 2

@@ -91,7 +91,10 @@ class _Place:
 
     def view(self, array: Array) -> Array:
         """The elements, with an axis for each axis of the piece."""
-        strides = [sum(map(operator.mul, own, array.strides)) for own in self.factors]
+        strides = [
+            sum(map(operator.mul, own, array.strides)) if extent > 1 else 0  # nothing is that far: it may be any number
+            for own, extent in zip(self.factors, self.extents, strict=True)
+        ]
         return as_strided(array[self.first], self.extents, strides)
 
 
