@@ -18,6 +18,7 @@ NAMES = {kind.__name__ for kind in KINDS}
 def classes(pattern: ast.AST) -> set[str]:
     """The names of the classes that a pattern asks for, anywhere in it."""
     found = (node.cls for node in ast.walk(pattern) if isinstance(node, ast.MatchClass))
+    found = (cls for cls in found if not ast.unparse(cls).startswith("ast."))  # nodes of Python are called so, too
     return {cls.id if isinstance(cls, ast.Name) else ast.unparse(cls).rpartition(".")[2] for cls in found}
 
 

@@ -189,6 +189,7 @@ class _Race:
         try:
             self._try_all(most)
             self._take_turns()
+            self._tell(self.budget_s)  # there may be no use for the rest of the time
         except KeyboardInterrupt:
             if self.best is None:
                 raise
@@ -203,9 +204,13 @@ class _Race:
     def _gone(self) -> float:
         """How many seconds have gone."""
         gone = clock() - self._begin
+        self._tell(gone)
+        return gone
+
+    def _tell(self, gone: float) -> None:
+        """That so many seconds have gone, and what is best."""
         best = self.best
         self.show(gone, "" if best is None else f"{seconds_text(best.candidate.median)}, of {len(self.runs)}")
-        return gone
 
     def _try_all(self, most: int) -> None:
         """Run each candidate once, until half of the time is over: each program once."""
