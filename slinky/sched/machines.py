@@ -91,7 +91,7 @@ class Machine:
     @property
     def most_live(self) -> int:
         """How many bytes it is worth at most to work on over and over: more goes to memory and back."""
-        return max(self.shared_bytes // 2, 4 * self.near_bytes)
+        return max(self.shared_bytes * 3 // 8, 4 * self.near_bytes)
 
 
 def _between(live: float, less: tuple[int, float], more: tuple[int, float]) -> float:
