@@ -724,3 +724,34 @@ MUTANTS += mutants(
     (REFUSALS, PRIMITIVES, CASES),
     ("swap: reads and folds", "Kept(SWAPPED, _PROVED, but_for=inside)", "Kept(SWAPPED, _PROVED)"),
 )  # fmt: skip
+
+EFFORTS = "tests/test_efforts.py"
+MUTANTS += mutants(
+    "slinky/sched/efforts/counting.py",
+    (EFFORTS,),
+    ("efforts: in place", "sizes.setdefault(result.storage, 2 * result", "sizes[result.storage] = (2 * result"),
+    ("efforts: what is reached", "        _collect(self.reached, found, 0)\n", ""),
+    ("efforts: turns", "self._times = self._times, self._times * times", "self._times = self._times, self._times"),
+    ("efforts: at hand in a turn", "sum(self._turn.values())", "self._made"),
+    ("efforts: long loops", "self.calls if self._longest <= FEW else None", "self.calls"),
+)
+MUTANTS += mutants(
+    "slinky/sched/efforts/python_values.py",
+    (EFFORTS,),
+    (
+        "efforts: lists of others",
+        "return kind(value) if len(value) <= _MOST_COPIED",
+        "return value if len(value) <= _MOST_COPIED",
+    ),
+    ("efforts: numbers of others", "        return int.__index__(value)\n", "        return value\n"),
+)
+MUTANTS += mutants(
+    "slinky/sched/efforts/arrays.py",
+    (EFFORTS,),
+    (
+        "efforts: lines",
+        "if any(strides[axis] != extent * strides[inner]",
+        "if all(strides[axis] != extent * strides[inner]",
+    ),
+    ("efforts: steps", "strides.append(self.strides[axis] * step)", "strides.append(self.strides[axis])"),
+)
