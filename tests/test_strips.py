@@ -86,6 +86,85 @@ def test_an_output_that_others_read_has_a_loop_of_its_own() -> None:
     assert {"soften", "first", "second"} <= {call.name() for call in made.calls}
 
 
+def in_one_dimension(*names: str) -> list[sl.BufferExpr]:
+    return [sl.BufferExpr(name, np.int32, 1) for name in names]
+
+
+def in_fours(source: Array, target: Array) -> None:
+    source.reshape(-1, 4).sum(1, out=target)
+
+
+def on_two_scales(factor: sl.Expr | int = 4) -> sl.Pipeline:
+    """Outputs that go through `a` at rates of 1, of 4, and of 1."""
+    inp, a, out, down, other = in_one_dimension("inp", "a", "out", "down", "other")
+    sl.Func(np.negative, [inp[y]], [a[y]], name="first")
+    sl.Func(np.negative, [a[y]], [out[y]], name="neg")
+    sl.Func(in_fours, [a[sl.interval(factor * y, factor * y + 3)]], [down[y]], name="down")
+    sl.Func(np.square, [a[y]], [other[y]], name="square")
+    return sl.build_pipeline([inp], [out, down, other])
+
+
+def test_outputs_on_different_scales_have_loops_of_their_own() -> None:
+    p = on_two_scales()
+    q, made = sl.strips(p, 4, rc=True)
+    inp = sl.Buffer(np.arange(64, dtype=np.int32))
+    results = [sl.Buffer(np.zeros(n, np.int32)) for n in (64, 16, 64)]
+    compare(p, q, [inp], results)
+    assert [[call.name() for call in loop.find_all("_ = _")] for loop in made.loops] == [["neg", "square"], ["down"]]
+    assert q.memory(inp, *results) == p.memory(inp, *results)
+
+
+def test_outputs_on_scales_that_are_no_numbers() -> None:
+    """What moves by as much as a scalar says moves at no rate that is known, which is none like 1."""
+    _, made = sl.strips(on_two_scales(sl.scalar("r")), 4, rc=True)
+    assert ["down"] in [[call.name() for call in loop.find_all("_ = _")] for loop in made.loops]
+
+
+@pytest.mark.parametrize("edge", ["nearest", "reflect", "mirror", "wrap"])
+def test_outputs_share_a_loop_whatever_is_beyond_the_edges(edge: str) -> None:
+    inp, soft, a, b = pictures("inp", "soft", "a", "b")
+    sl.Func(copy, [inp[y, x]], [soft[y, x]], name="soften")
+    sl.Func(copy, [soft[y, x]], [a[y, x]], name="copied")
+    around: Any = soft.extended(edge)[sl.interval(y - 1, y + 1), sl.interval(x - 1, x + 1)]
+    sl.Func(sum_3x3, [around], [b[y, x]], name="twice")
+    p = sl.build_pipeline([inp], [a, b], require=[sl.same_shape(inp, a), sl.same_shape(inp, b)])
+    q, made = sl.strips(p, 4, rc=True)
+    compare(p, q, [image(40, 20)], [nothing(40, 20), nothing(40, 20)])
+    assert len(made.loops) == 1
+
+
+def test_outputs_that_share_arguments_alone_share_a_loop() -> None:
+    inp, out, down = in_one_dimension("inp", "out", "down")
+    sl.Func(np.negative, [inp[y]], [out[y]], name="neg")
+    sl.Func(in_fours, [inp[sl.interval(4 * y, 4 * y + 3)]], [down[y]], name="down")
+    _, made = sl.strips(sl.build_pipeline([inp], [out, down]), 4, rc=True)
+    assert len(made.loops) == 1
+
+
+def quarter(source: Array, target: Array) -> None:
+    height, width = target.shape
+    target[...] = source[1 : 2 * height : 2, 1 : 2 * width : 2]
+
+
+def detail(fine: Array, coarse: Array, target: Array) -> None:
+    np.subtract(fine, coarse.sum() // coarse.size, out=target)
+
+
+def test_the_levels_of_a_pyramid_are_computed_once() -> None:
+    """Each level is the difference from the next one, which is read at half the rate."""
+    levels, details = pictures("g0", "g1", "g2", "g3"), pictures("l0", "l1", "l2")
+    for k in range(3):
+        fine, coarse = levels[k].extended("nearest"), levels[k + 1].extended("nearest")
+        around: Any = fine[sl.interval(2 * y - 1, 2 * y + 2), sl.interval(2 * x - 1, 2 * x + 2)]
+        sl.Func(quarter, [around], [levels[k + 1][y, x]], name=f"down{k + 1}")
+        below: Any = coarse[sl.interval(y // 2, (y + 1) // 2), sl.interval(x // 2, (x + 1) // 2)]
+        sl.Func(detail, [levels[k][y, x], below], [details[k][y, x]], name=f"detail{k}")
+    p = sl.build_pipeline([levels[0]], [*details, levels[3]])
+    shapes = [(512, 64), *((512 >> k, 64 >> k) for k in range(4))]
+    before, after = (r.estimate(*shapes).elements for r in (p, sl.strips(p, 1)))
+    assert after == before
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 def test_rates_and_skips(workers: int) -> None:
     """Half the size and back again, and a difference from what it was made of."""

@@ -8,11 +8,11 @@ which a step is refused stays where it was, so a schedule for a whole tree of pr
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import slinky as sl
 from slinky.ir import with_range
-from slinky.symbolic import prove, symbols, variable
+from slinky.symbolic import Rate, fastest, prove, rate, symbols, variable
 
 
 @sl.sched_op("loops", "call")
@@ -279,10 +279,11 @@ def double_buffer(
 def strips(p: sl.Pipeline, rows: sl.Expr | int, workers: int = 1) -> Any:
     """All of a pipeline in one loop over strips of `rows` rows of its last calls: those that write its outputs.
 
-    The last calls share a loop where that is not refused; else each has its own. All their producers are computed in
-    it, only what is new, and folded; one that cannot slide is computed in each strip as far as that needs it, and one
-    that cannot be computed there stays where it was. Several workers get a task each, which share nothing: at the edges
-    of tasks, both of two neighbours compute what both need. For these, `rows` is a number, not an expression.
+    The last calls share a loop where they go at the same rates through what is computed for both, and that is not
+    refused; else each has its own. All their producers are computed in it, only what is new, and folded; one that
+    cannot slide is computed in each strip as far as that needs it, and one that cannot be computed there stays where it
+    was. Several workers get a task each, which share nothing: at the edges of tasks, both of two neighbours compute
+    what both need. For these, `rows` is a number, not an expression.
 
     Cursors:
         allocs: the allocations of what is computed in the loops.
@@ -299,10 +300,12 @@ def strips(p: sl.Pipeline, rows: sl.Expr | int, workers: int = 1) -> Any:
             f"rows must be a number for several workers, got {rows}: tasks of so many strips are not shown to be apart",
             hint=f"give a number, as in sl.strips(p, 8, {workers}), or one worker",
         )
-    loops: list[sl.LoopCursor] = []
-    for call in p.find_all("_ = _"):
-        if _is_last(p, call) and not sl.enclosing_loops(p, call):
-            p = _in_strips(p, call, rows, loops)
+    lasts = [call for call in p.find_all("_ = _") if _is_last(p, call) and not sl.enclosing_loops(p, call)]
+    motions = [_motions(p, call) if len(lasts) > 1 else {} for call in lasts]
+    shared: list[_Shared] = []
+    for call, moved in zip(lasts, motions, strict=True):
+        p = _in_strips(p, call, moved, rows, shared)
+    loops = [loop for loop, _ in shared]
     for k, loop in enumerate(loops):
         step = _slid(loop)
         if workers > 1:
@@ -404,8 +407,48 @@ def _is_last(p: sl.Pipeline, call: sl.CallCursor) -> bool:
     return len(_allocs(p, [call])) < len(call.outputs()) or not sl.consumers(p, call)
 
 
-def _in_strips(p: sl.Pipeline, call: sl.CallCursor, rows: sl.Expr | int, loops: list[sl.LoopCursor]) -> sl.Pipeline:
-    """A call in a loop over strips of its first dimension: in the last of some loops, or in one that is added to them.
+_Motions: TypeAlias = dict[sl.CallCursor, set[tuple[Rate, ...]]]
+"""Calls, each with how fast it moves along its dimensions: in several ways, if several are computed of it."""
+
+_Shared: TypeAlias = tuple[sl.LoopCursor, list[_Motions]]
+"""A loop over strips, with what moves with each of the last calls in it."""
+
+
+def _motions(p: sl.Pipeline, last: sl.CallCursor) -> _Motions:
+    """What moves with the strips of a call along its first dimension: itself, and what is computed for it."""
+    edit = sl.edit(p)
+    found: _Motions = {last: {tuple(1 if d == 0 else 0 for d in range(len(last.dims())))}}
+    for call in reversed(p.find_all("_ = _")):
+        if call not in found:
+            continue
+        statement = edit.statement(call)
+        makers = [(maker, edit.statement(maker)) for maker in sl.producers(p, call)]
+        for motion in found[call]:
+            moving: dict[sl.Expr, Rate] = dict(zip(statement.func.dims, motion, strict=True))
+            moving.update((statement.func.dims[d], 0) for d, _ in statement.func.whole)
+            for buffer, port in zip(statement.reads, statement.func.inputs, strict=True):
+                rates = [fastest([rate(i.min, moving), rate(i.max, moving)]) for i in port.box]
+                if all(each == 0 for each in rates):
+                    continue
+                for maker, made in makers:
+                    if buffer in made.writes:
+                        dims = made.func.outputs[made.writes.index(buffer)].dims
+                        along = dict(zip(dims, rates, strict=True))
+                        every = tuple(along.get(d, 0) for d in range(len(made.func.dims)))
+                        found.setdefault(maker, set()).add(every)
+    return found
+
+
+def _go_together(one: _Motions, other: _Motions) -> bool:
+    """Whether all that moves with both of two calls moves with them in the same ways."""
+    return all(one[call] == other[call] for call in one.keys() & other.keys())
+
+
+def _in_strips(
+    p: sl.Pipeline, call: sl.CallCursor, moved: _Motions, rows: sl.Expr | int, shared: list[_Shared]
+) -> sl.Pipeline:
+    """A call in a loop over strips of its first dimension: in the last of some loops that hold nothing but calls with
+    which it goes together, or in one that is added to them.
 
     It stays as it was where it has no dimensions, or cannot be taken by strips.
     """
@@ -413,12 +456,14 @@ def _in_strips(p: sl.Pipeline, call: sl.CallCursor, rows: sl.Expr | int, loops: 
         p, split = sl.split_loop(p, p.forward(call).dims()[0], rows, rc=True)
     except (*sl.REFUSALS, IndexError):
         return p
+    fitting = [k for k, (_, others) in enumerate(shared) if all(_go_together(moved, other) for other in others)]
     try:
-        together = reorder_before(p, loops[-1], split.outer)
-        p, fused = sl.fuse_loops(together, loops[-1], split.outer, rc=True)
-        loops[-1] = fused.loop
+        loop, others = shared[fitting[-1]]
+        together = reorder_before(p, loop, split.outer)
+        p, fused = sl.fuse_loops(together, loop, split.outer, rc=True)
+        shared[fitting[-1]] = fused.loop, [*others, moved]
     except (*sl.REFUSALS, IndexError):
-        loops.append(split.outer)
+        shared.append((split.outer, [moved]))
     return p
 
 

@@ -24,6 +24,7 @@ from slinky.symbolic.expressions import (
 from slinky.symbolic.facts import Facts, facts
 from slinky.symbolic.intervals import Box, Interval, hull, intersection, interval
 from slinky.symbolic.proofs import impossible, prove
+from slinky.symbolic.rates import Rate, fastest, rate
 from slinky.symbolic.traversal import evaluate, substitute, symbols
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "Expr",
     "Facts",
     "Interval",
+    "Rate",
     "all_of",
     "any_of",
     "bounds",
@@ -40,6 +42,7 @@ __all__ = [
     "evaluate",
     "explain",
     "facts",
+    "fastest",
     "hull",
     "impossible",
     "intersection",
@@ -49,6 +52,7 @@ __all__ = [
     "minimum",
     "negate",
     "prove",
+    "rate",
     "scalar",
     "select",
     "simplify",
