@@ -284,10 +284,13 @@ class Pipeline:
     ) -> RunStatistics:
         """Run, and write what happened when, call by call, to a file that Perfetto opens (ui.perfetto.dev).
 
-        If the run ends with an error, the file shows what happened before; it is not touched if nothing did.
+        If the run ends with an error, the file shows what happened before; it is not touched if nothing did. Raises
+        what `run` raises, and `ArgumentError` before the run where the file cannot be written, as in a folder that is
+        not there.
         """
-        from slinky.runtime.traces import Tracer
+        from slinky.runtime.traces import Tracer, require_writable
 
+        require_writable(path)
         tracer = Tracer()
         statistics: RunStatistics | None = None
         try:

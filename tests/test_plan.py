@@ -5,7 +5,9 @@ from __future__ import annotations
 import gc
 import itertools
 import json
+import os
 import pickle
+import re
 import sys
 import threading
 import weakref
@@ -297,6 +299,28 @@ def test_arguments_that_do_not_fit_leave_an_older_trace_alone(tmp_path: Path) ->
     with pytest.raises(sl.ArgumentError):
         chain(np.negative).trace(np.zeros(3), np.zeros(4), path=path)
     assert path.read_text() == "older"
+
+
+@pytest.mark.parametrize(
+    ("place", "problem"),
+    [("none/trace.json", "No such file"), ("", "it is a folder"), ("file/trace.json", "Not a directory")],
+)
+def test_a_trace_that_cannot_be_written_is_refused_before_the_run(tmp_path: Path, place: str, problem: str) -> None:
+    ran: list[int] = []
+    path = tmp_path / place
+    (tmp_path / "file").touch()
+    with pytest.raises(sl.ArgumentError, match=f"^trace: {re.escape(str(path))} cannot be written: {problem}"):
+        chain(lambda *_: ran.append(1)).trace(np.zeros(3), np.zeros(3), path=path)
+    assert not ran
+    assert [each.name for each in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_trace_to_a_file_that_is_read_only_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "trace.json"
+    path.touch()
+    monkeypatch.setattr(os, "access", lambda *_: False)  # who may do anything may write to what is read-only
+    with pytest.raises(sl.ArgumentError, match="cannot be written: it is read-only"):
+        chain(np.negative).trace(np.zeros(3), np.zeros(3), path=path)
 
 
 def test_a_trace_of_a_run_that_fails_is_written(tmp_path: Path) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 import threading
 import time
 from pathlib import Path
 from typing import Any
 
+from slinky.errors import ArgumentError
 from slinky.runtime import forks
 from slinky.runtime.statistics import Hooks, Span
 from slinky.runtime.storage import box_text
@@ -80,3 +82,17 @@ class Tracer:
         ]
         events = sorted(self._events, key=lambda event: float(event["ts"]))
         Path(path).write_text(json.dumps({"traceEvents": names + events, "displayTimeUnit": "ns"}), encoding="utf-8")
+
+
+def require_writable(path: str | os.PathLike[str]) -> None:
+    """Raise `ArgumentError` if no file can be written there. What is there stays as it is."""
+    file = Path(path)
+    try:
+        if not file.exists():
+            with tempfile.TemporaryFile(dir=file.parent):
+                return
+        problem = "it is a folder" if file.is_dir() else None if os.access(file, os.W_OK) else "it is read-only"
+    except OSError as error:
+        problem = error.strerror
+    if problem:
+        raise ArgumentError(f"trace: {file} cannot be written: {problem}")
