@@ -328,3 +328,29 @@ def test_arrays_on_devices_are_refused() -> None:
 
     with pytest.raises(sl.TensorError, match="without copying"):
         sl.Tensor(Elsewhere(ramp(3)))
+
+
+def test_messages_make_up_no_names_of_dimensions() -> None:
+    one, two = sl.Tensor(np.zeros(3)), sl.Tensor(np.zeros((3, 4)), name="t")
+    attempts: list[tuple[Any, str]] = [
+        (lambda: one.to(s.m, s.n), r"^tensor \d+ has 1 dimension without a name, and 2 names were given, \[m, n\]"),
+        (lambda: two.to(s.m), r"^t has 2 dimensions without names, and 1 name was given, \[m\]"),
+        (lambda: sl.Tensor(s.m, s.k, name="u").to(s.m), r"^u has 2 dimensions, \[m, k\], and 1 name was given"),
+        (lambda: two.transpose(s.m), r"the dimensions \[\?, \?\] in some order: m"),
+        (lambda: two.sum(s.m), r"sum is along dimensions of t, \[\?, \?\], got m"),
+        (lambda: two.set(np.zeros(3)), r"t has the dimensions \[\?, \?\], got an array of shape \(3,\)"),
+        (lambda: two.set_size(3), r"t has the dimensions \[\?, \?\] and needs a size"),
+        (lambda: two.set_size(3, 5), r"dimension 1 of t == 4 \(the array\), and shall be 5"),
+        (lambda: two.to(s.m, constraints=[]), "no constraint says where dimension 0, dimension 1 of t is"),
+    ]
+    for attempt, message in attempts:
+        with pytest.raises(sl.TensorError, match=message):
+            attempt()
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "max", "min", "any", "all", "mean", "argmax", "argmin"])
+def test_a_reduction_along_what_is_no_dimension_is_called_as_it_was_written(name: str) -> None:
+    with pytest.raises(sl.TensorError, match=rf"^{name} is along dimensions of t, \[m, n\], got k$"):
+        getattr(sl.Tensor(s.m, s.n, name="t"), name)(s.k)
+    with pytest.raises(sl.TensorError, match=r"^reduce is along dimensions of t, \[m, n\], got k$"):
+        sl.Tensor(s.m, s.n, name="t").reduce(np.add, s.k)

@@ -10,7 +10,7 @@ Invariant: a dimension that was given no name is like no other.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from slinky.errors import DimensionError, GraphError, TensorError
 from slinky.graph.buffers import variables
@@ -96,3 +96,21 @@ def unnamed() -> Variable:
 def is_unnamed(dim: Variable) -> bool:
     """Whether a dimension was given no name."""
     return dim.name.startswith(_UNNAMED)
+
+
+def listed(dims: Iterable[object]) -> str:
+    """Dimensions as messages list them: a question mark stands for one without a name."""
+    return ", ".join("?" if isinstance(dim, Variable) and is_unnamed(dim) else str(dim) for dim in dims)
+
+
+def counted(dims: Sequence[Variable]) -> str:
+    """How many dimensions, and which, as messages say it."""
+    several = "1 dimension" if len(dims) == 1 else f"{len(dims)} dimensions"
+    if dims and all(map(is_unnamed, dims)):
+        return f"{several} without {'a name' if len(dims) == 1 else 'names'}"
+    return f"{several}, [{listed(dims)}]"
+
+
+def called(dim: Variable, dims: Sequence[Variable]) -> str:
+    """What messages call one of some dimensions: by its place, if it has no name."""
+    return f"dimension {dims.index(dim)}" if is_unnamed(dim) else str(dim)

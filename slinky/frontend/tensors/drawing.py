@@ -12,7 +12,7 @@ from typing import Any
 
 import attrs
 
-from slinky.frontend.tensors.dimensions import is_unnamed
+from slinky.frontend.tensors.dimensions import is_unnamed, listed
 from slinky.frontend.tensors.equations import Sizes
 from slinky.frontend.tensors.lowering import LoweredTensor
 from slinky.frontend.tensors.nodes import Elementwise, Input, Node, Reduced, Viewed, in_order
@@ -77,10 +77,9 @@ def _head(node: Node) -> str:
         case Input():
             return f"{node.title}: {node.dtype}"
         case Reduced():
-            return f"{node.operation} over {', '.join(map(str, node.over))}"
+            return f"{node.operation} over {listed(node.over)}"
         case Viewed():
-            places = ", ".join("?" if is_unnamed(dim) else str(dim) for dim in node.operands[0].dims)
-            return f"{node.operation} of [{places}]"
+            return f"{node.operation} of [{listed(node.operands[0].dims)}]"
         case _:
             return node.operation if node.name is None else f"{node.name} = {node.operation}"
 

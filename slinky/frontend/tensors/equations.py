@@ -45,7 +45,7 @@ class Unknown:
 
     __slots__ = ("__weakref__", "equations", "given", "of", "symbol", "value")
 
-    def __init__(self, dim: Variable, of: str) -> None:
+    def __init__(self, dim: str, of: str) -> None:
         self.symbol = variable(f"size {next(_serial)}")
         self.of = f"{dim} of {of}"
         self.value: int | None = None

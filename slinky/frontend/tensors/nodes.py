@@ -16,7 +16,7 @@ import attrs
 import numpy as np
 
 from slinky.errors import GraphError, TensorError
-from slinky.frontend.tensors.dimensions import is_unnamed
+from slinky.frontend.tensors.dimensions import called, is_unnamed, listed
 from slinky.frontend.tensors.equations import Equation, Sizes, Unknown
 from slinky.graph.terms import Arithmetic
 from slinky.symbolic.expressions import Expr, Variable
@@ -53,7 +53,7 @@ class Node:
 
     def new_size(self, dim: Variable) -> Unknown:
         """An unknown for a dimension."""
-        return Unknown(dim, self.title)
+        return Unknown(called(dim, self.dims), self.title)
 
     def require(self, equations: Sequence[Equation]) -> None:
         """Keep equations. Raises `TensorSizeError` where they cannot hold."""
@@ -62,7 +62,7 @@ class Node:
             Sizes({unknown for equation in equations for unknown in equation.unknowns})
 
     def __repr__(self) -> str:
-        return f"<{self.title}: {self.dtype}[{', '.join(map(str, self.dims))}]>"
+        return f"<{self.title}: {self.dtype}[{listed(self.dims)}]>"
 
 
 class Input(Node):

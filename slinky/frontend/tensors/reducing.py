@@ -12,6 +12,7 @@ import numpy as np
 
 from slinky import reductions
 from slinky.errors import GraphError, TensorError
+from slinky.frontend.tensors.dimensions import listed
 from slinky.frontend.tensors.nodes import Elementwise, Node, Reduced
 from slinky.graph.buffers import BufferExpr
 from slinky.symbolic.expressions import Variable
@@ -34,8 +35,7 @@ def along(source: Node, over: Sequence[object], what: str) -> tuple[Variable, ..
     """
     for each in over:
         if not any(each is dim for dim in source.dims):
-            dims = ", ".join(map(str, source.dims))
-            raise TensorError(f"{what} is along dimensions of {source.title}, [{dims}], got {each!s}")
+            raise TensorError(f"{what} is along dimensions of {source.title}, [{listed(source.dims)}], got {each!s}")
     return tuple(dim for dim in source.dims if dim in over or not over)
 
 
@@ -44,14 +44,14 @@ def converted(source: Node, dtype: np.dtype[Any]) -> Node:
     return Elementwise("astype", lambda term: term.astype(dtype), [source])
 
 
-def combined(source: Node, ufunc: object, over: Sequence[object], *, reassociate: bool) -> Node:
-    """Elements combined by a ufunc.
+def combined(source: Node, ufunc: object, over: Sequence[object], what: str, *, reassociate: bool = False) -> Node:
+    """Elements combined by a ufunc; `what` is what the user calls that.
 
     Raises `TensorError` for what is no associative ufunc, or does not take the elements.
     """
     if not isinstance(ufunc, np.ufunc):
         raise TensorError(f"reduce() takes a ufunc, such as np.maximum, got {ufunc!r}")
-    dims = along(source, over, ufunc.__name__)
+    dims = along(source, over, what)
     if ufunc in _LOGICAL and source.dtype != bool:
         source = converted(source, np.dtype(bool))
     try:

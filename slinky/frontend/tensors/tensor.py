@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from slinky.errors import ArgumentError, GraphError, TensorError, TensorSizeError
-from slinky.frontend.tensors.dimensions import is_dimension, is_unnamed, unnamed
+from slinky.frontend.tensors.dimensions import is_dimension, listed, unnamed
 from slinky.frontend.tensors.drawing import TensorGraph, drawn
 from slinky.frontend.tensors.equations import Sizes
 from slinky.frontend.tensors.lowering import LoweredTensor, lowered
@@ -106,7 +106,7 @@ class Tensor:
             dims = cast(Sequence[Variable], what)
             twice = next((dim for dim in dims if dims.count(dim) > 1), None)
             if twice is not None:
-                raise TensorError(f"a tensor has the dimension {twice} twice: [{', '.join(map(str, dims))}]")
+                raise TensorError(f"a tensor has the dimension {twice} twice: [{listed(dims)}]")
             self._node = Input(dims, _dtype(np.float64 if dtype is None else dtype), title)
             return
         if len(what) != 1:
@@ -150,8 +150,7 @@ class Tensor:
         return self._node.name
 
     def __repr__(self) -> str:
-        dims = ", ".join("?" if is_unnamed(dim) else dim.name for dim in self._node.dims)
-        return f"<Tensor {self._node.name or self._node.operation}: {self.dtype}[{dims}]>"
+        return f"<Tensor {self._node.name or self._node.operation}: {self.dtype}[{listed(self._node.dims)}]>"
 
     # What is given ----------------------------------------------------------------------------------------------------
 
@@ -194,8 +193,7 @@ class Tensor:
             raise TensorError(f"{node.title} has elements of {node.dtype}, got an array of {given.dtype}")
         if given.ndim != len(node.dims):
             raise TensorError(
-                f"{node.title} has the dimensions [{', '.join(map(str, node.dims))}], got an array of shape "
-                f"{given.shape}"
+                f"{node.title} has the dimensions [{listed(node.dims)}], got an array of shape {given.shape}"
             )
         if all(unknown.value is None for unknown in node.sizes):
             self._give_if_possible(given.shape, "the array")
@@ -207,7 +205,7 @@ class Tensor:
     def _check_sizes(self, sizes: Sequence[object]) -> None:
         if len(sizes) != self.ndim or not all(is_integer(given) and cast(int, given) >= 0 for given in sizes):
             raise TensorError(
-                f"{self._node.title} has the dimensions [{', '.join(map(str, self._node.dims))}] and needs a size, 0 "
+                f"{self._node.title} has the dimensions [{listed(self._node.dims)}] and needs a size, 0 "
                 f"or more, for each, got {tuple(sizes)}"
             )
 
@@ -303,31 +301,31 @@ class Tensor:
 
         Raises `TensorError` for a ufunc that `sl.reductions.reduce` does not know, or what is no dimension.
         """
-        return _of(combined(self._node, ufunc, over, reassociate=reassociate))
+        return _of(combined(self._node, ufunc, over, "reduce", reassociate=reassociate))
 
     def sum(self, *over: Variable, reassociate: bool = False) -> Tensor:
         """The sum along some dimensions, all if none is named; `reassociate` as of `reduce`."""
-        return self.reduce(np.add, *over, reassociate=reassociate)
+        return _of(combined(self._node, np.add, over, "sum", reassociate=reassociate))
 
     def prod(self, *over: Variable, reassociate: bool = False) -> Tensor:
         """The product along some dimensions, all if none is named; `reassociate` as of `reduce`."""
-        return self.reduce(np.multiply, *over, reassociate=reassociate)
+        return _of(combined(self._node, np.multiply, over, "prod", reassociate=reassociate))
 
     def max(self, *over: Variable) -> Tensor:
         """The largest element along some dimensions, all if none is named."""
-        return self.reduce(np.maximum, *over)
+        return _of(combined(self._node, np.maximum, over, "max"))
 
     def min(self, *over: Variable) -> Tensor:
         """The least element along some dimensions, all if none is named."""
-        return self.reduce(np.minimum, *over)
+        return _of(combined(self._node, np.minimum, over, "min"))
 
     def any(self, *over: Variable) -> Tensor:
         """Whether an element along some dimensions is true, all if none is named."""
-        return self.reduce(np.logical_or, *over)
+        return _of(combined(self._node, np.logical_or, over, "any"))
 
     def all(self, *over: Variable) -> Tensor:
         """Whether all elements along some dimensions are true, all if none is named."""
-        return self.reduce(np.logical_and, *over)
+        return _of(combined(self._node, np.logical_and, over, "all"))
 
     def mean(self, *over: Variable, reassociate: bool = False) -> Tensor:
         """The mean along some dimensions, all if none is named; `reassociate` as of `reduce`."""
@@ -592,7 +590,6 @@ def _outside(given: object, dtype: np.dtype[Any], dims: Sequence[Variable]) -> o
         return given
     if given._node.dims != tuple(dims) or given.dtype != dtype:
         raise TensorError(
-            f"outside={given!r} must have the dimensions of the view, [{', '.join(map(str, dims))}], and its dtype "
-            f"{dtype}"
+            f"outside={given!r} must have the dimensions of the view, [{listed(dims)}], and its dtype {dtype}"
         )
     return given._node

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from slinky.errors import TensorError
-from slinky.frontend.tensors.dimensions import is_dimension, is_unnamed, size
+from slinky.frontend.tensors.dimensions import called, counted, is_dimension, is_unnamed, listed, size
 from slinky.frontend.tensors.equations import Equation, Fit, Unknown
 from slinky.frontend.tensors.nodes import Node, Viewed
 from slinky.symbolic.expressions import (
@@ -37,9 +37,10 @@ Pair = tuple[Expr, Expr]
 def renamed(source: Node, dims: Sequence[Variable]) -> Viewed:
     """The same elements, with other names for the dimensions."""
     if len(dims) != len(source.dims):
+        given = "1 name was" if len(dims) == 1 else f"{len(dims)} names were"
         raise TensorError(
-            f"{source.title} has {len(source.dims)} dimensions, [{_listed(source.dims)}], and {len(dims)} names were "
-            f"given, [{_listed(dims)}]; a view with other dimensions needs constraints="
+            f"{source.title} has {counted(source.dims)}, and {given} given, [{listed(dims)}]; a view with other "
+            "dimensions needs constraints="
         )
     view = indexed(source, dims, dims, None)
     view.title = source.title
@@ -52,7 +53,7 @@ def renamed(source: Node, dims: Sequence[Variable]) -> Viewed:
 def transposed(source: Node, dims: Sequence[Variable]) -> Viewed:
     """The same elements, with the dimensions in another order."""
     if sorted(dims, key=str) != sorted(source.dims, key=str):
-        raise TensorError(f"transpose() takes the dimensions [{_listed(source.dims)}] in some order: {_listed(dims)}")
+        raise TensorError(f"transpose() takes the dimensions [{listed(source.dims)}] in some order: {listed(dims)}")
     return indexed(source, dims, source.dims, None)
 
 
@@ -91,7 +92,7 @@ class _View:
             if not is_dimension(dim):
                 raise TensorError(f"a view has dimensions, such as s.m, got {dim!r}")
             if list(dims).count(dim) > 1:
-                raise TensorError(f"a view of {source.title} has the dimension {dim} twice: [{_listed(dims)}]")
+                raise TensorError(f"a view of {source.title} has the dimension {dim} twice: [{listed(dims)}]")
         self.source = source
         self.node = Viewed(source, dims, outside)
         self.kept = [dim for dim in dims if dim in kept]
@@ -151,14 +152,15 @@ class _View:
             found, (length, place) = self._solution(left, right)
             for d, expr in found.items():
                 if d in index:
-                    raise TensorError(f"two constraints say where {self.source.dims[d]} of {self.source.title} is")
+                    which = called(self.source.dims[d], self.source.dims)
+                    raise TensorError(f"two constraints say where {which} of {self.source.title} is")
                 index[d] = expr
             ranges.append((length, place))
-        missing = [dim for d, dim in enumerate(self.source.dims) if d not in index]
+        missing = [called(dim, self.source.dims) for d, dim in enumerate(self.source.dims) if d not in index]
         if missing:
             raise TensorError(
-                f"no constraint says where {_listed(missing)} of {self.source.title} is: write it as an expression of "
-                f"[{_listed(list(self.sizes))}]"
+                f"no constraint says where {listed(missing)} of {self.source.title} is: write it as an expression of "
+                f"[{listed(list(self.sizes))}]"
             )
         return self.made(index, ranges, lengths)
 
@@ -184,7 +186,7 @@ class _View:
     def _unsolved(self, left: Expr, right: Expr) -> TensorError:
         own = [dim for dim in self.source.dims if dim not in self.kept]
         return TensorError(
-            f"the constraint {self._text(left)} == {self._text(right)} cannot be solved for [{_listed(own)}] of "
+            f"the constraint {self._text(left)} == {self._text(right)} cannot be solved for [{listed(own)}] of "
             f"{self.source.title}: write (s.i, s.y + s.k) for one, or (s.f, s.m * sl.size(s.n) + s.n) for several"
         )
 
@@ -338,7 +340,3 @@ def _is_rising(place: Expr, dims: set[Variable]) -> bool:
             elif not isinstance(atom, Variable):
                 return False
     return True
-
-
-def _listed(dims: Iterable[object]) -> str:
-    return ", ".join(map(str, dims))
