@@ -255,6 +255,29 @@ def test_what_is_read_beyond_is_said_in_sizes_of_dimensions() -> None:
         t[-1].numpy()
     with pytest.raises(sl.TensorError, match=r"reads at x of t, which is beyond the size, x of t: say outside="):
         t[sl.size(s.x)].numpy()
+    longer = t.to(s.y, constraints=[(s.x, s.y), (sl.size(s.y), 2 * sl.size(s.x) + 1)])
+    with pytest.raises(sl.TensorError, match=r"reads at y, which is beyond the size, x of t: say outside="):
+        _ = longer.pipeline
+
+
+@pytest.mark.parametrize("length", [4, 40_000])
+def test_what_a_run_reads_beyond_is_said_in_sizes_of_dimensions(length: int) -> None:
+    """Whether the pipeline runs as it is, or is scheduled."""
+    picture = sl.Tensor(ramp(length, 3), name="picture").to(s.y, s.x)
+    beyond = rf"view \d+ reads at {length}, which is beyond the size, y of picture == {length}: say outside="
+    for read in (picture[length, s.k], (picture + 1)[length, s.k] * 2):
+        with pytest.raises(sl.CheckFailedError, match=f"^{beyond}$"):
+            read.numpy()
+    high = picture.to(s.k, s.x, constraints=[(s.y, s.k + 1), (sl.size(s.k), length)])
+    beyond = rf"reads at k \+ 1, from 1 to {length}, which is beyond the size, y of picture == {length}: say outside="
+    with pytest.raises(sl.CheckFailedError, match=beyond):
+        high.numpy()
+
+
+def test_what_a_schedule_requires_is_said_by_the_pipeline() -> None:
+    t = tensor(ramp(6), s.x)[s.y + 1] * 2
+    with pytest.raises(sl.CheckFailedError, match=r"requires out.y.max == out.y.min \+ 3"):
+        t.scheduled(lambda p: sl.assume_shape(p, out=(4,))).numpy()
 
 
 @pytest.mark.parametrize("step", [2**61, 10**30])

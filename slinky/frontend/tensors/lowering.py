@@ -19,7 +19,7 @@ from slinky import reductions
 from slinky.build import build_pipeline
 from slinky.errors import GraphError, TensorError
 from slinky.frontend.tensors.dimensions import is_unnamed
-from slinky.frontend.tensors.equations import Equation, Unknown, said_before_fitting
+from slinky.frontend.tensors.equations import Equation, Sizes, Unknown, said_before_fitting
 from slinky.frontend.tensors.nodes import Elementwise, Input, Node, Reduced, Viewed, in_order
 from slinky.frontend.tensors.views import multiples_of
 from slinky.graph.boundaries import fill_value
@@ -43,7 +43,9 @@ from slinky.symbolic.expressions import (
     variable,
 )
 from slinky.symbolic.expressions import Product as ProductOf
+from slinky.symbolic.facts import facts
 from slinky.symbolic.intervals import Interval, point
+from slinky.symbolic.proofs import impossible
 from slinky.symbolic.traversal import substitute, symbols
 
 LONGEST = 24
@@ -238,6 +240,7 @@ class _Lowering:
     def _within(self, node: Viewed) -> list[Condition]:
         """What must hold so that a view reads what its source has."""
         found = []
+        known = facts(*(self.sizes.of(unknown.symbol) >= 0 for unknown in (*node.sizes, *node.operands[0].sizes)))
         ranges: dict[Expr, Interval] = {
             dim: Interval(0, self.sizes.of(unknown.symbol) - 1)
             for dim, unknown in zip(node.dims, node.sizes, strict=True)
@@ -245,14 +248,35 @@ class _Lowering:
         for place, length in node.within:
             reached = bounds(self.sizes.of(place), ranges)
             needed = [reached.min >= 0, reached.max <= self.sizes.of(length) - 1]
-            if FALSE in needed:
-                names: dict[Expr, Expr] = {
-                    unknown.symbol: variable(unknown.of) for unknown in (*node.sizes, *node.operands[0].sizes)
-                }
-                at, size = substitute(place, names), substitute(length, names)
+            if any(impossible(known.also(condition)) for condition in needed):
+                at, size = (substitute(e, _names_of_sizes(node)) for e in (place, length))
                 raise TensorError(f"{node.title} reads at {at}, which is beyond the size, {size}: say outside=")
             found += needed
         return found
+
+
+def read_beyond(nodes: Sequence[Node], sizes: Sizes) -> str | None:
+    """Which view reads beyond its source where all sizes are known, in words; None if none is seen to."""
+    for node in nodes:
+        if not isinstance(node, Viewed):
+            continue
+        unknowns = (*node.sizes, *node.operands[0].sizes)
+        known: dict[Expr, Expr] = dict(zip([u.symbol for u in unknowns], map(as_expr, sizes.of(unknowns)), strict=True))
+        ranges: dict[Expr, Interval] = {
+            dim: Interval(0, known[unknown.symbol] - 1) for dim, unknown in zip(node.dims, node.sizes, strict=True)
+        }
+        for place, length in node.within:
+            reached, end = bounds(substitute(place, known), ranges), substitute(length, known)
+            if FALSE in (reached.min >= 0, reached.max < end):
+                at, size = (substitute(e, _names_of_sizes(node)) for e in (place, length))
+                which = "" if at is reached.min else f", from {reached.min} to {reached.max}"
+                return f"{node.title} reads at {at}{which}, which is beyond the size, {size} == {end}: say outside="
+    return None
+
+
+def _names_of_sizes(node: Node) -> dict[Expr, Expr]:
+    """What messages call the sizes of a view and of its source."""
+    return {unknown.symbol: variable(unknown.of) for unknown in (*node.sizes, *node.operands[0].sizes)}
 
 
 def _is_kept(view: Viewed, d: int) -> bool:

@@ -17,11 +17,11 @@ from typing import Any, NoReturn, cast
 import numpy as np
 import numpy.typing as npt
 
-from slinky.errors import ArgumentError, GraphError, TensorError, TensorSizeError
+from slinky.errors import ArgumentError, CheckFailedError, GraphError, TensorError, TensorSizeError
 from slinky.frontend.tensors.dimensions import is_dimension, listed, unnamed
 from slinky.frontend.tensors.drawing import TensorGraph, drawn
 from slinky.frontend.tensors.equations import Sizes
-from slinky.frontend.tensors.lowering import LoweredTensor, lowered
+from slinky.frontend.tensors.lowering import LoweredTensor, lowered, read_beyond
 from slinky.frontend.tensors.nodes import Array, Elementwise, Input, Node, in_order
 from slinky.frontend.tensors.reducing import averaged, combined, converted, placed
 from slinky.frontend.tensors.views import constrained, indexed, renamed, transposed
@@ -454,12 +454,18 @@ class Tensor:
         largest = max(math.prod(sizes.of(node.sizes)) * node.dtype.itemsize for node in nodes)
         scalars = dict(zip(lowering.scalars, sizes.of(list(lowering.scalars.values())), strict=True))
         p = self._schedule or lowering.pipeline
-        if self._schedule is None and largest > SMALL_BYTES:
-            if self._automatic is None:
-                self._automatic = p.auto()
-            p = scheduled_for(self._automatic, arrays, [result], scalars)
-        prepared: Any = p if backend == "python" else p.compile(backend=backend)
-        prepared(*arrays, result, **scalars)
+        try:
+            if self._schedule is None and largest > SMALL_BYTES:
+                if self._automatic is None:
+                    self._automatic = p.auto()
+                p = scheduled_for(self._automatic, arrays, [result], scalars)
+            prepared: Any = p if backend == "python" else p.compile(backend=backend)
+            prepared(*arrays, result, **scalars)
+        except CheckFailedError:
+            beyond = read_beyond(nodes, sizes)
+            if beyond is None:
+                raise
+            raise CheckFailedError(beyond) from None
         return result
 
     @property
