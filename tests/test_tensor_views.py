@@ -280,6 +280,15 @@ def test_what_a_schedule_requires_is_said_by_the_pipeline() -> None:
         t.scheduled(lambda p: sl.assume_shape(p, out=(4,))).numpy()
 
 
+@pytest.mark.parametrize("length", [10**30, 10**18])
+def test_a_view_too_large_for_an_array_is_refused_in_sizes_of_dimensions(length: int) -> None:
+    t = sl.Tensor(ramp(6), name="t").to(s.x)
+    large = t.to(s.y, constraints=[(s.x, s.y), (sl.size(s.y), length * 4)], outside=0)
+    asked = rf"there is no array of int64 as large as y of view \d+ == {4 * length}: "
+    with pytest.raises(sl.TensorSizeError, match=asked):
+        large.numpy()
+
+
 @pytest.mark.parametrize("step", [2**61, 10**30])
 def test_one_element_in_steps_beyond_64_bits(step: int) -> None:
     found = tensor(ramp(6), s.x)[step * s.y]

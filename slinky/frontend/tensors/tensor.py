@@ -447,7 +447,11 @@ class Tensor:
         sizes = Sizes(unknown for node in nodes for unknown in node.sizes)
         arrays = [_values(node) for node in nodes if isinstance(node, Input)]
         shape = sizes.of(self._node.sizes)
-        result = np.empty(shape, self.dtype)
+        try:
+            result = np.empty(shape, self.dtype)
+        except ValueError as error:
+            size = " and ".join(f"{u.of} == {n}" for u, n in zip(self._node.sizes, shape, strict=True))
+            raise TensorSizeError(f"there is no array of {self.dtype} as large as {size}: {error}") from None
         if not result.size:
             return result
         lowering = self._lowering()
