@@ -143,3 +143,28 @@ def test_a_window_many_times_as_long_as_the_array_sees_what_the_mode_says(name: 
     padded = getattr(scipy.ndimage, name)(np.pad(image, ((12, 12), (1, 1)), "symmetric"), **arguments)
     found = jit(lambda x: getattr(sl.ndimage, name)(x * 1, mode=mode, **arguments))(image)
     assert np.array_equal(found, padded[12:-12, 1:-1])
+
+
+@pytest.mark.parametrize("axes", [(1, 0), (-1, 0), (0, 1)])
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("minimum_filter", {"footprint": [[1, 1, 0], [0, 1, 1]], "origin": (-1, 1)}),
+        ("median_filter", {"footprint": [[1, 1, 0], [0, 1, 1]], "origin": (-1, 1)}),
+        ("grey_dilation", {"footprint": [[1, 0, 1], [0, 1, 1]]}),
+        ("grey_opening", {"structure": [[0, 1, 2], [2, 0, 1]]}),
+        ("white_tophat", {"footprint": [[1, 0, 1], [0, 1, 1]]}),
+        ("correlate", {"weights": [[1, 2, 3], [4, 5, 6]], "origin": (-1, 1)}),
+        ("convolve", {"weights": [[1, 2, 3], [4, 5, 6]]}),
+        ("generic_filter", {"function": np.max, "footprint": [[1, 0, 1], [0, 1, 1]], "origin": (-1, 1)}),
+        ("binary_erosion", {"structure": [[1, 0, 1], [0, 1, 1]], "origin": (-1, 1)}),
+        ("binary_hit_or_miss", {"structure1": [[1, 0, 1], [0, 1, 1]], "origin1": (-1, 1)}),
+    ],
+)
+def test_origins_of_all_axes_are_taken_in_the_order_of_the_array(
+    name: str, arguments: dict[str, Any], axes: tuple[int, ...]
+) -> None:
+    """As footprints are, whatever the order of the axes: SciPy goes by the axes only where some are left out."""
+    image = np.random.default_rng(2).integers(0, 2 if name.startswith("binary") else 99, (9, 8))
+    found = jit(lambda x: getattr(sl.ndimage, name)(x * 1, axes=axes, **arguments))(image)
+    assert np.array_equal(found, getattr(scipy.ndimage, name)(image, axes=axes, **arguments))

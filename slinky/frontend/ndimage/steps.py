@@ -321,10 +321,16 @@ def in_rank(given: Array, axes: Sequence[int], rank: int) -> Array:
 
 
 def origins_in_rank(origin: Any, axes: Sequence[int], rank: int) -> list[int]:
-    """An origin for each of all axes: 0 along those that are not filtered."""
+    """An origin for each of all axes: 0 along those that are not filtered.
+
+    If all of them are, SciPy takes origins in the order of the array, as it takes those of footprints.
+    """
+    given = [int(each) for each in each_of(origin, len(axes))]
+    if len(axes) == rank:
+        return given
     found = [0] * rank
-    for axis, each in zip(axes, each_of(origin, len(axes)), strict=True):
-        found[axis] = int(each)
+    for axis, each in zip(axes, given, strict=True):
+        found[axis] = each
     return found
 
 
