@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import attrs
@@ -168,3 +169,27 @@ def test_origins_of_all_axes_are_taken_in_the_order_of_the_array(
     image = np.random.default_rng(2).integers(0, 2 if name.startswith("binary") else 99, (9, 8))
     found = jit(lambda x: getattr(sl.ndimage, name)(x * 1, axes=axes, **arguments))(image)
     assert np.array_equal(found, getattr(scipy.ndimage, name)(image, axes=axes, **arguments))
+
+
+WHOLE: dict[str, Callable[[Any, Any], Any]] = {
+    "until nothing changes": lambda of, x: of.binary_erosion(x > 9, iterations=0, border_value=1),
+    "until nothing changes in a mask": lambda of, x: of.binary_dilation(x > 90, iterations=-1, mask=x > 20),
+    "halves beyond bools": lambda of, x: of.correlate1d(x > 9, [1, 2.5], mode="constant", cval=2.5),
+    "numbers beyond bytes": lambda of, x: of.median_filter(x, 3, mode="constant", cval=300),
+}
+
+
+@pytest.mark.parametrize("case", WHOLE)
+def test_what_cannot_go_by_pieces_runs_whole_in_traced_functions(case: str) -> None:
+    """As the function gives it untraced; `explain` names it, and with `strict` it is refused."""
+
+    def function(x: Any) -> Any:
+        return WHOLE[case](sl.ndimage, x // 2) + 1
+
+    image = np.random.default_rng(3).integers(0, 255, (40, 30), np.uint8)
+    traced = jit(function)
+    for array in (image, image[:33], image):
+        assert np.array_equal(traced(array), WHOLE[case](scipy.ndimage, array // 2) + 1)
+    assert "is not understood and computed at once on whole arrays" in str(traced.explain(image))
+    with pytest.raises(sl.TracingError, match="is not understood"):
+        jit(function, strict=True)(image)

@@ -7,11 +7,11 @@ from typing import Any
 import attrs
 import numpy as np
 
-from slinky.errors import ArgumentError
 from slinky.frontend.kernels import Kernel, Pair, rank_of
 from slinky.frontend.ndimage.linear import flipped_origin
 from slinky.frontend.ndimage.steps import (
     Array,
+    NotByPiecesError,
     Output,
     all_axes,
     applied,
@@ -133,7 +133,7 @@ def _iterated(
     name: str,
 ) -> Any:
     if iterations < 1:
-        raise ArgumentError(
+        raise NotByPiecesError(
             f"sl.ndimage.{name}: iterations={iterations} goes on until nothing changes, which depends on all of the "
             f"image; give a number of iterations, or compute it on arrays"
         )

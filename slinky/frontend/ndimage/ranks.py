@@ -8,12 +8,12 @@ from typing import Any
 import attrs
 import numpy as np
 
-from slinky.errors import ArgumentError
 from slinky.frontend.kernels import rank_of
 from slinky.frontend.ndimage.linear import flipped_origin
 from slinky.frontend.ndimage.steps import (
     Array,
     Fixed,
+    NotByPiecesError,
     Output,
     all_axes,
     applied,
@@ -323,7 +323,7 @@ def _ranked(
 def _outside(cval: Any, dtype: np.dtype[Any], mode: str) -> Any:
     """What is outside, as SciPy converts it for footprints: to the dtype of the array, towards 0.
 
-    Raises `ArgumentError` where that is beyond the range of the dtype: there C leaves open what it is.
+    Raises `NotByPiecesError` where that is beyond the range of the dtype: there C leaves open what it is.
     """
     if RULES[mode] is not None:
         return 0
@@ -332,7 +332,7 @@ def _outside(cval: Any, dtype: np.dtype[Any], mode: str) -> Any:
     number = math.trunc(cval) if np.isfinite(cval) else None
     lo, hi = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
     if number is None or not lo <= number <= hi:
-        raise ArgumentError(f"the array is {dtype}, which does not hold cval={cval!r}")
+        raise NotByPiecesError(f"the array is {dtype}, which does not hold cval={cval!r}")
     return dtype.type(number)
 
 

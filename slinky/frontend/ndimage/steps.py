@@ -45,6 +45,11 @@ def is_described(given: object) -> bool:
     return isinstance(given, BufferExpr) or bool(getattr(given, "__slinky_lazy__", False))
 
 
+class NotByPiecesError(ArgumentError):
+    """What SciPy does cannot be done by pieces: of arrays that are computed later it is done whole, in a graph it is
+    refused, as an `ArgumentError`."""
+
+
 @attrs.frozen
 class Output:
     """Where a filter's result goes: a buffer of the graph, or one that is made, of this dtype."""
@@ -153,13 +158,18 @@ def local_filter(described: Callable[P, Any]) -> Callable[P, Any]:
             return _at_once(function, args, kwargs)
         bound.apply_defaults()
         bound.arguments["output"] = output
-        return described(*bound.args, **bound.kwargs)
+        try:
+            return described(*bound.args, **bound.kwargs)
+        except NotByPiecesError as error:
+            if output.target is not None or isinstance(image, BufferExpr):
+                raise ArgumentError(str(error)) from None
+        return _at_once(function, args, kwargs)
 
     return filtered
 
 
 def _at_once(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """What SciPy gives for a lazy array of one element, of which there are no pieces."""
+    """What SciPy gives for a lazy array, computed whole."""
     from slinky.frontend.fences import opaque  # which needs lazy arrays
 
     return opaque(function, args, kwargs)
@@ -249,7 +259,7 @@ def with_outside(image: Any, rules: Sequence[str | None], cval: Any) -> tuple[An
     if value is not None:
         return image, value
     if image.dtype.kind in "bc":  # SciPy writes numbers into bools, and rounds halves of what is complex
-        raise ArgumentError(f"the array is {image.dtype}, which does not hold cval={cval!r}; convert it before")
+        raise NotByPiecesError(f"the array is {image.dtype}, which does not hold cval={cval!r}; convert it before")
     return converted(image, np.dtype(np.float64)), np.float64(cval)
 
 

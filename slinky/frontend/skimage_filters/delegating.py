@@ -22,7 +22,7 @@ from slinky.errors import ArgumentError, GraphError, MissingExtraError
 from slinky.frontend.arrays import LazyArray
 from slinky.frontend.containers import labelled_like
 from slinky.frontend.kernels import Array, rank_of
-from slinky.frontend.ndimage.steps import Cast, Fixed, Output, applied, fixed, is_described
+from slinky.frontend.ndimage.steps import Cast, Fixed, NotByPiecesError, Output, applied, fixed, is_described
 from slinky.frontend.ndimage.table import Pieces
 from slinky.frontend.nodes import exactly
 from slinky.frontend.tables import TOLERANCE
@@ -130,7 +130,10 @@ def delegate(name: str) -> Callable[..., Any]:
             return _whole(function, name, "pieces are rounded otherwise", image, args, kwargs)
         for each in warned:
             warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
-        found = entry.made(call)
+        try:
+            found = entry.made(call)
+        except NotByPiecesError as error:
+            return _whole(function, name, str(error), image, args, kwargs)
         if isinstance(found, tuple):
             return found
         return found if found.dtype == call.dtype else applied(found, Cast(call.dtype), "cast", Output(call.dtype))
