@@ -193,3 +193,31 @@ def test_what_cannot_go_by_pieces_runs_whole_in_traced_functions(case: str) -> N
     assert "is not understood and computed at once on whole arrays" in str(traced.explain(image))
     with pytest.raises(sl.TracingError, match="is not understood"):
         jit(function, strict=True)(image)
+
+
+def into_another(x: Any) -> Any:
+    out = np.empty(x.shape)
+    sl.ndimage.sobel(x * 2, output=out)
+    return out + 1
+
+
+def from_outside(x: Any) -> Any:
+    out = np.empty(x.shape, x.dtype)
+    sl.ndimage.median_filter(np.arange(12.0).reshape(3, 4), 3, None, out)
+    return out + x
+
+
+def in_place(x: Any) -> Any:
+    y = x * 2
+    sl.ndimage.gaussian_filter1d(y, 1, 0, output=y)
+    return y
+
+
+@pytest.mark.parametrize("function", [into_another, from_outside, in_place])
+def test_a_function_with_a_filter_that_writes_to_an_array_is_called_as_it_is(function: Callable[[Any], Any]) -> None:
+    array = np.random.default_rng(4).random((3, 4))
+    traced = jit(function)
+    assert np.array_equal(traced(array), function(array))
+    assert "is called as it is" in str(traced.explain(array))
+    with pytest.raises(sl.TracingError, match="with an array as output="):
+        jit(function, strict=True)(array)

@@ -42,7 +42,12 @@ def scipy_ndimage() -> Any:
 
 def is_described(given: object) -> bool:
     """Whether it is a buffer of a graph or a lazy array: a description of what will be computed."""
-    return isinstance(given, BufferExpr) or bool(getattr(given, "__slinky_lazy__", False))
+    return isinstance(given, BufferExpr) or is_lazy(given)
+
+
+def is_lazy(given: object) -> bool:
+    """Whether it is a lazy array."""
+    return bool(getattr(given, "__slinky_lazy__", False))
 
 
 class NotByPiecesError(ArgumentError):
@@ -151,6 +156,7 @@ def local_filter(described: Callable[P, Any]) -> Callable[P, Any]:
         for own in set(bound.arguments) & OWN_PARAMETERS:
             del kwargs[own]
         function = getattr(scipy_ndimage(), name)
+        require_no_array(name, image, bound.arguments.get("output"), "output")
         if not is_described(image):
             return _labelled(function(*args, **kwargs), image)
         output = _tried(function, bound.arguments)
@@ -166,6 +172,14 @@ def local_filter(described: Callable[P, Any]) -> Callable[P, Any]:
         return _at_once(function, args, kwargs)
 
     return filtered
+
+
+def require_no_array(name: str, image: Any, target: Any, parameter: str) -> None:
+    """Raise what ends the trace where a filter of lazy arrays, or to one, writes to an array."""
+    if is_lazy(target) or (is_lazy(image) and isinstance(target, np.ndarray)):
+        from slinky.frontend.given import trace_of  # which needs lazy arrays
+
+        raise trace_of((image, target)).abandon(f"{name} with an array as {parameter}=")
 
 
 def _at_once(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:

@@ -22,7 +22,16 @@ from slinky.errors import ArgumentError, GraphError, MissingExtraError
 from slinky.frontend.arrays import LazyArray
 from slinky.frontend.containers import labelled_like
 from slinky.frontend.kernels import Array, rank_of
-from slinky.frontend.ndimage.steps import Cast, Fixed, NotByPiecesError, Output, applied, fixed, is_described
+from slinky.frontend.ndimage.steps import (
+    Cast,
+    Fixed,
+    NotByPiecesError,
+    Output,
+    applied,
+    fixed,
+    is_described,
+    require_no_array,
+)
 from slinky.frontend.ndimage.table import Pieces
 from slinky.frontend.nodes import exactly
 from slinky.frontend.tables import TOLERANCE
@@ -112,6 +121,7 @@ def delegate(name: str) -> Callable[..., Any]:
     @functools.wraps(function)
     def filtered(*args: Any, **kwargs: Any) -> Any:
         image = args[0] if args else kwargs.get(first)
+        require_no_array(name, image, kwargs.get("out"), "out")
         if not is_described(image):
             result = function(*args, **kwargs)
             return labelled_like([image])(result) if isinstance(result, np.ndarray) and image is not None else result
@@ -119,6 +129,7 @@ def delegate(name: str) -> Callable[..., Any]:
         bound.apply_defaults()
         if entry is None:
             return _whole(function, name, WHOLE[name][1], image, args, kwargs)
+        require_no_array(name, image, bound.arguments.get("out"), "out")
         if bound.arguments.get("out") is not None:
             raise ArgumentError(f"sl.skimage_filters.{name}: what is computed later cannot be written to an array")
         dtype, warned = _tried(function, bound.arguments, entry.channels)
