@@ -27,10 +27,15 @@ _WIDEST = 6
 """How many elements from the ends of a piece may differ for that to look like a wider window."""
 
 
+_SOME = 24
+"""How many pieces are computed that are cut along all axes."""
+
+
 def _pieces(whole: FuncRun, rng: np.random.Generator) -> list[NumericBox]:
     """Pieces of the whole, small ones first."""
     multiples = dict(whole.call.func.multiples)
     along: list[list[tuple[int, int]]] = []
+    single: set[NumericBox] = set()
     for d, (lo, hi) in enumerate(whole.box):
         n = multiples.get(d, 1)
         count = (hi - lo + 1) // n if d in whole.cuttable() else 1
@@ -40,11 +45,15 @@ def _pieces(whole: FuncRun, rng: np.random.Generator) -> list[NumericBox]:
         cuts = {(k, k) for k in {0, count // 2, count - 1}} | {(0, count - 1), (0, count // 2 - 1)}
         cuts |= {(count // 2, count - 1), (0, count - 2), (1, count - 1), (count // 2 - 1, count // 2)}
         along.append([(lo + a * n, lo + (b + 1) * n - 1) for a, b in sorted(cuts)])
+        places_along = (lo + n * int(k) for k in rng.permutation(count)[:_SOME])
+        single |= {(*whole.box[:d], (at, at + n - 1), *whole.box[d + 1 :]) for at in places_along}
     found = {(*whole.box[:d], cut, *whole.box[d + 1 :]) for d, cuts in enumerate(along) for cut in cuts}
     combined = list(itertools.islice(itertools.product(*along), 4096))
-    some = rng.permutation(len(combined))[:24]
+    some = rng.permutation(len(combined))[:_SOME]
     found |= {combined[int(k)] for k in some}
     found |= {tuple(cuts[k] for cuts in along) for k in (0, -1)}
+    if len(combined) < _SOME:  # along one axis only: what matters rarely, as to a median, is seen at more places
+        found |= single
     return sorted(found, key=lambda box: (_volume(box), box))
 
 
