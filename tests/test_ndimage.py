@@ -489,7 +489,23 @@ _image = functools.partial(sl.BufferExpr, "image", rank=2)
         (lambda: sl.ndimage.uniform_filter(_image(dtype=float), 3, origin=2), ValueError, "invalid origin"),
         (lambda: sl.ndimage.median_filter(_image(dtype=complex), 3), TypeError, "Complex type not supported"),
         (lambda: sl.ndimage.sobel(_image(dtype=float), axis=2), ValueError, "out of bounds"),
-        (lambda: sl.ndimage.gaussian_filter(_image(dtype=float)), TypeError, "sigma"),
+        (lambda: sl.ndimage.gaussian_filter(_image(dtype=float)), TypeError, r"gaussian_filter\(\) .*sigma"),
+        (
+            lambda: sl.ndimage.laplace(_image(dtype=float), size=3),
+            TypeError,
+            r"laplace\(\) got an unexpected .* 'size'",
+        ),
+        (lambda: sl.ndimage.laplace(np.zeros(3), size=3), TypeError, r"laplace\(\) got an unexpected .* 'size'"),
+        (
+            lambda: sl.ndimage.generic_gradient_magnitude(_image(dtype=float), scipy.ndimage.sobel),
+            sl.GraphError,
+            r"the derivative sobel: given a buffer of a graph, it must return one; let it use .* \(AxisError: ",
+        ),
+        (
+            lambda: sl.ndimage.generic_laplace(_image(dtype=float), lambda *given: np.zeros((1, 1))),
+            sl.GraphError,
+            r"the derivative <lambda>: .* it must return one; let it use sl\.ndimage \(it returned ndarray\)",
+        ),
         (
             lambda: sl.ndimage.binary_dilation(_image(dtype=bool), iterations=0),
             sl.ArgumentError,

@@ -10,6 +10,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from slinky.errors import GraphError, SlinkyError
 from slinky.frontend.kernels import Kernel, rank_of
 from slinky.frontend.ndimage.lines import Weights, correlated, gives_the_same, is_thin, weights_of
 from slinky.frontend.ndimage.steps import (
@@ -36,6 +37,7 @@ from slinky.frontend.ndimage.steps import (
     step,
     window,
 )
+from slinky.graph.buffers import BufferExpr
 
 EXACT_INTEGERS = 4
 """Bytes of the largest integers whose sums, in float64, SciPy never rounds, whatever window fits into memory."""
@@ -405,8 +407,20 @@ def _given(
     rule: str,
     outside: Any,
 ) -> Any:
-    """A derivative that a user gives, called as SciPy calls it."""
-    return derivative(image, axis, where.dtype, rule, outside, *arguments, **keywords)
+    """A derivative that a user gives, called as SciPy calls it. Raises `GraphError` if it knows no buffers."""
+    if not isinstance(image, BufferExpr):
+        return derivative(image, axis, where.dtype, rule, outside, *arguments, **keywords)
+    name = getattr(derivative, "__name__", type(derivative).__name__)
+    advice = f"the derivative {name}: given a buffer of a graph, it must return one; let it use sl.ndimage"
+    try:
+        found = derivative(image, axis, where.dtype, rule, outside, *arguments, **keywords)
+    except SlinkyError:
+        raise
+    except Exception as error:
+        raise GraphError(f"{advice} ({type(error).__name__}: {error})") from error
+    if not isinstance(found, BufferExpr):
+        raise GraphError(f"{advice} (it returned {type(found).__name__})")
+    return found
 
 
 def _summed(image: Any, derivative: Callable[..., Any], output: Output, mode: Any, cval: Any, axes: Any) -> Any:

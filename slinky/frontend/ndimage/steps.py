@@ -151,7 +151,7 @@ def local_filter(described: Callable[P, Any]) -> Callable[P, Any]:
 
     @functools.wraps(described)
     def filtered(*args: P.args, **kwargs: P.kwargs) -> Any:
-        bound = signature.bind(*args, **kwargs)
+        bound = bound_arguments(signature, name, args, kwargs)
         image = bound.arguments["input"]
         for own in set(bound.arguments) & OWN_PARAMETERS:
             del kwargs[own]
@@ -172,6 +172,14 @@ def local_filter(described: Callable[P, Any]) -> Callable[P, Any]:
         return _at_once(function, args, kwargs)
 
     return filtered
+
+
+def bound_arguments(signature: inspect.Signature, name: str, args: Any, kwargs: Any) -> inspect.BoundArguments:
+    """The arguments of a call, by name. Raises `TypeError`, with the name of the function, if they do not fit."""
+    try:
+        return signature.bind(*args, **kwargs)
+    except TypeError as error:
+        raise TypeError(f"{name}() {error}") from None
 
 
 def require_no_array(name: str, image: Any, target: Any, parameter: str) -> None:

@@ -28,6 +28,7 @@ from slinky.frontend.ndimage.steps import (
     NotByPiecesError,
     Output,
     applied,
+    bound_arguments,
     fixed,
     is_described,
     require_no_array,
@@ -125,7 +126,7 @@ def delegate(name: str) -> Callable[..., Any]:
         if not is_described(image):
             result = function(*args, **kwargs)
             return labelled_like([image])(result) if isinstance(result, np.ndarray) and image is not None else result
-        bound = signature.bind(*args, **kwargs)
+        bound = bound_arguments(signature, name, args, kwargs)
         bound.apply_defaults()
         if entry is None:
             return _whole(function, name, WHOLE[name][1], image, args, kwargs)
