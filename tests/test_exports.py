@@ -248,6 +248,11 @@ def test_what_cannot_be_exported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     function = jit()
     with pytest.raises(sl.ExportError, match=r"nothing to export of .*curve: call it before"):
         function.export(tmp_path / "export")
+    forced = sl.jit(lambda a: a - float(a.max()), smallest=0)
+    with pytest.warns(sl.ForcedValueWarning):
+        forced(VALUES)
+    with pytest.raises(sl.ExportError, match=r"its trace is kept \(explain\(\.\.\.\) says what stands against"):
+        forced.export(tmp_path / "export")
     function(VALUES)
     (tmp_path / "open").mkdir()
     (tmp_path / "open").chmod(0o777)

@@ -95,6 +95,9 @@ def settings_of(function: Callable[..., Any], backend: str, options: Mapping[str
 # ----------------------------------------------------------------------------------------------------------------
 
 
+_CALL_BEFORE = "call it before, with arrays for which its trace is kept (explain(...) says what stands against that)"
+
+
 def export(directory: str | os.PathLike[str], settings: Settings, asked: Iterable[Asked]) -> tuple[str, ...]:
     """Write what a function was asked for; the arguments for which there is something, in words.
 
@@ -104,9 +107,7 @@ def export(directory: str | os.PathLike[str], settings: Settings, asked: Iterabl
     writing = _Writing(_made(Path(directory)), settings)
     left = [f"{each.words}: {why}" for each in asked if (why := writing.add(each)) is not None]
     if not writing.entries:
-        raise ExportError(
-            f"there is nothing to export of {settings.name}: " + ("; ".join(left) or "call it before, with arrays")
-        )
+        raise ExportError(f"there is nothing to export of {settings.name}: " + ("; ".join(left) or _CALL_BEFORE))
     writing.finish()
     return tuple(entry["for"] for entry in writing.entries)
 
