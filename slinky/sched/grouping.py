@@ -330,7 +330,7 @@ class _Grower:
                     self.newest[group.name] = next(self.count)
                     heapq.heappush(self.queue, (-gain, -group.name, self.newest[group.name], parts, merged))
                     return
-                reason = f"with what reads it, it would take {self._amount(-gain)} more"
+                reason = f"with what reads it, it would take {self._amount(abs(gain))} more"
         for last in group.lasts:
             self.reasons[last] = reason
 
