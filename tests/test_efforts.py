@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -230,6 +232,47 @@ def test_no_callback_is_run() -> None:
     assert effort(callback, SHAPE, SHAPE).operations >= 2
     assert not ran
     assert table == {1: 2}
+
+
+def test_nothing_of_the_users_is_changed() -> None:
+    """Lists and dictionaries of theirs, wherever a callback gets at them."""
+    theirs: list[Any] = [[1], {2: 3}]
+    module = ModuleType("settings")
+    module.__dict__["theirs"] = theirs
+
+    def change(found: list[Any]) -> None:
+        found.append(1)
+        found[0].append(2)
+        found[1][4] = 5
+
+    def callback(source: Array, target: Array, default: list[Any] = theirs, *, named: list[Any] = theirs) -> None:
+        for each in (theirs, module.theirs, default, named):
+            change(each)
+        held(theirs[0])
+        change(*[theirs])
+        each_of(*theirs)
+        target[...] = source
+
+    def append(found: list[Any], _: object) -> None:
+        found.append(1)
+
+    def each_of(found: list[Any], others: dict[int, int]) -> None:
+        found.append(1)
+        others[7] = 8
+
+    held = partial(append, theirs[0])
+    assert effort(callback, SHAPE, SHAPE).operations >= 1
+    assert theirs == [[1], {2: 3}]
+
+
+def test_functions_of_numpys_are_known_by_any_name() -> None:
+    where = np.where
+
+    def callback(source: Array, target: Array) -> None:
+        target[...] = where(source > 0, source, source)
+
+    found = effort(callback, SHAPE, SHAPE)
+    assert found.operations == 3
 
 
 def test_functions_without_a_source_are_not_told() -> None:

@@ -72,7 +72,7 @@ def _effort_of(
                 counting.over(result, result=target)
         else:
             Reading(counting).called(called, given, {})
-    except (UnclearError, RecursionError, ArithmeticError, LookupError, TypeError, ValueError):
+    except (UnclearError, RecursionError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         return None  # what is wrong with it, a run will tell
     return counting.effort(sum([array.bytes for array in arrays]))
 

@@ -50,7 +50,8 @@ def known(value: object) -> Value:
         return float.__float__(value)
     if isinstance(value, (functools.partial, MethodType)):
         return value
-    return value if isinstance(value, (BuiltinFunctionType, *_OURS)) else UNKNOWN
+    is_numpys = kind.__module__ == "numpy" and callable(value)  # functions of NumPy's are of a type of its own
+    return value if is_numpys or isinstance(value, (BuiltinFunctionType, *_OURS)) else UNKNOWN
 
 
 _AS_THEY_ARE = frozenset({int, float, bool, str, bytes, complex, type(None), type(...), slice, range, tuple})

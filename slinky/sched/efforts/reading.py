@@ -109,7 +109,8 @@ class Reading:
     def called(self, function: Value, given: Given, named: Named) -> Value:
         """What a call gives. Raises `UnclearError` where the first function has no source."""
         while isinstance(function, functools.partial):
-            given, named = [*function.args, *given], {**function.keywords, **named}
+            given = [*map(known, function.args), *given]
+            named = {**{name: known(value) for name, value in function.keywords.items()}, **named}
             function = function.func
         if isinstance(function, _Method):
             return self._method(function, given, named)
@@ -344,7 +345,7 @@ class _Scope:
             for node in nodes:
                 value = self.value(node)
                 if isinstance(node, ast.Starred) and isinstance(value, (list, tuple)):
-                    found += value
+                    found += map(known, value)
                 else:
                     found.append(value)
         return found
@@ -445,7 +446,7 @@ def _attribute(owner: Value, name: str) -> Value:
     """An attribute of a value."""
     match owner:
         case ModuleType():
-            return vars(owner).get(name, UNKNOWN)
+            return known(vars(owner).get(name, UNKNOWN))
         case BufferOnly(array=array):
             simple = {
                 "array": array,

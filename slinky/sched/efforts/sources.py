@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 from slinky.sched.callbacks import content
 from slinky.sched.efforts.arrays import UNKNOWN
 from slinky.sched.efforts.numpy_functions import Value
+from slinky.sched.efforts.python_values import known
 
 Definition: TypeAlias = "ast.FunctionDef | ast.Lambda"
 
@@ -105,8 +106,8 @@ def bound(
     """What the parameters of a function are in a call."""
     names = [parameter.arg for parameter in (*wanted.posonlyargs, *wanted.args)]
     frame: dict[str, Value] = dict.fromkeys([*names, *(parameter.arg for parameter in wanted.kwonlyargs)], UNKNOWN)
-    frame.update(zip(names[len(names) - len(defaults) :], defaults, strict=False))
-    frame.update(named_defaults or {})
+    frame.update(zip(names[len(names) - len(defaults) :], map(known, defaults), strict=False))
+    frame.update({name: known(value) for name, value in (named_defaults or {}).items()})
     frame.update(zip(names, given, strict=False))
     others = {name: value for name, value in named.items() if name not in frame}
     frame.update({name: value for name, value in named.items() if name in frame})
