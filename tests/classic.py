@@ -23,7 +23,7 @@ WIDER = 8 * (WIDTH + 4)
 
 EAGER = sl.Machine(
     near_bytes=64,
-    shared_bytes=2048,
+    shared_bytes=1024,
     near_bandwidth=1e12,
     shared_bandwidth=1e9,
     memory_bandwidth=1e6,
@@ -115,7 +115,7 @@ TABLE: dict[str, Classic] = {
         task=lambda s: (s + 4) * WIDER + (s + 2) * WIDE,
         again=lambda s: cuts(s) * (4 * (WIDTH + 4) + 2 * (WIDTH + 2)),
         alone=(624, 0),
-        both=(1776, 0),
+        both=(624, 0),
     ),
     "several_outputs": Classic(  # which the first func makes: parallel strips would both write it
         full=(HEIGHT + 2) * ROW,

@@ -172,7 +172,7 @@ def test_calls_are_grouped_once_where_nothing_is_refused(monkeypatch: pytest.Mon
     monkeypatch.setattr(grouping._Grower, "grown", counted)
     monkeypatch.setattr(grouping, "flow_of", followed)
     monkeypatch.setattr(Costs, "inside", noted)
-    sl.auto_schedule(_chain(24), (1548, 1000), machine=LAPTOP, workers=1)
+    sl.auto_schedule(_chain(24), (1048, 1000), machine=LAPTOP, workers=1)
     assert len(made) == 1
     assert len(looked_at) <= 24 * 25  # of each group along two dimensions; up to eight heights would be 78 each
     assert flows.count("x") < flows.count("y")  # some columns begin so many lines that nothing else need be known

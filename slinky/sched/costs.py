@@ -161,11 +161,9 @@ class Costs:
             seconds += max(taken - hidden / near, 0.0)
         return seconds
 
-    def most_live(self, track: Track, workers: int = 1) -> int:
-        """How many bytes strips hold at most, those of each worker: where calls cost nothing, none need be larger than
-        the nearer cache; the last level is for all workers."""
-        machine = self.machine
-        return max(machine.most_live // workers, 4 * machine.near_bytes) if track.steps else machine.near_bytes
+    def most_live(self, track: Track) -> int:
+        """How many bytes strips hold at most: where calls cost nothing, none need be larger than the nearer cache."""
+        return self.machine.most_live if track.steps else self.machine.near_bytes
 
     def inside(self, flow: Flow, height: int, live: float) -> float:
         """To write and to read what is held inside of a group, to go over it, and to hand on what is reduced.

@@ -516,8 +516,6 @@ class _Grower:
             return []
         if self.aims.machine.product_threads > 1 and any(self.calls[i].has_threads for i in track.calls):
             return []
-        if live > self.costs.most_live(track, workers):
-            return []
         rows = _up(_up(extent, TASKS_PER_WORKER * workers) // (TASKS_PER_WORKER * workers), height)
         tasks = -(-extent // rows)
         if tasks < workers or seconds / tasks < LEAST_TASK_SECONDS:

@@ -74,7 +74,7 @@ class Machine:
             return self.near_bandwidth
         if live <= 4 * near:
             return _between(live, (near, self.near_bandwidth), (4 * near, self.shared_bandwidth))
-        low, high = self.most_live + 1, max(2 * shared, 4 * near + 2)
+        low, high = max(shared // 4, 4 * near) + 1, max(2 * shared, 4 * near + 2)
         if live <= low:
             return self.shared_bandwidth
         if live <= high:
@@ -91,7 +91,7 @@ class Machine:
     @property
     def most_live(self) -> int:
         """How many bytes it is worth at most to work on over and over: more goes to memory and back."""
-        return max(self.shared_bytes * 3 // 8, 4 * self.near_bytes)
+        return max(self.shared_bytes // 3, 4 * self.near_bytes)
 
 
 def _between(live: float, less: tuple[int, float], more: tuple[int, float]) -> float:

@@ -43,6 +43,10 @@ _SHORT_PROBE = 8
 edges."""
 
 
+_LITTLE = 1 << 13
+"""Of calls on fewer bytes their source is not asked: what it tells counts whole cache lines, of which these are few."""
+
+
 @attrs.frozen
 class Motion:
     """How what a strip reads of a buffer moves: strip `lo..hi` reads `rate*lo + first .. rate*hi + last` along `axis`.
@@ -216,6 +220,8 @@ class _Prober:
             size = sum(math.prod(shape) * dtype.itemsize for shape, dtype in outputs)
             return effort_of_a_copy(inputs, size, operations_of(operation).once)
         if not isinstance(operation, Callback) or any(port.view is not None for port in call.func.ports):
+            return None
+        if sum(math.prod(shape) * dtype.itemsize for shape, dtype in (*inputs, *outputs)) < _LITTLE:
             return None
         if operation.pass_buffers:
             begins = [tuple([lo for lo, _ in each]) for _, each in (*read, *written)]
