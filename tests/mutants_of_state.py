@@ -46,15 +46,21 @@ MUTANTS += mutants(
 )
 
 MUTANTS += mutants(
+    "slinky/frontend/kept_traces.py",
+    ("tests/test_effects_of_functions.py",),
+    ("traces: what sets something", "effect = reads.effect if self._changes", "effect = None if self._changes"),
+    (
+        "traces: what changes what it reads",
+        "+= not reads.hold()\n            self.give_up",
+        "+= 0\n            self.give_up",
+    ),
+    ("traces: what is kept", "            if settle(trace):\n", "            if False:\n"),
+    ("traces: so many kinds", "if key not in self.by_kind and len(self.by_kind) >= KEPT_TRACES:", "if False:"),
+)
+
+MUTANTS += mutants(
     "slinky/frontend/jitting.py",
     ("tests/test_effects_of_functions.py",),
-    ("jitting: what sets something", "effect = reads.effect if self._changes", "effect = None if self._changes"),
-    (
-        "jitting: what changes what it reads",
-        "+= not reads.hold()\n            self._give_up",
-        "+= 0\n            self._give_up",
-    ),
-    ("jitting: what is kept", "            if settle(trace):\n", "            if False:\n"),
     (
         "jitting: twice",
         "return self._as_written(*given, **named) if is_kept else",
@@ -66,7 +72,6 @@ MUTANTS += mutants(
         "if False and isinstance",
         "what is in columns and has a state is not in the tests",
     ),
-    ("jitting: so many kinds", "if key not in self._traces and len(self._traces) >= KEPT_TRACES:", "if False:"),
     (
         "jitting: used again",
         "            trial.restart()\n",

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import slinky as sl
-from slinky.frontend import jitting
+from slinky.frontend import kept_traces
 from slinky.frontend.trials import LONG_SECONDS, OFTEN, Trial
 
 Array = np.ndarray[Any, Any]
@@ -219,7 +219,7 @@ def test_a_function_that_changes_what_it_reads_is_soon_called_as_it_is() -> None
     traced, x = jit(function), np.ones((4, 3))
     for _ in range(10):
         np.testing.assert_array_equal(traced(x), x * 24)
-    assert 10 <= len(log) <= 10 + jitting.MOST_CHANGES
+    assert 10 <= len(log) <= 10 + kept_traces.MOST_CHANGES
 
 
 class Registry:
@@ -332,7 +332,7 @@ def test_what_breaks_off_is_done_twice_but_once() -> None:
     noting, x = Noting(), np.ones((4, 3))
     for k in range(20):
         np.testing.assert_array_equal(noting.note(x, 0.5 + k), x * (0.5 + k) + 24)
-    assert 20 <= len(log) <= 20 + jitting.MOST_CHANGES
+    assert 20 <= len(log) <= 20 + kept_traces.MOST_CHANGES
 
 
 def test_what_raises_errors_is_soon_called_as_it_is() -> None:
@@ -346,7 +346,7 @@ def test_what_raises_errors_is_soon_called_as_it_is() -> None:
     for _ in range(20):
         with pytest.raises(ValueError, match="what 4"):
             function(np.ones((4, 3)))
-    assert 20 <= len(log) <= 20 + jitting.MOST_CHANGES
+    assert 20 <= len(log) <= 20 + kept_traces.MOST_CHANGES
 
 
 def test_methods_are_bound() -> None:
@@ -544,18 +544,18 @@ def test_a_float_that_changes_takes_no_memory() -> None:
     function, x = jit(lambda x, t: x * t + 1), np.ones((4, 3))
     for k in range(300):
         np.testing.assert_array_equal(function(x, 0.5 + k), x * (0.5 + k) + 1)
-    assert len(function._traces) <= jitting.KEPT_TRACES
+    assert len(function._traces.by_kind) <= kept_traces.KEPT_TRACES
     assert len(function._trials) == 1
     for _ in range(20):
         function(x, 0.25)
-    assert function._key((x, 0.25), {}) in function._traces
+    assert function._traces.key((x, 0.25), {}) in function._traces.by_kind
 
 
 def test_so_many_kinds_of_arguments_are_kept() -> None:
     function, x = jit(lambda x, k: x * k + 1), np.ones((4, 3))
-    for k in range(jitting.KEPT_TRACES + 30):
+    for k in range(kept_traces.KEPT_TRACES + 30):
         np.testing.assert_array_equal(function(x, k), x * k + 1)
-    assert len(function._traces) == jitting.KEPT_TRACES
+    assert len(function._traces.by_kind) == kept_traces.KEPT_TRACES
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -572,8 +572,8 @@ def test_large_arrays_in_columns_are_left_to_numpy(workers: int, monkeypatch: py
         calls += 1
 
     monkeypatch.setattr("slinky.sched.machines.this_machine", sl.Machine)
-    monkeypatch.setattr(jitting.Reads, "_changes", lambda self, what: None)
-    monkeypatch.setattr(jitting.Reads, "hold", lambda self: True)
+    monkeypatch.setattr(kept_traces.Reads, "_changes", lambda self, what: None)
+    monkeypatch.setattr(kept_traces.Reads, "hold", lambda self: True)
     x = np.random.default_rng(0).random((2100, 2000))
     function = sl.jit(native=False, workers=workers)(counted)
     for turned, traced in [(x, True), (x.T, False), (x, True), (x[:, ::-1], True), (np.asfortranarray(x), False)]:

@@ -63,7 +63,7 @@ for image in images():
     expected = np.load(f"{sys.argv[1]}/{image.shape[0]}.npz")
     for found, wanted in zip(function(image), expected.values(), strict=True):
         assert found.dtype == wanted.dtype and found.tobytes() == wanted.tobytes()
-print(any(getattr(plan, "runs_c", False) for t in function._all_traced() for plan in t.scheduled.values()))
+print(any(getattr(plan, "runs_c", False) for t in function._traces for plan in t.scheduled.values()))
 """
 
 
@@ -302,4 +302,4 @@ def test_functions_that_are_called_as_they_are(tmp_path: Path) -> None:
     again = sl.jit(workers=1, machine=sl.Machine())(curve)
     again.load(tmp_path / "export")
     np.testing.assert_array_equal(again(values), curve(values))
-    assert [list(t.scheduled.values()) for t in again._all_traced()] == [[None]]
+    assert [list(t.scheduled.values()) for t in again._traces] == [[None]]

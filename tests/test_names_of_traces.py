@@ -76,7 +76,7 @@ def test_what_is_named_is_what_the_variable_holds(name: str) -> None:
     traced = jit(kept_in_a_variable)
     array = image(6, 5)
     result = traced(array)[0]
-    (trace,) = [trace for kept in traced._traces.values() for trace in kept] or [None]
+    (trace,) = [trace for kept in traced._traces.by_kind.values() for trace in kept] or [None]
     named = [node for node in trace.nodes if node.name == "found"] if trace is not None else []
     assert not named or isinstance(result, (np.ndarray, np.generic))
     for node in named:

@@ -97,7 +97,7 @@ def test_one_column_is_another_trace() -> None:
     traced = jit(lambda x: (x + 1).sum(axis=0), machine=PIECES)
     for shape in ((1000, 3), (500, 2), (1000, 1), (30, 1)):
         traced(numbers(shape, "float32"))
-    assert sum(map(len, traced._traces.values())) == 2
+    assert sum(map(len, traced._traces.by_kind.values())) == 2
 
 
 def centred(x: Any) -> Any:

@@ -57,7 +57,7 @@ def assert_traced(function: Any, *arrays: Any, traces: int = 1, **named: Any) ->
 
 def kept(function: Any) -> int:
     """How many traces a function keeps."""
-    return sum(map(len, function._traces.values()))
+    return sum(map(len, function._traces.by_kind.values()))
 
 
 def image(*shape: int, dtype: Any = np.float32) -> Any:

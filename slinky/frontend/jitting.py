@@ -1,9 +1,8 @@
 """Functions of arrays that run by pieces: what `sl.jit` makes.
 
-Idea. The function is called with lazy arrays, once for each kind of arguments; the graph that comes of it is lowered to
-a pipeline, which is scheduled for each range of sizes. Later calls run that. The kind is all that the function can see
-but for what arrays hold and how long they are: ranks, dtypes, other arguments, globals and closures; of lengths, the
-guards that were noted. Where anything stands against it, the function is called as it is.
+Idea. The function is called with lazy arrays, once for each kind of arguments (`kept_traces`); the graph that comes of
+it is lowered to a pipeline, which is scheduled for each range of sizes. Later calls run that. Where anything stands
+against it, the function is called as it is.
 
 Invariant: a call gives what the function gives, in values, dtypes and shapes.
 """
@@ -23,16 +22,16 @@ from typing import Any, TypeVar
 import numpy as np
 
 from slinky.errors import SlinkyError, TracingError
-from slinky.frontend.arrays import is_traceable, placed
+from slinky.frontend.arrays import is_traceable
 from slinky.frontend.containers import all_alike, bare_values, is_labelled, labelled_like
-from slinky.frontend.donating import GivenAsItIsError, may_be_written, parameters_of
-from slinky.frontend.effects import settle
+from slinky.frontend.donating import GivenAsItIsError, parameters_of
 from slinky.frontend.explaining import guards_in_words, schedule_in_words
 from slinky.frontend.exporting import Loaded, Settings, asked, export, settings_of
 from slinky.frontend.foreign import RaisedError, foreign
 from slinky.frontend.fusing import inlined, inlined_in_c
 from slinky.frontend.given import lazy_arrays
-from slinky.frontend.lowering import Lowered, count_of_funcs
+from slinky.frontend.kept_traces import KEPT_TRACES, Rules, Traces, in_words
+from slinky.frontend.lowering import Lowered
 from slinky.frontend.namespaces import with_traced_numpy
 from slinky.frontend.nodes import Array, Source
 from slinky.frontend.reading import Reads
@@ -40,35 +39,26 @@ from slinky.frontend.running import at_once, runner
 from slinky.frontend.sizes import Length, lengths
 from slinky.frontend.tables import ANY_PIECES
 from slinky.frontend.to_native import Move, Runs, may_move
-from slinky.frontend.traced import Arguments, Traced
+from slinky.frontend.traced import Traced
 from slinky.frontend.tracing import (
-    MOST_FUNCS,
     PLANS,
     SMALL_BYTES,
-    Abandoned,
     Trace,
     func_title,
     scheduled_for,
 )
-from slinky.frontend.trees import exact_kind, is_same_tree, kind_of, leaves_of, loose_kind, with_leaves
+from slinky.frontend.trees import exact_kind, leaves_of, loose_kind, with_leaves
 from slinky.frontend.trials import Trial
 from slinky.frontend.worth import is_worth_while
 from slinky.ir.reducing import ChangedResultError
 from slinky.pipeline import Pipeline
 from slinky.runtime.backends import has_loops
 from slinky.symbolic.expressions import Expr
-from slinky.unloaded import draws_numbers
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-KEPT_TRACES = 64
-"""How many traces a function keeps, the latest ones: for so many kinds of arguments, and so many for each."""
-
 LOOKS = 4
 """How many times a function is traced in vain to see whether it makes large arrays of small ones."""
-
-MOST_CHANGES = 3
-"""How many times a function may change what it reads while it is traced: one that fills a cache does so once."""
 
 _OWN_RULES = "containers have rules of their own for what it does"
 
@@ -103,12 +93,10 @@ class Jit:
         self._by_pieces = by_pieces
         self._moves = moves
         self._loaded: Loaded | None = None
-        self._reads: Reads | None = None
-        self._traces: dict[Hashable, list[Traced]] = {}
-        self._refused: dict[Hashable, str] = {}
-        self._ready: dict[Hashable, Callable[[Any], Any]] = {}
+        rules = Rules(strict, options, by_pieces, donate)
+        self._traces = Traces(function, rules, lambda *given: self._call_lazily(*given))
+        self._ready = self._traces.ready
         self._trials: dict[Hashable, Trial] = {}
-        self._changes = 0
         self._calls = self._last_traced = 0
         self._plain = self._called
         self._warned = False
@@ -126,7 +114,7 @@ class Jit:
             ready = self._ready.get(exact_kind(given))
             if ready is self._plain:
                 return self._as_written(*given)
-            if ready is not None and self._reads is not None and self._reads.hold():
+            if ready is not None and (reads := self._traces.reads) is not None and reads.hold():
                 try:
                     return ready(given)
                 except (ChangedResultError, GivenAsItIsError) as error:
@@ -147,14 +135,14 @@ class Jit:
         return self._run(given, named, leaves)
 
     def _run(self, given: Any, named: Any, leaves: list[Any]) -> Any:
-        if self._donate and not self._may_write(given, named):
+        if self._donate and not self._traces.may_write(given, named):
             return self._as_written(*given, **named)
-        key = self._key(given, named)
-        traced = None if key is None else self._kept(key, leaves)
+        key = self._traces.key(given, named)
+        traced = None if key is None else self._traces.kept(key, leaves)
         if traced is not None:
             return self._run_traced(traced, given, named, leaves, is_kept=True)
         kind = loose_kind((given, named), with_floats=False)
-        if kind in self._refused:
+        if kind in self._traces.refused:
             return self._as_written(*given, **named)
         trial, before = self._trial(kind, leaves), time.perf_counter()
         if trial.is_plain and trial.is_new(key):
@@ -166,21 +154,21 @@ class Jit:
             result = self._as_written(*given, **named)
             trial.took_plainly(time.perf_counter() - before)
             return result
-        failed = ""
+        failed: Exception | None = None
         try:
-            made = self._traced(given, named, key, kind)
+            made = self._traces.make(given, named, key, kind)
         except Exception as error:
-            if not self._may_be_of_tracing(error):
+            if not self._traces.may_be_of_tracing(error):
                 raise
-            made, failed = None, _in_words(error)
-            self._changes += self._reads is not None and not self._reads.hold()
+            made, failed = None, error
+            self._traces.note_change()
         if made is None:
             result = self._as_written(*given, **named)  # it raises errors in NumPy's words
-            if failed:
-                self._give_up(kind, failed)
+            if failed is not None:
+                self._traces.failed(kind, failed)
             return result
         traced = self._warned_of(made)
-        is_kept = traced in self._traces.get(key, ())
+        is_kept = self._traces.is_kept(traced, key)
         result = self._run_traced(traced, given, named, leaves, is_kept=is_kept)
         trial.took(time.perf_counter() - before, is_kept=is_kept)
         return result
@@ -265,19 +253,14 @@ class Jit:
         """What to do when arguments of just this kind come again."""
         kind = None if named else exact_kind(given)
         if kind is not None:
-            if len(self._ready) >= KEPT_TRACES:
-                self._ready.clear()
-            self._ready[kind] = run
+            self._traces.remember(kind, run)
 
     def _as_it_is(self, given: Any, named: Any, error: Exception) -> Any:
         """Call the function as it is: now, if these arguments share memory; later, too, if it does something whose
         shape or dtype depends on values."""
         if isinstance(error, GivenAsItIsError):
             return self._as_written(*given, **named)
-        key, kind = self._kinds(given, named)
-        self._ready.clear()
-        self._traces.pop(key, None)
-        self._give_up(kind, str(error))
+        self._traces.forget(*self._traces.kinds(given, named), str(error))
         return self._as_written(*given, **named)
 
     def _run_for(
@@ -363,92 +346,6 @@ class Jit:
 
         return Move(scheduled, self._function.__name__, settle)
 
-    def _key(self, given: Any, named: Any) -> Hashable | None:
-        try:
-            key = kind_of((given, named))
-            hash(key)
-            return key
-        except TypeError:
-            return None
-
-    def _kinds(self, given: Any, named: Any) -> tuple[Hashable | None, Hashable]:
-        """The same, and what is known of it in any case, whatever floats there are."""
-        key = self._key(given, named)
-        return key, loose_kind((given, named), with_floats=False)
-
-    def _kept(self, key: Hashable, leaves: Sequence[Any]) -> Traced | None:
-        """A trace that is good for these arguments."""
-        if self._reads is not None and not self._reads.hold():
-            self._reads = None
-            self._traces.clear()
-            self._refused.clear()
-            self._ready.clear()
-            return None
-        for traced in self._traces.get(key, ()):
-            if traced.trace.questions.hold(traced.trace.sizes(leaves)):
-                return traced
-        return None
-
-    def _traced(self, given: Any, named: Any, key: Hashable | None, kind: Hashable) -> Traced | None:
-        """Call the function with lazy arrays. None where it cannot be traced, or does what must not be done twice.
-
-        Raises `TracingError` for what is refused, and what the function raises.
-        """
-        if self._reads is None:
-            self._reads = Reads(self._function)
-        reads = self._reads
-        effect = reads.effect if self._changes < MOST_CHANGES else "it changes what it reads"
-        if effect is not None:
-            self._give_up(kind, effect)
-            return None
-        trace = Trace(self._function.__name__, strict=self._strict, options=self._options, by_pieces=self._by_pieces)
-        trace.file = getattr(getattr(self._function, "__code__", None), "co_filename", "")
-        own = Arguments()
-        try:
-            arguments, keywords = self._lazy(trace, given, named, own)
-            before = with_leaves((arguments, keywords), lambda leaf: leaf)
-            result = self._call_lazily(trace, arguments, keywords)
-            if not is_same_tree((arguments, keywords), before):
-                raise Abandoned("it changes a list or dictionary that it is given")
-            if trace.abandoned is not None:
-                raise Abandoned(trace.abandoned)
-            trace.require_unwritten()
-            traced = Traced(trace, result, own)
-            if (count := count_of_funcs(traced.nodes, traced.outputs)) > MOST_FUNCS:
-                raise Abandoned(f"it is traced to {count} operations, more than {MOST_FUNCS}")
-            if (why := traced.unlike_numpy) is not None:
-                raise Abandoned(why)
-            del arguments, keywords, before, result
-            own.donated.clear()
-            if settle(trace):
-                self._give_up(kind, "it keeps an array that it computes")
-                key = None
-        except ValueError as error:
-            # What was handed out as an array stands for a lazy one, and does not share memory with it.
-            if not trace.reasons or "read-only" not in str(error):
-                raise
-            self._give_up(kind, "it writes to an array that it asked for")
-            return None
-        except Abandoned as abandoned:
-            self._changes += not reads.hold()
-            self._give_up(kind, str(abandoned))
-            return None
-        self._changes += not reads.hold()
-        if not trace.reasons and reads.reason is None and key is not None and reads.hold():
-            if key not in self._traces and len(self._traces) >= KEPT_TRACES:
-                del self._traces[next(iter(self._traces))]
-            kept = self._traces.setdefault(key, [])
-            kept.insert(0, traced)
-            for node in own.numbers:
-                node.operation.end()  # type: ignore[attr-defined]
-            trace.donated.clear()
-            del kept[KEPT_TRACES:]
-        return traced
-
-    def _may_be_of_tracing(self, error: Exception) -> bool:
-        """Whether the function as it is may not raise this error, and may be called to see that."""
-        return not (isinstance(error, SlinkyError) or self._strict or self._donate)
-
     def _call_lazily(self, trace: Trace, arguments: Any, keywords: Any) -> Any:
         """What the function gives for lazy arrays."""
         return with_traced_numpy(self._function, trace)(*arguments, **keywords)
@@ -463,14 +360,14 @@ class Jit:
     def _makes_large(self, given: Any, named: Any, leaves: list[Any], arrays: Sequence[Array]) -> bool:
         """Whether the function makes large arrays of small ones, such as one for all pairs: it is traced to see that,
         unless it was in vain too often."""
-        if not self._may_make_large(arrays) or (self._donate and not self._may_write(given, named)):
+        if not self._may_make_large(arrays) or (self._donate and not self._traces.may_write(given, named)):
             return False
-        key, kind = self._kinds(given, named)
-        traced = None if key is None else self._kept(key, leaves)
-        if traced is None and key is not None and kind not in self._refused and self._looks:
+        key, kind = self._traces.kinds(given, named)
+        traced = None if key is None else self._traces.kept(key, leaves)
+        if traced is None and key is not None and kind not in self._traces.refused and self._looks:
             self._looks -= 1
             with contextlib.suppress(RaisedError), foreign():  # whatever it is, the function as it is will tell
-                traced = self._traced(given, named, key, kind)
+                traced = self._traces.make(given, named, key, kind)
         if traced is None or traced.trace.reasons:
             return False
         is_large = traced.makes(self._smallest, lengths(traced.trace.sizes(leaves)))
@@ -482,49 +379,6 @@ class Jit:
         """Whether all pairs of elements of small arrays are no small array, where nobody said what is small."""
         return self._given_smallest is None and max(a.size * a.nbytes for a in arrays) >= self._smallest
 
-    def _give_up(self, kind: Hashable, why: str) -> None:
-        """The function cannot be traced for arguments like these."""
-        if self._strict:
-            raise TracingError(f"{self._function.__name__} cannot be traced: {why}") from None
-        if len(self._refused) >= KEPT_TRACES:
-            self._refused.clear()
-        self._refused[kind] = why
-
-    def _lazy(self, trace: Trace, given: Any, named: Any, own: Arguments) -> tuple[Any, Any]:
-        """The arguments, with lazy arrays for arrays."""
-        names = [(parameter, name) for parameter, name, _ in parameters_of(self._function, given, named)]
-        number = -1
-
-        def leaf(value: Any) -> Any:
-            nonlocal number
-            number += 1
-            if draws_numbers(value):
-                raise TracingError(f"{trace.name}: random numbers cannot be traced; draw them outside of the function")
-            if not isinstance(value, np.ndarray):
-                return value
-            parameter, name = names[number]
-            result = trace.source(np.asarray(value), name, origin=number)
-            own.numbers[result.node] = number
-            array = placed(result, trace)
-            array._cell.is_argument = parameter not in self._donate
-            if parameter in self._donate:
-                own.donated[array._cell] = number
-                trace.donated.append(value)
-            return array
-
-        found: tuple[Any, Any] = with_leaves((given, named), leaf)
-        return found
-
-    def _may_write(self, given: Any, named: Any) -> bool:
-        """Whether each of the arguments that are given away is seen by no other one."""
-        leaves = parameters_of(self._function, given, named)
-        arrays = [(name, leaf) for name, _, leaf in leaves if isinstance(leaf, np.ndarray)]
-        return all(
-            may_be_written(array, [other for j, (_, other) in enumerate(arrays) if j != k])
-            for k, (name, array) in enumerate(arrays)
-            if name in self._donate
-        )
-
     # What a person asks -------------------------------------------------------------------------------------------
 
     def wait_native(self, seconds: float | None = None) -> bool:
@@ -534,7 +388,7 @@ class Jit:
         that does what they do (`explain` says so), or as they are, where there is no compiler or it fails.
         """
         end = None if seconds is None else time.monotonic() + seconds
-        moves = [plan for traced in self._all_traced() for plan in traced.scheduled.values() if isinstance(plan, Move)]
+        moves = [plan for traced in self._traces for plan in traced.scheduled.values() if isinstance(plan, Move)]
         are_begun = [move.begin() for move in moves]
         return all([move.wait(None if end is None else max(end - time.monotonic(), 0)) for move in moves] + are_begun)
 
@@ -545,7 +399,7 @@ class Jit:
         One folder takes any number of functions. `docs/native.md` says what it has to fit. Raises `ExportError` where
         there is nothing to write, or no place for it; `CompilationError` where there is no C compiler, or it fails.
         """
-        return export(directory, self._settings(), [each for t in self._all_traced() for each in t.asked.values()])
+        return export(directory, self._settings(), [each for t in self._traces for each in t.asked.values()])
 
     def load(self, directory: str | os.PathLike[str]) -> None:
         """Use what `export` has written to a folder: for arrays as large as those, nothing is scheduled or compiled.
@@ -556,7 +410,7 @@ class Jit:
         """
         self._loaded = Loaded(directory, self._settings())
         self._ready.clear()
-        for traced in self._all_traced():
+        for traced in self._traces:
             traced.plan = None
             traced.scheduled.clear()
             traced.asked.clear()
@@ -566,10 +420,6 @@ class Jit:
         others = (self._strict, self._smallest, self._chooses, self._donate, sorted(self._by_pieces))
         backend = "native-exact" if self._moves else self._backend
         return settings_of(self._function, backend, self._options, others)
-
-    def _all_traced(self) -> list[Traced]:
-        """The traces that are kept."""
-        return [traced for kept in list(self._traces.values()) for traced in kept]
 
     def pipeline(self, /, *given: Any, **named: Any) -> Pipeline:
         """The pipeline that runs for such arguments, not scheduled: print it, check it, schedule it by hand.
@@ -597,9 +447,9 @@ class Jit:
         try:
             traced, why = self._asked(given, named) if own is not None else (None, _OWN_RULES)
         except Exception as error:
-            if not self._may_be_of_tracing(error):
+            if not self._traces.may_be_of_tracing(error):
                 raise
-            traced, why = None, _in_words(error)
+            traced, why = None, in_words(error)
         name = self._function.__name__
         if traced is None:
             return f"{name} is called as it is: {why}"
@@ -655,16 +505,12 @@ class Jit:
         leaves = [leaf for _, leaf in leaves_of((given, named))]
         if not _may_trace(leaves, [leaf for leaf in leaves if isinstance(leaf, np.ndarray)]):
             return None, "its arguments are no arrays of numbers"
-        key, kind = self._kinds(given, named)
-        traced = None if key is None else self._kept(key, leaves)
-        if traced is None and kind not in self._refused:
-            made = self._traced(given, named, key, kind)
+        key, kind = self._traces.kinds(given, named)
+        traced = None if key is None else self._traces.kept(key, leaves)
+        if traced is None and kind not in self._traces.refused:
+            made = self._traces.make(given, named, key, kind)
             traced = None if made is None else self._warned_of(made)
-        return traced, self._refused.get(kind, "it cannot be traced")
-
-
-def _in_words(error: Exception) -> str:
-    return f"while it is traced, it raises {type(error).__name__}: {error}"
+        return traced, self._traces.refused.get(kind, "it cannot be traced")
 
 
 def _may_trace(leaves: Sequence[Any], arrays: Sequence[Any]) -> bool:

@@ -101,8 +101,8 @@ class JitOfLabels(Jit):
 
     def _call_lazily(self, trace: Trace, arguments: Any, keywords: Any) -> Any:
         """Call the function with xarray's arrays of lazy arrays; what it returns, as pairs of a `Like` and elements."""
-        if self._reads is not None and self._reads.reason is not None:
-            raise Abandoned(self._reads.reason)
+        if (reads := self._traces.reads) is not None and reads.reason is not None:
+            raise Abandoned(reads.reason)
         trace.is_labelled = True
         number, made = -1, []
 

@@ -1,0 +1,235 @@
+"""Traces of a function: how they are made, and which are kept for the arguments that come.
+
+Idea. A function is called with lazy arrays, and what it did is kept by the kind of its arguments: all that it can see
+but for what arrays hold and how long they are. Of lengths, the guards that were noted say where it is good. Where it
+cannot be traced, it is known for which arguments, and why.
+
+Invariant: a trace that is kept is what the function would do again, as long as it reads the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+
+from slinky.errors import SlinkyError, TracingError
+from slinky.frontend.arrays import placed
+from slinky.frontend.donating import may_be_written, parameters_of
+from slinky.frontend.effects import settle
+from slinky.frontend.lowering import count_of_funcs
+from slinky.frontend.reading import Reads
+from slinky.frontend.traced import Arguments, Traced
+from slinky.frontend.tracing import MOST_FUNCS, Abandoned, Trace
+from slinky.frontend.trees import is_same_tree, kind_of, loose_kind, with_leaves
+from slinky.unloaded import draws_numbers
+
+KEPT_TRACES = 64
+"""How many traces a function keeps, the latest ones: for so many kinds of arguments, and so many for each."""
+
+MOST_CHANGES = 3
+"""How many times a function may change what it reads while it is traced: one that fills a cache does so once."""
+
+Runner = Callable[[Any], Any]
+"""Takes the leaves of arguments, and gives what the function would."""
+
+
+@attrs.frozen(eq=False)
+class Rules:
+    """How a function may be traced, as its decorator has it."""
+
+    strict: bool
+    options: dict[str, Any]
+    by_pieces: frozenset[str]
+    donate: tuple[str, ...] = ()
+
+
+class Traces:
+    """The traces of a function. `calls` runs it with lazy arguments."""
+
+    def __init__(self, function: Callable[..., Any], rules: Rules, calls: Callable[[Trace, Any, Any], Any]) -> None:
+        self.by_kind: dict[Hashable, list[Traced]] = {}
+        self.refused: dict[Hashable, str] = {}
+        self.ready: dict[Hashable, Runner] = {}
+        """What runs for arguments of just these sizes: of no use once the traces are gone."""
+        self.reads: Reads | None = None
+        self._function = function
+        self._rules = rules
+        self._calls = calls
+        self._changes = 0
+
+    def __iter__(self) -> Iterator[Traced]:
+        return iter([traced for kept in list(self.by_kind.values()) for traced in kept])
+
+    @staticmethod
+    def key(given: Any, named: Any) -> Hashable | None:
+        """The kind of arguments; None where that is not known."""
+        try:
+            key = kind_of((given, named))
+            hash(key)
+            return key
+        except TypeError:
+            return None
+
+    @classmethod
+    def kinds(cls, given: Any, named: Any) -> tuple[Hashable | None, Hashable]:
+        """The same, and what is known of it in any case, whatever floats there are."""
+        return cls.key(given, named), loose_kind((given, named), with_floats=False)
+
+    def kept(self, key: Hashable, leaves: Sequence[Any]) -> Traced | None:
+        """A trace that is good for arguments of a kind, by their leaves."""
+        if self.reads is not None and not self.reads.hold():
+            self.reads = None
+            self.by_kind.clear()
+            self.refused.clear()
+            self.ready.clear()
+            return None
+        for traced in self.by_kind.get(key, ()):
+            if traced.trace.questions.hold(traced.trace.sizes(leaves)):
+                return traced
+        return None
+
+    def is_kept(self, traced: Traced, key: Hashable | None) -> bool:
+        """Whether a trace is one of a kind that are kept."""
+        return traced in self.by_kind.get(key, ())
+
+    def remember(self, kind: Hashable, run: Runner) -> None:
+        """What runs when arguments of just this kind come again."""
+        if len(self.ready) >= KEPT_TRACES:
+            self.ready.clear()
+        self.ready[kind] = run
+
+    def forget(self, key: Hashable, kind: Hashable, why: str) -> None:
+        """Call the function as it is for such arguments from now on."""
+        self.ready.clear()
+        self.by_kind.pop(key, None)
+        self.give_up(kind, why)
+
+    def give_up(self, kind: Hashable, why: str) -> None:
+        """The function cannot be traced for arguments like these.
+
+        Raises `TracingError` where that was to be refused.
+        """
+        if self._rules.strict:
+            raise TracingError(f"{self._function.__name__} cannot be traced: {why}") from None
+        if len(self.refused) >= KEPT_TRACES:
+            self.refused.clear()
+        self.refused[kind] = why
+
+    def failed(self, kind: Hashable, error: Exception) -> None:
+        """Tracing for such arguments raised an error, which the function as it is does not."""
+        self.give_up(kind, in_words(error))
+
+    def note_change(self) -> None:
+        """See whether the function has changed what it reads."""
+        self._changes += self.reads is not None and not self.reads.hold()
+
+    def make(self, given: Any, named: Any, key: Hashable | None, kind: Hashable) -> Traced | None:
+        """Call the function with lazy arrays. None where it cannot be traced, or does what must not be done twice.
+
+        Raises `TracingError` for what is refused, and what the function raises.
+        """
+        if self.reads is None:
+            self.reads = Reads(self._function)
+        reads, rules = self.reads, self._rules
+        effect = reads.effect if self._changes < MOST_CHANGES else "it changes what it reads"
+        if effect is not None:
+            self.give_up(kind, effect)
+            return None
+        trace = Trace(self._function.__name__, strict=rules.strict, options=rules.options, by_pieces=rules.by_pieces)
+        trace.file = getattr(getattr(self._function, "__code__", None), "co_filename", "")
+        own = Arguments()
+        try:
+            arguments, keywords = self._lazy(trace, given, named, own)
+            before = with_leaves((arguments, keywords), lambda leaf: leaf)
+            result = self._calls(trace, arguments, keywords)
+            if not is_same_tree((arguments, keywords), before):
+                raise Abandoned("it changes a list or dictionary that it is given")
+            if trace.abandoned is not None:
+                raise Abandoned(trace.abandoned)
+            trace.require_unwritten()
+            traced = Traced(trace, result, own)
+            if (count := count_of_funcs(traced.nodes, traced.outputs)) > MOST_FUNCS:
+                raise Abandoned(f"it is traced to {count} operations, more than {MOST_FUNCS}")
+            if (why := traced.unlike_numpy) is not None:
+                raise Abandoned(why)
+            del arguments, keywords, before, result
+            own.donated.clear()
+            if settle(trace):
+                self.give_up(kind, "it keeps an array that it computes")
+                key = None
+        except ValueError as error:
+            # What was handed out as an array stands for a lazy one, and does not share memory with it.
+            if not trace.reasons or "read-only" not in str(error):
+                raise
+            self.give_up(kind, "it writes to an array that it asked for")
+            return None
+        except Abandoned as abandoned:
+            self._changes += not reads.hold()
+            self.give_up(kind, str(abandoned))
+            return None
+        self._changes += not reads.hold()
+        if not trace.reasons and reads.reason is None and key is not None and reads.hold():
+            self._keep(traced, key, own)
+        return traced
+
+    def _keep(self, traced: Traced, key: Hashable, own: Arguments) -> None:
+        """Keep a trace, which lets go of its arguments."""
+        if key not in self.by_kind and len(self.by_kind) >= KEPT_TRACES:
+            del self.by_kind[next(iter(self.by_kind))]
+        kept = self.by_kind.setdefault(key, [])
+        kept.insert(0, traced)
+        for node in own.numbers:
+            node.operation.end()  # type: ignore[attr-defined]
+        traced.trace.donated.clear()
+        del kept[KEPT_TRACES:]
+
+    def _lazy(self, trace: Trace, given: Any, named: Any, own: Arguments) -> tuple[Any, Any]:
+        """The arguments, with lazy arrays for arrays."""
+        names = [(parameter, name) for parameter, name, _ in parameters_of(self._function, given, named)]
+        donate = self._rules.donate
+        number = -1
+
+        def leaf(value: Any) -> Any:
+            nonlocal number
+            number += 1
+            if draws_numbers(value):
+                raise TracingError(f"{trace.name}: random numbers cannot be traced; draw them outside of the function")
+            if not isinstance(value, np.ndarray):
+                return value
+            parameter, name = names[number]
+            result = trace.source(np.asarray(value), name, origin=number)
+            own.numbers[result.node] = number
+            array = placed(result, trace)
+            array._cell.is_argument = parameter not in donate
+            if parameter in donate:
+                own.donated[array._cell] = number
+                trace.donated.append(value)
+            return array
+
+        found: tuple[Any, Any] = with_leaves((given, named), leaf)
+        return found
+
+    def may_be_of_tracing(self, error: Exception) -> bool:
+        """Whether the function as it is may not raise this error, and may be called to see that."""
+        return not (isinstance(error, SlinkyError) or self._rules.strict or self._rules.donate)
+
+    def may_write(self, given: Any, named: Any) -> bool:
+        """Whether each of the arguments that are given away is seen by no other one."""
+        leaves = parameters_of(self._function, given, named)
+        arrays = [(name, leaf) for name, _, leaf in leaves if isinstance(leaf, np.ndarray)]
+        return all(
+            may_be_written(array, [other for j, (_, other) in enumerate(arrays) if j != k])
+            for k, (name, array) in enumerate(arrays)
+            if name in self._rules.donate
+        )
+
+
+def in_words(error: Exception) -> str:
+    """What is said of an error that a function raises while it is traced."""
+    return f"while it is traced, it raises {type(error).__name__}: {error}"
+
+
+__all__ = ["KEPT_TRACES", "MOST_CHANGES", "Rules", "Traces", "in_words"]
