@@ -81,6 +81,29 @@ MUTANTS += mutants(
 )
 
 MUTANTS += mutants(
+    "slinky/frontend/reals.py",
+    ("tests/test_floats_of_traces.py",),
+    ("reals: what was asked", "if exactly(question.asked.of(values)) != question.answer:", "if False:"),
+    (
+        "reals: what stays a float",
+        "if type(value) is not float:\n                    return None",
+        "if False:\n                    return None",
+    ),
+    (
+        "reals: what is held",
+        "            self.asked(float, (each,))\n        self._made",
+        "            pass\n        self._made",
+    ),
+    (
+        "reals: errors",
+        "                if type(each) is Real:\n                    self._noted",
+        "                if False:\n                    self._noted",
+    ),
+    ("reals: of other calls", "if value._reals is self else value._value", "if True else value._value"),
+    ("reals: names of floats", "key = (function, exactly(asked.given))", "key = function"),
+)
+
+MUTANTS += mutants(
     "slinky/frontend/trees.py",
     ("tests/test_effects_of_functions.py",),
     (
@@ -89,7 +112,7 @@ MUTANTS += mutants(
         "isinstance(tree, type)",
     ),
     ("trees: own numbers", "kind in _OF_PYTHON or", "isinstance(value, tuple(_OF_PYTHON)) or"),
-    ("trees: keys", "(kind_of(key), kind_of(each)) for", "(key, kind_of(each)) for"),
+    ("trees: keys", "(kind_of(key), kind_of(each, with_floats", "(key, kind_of(each, with_floats"),
 )
 
 MUTANTS += mutants(

@@ -21,6 +21,7 @@ from slinky.frontend.fences import opaque
 from slinky.frontend.given import dtypes_among, lazy_arrays, trace_of
 from slinky.frontend.nodes import Array, Shape, View, exactly, numbers
 from slinky.frontend.operations import Extent, Number, Operand, Pointwise, as_it_is
+from slinky.frontend.reals import Real, Told, known_reals, now
 from slinky.frontend.sizes import Size, known, same, value_of
 from slinky.frontend.tables import (
     ABOUT_MEMORY,
@@ -75,7 +76,7 @@ def _is_scalar_of_numpy(value: Value) -> bool:
 
 def is_known(value: Value) -> bool:
     """Whether something can be an operand."""
-    if type(value) is LazyArray or type(value) is Size or type(value) in _NUMBERS:
+    if type(value) in (LazyArray, Size, Real) or type(value) in _NUMBERS:
         return True
     if isinstance(value, np.generic):
         return value.dtype.kind in "biufc"
@@ -91,7 +92,7 @@ def lifted(value: Value, trace: Trace) -> LazyArray:
         return value
     if isinstance(value, (list, tuple)) and lazy_arrays(value):
         raise NotUnderstoodError("lists of arrays")
-    array = np.asarray(known(value) if type(value) is Size else value)
+    array = np.asarray(known(value) if type(value) is Size else known_reals(value))
     if not is_traceable(array):
         raise NotUnderstoodError(f"arrays of {array.dtype}")
     return placed(trace.source(array, "array"), trace)
@@ -102,6 +103,12 @@ def filled(shape: Shape, dtype: Any, value: Any, trace: Trace) -> LazyArray:
     number = np.asarray(value).astype(dtype)[()]
     operation = Pointwise("full", as_it_is, (number,))
     return placed(made(operation, [], [(tuple(shape), np.dtype(dtype), False)], trace)[0], trace)
+
+
+def told_later(value: Real, dtype: np.dtype[Any], trace: Trace) -> LazyArray:
+    """A float that is told at each call as an array without axes."""
+    operation = Pointwise("full", as_it_is, (Number(0),), floats=(trace.reals.told(value),))
+    return placed(made(operation, [], [((), dtype, False)], trace)[0], trace)
 
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -126,18 +133,18 @@ def pointwise(
 
     Raises what NumPy raises, and `NotUnderstoodError` for what is no number.
     """
-    keywords = keywords or {}
+    keywords = known_reals(keywords or {})
     trace = trace_of((tuple(given), tuple(out), where))
     arguments: list[Any] = []
     sample: list[Any] = []
     operands: list[LazyArray] = []
-    floats: list[float] = []
+    floats: list[float | Told] = []
     extents: list[Any] = []
     for value in given:
-        if type(value) is float:
+        if type(value) is float or type(value) is Real:
             arguments.append(Number(len(floats)))
-            floats.append(value)
-            sample.append(value)
+            floats.append(trace.reals.told(value))
+            sample.append(now(floats[-1]))
         elif type(value) is Size:
             arguments.append(Extent(len(extents)))
             extents.append(value)
@@ -256,7 +263,10 @@ def converted(value: Value, dtype: np.dtype[Any], trace: Trace) -> LazyArray:
     if type(value) is not LazyArray:
         if isinstance(value, (list, tuple)) and lazy_arrays(value):
             raise trace.abandon("assigning lists of lazy arrays")
-        given = np.asarray(known(value) if type(value) is Size else value)
+        if type(value) is Real and dtype.kind in "fc":
+            return told_later(value, dtype, trace)
+        value = known(value) if type(value) is Size else known_reals(value)
+        given = np.asarray(value)
         if given.ndim == 0 and given.dtype.kind in "biufc":
             target = np.empty((), dtype)
             target[...] = value if not isinstance(value, np.ndarray) else given  # NumPy's rules for numbers
@@ -380,7 +390,7 @@ def _takes_over(value: Any) -> bool:
 def _power(given: tuple[Any, ...]) -> Any:
     """`**`, for which NumPy has several ways: of scalars, and of squares and other exponents that are numbers."""
     base, exponent = given
-    if type(base) is LazyArray and not base.is_scalar and type(exponent) in (int, float) and exponent == 2:
+    if type(base) is LazyArray and not base.is_scalar and type(exponent) in (int, float, Real) and exponent == 2:
         if base.dtype.kind in "fc":
             return np.square(base)
     numbers_only = all(_is_number(value) for value in given)
@@ -391,7 +401,7 @@ def _is_number(value: Any) -> bool:
     """Whether Python has a number or a scalar of NumPy here."""
     if type(value) is LazyArray:
         return value.is_scalar
-    return type(value) is Size or type(value) in _NUMBERS or isinstance(value, np.generic)
+    return type(value) in (Size, Real) or type(value) in _NUMBERS or isinstance(value, np.generic)
 
 
 def call_in_place(name: str, array: LazyArray, other: Any) -> Any:
@@ -418,6 +428,10 @@ def call_in_place(name: str, array: LazyArray, other: Any) -> Any:
 # ----------------------------------------------------------------------------------------------------------------
 
 
+_OF_FLOATS, _METHODS_OF_FLOATS = frozenset([np.clip, np.where]), frozenset(["clip"])
+"""Functions that hand floats over to `pointwise`: such as are told at each call may be among them."""
+
+
 def call_function(function: Callable[..., Any], given: Any, keywords: dict[str, Any]) -> Any:
     """A function of NumPy's of lazy arrays."""
     from slinky.frontend import composed as composed  # the table is filled there
@@ -430,6 +444,8 @@ def call_function(function: Callable[..., Any], given: Any, keywords: dict[str, 
     if function in ABOUT_MEMORY:
         raise trace.abandon(f"{name_of(function)}, which asks where arrays lie")
     out = keywords.get("out")
+    if function not in _OF_FLOATS:
+        given, keywords = known_reals(given), known_reals(keywords)
     entry = TABLE.get(function)
     if entry is None:
         return opaque(function, given, keywords)
@@ -464,7 +480,9 @@ def attribute(array: LazyArray, name: str) -> Any:
         raise array._trace.abandon(f"the attribute {name} of arrays")
     method = functions.METHODS.get(name)
     if method is not None:
-        return lambda *given, **keywords: method(array, *given, **keywords)
+        if name in _METHODS_OF_FLOATS:
+            return lambda *given, **keywords: method(array, *given, **keywords)
+        return lambda *given, **keywords: method(array, *known_reals(given), **known_reals(keywords))
     if name in functions.PROPERTIES:
         return functions.PROPERTIES[name](array)
     if name in _WRITES:
@@ -523,7 +541,7 @@ def call_kernel(kernel: Any, given: Any, keywords: Any) -> Any:
     """A kernel with a halo, of lazy arrays."""
     from slinky.frontend.filtering import filtered
 
-    return filtered(kernel, given, keywords)
+    return filtered(kernel, known_reals(given), known_reals(keywords))
 
 
 __all__ = ["call_function", "call_ufunc", "exactly", "filled", "lifted", "pointwise", "value_of"]

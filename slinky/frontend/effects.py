@@ -20,6 +20,7 @@ from typing import Any
 
 from slinky.frontend.arrays import LazyArray, placed
 from slinky.frontend.nodes import Array
+from slinky.frontend.reals import Real, now
 from slinky.frontend.tracing import FREE, Trace, values_of
 
 
@@ -37,8 +38,14 @@ def settle(trace: Trace) -> bool:
     return bool(found)
 
 
-def _replace(kept: LazyArray, value: Array) -> None:
-    """Put an array in each place of a lazy one that can be written to. (No function in here may have `kept` in a cell
+def settle_floats(trace: Trace) -> None:
+    """Put floats where somebody keeps those that are told at each call (`reals`), of a trace that has ended."""
+    for kept in trace.reals.end():
+        _replace(kept, now(kept))
+
+
+def _replace(kept: LazyArray | Real, value: Array | float) -> None:
+    """Put a value in each place of a lazy one that can be written to. (No function in here may have `kept` in a cell
     while holders are looked for, or that would be one.)"""
     for holder in gc.get_referrers(kept):
         if isinstance(holder, CellType):
@@ -53,7 +60,7 @@ def _replace(kept: LazyArray, value: Array) -> None:
             _replace_in(partial(dict.__setitem__, vars(holder)), list(vars(holder).items()), kept, value)
 
 
-def _setter(names: dict[Any, Any]) -> Callable[[Any, Array], object]:
+def _setter(names: dict[Any, Any]) -> Callable[[Any, Array | float], object]:
     """What puts something into a dictionary; a class knows its attributes by more than that."""
     for owner in gc.get_referrers(names):
         if isinstance(owner, type) and owner.__dict__ == names:
@@ -62,7 +69,10 @@ def _setter(names: dict[Any, Any]) -> Callable[[Any, Array], object]:
 
 
 def _replace_in(
-    put: Callable[[Any, Array], object], items: Iterable[tuple[Any, Any]], kept: LazyArray, value: Array
+    put: Callable[[Any, Array | float], object],
+    items: Iterable[tuple[Any, Any]],
+    kept: LazyArray | Real,
+    value: Array | float,
 ) -> None:
     for place in [place for place, each in items if each is kept]:
         put(place, value)

@@ -15,13 +15,13 @@ from slinky.pipeline import Pipeline
 
 
 def guards_in_words(trace: Trace, names: Sequence[str]) -> list[str]:
-    """What sizes a trace is good for, and which lines asked; `names` are those of the arguments."""
+    """What sizes and floats a trace is good for, and which lines asked; `names` are those of the arguments."""
     extents = {str(s): f"{names[number]}.shape[{d}]" for s, (number, d) in trace.symbols.items()}
     found = []
     for condition, line in trace.questions.held.items():
         text = re.sub(r"size_[0-9]+", lambda symbol: extents.get(symbol[0], symbol[0]), str(condition))
         found.append(f"good where {text}, asked in {line}")
-    return found
+    return [*found, *trace.reals.in_words()]
 
 
 def schedule_in_words(scheduled: Pipeline, plan: Runs | None, *, is_used: bool) -> str:

@@ -19,6 +19,7 @@ from slinky.frontend.arrays import LazyArray, is_traceable, made, placed, whole_
 from slinky.frontend.given import lazy_arrays, trace_of
 from slinky.frontend.nodes import Array, has_elements, whole_view
 from slinky.frontend.operations import Opaque
+from slinky.frontend.reals import known_reals
 from slinky.frontend.sizes import Size, known
 from slinky.frontend.tables import DATA_DEPENDENT, name_of
 from slinky.frontend.tracing import Trace, values_of
@@ -27,6 +28,7 @@ from slinky.ir.reducing import ChangedResultError
 
 def opaque(function: Callable[..., Any], given: Any, keywords: dict[str, Any]) -> Any:
     """What is not understood: computed now, and at once on whole arrays at each call."""
+    given, keywords = known_reals(given), known_reals(keywords)
     trace, name = trace_of((given, keywords)), name_of(function)
     trace.require_no_calls()
     trace.require_usual_warnings()

@@ -35,7 +35,7 @@ from slinky.frontend.lowering import Lowered
 from slinky.frontend.namespaces import with_traced_numpy
 from slinky.frontend.nodes import Array, Source
 from slinky.frontend.reading import Reads
-from slinky.frontend.running import at_once, runner
+from slinky.frontend.running import OtherFloatsError, at_once, runner, without_arrays
 from slinky.frontend.sizes import Length, lengths
 from slinky.frontend.tables import ANY_PIECES
 from slinky.frontend.to_native import Move, Runs, may_move
@@ -111,7 +111,7 @@ class Jit:
         """What the function gives for these arguments."""
         self._calls += 1
         if self._ready and not named:
-            ready = self._ready.get(exact_kind(given))
+            ready = self._ready.get(exact_kind(given)) or self._ready.get(exact_kind(given, with_floats=False))
             if ready is self._plain:
                 return self._as_written(*given)
             if ready is not None and (reads := self._traces.reads) is not None and reads.hold():
@@ -119,6 +119,8 @@ class Jit:
                     return ready(given)
                 except (ChangedResultError, GivenAsItIsError) as error:
                     return self._as_it_is(given, named, error)
+                except OtherFloatsError:
+                    pass
         if lazy_arrays((given, named)):
             return self._as_written(*given, **named)  # part of another trace
         leaves = [leaf for _, leaf in leaves_of((given, named))]
@@ -145,7 +147,7 @@ class Jit:
         if kind in self._traces.refused:
             return self._as_written(*given, **named)
         trial, before = self._trial(kind, leaves), time.perf_counter()
-        if trial.is_plain and trial.is_new(key):
+        if trial.is_plain and trial.is_new(self._traces.exact_key(given, named)):
             return self._as_written(*given, **named)
         if self._calls > self._last_traced + 1:
             trial.restart()
@@ -156,7 +158,7 @@ class Jit:
             return result
         failed: Exception | None = None
         try:
-            made = self._traces.make(given, named, key, kind)
+            made = self._traces.make(given, named, kind)
         except Exception as error:
             if not self._traces.may_be_of_tracing(error):
                 raise
@@ -179,7 +181,8 @@ class Jit:
         values = traced.trace.sizes(leaves)
         run = None if traced.has_no_elements(values) else self._run_for(traced, leaves, values)
         if is_kept and not traced.has_no_elements(values):
-            self._remember(given, named, run or self._plain)
+            reals = traced.trace.reals
+            self._remember(given, named, run or self._plain, with_floats=run is not None and reals.asks_for_values)
         if run is None:
             return self._as_written(*given, **named) if is_kept else at_once(traced, leaves, lengths(values))
         try:
@@ -249,9 +252,9 @@ class Jit:
         """Call the function as it is."""
         return self._as_written(*given)
 
-    def _remember(self, given: Any, named: Any, run: Callable[[Any], Any]) -> None:
-        """What to do when arguments of just this kind come again."""
-        kind = None if named else exact_kind(given)
+    def _remember(self, given: Any, named: Any, run: Callable[[Any], Any], *, with_floats: bool = False) -> None:
+        """What to do when arguments of just this kind come again, with these floats or any others."""
+        kind = None if named else exact_kind(given, with_floats=with_floats or not self._traces.tells_floats)
         if kind is not None:
             self._traces.remember(kind, run)
 
@@ -270,13 +273,16 @@ class Jit:
         of = lengths(values)
         shapes = [(tuple(map(of, view.shape)), view.dtype) for view in traced.outputs]
         if not shapes:
-            return lambda leaves: traced.given_back(leaves, (), of)
+            return without_arrays(traced, of)
         plan = self._plan(traced)
         arrays, empty, scalars = self._arguments(traced, plan, leaves, values)
+        sizes = [values[symbol] for symbol in traced.untold]
         run = self._scheduled(traced, plan, arrays, empty, scalars, of)
         if run is None:
             return None
-        return runner(traced, run, shapes, scalars, of, self._options.get("workers"), chooses=self._chooses)
+        workers = self._options.get("workers")
+        scalars_of = lambda reals: plan.scalars(traced.floats(reals), sizes)  # noqa: E731
+        return runner(traced, run, shapes, scalars_of, of, workers, chooses=self._chooses)
 
     def _is_worth_while(self, scheduled: Pipeline, traced: Traced, of: Callable[[Length], int]) -> bool:
         """Whether a schedule is enough faster than the function itself, on the machine that it is made for."""
@@ -367,7 +373,7 @@ class Jit:
         if traced is None and key is not None and kind not in self._traces.refused and self._looks:
             self._looks -= 1
             with contextlib.suppress(RaisedError), foreign():  # whatever it is, the function as it is will tell
-                traced = self._traces.make(given, named, key, kind)
+                traced = self._traces.make(given, named, kind)
         if traced is None or traced.trace.reasons:
             return False
         is_large = traced.makes(self._smallest, lengths(traced.trace.sizes(leaves)))
@@ -495,7 +501,8 @@ class Jit:
         of = lengths(values)
         arrays = [array if number is None else leaves[number] for number, array in traced.sources]
         empty = [np.empty(tuple(map(of, view.shape)), view.dtype) for view in traced.outputs]
-        return arrays, empty, plan.scalars(traced.floats, [values[symbol] for symbol in traced.untold])
+        floats = traced.floats(traced.trace.reals.values(leaves) or ())
+        return arrays, empty, plan.scalars(floats, [values[symbol] for symbol in traced.untold])
 
     def _leaf_name(self, given: Any, named: Any, number: int) -> str:
         return parameters_of(self._function, given, named)[number][1]
@@ -508,7 +515,7 @@ class Jit:
         key, kind = self._traces.kinds(given, named)
         traced = None if key is None else self._traces.kept(key, leaves)
         if traced is None and kind not in self._traces.refused:
-            made = self._traces.make(given, named, key, kind)
+            made = self._traces.make(given, named, kind)
             traced = None if made is None else self._warned_of(made)
         return traced, self._traces.refused.get(kind, "it cannot be traced")
 

@@ -1,8 +1,8 @@
 """Traces of a function: how they are made, and which are kept for the arguments that come.
 
 Idea. A function is called with lazy arrays, and what it did is kept by the kind of its arguments: all that it can see
-but for what arrays hold and how long they are. Of lengths, the guards that were noted say where it is good. Where it
-cannot be traced, it is known for which arguments, and why.
+but for what arrays hold, how long they are, and what floats are. Of these, the guards that were noted say where it is
+good (`sizes`, `reals`). Where it cannot be traced, it is known for which arguments, and why.
 
 Invariant: a trace that is kept is what the function would do again, as long as it reads the same.
 """
@@ -18,12 +18,12 @@ import numpy as np
 from slinky.errors import SlinkyError, TracingError
 from slinky.frontend.arrays import placed
 from slinky.frontend.donating import may_be_written, parameters_of
-from slinky.frontend.effects import settle
+from slinky.frontend.effects import settle, settle_floats
 from slinky.frontend.lowering import count_of_funcs
 from slinky.frontend.reading import Reads
 from slinky.frontend.traced import Arguments, Traced
 from slinky.frontend.tracing import MOST_FUNCS, Abandoned, Trace
-from slinky.frontend.trees import is_same_tree, kind_of, loose_kind, with_leaves
+from slinky.frontend.trees import is_same_tree, kind_of, leaves_of, loose_kind, with_leaves
 from slinky.unloaded import draws_numbers
 
 KEPT_TRACES = 64
@@ -55,6 +55,8 @@ class Traces:
         self.ready: dict[Hashable, Runner] = {}
         """What runs for arguments of just these sizes: of no use once the traces are gone."""
         self.reads: Reads | None = None
+        self.tells_floats = True
+        """Whether floats are told at each call: not where the function fails if they are."""
         self._function = function
         self._rules = rules
         self._calls = calls
@@ -63,20 +65,18 @@ class Traces:
     def __iter__(self) -> Iterator[Traced]:
         return iter([traced for kept in list(self.by_kind.values()) for traced in kept])
 
-    @staticmethod
-    def key(given: Any, named: Any) -> Hashable | None:
+    def key(self, given: Any, named: Any) -> Hashable | None:
         """The kind of arguments; None where that is not known."""
-        try:
-            key = kind_of((given, named))
-            hash(key)
-            return key
-        except TypeError:
-            return None
+        return _known_kind(given, named, with_floats=not self.tells_floats)
 
-    @classmethod
-    def kinds(cls, given: Any, named: Any) -> tuple[Hashable | None, Hashable]:
+    @staticmethod
+    def exact_key(given: Any, named: Any) -> Hashable | None:
+        """The same, with the floats that they are."""
+        return _known_kind(given, named, with_floats=True)
+
+    def kinds(self, given: Any, named: Any) -> tuple[Hashable | None, Hashable]:
         """The same, and what is known of it in any case, whatever floats there are."""
-        return cls.key(given, named), loose_kind((given, named), with_floats=False)
+        return self.key(given, named), loose_kind((given, named), with_floats=False)
 
     def kept(self, key: Hashable, leaves: Sequence[Any]) -> Traced | None:
         """A trace that is good for arguments of a kind, by their leaves."""
@@ -87,7 +87,8 @@ class Traces:
             self.ready.clear()
             return None
         for traced in self.by_kind.get(key, ()):
-            if traced.trace.questions.hold(traced.trace.sizes(leaves)):
+            trace = traced.trace
+            if trace.questions.hold(trace.sizes(leaves)) and trace.reals.values(leaves) is not None:
                 return traced
         return None
 
@@ -126,11 +127,28 @@ class Traces:
         """See whether the function has changed what it reads."""
         self._changes += self.reads is not None and not self.reads.hold()
 
-    def make(self, given: Any, named: Any, key: Hashable | None, kind: Hashable) -> Traced | None:
-        """Call the function with lazy arrays. None where it cannot be traced, or does what must not be done twice.
+    def make(self, given: Any, named: Any, kind: Hashable) -> Traced | None:
+        """Call the function with lazy arrays, and floats that are told at each call; with the floats that they are,
+        where it fails. None where it cannot be traced, or does what must not be done twice.
 
         Raises `TracingError` for what is refused, and what the function raises.
         """
+        try:
+            return self._make(given, named, self.key(given, named), kind)
+        except SlinkyError:
+            raise
+        except Exception:
+            has_floats = any(type(leaf) is float for _, leaf in leaves_of((given, named)))
+            if not (self.tells_floats and has_floats) or self.reads is None or not self.reads.hold():
+                raise
+            self.tells_floats = False
+            try:
+                return self._make(given, named, self.key(given, named), kind)
+            except Exception:
+                self.tells_floats = True
+                raise
+
+    def _make(self, given: Any, named: Any, key: Hashable | None, kind: Hashable) -> Traced | None:
         if self.reads is None:
             self.reads = Reads(self._function)
         reads, rules = self.reads, self._rules
@@ -140,7 +158,7 @@ class Traces:
             return None
         trace = Trace(self._function.__name__, strict=rules.strict, options=rules.options, by_pieces=rules.by_pieces)
         trace.file = getattr(getattr(self._function, "__code__", None), "co_filename", "")
-        own = Arguments()
+        own, trace.tells_floats = Arguments(), self.tells_floats and key is not None
         try:
             arguments, keywords = self._lazy(trace, given, named, own)
             before = with_leaves((arguments, keywords), lambda leaf: leaf)
@@ -160,6 +178,7 @@ class Traces:
             if settle(trace):
                 self.give_up(kind, "it keeps an array that it computes")
                 key = None
+            settle_floats(trace)
         except ValueError as error:
             # What was handed out as an array stands for a lazy one, and does not share memory with it.
             if not trace.reasons or "read-only" not in str(error):
@@ -187,7 +206,7 @@ class Traces:
         del kept[KEPT_TRACES:]
 
     def _lazy(self, trace: Trace, given: Any, named: Any, own: Arguments) -> tuple[Any, Any]:
-        """The arguments, with lazy arrays for arrays."""
+        """The arguments, with lazy arrays for arrays, and what stands for floats that are told at each call."""
         names = [(parameter, name) for parameter, name, _ in parameters_of(self._function, given, named)]
         donate = self._rules.donate
         number = -1
@@ -197,9 +216,11 @@ class Traces:
             number += 1
             if draws_numbers(value):
                 raise TracingError(f"{trace.name}: random numbers cannot be traced; draw them outside of the function")
+            parameter, name = names[number]
+            if type(value) is float and trace.tells_floats:
+                return trace.reals.argument(value, number, name)
             if not isinstance(value, np.ndarray):
                 return value
-            parameter, name = names[number]
             result = trace.source(np.asarray(value), name, origin=number)
             own.numbers[result.node] = number
             array = placed(result, trace)
@@ -225,6 +246,15 @@ class Traces:
             for k, (name, array) in enumerate(arrays)
             if name in self._rules.donate
         )
+
+
+def _known_kind(given: Any, named: Any, *, with_floats: bool) -> Hashable | None:
+    try:
+        key = kind_of((given, named), with_floats=with_floats)
+        hash(key)
+        return key
+    except TypeError:
+        return None
 
 
 def in_words(error: Exception) -> str:

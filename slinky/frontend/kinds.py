@@ -1,4 +1,5 @@
-"""The `type`, `isinstance` and `hasattr` that a traced function sees: a lazy array is an array or a scalar of NumPy's.
+"""The `type`, `float`, `isinstance` and `hasattr` that a traced function sees: a lazy array is an array or a scalar of
+NumPy's.
 
 Idea. Python asks some things of the class that an object has, whatever the object says: `type(x)`, which methods there
 are, whether it is iterable. So a function that asks is traced with globals in which these say what NumPy's own would
@@ -6,7 +7,7 @@ be asked for. `isinstance` of a class with a check of its own is asked of the ar
 
 A function that speaks of `type` otherwise than to call it (`type(made) is type`) sees Python's, which is one object.
 
-Invariant: of everything but lazy arrays and sizes, the answers are Python's.
+Invariant: of everything but lazy arrays, sizes and reals, the answers are Python's.
 """
 
 from __future__ import annotations
@@ -18,14 +19,17 @@ from typing import Any
 
 from slinky.frontend.arrays import LazyArray
 from slinky.frontend.places import instructions_of
+from slinky.frontend.reals import Real, as_float
 from slinky.frontend.sizes import Size
+
+_STAND_INS = (LazyArray, Size, Real)
 
 
 def _class_of(value: Any) -> Any:
     """The class that a function means: of what is lazy, that of what it stands for."""
     if type(value) is LazyArray:
         value._trace.asked_for_class = True
-    return value.__class__ if type(value) in (LazyArray, Size) else type(value)
+    return value.__class__ if type(value) in _STAND_INS else type(value)
 
 
 def class_of(*given: Any, **named: Any) -> Any:
@@ -35,12 +39,12 @@ def class_of(*given: Any, **named: Any) -> Any:
 
 def has_attribute(value: Any, name: str, /) -> bool:
     """`hasattr`."""
-    return hasattr(_class_of(value) if type(value) in (LazyArray, Size) else value, name)
+    return hasattr(_class_of(value) if type(value) in _STAND_INS else value, name)
 
 
 def is_instance(value: Any, kinds: Any, /) -> bool:
     """`isinstance`."""
-    if type(value) not in (LazyArray, Size) or isinstance(kinds, UnionType):
+    if type(value) not in _STAND_INS or isinstance(kinds, UnionType):
         return isinstance(value, kinds)
     if isinstance(kinds, tuple):
         return any(is_instance(value, kind) for kind in kinds)
@@ -51,7 +55,7 @@ def is_instance(value: Any, kinds: Any, /) -> bool:
 _USUAL = frozenset([type.__instancecheck__, ABCMeta.__instancecheck__])
 """How classes check, but those that have a way of their own: by the class of what they are asked about."""
 
-BUILTINS = {"type": class_of, "hasattr": has_attribute, "isinstance": is_instance}
+BUILTINS = {"float": as_float, "type": class_of, "hasattr": has_attribute, "isinstance": is_instance}
 """By the names that functions have for them."""
 
 

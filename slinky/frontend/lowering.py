@@ -27,6 +27,7 @@ from slinky.frontend.fusing import Fusing, inlined, is_arithmetic, term_of
 from slinky.frontend.nodes import Array, Index, Node, Result, Shape, View
 from slinky.frontend.nodes import Source as Given
 from slinky.frontend.operations import Assembled
+from slinky.frontend.reals import Told
 from slinky.frontend.sizes import Length, Size, expr_of
 from slinky.frontend.tables import ANY_PIECES
 from slinky.graph.buffers import Access, BufferExpr, scalar, valid_name
@@ -471,7 +472,7 @@ def count_of_funcs(nodes: Sequence[Node], outputs: Sequence[View]) -> int:
     return sum(max(len(node.operands), 1) if isinstance(node.operation, Assembled) else 1 for node in own)
 
 
-def floats_of(nodes: Sequence[Node]) -> tuple[float, ...]:
+def floats_of(nodes: Sequence[Node]) -> tuple[float | Told, ...]:
     """The floats that a pipeline of these nodes is given when it runs, in order."""
     return tuple(value for node in nodes for value in getattr(node.operation, "floats", ()))
 

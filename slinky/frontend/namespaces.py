@@ -2,15 +2,17 @@
 
 Idea. `np.zeros(x.shape)` and `np.asarray(x)` never ask a lazy array. So a function is traced with globals in which
 NumPy is a namespace that does: the same functions, but for those that make arrays of sizes, or of lazy arrays. The
-functions of the same module that it calls are taken along. So it goes for what asks for classes (`kinds`).
+functions of the same module that it calls are taken along. So it goes for what asks for classes (`kinds`), and for
+functions of `math` (`reals`).
 
 Invariant: where no size and no lazy array is given, everything is NumPy's own.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from types import FunctionType, ModuleType
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,7 @@ from slinky.frontend.calling import broadcast_to, converted, filled
 from slinky.frontend.kinds import BUILTINS, is_just_called
 from slinky.frontend.operations import Ramp
 from slinky.frontend.reading import all_code, names_of
+from slinky.frontend.reals import MATH, OF_MATH, known_reals, now
 from slinky.frontend.sizes import Size, known
 from slinky.frontend.tracing import Trace
 
@@ -64,7 +67,7 @@ class TracedNumpy(ModuleType):
         is_lazy = type(fill_value) is LazyArray
         if (not _has_sizes(shape) and not is_lazy) or given or named:
             return np.full(shape, fill_value, dtype, *given, **named)
-        own = fill_value.dtype if is_lazy else np.asarray(fill_value).dtype
+        own = fill_value.dtype if is_lazy else np.asarray(now(fill_value)).dtype
         value = converted(fill_value, own if dtype is None else np.dtype(dtype), self._trace)
         found = placed(value._view.result, self._trace)._seen(broadcast_to(value, _shape_of(shape)))
         return found.copied()
@@ -169,7 +172,7 @@ class _Grid:
 
 def _value(given: Any, what: str) -> Any:
     """A number that is computed, as NumPy has it."""
-    return given._as_numpy_has_it(what) if type(given) is LazyArray else given
+    return given._as_numpy_has_it(what) if type(given) is LazyArray else known_reals(given)
 
 
 def _is_forwards(ends: tuple[Any, Any, Any]) -> bool:
@@ -196,18 +199,31 @@ def with_traced_numpy(function: Callable[..., Any], trace: Trace) -> Callable[..
     spoken = {name for each in called for name in _globals_of(each)}
     codes = [code for each in called for code in all_code(each.__code__)]
     asked = spoken & BUILTINS.keys() - function.__globals__.keys()
-    kinds = {name: BUILTINS[name] for name in asked if name != "type" or is_just_called(name, codes)}
-    speaks_of_numpy = any(function.__globals__.get(name) is np for name in spoken)
-    if not (speaks_of_numpy or kinds) or any(names_of(code).writes for code in codes):
+    kinds = {name: BUILTINS[name] for name in asked if name not in _CLASSES or is_just_called(name, codes)}
+    live = function.__globals__
+    of_math = {name: _of_math(live[name]) for name in spoken & live.keys() if _of_math(live[name]) is not None}
+    speaks_of_numpy = any(live.get(name) is np for name in spoken)
+    if not (speaks_of_numpy or kinds or of_math) or any(names_of(code).writes for code in codes):
         return function  # what sets globals must set those that all others see
     namespace = TracedNumpy.of(trace)
-    live = function.__globals__
-    names = _Globals(live, {**{name: namespace for name, value in live.items() if value is np}, **kinds})
+    of_numpy = {name: namespace for name, value in live.items() if value is np}
+    names = _Globals(live, {**of_numpy, **of_math, **kinds})
     rebuilt = {each: _rebuilt(each, names) for each in called}
     for name, value in live.items():
         if isinstance(value, FunctionType) and value in rebuilt:
             dict.__setitem__(names, name, rebuilt[value])
     return rebuilt[function]
+
+
+_CLASSES = ("float", "type")
+"""Builtins that are classes, of which something else may be asked than to be called."""
+
+
+def _of_math(value: Any) -> Any:
+    """What a traced function sees for `math`, or for a function of it; None for anything else."""
+    if value is math:
+        return MATH
+    return OF_MATH.get(value) if isinstance(value, BuiltinFunctionType) else None
 
 
 class _Globals(dict[str, Any]):

@@ -18,6 +18,7 @@ import attrs
 import numpy as np
 
 from slinky.frontend.nodes import Array, Index, Node, Operation, Shape, View, exactly, numbers
+from slinky.frontend.reals import Told, now
 from slinky.frontend.sizes import Length, are_same, expr_of, value_of
 from slinky.frontend.streaming import TOTAL, streamed
 from slinky.frontend.views import seen
@@ -87,7 +88,7 @@ class Pointwise(Operation):
     function: Callable[..., Any]
     arguments: tuple[Argument, ...]
     keywords: tuple[tuple[str, Any], ...] = ()
-    floats: tuple[float, ...] = ()
+    floats: tuple[float | Told, ...] = ()
     extents: tuple[Length, ...] = ()
     into: bool = False
     masked: bool = False
@@ -128,7 +129,7 @@ class Pointwise(Operation):
         return isinstance(self.function, np.ufunc) and is_plain
 
     def _named(self) -> dict[str, Any]:
-        named: dict[str, Any] = {f"float_{k}": value for k, value in enumerate(self.floats)}
+        named: dict[str, Any] = {f"float_{k}": now(value) for k, value in enumerate(self.floats)}
         return named | {f"extent_{k}": value_of(value) for k, value in enumerate(self.extents)}
 
     def _callback(self, adapters: Sequence[Any]) -> PointwiseCallback:

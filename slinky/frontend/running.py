@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from slinky.errors import SlinkyError
 from slinky.frontend.donating import GivenAsItIsError
 from slinky.frontend.nodes import Array, Node
 from slinky.frontend.operations import Along, Contraction
@@ -34,7 +35,7 @@ def runner(
     traced: Traced,
     plan: Runs,
     shapes: Sequence[tuple[tuple[int, ...], Any]],
-    scalars: dict[str, Any],
+    scalars_of: Callable[[Sequence[float]], dict[str, Any]],
     of: Callable[[Length], int],
     workers: int | None,
     *,
@@ -42,29 +43,65 @@ def runner(
 ) -> Runner:
     """What runs a trace on arguments of just the sizes that `of` tells, whose outputs have these shapes and dtypes, by
     so many threads (None: as many as there are); where it `chooses`, large arrays in columns are left to NumPy, whose
-    loops go along these."""
+    loops go along these. `scalars_of` gives the scalars of a run, given what the steps of its floats give.
+
+    What it gives raises `OtherFloatsError` for floats of which something else is true than was asked.
+    """
     sources, is_alone, enter = traced.sources, traced.is_one_array, plan.enter
+    tell = _telling(traced, scalars_of)
     numbers = [number for number, _ in sources if number is not None]
     empty = _empty(shapes, workers) if all(map(_goes_once, traced.nodes)) else np.empty
 
     def run_on(leaves: Any) -> Any:
+        reals, scalars = tell(leaves)
         arrays = [array if number is None else leaves[number] for number, array in sources]
         outputs = [empty(shape, dtype) for shape, dtype in shapes]
         enter((*arrays, *outputs), scalars)
-        return outputs[0] if is_alone else traced.given_back(leaves, outputs, of)
+        return outputs[0] if is_alone else traced.given_back(leaves, outputs, of, reals=reals)
 
     def write_on(leaves: Any) -> Any:
+        reals, scalars = tell(leaves)
         arrays = [array if number is None else leaves[number] for number, array in sources]
         outputs, as_given = traced.targets(leaves, shapes, of), traced.as_given(leaves, of)
         enter((*arrays, *outputs), scalars)
         traced.hand_over(leaves, outputs, of)
-        return traced.given_back(leaves, outputs, of, as_given)
+        return traced.given_back(leaves, outputs, of, as_given, reals)
 
     found: Runner = write_on if traced.written else run_on
-    if is_alone and len(shapes) == 1 and numbers and not traced.written and len(numbers) == len(sources):
-        found = _of_arguments(plan, numbers, *shapes[0], scalars, empty)
+    is_short = is_alone and len(shapes) == 1 and numbers and not traced.written and len(numbers) == len(sources)
+    if is_short and not traced.trace.reals:
+        found = _of_arguments(plan, numbers, *shapes[0], scalars_of(()), empty)
     vars(found)["plan"] = plan
     return _guarded(traced, found, chooses=chooses)
+
+
+def without_arrays(traced: Traced, of: Callable[[Length], int]) -> Runner:
+    """What gives back the results of a trace that computes no arrays."""
+    tell = _telling(traced, lambda reals: {})
+    return lambda leaves: traced.given_back(leaves, (), of, reals=tell(leaves)[0])
+
+
+class OtherFloatsError(SlinkyError):
+    """Floats of which something else is true than of those that a trace was made for."""
+
+
+_Telling = Callable[[Any], tuple[Sequence[float], dict[str, Any]]]
+
+
+def _telling(traced: Traced, scalars_of: Callable[[Sequence[float]], dict[str, Any]]) -> _Telling:
+    """What tells the floats and scalars of a run, by the leaves of its arguments."""
+    reals = traced.trace.reals
+    if not reals:
+        always: tuple[Sequence[float], dict[str, Any]] = ((), scalars_of(()))
+        return lambda leaves: always
+
+    def tell(leaves: Any) -> tuple[Sequence[float], dict[str, Any]]:
+        found = reals.values(leaves)
+        if found is None:
+            raise OtherFloatsError("floats of which something else is true than was asked")
+        return found, scalars_of(found)
+
+    return tell
 
 
 def _goes_once(node: Node) -> bool:

@@ -25,6 +25,7 @@ from slinky.frontend.labels import goes_by_places
 from slinky.frontend.layouts import depends_on_layout, unlike_numpy
 from slinky.frontend.lowering import Lowered, floats_of, sources_of, untold
 from slinky.frontend.nodes import Array, Node, Source, View, whole_view
+from slinky.frontend.reals import Real, Told, known_reals, now
 from slinky.frontend.sizes import Length, Size, are_same, expr_of, value_of
 from slinky.frontend.tables import EXACT_PIECES
 from slinky.frontend.to_native import Runs
@@ -69,6 +70,13 @@ class _Length:
     """A result that is a length."""
 
     expr: Expr
+
+
+@attrs.frozen(eq=False)
+class _Float:
+    """A result that is a float, told at each call."""
+
+    told: Told
 
 
 @attrs.frozen(eq=False)
@@ -118,7 +126,7 @@ class Traced:
         self._in_arguments = frozenset(each.output for each in self.written if each.at_once)
         self._shows_layout = trace.by_pieces == EXACT_PIECES and any(map(depends_on_layout, self.nodes))
         self.needs_c_order = trace.asked_for_layout or self._shows_layout
-        self.floats = floats_of(self.nodes)
+        self._floats = floats_of(self.nodes)
         self.untold = untold(self.nodes, self.outputs)
         seen_of = [*self.outputs, *(view for node in self.nodes for view in node.operands)]
         shapes = [view.shape for view in seen_of] + [r.shape for node in self.nodes for r in node.results]
@@ -185,6 +193,9 @@ class Traced:
     def _leaf(self, leaf: Any, found: dict[Any, int], arguments: Arguments) -> Any:
         if type(leaf) is Size:
             return _Length(leaf.expr)
+        if type(leaf) is Real:
+            found_as = self.trace.reals.told(leaf)
+            return _Float(found_as) if type(found_as) is Told else _Given(found_as)
         if type(leaf) is not LazyArray:
             if isinstance(leaf, (np.ndarray, *CONSTANTS, Kept)) or leaf is Ellipsis:
                 return _Given(leaf)
@@ -200,6 +211,10 @@ class Traced:
             return _Output(found[view.result], view, leaf.is_scalar, owner is not leaf._cell)
         self.outputs.append(view)
         return _Output(len(self.outputs) - 1, _all_of(view), leaf.is_scalar)
+
+    def floats(self, reals: Sequence[float]) -> list[float]:
+        """The floats that a run is given, where its steps give these (`Reals.values`)."""
+        return [reals[each.step] if type(each) is Told else each for each in self._floats]  # type: ignore[misc]
 
     @property
     def is_one_array(self) -> bool:
@@ -247,13 +262,17 @@ class Traced:
         outputs: Sequence[Array],
         of: Callable[[Length], int],
         as_given: Mapping[Any, Any] = MappingProxyType({}),
+        reals: Sequence[float] = (),
     ) -> Any:
-        """What the function returns, given arguments and what was computed, and `as_given` before."""
+        """What the function returns, given arguments and what was computed, and `as_given` before; floats are those of
+        the call that was traced, or of others, as their steps give them."""
 
         def leaf(each: Any) -> Any:
             match each:
                 case _Length(expr):
                     return of(Size(expr, 0, self.trace.questions))
+                case _Float(each):
+                    return reals[each.step] if reals else now(each)
                 case _Given(value):
                     return value.copy() if isinstance(value, np.ndarray) else value
                 case _Argument():
@@ -297,7 +316,7 @@ def _key(key: Any) -> Any:
         return tuple(map(_key, key))
     if type(key) is LazyArray:
         return key._item("a key")
-    return value_of(key) if type(key) is Size else key
+    return value_of(key) if type(key) is Size else known_reals(key)
 
 
 def _covers(view: View) -> bool:

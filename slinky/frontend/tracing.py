@@ -27,6 +27,7 @@ from slinky.frontend.halos import with_halos
 from slinky.frontend.lowering import Lowered, count_of_funcs, floats_of, lowered, sources_of, structure, untold
 from slinky.frontend.nodes import Array, Node, Result, Source, View, has_elements, in_order, numbers, whole_view
 from slinky.frontend.places import assignment, is_telling, place, user_frame
+from slinky.frontend.reals import Reals, now
 from slinky.frontend.sizes import Length, Questions, Size, known, value_of
 from slinky.frontend.tables import ANY_PIECES
 from slinky.frontend.views import seen
@@ -73,6 +74,8 @@ class Trace:
         self.strict = strict
         self.options = options or {}
         self.questions = Questions()
+        self.reals = Reals()
+        self.tells_floats = False
         self.reasons: list[str] = []
         self.fences: list[str] = []
         self.abandoned: str | None = None
@@ -340,7 +343,7 @@ def _computed(views: Sequence[View], trace: Trace) -> list[Array]:
     outputs = [np.empty(numbers(view.shape), view.dtype) for view in views]
     arrays = [node.operation.array for node in sources_of(nodes)]  # type: ignore[attr-defined]
     sizes = [trace.questions.values[symbol] for symbol in untold(nodes, views)]
-    scalars = plan.scalars(floats_of(nodes), sizes)
+    scalars = plan.scalars(list(map(now, floats_of(nodes))), sizes)
     plan.scheduled_like(arrays, outputs, scalars, scheduled_for)(*arrays, *outputs, **scalars)
     return outputs
 

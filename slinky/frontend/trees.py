@@ -54,17 +54,19 @@ _OF_PYTHON = frozenset([bool, int, float, complex, str, bytes, type(None), type(
 _MODULES = ("numpy", "numpy.dtypes")
 
 
-def kind_of(tree: Any) -> Hashable:
-    """What of arguments decides what a function does, but for lengths.
+def kind_of(tree: Any, *, with_floats: bool = True) -> Hashable:
+    """What of arguments decides what a function does, but for lengths, and for floats if these are told at each call.
 
     Raises `TypeError` where that is not known.
     """
+    if type(tree) is float and not with_floats:
+        return float
     if type(tree) in (np.ndarray, np.memmap):
         return (np.ndarray, tree.ndim, tree.dtype)
     if type(tree) in (tuple, list):
-        return (type(tree), *map(kind_of, tree))
+        return (type(tree), *(kind_of(each, with_floats=with_floats) for each in tree))
     if type(tree) is dict:
-        return (dict, *((kind_of(key), kind_of(each)) for key, each in tree.items()))
+        return (dict, *((kind_of(key), kind_of(each, with_floats=with_floats)) for key, each in tree.items()))
     if is_constant(tree) or type(tree) is slice:
         return exactly(tree)
     if isinstance(tree, type) and tree.__module__ in ("builtins", *_MODULES):  # others have attributes to be set
@@ -72,8 +74,9 @@ def kind_of(tree: Any) -> Hashable:
     raise TypeError(f"arguments of type {type(tree).__name__}")
 
 
-def exact_kind(given: tuple[Any, ...]) -> Hashable | None:
-    """All that decides what a call does, lengths included, where arguments are arrays and simple numbers."""
+def exact_kind(given: tuple[Any, ...], *, with_floats: bool = True) -> Hashable | None:
+    """All that decides what a call does, lengths included, where arguments are arrays and simple numbers; but for
+    floats if these are told at each call."""
     found: list[Any] = []
     add = found.append
     for each in given:
@@ -83,7 +86,8 @@ def exact_kind(given: tuple[Any, ...]) -> Hashable | None:
             add(each.dtype)
         elif kind is float:
             add(kind)
-            add(each if each and each == each else each.hex())  # zeros have signs, and NaNs equal nothing
+            if with_floats:
+                add(each if each and each == each else each.hex())  # zeros have signs, and NaNs equal nothing
         elif kind is int or kind is bool or kind is str or each is None:
             add(kind)
             add(each)

@@ -1,0 +1,390 @@
+"""Floats among arguments: told at each call, wherever a function does nothing with them that nobody sees."""
+
+import copy
+import functools
+import math
+from concurrent.futures import ThreadPoolExecutor
+from math import sqrt
+from typing import Any
+
+import numpy as np
+import pytest
+import traced
+from c_programs import needs_compiler
+
+import slinky as sl
+
+Array = np.ndarray[Any, Any]
+
+VALUES = [1.5, 0.25, -0.5, 2.0, 0.5, 0.0, -0.0, 1.0, math.nan, math.inf, -math.inf, 1e300, 3.7, -1.0, 1e-320]
+
+
+def jit(function: Any, **options: Any) -> Any:
+    return traced.jit(function, native=False, machine=traced.PIECES, **options)
+
+
+def outcome(function: Any, *given: Any) -> Any:
+    """What comes of a call: what it gives, or the error that it raises."""
+    with np.errstate(all="ignore"):
+        try:
+            return shown(function(*given))
+        except Exception as error:
+            return type(error), str(error)
+
+
+def shown(result: Any) -> Any:
+    """What a function gives, with floats in words: NaNs equal nothing, and zeros have signs."""
+    if type(result) in (tuple, list):
+        return type(result)(map(shown, result))
+    if type(result) is dict:
+        return {shown(key): shown(each) for key, each in result.items()}
+    return repr(result) if type(result) in (float, complex) else result
+
+
+def check(function: Any, *arrays: Array, values: Any = VALUES) -> Any:
+    """Results are the function's for all floats, in any order; gives the traced function."""
+    decorated = jit(function)
+    for _ in range(2):
+        for value in values:
+            traced.assert_same(outcome(decorated, *arrays, value), outcome(function, *arrays, value))
+    return decorated
+
+
+X = np.linspace(-2, 3, 7 * 5).reshape(7, 5)
+
+
+def scaled(x: Array, t: float) -> Array:
+    return 2 * t * x + (x - t) / 3 - t**2
+
+
+def damped(x: Array, t: float) -> Any:
+    """Functions of `math`, under either name, and what they refuse."""
+    return x * math.exp(-abs(t)) + sqrt(t)
+
+
+def limited(x: Array, t: float) -> Array:
+    return np.clip(x, -t, t) + np.where(x > t, t, 0.5) + np.maximum(x, t) + x.clip(t, None)
+
+
+def filled(x: Array, t: float) -> Array:
+    y = np.full(x.shape, t) + np.zeros(x.shape)
+    y[1:-1, 1:] = t
+    y[0, 0] = t
+    return y + x
+
+
+def powers(x: Array, t: float) -> Array:
+    return x**t + 2.0**t * x
+
+
+def small(x: Array, t: float) -> Any:
+    x = x.astype(np.float32)
+    return x * t, (x * t).dtype.name, t > 1
+
+
+def numbers(x: Array, t: float) -> Any:
+    return x + 1, t, -t, t * 2, [t // 3, t % 3], {"a": t / 7}, t == t, bool(t)
+
+
+def only_numbers(x: Array, t: float) -> Any:
+    return t * 2 + 1, float(t)
+
+
+def turned_back(x: Array, t: float) -> Any:
+    return x * round(t, 1) + x * (3 - t) + (1 // t) * x
+
+
+@pytest.mark.parametrize("function", [scaled, limited, filled, small, only_numbers], ids=lambda f: f.__name__)
+def test_one_trace_serves_all_floats(function: Any) -> None:
+    """But for answers, of which there are few."""
+    assert traced.kept(check(function, X)) <= 2
+
+
+@pytest.mark.parametrize("function", [damped, powers, numbers, turned_back], ids=lambda f: f.__name__)
+def test_errors_and_answers_are_those_of_each_float(function: Any) -> None:
+    check(function, X)
+
+
+def branches(x: Array, t: float) -> Array:
+    if t > 1:
+        return x * t
+    return x - t if t else x + 1
+
+
+def caught(x: Array, t: float) -> Array:
+    try:
+        return x * (1 / t)
+    except ZeroDivisionError:
+        return x
+
+
+def counted(x: Array, t: float) -> Array:
+    for _ in range(int(min(abs(t), 5.0))):
+        x = x + t
+    return x
+
+
+def classes(x: Array, t: float) -> Any:
+    assert isinstance(t, float)
+    assert type(t) is float
+    assert not isinstance(t, int)
+    match t:
+        case float():
+            return x * t
+    raise AssertionError(t)
+
+
+def texts(x: Array, t: float) -> Any:
+    return x + 1, f"{t:.2f} {t} {t!r}", t.hex(), t.is_integer(), str(t)
+
+
+def keys(x: Array, t: float) -> Any:
+    return {t: x + 1}[t] + {1.5: 1, 0.25: 2}.get(t, 3)
+
+
+def of_other_numbers(x: Array, t: float) -> Any:
+    return x * (1j * t), x * (np.float32(2) * t), x + np.array([t, 1, 2, 3, 4]), x + np.float64(t) + np.sqrt(abs(t))
+
+
+def of_sizes(x: Array, t: float) -> Any:
+    return x * (t / x.shape[0]) + (x.shape[1] * t) + len(x) // (abs(t) + 1)
+
+
+def padded(x: Array, t: float) -> Any:
+    return np.pad(x, 1, constant_values=t) + 1
+
+
+def chosen(x: Array, t: float) -> Any:
+    return np.select([x > 1, x < 0], [t, x * t], default=t) + np.nan_to_num(x / 0, nan=t)
+
+
+def spaced(x: Array, t: float) -> Any:
+    return x + np.linspace(0, t, 5) + np.interp(x, [0, 1], [0, t])
+
+
+def sorted_first(x: Array, t: float) -> Any:
+    return x * sorted([t, 0.75])[0] + max(t, 1.0) + sum([t, t])
+
+
+def copied(x: Array, t: float) -> Any:
+    return x * copy.copy(t) + copy.deepcopy([t])[0]
+
+
+def to_a_root(x: Array, t: float) -> Any:
+    return x + (-2.0) ** t
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::slinky.ForcedValueWarning")
+@pytest.mark.parametrize(
+    "function",
+    [
+        branches,
+        caught,
+        counted,
+        classes,
+        texts,
+        keys,
+        of_other_numbers,
+        of_sizes,
+        padded,
+        chosen,
+        spaced,
+        sorted_first,
+        copied,
+        to_a_root,
+    ],
+    ids=lambda f: f.__name__,
+)
+def test_whoever_asks_is_told_by_the_value(function: Any) -> None:
+    check(function, X)
+
+
+@functools.lru_cache
+def weights(t: float) -> Array:
+    return np.exp(-np.arange(3) / t) if t else np.ones(3)
+
+
+@functools.lru_cache
+def half(t: float) -> float:
+    return t / 2
+
+
+def test_what_caches_keep_is_a_float() -> None:
+    """Of another function, which knows nothing of traces."""
+    check(lambda x, t: x * weights(t)[1] + x * half(t), X, values=[1.5, 0.25, 3.0])
+    assert half(1.5) == 0.75
+    assert half(1.5) * 2 == 1.5
+    np.testing.assert_array_equal(X * half(1.5), X * 0.75)
+
+
+def test_what_is_kept_elsewhere_is_a_float() -> None:
+    kept: list[Any] = []
+
+    def keeps(x: Array, t: float) -> Array:
+        kept.append(t * 2)
+        return x * t
+
+    function = jit(keeps)
+    for t in (0.5, 0.75, 0.25):
+        np.testing.assert_array_equal(function(X, t), X * t)
+    assert kept == [1.0, 1.5, 0.5]
+    assert {type(each) for each in kept} == {float}
+
+
+def test_filters_and_kernels_know_their_floats() -> None:
+    pytest.importorskip("scipy")
+
+    @sl.stencil(halo=1)
+    def blurred(x: Array, weight: float) -> Array:
+        found = np.array(x)
+        found[1:-1] += weight * (x[:-2] + x[2:])
+        return found
+
+    def filtered(x: Array, t: float) -> Any:
+        return sl.ndimage.gaussian_filter(x, t) * t, blurred(x, t), blurred(x, weight=t)
+
+    check(filtered, X, values=[1.5, 0.25, 0.75])
+
+
+def test_who_holds_a_float_may_ask_later() -> None:
+    """What is handed to something that is not understood asks of other elements another time."""
+
+    def careful(x: Array, t: float) -> Any:
+        return np.apply_along_axis(lambda row: row * t if row[0] > 10 else row, 1, x * 2)
+
+    function = jit(careful)
+    for scale, t in [(1, 1.5), (1, 0.25), (100, 1.5), (-100, 0.25), (100, 0.75)]:
+        np.testing.assert_array_equal(function(X * scale, t), careful(X * scale, t))
+
+
+def test_two_floats_that_are_equal_once_are_two() -> None:
+    """What is computed twice is computed once, but not where it only looks like it."""
+
+    def both(x: Array, a: float, b: float) -> Array:
+        return x * a + x * b + (x - a * 2) * (x - b * 2)
+
+    function = jit(both)
+    for a, b in [(1.5, 1.5), (1.5, 0.5), (0.25, 1.5), (0.0, -0.0)]:
+        np.testing.assert_array_equal(function(X, a, b), both(X, a, b))
+    assert traced.kept(function) == 1
+
+
+def test_floats_by_name_and_in_containers() -> None:
+    def of_all(x: Array, *, scale: float, pair: Any, named: Any) -> Array:
+        return x * scale + pair[0] - x * pair[1] + named["t"]
+
+    function = jit(of_all)
+    for k in range(5):
+        given = {"scale": 0.5 + k, "pair": (k * 0.75, [1, 2.5 + k][1]), "named": {"t": k / 3}}
+        np.testing.assert_array_equal(function(X, **given), of_all(X, **given))
+    assert traced.kept(function) == 1
+
+
+def test_arguments_that_are_written_to() -> None:
+    def step(u: Array, dt: float) -> float:
+        u += dt * (1 - u)
+        return dt * 2
+
+    function = jit(step, donate="u")
+    own, wanted = X.copy(), X.copy()
+    for dt in (0.5, 0.25, 0.125, 0.5):
+        assert function(own, dt) == step(wanted, dt)
+        np.testing.assert_array_equal(own, wanted)
+
+
+@needs_compiler
+def test_loops_in_c_are_told_too() -> None:
+    function = sl.jit(smallest=0, native=True, workers=1)(scaled)
+    for t in (0.5, 1.5, -0.25):
+        np.testing.assert_array_equal(function(X, t), scaled(X, t))
+    assert traced.kept(function) == 1
+
+
+def test_threads_have_their_own_floats() -> None:
+    function = jit(lambda x, t: x * t + t)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda k: function(X, k / 7), range(200)))
+    for k, each in enumerate(found):
+        np.testing.assert_array_equal(each, X * (k / 7) + k / 7)
+
+
+def test_it_says_for_which_floats_a_trace_is_good() -> None:
+    function = jit(branches)
+    said = function.explain(X, 0.5)
+    assert "good where (t > 1) is False, asked in" in said
+    assert "good where bool(t) is True, asked in" in said
+    assert "good where t is 0.5, asked in" in jit(padded).explain(X, 0.5)
+
+
+def test_many_steps_are_steps() -> None:
+    def summed(x: Array, t: float) -> Array:
+        total = 0.0
+        for _ in range(5000):
+            total = total + t
+        return x * total if total > 2 else x
+
+    function = check(summed, X, values=[0.5, 0.25, 1e-9])
+    assert traced.kept(function) == 2
+    assert "..." in function.explain(X, 0.5)
+
+
+def test_a_function_that_fails_where_floats_are_told_is_traced_with_floats() -> None:
+    class Ledger:
+        """Takes floats alone, as an extension in C may."""
+
+        def __call__(self, t: float) -> float:
+            return {float: 2.0}[type(t)] * t
+
+    ledger = Ledger()
+    check(lambda x, t: x * ledger(t), X, values=[0.5, 0.25])
+
+
+SCALARS = [
+    "{a} + {b}", "{a} - {b}", "{a} * {b}", "{a} / {b}", "{a} // {b}", "{a} % {b}", "-{a}", "abs({a})",
+    "min({a}, {b})", "max({a}, {b})", "round({a}, 1)", "math.floor({a}) + {b}", "float({a})", "math.sqrt(abs({a}))",
+    "math.atan2({a}, {b})", "({a} if {b} > 0.3 else {b})", "int({a} * 2) * {b}", "math.hypot({a}, 1)", "2 * {a}",
+    "{a} ** 2", "sum([{a}, {b}])", "divmod({a}, 0.7)[1]", "{a} * x.shape[0]", "np.float64({a}).item()",
+    "math.exp(-abs({a}))",
+]  # fmt: skip
+
+ARRAYS = [
+    "{p} * {a}", "{a} - {p}", "{p} + {q} * {a}", "np.clip({p}, -abs({a}), abs({a}))", "np.where({p} > {a}, {b}, {q})",
+    "np.maximum({p}, {a})", "{p}[::-1] * {a} + {b}", "{p} - {q}.mean() * {a}", "np.full({p}.shape, {a}) + {p}",
+    "np.exp(-abs({p}) * abs({a}))", "abs({p}) ** {a}", "({p} if {a} > {b} else {q})",
+    "np.pad({p}, 1, constant_values={a})[1:-1, 1:-1]",
+    "{p}.astype(np.float32) * {a}", "({p} > {a}) & ({q} < {b})", "np.roll({p}, 1, 0) * ({a} / 3)",
+]  # fmt: skip
+
+
+def program(seed: int) -> Any:
+    """A random function of an array and two floats."""
+    rng = np.random.default_rng(seed)
+    lines, floats, arrays = [], ["t", "u"], ["x"]
+    for k in range(int(rng.integers(4, 14))):
+        names = {key: str(rng.choice(floats)) for key in "ab"} | {key: str(rng.choice(arrays[-3:])) for key in "pq"}
+        if rng.random() < 0.5:
+            lines.append(f"t{k} = {rng.choice(SCALARS).format(**names)}")
+            floats.append(f"t{k}")
+        else:
+            lines.append(f"x{k} = {rng.choice(ARRAYS).format(**names)}")
+            arrays.append(f"x{k}")
+    lines.append(f"return {arrays[-1]} + 0, {floats[-1]}, {arrays[len(arrays) // 2]} * {floats[len(floats) // 2]}")
+    text = "def random_function(x, t, u):\n" + "".join(f"    {line}\n" for line in lines)
+    names = {"np": np, "math": math}
+    exec(compile(text, f"<random function {seed}>", "exec"), names)
+    return names["random_function"], text
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::slinky.ForcedValueWarning")
+@pytest.mark.parametrize("seed", range(60))
+def test_random_functions_of_floats(seed: int) -> None:
+    function, text = program(seed)
+    rng = np.random.default_rng(seed)
+    decorated = jit(function)
+    pairs = rng.choice([0.0, -0.0, 0.5, 1.5, -2.25, 0.3, 1e3, math.nan, math.inf, *rng.standard_normal(4)], (12, 2))
+    for t, u in pairs.tolist():
+        got, want = outcome(decorated, X, t, u), outcome(function, X, t, u)
+        try:
+            traced.assert_same(got, want)
+        except AssertionError:
+            raise AssertionError(f"of {t}, {u}:\n{text}") from None
